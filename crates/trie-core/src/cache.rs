@@ -1,0 +1,114 @@
+//! A session's cache of payloads: the same text, or the same content in other words, is built once.
+
+use crate::payload::{Payload, PayloadError};
+use crate::trie::Trie;
+use lru::LruCache;
+use sha2::{Digest, Sha256};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+type Key = [u8; 32];
+type Spans = Arc<[(String, Trie)]>;
+
+/// Least-recently-used payloads. Owned by one session, and therefore without locks; a trie in use survives its eviction.
+#[derive(Debug)]
+pub struct TrieCache {
+    by_text: LruCache<Key, Arc<Payload>>,
+    by_content: LruCache<Key, Spans>,
+    stats: CacheStats,
+}
+
+/// What a cache did so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheStats {
+    /// Found by the text.
+    pub hits: u64,
+    /// Other text with the same content: the tries are shared.
+    pub content_hits: u64,
+    /// Built anew.
+    pub misses: u64,
+    /// Texts that had to leave.
+    pub evictions: u64,
+    /// Texts held.
+    pub len: usize,
+    /// Texts that can be held.
+    pub capacity: usize,
+}
+
+impl Default for TrieCache {
+    fn default() -> Self {
+        Self::new(Self::CAPACITY)
+    }
+}
+
+impl TrieCache {
+    /// Payloads held by default.
+    pub const CAPACITY: NonZeroUsize = NonZeroUsize::new(128).unwrap();
+
+    /// An empty cache for this many payloads.
+    pub fn new(capacity: NonZeroUsize) -> Self {
+        Self { by_text: LruCache::new(capacity), by_content: LruCache::new(capacity), stats: CacheStats::default() }
+    }
+
+    /// The payload of this text, from the cache where possible. A hit costs one SHA-256 of the text.
+    ///
+    /// # Errors
+    /// As [`Payload::from_json`]; nothing is kept then.
+    pub fn payload(&mut self, text: &[u8], n_vocab: Option<usize>) -> Result<Arc<Payload>, PayloadError> {
+        let key = text_key(text, n_vocab);
+        if let Some(found) = self.by_text.get(&key) {
+            self.stats.hits += 1;
+            return Ok(found.clone());
+        }
+        let mut payload = Payload::from_json(text, n_vocab)?;
+        let content = content_key(&payload);
+        if let Some(spans) = self.by_content.get(&content) {
+            self.stats.content_hits += 1;
+            payload.spans = spans.clone();
+        } else {
+            self.stats.misses += 1;
+            self.by_content.put(content, payload.spans.clone());
+        }
+        let payload = Arc::new(payload);
+        if self.by_text.push(key, payload.clone()).is_some() {
+            self.stats.evictions += 1;
+        }
+        Ok(payload)
+    }
+
+    /// Counts so far.
+    pub fn stats(&self) -> CacheStats {
+        CacheStats { len: self.by_text.len(), capacity: self.by_text.cap().get(), ..self.stats }
+    }
+
+    /// Forgets all payloads; the counts stay.
+    pub fn clear(&mut self) {
+        self.by_text.clear();
+        self.by_content.clear();
+    }
+}
+
+/// The vocabulary's size takes part: it decides which leaves are dropped.
+fn text_key(text: &[u8], n_vocab: Option<usize>) -> Key {
+    let mut hash = Sha256::new();
+    hash.update(n_vocab.map_or(u64::MAX, |n| n as u64).to_le_bytes());
+    hash.update(text);
+    hash.finalize().into()
+}
+
+fn content_key(payload: &Payload) -> Key {
+    let mut hash = Sha256::new();
+    let mut text = |text: &str| {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    };
+    text(&payload.model_id);
+    text(&payload.spans.len().to_string());
+    for (path, _) in payload.spans.iter() {
+        text(path);
+    }
+    for (_, trie) in payload.spans.iter() {
+        trie.hash_content(&mut |bytes| hash.update(bytes));
+    }
+    hash.finalize().into()
+}

@@ -1,0 +1,104 @@
+//! Numbers with a meaning: token ids, nodes and leaves are never bare integers in a signature.
+
+use bytemuck::{Pod, Zeroable};
+use std::fmt;
+
+/// A token of a vocabulary: 0 … 2^31−1, the range that llama.cpp's signed ids and every tokenizer share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct TokenId(u32);
+
+impl TokenId {
+    /// The largest id: 2^31−1.
+    pub const MAX: Self = Self(i32::MAX as u32);
+
+    /// The id, or `None` above [`TokenId::MAX`].
+    #[inline]
+    pub const fn new(id: u32) -> Option<Self> {
+        if id <= Self::MAX.0 { Some(Self(id)) } else { None }
+    }
+
+    /// The id as an unsigned number.
+    #[inline]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The id as llama.cpp writes it.
+    #[inline]
+    pub const fn as_i32(self) -> i32 {
+        self.0 as i32
+    }
+
+    /// The id as an index into a row of logits.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An integer that is no token id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("token id {value} is outside 0..=2147483647")]
+pub struct TokenIdError {
+    /// The value that was given.
+    pub value: i128,
+}
+
+macro_rules! token_id_from {
+    ($($int:ty),*) => {$(
+        impl TryFrom<$int> for TokenId {
+            type Error = TokenIdError;
+            #[inline]
+            fn try_from(value: $int) -> Result<Self, TokenIdError> {
+                u32::try_from(value).ok().and_then(Self::new).ok_or(TokenIdError { value: i128::try_from(value).unwrap_or(i128::MAX) })
+            }
+        }
+    )*};
+}
+token_id_from!(i32, u32, i64, u64, usize);
+
+impl fmt::Debug for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// A node of one trie, numbered breadth first; the root is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub(crate) u32);
+
+/// A leaf of one trie, numbered by the order of the token sequences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LeafId(pub(crate) u32);
+
+impl NodeId {
+    /// The root of every trie.
+    pub const ROOT: Self = Self(0);
+
+    /// Position in breadth-first order.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl LeafId {
+    /// The leaf with this number; one that a trie does not have is answered with `None` there.
+    #[inline]
+    pub const fn new(index: u32) -> Self {
+        Self(index)
+    }
+
+    /// Position in the order of token sequences.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}

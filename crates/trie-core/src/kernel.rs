@@ -1,0 +1,157 @@
+//! The loops over a row of logits: pick the best of `k`, mask all but `k`, set `k` bits.
+//!
+//! Every function takes ascending ids that lie inside the row; [`crate::Sampler`] checks that once per row.
+
+use crate::ids::TokenId;
+
+/// A token with the reason it was picked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pick {
+    /// The token.
+    pub token: TokenId,
+    /// Its logit, or −inf where every candidate was −inf or NaN.
+    pub logit: f32,
+}
+
+impl Pick {
+    /// Whether there was no finite logit to choose by: the lowest id was taken.
+    pub fn starved(&self) -> bool {
+        self.logit == f32::NEG_INFINITY
+    }
+
+    /// The better of two: the higher logit, at a tie the lower id.
+    #[must_use]
+    pub fn or_better(self, other: Self) -> Self {
+        // Written without `partial_cmp`: neither logit is NaN here, and 0.0 ties with −0.0.
+        if other.logit > self.logit || (other.logit == self.logit && other.token < self.token) { other } else { self }
+    }
+}
+
+/// Labels are compared in blocks: eight running maxima break the chain of comparisons, and only the winning block
+/// is searched for the label.
+const BLOCK: usize = 64;
+const LANES: usize = 8;
+
+/// The id with the highest logit; ties to the lowest id, NaN as −inf. `None` without ids. `O(k)`.
+///
+/// # Panics
+/// If an id is not inside the row.
+#[inline]
+pub fn argmax(row: &[f32], ids: &[TokenId]) -> Option<Pick> {
+    let mut best = f32::NEG_INFINITY;
+    let mut winner = ids.get(..ids.len().min(BLOCK))?;
+    for block in ids.chunks(BLOCK) {
+        let high = block_max(row, block);
+        if high > best {
+            best = high;
+            winner = block;
+        }
+    }
+    let dead = best == f32::NEG_INFINITY;
+    let first = winner.iter().find(|id| dead || row[id.index()] == best)?;
+    Some(Pick { token: *first, logit: best })
+}
+
+#[inline]
+fn block_max(row: &[f32], block: &[TokenId]) -> f32 {
+    let mut high = [f32::NEG_INFINITY; LANES];
+    let (eights, rest) = block.as_chunks::<LANES>();
+    for eight in eights {
+        for lane in 0..LANES {
+            high[lane] = greater(high[lane], row[eight[lane].index()]);
+        }
+    }
+    for (lane, id) in rest.iter().enumerate() {
+        high[lane] = greater(high[lane], row[id.index()]);
+    }
+    high.into_iter().fold(f32::NEG_INFINITY, greater)
+}
+
+/// The greater; a NaN never wins.
+#[inline]
+fn greater(high: f32, value: f32) -> f32 {
+    if value > high { value } else { high }
+}
+
+/// The best of a whole row, as [`argmax`]. `None` for an empty row. `O(V)`.
+pub(crate) fn argmax_row(row: &[f32]) -> Option<Pick> {
+    let mut high = [f32::NEG_INFINITY; 4 * LANES];
+    let (chunks, rest) = row.as_chunks::<{ 4 * LANES }>();
+    for chunk in chunks {
+        for lane in 0..4 * LANES {
+            high[lane] = greater(high[lane], chunk[lane]);
+        }
+    }
+    let best = rest.iter().copied().chain(high).fold(f32::NEG_INFINITY, greater);
+    let dead = best == f32::NEG_INFINITY;
+    let first = row.iter().position(|&logit| dead || logit == best)?;
+    TokenId::new(first as u32).map(|token| Pick { token, logit: best })
+}
+
+/// Sets everything to −inf but `tokens` and `ends`, whose logits keep their exact bits. `saved` is scratch.
+///
+/// `O(V)`: one fill of the row; saving and restoring `k` values is lost in it.
+///
+/// # Panics
+/// If an id is not inside the row.
+pub fn mask_row(row: &mut [f32], tokens: &[TokenId], ends: &[TokenId], saved: &mut Vec<f32>) {
+    let ids = || tokens.iter().chain(ends);
+    saved.clear();
+    saved.extend(ids().map(|id| row[id.index()]));
+    row.fill(f32::NEG_INFINITY);
+    for (id, &logit) in ids().zip(saved.iter()) {
+        row[id.index()] = logit;
+    }
+}
+
+/// Sets the bits of these ids: bit `i % 32` of word `i / 32`.
+///
+/// # Panics
+/// If there are too few words.
+pub fn fill_bits(words: &mut [i32], ids: &[TokenId]) {
+    for id in ids {
+        words[id.index() / 32] |= 1 << (id.index() % 32);
+    }
+}
+
+/// Sets the first `ones` bits and clears the others.
+pub fn clear_bits(words: &mut [i32], ones: usize) {
+    for (index, word) in words.iter_mut().enumerate() {
+        *word = match ones.saturating_sub(index * 32) {
+            32.. => -1,
+            0 => 0,
+            some => (1 << some) - 1,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(raw: &[u32]) -> &[TokenId] {
+        bytemuck::cast_slice(raw)
+    }
+
+    #[test]
+    fn ties_go_to_the_lowest_id_and_nan_never_wins() {
+        let row = [f32::NAN, -0.0, 0.0, f32::NAN, 0.0];
+        assert_eq!(argmax(&row, ids(&[0, 1, 2, 4])).unwrap().token.get(), 1);
+        assert_eq!(argmax_row(&row).unwrap().token.get(), 1);
+        let dead = [f32::NAN, f32::NEG_INFINITY];
+        let pick = argmax(&dead, ids(&[0, 1])).unwrap();
+        assert!(pick.starved() && pick.token.get() == 0);
+        assert!(argmax(&dead, &[]).is_none() && argmax_row(&[]).is_none());
+    }
+
+    #[test]
+    fn first_bits_up_to_any_border() {
+        for ones in 0..=96 {
+            let mut words = [77; 3];
+            clear_bits(&mut words, ones);
+            for bit in 0..96 {
+                assert_eq!(words[bit / 32] >> (bit % 32) & 1, i32::from(bit < ones), "bit {bit} of {ones}");
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Token tries: the finite set of token sequences that a language model may choose from.
+//!
+//! A [`Payload`] (JSON) or a [`TrieBuilder`] gives an immutable [`Trie`]; a [`Cursor`] is a position in it;
+//! a [`Span`] is the life of one constrained stretch of output; a [`Sampler`] adds the choice over a row of
+//! logits. Nothing here knows of llama.cpp or of Python, and nothing here is `unsafe`.
+//!
+//! ```
+//! use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TokenId};
+//! use std::sync::Arc;
+//!
+//! let json = br#"{"modelId": "m", "descriptors": [{"path": "action", "leaves": [
+//!     {"name": "THINK", "tokens": [5, 6]}, {"name": "STOP", "tokens": [2]}]}]}"#;
+//! let payload = Payload::from_json(json, Some(8))?;
+//! let rules = SpanRules::new(payload.spans, 8)?;
+//! let mut sampler = Sampler::new(Arc::new(rules), SamplerOptions::default())?;
+//!
+//! // The model likes token 7 best, but only 2 and 5 may come, and after 5 the 6 is forced.
+//! let logits = [0.0, 0.1, 0.2, 0.3, 0.4, 0.9, 0.6, 9.0];
+//! let mut tokens = Vec::new();
+//! sampler.advance(&logits, &mut tokens)?;
+//! assert_eq!(tokens, [TokenId::new(5).unwrap(), TokenId::new(6).unwrap()]);
+//! assert_eq!(sampler.span().leaf().unwrap().name.as_deref(), Some("THINK"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//!
+//! Token ids are 0 … 2^31−1; a trie has fewer than 2^32−1 nodes and less than 4 GiB of names.
+
+mod builder;
+mod cache;
+mod draw;
+mod ids;
+mod kernel;
+mod payload;
+mod rules;
+mod sampler;
+mod span;
+mod trie;
+
+pub use builder::{BuildError, TrieBuilder};
+pub use cache::{CacheStats, TrieCache};
+pub use draw::{DrawError, DrawSettings};
+pub use ids::{LeafId, NodeId, TokenId, TokenIdError};
+pub use kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
+pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
+pub use rules::{After, RulesError, SpanRules};
+pub use sampler::{Mode, RowError, Sampler, SamplerError, SamplerOptions};
+pub use span::{Allowed, Observed, Span, SpanError, SpanForced, State};
+pub use trie::{Cursor, Forced, Leaf, NotAllowed, Trie};

@@ -1,0 +1,227 @@
+//! The choice over a row of logits, for hosts that own the row.
+
+use crate::draw::{Draw, DrawError, DrawSettings};
+use crate::ids::TokenId;
+use crate::kernel::{Pick, argmax, argmax_row, clear_bits, fill_bits, mask_row};
+use crate::rules::SpanRules;
+use crate::span::{Allowed, Span, SpanError, State};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+/// How a token is chosen among the allowed ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// The highest logit, ties to the lowest id.
+    #[default]
+    Greedy,
+    /// A seeded draw: see [`DrawSettings`].
+    Sampled,
+}
+
+/// How a [`Sampler`] chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SamplerOptions {
+    /// Highest logit or seeded draw.
+    pub mode: Mode,
+    /// What the draw does with the logits.
+    pub draw: DrawSettings,
+    /// Seed of the draw; `None` takes one from the operating system.
+    pub seed: Option<u32>,
+}
+
+/// A row or mask of the wrong length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what} has {got} entries: a vocabulary of {n_vocab} tokens needs at least {need}")]
+pub struct RowError {
+    /// What was too short.
+    pub what: &'static str,
+    /// Its length.
+    pub got: usize,
+    /// The least length.
+    pub need: usize,
+    /// Size of the vocabulary.
+    pub n_vocab: usize,
+}
+
+/// Why a sampler refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SamplerError {
+    /// The row is too short.
+    #[error(transparent)]
+    Row(#[from] RowError),
+    /// The token or request does not fit the span.
+    #[error(transparent)]
+    Span(#[from] SpanError),
+}
+
+/// A [`Span`] with a way to choose. Clones are independent; the trie is shared.
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    span: Span,
+    mode: Mode,
+    settings: DrawSettings,
+    draw: Option<Box<Draw>>,
+    seed: u32,
+    starved: u64,
+    saved: Vec<f32>,
+}
+
+impl Sampler {
+    /// A sampler armed at the root of the first trie.
+    ///
+    /// # Errors
+    /// A setting out of range.
+    pub fn new(rules: Arc<SpanRules>, options: SamplerOptions) -> Result<Self, DrawError> {
+        options.draw.check()?;
+        let sampled = options.mode == Mode::Sampled;
+        let seed = options.seed.unwrap_or_else(|| if sampled { RandomState::new().hash_one(()) as u32 } else { 0 });
+        Ok(Self {
+            span: Span::new(rules),
+            mode: options.mode,
+            settings: options.draw,
+            // The generator's state is 2.5 KB: greedy samplers do without.
+            draw: sampled.then(|| Box::new(Draw::new(seed))),
+            seed,
+            starved: 0,
+            saved: Vec::new(),
+        })
+    }
+
+    /// The position.
+    pub fn span(&self) -> &Span {
+        &self.span
+    }
+
+    /// The position, to accept, roll back or activate.
+    pub fn span_mut(&mut self) -> &mut Span {
+        &mut self.span
+    }
+
+    /// Greedy or sampled.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The seed in use: the one given, or the one taken from the operating system.
+    pub fn seed(&self) -> u32 {
+        self.seed
+    }
+
+    /// How often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
+    pub fn starved(&self) -> u64 {
+        self.starved
+    }
+
+    /// As after creation: armed, and the draws begin again.
+    pub fn reset(&mut self) {
+        self.span.reset();
+        self.starved = 0;
+        if let Some(draw) = &mut self.draw {
+            draw.reset();
+        }
+    }
+
+    fn row<'r>(&self, logits: &'r [f32]) -> Result<&'r [f32], RowError> {
+        let n_vocab = self.span.rules().n_vocab();
+        // What a model pads beyond the vocabulary is never legal.
+        logits.get(..n_vocab).ok_or(RowError { what: "a row of logits", got: logits.len(), need: n_vocab, n_vocab })
+    }
+
+    /// Chooses the next token without accepting it. `O(k)` in the number of allowed tokens, independent of the vocabulary;
+    /// where everything is allowed, `O(V)`.
+    ///
+    /// # Errors
+    /// A row shorter than the vocabulary.
+    pub fn sample(&mut self, logits: &[f32]) -> Result<TokenId, RowError> {
+        let row = self.row(logits)?;
+        let allowed = self.span.allowed();
+        let chosen = match (self.mode, &mut self.draw) {
+            (Mode::Sampled, Some(draw)) => match allowed {
+                Allowed::All | Allowed::Open { .. } => {
+                    draw.draw(row, (0..row.len() as u32).filter_map(TokenId::new), &self.settings)
+                }
+                Allowed::Only { .. } => draw.draw(row, allowed.iter(), &self.settings),
+            },
+            _ => match allowed {
+                Allowed::All | Allowed::Open { .. } => argmax_row(row),
+                Allowed::Only { tokens, ends } => best_of(row, tokens, ends),
+            }
+            .filter(|pick| !pick.starved())
+            .map(|pick| pick.token),
+        };
+        Ok(chosen.unwrap_or_else(|| {
+            self.starved += 1;
+            allowed.iter().next().unwrap_or_default()
+        }))
+    }
+
+    /// Chooses, accepts, and accepts what is forced after it; appends all of it to `tokens`. One call a branch.
+    ///
+    /// # Errors
+    /// A row shorter than the vocabulary; nothing was accepted then.
+    pub fn advance(&mut self, logits: &[f32], tokens: &mut Vec<TokenId>) -> Result<(), SamplerError> {
+        let chosen = self.sample(logits)?;
+        self.span.accept(chosen)?;
+        let start = tokens.len();
+        tokens.push(chosen);
+        tokens.extend(self.span.forced());
+        Ok(self.span.accept_all(&tokens[start + 1..])?)
+    }
+
+    /// Sets every logit that may not come to −inf; the others keep their exact bits. Does nothing where everything may come.
+    ///
+    /// # Errors
+    /// A row shorter than the vocabulary; nothing was written then.
+    pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), RowError> {
+        self.row(logits)?;
+        let Allowed::Only { tokens, ends } = self.span.allowed() else { return Ok(()) };
+        let alive = |id: &TokenId| logits[id.index()] > f32::NEG_INFINITY;
+        if !tokens.iter().chain(ends).any(alive) {
+            self.starved += 1;
+            let lowest = self.span.allowed().iter().next().unwrap_or_default();
+            logits.fill(f32::NEG_INFINITY);
+            logits[lowest.index()] = 0.0;
+            return Ok(());
+        }
+        mask_row(logits, tokens, ends, &mut self.saved);
+        Ok(())
+    }
+
+    /// Number of 32-bit words of a mask over the vocabulary.
+    pub fn mask_words(&self) -> usize {
+        self.span.rules().n_vocab().div_ceil(32)
+    }
+
+    /// Sets bit `i % 32` of word `i / 32` for every token `i` that may come, and clears all others.
+    ///
+    /// # Errors
+    /// Too few words; nothing was written then.
+    pub fn fill_bitmask(&self, words: &mut [i32]) -> Result<(), RowError> {
+        let (need, n_vocab) = (self.mask_words(), self.span.rules().n_vocab());
+        if words.len() < need {
+            return Err(RowError { what: "a bit mask", got: words.len(), need, n_vocab });
+        }
+        match self.span.allowed() {
+            Allowed::All | Allowed::Open { .. } => clear_bits(words, n_vocab),
+            Allowed::Only { tokens, ends } => {
+                words.fill(0);
+                fill_bits(words, tokens);
+                fill_bits(words, ends);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shorthand for the span's state.
+    pub fn state(&self) -> State {
+        self.span.state()
+    }
+}
+
+/// The best of two ascending sets.
+fn best_of(row: &[f32], tokens: &[TokenId], ends: &[TokenId]) -> Option<Pick> {
+    match (argmax(row, tokens), argmax(row, ends)) {
+        (Some(token), Some(end)) => Some(token.or_better(end)),
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,395 @@
+//! The immutable trie and the walk through it.
+//!
+//! Nodes are numbered breadth first, so the children of a node are one contiguous, ascending run of ids in
+//! one array: a step reads two neighbouring offsets and `k` neighbouring tokens and nothing else. Terminals,
+//! leaf numbers and names lie beside the hot arrays.
+
+use crate::builder::TrieBuilder;
+use crate::ids::{LeafId, NodeId, TokenId};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The set of token sequences of one span. Immutable, `Send + Sync`; a clone is one reference count.
+///
+/// `==` compares contents (sequences and names), not the order they were given in.
+///
+/// ```
+/// use trie_core::{TokenId, Trie};
+/// let id = |n| TokenId::new(n).unwrap();
+/// let mut builder = Trie::builder();
+/// builder.push(Some("REPLY"), &[id(1), id(2)]);
+/// builder.push(Some("STOP"), &[id(9)]);
+/// let trie = builder.build()?;
+/// assert_eq!(trie.children(trie.root()), [id(1), id(9)]);
+/// assert_eq!(trie.find(&[id(9)]).and_then(|leaf| trie.name(leaf)), Some("STOP"));
+/// # Ok::<(), trie_core::BuildError>(())
+/// ```
+#[derive(Clone)]
+pub struct Trie(Arc<Store>);
+
+/// The arrays of a trie. Everything above this type sees slices, so that they may come from elsewhere than a `Vec`.
+#[derive(Debug)]
+pub(crate) struct Store {
+    /// Token on the edge into each node; the root's entry is a placeholder.
+    pub(crate) tokens: Vec<TokenId>,
+    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`.
+    pub(crate) first_child: Vec<u32>,
+    /// Terminals that have children, ascending: leaves that are prefixes of other leaves.
+    pub(crate) inner_terminals: Vec<u32>,
+    pub(crate) leaves: LeafTable,
+    pub(crate) names: Option<Names>,
+    /// First row of the input that gave each leaf.
+    pub(crate) input_rows: Vec<u32>,
+    pub(crate) max_token: TokenId,
+    pub(crate) max_depth: u32,
+}
+
+/// Which node ends which leaf, both ways.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LeafTable {
+    /// All leaves are equally long: they are the last nodes, in leaf order, from this node on.
+    Tail(u32, u32),
+    /// The node of each leaf, and the leaves sorted by that node.
+    Table { nodes: Vec<u32>, by_node: Vec<u32> },
+}
+
+/// One string and where each leaf's name ends in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) text: String,
+    pub(crate) ends: Vec<u32>,
+}
+
+/// A position in a trie: eight bytes, `Copy`. Clone, rollback and reorder of positions cost nothing.
+///
+/// A cursor belongs to the trie it came from. In another one it may name no node: it then has no children and is no
+/// terminal; nothing panics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cursor {
+    node: NodeId,
+    depth: u32,
+}
+
+impl Cursor {
+    /// The start of every trie.
+    pub const ROOT: Self = Self { node: NodeId::ROOT, depth: 0 };
+
+    /// The node at this position.
+    #[inline]
+    pub const fn node(self) -> NodeId {
+        self.node
+    }
+
+    /// Tokens walked from the root.
+    #[inline]
+    pub const fn depth(self) -> usize {
+        self.depth as usize
+    }
+}
+
+/// One legal value with all that is known of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Leaf {
+    /// Its number: leaves are numbered by the order of their token sequences.
+    pub index: LeafId,
+    /// Its name, where names were given.
+    pub name: Option<String>,
+    /// Its tokens, never empty.
+    pub tokens: Vec<TokenId>,
+}
+
+/// A token that does not continue the walk.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("token {token} at position {position} is not allowed there: {}", few(.allowed, *.count))]
+pub struct NotAllowed {
+    /// The token that was given.
+    pub token: TokenId,
+    /// Its position, counted from the root of the trie.
+    pub position: usize,
+    /// How many tokens were allowed.
+    pub count: usize,
+    /// The first few of them, ascending.
+    pub allowed: Vec<TokenId>,
+}
+
+impl NotAllowed {
+    const SHOWN: usize = 8;
+
+    pub(crate) fn new(token: TokenId, position: usize, allowed: &[TokenId]) -> Self {
+        let shown = allowed.iter().take(Self::SHOWN).copied().collect();
+        Self { token, position, count: allowed.len(), allowed: shown }
+    }
+}
+
+fn few(allowed: &[TokenId], count: usize) -> String {
+    match count {
+        0 => "nothing may follow".to_owned(),
+        n if n > allowed.len() => format!("{n} tokens may follow, the first are {allowed:?}"),
+        _ => format!("only {allowed:?} may follow"),
+    }
+}
+
+impl Trie {
+    /// A builder without leaves.
+    pub fn builder() -> TrieBuilder {
+        TrieBuilder::default()
+    }
+
+    pub(crate) fn from_store(store: Store) -> Self {
+        Self(Arc::new(store))
+    }
+
+    /// Number of leaves, at least 1.
+    #[allow(clippy::len_without_is_empty, reason = "a trie is never empty")]
+    pub fn len(&self) -> usize {
+        match &self.0.leaves {
+            LeafTable::Tail(_, count) => *count as usize,
+            LeafTable::Table { nodes, .. } => nodes.len(),
+        }
+    }
+
+    /// Number of nodes, the root included.
+    pub fn nodes(&self) -> usize {
+        self.0.tokens.len()
+    }
+
+    /// Bytes held: arrays, names and this structure itself.
+    pub fn nbytes(&self) -> usize {
+        let s = &*self.0;
+        let table = match &s.leaves {
+            LeafTable::Tail(..) => 0,
+            LeafTable::Table { nodes, by_node } => nodes.len() + by_node.len(),
+        };
+        let words = s.tokens.len() + s.first_child.len() + s.inner_terminals.len() + table + s.input_rows.len();
+        let names = s.names.as_ref().map_or(0, |n| n.text.len() + 4 * n.ends.len());
+        words * 4 + names + size_of::<Store>()
+    }
+
+    /// The largest token id of any leaf.
+    pub fn max_token(&self) -> TokenId {
+        self.0.max_token
+    }
+
+    /// Tokens of the longest leaf.
+    pub fn max_depth(&self) -> usize {
+        self.0.max_depth as usize
+    }
+
+    /// The root.
+    #[inline]
+    pub fn root(&self) -> Cursor {
+        Cursor::ROOT
+    }
+
+    /// Tokens that continue from here, ascending; empty at the end of a leaf that is no prefix of another.
+    #[inline]
+    pub fn children(&self, at: Cursor) -> &[TokenId] {
+        self.0.tokens.get(self.child_range(at.node)).unwrap_or_default()
+    }
+
+    #[inline]
+    fn child_range(&self, node: NodeId) -> Range<usize> {
+        match self.0.first_child.get(node.index()..) {
+            Some([begin, end, ..]) => *begin as usize..*end as usize,
+            _ => 0..0,
+        }
+    }
+
+    /// The position after `token`, or `None` where it is no child. `O(log k)`.
+    #[inline]
+    pub fn step(&self, at: Cursor, token: TokenId) -> Option<Cursor> {
+        let nth = self.children(at).binary_search(&token).ok()?;
+        Some(self.child(at, nth))
+    }
+
+    #[inline]
+    fn child(&self, at: Cursor, nth: usize) -> Cursor {
+        Cursor { node: NodeId((self.child_range(at.node).start + nth) as u32), depth: at.depth + 1 }
+    }
+
+    /// The position `up` tokens nearer to the root (the root, if that is nearer). `O(up log n)`.
+    pub fn ancestor(&self, at: Cursor, up: usize) -> Cursor {
+        let mut at = at;
+        for _ in 0..up.min(at.depth()) {
+            // The parent is the last node whose children begin at or before this one.
+            let parent = self.0.first_child.partition_point(|&first| first <= at.node.0).saturating_sub(1);
+            at = Cursor { node: NodeId(parent as u32), depth: at.depth - 1 };
+        }
+        at
+    }
+
+    /// The position after `prefix`.
+    ///
+    /// # Errors
+    /// [`NotAllowed`] names the first token that leaves the trie.
+    pub fn walk(&self, prefix: &[TokenId]) -> Result<Cursor, NotAllowed> {
+        let mut at = Cursor::ROOT;
+        for (position, &token) in prefix.iter().enumerate() {
+            at = self.step(at, token).ok_or_else(|| NotAllowed::new(token, position, self.children(at)))?;
+        }
+        Ok(at)
+    }
+
+    /// Whether a leaf ends here. It may go on: one leaf can be a prefix of another.
+    #[inline]
+    pub fn is_terminal(&self, at: Cursor) -> bool {
+        let node = at.node.index();
+        node != 0
+            && node < self.nodes()
+            && (self.child_range(at.node).is_empty() || self.0.inner_terminals.binary_search(&at.node.0).is_ok())
+    }
+
+    /// The leaf that ends here. `O(log n)`.
+    pub fn leaf_at(&self, at: Cursor) -> Option<LeafId> {
+        if !self.is_terminal(at) {
+            return None;
+        }
+        match &self.0.leaves {
+            LeafTable::Tail(first, _) => Some(LeafId(at.node.0 - first)),
+            LeafTable::Table { nodes, by_node } => {
+                let found = by_node.binary_search_by_key(&at.node.0, |&leaf| nodes[leaf as usize]);
+                found.ok().map(|position| LeafId(by_node[position]))
+            }
+        }
+    }
+
+    fn leaf_node(&self, leaf: LeafId) -> Option<NodeId> {
+        match &self.0.leaves {
+            LeafTable::Tail(first, count) => (leaf.0 < *count).then(|| NodeId(first + leaf.0)),
+            LeafTable::Table { nodes, .. } => nodes.get(leaf.index()).copied().map(NodeId),
+        }
+    }
+
+    /// The leaf with these tokens. `O(length · log k)`.
+    pub fn find(&self, tokens: &[TokenId]) -> Option<LeafId> {
+        self.walk(tokens).ok().and_then(|at| self.leaf_at(at))
+    }
+
+    /// Name and tokens of a leaf, or `None` if there are not that many. `O(depth · log n)`.
+    pub fn leaf(&self, leaf: LeafId) -> Option<Leaf> {
+        let mut node = self.leaf_node(leaf)?;
+        let mut tokens = Vec::new();
+        while node != NodeId::ROOT {
+            tokens.push(self.0.tokens[node.index()]);
+            let parent = self.0.first_child.partition_point(|&first| first <= node.0).saturating_sub(1);
+            node = NodeId(parent as u32);
+        }
+        tokens.reverse();
+        Some(Leaf { index: leaf, name: self.name(leaf).map(str::to_owned), tokens })
+    }
+
+    /// The name of a leaf; `None` without names.
+    pub fn name(&self, leaf: LeafId) -> Option<&str> {
+        self.0.names.as_ref()?.get(leaf.index())
+    }
+
+    /// The first input row that gave this leaf.
+    pub fn input_row(&self, leaf: LeafId) -> Option<usize> {
+        self.0.input_rows.get(leaf.index()).map(|&row| row as usize)
+    }
+
+    /// Tokens that must come next whatever the model says, up to the next choice or the end of a leaf.
+    pub fn forced(&self, at: Cursor) -> Forced<'_> {
+        Forced { trie: self, at }
+    }
+
+    /// Numbers of the leaves at and below this position: they are neighbours. `O(depth)`.
+    pub fn leaves_below(&self, at: Cursor) -> Range<u32> {
+        let mut first = at;
+        while !self.is_terminal(first) {
+            if self.children(first).is_empty() {
+                return 0..0;
+            }
+            first = self.child(first, 0);
+        }
+        let mut last = at;
+        while let count @ 1.. = self.children(last).len() {
+            last = self.child(last, count - 1);
+        }
+        match (self.leaf_at(first), self.leaf_at(last)) {
+            (Some(first), Some(last)) => first.0..last.0 + 1,
+            _ => 0..0,
+        }
+    }
+
+    /// All leaves in order. Each costs `O(depth · log n)`.
+    pub fn leaves(&self) -> impl ExactSizeIterator<Item = Leaf> + '_ {
+        (0..self.len()).map(|index| {
+            self.leaf(LeafId(index as u32)).unwrap_or(Leaf { index: LeafId(0), name: None, tokens: Vec::new() })
+        })
+    }
+}
+
+impl Trie {
+    /// Feeds the arrays that `==` compares, each after its length.
+    pub(crate) fn hash_content(&self, feed: &mut dyn FnMut(&[u8])) {
+        let s = &*self.0;
+        let mut part = |bytes: &[u8]| {
+            feed(&(bytes.len() as u64).to_le_bytes());
+            feed(bytes);
+        };
+        part(bytemuck::cast_slice(&s.tokens));
+        part(bytemuck::cast_slice(&s.first_child));
+        part(bytemuck::cast_slice(&s.inner_terminals));
+        if let Some(names) = &s.names {
+            part(names.text.as_bytes());
+            part(bytemuck::cast_slice(&names.ends));
+        }
+    }
+}
+
+impl Names {
+    fn get(&self, index: usize) -> Option<&str> {
+        let end = *self.ends.get(index)? as usize;
+        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        self.text.get(begin..end)
+    }
+}
+
+impl PartialEq for Trie {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (&*self.0, &*other.0);
+        Arc::ptr_eq(&self.0, &other.0)
+            || (a.tokens == b.tokens
+                && a.first_child == b.first_child
+                && a.inner_terminals == b.inner_terminals
+                && a.names == b.names)
+    }
+}
+
+impl Eq for Trie {}
+
+impl fmt::Debug for Trie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Trie {{ leaves: {}, nodes: {}, bytes: {} }}", self.len(), self.nodes(), self.nbytes())
+    }
+}
+
+/// The forced run from a position: see [`Trie::forced`].
+#[derive(Debug, Clone)]
+pub struct Forced<'t> {
+    trie: &'t Trie,
+    at: Cursor,
+}
+
+impl Forced<'_> {
+    /// The position after the tokens yielded so far.
+    pub fn position(&self) -> Cursor {
+        self.at
+    }
+}
+
+impl Iterator for Forced<'_> {
+    type Item = TokenId;
+
+    fn next(&mut self) -> Option<TokenId> {
+        let &[only] = self.trie.children(self.at) else { return None };
+        // A terminal with a child is a choice: to end here or to go on.
+        if self.trie.is_terminal(self.at) {
+            return None;
+        }
+        self.at = self.trie.child(self.at, 0);
+        Some(only)
+    }
+}
