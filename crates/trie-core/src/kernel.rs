@@ -31,6 +31,8 @@ impl Pick {
 /// is searched for the label.
 const BLOCK: usize = 64;
 const LANES: usize = 8;
+/// Up to here one chain of comparisons is over before the blocks have begun.
+const FEW: usize = 16;
 
 /// The id with the highest logit; ties to the lowest id, NaN as −inf. `None` without ids. `O(k)`.
 ///
@@ -38,8 +40,15 @@ const LANES: usize = 8;
 /// If an id is not inside the row.
 #[inline]
 pub fn argmax(row: &[f32], ids: &[TokenId]) -> Option<Pick> {
+    if ids.len() <= FEW {
+        let start = Pick { token: *ids.first()?, logit: f32::NEG_INFINITY };
+        return Some(ids.iter().fold(start, |best, &token| {
+            let logit = row[token.index()];
+            if logit > best.logit { Pick { token, logit } } else { best }
+        }));
+    }
     let mut best = f32::NEG_INFINITY;
-    let mut winner = ids.get(..ids.len().min(BLOCK))?;
+    let mut winner = ids.get(..BLOCK.min(ids.len()))?;
     for block in ids.chunks(BLOCK) {
         let high = block_max(row, block);
         if high > best {

@@ -136,6 +136,8 @@ pub enum SpanError {
 #[derive(Debug, Clone)]
 pub struct Span {
     rules: Arc<SpanRules>,
+    /// The trie of `place`, at hand: a step must not look it up.
+    trie: Trie,
     place: Place,
 }
 
@@ -163,7 +165,8 @@ impl Place {
 impl Span {
     /// A span armed at the root of the first trie.
     pub fn new(rules: Arc<SpanRules>) -> Self {
-        Self { rules, place: Place::armed(0) }
+        let trie = rules.spans()[0].1.clone();
+        Self { rules, trie, place: Place::armed(0) }
     }
 
     /// The rules it follows.
@@ -174,7 +177,7 @@ impl Span {
     /// The trie it walks.
     #[inline]
     pub fn trie(&self) -> &Trie {
-        &self.rules.spans()[self.place.trie as usize].1
+        &self.trie
     }
 
     /// The path of that trie.
@@ -190,20 +193,24 @@ impl Span {
     /// Where it is in its life.
     #[inline]
     pub fn state(&self) -> State {
-        if self.place.idle {
+        self.state_at(self.trie.children(self.place.cursor))
+    }
+
+    /// The state, given the children of the position.
+    #[inline]
+    fn state_at(&self, children: &[TokenId]) -> State {
+        let place = &self.place;
+        // A leaf that is no prefix of another is complete at once where no end token has to follow.
+        let ends_by_itself = || children.is_empty() && place.cursor.depth() > 0 && self.rules.end_tokens().is_empty();
+        if place.idle {
             State::Idle
-        } else if self.place.off_at.is_some() {
+        } else if place.off_at.is_some() {
             State::Off
-        } else if self.place.tail > 0 || self.ends_by_itself(self.place.cursor) {
+        } else if place.tail > 0 || ends_by_itself() {
             State::Complete
         } else {
             State::Active
         }
-    }
-
-    /// A leaf that is no prefix of another is complete at once where no end token has to follow.
-    fn ends_by_itself(&self, at: Cursor) -> bool {
-        self.rules.end_tokens().is_empty() && at.depth() > 0 && self.trie().children(at).is_empty()
     }
 
     /// Whether a leaf ends here and may also go on, with no end token to tell: the whole row competes.
@@ -214,18 +221,18 @@ impl Span {
     /// What may come next. Allocation-free, `O(1)` where no leaf is a prefix of another.
     #[inline]
     pub fn allowed(&self) -> Allowed<'_> {
-        match self.state() {
+        let tokens = self.trie.children(self.place.cursor);
+        match self.state_at(tokens) {
             State::Idle | State::Off => Allowed::All,
             State::Complete if self.rules.after() == After::Free => Allowed::All,
             State::Complete => Allowed::Only { tokens: &[], ends: self.rules.stop_tokens() },
-            State::Active => {
-                let tokens = self.trie().children(self.place.cursor);
-                match (self.trie().is_terminal(self.place.cursor), self.rules.end_tokens()) {
-                    (false, _) => Allowed::Only { tokens, ends: &[] },
-                    (true, []) => Allowed::Open { children: tokens },
-                    (true, ends) => Allowed::Only { tokens, ends },
-                }
+            State::Active if !tokens.is_empty() && !self.trie.is_inner_terminal(self.place.cursor) => {
+                Allowed::Only { tokens, ends: &[] }
             }
+            State::Active => match self.rules.end_tokens() {
+                [] => Allowed::Open { children: tokens },
+                ends => Allowed::Only { tokens, ends },
+            },
         }
     }
 
@@ -262,7 +269,7 @@ impl Span {
             return Err(SpanError::OutsideVocabulary { token, n_vocab });
         }
         if self.state() == State::Active
-            && let Some(child) = self.trie().step(self.place.cursor, token)
+            && let Some(child) = self.trie.step(self.place.cursor, token)
         {
             self.place.cursor = child;
             return Ok(());
@@ -323,7 +330,12 @@ impl Span {
 
     /// As after creation: armed at the root of the first trie.
     pub fn reset(&mut self) {
-        self.place = Place::armed(0);
+        self.arm(0);
+    }
+
+    fn arm(&mut self, trie: u32) {
+        self.trie = self.rules.spans()[trie as usize].1.clone();
+        self.place = Place::armed(trie);
     }
 
     /// Arms the root of the trie with this path, whatever the state was.
@@ -337,7 +349,7 @@ impl Span {
             path: path.to_owned(),
             known: spans.iter().map(|(known, _)| known.clone()).collect(),
         })?;
-        self.place = Place::armed(trie as u32);
+        self.arm(trie as u32);
         Ok(())
     }
 

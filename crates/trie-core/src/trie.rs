@@ -235,9 +235,14 @@ impl Trie {
     #[inline]
     pub fn is_terminal(&self, at: Cursor) -> bool {
         let node = at.node.index();
-        node != 0
-            && node < self.nodes()
-            && (self.child_range(at.node).is_empty() || self.0.inner_terminals.binary_search(&at.node.0).is_ok())
+        node != 0 && node < self.nodes() && (self.child_range(at.node).is_empty() || self.is_inner_terminal(at))
+    }
+
+    /// Whether a leaf ends here that is a prefix of another one.
+    #[inline]
+    pub(crate) fn is_inner_terminal(&self, at: Cursor) -> bool {
+        let inner = &self.0.inner_terminals;
+        !inner.is_empty() && inner.binary_search(&at.node.0).is_ok()
     }
 
     /// The leaf that ends here. `O(log n)`.

@@ -5,7 +5,7 @@ mod common;
 use common::{Naive, id, ids, naive_best};
 use proptest::prelude::*;
 use std::sync::Arc;
-use trie_core::{Allowed, LeafId, Sampler, SamplerOptions, SpanRules, argmax};
+use trie_core::{Allowed, LeafId, Sampler, SamplerOptions, SpanRules, TokenId, argmax};
 
 const VOCABULARY: u32 = 40;
 
@@ -100,7 +100,7 @@ proptest! {
             let mut legal = children.clone();
             legal.extend(if leaf { ends } else { &[] });
             prop_assert_eq!(matches!(sampler.span().allowed(), Allowed::Open { .. }), open);
-            let allowed: Vec<u32> = sampler.span().allowed().iter().map(|token| token.get()).collect();
+            let allowed: Vec<u32> = sampler.span().allowed().iter().map(TokenId::get).collect();
             prop_assert_eq!(&allowed, &legal.iter().copied().collect::<Vec<_>>());
 
             let best = if open { naive_best(&row, 0..VOCABULARY) } else { naive_best(&row, legal.iter().copied()) };

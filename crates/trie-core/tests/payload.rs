@@ -3,6 +3,7 @@
 mod common;
 
 use common::ids;
+use std::fmt::Write;
 use trie_core::{Payload, PayloadError};
 
 fn read(text: &str) -> Result<Payload, PayloadError> {
@@ -103,11 +104,8 @@ fn sixty_four_mebibytes_are_no_trouble() {
         if leaves > 0 {
             text.push(',');
         }
-        text.push_str(&format!(
-            r#"{{"name":"a rather long name of one leaf {leaves}","tokens":[{},{},7]}}"#,
-            leaves >> 10,
-            leaves & 1023
-        ));
+        let (first, second) = (leaves >> 10, leaves & 1023);
+        write!(text, r#"{{"name":"a rather long name of one leaf {leaves}","tokens":[{first},{second},7]}}"#).unwrap();
         leaves += 1;
     }
     text.push_str("]}]}");
