@@ -32,7 +32,7 @@ impl Pick {
 const BLOCK: usize = 64;
 const LANES: usize = 8;
 /// Up to here one chain of comparisons is over before the blocks have begun.
-const FEW: usize = 16;
+const FEW: usize = 32;
 
 /// The id with the highest logit; ties to the lowest id, NaN as −inf. `None` without ids. `O(k)`.
 ///
