@@ -1,0 +1,181 @@
+//! Shrinking a candidate array to what a span allows. No pointers here: `plug.rs` lends the array as a slice.
+//!
+//! Dropped candidates stay behind the kept ones, so the array remains a permutation of itself and nothing is ever
+//! written past its end.
+
+use llama_cpp_sys_2::llama_token_data;
+use trie_core::{Allowed, Mode, TokenId};
+
+/// The selection index of an array in which nothing is selected yet.
+const UNSELECTED: i64 = -1;
+
+/// A candidate array: `data[..len]` is what remains of it.
+#[derive(Debug)]
+pub(crate) struct Candidates<'a> {
+    data: &'a mut [llama_token_data],
+    /// Candidates that remain.
+    pub(crate) len: usize,
+    /// Whether `data[..len]` is in descending order of logits. False is always a safe answer.
+    pub(crate) sorted: bool,
+    /// Index of the chosen candidate, or −1.
+    pub(crate) selected: i64,
+    /// Whether no legal candidate had a usable logit, so that one was put back.
+    pub(crate) starved: bool,
+}
+
+impl<'a> Candidates<'a> {
+    /// All of `data`, nothing dropped.
+    pub(crate) fn new(data: &'a mut [llama_token_data], sorted: bool, selected: i64) -> Self {
+        Self { len: data.len(), data, sorted, selected, starved: false }
+    }
+
+    /// Keeps what is allowed; in greedy mode only the best of it, already selected.
+    ///
+    /// A candidate that an earlier sampler removed counts as −inf, and so does NaN. An empty array stays empty: there
+    /// is no room to put anything back.
+    ///
+    /// `O(k)` for `k` allowed tokens while `data[id].id == id` for each of them, else `O(n log k)`; `O(n)` at an open leaf.
+    pub(crate) fn constrain(&mut self, allowed: Allowed<'_>, mode: Mode, n_vocab: usize) {
+        let lowest = match allowed {
+            Allowed::All => return,
+            Allowed::Open { .. } => {
+                // Rows of padded models are wider than the vocabulary; what is past it is never legal.
+                let known = |candidate: &llama_token_data| usize::try_from(candidate.id).is_ok_and(|id| id < n_vocab);
+                if !self.rest().iter().all(known) {
+                    self.keep(known);
+                }
+                if mode == Mode::Sampled && self.len > 0 {
+                    return;
+                }
+                Some(0)
+            }
+            Allowed::Only { tokens, ends } => {
+                let moved = !self.sorted
+                    && if ends.is_empty() { self.gather(tokens.iter().copied()) } else { self.gather(allowed.iter()) };
+                if !moved {
+                    self.keep(|candidate| is_in(tokens, candidate.id) || is_in(ends, candidate.id));
+                }
+                allowed.iter().next().map(TokenId::as_i32)
+            }
+        };
+        match mode {
+            Mode::Greedy => self.pick(),
+            Mode::Sampled => self.drop_unusable(),
+        }
+        if self.len == 0 {
+            self.revive(lowest);
+        }
+    }
+
+    /// Keeps exactly one candidate whatever is allowed: one of `ends` if there is one, else the first.
+    pub(crate) fn close(&mut self, ends: &[TokenId]) {
+        let at = self.rest().iter().position(|candidate| is_in(ends, candidate.id)).unwrap_or(0);
+        self.select(at);
+    }
+
+    fn rest(&self) -> &[llama_token_data] {
+        &self.data[..self.len]
+    }
+
+    /// Moves ascending `ids` to the front. `false`, with the order lost, where the array is not in id order at one of
+    /// them.
+    fn gather(&mut self, ids: impl Iterator<Item = TokenId>) -> bool {
+        let mut kept = 0;
+        self.selected = UNSELECTED;
+        for id in ids {
+            let from = id.index();
+            match self.rest().get(from) {
+                // Ids ascend, so `kept <= from`, and no later id lies at a place that was already swapped.
+                Some(candidate) if candidate.id == id.as_i32() => self.data.swap(kept, from),
+                _ => return false,
+            }
+            kept += 1;
+        }
+        self.shorten(kept);
+        self.sorted = kept <= 1;
+        true
+    }
+
+    /// Keeps the candidates that pass, in their order; the others get −inf, for readers of the whole array.
+    fn keep(&mut self, passes: impl Fn(&llama_token_data) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.len {
+            if passes(&self.data[at]) {
+                self.data.swap(kept, at);
+                kept += 1;
+            }
+        }
+        for dropped in &mut self.data[kept..self.len] {
+            dropped.logit = f32::NEG_INFINITY;
+        }
+        self.shorten(kept);
+    }
+
+    fn shorten(&mut self, kept: usize) {
+        if kept != self.len {
+            self.len = kept;
+            self.selected = UNSELECTED;
+        }
+        self.sorted |= kept <= 1;
+    }
+
+    /// Keeps the highest logit, ties to the lowest id; nothing where all are −inf or NaN.
+    fn pick(&mut self) {
+        let mut best: Option<(usize, llama_token_data)> = None;
+        for (at, &candidate) in self.rest().iter().enumerate() {
+            let better = best.is_none_or(|(_, best)| {
+                candidate.logit > best.logit || (candidate.logit >= best.logit && candidate.id < best.id)
+            });
+            if better && candidate.logit > f32::NEG_INFINITY {
+                best = Some((at, candidate));
+            }
+        }
+        match best {
+            Some((at, _)) => self.select(at),
+            None => self.shorten(0),
+        }
+    }
+
+    /// Drops candidates that no draw may take (−inf, NaN); +inf is certainty, which llama.cpp's softmax cannot hold.
+    fn drop_unusable(&mut self) {
+        if self.rest().iter().all(|candidate| candidate.logit.is_finite()) {
+            return;
+        }
+        let certain = self.rest().iter().any(|candidate| candidate.logit == f32::INFINITY);
+        self.sorted = false;
+        self.keep(|candidate| if certain { candidate.logit == f32::INFINITY } else { candidate.logit.is_finite() });
+        if certain {
+            self.data[..self.len].iter_mut().for_each(|candidate| candidate.logit = 0.0);
+        }
+    }
+
+    /// Puts this legal token back as the only candidate.
+    fn revive(&mut self, lowest: Option<i32>) {
+        self.starved = true;
+        let (Some(first), Some(id)) = (self.data.first().copied(), lowest) else { return };
+        let at = self.data.iter().position(|candidate| candidate.id == id).unwrap_or_else(|| {
+            self.data[0] = llama_token_data { id, ..first };
+            0
+        });
+        self.data[at].logit = 0.0;
+        self.select(at);
+    }
+
+    /// Keeps this candidate alone, with a finite logit, and selects it.
+    fn select(&mut self, at: usize) {
+        if at >= self.data.len() {
+            return;
+        }
+        self.data.swap(0, at);
+        if !self.data[0].logit.is_finite() {
+            self.data[0].logit = 0.0;
+        }
+        self.len = 1;
+        self.sorted = true;
+        self.selected = 0;
+    }
+}
+
+fn is_in(ascending: &[TokenId], id: i32) -> bool {
+    TokenId::try_from(id).is_ok_and(|id| ascending.binary_search(&id).is_ok())
+}

@@ -1,0 +1,19 @@
+//! A safe runtime on llama.cpp: load, tokenise, decode, generate inside a span. Data flows from `gguf` to `generate`.
+
+mod backend;
+mod chain;
+mod error;
+mod generate;
+mod gguf;
+mod model;
+mod preconditions;
+mod session;
+mod threads;
+mod vocab;
+
+pub use error::RuntimeError;
+pub use generate::{Finish, GenerateOptions, GenerateStats, Generated, Step, Watch};
+pub use model::{Model, ModelOptions, Progress};
+pub use session::{Session, SessionOptions};
+pub use threads::default_threads;
+pub use vocab::Vocab;

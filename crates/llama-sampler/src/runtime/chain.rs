@@ -1,0 +1,45 @@
+//! The sampler chain of a generation: the trie first, a selecting sampler last.
+
+use crate::plug::{SamplerHandle, TokenTrieSampler};
+use llama_cpp_2::sampling::LlamaSampler;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use trie_core::{DrawError, Mode, SamplerOptions, SpanRules};
+
+/// llama.cpp draws a random seed where it is given this one.
+const RANDOM_SEED: u32 = u32::MAX;
+
+/// A chain, its owner's end, and the seed in use.
+pub(super) struct Chain {
+    pub(super) sampler: LlamaSampler,
+    pub(super) handle: Option<SamplerHandle>,
+    pub(super) seed: u32,
+}
+
+/// Builds the chain. The order after the trie is that of llama.cpp's default chain and of `trie_core::Sampler`.
+pub(super) fn build(rules: Option<&Arc<SpanRules>>, options: &SamplerOptions) -> Result<Chain, DrawError> {
+    options.draw.check()?;
+    let trie = rules.map(|rules| TokenTrieSampler::new(Arc::clone(rules), options.mode));
+    let handle = trie.as_ref().map(TokenTrieSampler::handle);
+    let seed = options.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() as u32).min(RANDOM_SEED - 1);
+    let mut samplers: Vec<LlamaSampler> = trie.map(TokenTrieSampler::into_llama_sampler).into_iter().collect();
+    let draw = options.draw;
+    match options.mode {
+        Mode::Greedy => samplers.push(LlamaSampler::greedy()),
+        Mode::Sampled => {
+            if draw.top_k > 0 {
+                samplers.push(LlamaSampler::top_k(i32::try_from(draw.top_k).unwrap_or(i32::MAX)));
+            }
+            if draw.top_p < 1.0 {
+                samplers.push(LlamaSampler::top_p(draw.top_p, 1));
+            }
+            if draw.min_p > 0.0 {
+                samplers.push(LlamaSampler::min_p(draw.min_p, 1));
+            }
+            samplers.push(LlamaSampler::temp(draw.temperature));
+            samplers.push(LlamaSampler::dist(seed));
+        }
+    }
+    Ok(Chain { sampler: LlamaSampler::chain(samplers, true), handle, seed })
+}

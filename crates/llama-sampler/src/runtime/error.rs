@@ -1,0 +1,157 @@
+//! What can go wrong in the runtime: what, where and with which value.
+
+use std::path::PathBuf;
+use trie_core::{DrawError, TokenId};
+
+/// Why the runtime refused or failed. After any of these the model and the session can be used again.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// llama.cpp did not start.
+    #[error("llama.cpp did not start: {reason}")]
+    Backend {
+        /// What it said.
+        reason: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the model file {path:?}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The path is no file, or no text that llama.cpp can open.
+    #[error("{path:?} is not a model file: {what}")]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The file is not in GGUF format, or in a version that llama.cpp does not read.
+    #[error("{path:?} is not a GGUF file that llama.cpp reads: {what}")]
+    NotGguf {
+        /// The file.
+        path: PathBuf,
+        /// What was found instead.
+        what: String,
+    },
+    /// A vocabulary without weights was to be used as a model.
+    #[error("{path:?} holds a vocabulary only, no weights: it can tokenize, but not generate")]
+    VocabularyOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Weights without a vocabulary.
+    #[error("{path:?} holds no vocabulary (tokenizer {tokenizer:?}, {n_vocab} tokens)")]
+    NoVocabulary {
+        /// The file.
+        path: PathBuf,
+        /// Its tokenizer.
+        tokenizer: String,
+        /// Its number of tokens.
+        n_vocab: i64,
+    },
+    /// The model does not generate text token by token.
+    #[error("{path:?} is a {architecture:?} model: only models that predict the next token can be used")]
+    NotADecoder {
+        /// The file.
+        path: PathBuf,
+        /// Its architecture.
+        architecture: String,
+    },
+    /// llama.cpp refused the file: truncated, damaged, of an unknown architecture, or too large for the memory.
+    #[error("llama.cpp cannot load {path:?}: {reason}")]
+    Load {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        reason: String,
+    },
+    /// llama.cpp refused to make a context.
+    #[error("llama.cpp cannot make a context of {n_ctx} tokens: {reason}")]
+    Context {
+        /// The size that was asked for.
+        n_ctx: u32,
+        /// What it said.
+        reason: String,
+    },
+    /// A number out of range.
+    #[error("{what} is {value}: it must be in {least}..={most}")]
+    OutOfRange {
+        /// The number's name.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// The least it may be.
+        least: u64,
+        /// The most it may be.
+        most: u64,
+    },
+    /// No token to start from.
+    #[error("the prompt has no tokens: the first forward pass needs at least one")]
+    EmptyPrompt,
+    /// A token that the vocabulary does not have.
+    #[error("token id {token} at position {position} is outside the vocabulary of {n_vocab} tokens")]
+    OutsideVocabulary {
+        /// Where it stands in what was given.
+        position: usize,
+        /// The id.
+        token: TokenId,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// Rules made for a larger vocabulary than the model's.
+    #[error("the rules were made for {rules} token ids, the model has {n_vocab}")]
+    VocabularyMismatch {
+        /// Ids in the rules.
+        rules: usize,
+        /// Ids in the model.
+        n_vocab: usize,
+    },
+    /// The vocabulary was made from a token list and has no tokenizer.
+    #[error("this vocabulary was made from a list of tokens: it cannot tokenize text")]
+    NoTokenizer,
+    /// The tokenizer wants a special token that the file does not define.
+    #[error("the tokenizer adds a {token} token, but the model file defines none")]
+    MissingSpecial {
+        /// Which one.
+        token: &'static str,
+    },
+    /// More tokens than the context holds.
+    #[error("{held} tokens are held and {asked} more were given: the context has room for {n_ctx}")]
+    ContextFull {
+        /// Tokens in the context.
+        held: usize,
+        /// Tokens given.
+        asked: usize,
+        /// Room in the context.
+        n_ctx: usize,
+    },
+    /// Logits were asked for before the first forward pass.
+    #[error("there are no logits yet: feed at least one token first")]
+    NoLogits,
+    /// The forward pass failed; the context is as before.
+    #[error("the forward pass over {tokens} tokens at position {position} failed: {reason}")]
+    Decode {
+        /// Position of the first.
+        position: usize,
+        /// Tokens in the batch.
+        tokens: usize,
+        /// What llama.cpp said.
+        reason: String,
+    },
+    /// The caller asked to stop.
+    #[error("stopped on request after {done} of {of} {what}")]
+    Stopped {
+        /// What was being done.
+        what: &'static str,
+        /// How much of it was done.
+        done: usize,
+        /// How much there was to do.
+        of: usize,
+    },
+    /// A sampling setting out of range.
+    #[error(transparent)]
+    Draw(#[from] DrawError),
+}

@@ -1,0 +1,84 @@
+//! What llama.cpp takes for granted. Misuse there aborts the process or corrupts memory, so each row is refused here,
+//! before the call.
+//!
+//! | what kills the process or corrupts | why it cannot happen |
+//! | --- | --- |
+//! | a batch larger than `n_batch` (clamped to the context) | `Session` cuts into pieces of what the context reports |
+//! | `n_seq_max` over `n_batch`, or over 256 | [`in_range`] on both; this runtime uses one sequence |
+//! | logits of a row without output flag | `Session` flags the last token and remembers the row; else `NoLogits` |
+//! | a token id out of range | [`inside_vocabulary`] before every decode and detokenize |
+//! | positions with gaps or repeats; an empty batch | `Session` alone counts positions; [`not_empty`] |
+//! | a full context | [`fits`] before the first piece |
+//! | a vocabulary used as a model | the GGUF header has no tensors: `VocabularyOnly`, before loading |
+//! | a model without vocabulary, or without a decoder | refused after loading, before the first use |
+//! | `encode`; `seq_cp`; attached, empty or unended chains; `NULL` samplers | not reachable: chains are built in `chain.rs` |
+//! | a grammar that accepts an illegal token | not reachable: no grammar in our chains |
+//! | a Rust panic in a callback | caught: plug, log and progress callbacks |
+//! | text over 2^31−1 bytes, or not UTF-8 | [`in_range`] on the length; `&str` is UTF-8 |
+//! | a missing special token that the tokenizer adds | `Vocab::tokenize` asks first |
+
+use super::error::RuntimeError;
+use trie_core::TokenId;
+
+/// Sequences in a context. Scoring over several comes with exact probabilities.
+pub(super) const SEQUENCES: u32 = 1;
+
+/// The longest text to tokenize, in bytes. llama.cpp counts in 32 bits with a sign.
+pub(super) const MAX_TEXT: u64 = 1 << 30;
+
+/// A number that must lie in a range.
+pub(super) fn in_range(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), RuntimeError> {
+    if (least..=most).contains(&value) { Ok(()) } else { Err(RuntimeError::OutOfRange { what, value, least, most }) }
+}
+
+/// At least one token.
+pub(super) fn not_empty(tokens: &[TokenId]) -> Result<(), RuntimeError> {
+    if tokens.is_empty() { Err(RuntimeError::EmptyPrompt) } else { Ok(()) }
+}
+
+/// Every id below `n_vocab`.
+pub(super) fn inside_vocabulary(tokens: &[TokenId], n_vocab: usize) -> Result<(), RuntimeError> {
+    match tokens.iter().position(|token| token.index() >= n_vocab) {
+        Some(position) => Err(RuntimeError::OutsideVocabulary { position, token: tokens[position], n_vocab }),
+        None => Ok(()),
+    }
+}
+
+/// Room for `asked` more tokens.
+pub(super) fn fits(held: usize, asked: usize, n_ctx: usize) -> Result<(), RuntimeError> {
+    if asked > n_ctx.saturating_sub(held) { Err(RuntimeError::ContextFull { held, asked, n_ctx }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(ids: &[u32]) -> Vec<TokenId> {
+        ids.iter().map(|&id| TokenId::new(id).unwrap()).collect()
+    }
+
+    #[test]
+    fn ranges_say_what_was_given() {
+        assert!(in_range("n_ctx", 8, 1, 8).is_ok());
+        let message = in_range("n_ctx", 9, 1, 8).unwrap_err().to_string();
+        assert_eq!(message, "n_ctx is 9: it must be in 1..=8");
+        assert!(in_range("n_batch", 0, 1, 8).is_err());
+    }
+
+    #[test]
+    fn tokens_are_looked_up_by_position() {
+        assert!(inside_vocabulary(&ids(&[0, 4]), 5).is_ok());
+        let message = inside_vocabulary(&ids(&[0, 5]), 5).unwrap_err().to_string();
+        assert_eq!(message, "token id 5 at position 1 is outside the vocabulary of 5 tokens");
+        assert!(not_empty(&[]).is_err());
+    }
+
+    #[test]
+    fn room_is_counted_without_overflow() {
+        assert!(fits(3, 5, 8).is_ok());
+        let message = fits(3, 6, 8).unwrap_err().to_string();
+        assert_eq!(message, "3 tokens are held and 6 more were given: the context has room for 8");
+        assert!(fits(9, 1, 8).is_err());
+        assert!(fits(1, usize::MAX, 8).is_err());
+    }
+}
