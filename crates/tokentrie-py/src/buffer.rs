@@ -1,0 +1,132 @@
+//! The one place that checks arrays: type, shape, order and leave to write, before anything is read or written.
+//!
+//! A borrow lasts for one call and is registered with rust-numpy, so two extensions never write the same row at once.
+
+use crate::errors::{Error, Result};
+use crate::ids::type_name;
+use numpy::{
+    Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray2, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyMemoryView;
+
+/// What an array is for, and what it must look like.
+pub(crate) struct Wanted {
+    what: &'static str,
+    dtype: &'static str,
+    row: &'static str,
+}
+
+/// Rows of logits.
+pub(crate) const LOGITS: Wanted = Wanted { what: "logits", dtype: "float32", row: "[V]" };
+/// Rows of mask words.
+pub(crate) const WORDS: Wanted = Wanted { what: "a bit mask", dtype: "int32", row: "[ceil(V/32)]" };
+
+/// Gives `use_row` one row to read.
+///
+/// # Errors
+/// `TypeError` for another type than a float32 array, `ValueError` for another shape or order; and those of `use_row`.
+#[inline]
+pub(crate) fn with_row<'py, R>(array: &Bound<'py, PyAny>, use_row: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
+    let row = match array.extract::<PyReadonlyArray1<'py, f32>>() {
+        Ok(row) => row,
+        Err(_) => read_slowly(array)?,
+    };
+    match row.as_slice() {
+        // A reversed or sparse row is contiguous only where it has at most one entry.
+        Ok(slice) => use_row(slice),
+        Err(_) => Err(LOGITS.order(row.as_untyped())),
+    }
+}
+
+#[cold]
+fn read_slowly<'py>(array: &Bound<'py, PyAny>) -> Result<PyReadonlyArray1<'py, f32>> {
+    let array = LOGITS.array(array)?;
+    LOGITS.check_type::<f32>(&array)?;
+    if array.ndim() != 1 {
+        return Err(LOGITS.shape(&array, LOGITS.row));
+    }
+    Ok(array.extract::<PyReadonlyArray1<'py, f32>>()?)
+}
+
+/// Gives `use_row` each row of a `[V]` or `[rows, V]` array to write, after all of them were checked.
+///
+/// # Errors
+/// `TypeError` for another type, `ValueError` for another shape or order, overlapping rows, a read-only array, or rows with
+/// fewer than `need` entries; nothing was written then.
+pub(crate) fn for_each_row_mut<T: Element>(
+    array: &Bound<'_, PyAny>,
+    wanted: &Wanted,
+    need: usize,
+    mut use_row: impl FnMut(&mut [T]) -> Result<()>,
+) -> Result<()> {
+    let array = wanted.array(array)?;
+    wanted.check_type::<T>(&array)?;
+    let (rows, width) = match *array.shape() {
+        [width] => (1, width),
+        [rows, width] => (rows, width),
+        _ => return Err(wanted.shape(&array, &format!("{row} or [rows, {}", &wanted.row[1..], row = wanted.row))),
+    };
+    if width < need {
+        return Err(Error::Array(format!("{} has rows of {width} entries: at least {need} are needed", wanted.what)));
+    }
+    let itemsize = size_of::<T>();
+    let strides = array.strides();
+    let dense = width <= 1 || strides.last().is_some_and(|&stride| stride == itemsize as isize);
+    if !array.is_aligned() || !dense {
+        return Err(wanted.order(&array));
+    }
+    if rows > 1 && strides.first().is_some_and(|stride| stride.unsigned_abs() < width * itemsize) {
+        return Err(Error::Array(format!("{} has rows that overlap in memory: strides {strides:?}", wanted.what)));
+    }
+    let read_only = |error| Error::Array(format!("{} cannot be written: {error}", wanted.what));
+    if let Ok(row) = array.cast::<PyArray1<T>>() {
+        let mut row = row.try_readwrite().map_err(read_only)?;
+        return use_row(row.as_slice_mut().map_err(|_| wanted.order(&array))?);
+    }
+    let table = array.cast::<PyArray2<T>>().map_err(PyErr::from)?;
+    let mut table: PyReadwriteArray2<'_, T> = table.try_readwrite().map_err(read_only)?;
+    for row in table.as_array_mut().rows_mut() {
+        use_row(row.into_slice().ok_or_else(|| wanted.order(&array))?)?;
+    }
+    Ok(())
+}
+
+impl Wanted {
+    /// The array itself, or one over the same memory for anything else with the buffer protocol.
+    fn array<'py>(&self, array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArray>> {
+        if let Ok(array) = array.cast::<PyUntypedArray>() {
+            return Ok(array.clone());
+        }
+        let Ok(view) = PyMemoryView::from(array) else {
+            let message = format!("{} must be a {} array, not {}", self.what, self.dtype, type_name(array));
+            return Err(PyTypeError::new_err(message).into());
+        };
+        let array = array.py().import("numpy")?.call_method1("asarray", (view,))?;
+        Ok(array.cast_into::<PyUntypedArray>().map_err(PyErr::from)?)
+    }
+
+    fn check_type<T: Element>(&self, array: &Bound<'_, PyUntypedArray>) -> Result<()> {
+        use numpy::PyArrayDescrMethods;
+        let dtype = array.dtype();
+        if dtype.is_equiv_to(&T::get_dtype(array.py())) {
+            return Ok(());
+        }
+        Err(PyTypeError::new_err(format!("{} must have dtype {}, not {dtype}", self.what, self.dtype)).into())
+    }
+
+    fn shape(&self, array: &Bound<'_, PyUntypedArray>, wanted: &str) -> Error {
+        Error::Array(format!("{} must have shape {wanted}, not {:?}", self.what, array.shape()))
+    }
+
+    fn order(&self, array: &Bound<'_, PyUntypedArray>) -> Error {
+        Error::Array(format!(
+            "{} must be contiguous and aligned along the last axis: shape {:?}, strides {:?} bytes",
+            self.what,
+            array.shape(),
+            array.strides()
+        ))
+    }
+}

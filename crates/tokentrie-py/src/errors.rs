@@ -1,0 +1,300 @@
+//! The one map from Rust's errors to Python's exceptions.
+//!
+//! Every match is exhaustive and without a wildcard: an error added in Rust breaks the build until it is mapped here.
+
+use llama_sampler::RuntimeError;
+use pyo3::exceptions::{PyException, PyIndexError, PyUserWarning, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyTuple, PyType};
+use std::ffi::{CStr, CString};
+use trie_core::{BuildError, DrawError, NotAllowed, PayloadError, RowError, RulesError, SamplerError, SpanError};
+
+/// Everything that a call can fail with.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// An exception of Python's own: a wrong type, an interrupt, one that a callback raised.
+    Python(PyErr),
+    /// One of ours.
+    Ours(Class, String),
+    /// A bad array.
+    Array(String),
+    /// A subscript out of range.
+    Index(String),
+}
+
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Our exception classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Base,
+    Payload,
+    Trie,
+    Vocabulary,
+    NotAllowed,
+    Option,
+    Model,
+    Context,
+    Warning,
+}
+
+struct ClassSpec {
+    class: Class,
+    name: &'static CStr,
+    doc: &'static CStr,
+    parent: Class,
+    also_value_error: bool,
+}
+
+const fn spec(
+    class: Class,
+    name: &'static CStr,
+    parent: Class,
+    also_value_error: bool,
+    doc: &'static CStr,
+) -> ClassSpec {
+    ClassSpec { class, name, doc, parent, also_value_error }
+}
+
+/// In the order of [`Class`], parents first.
+const CLASSES: [ClassSpec; 9] = [
+    spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, false, c"Base of every error that tokentrie defines."),
+    spec(
+        Class::Payload,
+        c"tokentrie.PayloadError",
+        Class::Base,
+        true,
+        c"A payload that is not JSON, not of the documented form, or has no usable leaf; says line, column and field.",
+    ),
+    spec(
+        Class::Trie,
+        c"tokentrie.TrieError",
+        Class::Base,
+        true,
+        c"Sequences that make no trie: none at all, an empty one, or names that do not match.",
+    ),
+    spec(
+        Class::Vocabulary,
+        c"tokentrie.VocabularyError",
+        Class::Base,
+        false,
+        c"A token id that the vocabulary does not have, or a vocabulary that cannot be used.",
+    ),
+    spec(
+        Class::NotAllowed,
+        c"tokentrie.TokenNotAllowedError",
+        Class::Base,
+        false,
+        c"A token that may not come next; says which, where, and what was allowed. The state is as before.",
+    ),
+    spec(
+        Class::Option,
+        c"tokentrie.OptionError",
+        Class::Base,
+        true,
+        c"A setting or request out of range; says which, its value and what it may be.",
+    ),
+    spec(
+        Class::Model,
+        c"tokentrie.ModelError",
+        Class::Base,
+        false,
+        c"A model file that cannot be used, or a decode that failed.",
+    ),
+    spec(
+        Class::Context,
+        c"tokentrie.ContextError",
+        Class::Model,
+        false,
+        c"The context window is too small for the prompt or the output.",
+    ),
+    spec(
+        Class::Warning,
+        c"tokentrie.TokenTrieWarning",
+        Class::Warning,
+        false,
+        c"Something was left out, such as leaves that the vocabulary cannot spell.",
+    ),
+];
+
+static TYPES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
+
+fn types(py: Python<'_>) -> PyResult<&[Py<PyType>]> {
+    let types = TYPES.get_or_try_init(py, || {
+        let mut types: Vec<Py<PyType>> = Vec::with_capacity(CLASSES.len());
+        for spec in &CLASSES {
+            let parent = match (types.get(spec.parent as usize), spec.class) {
+                (Some(parent), _) => parent.bind(py).clone(),
+                (None, Class::Warning) => py.get_type::<PyUserWarning>(),
+                (None, _) => py.get_type::<PyException>(),
+            };
+            let class = if spec.also_value_error {
+                both(py, spec, &parent, &py.get_type::<PyValueError>())?
+            } else {
+                PyErr::new_type(py, spec.name, Some(spec.doc), Some(&parent), None)?
+            };
+            types.push(class);
+        }
+        PyResult::Ok(types)
+    })?;
+    Ok(types)
+}
+
+/// A class with two bases, which `PyErr::new_type` cannot make: `type(name, bases, namespace)`.
+fn both(py: Python<'_>, spec: &ClassSpec, ours: &Bound<'_, PyType>, other: &Bound<'_, PyType>) -> PyResult<Py<PyType>> {
+    let name = spec.name.to_string_lossy();
+    let namespace = pyo3::types::PyDict::new(py);
+    namespace.set_item("__module__", "tokentrie")?;
+    namespace.set_item("__doc__", spec.doc.to_string_lossy())?;
+    let bases = PyTuple::new(py, [ours, other])?;
+    let name = name.strip_prefix("tokentrie.").unwrap_or(&name);
+    Ok(py.get_type::<PyType>().call1((name, bases, namespace))?.cast_into::<PyType>()?.unbind())
+}
+
+/// Adds the exception classes to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for class in types(module.py())? {
+        let class = class.bind(module.py());
+        module.add(class.name()?, class)?;
+    }
+    Ok(())
+}
+
+/// Python's `warnings.warn` with our category.
+pub(crate) fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+    let message = CString::new(message.replace('\0', "\\0")).unwrap_or_default();
+    match types(py)?.get(Class::Warning as usize) {
+        Some(category) => PyErr::warn(py, category.bind(py), &message, 1),
+        None => Ok(()),
+    }
+}
+
+impl Class {
+    pub(crate) fn error(self, message: impl Into<String>) -> Error {
+        Error::Ours(self, message.into())
+    }
+}
+
+impl From<Error> for PyErr {
+    #[cold]
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Python(error) => error,
+            Error::Array(message) => PyValueError::new_err(message),
+            Error::Index(message) => PyIndexError::new_err(message),
+            Error::Ours(class, message) => {
+                Python::attach(|py| match types(py).map(|types| types.get(class as usize)) {
+                    Ok(Some(class)) => PyErr::from_type(class.bind(py).clone(), message),
+                    Ok(None) => PyException::new_err(message),
+                    Err(error) => error,
+                })
+            }
+        }
+    }
+}
+
+impl From<PyErr> for Error {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<PayloadError> for Error {
+    fn from(error: PayloadError) -> Self {
+        match &error {
+            PayloadError::Malformed { .. }
+            | PayloadError::DuplicatePath { .. }
+            | PayloadError::NoUsableLeaf { .. }
+            | PayloadError::Build { .. } => Class::Payload.error(error.to_string()),
+        }
+    }
+}
+
+impl From<BuildError> for Error {
+    fn from(error: BuildError) -> Self {
+        match &error {
+            BuildError::NoLeaves
+            | BuildError::EmptySequence { .. }
+            | BuildError::MixedNames { .. }
+            | BuildError::TooLarge { .. } => Class::Trie.error(error.to_string()),
+        }
+    }
+}
+
+impl From<RulesError> for Error {
+    fn from(error: RulesError) -> Self {
+        match &error {
+            RulesError::NoTrie => Class::Trie.error(error.to_string()),
+            RulesError::VocabularySize { .. } | RulesError::OutsideVocabulary { .. } => {
+                Class::Vocabulary.error(error.to_string())
+            }
+            RulesError::NothingToStopOn => Class::Option.error(error.to_string()),
+        }
+    }
+}
+
+impl From<DrawError> for Error {
+    fn from(error: DrawError) -> Self {
+        let DrawError { name: _, value: _, range: _ } = &error;
+        Class::Option.error(error.to_string())
+    }
+}
+
+impl From<NotAllowed> for Error {
+    fn from(error: NotAllowed) -> Self {
+        Class::NotAllowed.error(error.to_string())
+    }
+}
+
+impl From<SpanError> for Error {
+    fn from(error: SpanError) -> Self {
+        match error {
+            SpanError::NotAllowed(error) => error.into(),
+            SpanError::OutsideVocabulary { .. } => Class::Vocabulary.error(error.to_string()),
+            SpanError::RollbackTooFar { .. } | SpanError::UnknownPath { .. } => Class::Option.error(error.to_string()),
+        }
+    }
+}
+
+impl From<RowError> for Error {
+    fn from(error: RowError) -> Self {
+        Self::Array(error.to_string())
+    }
+}
+
+impl From<SamplerError> for Error {
+    fn from(error: SamplerError) -> Self {
+        match error {
+            SamplerError::Row(error) => error.into(),
+            SamplerError::Span(error) => error.into(),
+        }
+    }
+}
+
+impl From<RuntimeError> for Error {
+    fn from(error: RuntimeError) -> Self {
+        let class = match error {
+            RuntimeError::Draw(error) => return error.into(),
+            RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt => Class::Option,
+            RuntimeError::OutsideVocabulary { .. }
+            | RuntimeError::VocabularyMismatch { .. }
+            | RuntimeError::NoTokenizer
+            | RuntimeError::NoVocabulary { .. }
+            | RuntimeError::MissingSpecial { .. } => Class::Vocabulary,
+            RuntimeError::ContextFull { .. } => Class::Context,
+            RuntimeError::Backend { .. }
+            | RuntimeError::File { .. }
+            | RuntimeError::Path { .. }
+            | RuntimeError::NotGguf { .. }
+            | RuntimeError::VocabularyOnly { .. }
+            | RuntimeError::NotADecoder { .. }
+            | RuntimeError::Load { .. }
+            | RuntimeError::Context { .. }
+            | RuntimeError::NoLogits
+            | RuntimeError::Decode { .. }
+            | RuntimeError::Stopped { .. } => Class::Model,
+        };
+        class.error(error.to_string())
+    }
+}

@@ -1,0 +1,167 @@
+//! What a generation gives back, and what its observer sees.
+
+use crate::leaf::Leaf;
+use llama_sampler::Finish;
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use trie_core::TokenId;
+
+/// What `Model.generate` returns.
+#[pyclass(frozen, get_all, module = "tokentrie")]
+pub(crate) struct Generated {
+    /// str: the generated text; bytes that are no UTF-8 became U+FFFD.
+    text: String,
+    /// list[int]: the generated tokens, end tokens of the span included, end of generation excluded.
+    tokens: Vec<u32>,
+    /// Leaf | None: the value, if the span was completed.
+    leaf: Option<Leaf>,
+    /// str: why it ended: "span", "end_of_generation", "max_tokens" or "context_full".
+    finish: &'static str,
+    /// Stats: what it took.
+    stats: Stats,
+}
+
+/// What a generation took.
+#[pyclass(frozen, get_all, module = "tokentrie")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stats {
+    /// int: calls of llama.cpp's decode.
+    forward_passes: u64,
+    /// int: tokens in them, the prompt included.
+    tokens_decoded: usize,
+    /// int: tokens of which exactly one was allowed.
+    forced_tokens: usize,
+    /// int: tokens with a choice.
+    sampled_tokens: usize,
+    /// int: how often no legal token had a usable logit.
+    starved: u64,
+    /// float: seconds in all.
+    seconds: f64,
+    /// float: seconds for the prompt.
+    prompt_seconds: f64,
+    /// float: seconds in the forward passes after it.
+    decode_seconds: f64,
+    /// float: seconds in choosing tokens.
+    sample_seconds: f64,
+    /// int: threads in use.
+    n_threads: u32,
+    /// int: seed of the draw.
+    seed: u32,
+}
+
+impl Generated {
+    pub(crate) fn new(generated: llama_sampler::Generated, seconds: f64) -> Self {
+        let llama_sampler::Generated { tokens, text, leaf, finish, stats } = generated;
+        let llama_sampler::GenerateStats {
+            forward_passes,
+            tokens_decoded,
+            forced_tokens,
+            sampled_tokens,
+            starved,
+            prompt_seconds,
+            decode_seconds,
+            sample_seconds,
+            n_threads,
+            seed,
+        } = stats;
+        let stats = Stats {
+            forward_passes,
+            tokens_decoded,
+            forced_tokens,
+            sampled_tokens,
+            starved,
+            seconds,
+            prompt_seconds,
+            decode_seconds,
+            sample_seconds,
+            n_threads,
+            seed,
+        };
+        let finish = match finish {
+            Finish::Span => "span",
+            Finish::EndOfGeneration => "end_of_generation",
+            Finish::MaxTokens => "max_tokens",
+            Finish::ContextFull => "context_full",
+        };
+        let tokens = tokens.into_iter().map(TokenId::get).collect();
+        Self { text, tokens, leaf: leaf.map(Leaf::from), finish, stats }
+    }
+}
+
+#[pymethods]
+impl Generated {
+    fn __repr__(&self) -> String {
+        format!("<tokentrie.Generated: {:?}, {} tokens, {}>", self.text, self.tokens.len(), self.finish)
+    }
+}
+
+#[pymethods]
+impl Stats {
+    /// The same as a dict, for JSON.
+    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("forward_passes", self.forward_passes)?;
+        dict.set_item("tokens_decoded", self.tokens_decoded)?;
+        dict.set_item("forced_tokens", self.forced_tokens)?;
+        dict.set_item("sampled_tokens", self.sampled_tokens)?;
+        dict.set_item("starved", self.starved)?;
+        dict.set_item("seconds", self.seconds)?;
+        dict.set_item("prompt_seconds", self.prompt_seconds)?;
+        dict.set_item("decode_seconds", self.decode_seconds)?;
+        dict.set_item("sample_seconds", self.sample_seconds)?;
+        dict.set_item("n_threads", self.n_threads)?;
+        dict.set_item("seed", self.seed)?;
+        Ok(dict)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Stats({})", self.as_dict(py)?))
+    }
+}
+
+/// One step of a generation, as `on_step` sees it.
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct Step {
+    /// int: its number, from 0.
+    #[pyo3(get)]
+    index: usize,
+    /// int: tokens walked in the trie before the step.
+    #[pyo3(get)]
+    depth: usize,
+    /// int: the token that was taken.
+    #[pyo3(get)]
+    token: u32,
+    /// bool: whether no other could come.
+    #[pyo3(get)]
+    forced: bool,
+    candidates: Vec<(TokenId, f32)>,
+}
+
+impl From<&llama_sampler::Step<'_>> for Step {
+    fn from(step: &llama_sampler::Step<'_>) -> Self {
+        let &llama_sampler::Step { index, depth, allowed, token, forced } = step;
+        Self { index, depth, token: token.get(), forced, candidates: allowed.to_vec() }
+    }
+}
+
+#[pymethods]
+impl Step {
+    /// numpy.ndarray: int32, the tokens that could come, ascending; empty where all could. At an open leaf those that go on.
+    #[getter]
+    fn allowed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
+        crate::trie::id_array(py, self.candidates.iter().map(|(token, _)| *token))
+    }
+
+    /// numpy.ndarray: float32, their probabilities among each other, before temperature and cuts; at an open leaf among all
+    /// tokens, so that what is missing to 1 is the probability of ending there.
+    #[getter]
+    fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        PyArray1::from_vec(py, self.candidates.iter().map(|(_, share)| *share).collect())
+    }
+
+    fn __repr__(&self) -> String {
+        let Self { index, depth, token, forced, candidates } = self;
+        format!("<tokentrie.Step {index}: token {token}, forced {forced}, {} allowed, depth {depth}>", candidates.len())
+    }
+}

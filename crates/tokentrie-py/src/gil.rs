@@ -1,0 +1,74 @@
+//! The one place that lets other Python threads run, and the one that waits for a lock.
+
+use crate::errors::{Class, Error, Result};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{ThreadId, current};
+use std::time::Duration;
+
+/// Runs `work` without the GIL. `work` must not touch Python; it may come back with [`Python::attach`].
+pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    py.detach(work)
+}
+
+/// Locks without ever holding the GIL while waiting, so that the holder can always finish.
+///
+/// A call that panicked inside may have left half a change behind: the object then refuses every further call.
+pub(crate) fn locked<'m, T>(py: Python<'_>, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
+    mutex
+        .lock_py_attached(py)
+        .map_err(|_| Class::Base.error("an earlier call on this object failed inside; make a new one"))
+}
+
+/// Whose turn it is to use something for long. Unlike a mutex it can be waited for with Ctrl-C, and it tells a thread that
+/// would wait for itself.
+#[derive(Default)]
+pub(crate) struct Turns {
+    user: Mutex<Option<ThreadId>>,
+    over: Condvar,
+}
+
+/// Ends the turn when dropped.
+pub(crate) struct Turn<'t>(&'t Turns);
+
+impl Turns {
+    /// How often a waiting thread looks for signals.
+    const PAUSE: Duration = Duration::from_millis(50);
+
+    /// Waits for the others.
+    ///
+    /// # Errors
+    /// A signal's exception, or `busy` where this thread has the turn already.
+    pub(crate) fn take(&self, py: Python<'_>, busy: impl FnOnce() -> Error) -> Result<Turn<'_>> {
+        let me = current().id();
+        if *self.user() == Some(me) {
+            return Err(busy());
+        }
+        while !released(py, || self.try_take(me)) {
+            py.check_signals()?;
+        }
+        Ok(Turn(self))
+    }
+
+    fn try_take(&self, me: ThreadId) -> bool {
+        let waited = self.over.wait_timeout_while(self.user(), Self::PAUSE, |user| user.is_some());
+        let (mut user, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        user.is_none() && {
+            *user = Some(me);
+            true
+        }
+    }
+
+    /// Only an identity is behind this lock, which no panic can leave half changed.
+    fn user(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        self.user.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.user() = None;
+        self.0.over.notify_one();
+    }
+}

@@ -1,0 +1,227 @@
+//! From Python's integers, lists and arrays to token ids.
+
+use crate::errors::{Class, Error, Result};
+use numpy::{Element, PyArrayDescrMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyString, PyTuple};
+use std::fmt::Display;
+use trie_core::{TokenId, TrieBuilder};
+
+/// A token id, or several.
+pub(crate) enum OneOrMany {
+    One(TokenId),
+    Many(Vec<TokenId>),
+}
+
+/// Reads an integer, or anything with `__index__`.
+///
+/// # Errors
+/// `TypeError` for what is no integer, `VocabularyError` for one outside 0 … 2^31−1; `place` says where it stood.
+pub(crate) fn token(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Result<TokenId> {
+    match value.extract::<u32>() {
+        Ok(id) => TokenId::new(id).ok_or_else(|| outside(value, place)),
+        Err(_) if value.call_method0("__index__").is_ok() => Err(outside(value, place)),
+        Err(_) => Err(wrong_type(value, &place())),
+    }
+}
+
+fn outside(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Error {
+    Class::Vocabulary.error(format!("{}token id {value} is outside 0..=2147483647", place()))
+}
+
+fn wrong_type(value: &Bound<'_, PyAny>, place: &str) -> Error {
+    let (shown, name) = (shown(value), type_name(value));
+    PyTypeError::new_err(format!("{place}a token id must be an integer, not {shown} of type {name}")).into()
+}
+
+/// The start of what Python shows for a value.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "<?>".to_owned(), |text| text.to_string_lossy().chars().take(60).collect())
+}
+
+/// The name of a value's type.
+pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Reads a list, a one-dimensional integer array, or any other iterable of integers.
+///
+/// # Errors
+/// As [`token`], naming the position.
+pub(crate) fn tokens(values: &Bound<'_, PyAny>, place: &str) -> Result<Vec<TokenId>> {
+    let mut out = Vec::new();
+    extend(values, place, &mut out)?;
+    Ok(out)
+}
+
+/// Appends what [`tokens`] would return.
+pub(crate) fn extend(values: &Bound<'_, PyAny>, place: &str, out: &mut Vec<TokenId>) -> Result<()> {
+    let at = |position: usize| format!("{place}position {position}: ");
+    if let Ok(list) = values.cast::<PyList>() {
+        out.reserve(list.len());
+        for (position, value) in list.iter().enumerate() {
+            out.push(token(&value, || at(position))?);
+        }
+        return Ok(());
+    }
+    if let Ok(tuple) = values.cast::<PyTuple>() {
+        for (position, value) in tuple.iter_borrowed().enumerate() {
+            out.push(token(&value, || at(position))?);
+        }
+        return Ok(());
+    }
+    if let Ok(array) = values.cast::<PyUntypedArray>() {
+        return extend_from_array(array, place, out);
+    }
+    // Text and bytes are iterables too, but never meant as ids.
+    let text = values.is_instance_of::<PyString>()
+        || values.is_instance_of::<PyBytes>()
+        || values.is_instance_of::<PyByteArray>();
+    if text {
+        return Err(not_ids(values, place));
+    }
+    let Ok(iterator) = values.try_iter() else { return Err(not_ids(values, place)) };
+    for (position, value) in iterator.enumerate() {
+        out.push(token(&value?, || at(position))?);
+    }
+    Ok(())
+}
+
+fn not_ids(values: &Bound<'_, PyAny>, place: &str) -> Error {
+    let (shown, name) = (shown(values), type_name(values));
+    let message =
+        format!("{place}token ids must be a list or a one-dimensional integer array, not {shown} of type {name}");
+    PyTypeError::new_err(message).into()
+}
+
+fn extend_from_array(array: &Bound<'_, PyUntypedArray>, place: &str, out: &mut Vec<TokenId>) -> Result<()> {
+    if array.ndim() != 1 || !is_integer(array) {
+        let (dtype, shape) = (array.dtype(), array.shape());
+        let message = format!(
+            "{place}token ids must be a one-dimensional integer array, not one of dtype {dtype} and shape {shape:?}"
+        );
+        return Err(PyTypeError::new_err(message).into());
+    }
+    read_array(array, &|position| format!("{place}position {position}: "), out)
+}
+
+fn is_integer(array: &Bound<'_, PyUntypedArray>) -> bool {
+    matches!(array.dtype().kind(), b'i' | b'u')
+}
+
+/// Appends the entries of an integer array of any shape, in C order; `place` says where the n-th of them stands.
+fn read_array(
+    array: &Bound<'_, PyUntypedArray>,
+    place: &dyn Fn(usize) -> String,
+    out: &mut Vec<TokenId>,
+) -> Result<()> {
+    if read_as::<i64>(array, place, out)? || read_as::<i32>(array, place, out)? || read_as::<u32>(array, place, out)? {
+        return Ok(());
+    }
+    // The rarer integer types, in 64 bits of this machine's byte order.
+    let dtype = if array.dtype().kind() == b'u' { "uint64" } else { "int64" };
+    let wide = array.call_method1("astype", (dtype,))?.cast_into::<PyUntypedArray>().map_err(PyErr::from)?;
+    if read_as::<i64>(&wide, place, out)? || read_as::<u64>(&wide, place, out)? {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!("token ids of dtype {} cannot be read", array.dtype())).into())
+}
+
+fn read_as<'py, T>(
+    array: &Bound<'py, PyUntypedArray>,
+    place: &dyn Fn(usize) -> String,
+    out: &mut Vec<TokenId>,
+) -> Result<bool>
+where
+    T: Element + Copy + Display,
+    TokenId: TryFrom<T>,
+{
+    let Ok(array) = array.extract::<PyReadonlyArrayDyn<'py, T>>() else { return Ok(false) };
+    out.reserve(array.len());
+    for (nth, &value) in array.as_array().iter().enumerate() {
+        let id = TokenId::try_from(value);
+        out.push(id.map_err(|_| {
+            Class::Vocabulary.error(format!("{}token id {value} is outside 0..=2147483647", place(nth)))
+        })?);
+    }
+    Ok(true)
+}
+
+/// Reads an integer or an iterable of integers.
+pub(crate) fn one_or_many(value: &Bound<'_, PyAny>) -> Result<OneOrMany> {
+    if value.is_instance_of::<PyInt>() || value.hasattr("__index__")? && !value.hasattr("__len__")? {
+        return token(value, String::new).map(OneOrMany::One);
+    }
+    // A numpy integer has `__index__` and no length; an array has both.
+    tokens(value, "").map(OneOrMany::Many)
+}
+
+/// The rows of [`crate::trie::Trie`]'s `from_sequences`, in the order of the input.
+pub(crate) struct Rows {
+    tokens: Vec<TokenId>,
+    ends: Vec<usize>,
+}
+
+impl Rows {
+    /// Reads a two-dimensional integer array, or any iterable of what [`tokens`] reads.
+    ///
+    /// # Errors
+    /// As [`token`], naming row and position.
+    pub(crate) fn read(rows: &Bound<'_, PyAny>) -> Result<Self> {
+        let mut out = Self { tokens: Vec::new(), ends: Vec::new() };
+        match rows.cast::<PyUntypedArray>() {
+            Ok(array) if array.ndim() == 2 && is_integer(array) => {
+                let (rows, width) = (array.shape()[0], array.shape()[1]);
+                let place = |nth| format!("row {}, position {}: ", nth / width, nth % width);
+                read_array(array, &place, &mut out.tokens)?;
+                out.ends.extend((1..=rows).map(|row| row * width));
+            }
+            Ok(array) if array.dtype().kind() != b'O' => {
+                let (dtype, shape) = (array.dtype(), array.shape());
+                let message = format!(
+                    "sequences must be lists or a two-dimensional integer array, not one of dtype {dtype} and shape {shape:?}"
+                );
+                return Err(PyTypeError::new_err(message).into());
+            }
+            _ => {
+                for (row, sequence) in rows.try_iter()?.enumerate() {
+                    extend(&sequence?, &format!("row {row}, "), &mut out.tokens)?;
+                    out.ends.push(out.tokens.len());
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[TokenId]> {
+        let mut begin = 0;
+        self.ends.iter().map(move |&end| self.tokens.get(std::mem::replace(&mut begin, end)..end).unwrap_or_default())
+    }
+
+    /// # Errors
+    /// `VocabularyError` for an id that a vocabulary of this size does not have, naming row and position.
+    pub(crate) fn check_inside(&self, n_vocab: usize) -> Result<()> {
+        for (row, tokens) in self.iter().enumerate() {
+            if let Some(position) = tokens.iter().position(|token| token.index() >= n_vocab) {
+                let token = tokens[position];
+                return Err(Class::Vocabulary.error(format!(
+                    "row {row}, position {position}: token id {token} is outside the vocabulary of {n_vocab} tokens"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn into_builder(self, names: Option<&[String]>) -> TrieBuilder {
+        let mut builder = TrieBuilder::with_capacity(self.len(), self.tokens.len());
+        for (row, tokens) in self.iter().enumerate() {
+            builder.push(names.and_then(|names| names.get(row)).map(String::as_str), tokens);
+        }
+        builder
+    }
+}

@@ -1,0 +1,39 @@
+//! One legal value.
+
+use pyo3::prelude::*;
+
+/// One legal value of a trie. Compares and hashes by content.
+#[pyclass(frozen, eq, hash, get_all, module = "tokentrie")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Leaf {
+    /// int: its number; leaves are numbered by the order of their token sequences.
+    index: usize,
+    /// str | None: its name, where names were given.
+    name: Option<String>,
+    /// list[int]: its tokens, never empty.
+    tokens: Vec<u32>,
+}
+
+#[pymethods]
+impl Leaf {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH_ARGS: (&'static str, &'static str, &'static str) = ("index", "name", "tokens");
+
+    #[new]
+    fn new(index: usize, name: Option<String>, tokens: Vec<u32>) -> Self {
+        Self { index, name, tokens }
+    }
+
+    fn __repr__(&self) -> String {
+        let name = self.name.as_ref().map_or("None".to_owned(), |name| format!("{name:?}"));
+        format!("Leaf(index={}, name={name}, tokens={:?})", self.index, self.tokens)
+    }
+}
+
+impl From<trie_core::Leaf> for Leaf {
+    fn from(leaf: trie_core::Leaf) -> Self {
+        let tokens = leaf.tokens.iter().map(|token| token.get()).collect();
+        Self { index: leaf.index.index(), name: leaf.name, tokens }
+    }
+}

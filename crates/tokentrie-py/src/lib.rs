@@ -1,0 +1,46 @@
+//! Python's face of tokentrie: convert, call, convert back.
+
+#![allow(clippy::doc_markdown, reason = "doc comments of Python's classes and methods are docstrings")]
+#![allow(clippy::needless_pass_by_value, reason = "pyo3 hands arguments over by value")]
+
+mod buffer;
+mod errors;
+mod generated;
+mod gil;
+mod ids;
+mod leaf;
+mod model;
+mod options;
+mod payload;
+mod sampler;
+mod session;
+mod strings;
+mod trie;
+mod vocab;
+mod watch;
+
+/// The native part of tokentrie; import `tokentrie` instead.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::generated::{Generated, Stats, Step};
+    #[pymodule_export]
+    use crate::leaf::Leaf;
+    #[pymodule_export]
+    use crate::model::Model;
+    #[pymodule_export]
+    use crate::sampler::Sampler;
+    #[pymodule_export]
+    use crate::session::{CacheInfo, Session};
+    #[pymodule_export]
+    use crate::trie::Trie;
+    #[pymodule_export]
+    use crate::vocab::Vocab;
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        crate::errors::register(module)
+    }
+}

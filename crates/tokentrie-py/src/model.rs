@@ -1,0 +1,204 @@
+//! A model that generates inside a span.
+
+use crate::errors::{Class, Result};
+use crate::generated::Generated;
+use crate::gil::{Turns, locked, released};
+use crate::ids::tokens;
+use crate::options::{After, Mode, Options};
+use crate::payload::{Cache, Spans, spans};
+use crate::vocab::Vocab;
+use crate::watch::Watch;
+use llama_sampler::{GenerateOptions, ModelOptions, Session, SessionOptions};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use trie_core::{SpanRules, TokenId};
+
+/// A GGUF model with one context.
+///
+/// Args:
+///     path: the file; the tiny model inside the package if None.
+///     n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
+///     n_gpu_layers: layers to put on a graphics card, if this build has one.
+///     n_threads: None takes the physical cores that the process may use.
+///
+/// Raises ModelError for a file that is missing, truncated, no GGUF or a vocabulary only, OptionError for a number out of range.
+/// One object may be used from several threads: calls take turns, and other Python threads run while it computes.
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct Model {
+    weights: llama_sampler::Model,
+    session: Mutex<Session>,
+    turns: Turns,
+    /// int: tokens of context.
+    #[pyo3(get)]
+    n_ctx: usize,
+    /// int: threads in use.
+    #[pyo3(get)]
+    n_threads: u32,
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[pyo3(signature = (path=None, n_ctx=None, n_gpu_layers=0, n_threads=None))]
+    fn new(
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        n_ctx: Option<i64>,
+        n_gpu_layers: i64,
+        n_threads: Option<i64>,
+    ) -> Result<Self> {
+        let path = path.map_or_else(|| tiny(py), Ok)?;
+        let number = |name, value: Option<i64>| value.map(|value| crate::options::unsigned(name, value)).transpose();
+        let n_gpu_layers = crate::options::unsigned("n_gpu_layers", n_gpu_layers)?;
+        let options = SessionOptions {
+            n_ctx: number("n_ctx", n_ctx)?,
+            n_threads: number("n_threads", n_threads)?,
+            ..SessionOptions::default()
+        };
+        // Loading a large file takes long enough for Ctrl-C.
+        let interrupted = Arc::new(Mutex::new(Watch::new(None)));
+        let watch = Arc::clone(&interrupted);
+        let progress = move |_: f32| !watch.lock().is_ok_and(|mut watch| watch.wants_stop());
+        let loaded = released(py, || {
+            let options_of_model = ModelOptions { n_gpu_layers, progress: Some(Box::new(progress)) };
+            let model = llama_sampler::Model::load(path, options_of_model)?;
+            let session = model.session(options)?;
+            Ok((model, session))
+        });
+        let watch = std::mem::replace(&mut *locked(py, &interrupted)?, Watch::new(None));
+        let (weights, session) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
+        let (n_ctx, n_threads) = (session.n_ctx(), session.n_threads());
+        Ok(Self { weights, session: Mutex::new(session), turns: Turns::default(), n_ctx, n_threads })
+    }
+
+    /// Vocab: the model's vocabulary.
+    #[getter]
+    fn vocab(&self) -> Vocab {
+        Vocab::new(Arc::clone(self.weights.vocab()))
+    }
+
+    /// pathlib.Path: the file it came from.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.weights.path().to_owned()
+    }
+
+    /// Generates after a prompt, inside a constraint.
+    ///
+    /// Args:
+    ///     prompt: text, tokenized with the special tokens the model asks for and those named in it; or token ids.
+    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str as for `Trie.from_strings`, or None.
+    ///     max_tokens: the most tokens to generate.
+    ///     after: "stop" ends with the span, "free" goes on until the model ends its output.
+    ///     on_step: called with a Step after each token; what it raises ends the generation. It must not use this model.
+    ///     mode, end_tokens, temperature, top_k, top_p, min_p, seed: as for `Sampler`.
+    ///
+    /// Returns Generated(text, tokens, leaf, finish, stats). Ctrl-C stops between two forward passes. Raises ContextError if
+    /// the prompt does not fit, ModelError if a forward pass fails, and as `Sampler` for the constraint and the settings.
+    #[pyo3(
+        signature = (
+            prompt, constraint=None, mode=Mode(trie_core::Mode::Greedy), max_tokens=64, *, seed=None, temperature=1.0, top_k=0,
+            top_p=1.0, min_p=0.0, end_tokens=None, after=After(trie_core::After::Stop), on_step=None
+        ),
+        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, *, seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", on_step=None)",
+    )]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    fn generate(
+        &self,
+        prompt: &Bound<'_, PyAny>,
+        constraint: Option<&Bound<'_, PyAny>>,
+        mode: Mode,
+        max_tokens: i64,
+        seed: Option<i64>,
+        temperature: f32,
+        top_k: i64,
+        top_p: f32,
+        min_p: f32,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        after: After,
+        on_step: Option<Py<PyAny>>,
+    ) -> Result<Generated> {
+        let py = prompt.py();
+        let options = Options { mode, end_tokens, after, temperature, top_k, top_p, min_p, seed };
+        let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
+        let generate = GenerateOptions { sampling: options.sampling()?, max_tokens };
+        let prompt = self.prompt(prompt)?;
+        let rules = match constraint {
+            None => None,
+            Some(constraint) => {
+                let rules = SpanRules::new(self.spans(constraint)?, self.weights.vocab().len())?;
+                Some(Arc::new(options.rules(rules, self.weights.vocab().end_of_generation())?))
+            }
+        };
+        let mut watch = Watch::new(on_step);
+        let started = Instant::now();
+        let generated = self.using(py, |session| session.generate(&prompt, rules.as_ref(), &generate, &mut watch))?;
+        Ok(Generated::new(watch.finish(generated)?, started.elapsed().as_secs_f64()))
+    }
+
+    /// The logits after these tokens (text or ids, as for `generate`): float32 [V], a copy.
+    ///
+    /// What the context holds of them already is not computed again if they begin with all of it. Raises as `generate`.
+    fn logits<'py>(&self, tokens: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
+        let (py, tokens) = (tokens.py(), self.prompt(tokens)?);
+        let mut watch = Watch::new(None);
+        let row = self.using(py, |session| {
+            let rest = match tokens.strip_prefix(session.tokens()) {
+                Some([]) if session.logits().is_ok() => &[],
+                Some(rest @ [_, ..]) => rest,
+                Some([]) | None => {
+                    session.clear();
+                    tokens.as_slice()
+                }
+            };
+            if !rest.is_empty() || tokens.is_empty() {
+                session.feed(rest, &mut || watch.wants_stop())?;
+            }
+            session.logits().map(<[f32]>::to_vec)
+        })?;
+        Ok(PyArray1::from_vec(py, watch.finish(row)?))
+    }
+
+    fn __repr__(&self) -> String {
+        let (path, n_vocab) = (self.weights.path().display(), self.weights.vocab().len());
+        format!("<tokentrie.Model: {path}, {n_vocab} tokens in the vocabulary>")
+    }
+}
+
+impl Model {
+    /// Runs `work` on the session without the GIL; other threads wait for their turn.
+    fn using<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Session) -> T + Send) -> Result<T> {
+        let busy = || Class::Model.error("the model is generating: on_step must not use it");
+        let _turn = self.turns.take(py, busy)?;
+        let mut session = locked(py, &self.session)?;
+        let session: &mut Session = &mut session;
+        Ok(released(py, || work(session)))
+    }
+
+    fn prompt(&self, prompt: &Bound<'_, PyAny>) -> Result<Vec<TokenId>> {
+        let Ok(text) = prompt.cast::<PyString>() else { return tokens(prompt, "prompt, ") };
+        let text = text.to_str()?;
+        Ok(released(prompt.py(), || self.weights.vocab().tokenize(text, true, true))?)
+    }
+
+    fn spans(&self, constraint: &Bound<'_, PyAny>) -> Result<Spans> {
+        let vocab = self.weights.vocab();
+        if constraint.is_instance_of::<PyList>() || constraint.is_instance_of::<PyTuple>() {
+            let values: Vec<String> = constraint.extract()?;
+            let trie = released(constraint.py(), || crate::strings::trie(vocab, &values, "", ""))?;
+            return Ok(Arc::new([(String::new(), trie)]));
+        }
+        spans(constraint, vocab.len(), Cache::Thread)
+    }
+}
+
+/// The model inside the package.
+fn tiny(py: Python<'_>) -> Result<PathBuf> {
+    let package = py.import("importlib.resources")?.call_method1("files", ("tokentrie",))?;
+    let file = package.call_method1("joinpath", ("models/tiny.gguf",))?;
+    Ok(file.extract()?)
+}

@@ -1,0 +1,84 @@
+//! How a sampler chooses and where a span ends: the keyword arguments that samplers and generation share.
+
+use crate::errors::{Class, Error, Result};
+use crate::ids::shown;
+use crate::ids::tokens;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use trie_core::{DrawSettings, SamplerOptions, SpanRules, TokenId};
+
+/// `"greedy"`/`0` or `"sampled"`/`1`.
+#[derive(Clone, Copy)]
+pub(crate) struct Mode(pub(crate) trie_core::Mode);
+
+/// `"free"` or `"stop"`.
+#[derive(Clone, Copy)]
+pub(crate) struct After(pub(crate) trie_core::After);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Mode {
+    type Error = Error;
+
+    fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
+        let word = obj.cast::<PyString>().ok();
+        match (word.as_ref().and_then(|word| word.to_str().ok()), obj.extract::<i64>()) {
+            (Some("greedy"), _) | (None, Ok(0)) => Ok(Self(trie_core::Mode::Greedy)),
+            (Some("sampled"), _) | (None, Ok(1)) => Ok(Self(trie_core::Mode::Sampled)),
+            _ => Err(Class::Option
+                .error(format!("mode is {}: it must be \"greedy\" or 0, or \"sampled\" or 1", shown(&obj)))),
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for After {
+    type Error = Error;
+
+    fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
+        let word = obj.cast::<PyString>().ok();
+        match word.as_ref().and_then(|word| word.to_str().ok()) {
+            Some("free") => Ok(Self(trie_core::After::Free)),
+            Some("stop") => Ok(Self(trie_core::After::Stop)),
+            _ => Err(Class::Option.error(format!("after is {}: it must be \"free\" or \"stop\"", shown(&obj)))),
+        }
+    }
+}
+
+/// The arguments as Python gave them.
+pub(crate) struct Options<'a, 'py> {
+    pub(crate) mode: Mode,
+    pub(crate) end_tokens: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) after: After,
+    pub(crate) temperature: f32,
+    pub(crate) top_k: i64,
+    pub(crate) top_p: f32,
+    pub(crate) min_p: f32,
+    pub(crate) seed: Option<i64>,
+}
+
+impl Options<'_, '_> {
+    /// # Errors
+    /// `OptionError` for a setting out of range.
+    pub(crate) fn sampling(&self) -> Result<SamplerOptions> {
+        let &Self { mode, temperature, top_p, min_p, .. } = self;
+        let draw = DrawSettings { temperature, top_k: unsigned("top_k", self.top_k)?, top_p, min_p };
+        draw.check()?;
+        let seed = self.seed.map(|seed| unsigned("seed", seed)).transpose()?;
+        Ok(SamplerOptions { mode: mode.0, draw, seed })
+    }
+
+    /// # Errors
+    /// `VocabularyError` for ids outside the vocabulary, `OptionError` for `after="stop"` with nothing to stop on.
+    pub(crate) fn rules(&self, rules: SpanRules, end_of_generation: &[TokenId]) -> Result<SpanRules> {
+        let mut rules = rules;
+        if let Some(ends) = self.end_tokens {
+            rules = rules.with_end_tokens(tokens(ends, "end_tokens, ")?)?;
+        }
+        if !end_of_generation.is_empty() {
+            rules = rules.with_end_of_generation(end_of_generation)?;
+        }
+        Ok(rules.with_after(self.after.0)?)
+    }
+}
+
+pub(crate) fn unsigned(name: &str, value: i64) -> Result<u32> {
+    u32::try_from(value).map_err(|_| Class::Option.error(format!("{name} is {value}: it must be in 0..=4294967295")))
+}

@@ -1,0 +1,83 @@
+//! What a caller may hand over as a constraint: payload text, a payload as a dictionary, or a trie.
+
+use crate::errors::{Class, Result, warn};
+use crate::gil::locked;
+use crate::ids::type_name;
+use crate::trie::Trie;
+use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
+use trie_core::{PayloadReport, TrieCache};
+
+/// Tries by path.
+pub(crate) type Spans = Arc<[(String, trie_core::Trie)]>;
+
+/// Where payloads are looked up.
+pub(crate) enum Cache<'c> {
+    /// The cache of the calling thread.
+    Thread,
+    /// A session's own.
+    Session(&'c Mutex<TrieCache>),
+}
+
+thread_local! {
+    static THREAD_CACHE: RefCell<TrieCache> = RefCell::default();
+}
+
+/// Runs `use_text` on the JSON text of a payload.
+///
+/// # Errors
+/// `TypeError` for other types, `PayloadError` for a dictionary that is no JSON; and those of `use_text`.
+pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    if let Ok(text) = payload.cast::<PyString>() {
+        let text =
+            text.to_str().map_err(|error| Class::Payload.error(format!("payload: not valid Unicode: {error}")))?;
+        return use_text(text.as_bytes());
+    }
+    if let Ok(bytes) = payload.cast::<PyBytes>() {
+        return use_text(bytes.as_bytes());
+    }
+    if payload.is_instance_of::<PyDict>() {
+        let text = payload.py().import("json")?.call_method1("dumps", (payload,)).map_err(|error| {
+            if error.is_instance_of::<PyException>(payload.py()) {
+                return Class::Payload.error(format!("payload: the dictionary is no JSON: {error}"));
+            }
+            error.into() // Ctrl-C, for one
+        })?;
+        return use_text(text.cast::<PyString>().map_err(PyErr::from)?.to_str()?.as_bytes());
+    }
+    let message =
+        format!("a payload must be JSON text (str or bytes) or a dict, or give a Trie, not {}", type_name(payload));
+    Err(PyTypeError::new_err(message).into())
+}
+
+/// The tries of a constraint over a vocabulary of this size. Warns of leaves that it cannot spell.
+///
+/// # Errors
+/// As [`with_text`], and `PayloadError` for a payload that cannot be used.
+pub(crate) fn spans(constraint: &Bound<'_, PyAny>, n_vocab: usize, cache: Cache<'_>) -> Result<Spans> {
+    if let Ok(trie) = constraint.cast::<Trie>() {
+        return Ok(Arc::new([(String::new(), trie.get().core().clone())]));
+    }
+    let payload = with_text(constraint, |text| {
+        Ok(match cache {
+            Cache::Session(cache) => locked(constraint.py(), cache)?.payload(text, Some(n_vocab))?,
+            Cache::Thread => THREAD_CACHE.with_borrow_mut(|cache| cache.payload(text, Some(n_vocab)))?,
+        })
+    })?;
+    warn_dropped(constraint.py(), &payload.report, n_vocab)?;
+    Ok(payload.spans.clone())
+}
+
+/// Says what a vocabulary made unusable.
+pub(crate) fn warn_dropped(py: Python<'_>, report: &PayloadReport, n_vocab: usize) -> Result<()> {
+    let Some(first) = report.dropped.first() else { return Ok(()) };
+    let trie_core::DroppedLeaf { path, name, token } = first;
+    let message = format!(
+        "payload: {} leaves were dropped, their ids are outside the vocabulary of {n_vocab} tokens; the first is {name:?} of {path:?} with id {token}",
+        report.out_of_vocabulary
+    );
+    Ok(warn(py, &message)?)
+}

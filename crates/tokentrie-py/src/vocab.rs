@@ -1,0 +1,170 @@
+//! Token ids, their bytes, and the text they stand for.
+
+use crate::errors::{Class, Error, Result};
+use crate::gil::released;
+use crate::ids::{tokens, type_name};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyBytesMethods, PyInt};
+use std::path::PathBuf;
+use std::sync::Arc;
+use trie_core::TokenId;
+
+/// A model's vocabulary: which ids there are, the bytes of each, and which of them end a generation.
+///
+/// Made by `from_gguf` or `from_tokens`, or taken from `Model.vocab`. Immutable; may be used from several threads at once.
+#[pyclass(frozen, sequence, module = "tokentrie")]
+pub(crate) struct Vocab(Arc<llama_sampler::Vocab>);
+
+impl Vocab {
+    pub(crate) fn new(vocab: Arc<llama_sampler::Vocab>) -> Self {
+        Self(vocab)
+    }
+
+    pub(crate) fn core(&self) -> &Arc<llama_sampler::Vocab> {
+        &self.0
+    }
+}
+
+#[pymethods]
+impl Vocab {
+    /// The vocabulary of a GGUF file, through llama.cpp; the file may hold weights or not.
+    ///
+    /// Raises ModelError for a file that is missing, truncated or no GGUF. O(tokens): a tenth of a second for big ones.
+    #[staticmethod]
+    fn from_gguf(py: Python<'_>, path: PathBuf) -> Result<Self> {
+        Ok(Self(Arc::new(released(py, || llama_sampler::Vocab::from_gguf(path))?)))
+    }
+
+    /// A vocabulary from the bytes of its tokens. It cannot tokenize.
+    ///
+    /// Args:
+    ///     pieces: one bytes object a token.
+    ///     eog: ids that end a generation.
+    ///     control: ids that are no text.
+    ///
+    /// Raises VocabularyError for an id that the list does not have, OptionError for an empty list.
+    #[staticmethod]
+    #[pyo3(signature = (pieces, eog=None, control=None))]
+    fn from_tokens(
+        pieces: &Bound<'_, PyAny>,
+        eog: Option<&Bound<'_, PyAny>>,
+        control: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Self> {
+        let ids =
+            |values: Option<&Bound<'_, PyAny>>, what| values.map_or(Ok(Vec::new()), |values| tokens(values, what));
+        let mut read: Vec<Bound<'_, PyBytes>> = Vec::new();
+        for (token, piece) in pieces.try_iter()?.enumerate() {
+            read.push(piece?.cast_into::<PyBytes>().map_err(|error| {
+                let found = type_name(&error.into_inner());
+                PyTypeError::new_err(format!("token {token}: a piece must be bytes, not {found}"))
+            })?);
+        }
+        let pieces = read.iter().map(PyBytesMethods::as_bytes);
+        let vocab = llama_sampler::Vocab::from_tokens(pieces, ids(eog, "eog, ")?, ids(control, "control, ")?)?;
+        Ok(Self(Arc::new(vocab)))
+    }
+
+    /// Number of tokens.
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The bytes that a token stands for; a control token's are its name. Raises IndexError outside 0 … len - 1.
+    fn __getitem__<'py>(&self, py: Python<'py>, token: isize) -> Result<Bound<'py, PyBytes>> {
+        let piece = TokenId::try_from(token as i64).ok().and_then(|token| self.0.piece(token));
+        let outside = || Error::Index(format!("token id {token} is outside the vocabulary of {} tokens", self.0.len()));
+        Ok(PyBytes::new(py, piece.ok_or_else(outside)?))
+    }
+
+    /// list[int]: ids that end a generation, ascending.
+    #[getter]
+    fn eog(&self) -> Vec<u32> {
+        self.0.end_of_generation().iter().map(|id| id.get()).collect()
+    }
+
+    /// list[int]: ids that are no text, ascending.
+    #[getter]
+    fn control(&self) -> Vec<u32> {
+        self.0.control().iter().map(|id| id.get()).collect()
+    }
+
+    /// str: SHA-256 in hexadecimal over the tokens' bytes and kinds: equal vocabularies, equal fingerprints.
+    #[getter]
+    fn fingerprint(&self, py: Python<'_>) -> &str {
+        released(py, || self.0.fingerprint())
+    }
+
+    /// The ids of a text.
+    ///
+    /// Args:
+    ///     add_special: add what the model wants around a prompt.
+    ///     parse_special: read names of control tokens in the text as those tokens; only for text that is trusted.
+    ///
+    /// Raises VocabularyError if the vocabulary was made from bytes, OptionError for more than 2**30 bytes of text.
+    #[pyo3(signature = (text, add_special=false, parse_special=false))]
+    fn tokenize(&self, py: Python<'_>, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<u32>> {
+        let ids = released(py, || self.0.tokenize(text, add_special, parse_special))?;
+        Ok(ids.into_iter().map(TokenId::get).collect())
+    }
+
+    /// The text of these ids, a list or an integer array; bytes that are no UTF-8 become U+FFFD.
+    ///
+    /// Raises VocabularyError for an id that the vocabulary does not have.
+    fn detokenize(&self, ids: &Bound<'_, PyAny>) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.0.detokenize(&tokens(ids, "")?)?).into_owned())
+    }
+
+    /// The bytes of these ids, a list or an integer array. Raises as `detokenize`.
+    fn detokenize_bytes<'py>(&self, ids: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(ids.py(), &self.0.detokenize(&tokens(ids, "")?)?))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tokentrie.Vocab: {} tokens>", self.0.len())
+    }
+}
+
+/// A vocabulary, or just its size.
+pub(crate) enum VocabArg<'py> {
+    Size(usize),
+    Vocab(Bound<'py, Vocab>),
+}
+
+impl VocabArg<'_> {
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Size(n_vocab) => *n_vocab,
+            Self::Vocab(vocab) => vocab.get().0.len(),
+        }
+    }
+
+    pub(crate) fn end_of_generation(&self) -> &[TokenId] {
+        match self {
+            Self::Size(_) => &[],
+            Self::Vocab(vocab) => vocab.get().0.end_of_generation(),
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for VocabArg<'py> {
+    type Error = Error;
+
+    fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
+        if let Ok(vocab) = obj.cast::<Vocab>() {
+            return Ok(Self::Vocab(vocab.to_owned()));
+        }
+        match obj.extract::<i64>() {
+            Ok(size) => usize::try_from(size).map(Self::Size).map_err(|_| size_error(&obj)),
+            Err(_) if obj.is_instance_of::<PyInt>() => Err(size_error(&obj)),
+            Err(_) => {
+                let message = format!("vocab must be a Vocab or the vocabulary size, not {}", type_name(&obj));
+                Err(PyTypeError::new_err(message).into())
+            }
+        }
+    }
+}
+
+fn size_error(size: &Bound<'_, PyAny>) -> Error {
+    Class::Vocabulary.error(format!("a vocabulary of {size} tokens: the size must be in 1..=2147483648"))
+}

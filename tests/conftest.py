@@ -1,0 +1,44 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and share modules
+
+from support import payload, vocabulary_files
+
+
+@pytest.fixture
+def actions() -> str:
+    """A payload in which two leaves share their first token and one is short."""
+    return json.dumps(payload({"THINK": [5, 6, 7], "STOP": [2], "REPLY": [5, 8]}))
+
+
+@pytest.fixture
+def row() -> np.ndarray:
+    """Ascending logits over ten tokens: the highest id is liked best."""
+    return np.arange(10, dtype=np.float32)
+
+
+@pytest.fixture(scope="session")
+def tiny_path() -> Path:
+    """The model that the package carries."""
+    path = Path(str(files("tokentrie") / "models" / "tiny.gguf"))
+    if not path.is_file():
+        pytest.skip("the package has no models/tiny.gguf")
+    return path
+
+
+def pytest_report_header() -> str:
+    folder = os.environ.get("TOKENTRIE_VOCAB_DIR")
+    if not folder:
+        return "TOKENTRIE_VOCAB_DIR is not set: tests over the big vocabularies are skipped"
+    return f"vocabularies in {folder}: {', '.join(path.name for path in vocabulary_files()) or 'none'}"
