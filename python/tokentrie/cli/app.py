@@ -1,0 +1,190 @@
+"""The commands with their options, and what happens to errors. The work is in the other files, imported when needed."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+import tokentrie
+from tokentrie.cli import console
+
+USAGE, RUNTIME, INTERRUPTED = 2, 1, 130
+MOST = 2**31 - 1
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+# Options that several commands have.
+JSON = typer.Option("--json", help="Print one JSON document and nothing else.")
+MODEL = typer.Option(
+    "--model", "-m", metavar="M.gguf", help="GGUF model; without it the tiny model inside the package."
+)
+THREADS = typer.Option(min=1, max=512, help="Threads; without it the physical cores that may be used.")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tokentrie {tokentrie.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Make a language model choose from a finite set."""
+
+
+@app.command()
+def demo(
+    model: Annotated[Path | None, MODEL] = None,
+    request: Annotated[
+        str | None,
+        typer.Option("--request", "-r", metavar="TEXT", help="What the user asks for; without it an example."),
+    ] = None,
+    tools: Annotated[int, typer.Option(min=8, max=2000, help="Size of the second list of tools.")] = 300,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the second list.")] = 0,
+    threads: Annotated[int | None, THREADS] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Watch a model choose a tool step by step, from 8 tools and then from 300."""
+    from tokentrie.cli.demo import run
+
+    run(model, request, tools, seed, threads, as_json)
+
+
+@app.command()
+def generate(
+    model: Annotated[Path | None, MODEL] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="What comes before the value.")
+    ] = None,
+    prompt_file: Annotated[
+        Path | None,
+        typer.Option("--prompt-file", metavar="FILE", help="The prompt from a file; - is standard input."),
+    ] = None,
+    payload: Annotated[
+        Path | None,
+        typer.Option("--payload", metavar="P.json", help="Legal values as a payload; - is standard input."),
+    ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option("--path", metavar="PATH", help="Which descriptor of the payload; the first one without it."),
+    ] = None,
+    choices: Annotated[
+        str | None,
+        typer.Option("--choices", "-c", metavar="A,B,C", help="Legal values as text, between commas."),
+    ] = None,
+    choices_file: Annotated[
+        Path | None,
+        typer.Option("--choices-file", metavar="FILE", help="Legal values as text, one a line; - is standard input."),
+    ] = None,
+    mode: Annotated[Literal["greedy", "sampled"], typer.Option(help="The best allowed token, or a draw.")] = "greedy",
+    temperature: Annotated[float, typer.Option(help="Of the draw; 0 takes the best.")] = 1.0,
+    top_k: Annotated[int, typer.Option(min=0, max=MOST, help="Draw from the best k; 0 is off.")] = 0,
+    top_p: Annotated[float, typer.Option(help="Draw from the best that make up this share; 1 is off.")] = 1.0,
+    min_p: Annotated[float, typer.Option(help="Draw from those with this share of the best one's; 0 is off.")] = 0.0,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=2**32 - 1, help="Of the draw; without it another one every time."),
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, max=MOST, help="The most tokens to generate.")] = 64,
+    end_token: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOKEN", help="May close a value: an id, or text that is one token. May be repeated."),
+    ] = None,
+    after: Annotated[Literal["stop", "free"], typer.Option(help="End with the value, or go on in free text.")] = "stop",
+    ctx: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST, help="Tokens of context; without it 4096 or what the model allows."),
+    ] = None,
+    threads: Annotated[int | None, THREADS] = None,
+    gpu_layers: Annotated[int, typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")] = 0,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Generate one legal value after a prompt."""
+    from tokentrie.cli import generate as command
+
+    source = command.Source(payload, path, choices, choices_file)
+    text = command.prompt_text(prompt, prompt_file, source)
+    draw = command.Draw(mode, temperature, top_k, top_p, min_p, seed, max_tokens, end_token or [], after)
+    command.run(model, text, source, draw, command.Hardware(ctx, threads, gpu_layers), as_json)
+
+
+@app.command()
+def inspect(
+    payload: Annotated[Path, typer.Argument(metavar="PAYLOAD.json", help="- is standard input.", show_default=False)],
+    vocab: Annotated[
+        Path | None,
+        typer.Option("--vocab", metavar="M.gguf", help="Show the text of tokens, and drop leaves outside."),
+    ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option("--path", metavar="PATH", help="Only this descriptor."),
+    ] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(min=1, max=200, help="Levels to draw; without it all for up to 200 leaves, else 2."),
+    ] = None,
+    max_children: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST, help="Branches to draw of a node; without it all for up to 200 leaves, else 12."),
+    ] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Draw the tries of a payload."""
+    from tokentrie.cli.inspect import run
+
+    run(payload, vocab, path, depth, max_children, as_json)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit code: 2 for wrong usage, 1 for other failures, 130 after Ctrl-C.
+
+    Args:
+        args: the arguments; those of the process if None.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character is no reason to fail.
+            stream.reconfigure(errors="backslashreplace")
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=args, prog_name="tokentrie", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone. Nothing more may be written, not even when Python closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return RUNTIME
+    except Exception as error:
+        code, line = _explain(error)
+        console.say(line)
+        return code
+    if code == INTERRUPTED:
+        console.say("interrupted")
+    return code if isinstance(code, int) else 0
+
+
+def _explain(error: Exception) -> tuple[int, str]:
+    """Exit code and message of an error that the user can mend; raises it again if it is not one of those."""
+    match error:
+        case tokentrie.OptionError():
+            return USAGE, str(error)
+        case tokentrie.TokenTrieError() | UnicodeError():
+            return RUNTIME, str(error)
+        case OSError():
+            return RUNTIME, f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    # Wrong usage. Depending on its version typer brings the classes along or takes them from click.
+    describe = getattr(error, "format_message", None)
+    if describe is None:
+        raise error
+    return getattr(error, "exit_code", USAGE), f"{describe().rstrip('.')} (tokentrie --help says more)"

@@ -1,0 +1,94 @@
+"""What all commands print with: results on standard output, for people or as JSON; all else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+import tokentrie
+
+# Where nobody watches, nothing is cut off: lines are as long as they must be.
+UNWATCHED_WIDTH = 10_000
+
+
+def screen() -> Console:
+    """Standard output for people. Texts are shown as they are: no markup, no guessing at what to highlight."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = UNWATCHED_WIDTH
+    return console
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One JSON document on one line."""
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
+
+
+def say(message: str) -> None:
+    """One line on standard error, whatever the message holds."""
+    print(f"tokentrie: {printable(' '.join(message.split()))}", file=sys.stderr)
+
+
+def working(on: str) -> AbstractContextManager[object]:
+    """Shows that something takes time, on standard error and only on a terminal."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    return console.status(f"{on} …") if console.is_terminal else nullcontext()
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collects the library's warnings; the list is filled when the block ends."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", tokentrie.TokenTrieWarning)
+        yield messages
+    messages += [str(entry.message) for entry in caught if issubclass(entry.category, tokentrie.TokenTrieWarning)]
+
+
+def read(path: Path) -> bytes:
+    """The content of a file, or of standard input for `-`."""
+    with working(f"reading {path}"):
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+
+
+def as_text(content: bytes, path: Path) -> str:
+    """What a file holds, as text."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"{path}: not UTF-8: byte {error.start} is 0x{content[error.start]:02x}"
+        raise tokentrie.TokenTrieError(problem) from error
+
+
+def printable(text: str) -> str:
+    """The text with control characters, and whatever else could move a cursor, as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def quoted(piece: bytes) -> str:
+    """A token's bytes in quotes, escaped where they are no printable text."""
+    try:
+        return printable(json.dumps(piece.decode("utf-8"), ensure_ascii=False))
+    except UnicodeDecodeError:
+        return f'"{printable(piece.decode("utf-8", "backslashreplace"))}"'
+
+
+def milliseconds(seconds: float) -> str:
+    """Such as `0.42 ms`, `7 ms`, `1.3 s`."""
+    ms = seconds * 1000
+    if ms >= 1000:
+        return f"{seconds:.1f} s"
+    return f"{ms:.0f} ms" if ms >= 10 else f"{ms:.2g} ms"
+
+
+def count(number: int, one: str, many: str) -> str:
+    """Such as `1 leaf`, `2,000 leaves`."""
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,123 @@
+"""`tokentrie inspect`: the tries of a payload, drawn with counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+from rich.tree import Tree
+
+import tokentrie
+from tokentrie.cli import console
+from tokentrie.cli.loading import open_vocab, token_text
+from tokentrie.cli.outline import Limits, Node, Outline
+
+ANY_VOCABULARY = 2**31
+
+
+def run(
+    payload: Path, vocab_path: Path | None, path: str | None, depth: int | None, max_children: int | None, as_json: bool
+) -> None:
+    """Reads, counts and prints."""
+    content = console.read(payload)
+    vocab = open_vocab(vocab_path) if vocab_path else None
+    with console.working(f"building the tries of {payload}"), console.collected_warnings() as warnings:
+        tries = _tries(content, vocab, path)
+    if not as_json:
+        for warning in warnings:
+            console.say(f"warning: {warning}")
+    descriptors: list[dict[str, Any]] = []
+    screen = console.screen()
+    for name, trie in tries.items():
+        with console.working(f"counting the leaves of {name}"):
+            outline = Outline(trie)
+            node = outline.draw(Limits.choose(len(trie), depth, max_children))
+        if as_json:
+            descriptors.append(_document(name, trie, outline, node, vocab))
+        else:
+            screen.print(_tree(name, trie, outline, node, vocab))
+    if as_json:
+        size = len(vocab) if vocab else None
+        console.print_json(
+            {"payload": str(payload), "vocabulary": size, "descriptors": descriptors, "warnings": warnings}
+        )
+
+
+def _tries(content: bytes, vocab: tokentrie.Vocab | None, path: str | None) -> dict[str, tokentrie.Trie]:
+    """The trie of every path, or of one. The payload is read once."""
+    sampler = tokentrie.Sampler(vocab or ANY_VOCABULARY, content)
+    tries = {}
+    for name in sampler.paths if path is None else [path]:
+        sampler.activate(name)
+        tries[name] = sampler.trie
+    return tries
+
+
+def _tree(name: str, trie: tokentrie.Trie, outline: Outline, root: Node, vocab: tokentrie.Vocab | None) -> Tree:
+    share = round(100 * outline.forced_steps / outline.steps)
+    heading = Text().append(console.printable(name) or '""', style="bold")
+    heading.append(
+        f": {console.count(len(trie), 'leaf', 'leaves')}, {trie.nodes:,} nodes, {trie.nbytes:,} bytes, "
+        f"at most {console.count(outline.max_depth, 'token', 'tokens')}, "
+        f"{outline.forced_steps:,} of {outline.steps:,} steps forced ({share} %)"
+    )
+    tree = Tree(heading, guide_style="dim")
+    if root.run or root.name is not None:
+        _grow(tree, root, vocab)
+    else:
+        _grow_children(tree, root, vocab)
+    return tree
+
+
+def _grow(parent: Tree, node: Node, vocab: tokentrie.Vocab | None) -> None:
+    _grow_children(parent.add(_label(node, vocab)), node, vocab)
+
+
+def _grow_children(tree: Tree, node: Node, vocab: tokentrie.Vocab | None) -> None:
+    for child in node.children:
+        _grow(tree, child, vocab)
+    if node.hidden_branches:
+        more = f"… {node.hidden_branches:,} more" if node.children else "…"
+        tree.add(Text(f"{more} ({console.count(node.hidden_leaves, 'leaf', 'leaves')})", style="dim"))
+
+
+def _label(node: Node, vocab: tokentrie.Vocab | None) -> Text:
+    """One line: ids, their text, the value that ends here, and the leaves below where there is more than one."""
+    label = Text().append(f"[{' '.join(map(str, node.run))}]", style="cyan")
+    if vocab:
+        label.append(" " + " ".join(console.quoted(vocab[token]) for token in node.run))
+    if node.terminal:
+        label.append(" → ", style="dim")
+        label.append(console.printable(node.name or "(no name)"), style="bold green")
+    if node.leaves > 1:
+        label.append(f" ({console.count(node.leaves, 'leaf', 'leaves')})")
+    return label
+
+
+def _document(
+    name: str, trie: tokentrie.Trie, outline: Outline, root: Node, vocab: tokentrie.Vocab | None
+) -> dict[str, Any]:
+    return {
+        "path": name,
+        "leaves": len(trie),
+        "nodes": trie.nodes,
+        "bytes": trie.nbytes,
+        "max_depth": outline.max_depth,
+        "steps": outline.steps,
+        "forced_steps": outline.forced_steps,
+        "tree": _node_document(root, vocab),
+    }
+
+
+def _node_document(node: Node, vocab: tokentrie.Vocab | None) -> dict[str, Any]:
+    document: dict[str, Any] = {"tokens": node.run}
+    if vocab:
+        document["text"] = [token_text(vocab, token) for token in node.run]
+    return document | {
+        "terminal": node.terminal,
+        "name": node.name,
+        "leaves": node.leaves,
+        "children": [_node_document(child, vocab) for child in node.children],
+        "hidden": {"branches": node.hidden_branches, "leaves": node.hidden_leaves},
+    }

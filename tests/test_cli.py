@@ -1,0 +1,429 @@
+"""The command line, run for real: in this process, and as a process of its own where that matters."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokentrie
+from support import payload
+from tokentrie.cli import demo as cli_demo
+from tokentrie.cli import main
+from tokentrie.cli.loading import open_model
+
+PAYLOAD = {
+    "modelId": "m",
+    "descriptors": [
+        *payload({"TASK": [12, 84, 7], "TASK_LIST": [12, 84, 7, 9, 10], "NOTE": [12, 84, 8], "STOP": [99]})[
+            "descriptors"
+        ],
+        *payload({"only [bold]": [300, 301, 302]}, path="x[]")["descriptors"],
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one call of the command line gave."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        document = json.loads(self.out)
+        assert isinstance(document, dict)
+        return document
+
+    def fails(self, code: int, *parts: str) -> None:
+        """One clear line and nothing else."""
+        assert (self.code, self.out) == (code, "")
+        assert self.err.startswith("tokentrie: ")
+        assert self.err.count("\n") == 1
+        assert all(part in self.err for part in parts), self.err
+
+
+class Terminal:
+    """Calls the command line in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys = capsys
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, *args: str | Path, stdin: str = "") -> Result:
+        self._capsys.readouterr()
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        code = main([str(arg) for arg in args])
+        return Result(code, *self._capsys.readouterr())
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny_path: Path) -> Terminal:
+    return Terminal(capsys, monkeypatch)
+
+
+@pytest.fixture
+def payload_path(tmp_path: Path) -> Path:
+    path = tmp_path / "payload.json"
+    path.write_text(json.dumps(PAYLOAD))
+    return path
+
+
+def process(*args: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tokentrie.cli", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def demo(tiny_path: Path) -> dict[str, Any]:
+    done = process("demo", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("\n") == 1
+    document = json.loads(done.stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+class TestDemo:
+    def test_shows_a_small_and_a_large_list(self, demo: dict[str, Any]) -> None:
+        small, large = demo["runs"]
+        assert [len(small["tools"]), len(large["tools"])] == [8, 300]
+        assert [small["trie"]["leaves"], large["trie"]["leaves"]] == [8, 300]
+        assert all(tool in large["tools"] for tool in small["tools"])
+        assert len({tool["name"] for tool in large["tools"]}) == 300
+        assert demo["model"]["n_ctx"] >= large["prompt_tokens"]
+
+    def test_chooses_what_is_allowed(self, demo: dict[str, Any]) -> None:
+        for run in demo["runs"]:
+            assert run["chosen"] in [tool["name"] for tool in run["tools"]]
+            assert run["finish"] == "span"
+            for step in run["steps"]:
+                probabilities = {entry["token"]: entry["probability"] for entry in step["allowed"]}
+                assert step["token"] in probabilities
+                assert probabilities[step["token"]] == max(probabilities.values())
+                assert sum(probabilities.values()) == pytest.approx(1, abs=1e-5)
+
+    def test_marks_forced_steps(self, demo: dict[str, Any]) -> None:
+        for run in demo["runs"]:
+            assert all(step["forced"] == (len(step["allowed"]) == 1) for step in run["steps"])
+            assert run["stats"]["forced_tokens"] == sum(step["forced"] for step in run["steps"])
+            assert any(step["forced"] for step in run["steps"])
+
+    def test_the_steps_spell_the_choice(self, demo: dict[str, Any]) -> None:
+        for run in demo["runs"]:
+            assert [step["token"] for step in run["steps"]][: len(run["tokens"])] == run["tokens"]
+            assert "".join(step["text"] for step in run["steps"]).startswith(run["chosen"])
+            assert [step["index"] for step in run["steps"]] == list(range(len(run["steps"])))
+
+    def test_for_people(self, run: Terminal, demo: dict[str, Any]) -> None:
+        result = run("demo")
+        assert (result.code, result.err) == (0, "")
+        lines = result.out.splitlines()
+        assert "tiny.gguf" in lines[0]
+        assert demo["request"] in lines[1]
+        assert any("300 tools" in line for line in lines)
+        for shown in demo["runs"]:
+            assert any(line.startswith(f"→ {shown['chosen']} ") for line in lines)
+        assert sum(" forced " in line and line.lstrip()[0].isdigit() for line in lines) == sum(
+            step["forced"] for shown in demo["runs"] for step in shown["steps"]
+        )
+
+    def test_another_request_and_list(self, run: Terminal) -> None:
+        document = run("demo", "--request", "Book a [hotel]", "--tools", "9", "--seed", "5", "--json").json
+        assert document["request"] == "Book a [hotel]"
+        assert len(document["runs"][1]["tools"]) == 9
+
+    def test_shrinks_a_list_that_does_not_fit(self, run: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(cli_demo, "open_model", lambda path, *_: open_model(path, n_ctx=512))
+        result = run("demo")
+        assert result.code == 0
+        (title,) = [line for line in result.out.splitlines() if line.startswith("The same request")]
+        assert 8 < int(title.split()[4]) < 100
+        assert "(not 300: the context has room for 512 tokens)" in result.out
+
+    def test_tries_contexts_up_to_what_the_model_allows(self) -> None:
+        assert list(cli_demo._sizes(17_000)) == [17_000, 16_384, 8192]
+        assert list(cli_demo._sizes(4096)) == []
+
+    def test_a_request_that_never_fits(self, run: Terminal) -> None:
+        result = run("demo", "--request", "word " * 9000, "--json")
+        result.fails(1, "8192")
+
+
+class TestGenerate:
+    def test_one_of_the_choices(self, run: Terminal) -> None:
+        result = run("generate", "--prompt", "The door is", "--choices", "open, closed")
+        assert (result.code, result.err) == (0, "")
+        assert result.out in ("open\n", "closed\n")
+
+    def test_payload(self, run: Terminal, payload_path: Path) -> None:
+        vocab = tokentrie.Model().vocab
+        document = run("generate", "-p", "Hi", "--payload", payload_path, "--path", "x[]", "--json").json
+        assert document["tokens"] == [300, 301, 302]
+        assert document["text"] == vocab.detokenize([300, 301, 302])
+        assert document["leaf"] == {"index": 0, "name": "only [bold]", "tokens": [300, 301, 302]}
+        assert document["stats"]["forced_tokens"] == 3
+        assert document["finish"] == "span"
+        assert document["warnings"] == []
+
+    def test_the_first_descriptor_without_a_path(self, run: Terminal, payload_path: Path) -> None:
+        document = run("generate", "-p", "Hi", "--payload", payload_path, "--json", "--end-token", "<|im_end|>").json
+        assert document["leaf"]["name"] in ("TASK", "TASK_LIST", "NOTE", "STOP")
+
+    def test_the_same_seed_gives_the_same(self, run: Terminal) -> None:
+        names = ",".join(f"{verb}_{thing}" for verb in ("open", "close", "find") for thing in ("door", "car", "map"))
+        args = [
+            "generate",
+            "-p",
+            "Hi",
+            "-c",
+            names,
+            "--mode",
+            "sampled",
+            "--temperature",
+            "4",
+            "--threads",
+            "1",
+            "--json",
+        ]
+        by_seed = {seed: [run(*args, "--seed", str(seed)).json["text"] for _ in range(2)] for seed in range(6)}
+        assert all(first == second for first, second in by_seed.values())
+        assert len({first for first, _ in by_seed.values()}) > 1
+        drawn = run(*args).json
+        again = run(*args, "--seed", str(drawn["stats"]["seed"])).json
+        assert again["tokens"] == drawn["tokens"]
+
+    def test_files_and_standard_input(self, run: Terminal, tmp_path: Path, payload_path: Path) -> None:
+        names = tmp_path / "names.txt"
+        names.write_text("an apple\r\n\ntwo, pears\n")
+        assert run("generate", "--prompt-file", "-", "--choices-file", names, stdin="I want").out in (
+            "an apple\n",
+            "two, pears\n",
+        )
+        assert run("generate", "-p", "Hi", "--choices-file", "-", stdin="käse\n").out == "käse\n"
+        assert run("generate", "-p", "Hi", "--payload", "-", stdin=payload_path.read_text()).code == 0
+
+    def test_a_value_that_was_cut_off(self, run: Terminal) -> None:
+        args = ["generate", "-p", "Hi", "-c", "a long value that takes tokens", "--max-tokens", "2"]
+        result = run(*args)
+        assert result.code == 1
+        assert result.err == "tokentrie: no value was completed: the output ended with max_tokens after 2 tokens\n"
+        result = run(*args, "--json")
+        assert (result.code, result.json["leaf"], result.json["finish"]) == (1, None, "max_tokens")
+
+    def test_free_text_may_follow(self, run: Terminal) -> None:
+        result = run("generate", "-p", "Hi", "-c", "yes", "--after", "free", "--max-tokens", "8", "--json")
+        assert result.code == 0
+        assert result.json["text"].startswith("yes")
+        assert result.json["leaf"]["name"] == "yes"
+
+    def test_dropped_leaves_are_reported(self, run: Terminal) -> None:
+        text = json.dumps(payload({"near": [300], "far": [1_000_000]}))
+        result = run("generate", "-p", "Hi", "--payload", "-", stdin=text)
+        assert result.code == 0
+        assert result.err.startswith("tokentrie: warning: payload: 1 leaves were dropped")
+        result = run("generate", "-p", "Hi", "--payload", "-", "--json", stdin=text)
+        assert result.err == ""
+        assert len(result.json["warnings"]) == 1
+
+    @pytest.mark.parametrize(
+        ("args", "parts"),
+        [
+            (["-c", "a"], ["--prompt or --prompt-file"]),
+            (["-p", "Hi"], ["--payload, --choices or --choices-file"]),
+            (["-p", "Hi", "-c", "a", "--choices-file", "f"], ["--choices and --choices-file"]),
+            (["-p", "Hi", "--prompt-file", "f", "-c", "a"], ["--prompt and --prompt-file"]),
+            (["--prompt-file", "-", "--payload", "-"], ["only once"]),
+            (["-p", "Hi", "-c", "a", "--path", "x"], ["--path", "--payload"]),
+            (["-p", "Hi", "-c", "a,,b"], ["--choices", "empty value", "a,,b"]),
+            (["-p", "", "-c", "a"], ["prompt"]),
+            (["-p", "Hi", "-c", "a", "--mode", "best"], ["--mode", "best"]),
+            (["-p", "Hi", "-c", "a", "--top-p", "nan"], ["top_p", "NaN"]),
+            (["-p", "Hi", "-c", "a", "--temperature", "hot"], ["--temperature"]),
+            (["-p", "Hi", "-c", "a", "--top-k", "-1"], ["--top-k"]),
+            (["-p", "Hi", "-c", "a", "--seed", "4294967296"], ["--seed", "4294967295"]),
+            (["-p", "Hi", "-c", "a", "--max-tokens", "0"], ["--max-tokens"]),
+            (["-p", "Hi", "-c", "a", "--ctx", "100000"], ["n_ctx", "100000"]),
+            (["-p", "Hi", "-c", "a", "--end-token", "99999"], ["--end-token", "99999"]),
+            (["-p", "Hi", "-c", "a", "--end-token", "more than one"], ["--end-token", "more than one"]),
+        ],
+    )
+    def test_wrong_usage(self, run: Terminal, args: list[str], parts: list[str]) -> None:
+        run("generate", *args).fails(2, *parts)
+
+    def test_bad_files(self, run: Terminal, tmp_path: Path, payload_path: Path) -> None:
+        bad = tmp_path / "bad"
+        bad.write_bytes(b"\xff\xfe")
+        run("generate", "-m", tmp_path / "none.gguf", "-p", "Hi", "-c", "a").fails(1, "none.gguf")
+        run("generate", "-m", bad, "-p", "Hi", "-c", "a").fails(1, "bad")
+        run("generate", "-m", payload_path, "-p", "Hi", "-c", "a").fails(1, "payload.json")
+        run("generate", "--prompt-file", tmp_path / "none", "-c", "a").fails(1, "none: No such file")
+        run("generate", "--prompt-file", bad, "-c", "a").fails(1, "bad: not UTF-8: byte 0 is 0xff")
+        run("generate", "-p", "Hi", "--choices-file", bad).fails(1, "bad: not UTF-8")
+        run("generate", "-p", "Hi", "--choices-file", "-").fails(1, "no line with a value")
+        run("generate", "-p", "Hi", "--payload", bad).fails(1, "payload, line 1")
+        run("generate", "-p", "Hi", "--payload", payload_path, "--path", "y").fails(2, "y", "action")
+        run("generate", "-p", "Hi " * 5000, "-c", "a").fails(1, "4096")
+
+    def test_arguments_that_are_no_text(self, tiny_path: Path) -> None:
+        for option, value in (("-p", b"\xff"), ("-c", b"\xff"), ("--end-token", b"\xff")):
+            rest = {"-p": b"Hi", "-c": b"a"} | {option: value}
+            args = [part for name, text in rest.items() for part in (name.encode(), text)]
+            command = [sys.executable.encode(), b"-m", b"tokentrie.cli", b"generate", *args]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            Result(done.returncode, done.stdout, done.stderr).fails(1)
+
+
+class TestInspect:
+    def test_counts_and_names(self, run: Terminal, payload_path: Path) -> None:
+        result = run("inspect", payload_path)
+        assert (result.code, result.err) == (0, "")
+        sizes = [tokentrie.Trie.from_payload(PAYLOAD, path).nbytes for path in ("action", "x[]")]
+        assert result.out.splitlines() == [
+            f"action: 4 leaves, 8 nodes, {sizes[0]} bytes, at most 5 tokens, 4 of 12 steps forced (33 %)",
+            "├── [12 84] (3 leaves)",
+            "│   ├── [7] → TASK (2 leaves)",
+            "│   │   └── [9 10] → TASK_LIST",
+            "│   └── [8] → NOTE",
+            "└── [99] → STOP",
+            f"x[]: 1 leaf, 4 nodes, {sizes[1]} bytes, at most 3 tokens, 3 of 3 steps forced (100 %)",
+            "└── [300 301 302] → only [bold]",
+        ]
+
+    def test_text_of_tokens(self, run: Terminal, payload_path: Path, tiny_path: Path) -> None:
+        vocab = tokentrie.Vocab.from_gguf(tiny_path)
+        lines = run("inspect", payload_path, "--vocab", tiny_path, "--path", "x[]").out.splitlines()
+        pieces = " ".join(json.dumps(vocab[token].decode()) for token in (300, 301, 302))
+        assert lines[1:] == [f"└── [300 301 302] {pieces} → only [bold]"]
+
+    def test_limits(self, run: Terminal, payload_path: Path) -> None:
+        lines = run("inspect", payload_path, "--path", "action", "--max-children", "1").out.splitlines()
+        assert lines[1:] == [
+            "├── [12 84] (3 leaves)",
+            "│   ├── [7] → TASK (2 leaves)",
+            "│   │   └── [9 10] → TASK_LIST",
+            "│   └── … 1 more (1 leaf)",
+            "└── … 1 more (1 leaf)",
+        ]
+        lines = run("inspect", payload_path, "--path", "action", "--depth", "1").out.splitlines()
+        assert lines[1:] == ["├── [12 84] (3 leaves)", "│   └── … (3 leaves)", "└── [99] → STOP"]
+
+    def test_json(self, run: Terminal, payload_path: Path) -> None:
+        document = run("inspect", "-", "--json", stdin=payload_path.read_text()).json
+        action, other = document["descriptors"]
+        assert [action["leaves"], action["nodes"], action["steps"], action["forced_steps"]] == [4, 8, 12, 4]
+        assert other["tree"] == {
+            "tokens": [300, 301, 302],
+            "terminal": True,
+            "name": "only [bold]",
+            "leaves": 1,
+            "children": [],
+            "hidden": {"branches": 0, "leaves": 0},
+        }
+
+    def test_counts_agree_with_the_trie(self, run: Terminal) -> None:
+        """Nodes and forced steps, counted by asking the trie at every prefix."""
+        leaves = {f"n{i}": [int(digit) + 1 for digit in str(i * i)] for i in range(300)}
+        trie = tokentrie.Trie.from_payload(payload(leaves))
+        steps = [(leaf.tokens[:depth], leaf) for leaf in trie for depth in range(len(leaf.tokens))]
+        forced = sum(len(trie.allowed(prefix)) == 1 and prefix not in trie for prefix, _ in steps if prefix)
+        args = ["inspect", "-", "--json", "--depth", "20", "--max-children", "20"]
+        (found,) = run(*args, stdin=json.dumps(payload(leaves))).json["descriptors"]
+        assert (found["steps"], found["forced_steps"]) == (len(steps), forced)
+
+        def nodes(node: dict[str, Any]) -> int:
+            return len(node["tokens"]) + sum(map(nodes, node["children"]))
+
+        assert nodes(found["tree"]) + 1 == trie.nodes
+
+    def test_a_large_payload_is_cut(self, run: Terminal) -> None:
+        leaves = {f"n{i}": [i // 100, i % 100, i] for i in range(5000)}
+        result = run("inspect", "-", stdin=json.dumps(payload(leaves)))
+        lines = result.out.splitlines()
+        assert len(lines) == 1 + 12 * (1 + 12 + 1) + 1
+        assert lines[-1] == "└── … 38 more (3,800 leaves)"
+
+    def test_dropped_leaves_are_reported(self, run: Terminal, tiny_path: Path) -> None:
+        text = json.dumps(payload({"near": [300], "far": [1_000_000]}))
+        result = run("inspect", "-", "--vocab", tiny_path, stdin=text)
+        assert result.code == 0
+        assert result.err.startswith("tokentrie: warning: payload: 1 leaves were dropped")
+        assert "far" not in result.out
+        assert len(run("inspect", "-", "--vocab", tiny_path, "--json", stdin=text).json["warnings"]) == 1
+
+    def test_names_cannot_move_the_cursor(self, run: Terminal) -> None:
+        result = run("inspect", "-", stdin=json.dumps(payload({"\x1b[2J\u202ename\n": [1]}, path="a\rb")))
+        assert result.out.splitlines()[0].startswith("a\\rb: 1 leaf")
+        assert result.out.splitlines()[1] == "└── [1] → \\x1b[2J\\u202ename\\n"
+
+    def test_deep_payloads(self, run: Terminal) -> None:
+        chain = {f"n{length}": [7] * length for length in range(1, 900)}
+        result = run("inspect", "-", "--depth", "200", "--json", stdin=json.dumps(payload(chain)))
+        assert result.json["descriptors"][0]["nodes"] == 900
+        result = run("inspect", "-", "--depth", "200", stdin=json.dumps(payload(chain)))
+        assert result.code == 0
+
+    def test_bad_files(self, run: Terminal, tmp_path: Path, payload_path: Path) -> None:
+        run("inspect", tmp_path / "none").fails(1, "none: No such file")
+        run("inspect", tmp_path).fails(1, "directory")
+        run("inspect", "-").fails(1, "payload, line 1")
+        run("inspect", "-", stdin='{"descriptors": [}').fails(1, "line 1, column 18")
+        run("inspect", "-", stdin='{"descriptors": []}').fails(1, "no usable leaf")
+        run("inspect", payload_path, "--path", "y").fails(2, "y", "action", "x[]")
+        run("inspect", payload_path, "--vocab", payload_path).fails(1, "payload.json")
+
+
+class TestUsage:
+    @pytest.mark.parametrize("command", [[], ["demo"], ["generate"], ["inspect"]])
+    def test_help(self, run: Terminal, command: list[str]) -> None:
+        result = run(*command, "--help")
+        assert (result.code, result.err) == (0, "")
+        assert "Usage: tokentrie" in result.out
+        assert "--json" in result.out or not command
+
+    def test_version(self, run: Terminal) -> None:
+        assert run("--version") == Result(0, f"tokentrie {tokentrie.__version__}\n", "")
+
+    def test_wrong_usage(self, run: Terminal) -> None:
+        run().fails(2, "Missing command")
+        run("invent").fails(2, "invent")
+        run("inspect").fails(2, "PAYLOAD.json")
+        run("demo", "--wrong").fails(2, "--wrong")
+        run("demo", "--tools", "7").fails(2, "--tools")
+        run("demo", "--tools", "many").fails(2, "--tools")
+        run("inspect", "-", "--depth", "0").fails(2, "--depth")
+
+    def test_interrupt(self, run: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+        def press_ctrl_c(*_: object) -> bytes:
+            signal.raise_signal(signal.SIGINT)
+            return b""
+
+        monkeypatch.setattr("tokentrie.cli.console.read", press_ctrl_c)
+        result = run("inspect", "-")
+        assert (result.code, result.out, result.err.strip()) == (130, "", "tokentrie: interrupted")
+
+    def test_a_reader_that_goes_away(self, payload_path: Path) -> None:
+        command = [sys.executable, "-m", "tokentrie.cli", "inspect", str(payload_path)]
+        for more in ([], ["--json"]):
+            with subprocess.Popen(
+                [*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            ) as shell:
+                assert shell.stdout is not None
+                shell.stdout.close()
+                assert shell.stderr is not None
+                assert shell.stderr.read() == ""
+            assert shell.returncode == 1
+
+    def test_a_terminal_that_knows_only_ascii(self, payload_path: Path) -> None:
+        done = process("inspect", payload_path, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "STOP" in done.stdout
