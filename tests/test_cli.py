@@ -230,7 +230,7 @@ class TestGenerate:
         text = json.dumps(payload({"near": [300], "far": [1_000_000]}))
         result = run("generate", "-p", "Hi", "--payload", "-", stdin=text)
         assert result.code == 0
-        assert result.err.startswith("tokentrie: warning: payload: 1 leaves were dropped")
+        assert result.err.startswith("tokentrie: warning: payload: dropped 1 leaf")
         result = run("generate", "-p", "Hi", "--payload", "-", "--json", stdin=text)
         assert result.err == ""
         assert len(result.json["warnings"]) == 1
@@ -356,7 +356,7 @@ class TestInspect:
         text = json.dumps(payload({"near": [300], "far": [1_000_000]}))
         result = run("inspect", "-", "--vocab", tiny_path, stdin=text)
         assert result.code == 0
-        assert result.err.startswith("tokentrie: warning: payload: 1 leaves were dropped")
+        assert result.err.startswith("tokentrie: warning: payload: dropped 1 leaf")
         assert "far" not in result.out
         assert len(run("inspect", "-", "--vocab", tiny_path, "--json", stdin=text).json["warnings"]) == 1
 

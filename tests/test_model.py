@@ -206,7 +206,7 @@ def test_a_full_context_ends_the_output(tiny_path: Path) -> None:
 
 
 def test_dropped_leaves_are_warned_of(model: Model) -> None:
-    with pytest.warns(TokenTrieWarning, match="1 leaves were dropped"):
+    with pytest.warns(TokenTrieWarning, match="dropped 1 leaf"):
         out = model.generate(PROMPT, payload({"IN": [7], "OUT": [10**9]}))
     assert out.leaf is not None
 

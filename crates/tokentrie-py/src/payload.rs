@@ -75,9 +75,10 @@ pub(crate) fn spans(constraint: &Bound<'_, PyAny>, n_vocab: usize, cache: Cache<
 pub(crate) fn warn_dropped(py: Python<'_>, report: &PayloadReport, n_vocab: usize) -> Result<()> {
     let Some(first) = report.dropped.first() else { return Ok(()) };
     let trie_core::DroppedLeaf { path, name, token } = first;
+    let dropped = report.out_of_vocabulary;
+    let leaves = if dropped == 1 { "leaf" } else { "leaves" };
     let message = format!(
-        "payload: {} leaves were dropped, their ids are outside the vocabulary of {n_vocab} tokens; the first is {name:?} of {path:?} with id {token}",
-        report.out_of_vocabulary
+        "payload: dropped {dropped} {leaves} with ids outside the vocabulary of {n_vocab} tokens; the first is {name:?} of {path:?} with id {token}",
     );
     Ok(warn(py, &message)?)
 }

@@ -268,19 +268,25 @@ impl Span {
         if token.index() >= n_vocab {
             return Err(SpanError::OutsideVocabulary { token, n_vocab });
         }
+        if self.take(token) {
+            return Ok(());
+        }
+        let legal: Vec<TokenId> = self.allowed().iter().collect();
+        Err(NotAllowed::new(token, self.accepted(), &legal).into())
+    }
+
+    /// Takes the token if it is allowed. Allocation-free.
+    #[inline]
+    fn take(&mut self, token: TokenId) -> bool {
         if self.state() == State::Active
             && let Some(child) = self.trie.step(self.place.cursor, token)
         {
             self.place.cursor = child;
-            return Ok(());
+            return true;
         }
-        let allowed = self.allowed();
-        if !allowed.contains(token) {
-            let legal: Vec<TokenId> = allowed.iter().collect();
-            return Err(NotAllowed::new(token, self.accepted(), &legal).into());
-        }
-        self.place.tail += 1;
-        Ok(())
+        let allowed = self.allowed().contains(token);
+        self.place.tail += u32::from(allowed);
+        allowed
     }
 
     /// Takes all tokens or none.
@@ -292,9 +298,9 @@ impl Span {
         tokens.iter().try_for_each(|&token| self.accept(token)).inspect_err(|_| self.place = before)
     }
 
-    /// Takes a token from a host that cannot be refused, such as a C callback.
+    /// Takes a token from a host that cannot be refused, such as a C callback. Allocation-free.
     pub fn observe(&mut self, token: TokenId) -> Observed {
-        if self.accept(token).is_ok() {
+        if token.index() < self.rules.n_vocab() && self.take(token) {
             return Observed::Accepted;
         }
         if self.depth() == 0 && self.state() == State::Active {

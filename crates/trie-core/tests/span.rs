@@ -257,6 +257,7 @@ fn steps_allocate_nothing() {
     let mut row = vec![0.5; 64];
     let mut words = [0; 2];
     let mut tokens = Vec::with_capacity(16);
+    let mut host = sampler.span().clone();
     sampler.mask(&mut row.clone()).unwrap();
     let counted = allocation_counter::measure(|| {
         for _ in 0..100 {
@@ -269,6 +270,8 @@ fn steps_allocate_nothing() {
             std::hint::black_box((trie.leaves_below(at), trie.leaf_at(at), sampler.span().forced().count()));
             sampler.span_mut().rollback(tokens.len()).unwrap();
             row.fill(0.5);
+            assert_eq!(host.observe(id(5)), Observed::Ignored);
+            host.reset();
         }
     });
     assert_eq!(counted.count_total, 0);
