@@ -143,6 +143,20 @@ fn files_without_weights_or_without_a_vocabulary() {
 }
 
 #[test]
+fn a_special_token_that_the_tokenizer_adds_but_the_file_does_not_define() {
+    const FALSE: &[u8] = b"\x07\0\0\0\0";
+    const TRUE: &[u8] = b"\x07\0\0\0\x01";
+    in_child("a_special_token_that_the_tokenizer_adds_but_the_file_does_not_define", || {
+        let (old, new) = ([b"add_eos_token", FALSE].concat(), [b"add_sep_token", TRUE].concat());
+        let file = patched("separator.gguf", &old, &new);
+        let vocab = Vocab::from_gguf(&file.0).unwrap();
+        let error = vocab.tokenize("text", true, false).unwrap_err();
+        assert_eq!(error.to_string(), "the tokenizer adds a separator token, but the model file defines none");
+        assert!(!vocab.tokenize("text", false, false).unwrap().is_empty());
+    });
+}
+
+#[test]
 fn truncated_and_damaged_files() {
     in_child("truncated_and_damaged_files", || {
         let whole = std::fs::read(tiny_model()).unwrap();
