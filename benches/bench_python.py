@@ -12,9 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
-
 import tokentrie
+from pytest_benchmark.fixture import BenchmarkFixture
 
 N_VOCAB = 151_936
 Row = npt.NDArray[np.float32]

@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import gguf
+import numpy as np
+
 VECTORS = Path(__file__).parent / "vectors"
 
 
@@ -19,3 +22,34 @@ def vocabulary_files() -> list[Path]:
     """GGUF files of the folder that TOKENTRIE_VOCAB_DIR names."""
     folder = os.environ.get("TOKENTRIE_VOCAB_DIR")
     return sorted(Path(folder).glob("*.gguf")) if folder else []
+
+
+def write_encoder(path: Path) -> None:
+    """A text encoder of one layer: a model that llama.cpp loads and that cannot generate."""
+    width, tokens = 32, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *(f"▁{letter}" for letter in "abcdef")]
+    attention = [f"blk.0.attn_{part}" for part in ("q", "k", "v", "output")]
+    feed_forward = ["blk.0.ffn_up", "blk.0.ffn_down"]
+    norms = ["token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm"]
+    writer = gguf.GGUFWriter(path, "bert")
+    writer.add_context_length(32)
+    writer.add_embedding_length(width)
+    writer.add_feed_forward_length(width)
+    writer.add_block_count(1)
+    writer.add_head_count(1)
+    writer.add_layer_norm_eps(1e-5)
+    writer.add_causal_attention(False)
+    writer.add_tokenizer_model("bert")
+    writer.add_token_list(tokens)
+    writer.add_token_type_count(2)
+    for name, rows in {"token_embd": len(tokens), "position_embd": 32, "token_types": 2}.items():
+        writer.add_tensor(f"{name}.weight", np.zeros((rows, width), np.float32))
+    for name in attention + feed_forward:
+        writer.add_tensor(f"{name}.weight", np.zeros((width, width), np.float32))
+    for name in norms:
+        writer.add_tensor(f"{name}.weight", np.ones(width, np.float32))
+    for name in attention + feed_forward + norms:
+        writer.add_tensor(f"{name}.bias", np.zeros(width, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

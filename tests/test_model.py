@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import payload
+from support import payload, write_encoder
 from tokentrie import (
     ContextError,
     Model,
@@ -44,6 +44,13 @@ def test_the_model_of_the_package(model: Model, tiny_path: Path) -> None:
     assert default.n_ctx == 4096
     assert default.n_threads >= 1
     assert repr(model).startswith("<tokentrie.Model: ")
+
+
+def test_an_encoder_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "encoder.gguf"
+    write_encoder(path)
+    with pytest.raises(ModelError, match=r'encoder\.gguf" is a "bert" model: only models that predict the next token'):
+        Model(path)
 
 
 def test_every_form_of_a_constraint(model: Model) -> None:
