@@ -345,6 +345,20 @@ class TestInspect:
 
         assert nodes(found["tree"]) + 1 == trie.nodes
 
+    def test_a_picture(self, run: Terminal, payload_path: Path, tmp_path: Path) -> None:
+        picture = tmp_path / "trie.svg"
+        result = run("inspect", payload_path, "--svg", picture)
+        assert (result.code, result.err) == (0, "")
+        assert result.out.startswith("action: 4 leaves")
+        drawing = picture.read_text(encoding="utf-8")
+        assert drawing.startswith("<svg")
+        assert "TASK_LIST" in drawing
+        assert [path.name for path in tmp_path.iterdir() if path.suffix == ".partial"] == []
+        nowhere = run("inspect", payload_path, "--svg", tmp_path / "no" / "trie.svg")
+        assert nowhere.code == 1
+        assert "No such file" in nowhere.err
+        run("inspect", payload_path, "--svg", picture, "--json").fails(2, "--svg", "--json")
+
     def test_a_large_payload_is_cut(self, run: Terminal) -> None:
         leaves = {f"n{i}": [i // 100, i % 100, i] for i in range(5000)}
         result = run("inspect", "-", stdin=json.dumps(payload(leaves)))

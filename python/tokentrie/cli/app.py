@@ -137,12 +137,18 @@ def inspect(
         int | None,
         typer.Option(min=1, max=MOST, help="Branches to draw of a node; without it all for up to 200 leaves, else 12."),
     ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", metavar="FILE.svg", help="Also save the drawing as a picture."),
+    ] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Draw the tries of a payload."""
     from tokentrie.cli.inspect import run
 
-    run(payload, vocab, path, depth, max_children, as_json)
+    if svg and as_json:
+        raise typer.BadParameter("--svg draws, --json does not: choose one")
+    run(payload, vocab, path, depth, max_children, svg, as_json)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -10,12 +12,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 import tokentrie
 
 # Where nobody watches, nothing is cut off: lines are as long as they must be.
 UNWATCHED_WIDTH = 10_000
+PICTURE_WIDTH = 100
 
 
 def screen() -> Console:
@@ -24,6 +27,19 @@ def screen() -> Console:
     if not console.is_terminal:
         console.width = UNWATCHED_WIDTH
     return console
+
+
+def save_svg(path: Path, title: str, shown: list[RenderableType]) -> None:
+    """The same as a picture. The file appears whole or not at all."""
+    console = Console(record=True, file=io.StringIO(), width=PICTURE_WIDTH, highlight=False, markup=False, emoji=False)
+    console.print(*shown, sep="\n")
+    picture = console.export_svg(title=title)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(picture, encoding="utf-8")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def print_json(document: dict[str, Any]) -> None:

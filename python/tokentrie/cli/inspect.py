@@ -17,7 +17,13 @@ ANY_VOCABULARY = 2**31
 
 
 def run(
-    payload: Path, vocab_path: Path | None, path: str | None, depth: int | None, max_children: int | None, as_json: bool
+    payload: Path,
+    vocab_path: Path | None,
+    path: str | None,
+    depth: int | None,
+    max_children: int | None,
+    svg: Path | None,
+    as_json: bool,
 ) -> None:
     """Reads, counts and prints."""
     content = console.read(payload)
@@ -28,6 +34,7 @@ def run(
         for warning in warnings:
             console.say(f"warning: {warning}")
     descriptors: list[dict[str, Any]] = []
+    drawn: list[Tree] = []
     screen = console.screen()
     for name, trie in tries.items():
         with console.working(f"counting the leaves of {name}"):
@@ -36,7 +43,10 @@ def run(
         if as_json:
             descriptors.append(_document(name, trie, outline, node, vocab))
         else:
-            screen.print(_tree(name, trie, outline, node, vocab))
+            drawn.append(_tree(name, trie, outline, node, vocab))
+            screen.print(drawn[-1])
+    if svg:
+        console.save_svg(svg, f"tokentrie inspect {payload.name}", [*drawn])
     if as_json:
         size = len(vocab) if vocab else None
         console.print_json(
