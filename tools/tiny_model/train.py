@@ -1,0 +1,184 @@
+"""Train the tiny model: one uninterrupted run over a corpus that is drawn on the fly from the seed.
+
+python tools/tiny_model/train.py --out tools/tiny_model/out --tokens 22000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import torch
+import torch.nn.functional as functional
+from tokenizers import Tokenizer
+from torch import Tensor
+
+import corpus
+import tokenizer as bpe
+from checkpoint import save
+from corpus import Document
+from guide import guide_loss
+from induction import plant
+from model import Shape, TinyLlama
+from optimizer import Muon, split_parameters
+from packing import Batch, Row, collate, encode
+
+TOKENS_PER_STEP = 3072
+WARM_UP = 60_000
+GROWTH = 1_800_000
+DRILL = 600_000
+HEAD_SHARE = 0.1
+HEAD_WEIGHT = 0.3
+
+
+@dataclass
+class Schedule:
+    """Learning rate and list size by the number of tokens seen."""
+
+    total: int
+
+    def rate(self, seen: int) -> float:
+        """Warm up, then decay linearly to nothing; a higher rate is too noisy for so small a batch."""
+        return 0.4 * min((seen + 1) / WARM_UP, max(0.0, 1 - seen / self.total))
+
+    def guidance(self, seen: int) -> float:
+        """Weight of the attention's own loss."""
+        return max(0.1, 1 - 2 * seen / self.total)
+
+    def done(self, seen: int) -> bool:
+        """True when nothing is left to do."""
+        return seen >= self.total
+
+
+def draw(rng: Random, seen: int, room: int) -> Document:
+    """One document that should fit in `room` tokens; lists grow with the tokens `seen`, then some are very long."""
+    grown = 17 * max(0, seen - DRILL // 2) // GROWTH
+    longest = 60 if seen > GROWTH and rng.random() < 0.04 else 3 + min(grown, 17)
+    longest = min(longest, (room - 60) // 14)
+    kind = rng.random()
+    if longest < 3 or kind < 0.18:
+        branches = max(1, min(8, room // 28))
+        pick = rng.random()
+        if pick < 0.5:
+            return corpus.fact_document(rng, branches)
+        return corpus.review_document(rng, branches) if pick < 0.8 else corpus.repeat_document(rng, branches)
+    count = rng.randint(max(3, longest // 3), longest)
+    branches = 12
+    if rng.random() < (0.7 if seen < DRILL else 0.1):
+        if kind < 0.55:
+            return corpus.pair_document(rng, count, 2 * branches)
+        if kind < 0.7:
+            return corpus.word_document(rng, count, 2 * branches, drill=True)
+        return corpus.drill_document(rng, count, 2 * branches)
+    if kind < 0.34:
+        return corpus.word_document(rng, count, branches)
+    mode = "call" if kind > 0.82 else "name"
+    names = rng.choice(("opaque", "opaque", "misleading", "mixed", "matching"))
+    return corpus.tool_document(rng, count, branches, kind=names, dense=rng.random() < 0.4, mode=mode)
+
+
+def rows(rng: Random, tokenizer: Tokenizer, length: int, count: int, seen: int) -> list[Row]:
+    """`count` rows filled with documents."""
+    filled = []
+    for _ in range(count):
+        row = Row()
+        while (room := length - len(row.tokens)) > 40:
+            [document] = encode(tokenizer, [draw(rng, seen, room)])
+            head_weight = HEAD_WEIGHT if rng.random() < HEAD_SHARE else 0.0
+            # As if the list were longer than it is: what is far away must still be found.
+            gap = rng.randrange(4000) if seen > GROWTH and document.head and rng.random() < 0.1 else 0
+            if not row.add(document, length, head_weight, gap):
+                break
+        filled.append(row)
+    return filled
+
+
+def batches(seed: int, tokenizer: Tokenizer) -> Iterator[Batch]:
+    """Endless batches; short rows while lists are short, now and then long ones at the end."""
+    rng = Random(seed)
+    seen = 0
+    while True:
+        length = 256 if seen < 0.6 * GROWTH else 512 if seen < GROWTH or rng.random() < 0.96 else 1024
+        yield collate(rows(rng, tokenizer, length, TOKENS_PER_STEP // length, seen), length)
+        seen += TOKENS_PER_STEP
+
+
+def learn_tokenizer(seed: int) -> Tokenizer:
+    """Train the tokenizer on a sample of the corpus."""
+    rng = Random(seed)
+    documents = [draw(rng, GROWTH + 1, 512) for _ in range(4000)]
+    return bpe.train([d.head + "".join(b.prompt + b.answer for b in d.branches) for d in documents])
+
+
+def loss_of(model: TinyLlama, batch: Batch, guidance: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Weighted mean loss, the share of answer tokens predicted right and of guided places looked at rightly."""
+    hidden, looks = model(batch.tokens, batch.positions, batch.mask)
+    guide, found = guide_loss(looks, batch)
+    scores = model.logits(hidden.flatten(0, 1)[batch.predict]).float()
+    losses = functional.cross_entropy(scores, batch.targets, reduction="none")
+    answers = batch.target_weight == 1
+    right = (scores.argmax(-1) == batch.targets)[answers].float().mean()
+    loss = (losses * batch.target_weight).sum() / batch.target_weight.sum()
+    return loss + guidance * guide, right, found
+
+
+def train(model: TinyLlama, tokenizer: Tokenizer, schedule: Schedule, seed: int, out: Path) -> None:
+    """Run the schedule; the checkpoint in `out` is renewed every 200 steps."""
+    for block in model.blk:
+        block.compile(dynamic=False)
+    matrices, rest = split_parameters(model)
+    muon = Muon(matrices, learning_rate=0.02)
+    adam = torch.optim.AdamW(rest, lr=4e-3, betas=(0.9, 0.98), weight_decay=0.0)
+    begin, seen = time.monotonic(), 0
+    for step, batch in enumerate(batches(seed + 1, tokenizer)):
+        if schedule.done(seen):
+            break
+        muon.scale = schedule.rate(seen)
+        adam.param_groups[0]["lr"] = 4e-3 * muon.scale
+        with torch.autocast("cpu", torch.bfloat16):
+            loss, right, found = loss_of(model, batch, schedule.guidance(seen))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        muon.step()
+        adam.step()
+        model.zero_grad(set_to_none=True)
+        seen += TOKENS_PER_STEP
+        if step % 50 == 0:
+            seconds = time.monotonic() - begin
+            print(
+                f"tokens {seen} of {schedule.total} rate {muon.scale:.2f} loss {loss.item():.3f} "
+                f"right {right.item():.3f} found {found.item():.3f} "
+                f"seconds {seconds:.0f} tokens/s {seen / seconds:.0f}",
+                flush=True,
+            )
+        if step % 200 == 199:
+            save(out, model, tokenizer)
+    save(out, model, tokenizer)
+    print(f"{seen} tokens in {time.monotonic() - begin:.0f} seconds", flush=True)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("out"))
+    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument("--tokens", type=int, default=22_000_000, help="token slots to train on")
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    options.out.mkdir(parents=True, exist_ok=True)
+
+    tokenizer = learn_tokenizer(options.seed)
+    model = TinyLlama(Shape(tokenizer.get_vocab_size()))
+    plant(model)
+    print(f"{sum(p.numel() for p in model.parameters())} parameters, {model.shape}", flush=True)
+    train(model, tokenizer, Schedule(options.tokens), options.seed, options.out)
+
+
+if __name__ == "__main__":
+    main()
