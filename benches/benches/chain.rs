@@ -32,7 +32,9 @@ fn tokens(model: &LlamaModel, name: &str) -> Vec<TokenId> {
 
 fn rules(model: &LlamaModel) -> Arc<SpanRules> {
     let mut builder = Trie::builder();
-    ACTIONS.iter().for_each(|name| builder.push(Some(name), &tokens(model, name)));
+    for name in ACTIONS {
+        builder.push(Some(name), &tokens(model, name));
+    }
     let spans = vec![("action".to_owned(), builder.build().expect("names have tokens"))];
     Arc::new(SpanRules::new(spans, model.n_vocab() as usize).expect("ids of this vocabulary"))
 }

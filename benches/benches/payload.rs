@@ -65,7 +65,7 @@ fn payload(criterion: &mut Criterion) {
         assert_eq!(cache.stats().misses, 1);
     });
     group.bench_function("serde_json", |b| {
-        b.iter(|| serde_json::from_slice::<shape::Payload<'_>>(black_box(text)).is_ok())
+        b.iter(|| serde_json::from_slice::<shape::Payload<'_>>(black_box(text)).is_ok());
     });
     group.bench_function("sha256", |b| b.iter(|| Sha256::digest(black_box(text))));
     group.finish();

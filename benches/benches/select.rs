@@ -8,7 +8,9 @@ use trie_core::{Sampler, SamplerOptions, SpanRules, TokenId, Trie, argmax};
 
 fn sampler(ids: &[TokenId], n_vocab: usize) -> Sampler {
     let mut builder = Trie::builder();
-    ids.iter().for_each(|id| builder.push(None, &[*id, TokenId::default()]));
+    for id in ids {
+        builder.push(None, &[*id, TokenId::default()]);
+    }
     let spans = vec![("set".to_owned(), builder.build().expect("ids are usable"))];
     let rules = Arc::new(SpanRules::new(spans, n_vocab).expect("ids are in the vocabulary"));
     Sampler::new(rules, SamplerOptions::default()).expect("default options")

@@ -40,7 +40,11 @@ pub fn avx2_argmax(row: &[f32], ids: &[u32]) -> Option<u32> {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-#[allow(clippy::multiple_unsafe_ops_per_block, reason = "one loop, one argument")]
+#[allow(
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::float_cmp,
+    reason = "one loop, one argument; equal bits are looked for"
+)]
 fn avx2(row: &[f32], ids: &[u32]) -> u32 {
     use std::arch::x86_64::{_mm256_i32gather_ps, _mm256_loadu_si256, _mm256_max_ps, _mm256_set1_ps, _mm256_storeu_ps};
     let mut best = _mm256_set1_ps(f32::NEG_INFINITY);
@@ -79,7 +83,7 @@ pub fn ids(n: usize, k: usize) -> Vec<u32> {
     black_box(ids)
 }
 
-/// SplitMix64: inputs must be the same in every run, nothing more.
+/// `SplitMix64`: inputs must be the same in every run, nothing more.
 struct Random(u64);
 
 impl Random {
