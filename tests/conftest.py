@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +15,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and share modules
 
 from support import payload, vocabulary_files
+
+# A shell that runs the tests in the background makes them deaf to Ctrl-C, which some of them press.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
