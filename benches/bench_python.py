@@ -106,7 +106,7 @@ def test_payload(benchmark: BenchmarkFixture, payload: str, who: str) -> None:
 def vocabulary() -> list[bytes]:
     """An invented vocabulary for the text engines: all bytes, then the names and their pieces, then filler."""
     pieces = [bytes([byte]) for byte in range(256)]
-    pieces += [f"ACTION_NUMBER_{n:02}".encode() for n in range(30)] + [b"ACTION", b"_NUMBER", b"_"]
+    pieces += [f"{n:02}_ACTION".encode() for n in range(30)] + [b"_ACTION", b"ACTION"]
     return pieces + [f" filler{n}".encode() for n in range(N_VOCAB - len(pieces) - 1)] + [b"</s>"]
 
 
@@ -125,7 +125,7 @@ def llguidance_step() -> Callable[[Row], None]:
             return list(text)
 
     tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokenizer()))
-    names = " | ".join(f'"ACTION_NUMBER_{n:02}"' for n in range(30))
+    names = " | ".join(f'"{n:02}_ACTION"' for n in range(30))
     matcher = llguidance.LLMatcher(tokenizer, f"start: {names}")
     mask = numpy_kernel.allocate_token_bitmask(1, N_VOCAB)
 
@@ -142,7 +142,7 @@ def test_thirty_names(benchmark: BenchmarkFixture, row: Row, who: str) -> None:
     """The first step over thirty names: each engine's own mask and apply on the whole row."""
     pieces = vocabulary()
     index = {piece: token for token, piece in enumerate(pieces)}
-    names = [[index[f"ACTION_NUMBER_{n:02}".encode()]] for n in range(30)]
+    names = [[index[f"{n:02}_ACTION".encode()]] for n in range(30)]
     step = tokentrie.Sampler(N_VOCAB, tokentrie.Trie.from_sequences(names)).apply
     if who == "llguidance":
         step = llguidance_step()
@@ -150,6 +150,6 @@ def test_thirty_names(benchmark: BenchmarkFixture, row: Row, who: str) -> None:
     step(checked)
     alive = {pieces[token] for token in np.flatnonzero(checked > -np.inf)}
     # A text engine allows every spelling, the trie the one it was given: both allow the whole names and nothing else.
-    assert all(any(f"ACTION_NUMBER_{n:02}".encode().startswith(piece) for n in range(30)) for piece in alive)
+    assert all(any(f"{n:02}_ACTION".encode().startswith(piece) for n in range(30)) for piece in alive)
     assert all(pieces[token] in alive for (token,) in names)
     benchmark(step, row.copy())

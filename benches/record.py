@@ -1,4 +1,4 @@
-"""Prints the last criterion run as a dated Markdown record: minimum and median of each case.
+"""Prints the last criterion run, and a run of pytest-benchmark, as a dated Markdown record: minimum and median of each case.
 
 The minimum is what the code costs; the median also has what else the machine was doing.
 
@@ -45,11 +45,21 @@ def cases(folder: Path) -> list[tuple[str, float, float, str]]:
     return found
 
 
+def python_cases(file: Path) -> list[tuple[str, float, float, str]]:
+    """The same of what pytest-benchmark saved with `--benchmark-json`."""
+    found = []
+    for benchmark in json.loads(file.read_text())["benchmarks"]:
+        stats = benchmark["stats"]
+        found.append((f"python/{benchmark['name']}", 1e9 * stats["min"], 1e9 * stats["median"], ""))
+    return sorted(found)
+
+
 def main() -> None:
     """Writes the record to standard output."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     parser.add_argument("folder", nargs="?", type=Path, default=target / "criterion")
+    parser.add_argument("--python", type=Path, help="the file that pytest-benchmark saved with --benchmark-json")
     parser.add_argument("--command", default="./dev bench")
     arguments = parser.parse_args()
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
@@ -58,7 +68,8 @@ def main() -> None:
     print(f"- machine: {cpu()}, {platform.system()} {platform.release()}")
     print(f"- {rustc.stdout.strip()}; command: `{arguments.command}`; load at the end: {os.getloadavg()[0]:.1f}\n")
     print("| case | minimum | median | |\n| --- | ---: | ---: | --- |")
-    for name, least, median, rate in cases(arguments.folder):
+    found = cases(arguments.folder) + (python_cases(arguments.python) if arguments.python else [])
+    for name, least, median, rate in found:
         print(f"| {name} | {duration(least)} | {duration(median)} | {rate} |")
 
 
