@@ -1,4 +1,4 @@
-"""Prints the last criterion run, and a run of pytest-benchmark, as a dated Markdown record: minimum and median of each case.
+"""Prints the last criterion run, and one of pytest-benchmark, as a dated Markdown record: minimum and median of cases.
 
 The minimum is what the code costs; the median also has what else the machine was doing.
 
