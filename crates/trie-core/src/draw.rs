@@ -110,6 +110,11 @@ impl Draw {
         Some(self.pick())
     }
 
+    /// Uses up one draw, as choosing among one candidate does.
+    pub(crate) fn skip(&mut self) {
+        self.uniform();
+    }
+
     fn max_logit(&self) -> f32 {
         self.candidates.iter().fold(f32::NEG_INFINITY, |high, c| high.max(c.logit))
     }

@@ -35,6 +35,7 @@ mod kernel;
 mod payload;
 mod rules;
 mod sampler;
+mod softmax;
 mod span;
 mod trie;
 
@@ -46,5 +47,6 @@ pub use kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
 pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
 pub use rules::{After, RulesError, SpanRules};
 pub use sampler::{Mode, RowError, Sampler, SamplerError, SamplerOptions};
+pub use softmax::{log_add, log_probability, log_sum_exp};
 pub use span::{Allowed, Observed, Span, SpanError, SpanForced, State};
 pub use trie::{Cursor, Forced, Leaf, NotAllowed, Trie};

@@ -155,6 +155,18 @@ impl Sampler {
         }))
     }
 
+    /// Takes a token without a row, because it is forced. The draws stay in step with those of a host that samples every token.
+    ///
+    /// # Errors
+    /// As [`Span::accept`]; nothing changed then.
+    pub fn accept_forced(&mut self, token: TokenId) -> Result<(), SpanError> {
+        self.span.accept(token)?;
+        if let Some(draw) = &mut self.draw {
+            draw.skip();
+        }
+        Ok(())
+    }
+
     /// Chooses, accepts, and accepts what is forced after it; appends all of it to `tokens`. One call a branch.
     ///
     /// # Errors
@@ -165,7 +177,7 @@ impl Sampler {
         let start = tokens.len();
         tokens.push(chosen);
         tokens.extend(self.span.forced());
-        Ok(self.span.accept_all(&tokens[start + 1..])?)
+        Ok(tokens[start + 1..].iter().try_for_each(|&token| self.accept_forced(token))?)
     }
 
     /// Sets every logit that may not come to −inf; the others keep their exact bits. Does nothing where everything may come.

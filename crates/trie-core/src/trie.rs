@@ -208,6 +208,12 @@ impl Trie {
         Cursor { node: NodeId((self.child_range(at.node).start + nth) as u32), depth: at.depth + 1 }
     }
 
+    /// The token that leads here; `None` at the root.
+    #[inline]
+    pub fn token(&self, at: Cursor) -> Option<TokenId> {
+        if at.node == NodeId::ROOT { None } else { self.0.tokens.get(at.node.index()).copied() }
+    }
+
     /// The position `up` tokens nearer to the root (the root, if that is nearer). `O(up log n)`.
     pub fn ancestor(&self, at: Cursor, up: usize) -> Cursor {
         let mut at = at;
