@@ -61,8 +61,8 @@ mod runtime;
 
 pub use plug::{SamplerCounts, SamplerHandle, SamplerStatus, TokenTrieSampler};
 pub use runtime::{
-    Finish, GenerateOptions, GenerateStats, Generated, Model, ModelOptions, Progress, RuntimeError, Session,
-    SessionOptions, Step, Vocab, Watch, default_threads,
+    Choice, ChooseOptions, ChooseStats, Finish, GenerateOptions, GenerateStats, Generated, Model, ModelOptions,
+    Progress, RuntimeError, Session, SessionOptions, Step, Vocab, Watch, default_threads,
 };
 pub use trie_core::{
     After, DrawSettings, Leaf, LeafId, Mode, Payload, SamplerOptions, Span, SpanError, SpanRules, State, TokenId, Trie,

@@ -1,16 +1,21 @@
 //! A safe runtime on llama.cpp: load, tokenise, decode, generate inside a span. Data flows from `gguf` to `generate`.
 
+mod ahead;
 mod backend;
 mod chain;
+mod choose;
 mod error;
 mod generate;
 mod gguf;
 mod model;
 mod preconditions;
 mod session;
+mod template;
 mod threads;
+mod tree;
 mod vocab;
 
+pub use choose::{Choice, ChooseOptions, ChooseStats};
 pub use error::RuntimeError;
 pub use generate::{Finish, GenerateOptions, GenerateStats, Generated, Step, Watch};
 pub use model::{Model, ModelOptions, Progress};

@@ -1,7 +1,7 @@
 //! What can go wrong in the runtime: what, where and with which value.
 
 use std::path::PathBuf;
-use trie_core::{DrawError, TokenId};
+use trie_core::{DrawError, SamplerError, TokenId};
 
 /// Why the runtime refused or failed. After any of these the model and the session can be used again.
 #[derive(Debug, thiserror::Error)]
@@ -151,7 +151,25 @@ pub enum RuntimeError {
         /// How much there was to do.
         of: usize,
     },
+    /// The file has no chat template.
+    #[error("{path:?} has no chat template")]
+    NoTemplate {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The chat template is faulty, or refuses the messages.
+    #[error("the model's chat template: {reason}")]
+    Template {
+        /// What went wrong, and where in the template.
+        reason: String,
+    },
+    /// The chain's last sampler does not select.
+    #[error("the chain selected no token: it must end with a sampler that does, such as greedy or dist")]
+    NothingSelected,
     /// A sampling setting out of range.
     #[error(transparent)]
     Draw(#[from] DrawError),
+    /// A choice that the span refuses.
+    #[error(transparent)]
+    Sampler(#[from] SamplerError),
 }

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use trie_core::TokenId;
 
 /// Hears how much of a model is loaded, 0 … 1, and stops the loading by returning `false`.
 pub type Progress = Box<dyn FnMut(f32) -> bool + Send>;
@@ -117,6 +118,12 @@ impl Model {
     /// An option out of range, or too little memory.
     pub fn session(&self, options: SessionOptions) -> Result<Session, RuntimeError> {
         Session::new(self, options)
+    }
+
+    /// The tokens that begin and end a text, where the file names them.
+    pub(super) fn ends_of_text(&self) -> (Option<TokenId>, Option<TokenId>) {
+        let vocab = self.llama.vocab();
+        (TokenId::try_from(vocab.bos().0).ok(), TokenId::try_from(vocab.eos().0).ok())
     }
 
     pub(super) fn llama(&self) -> &Arc<LlamaModel> {

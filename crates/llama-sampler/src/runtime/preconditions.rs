@@ -4,14 +4,15 @@
 //! | what kills the process or corrupts | why it cannot happen |
 //! | --- | --- |
 //! | a batch larger than `n_batch` (clamped to the context) | `Session` cuts into pieces of what the context reports |
-//! | `n_seq_max` over `n_batch`, or over 256 | [`in_range`] on both; this runtime uses one sequence |
+//! | `n_seq_max` over `n_batch`, or over 256 | `Session::new` raises the batch to it; [`BRANCHES`] |
+//! | a sequence out of range; more sequences of a token than its batch has room for | `Session::fork` checks; one constant sizes both |
 //! | logits of a row without output flag | `Session` flags the last token and remembers the row; else `NoLogits` |
 //! | a token id out of range | [`inside_vocabulary`] before every decode and detokenize |
 //! | positions with gaps or repeats; an empty batch | `Session` alone counts positions; [`not_empty`] |
 //! | a full context | [`fits`] before the first piece |
 //! | a vocabulary used as a model | the GGUF header has no tensors: `VocabularyOnly`, before loading |
 //! | a model without vocabulary, or without a decoder | refused after loading, before the first use |
-//! | `encode`; `seq_cp`; attached, empty or unended chains; `NULL` samplers | not reachable: chains are built in `chain.rs` |
+//! | `encode`; partial `seq_cp`; attached, empty or unended chains; `NULL` samplers | not reachable: chains are built in `chain.rs` |
 //! | a grammar that accepts an illegal token | not reachable: no grammar in our chains |
 //! | a Rust panic in a callback | caught: plug, log and progress callbacks |
 //! | text over 2^31−1 bytes, or not UTF-8 | [`in_range`] on the length; `&str` is UTF-8 |
@@ -20,8 +21,9 @@
 use super::error::RuntimeError;
 use trie_core::TokenId;
 
-/// Sequences in a context. Scoring over several comes with exact probabilities.
-pub(super) const SEQUENCES: u32 = 1;
+/// Branches that are scored at once: a set of a hundred labels in one pass. With the trunk, fewer than llama.cpp's limit
+/// of 256 sequences.
+pub(super) const BRANCHES: u32 = 127;
 
 /// The longest text to tokenize, in bytes. llama.cpp counts in 32 bits with a sign.
 pub(super) const MAX_TEXT: u64 = 1 << 30;

@@ -3,23 +3,24 @@
 use super::backend::{backend, quoted};
 use super::error::RuntimeError;
 use super::model::Model;
-use super::preconditions::{SEQUENCES, fits, in_range, inside_vocabulary, not_empty};
+use super::preconditions::{BRANCHES, fits, in_range, inside_vocabulary, not_empty};
 use super::threads::default_threads;
 use super::vocab::Vocab;
 use llama_cpp_2::DecodeError;
 use llama_cpp_2::context::LlamaContext;
-use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::context::params::{KvCacheType, LlamaContextParams};
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
+use llama_cpp_sys_2::LLAMA_FLASH_ATTN_TYPE_DISABLED;
 use self_cell::self_cell;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use trie_core::TokenId;
 
-/// The one sequence that a session uses.
-const SEQUENCE: i32 = 0;
+/// The sequence of the tokens held; the others are branches from it.
+const TRUNK: i32 = 0;
 
 /// How large a session is. The default suits choices after prompts of a few pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,9 @@ pub struct SessionOptions {
     pub n_batch: u32,
     /// Threads; `None` takes [`default_threads`].
     pub n_threads: Option<u32>,
+    /// Keeps keys and values in f32 and computes attention step by step: logits then agree to 1e-5 however tokens are
+    /// batched, at twice the memory of the cache. Without it llama.cpp's defaults hold (f16, flash attention).
+    pub precise: bool,
 }
 
 impl SessionOptions {
@@ -39,8 +43,19 @@ impl SessionOptions {
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { n_ctx: None, n_batch: 512, n_threads: None }
+        Self { n_ctx: None, n_batch: 512, n_threads: None, precise: false }
     }
+}
+
+/// A token of a batch over several sequences.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) token: TokenId,
+    pub(super) position: usize,
+    /// The sequences it belongs to.
+    pub(super) sequences: std::ops::Range<i32>,
+    /// Whether the logits after it are wanted.
+    pub(super) wanted: bool,
 }
 
 self_cell!(
@@ -61,7 +76,9 @@ pub struct Session {
     /// The tokens that the cache holds, at positions 0, 1, ….
     held: Vec<TokenId>,
     /// Row of the last batch that has logits.
-    row: Option<i32>,
+    row: Option<usize>,
+    /// Sequences beside the trunk.
+    branches: usize,
     n_ctx: usize,
     n_batch: usize,
     n_threads: u32,
@@ -84,18 +101,30 @@ impl Session {
         let n_ctx = options.n_ctx.unwrap_or(SessionOptions::N_CTX.min(trained));
         let n_threads = options.n_threads.unwrap_or_else(default_threads);
         in_range("n_ctx", n_ctx.into(), 1, trained.into())?;
-        in_range("n_batch", options.n_batch.into(), SEQUENCES.into(), i32::MAX as u64)?;
+        in_range("n_batch", options.n_batch.into(), 1, i32::MAX as u64)?;
         in_range("n_threads", n_threads.into(), 1, SessionOptions::MAX_THREADS)?;
 
-        // Scoring over a tree of sequences will want `kv_unified` and more sequences: both belong here.
-        let n_batch = options.n_batch.min(n_ctx).max(SEQUENCES);
-        let params = LlamaContextParams::default()
+        // A recurrent state cannot be shared by branches, only copied: there one branch at a time is decoded, and each
+        // sequence would cost a whole state.
+        let llama = model.llama();
+        let branches = if llama.is_recurrent() || llama.is_hybrid() { 1 } else { BRANCHES };
+        // llama.cpp wants a batch, which is no longer than the context, to have room for every sequence.
+        let sequences = (branches + 1).min(n_ctx);
+        let n_batch = options.n_batch.min(n_ctx).max(sequences);
+        let mut params = LlamaContextParams::default()
             .with_n_ctx(NonZeroU32::new(n_ctx))
             .with_n_batch(n_batch)
             .with_n_ubatch(n_batch.min(Self::MAX_COMPUTE_BATCH))
-            .with_n_seq_max(SEQUENCES)
+            .with_n_seq_max(sequences)
+            .with_kv_unified(true)
             .with_n_threads(n_threads as i32)
             .with_n_threads_batch(n_threads as i32);
+        if options.precise {
+            params = params
+                .with_type_k(KvCacheType::F32)
+                .with_type_v(KvCacheType::F32)
+                .with_flash_attention_policy(LLAMA_FLASH_ATTN_TYPE_DISABLED);
+        }
         let backend = backend()?;
         let make = |llama| ContextCell::try_new(llama, |llama| llama.new_context(backend, params));
         let cell =
@@ -103,14 +132,15 @@ impl Session {
 
         // llama.cpp rounds sizes: what it reports is the law, and what was asked for is the promise.
         let context = cell.borrow_dependent();
-        let n_batch = context.n_batch().min(n_batch) as usize;
+        let n_batch = context.n_batch().min(options.n_batch) as usize;
         let n_ctx = context.n_ctx().min(n_ctx) as usize;
         Ok(Self {
             cell,
-            batch: LlamaBatch::new(n_batch, SEQUENCES as i32),
+            batch: LlamaBatch::new(n_batch, sequences as i32),
             vocab: Arc::clone(model.vocab()),
             held: Vec::new(),
             row: None,
+            branches: sequences as usize - 1,
             n_ctx,
             n_batch,
             n_threads,
@@ -138,43 +168,121 @@ impl Session {
         Ok(())
     }
 
-    /// One forward pass over tokens that were checked.
+    /// One forward pass that appends tokens to the trunk.
     fn decode(&mut self, tokens: &[TokenId], want_logits: bool) -> Result<(), RuntimeError> {
-        let position = self.held.len();
-        let failed = |reason: String| RuntimeError::Decode { position, tokens: tokens.len(), reason };
+        let held = self.held.len();
+        let last = tokens.len() - 1;
+        let placed: Vec<Placed> = tokens
+            .iter()
+            .enumerate()
+            .map(|(index, &token)| Placed {
+                token,
+                position: held + index,
+                sequences: TRUNK..TRUNK + 1,
+                wanted: want_logits && index == last,
+            })
+            .collect();
+        if let Err(error) = self.decode_placed(&placed) {
+            self.cut(held);
+            return Err(error);
+        }
+        self.held.extend_from_slice(tokens);
+        self.row = want_logits.then_some(last);
+        Ok(())
+    }
+
+    /// One forward pass over at most [`Session::n_batch`] tokens that were checked.
+    pub(super) fn decode_placed(&mut self, placed: &[Placed]) -> Result<(), RuntimeError> {
+        let position = placed.first().map_or(0, |first| first.position);
+        let failed = |reason: String| RuntimeError::Decode { position, tokens: placed.len(), reason };
         self.row = None;
         self.batch.clear();
-        let last = tokens.len() - 1;
-        for (index, token) in tokens.iter().enumerate() {
-            let output = want_logits && index == last;
+        for Placed { token, position, sequences, wanted } in placed {
+            let sequences: Vec<i32> = sequences.clone().collect();
             self.batch
-                .add(LlamaToken(token.as_i32()), (position + index) as i32, &[SEQUENCE], output)
+                .add(LlamaToken(token.as_i32()), *position as i32, &sequences, *wanted)
                 .map_err(|error| failed(error.to_string()))?;
         }
         let batch = &mut self.batch;
         let decoded = self.cell.with_dependent_mut(|_, context| context.decode(batch));
         self.forward_passes += 1;
-        if let Err(error) = decoded {
-            self.truncate_cache(position);
-            return Err(failed(match error {
+        decoded.map_err(|error| {
+            failed(match error {
                 DecodeError::NoKvCacheSlot => "the cache has no free place".to_owned(),
                 // −1 stands for any batch that llama.cpp does not take, whatever the safe crate calls it.
                 DecodeError::NTokensZero => "llama.cpp refused the batch".to_owned(),
                 DecodeError::Unknown(code) => format!("llama.cpp gave the code {code}"),
-            }));
+            })
+        })
+    }
+
+    /// The logits after the token that was placed at this index of the last pass, which must have asked for them.
+    pub(super) fn row(&self, index: usize) -> &[f32] {
+        self.cell.borrow_dependent().get_logits_ith(index as i32)
+    }
+
+    /// Begins branches 1 … `branches` where the trunk ends.
+    pub(super) fn fork(&mut self, branches: usize) -> Result<(), RuntimeError> {
+        in_range("branches", branches as u64, 1, self.branches as u64)?;
+        for branch in 1..=branches as i32 {
+            // Only positions over 2^31 can fail.
+            let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_cp(TRUNK, branch, None, None));
         }
-        self.held.extend_from_slice(tokens);
-        self.row = want_logits.then_some(last as i32);
         Ok(())
     }
 
-    /// After a failed pass the cache may hold part of it; a cache that cannot be cut is cleared.
-    fn truncate_cache(&mut self, position: usize) {
+    /// Forgets those branches; what only they held is free again.
+    pub(super) fn join(&mut self, branches: usize) {
+        for branch in 1..=branches as i32 {
+            // Whole sequences can always be removed.
+            let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_rm(branch, None, None));
+        }
+    }
+
+    /// Removes from the cache what lies at and after a position; a cache that cannot be cut there is cleared.
+    fn cut(&mut self, position: usize) {
         let cut =
-            self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_rm(SEQUENCE, Some(position as u32), None));
+            self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_rm(TRUNK, Some(position as u32), None));
         if cut.is_err() {
             self.clear();
         }
+    }
+
+    /// Keeps the first `n` tokens, or nothing where the model's memory cannot be cut (recurrent models).
+    pub fn keep(&mut self, n: usize) {
+        if n < self.held.len() {
+            self.row = None;
+            self.cut(n);
+            self.held.truncate(n);
+        }
+    }
+
+    /// Holds exactly `tokens`. What it already holds of their beginning is not computed again. Returns the number of
+    /// tokens that were decoded.
+    ///
+    /// # Errors
+    /// As [`Session::feed`], but no tokens are fine.
+    pub fn hold(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<usize, RuntimeError> {
+        inside_vocabulary(tokens, self.vocab.len())?;
+        fits(0, tokens.len(), self.n_ctx)?;
+        self.keep(self.held.iter().zip(tokens).take_while(|(held, token)| held == token).count());
+        let rest = &tokens[self.held.len()..];
+        if !rest.is_empty() {
+            self.feed(rest, stop)?;
+        }
+        Ok(rest.len())
+    }
+
+    /// As [`Session::hold`], with [`Session::logits`] after the last token.
+    ///
+    /// # Errors
+    /// As [`Session::feed`].
+    pub fn prefill(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<usize, RuntimeError> {
+        not_empty(tokens)?;
+        if self.row.is_none() || self.held != tokens {
+            self.keep(tokens.len() - 1);
+        }
+        self.hold(tokens, stop)
     }
 
     /// Forgets everything.
@@ -189,8 +297,7 @@ impl Session {
     /// # Errors
     /// Nothing was fed yet, or the last feeding failed.
     pub fn logits(&self) -> Result<&[f32], RuntimeError> {
-        let row = self.row.ok_or(RuntimeError::NoLogits)?;
-        Ok(self.cell.borrow_dependent().get_logits_ith(row))
+        Ok(self.row(self.row.ok_or(RuntimeError::NoLogits)?))
     }
 
     /// Samples after the last token. The chain accepts the token by itself.
@@ -198,7 +305,7 @@ impl Session {
     /// `chain` must end with a sampler that selects: llama.cpp aborts otherwise.
     pub(super) fn sample(&self, chain: &mut LlamaSampler) -> Result<TokenId, RuntimeError> {
         let row = self.row.ok_or(RuntimeError::NoLogits)?;
-        let token = chain.sample(self.cell.borrow_dependent(), row);
+        let token = chain.sample(self.cell.borrow_dependent(), row as i32);
         TokenId::try_from(token.0).map_err(|error| RuntimeError::Decode {
             position: self.held.len(),
             tokens: 0,
@@ -219,6 +326,11 @@ impl Session {
     /// Tokens for which there is room.
     pub fn room(&self) -> usize {
         self.n_ctx - self.held.len()
+    }
+
+    /// Branches that can be decoded at once.
+    pub(super) fn branches(&self) -> usize {
+        self.branches
     }
 
     /// Tokens of context.

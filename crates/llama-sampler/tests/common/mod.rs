@@ -5,9 +5,11 @@ use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
+use llama_cpp_sys_2::{LLAMA_FTYPE_ALL_F32, llama_model_quantize, llama_model_quantize_default_params};
 use llama_sampler::{SpanRules, TokenId, Trie};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 pub fn id(id: u32) -> TokenId {
     TokenId::new(id).unwrap()
@@ -107,6 +109,27 @@ pub fn repository() -> PathBuf {
 /// The model inside the Python package.
 pub fn tiny_model() -> PathBuf {
     repository().join("python/tokentrie/models/tiny.gguf")
+}
+
+/// The same with f32 weights. With f16 weights llama.cpp rounds activations to f16 too, and a batch of another shape rounds
+/// some of them the other way: logits then differ by 1e-3, here by 1e-5.
+pub fn precise_model() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let make = || {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(concat!(env!("CARGO_CRATE_NAME"), ".gguf"));
+        let name = |path: &Path| CString::new(path.to_str().unwrap()).unwrap();
+        let (from, to) = (name(&tiny_model()), name(&path));
+        // SAFETY: two strings that end with a zero and parameters that llama.cpp filled in, all alive during the call.
+        let failed = unsafe {
+            let mut params = llama_model_quantize_default_params();
+            params.ftype = LLAMA_FTYPE_ALL_F32;
+            params.nthread = 1;
+            llama_model_quantize(from.as_ptr(), to.as_ptr(), &raw const params)
+        };
+        assert_eq!(failed, 0);
+        path
+    };
+    PATH.get_or_init(make).clone()
 }
 
 /// GGUF files to test with as well, in the folder that `TOKENTRIE_VOCAB_DIR` names.

@@ -1,0 +1,385 @@
+//! The exact probability of every value: what a greedy walk cannot know.
+//!
+//! `log P(value)` is the sum of the log-softmax, over the whole vocabulary, along its tokens; then, where end tokens are
+//! given, that any of them follows, and at a leaf that is a prefix of others without end tokens, that none of its
+//! children follows. Small sets are scored as one tree of tokens. Large ones best first: a log-probability only falls
+//! along a path, so when the best value found beats every open node, it is the best of all.
+
+use super::error::RuntimeError;
+use super::generate::Watch;
+use super::preconditions::{fits, in_range, inside_vocabulary};
+use super::session::Session;
+use super::tree::TokenTree;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap};
+use std::time::Instant;
+use trie_core::{Cursor, LeafId, NodeId, TokenId, Trie, log_add, log_probability, log_sum_exp};
+
+/// How to choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ChooseOptions<'a> {
+    /// Tokens of which one must follow the value.
+    pub end_tokens: &'a [TokenId],
+    /// Score only as much as the best so many values need. `None` scores every value of a set that needs at most
+    /// [`ChooseOptions::MAX_ROWS`] rows of logits, and of a larger one what the best value needs.
+    pub top: Option<usize>,
+}
+
+impl ChooseOptions<'_> {
+    /// Rows of logits up to which every value is scored.
+    pub const MAX_ROWS: usize = 4096;
+    /// Open nodes that are decoded together.
+    const WIDTH: usize = 32;
+}
+
+/// What a choice gave. Values are leaves of the trie, by number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Log of each value's probability under the whole vocabulary; NaN for a value that was not scored.
+    pub logprobs: Vec<f64>,
+    /// The most probable values, best first, ties by number: all of them, or `top`.
+    pub ranking: Vec<LeafId>,
+    /// Lower bound of the probability that the output is any of the values.
+    pub mass_low: f64,
+    /// Upper bound; the same where every value was scored.
+    pub mass_high: f64,
+    /// What it took.
+    pub stats: ChooseStats,
+}
+
+impl Choice {
+    /// Probabilities among the values: they add up to 1 where all were scored. Where not, the share is a lower bound, taken of
+    /// the upper bound of the mass, and NaN for what was not scored.
+    pub fn probabilities(&self) -> Vec<f64> {
+        let known = self.logprobs.iter().copied().filter(|logprob| !logprob.is_nan()).fold(f64::NEG_INFINITY, log_add);
+        // The mass of all values can be too small for a double where its log is not.
+        let log_mass = if self.mass_high > self.mass_low { known.max(self.mass_high.ln()) } else { known };
+        let share = |logprob: &f64| match log_mass {
+            // Every value is impossible: none is preferred.
+            f64::NEG_INFINITY => 1.0 / self.logprobs.len() as f64,
+            _ => (logprob - log_mass).exp(),
+        };
+        self.logprobs.iter().map(share).collect()
+    }
+}
+
+/// What a choice took.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ChooseStats {
+    /// Calls of `llama_decode`, the prompt included.
+    pub forward_passes: u64,
+    /// Tokens in them.
+    pub tokens_decoded: usize,
+    /// Rows of logits that were read.
+    pub rows: usize,
+    /// Seconds in all.
+    pub seconds: f64,
+    /// Threads in use.
+    pub n_threads: u32,
+}
+
+/// The values scored so far.
+struct Scores<'t> {
+    trie: &'t Trie,
+    ends: &'t [TokenId],
+    logprobs: Vec<f64>,
+    scratch: Vec<f32>,
+    rows: usize,
+}
+
+impl<'t> Scores<'t> {
+    fn new(trie: &'t Trie, ends: &'t [TokenId]) -> Self {
+        Self { trie, ends, logprobs: vec![f64::NAN; trie.len()], scratch: Vec::new(), rows: 0 }
+    }
+
+    /// Whether a value's probability depends on what follows this position.
+    fn needs_row(&self, at: Cursor) -> bool {
+        !self.ends.is_empty() || !self.trie.children(at).is_empty()
+    }
+
+    /// Reads the row after a position of this log-probability. `open` gets the positions after it that need a row.
+    fn expand(&mut self, at: Cursor, logprob: f64, row: &[f32], mut open: impl FnMut(Cursor, f64)) {
+        self.rows += 1;
+        let sum = log_sum_exp(row);
+        let children = self.trie.children(at);
+        if self.trie.is_terminal(at) {
+            let stops = if self.ends.is_empty() {
+                // Ending is whatever no child is. Summed without them: 1 − Σ would cancel.
+                self.scratch.clear();
+                self.scratch.extend_from_slice(row);
+                for child in children {
+                    self.scratch[child.index()] = f32::NEG_INFINITY;
+                }
+                (log_sum_exp(&self.scratch) - sum).min(0.0)
+            } else {
+                // A token that is both is taken as the child.
+                let ends = self.ends.iter().filter(|end| children.binary_search(end).is_err());
+                ends.map(|end| log_probability(row[end.index()], sum)).fold(f64::NEG_INFINITY, log_add)
+            };
+            self.leaf(at, logprob + if stops.is_nan() { f64::NEG_INFINITY } else { stops });
+        }
+        for &child in children {
+            let Some(below) = self.trie.step(at, child) else { continue };
+            let logprob = logprob + log_probability(row[child.index()], sum);
+            if self.needs_row(below) { open(below, logprob) } else { self.leaf(below, logprob) }
+        }
+    }
+
+    fn leaf(&mut self, at: Cursor, logprob: f64) {
+        if let Some(leaf) = self.trie.leaf_at(at) {
+            self.logprobs[leaf.index()] = logprob;
+        }
+    }
+
+    /// The scored values, best first.
+    fn ranking(&self) -> Vec<LeafId> {
+        let mut ranking: Vec<u32> = (0..self.logprobs.len() as u32).collect();
+        let score = |leaf: u32| self.logprobs[leaf as usize];
+        ranking.retain(|&leaf| !score(leaf).is_nan());
+        ranking.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));
+        ranking.into_iter().map(LeafId::new).collect()
+    }
+
+    fn into_choice(self, most: usize, open: f64, stats: ChooseStats) -> Choice {
+        let mut ranking = self.ranking();
+        ranking.truncate(most);
+        let mass_low: f64 = self.logprobs.iter().filter(|p| !p.is_nan()).map(|p| p.exp()).sum();
+        let stats = ChooseStats { rows: self.rows, ..stats };
+        // Rounding must not make probabilities of more than all.
+        let mass_low = mass_low.min(1.0);
+        Choice { logprobs: self.logprobs, ranking, mass_low, mass_high: (mass_low + open).min(1.0), stats }
+    }
+}
+
+/// A position whose row is still to be read; the most probable is the greatest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Open {
+    logprob: f64,
+    at: Cursor,
+}
+
+impl Eq for Open {}
+
+impl Ord for Open {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.logprob.total_cmp(&other.logprob).then_with(|| other.at.node().cmp(&self.at.node()))
+    }
+}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Session {
+    /// The probabilities of the values of `trie` after `prompt`.
+    ///
+    /// # Errors
+    /// An empty prompt, one that does not fit together with the longest value, a trie or end token outside the
+    /// vocabulary, `top` of 0, a failed forward pass, or `watch` asked to stop. The session can be used afterwards.
+    pub fn choose(
+        &mut self,
+        prompt: &[TokenId],
+        trie: &Trie,
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Choice, RuntimeError> {
+        self.check(trie, options)?;
+        let all = Scores::new(trie, options.end_tokens);
+        if options.top.is_some() || positions(&all).take(ChooseOptions::MAX_ROWS + 1).count() > ChooseOptions::MAX_ROWS
+        {
+            return self.best_first(prompt, all, options.top.unwrap_or(1), watch);
+        }
+        let mut choices = self.score_all(&[prompt], trie, options, watch)?;
+        choices.pop().ok_or(RuntimeError::EmptyPrompt)
+    }
+
+    /// [`Session::choose`] for several prompts, in order. What all of them begin with is decoded once, the rest in
+    /// common forward passes.
+    ///
+    /// # Errors
+    /// As [`Session::choose`]; nothing is given for any prompt then.
+    pub fn choose_many(
+        &mut self,
+        prompts: &[&[TokenId]],
+        trie: &Trie,
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Choice>, RuntimeError> {
+        self.check(trie, options)?;
+        let all = Scores::new(trie, options.end_tokens);
+        if options.top.is_some() || positions(&all).take(ChooseOptions::MAX_ROWS + 1).count() > ChooseOptions::MAX_ROWS
+        {
+            return prompts.iter().map(|prompt| self.choose(prompt, trie, options, watch)).collect();
+        }
+        self.score_all(prompts, trie, options, watch)
+    }
+
+    fn check(&self, trie: &Trie, options: &ChooseOptions<'_>) -> Result<(), RuntimeError> {
+        let n_vocab = self.vocab().len();
+        inside_vocabulary(options.end_tokens, n_vocab)?;
+        if trie.max_token().index() >= n_vocab {
+            return Err(RuntimeError::VocabularyMismatch { rules: trie.max_token().index() + 1, n_vocab });
+        }
+        in_range("top", options.top.unwrap_or(1) as u64, 1, u32::MAX.into())
+    }
+
+    /// Every value of every prompt, in one tree.
+    fn score_all(
+        &mut self,
+        prompts: &[&[TokenId]],
+        trie: &Trie,
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Choice>, RuntimeError> {
+        let started = Instant::now();
+        let before = self.forward_passes();
+        let common = common_prefix(prompts)?;
+
+        let mut token_tree = TokenTree::default();
+        let mut places: Vec<Option<(usize, Cursor)>> = Vec::new();
+        let mut scores: Vec<Scores<'_>> = Vec::new();
+        for (number, prompt) in prompts.iter().enumerate() {
+            let mut parent = None;
+            for (index, &token) in prompt.iter().enumerate().skip(common) {
+                let last = index + 1 == prompt.len();
+                parent = Some(token_tree.push(parent, token, last));
+                places.push(last.then_some((number, Cursor::ROOT)));
+            }
+            let set = Scores::new(trie, options.end_tokens);
+            let mut path: Vec<usize> = parent.into_iter().collect();
+            for (token, at) in positions(&set) {
+                path.truncate(at.depth());
+                let node = token_tree.push(path.last().copied(), token, true);
+                path.push(node);
+                places.push(Some((number, at)));
+            }
+            scores.push(set);
+        }
+
+        fits(common, token_tree.deepest(), self.n_ctx())?;
+        let fed = self.hold(prompts.first().map_or(&[][..], |prompt| &prompt[..common]), &mut || watch.stop())?;
+
+        let mut open: HashMap<(usize, Cursor), f64> = (0..prompts.len()).map(|p| ((p, Cursor::ROOT), 0.0)).collect();
+        let decoded = self.decode_tree(&token_tree, &mut || watch.stop(), &mut |node, row| {
+            let Some((prompt, at)) = places[node] else { return };
+            let logprob = open.remove(&(prompt, at)).unwrap_or(f64::NEG_INFINITY);
+            scores[prompt].expand(at, logprob, row, |below, logprob| {
+                open.insert((prompt, below), logprob);
+            });
+        })?;
+        let stats = ChooseStats {
+            forward_passes: self.forward_passes() - before,
+            tokens_decoded: fed + decoded,
+            seconds: started.elapsed().as_secs_f64(),
+            n_threads: self.n_threads(),
+            rows: 0,
+        };
+        Ok(scores.into_iter().map(|set| set.into_choice(usize::MAX, 0.0, stats)).collect())
+    }
+
+    /// The best `top` values, reading as few rows as that takes.
+    fn best_first(
+        &mut self,
+        prompt: &[TokenId],
+        mut scores: Scores<'_>,
+        top: usize,
+        watch: &mut dyn Watch,
+    ) -> Result<Choice, RuntimeError> {
+        let started = Instant::now();
+        let before = self.forward_passes();
+        fits(prompt.len(), scores.trie.max_depth(), self.n_ctx())?;
+        let mut stats = ChooseStats { n_threads: self.n_threads(), ..ChooseStats::default() };
+        stats.tokens_decoded = self.prefill(prompt, &mut || watch.stop())?;
+
+        let mut open = BinaryHeap::new();
+        scores.expand(Cursor::ROOT, 0.0, self.logits()?, |at, logprob| open.push(Open { logprob, at }));
+        loop {
+            let threshold =
+                scores.ranking().get(top - 1).map_or(f64::NEG_INFINITY, |leaf| scores.logprobs[leaf.index()]);
+            let mut chosen: Vec<Open> = Vec::new();
+            while chosen.len() < ChooseOptions::WIDTH
+                && let Some(next) = open.peek().copied().filter(|next| next.logprob > threshold)
+            {
+                open.pop();
+                chosen.push(next);
+            }
+            if chosen.is_empty() {
+                break;
+            }
+            let (token_tree, places) = paths_to(scores.trie, &chosen);
+            stats.tokens_decoded += self.decode_tree(&token_tree, &mut || watch.stop(), &mut |node, row| {
+                if let Some(Open { logprob, at }) = places[node] {
+                    scores.expand(at, logprob, row, |at, logprob| open.push(Open { logprob, at }));
+                }
+            })?;
+        }
+        stats.forward_passes = self.forward_passes() - before;
+        stats.seconds = started.elapsed().as_secs_f64();
+        let left: f64 = open.iter().map(|node| node.logprob.exp()).sum();
+        Ok(scores.into_choice(top, left, stats))
+    }
+}
+
+/// The positions below the root that need a row, depth first, each with the token that leads to it.
+fn positions<'s>(scores: &'s Scores<'_>) -> impl Iterator<Item = (TokenId, Cursor)> + 's {
+    fn below(trie: &Trie, at: Cursor) -> impl Iterator<Item = (TokenId, Cursor)> {
+        trie.children(at).iter().rev().filter_map(move |&token| Some((token, trie.step(at, token)?)))
+    }
+    let mut stack: Vec<(TokenId, Cursor)> = below(scores.trie, Cursor::ROOT).collect();
+    std::iter::from_fn(move || {
+        loop {
+            let (token, at) = stack.pop()?;
+            if scores.needs_row(at) {
+                stack.extend(below(scores.trie, at));
+                return Some((token, at));
+            }
+        }
+    })
+}
+
+/// A tree of the paths to these positions, whose rows are wanted.
+fn paths_to(trie: &Trie, chosen: &[Open]) -> (TokenTree, Vec<Option<Open>>) {
+    let wanted: HashMap<NodeId, Open> = chosen.iter().map(|open| (open.at.node(), *open)).collect();
+    // Breadth-first numbers: parents come before children, so one pass in order finds every parent known.
+    let mut below: HashMap<NodeId, Vec<Cursor>> = HashMap::new();
+    for open in chosen {
+        let mut at = open.at;
+        while at.depth() > 0 {
+            let parent = trie.ancestor(at, 1);
+            let siblings = below.entry(parent.node()).or_default();
+            if siblings.contains(&at) {
+                break;
+            }
+            siblings.push(at);
+            at = parent;
+        }
+    }
+    let mut token_tree = TokenTree::default();
+    let mut places = Vec::new();
+    let mut stack: Vec<(Option<usize>, Cursor)> = vec![(None, Cursor::ROOT)];
+    while let Some((parent, at)) = stack.pop() {
+        let node = match trie.token(at) {
+            Some(token) => {
+                let found = wanted.get(&at.node()).copied();
+                places.push(found);
+                Some(token_tree.push(parent, token, found.is_some()))
+            }
+            None => None,
+        };
+        stack.extend(below.remove(&at.node()).into_iter().flatten().map(|child| (node, child)));
+    }
+    (token_tree, places)
+}
+
+/// How many tokens all prompts begin with; the last token of each stays out, because its row is wanted.
+fn common_prefix(prompts: &[&[TokenId]]) -> Result<usize, RuntimeError> {
+    let Some((first, others)) = prompts.split_first() else { return Ok(0) };
+    let mut common = first.len();
+    for prompt in others {
+        common = first.iter().zip(*prompt).take(common).take_while(|(a, b)| a == b).count();
+    }
+    let shortest = prompts.iter().map(|prompt| prompt.len()).min().unwrap_or(0);
+    Ok(common.min(shortest.checked_sub(1).ok_or(RuntimeError::EmptyPrompt)?))
+}

@@ -1,0 +1,252 @@
+//! Exact probabilities of a set equal those of scoring each value alone, token by token.
+
+mod common;
+
+use common::{ids, precise_model, tiny_model, trie};
+use llama_sampler::{
+    Choice, ChooseOptions, Model, ModelOptions, RuntimeError, Session, SessionOptions, TokenId, Trie, Vocab, Watch,
+};
+use std::sync::Arc;
+
+fn session(precise: bool, n_batch: u32) -> Session {
+    let path = if precise { precise_model() } else { tiny_model() };
+    let model = Model::load(path, ModelOptions::default()).unwrap();
+    model.session(SessionOptions { n_threads: Some(1), precise, n_batch, ..Default::default() }).unwrap()
+}
+
+fn set(vocab: &Vocab, values: &[String]) -> Trie {
+    let tokens: Vec<Vec<u32>> = values
+        .iter()
+        .map(|value| vocab.tokenize(value, false, false).unwrap().iter().map(|token| token.get()).collect())
+        .collect();
+    let leaves: Vec<(&str, &[u32])> = values.iter().map(String::as_str).zip(tokens.iter().map(Vec::as_slice)).collect();
+    trie(&leaves)
+}
+
+fn strings(values: &[&str]) -> Vec<String> {
+    values.iter().map(|&value| value.to_owned()).collect()
+}
+
+fn log_softmax(row: &[f32], token: TokenId) -> f64 {
+    let best = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = row.iter().map(|&logit| f64::from(logit - best).exp()).sum();
+    f64::from(row[token.index()] - best) - sum.ln()
+}
+
+/// What rounding may do: 1e-5 a token of the longest value.
+fn rounding(trie: &Trie) -> f64 {
+    1e-5 * trie.max_depth() as f64
+}
+
+/// One forward pass a token, from an empty context each time.
+fn naive(session: &mut Session, prompt: &[TokenId], trie: &Trie, ends: &[TokenId]) -> Vec<f64> {
+    let row = |session: &mut Session, after: &[TokenId]| {
+        session.clear();
+        for token in [prompt, after].concat() {
+            session.feed(&[token], &mut || false).unwrap();
+        }
+        session.logits().unwrap().to_vec()
+    };
+    trie.leaves()
+        .map(|leaf| {
+            let mut logprob = 0.0;
+            for (depth, &token) in leaf.tokens.iter().enumerate() {
+                logprob += log_softmax(&row(session, &leaf.tokens[..depth]), token);
+            }
+            let at = trie.walk(&leaf.tokens).unwrap();
+            let children = trie.children(at);
+            if !ends.is_empty() {
+                let row = row(session, &leaf.tokens);
+                let stops = ends.iter().filter(|end| !children.contains(end));
+                logprob += stops.map(|&end| log_softmax(&row, end).exp()).sum::<f64>().ln();
+            } else if !children.is_empty() {
+                let row = row(session, &leaf.tokens);
+                logprob += (1.0 - children.iter().map(|&child| log_softmax(&row, child).exp()).sum::<f64>()).ln();
+            }
+            logprob
+        })
+        .collect()
+}
+
+fn worst(choice: &Choice, naive: &[f64]) -> f64 {
+    choice.logprobs.iter().zip(naive).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+fn checked(choice: &Choice) {
+    let mass: f64 = choice.logprobs.iter().map(|p| p.exp()).sum();
+    assert!((choice.mass_low - mass).abs() < 1e-12 && choice.mass_low == choice.mass_high);
+    let order: Vec<f64> = choice.ranking.iter().map(|leaf| choice.logprobs[leaf.index()]).collect();
+    assert!(order.is_sorted_by(|a, b| a >= b) && order.len() == choice.logprobs.len());
+}
+
+const MIXED: [&str; 9] = [
+    "REPLY",
+    "REPLY_THREAD",
+    "REPLY_THREAD_ALL",
+    "yes",
+    "no",
+    "a value that shares everything but the end A",
+    "a value that shares everything but the end B",
+    "cancel_meeting",
+    "Übersetze",
+];
+
+#[test]
+fn equals_scoring_each_value_token_by_token() {
+    let mut session = session(true, 512);
+    let vocab = Arc::clone(session.vocab());
+    let trie = set(&vocab, &strings(&MIXED));
+    for text in ["The next action is ", "Is it?", "x"] {
+        let prompt = vocab.tokenize(text, true, false).unwrap();
+        for ends in [&[][..], vocab.end_of_generation()] {
+            let expected = naive(&mut session, &prompt, &trie, ends);
+            let options = ChooseOptions { end_tokens: ends, top: None };
+            let choice = session.choose(&prompt, &trie, &options, &mut ()).unwrap();
+            assert!(worst(&choice, &expected) < rounding(&trie), "differs by {}", worst(&choice, &expected));
+            checked(&choice);
+        }
+    }
+}
+
+#[test]
+fn llama_cpps_defaults_are_less_exact() {
+    let mut session = session(false, 512);
+    let vocab = Arc::clone(session.vocab());
+    let trie = set(&vocab, &strings(&MIXED));
+    let prompt = vocab.tokenize("The next action is ", true, false).unwrap();
+    let expected = naive(&mut session, &prompt, &trie, &[]);
+    let choice = session.choose(&prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
+    println!("with llama.cpp's defaults the log-probabilities differ by {}", worst(&choice, &expected));
+    assert!(worst(&choice, &expected) < 0.1, "differs by {}", worst(&choice, &expected));
+}
+
+#[test]
+fn waves_and_pieces_change_nothing() {
+    let values: Vec<String> = (0..300).map(|n| format!("value number {} of {}", n * 7, n)).collect();
+    let mut whole = session(true, 512);
+    let vocab = Arc::clone(whole.vocab());
+    let trie = set(&vocab, &values);
+    let prompt = vocab.tokenize("Choose a value: ", true, false).unwrap();
+    let options = ChooseOptions { end_tokens: vocab.end_of_generation(), top: None };
+    let expected = whole.choose(&prompt, &trie, &options, &mut ()).unwrap();
+    checked(&expected);
+    assert!(expected.stats.forward_passes >= 300_u64.div_ceil(127));
+    for n_batch in [1, 7, 128] {
+        let mut pieces = session(true, n_batch);
+        let choice = pieces.choose(&prompt, &trie, &options, &mut ()).unwrap();
+        let most = worst(&choice, &expected.logprobs);
+        assert!(most < rounding(&trie), "batches of {n_batch} differ by {most}");
+        assert_eq!(pieces.tokens(), &prompt[..prompt.len() - 1], "the set is gone from the context");
+    }
+}
+
+#[test]
+fn a_hundred_labels_take_one_pass_after_the_prompt() {
+    let values: Vec<String> = (0..100).map(|n| format!("label{n}")).collect();
+    let mut session = session(true, 512);
+    let vocab = Arc::clone(session.vocab());
+    let trie = set(&vocab, &values);
+    let prompt = vocab.tokenize("The label of this text is ", true, false).unwrap();
+    let choice = session.choose(&prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
+    assert_eq!(choice.stats.forward_passes, 2, "the prompt and the set");
+    let again = session.choose(&prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
+    assert_eq!(again.stats.forward_passes, 1, "the set alone");
+    assert_eq!(again.logprobs, choice.logprobs);
+}
+
+#[test]
+fn the_best_few_of_many_without_scoring_all() {
+    let values: Vec<String> = (0..600).map(|n| format!("{} {} title", ["the", "a", "my"][n % 3], n * 31)).collect();
+    let mut session = session(true, 512);
+    let vocab = Arc::clone(session.vocab());
+    let trie = set(&vocab, &values);
+    let prompt = vocab.tokenize("The title is ", true, false).unwrap();
+    for ends in [&[][..], vocab.end_of_generation()] {
+        let all = session.choose(&prompt, &trie, &ChooseOptions { end_tokens: ends, top: None }, &mut ()).unwrap();
+        checked(&all);
+        for top in [1, 5, 1000] {
+            let few = ChooseOptions { end_tokens: ends, top: Some(top) };
+            let found = session.choose(&prompt, &trie, &few, &mut ()).unwrap();
+            assert_eq!(found.ranking, all.ranking[..top.min(600)]);
+            for leaf in &found.ranking {
+                assert!((found.logprobs[leaf.index()] - all.logprobs[leaf.index()]).abs() < rounding(&trie));
+            }
+            assert!(found.mass_low <= all.mass_low + 1e-6 && found.mass_high >= all.mass_low - 1e-6);
+            if top == 1 {
+                assert!(found.stats.rows < all.stats.rows, "{} of {} rows", found.stats.rows, all.stats.rows);
+            }
+        }
+    }
+}
+
+#[test]
+fn several_prompts_share_what_they_begin_with() {
+    let mut session = session(true, 512);
+    let vocab = Arc::clone(session.vocab());
+    let trie = set(&vocab, &strings(&["positive", "negative", "neutral"]));
+    let shared = "Label the review: positive, negative or neutral. ";
+    let texts = ["I loved it", "It was a terrible movie", "ok", "I loved it", ""].map(|text| format!("{shared}{text}"));
+    let prompts: Vec<Vec<TokenId>> = texts.iter().map(|text| vocab.tokenize(text, true, false).unwrap()).collect();
+    let slices: Vec<&[TokenId]> = prompts.iter().map(Vec::as_slice).collect();
+    let together = session.choose_many(&slices, &trie, &ChooseOptions::default(), &mut ()).unwrap();
+    for (prompt, choice) in prompts.iter().zip(&together) {
+        session.clear();
+        let alone = session.choose(prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
+        assert!(worst(choice, &alone.logprobs) < rounding(&trie));
+        checked(choice);
+    }
+    assert!(worst(&together[0], &together[3].logprobs) < rounding(&trie));
+    assert_eq!(together[0].stats.forward_passes, 2);
+    assert!(session.choose_many(&[], &trie, &ChooseOptions::default(), &mut ()).unwrap().is_empty());
+}
+
+#[test]
+fn refused_before_anything_is_decoded() {
+    struct Stop;
+    impl Watch for Stop {
+        fn stop(&mut self) -> bool {
+            true
+        }
+    }
+    let model = Model::load(precise_model(), ModelOptions::default()).unwrap();
+    let options = SessionOptions { n_ctx: Some(256), n_threads: Some(1), ..Default::default() };
+    let mut session = model.session(options).unwrap();
+    let vocab = Arc::clone(session.vocab());
+    let small = set(&vocab, &strings(&["yes", "no"]));
+    let prompt = vocab.tokenize("Yes or no? ", true, false).unwrap();
+    let plain = ChooseOptions::default();
+    let refused = |session: &mut Session, prompt: &[TokenId], trie: &Trie, options: &ChooseOptions<'_>| {
+        let before = session.forward_passes();
+        let error = session.choose(prompt, trie, options, &mut ()).unwrap_err();
+        assert_eq!(session.forward_passes(), before);
+        error
+    };
+    assert!(matches!(refused(&mut session, &[], &small, &plain), RuntimeError::EmptyPrompt));
+    let long = ids((0..257).map(|n| n % 200 + 40));
+    assert!(matches!(refused(&mut session, &long, &small, &plain), RuntimeError::ContextFull { .. }));
+    let outside = trie(&[("far", &[vocab.len() as u32])]);
+    assert!(matches!(refused(&mut session, &prompt, &outside, &plain), RuntimeError::VocabularyMismatch { .. }));
+    let none = ChooseOptions { top: Some(0), ..plain };
+    assert!(matches!(refused(&mut session, &prompt, &small, &none), RuntimeError::OutOfRange { .. }));
+    let ends = ids([vocab.len() as u32]);
+    let far = ChooseOptions { end_tokens: &ends, ..plain };
+    assert!(matches!(refused(&mut session, &prompt, &small, &far), RuntimeError::OutsideVocabulary { .. }));
+    let error = session.choose(&prompt, &small, &plain, &mut Stop).unwrap_err();
+    assert!(matches!(error, RuntimeError::Stopped { .. }), "{error}");
+
+    // A value longer than the context, and one that is too long together with the prompt.
+    for length in [300, 256] {
+        let long: Vec<u32> = (0..length).map(|n| n % 200 + 40).collect();
+        let long = trie(&[("long", &long), ("short", &[7])]);
+        let error = session.choose(&prompt, &long, &plain, &mut ()).unwrap_err();
+        assert!(matches!(error, RuntimeError::ContextFull { .. }), "{error}");
+        let top = ChooseOptions { top: Some(1), ..plain };
+        assert!(session.choose(&prompt, &long, &top, &mut ()).is_err());
+    }
+    // All cells are free again.
+    assert!(session.choose(&prompt, &small, &plain, &mut ()).is_ok());
+    session.clear();
+    session.feed(&long[..256], &mut || false).unwrap();
+    let choice = session.choose(&long[..256], &small, &plain, &mut ()).unwrap();
+    assert_eq!(choice.ranking.len(), 2, "single tokens need no room of their own");
+}
