@@ -2,6 +2,9 @@
 
 from tokentrie._native import (
     CacheInfo,
+    Choice,
+    Choices,
+    ChoiceStats,
     ContextError,
     Generated,
     Leaf,
@@ -25,6 +28,9 @@ from tokentrie._native import (
 
 __all__ = [
     "CacheInfo",
+    "Choice",
+    "ChoiceStats",
+    "Choices",
     "ContextError",
     "Generated",
     "Leaf",

@@ -11,6 +11,9 @@ from typing_extensions import Buffer
 
 __all__ = [
     "CacheInfo",
+    "Choice",
+    "ChoiceStats",
+    "Choices",
     "ContextError",
     "Generated",
     "Leaf",
@@ -209,6 +212,7 @@ class Model:
         n_ctx: int | None = None,
         n_gpu_layers: int = 0,
         n_threads: int | None = None,
+        precise: bool = False,
     ) -> Model: ...
     @property
     def vocab(self) -> Vocab: ...
@@ -224,6 +228,7 @@ class Model:
         constraint: _Payload | Trie | list[str] | tuple[str, ...] | None = None,
         mode: _Mode = "greedy",
         max_tokens: int = 64,
+        skip_ahead: bool = True,
         *,
         seed: int | None = None,
         temperature: float = 1.0,
@@ -234,7 +239,71 @@ class Model:
         after: _After = "stop",
         on_step: Callable[[Step], object] | None = None,
     ) -> Generated: ...
+    def choose(
+        self,
+        prompt: str | _Ids,
+        choices: _Payload | Trie | list[str] | tuple[str, ...],
+        *,
+        prefix: str = "",
+        suffix: str = "",
+        end_tokens: _Ids | None = None,
+        top: int | None = None,
+    ) -> Choice: ...
+    def choose_many(
+        self,
+        prompts: Iterable[str | _Ids],
+        choices: _Payload | Trie | list[str] | tuple[str, ...],
+        *,
+        prefix: str = "",
+        suffix: str = "",
+        end_tokens: _Ids | None = None,
+        top: int | None = None,
+    ) -> Choices: ...
+    def chat_prompt(
+        self,
+        messages: Sequence[dict[str, Any]],
+        tools: Sequence[dict[str, Any]] | None = None,
+        add_generation_prompt: bool = True,
+    ) -> list[int]: ...
     def logits(self, tokens: str | _Ids) -> NDArray[np.float32]: ...
+
+@final
+class Choice:
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def logprobs(self) -> NDArray[np.float64]: ...
+    @property
+    def probabilities(self) -> NDArray[np.float64]: ...
+    @property
+    def ranking(self) -> NDArray[np.int64]: ...
+    @property
+    def mass(self) -> float: ...
+    @property
+    def mass_bounds(self) -> tuple[float, float]: ...
+    @property
+    def stats(self) -> ChoiceStats: ...
+
+@final
+class ChoiceStats:
+    @property
+    def forward_passes(self) -> int: ...
+    @property
+    def tokens_decoded(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def n_threads(self) -> int: ...
+    def as_dict(self) -> dict[str, int | float]: ...
+
+@final
+class Choices:
+    def __iter__(self) -> Choices: ...
+    def __next__(self) -> Choice: ...
 
 @final
 class Generated:
@@ -259,6 +328,8 @@ class Stats:
     def forced_tokens(self) -> int: ...
     @property
     def sampled_tokens(self) -> int: ...
+    @property
+    def forward_passes_saved(self) -> int: ...
     @property
     def starved(self) -> int: ...
     @property

@@ -276,7 +276,10 @@ impl From<RuntimeError> for Error {
     fn from(error: RuntimeError) -> Self {
         let class = match error {
             RuntimeError::Draw(error) => return error.into(),
-            RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt => Class::Option,
+            RuntimeError::Sampler(error) => return error.into(),
+            RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => {
+                Class::Option
+            }
             RuntimeError::OutsideVocabulary { .. }
             | RuntimeError::VocabularyMismatch { .. }
             | RuntimeError::NoTokenizer
@@ -291,6 +294,8 @@ impl From<RuntimeError> for Error {
             | RuntimeError::NotADecoder { .. }
             | RuntimeError::Load { .. }
             | RuntimeError::Context { .. }
+            | RuntimeError::NoTemplate { .. }
+            | RuntimeError::Template { .. }
             | RuntimeError::NoLogits
             | RuntimeError::Decode { .. }
             | RuntimeError::Stopped { .. } => Class::Model,

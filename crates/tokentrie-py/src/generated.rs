@@ -34,6 +34,8 @@ pub(crate) struct Stats {
     forced_tokens: usize,
     /// int: tokens with a choice.
     sampled_tokens: usize,
+    /// int: tokens that needed no forward pass of their own, because they were forced.
+    forward_passes_saved: usize,
     /// int: how often no legal token had a usable logit.
     starved: u64,
     /// float: seconds in all.
@@ -58,6 +60,7 @@ impl Generated {
             tokens_decoded,
             forced_tokens,
             sampled_tokens,
+            forward_passes_saved,
             starved,
             prompt_seconds,
             decode_seconds,
@@ -70,6 +73,7 @@ impl Generated {
             tokens_decoded,
             forced_tokens,
             sampled_tokens,
+            forward_passes_saved,
             starved,
             seconds,
             prompt_seconds,
@@ -105,6 +109,7 @@ impl Stats {
         dict.set_item("tokens_decoded", self.tokens_decoded)?;
         dict.set_item("forced_tokens", self.forced_tokens)?;
         dict.set_item("sampled_tokens", self.sampled_tokens)?;
+        dict.set_item("forward_passes_saved", self.forward_passes_saved)?;
         dict.set_item("starved", self.starved)?;
         dict.set_item("seconds", self.seconds)?;
         dict.set_item("prompt_seconds", self.prompt_seconds)?;

@@ -4,6 +4,8 @@
 #![allow(clippy::needless_pass_by_value, reason = "pyo3 hands arguments over by value")]
 
 mod buffer;
+mod choice;
+mod choices;
 mod errors;
 mod generated;
 mod gil;
@@ -22,6 +24,10 @@ mod watch;
 /// The native part of tokentrie; import `tokentrie` instead.
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::choice::{Choice, ChoiceStats};
+    #[pymodule_export]
+    use crate::choices::Choices;
     #[pymodule_export]
     use crate::generated::{Generated, Stats, Step};
     #[pymodule_export]

@@ -1,5 +1,7 @@
 //! A model that generates inside a span.
 
+use crate::choice::Choice;
+use crate::choices::{ChoiceSet, Choices};
 use crate::errors::{Class, Result};
 use crate::generated::Generated;
 use crate::gil::{Turns, locked, released};
@@ -8,10 +10,10 @@ use crate::options::{After, Mode, Options};
 use crate::payload::{Cache, Spans, spans};
 use crate::vocab::Vocab;
 use crate::watch::Watch;
-use llama_sampler::{GenerateOptions, ModelOptions, Session, SessionOptions};
+use llama_sampler::{ChooseOptions, GenerateOptions, ModelOptions, Session, SessionOptions};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyIterator, PyList, PyString, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -24,6 +26,8 @@ use trie_core::{SpanRules, TokenId};
 ///     n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
 ///     n_gpu_layers: layers to put on a graphics card, if this build has one.
 ///     n_threads: None takes the physical cores that the process may use.
+///     precise: keep keys and values in float32 and switch flash attention off; with float32 weights log-probabilities are
+///         then good to 1e-5 a token, however they are batched.
 ///
 /// Raises ModelError for a file that is missing, truncated, no GGUF or a vocabulary only, OptionError for a number out of range.
 /// One object may be used from several threads: calls take turns, and other Python threads run while it computes.
@@ -43,13 +47,14 @@ pub(crate) struct Model {
 #[pymethods]
 impl Model {
     #[new]
-    #[pyo3(signature = (path=None, n_ctx=None, n_gpu_layers=0, n_threads=None))]
+    #[pyo3(signature = (path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false))]
     fn new(
         py: Python<'_>,
         path: Option<PathBuf>,
         n_ctx: Option<i64>,
         n_gpu_layers: i64,
         n_threads: Option<i64>,
+        precise: bool,
     ) -> Result<Self> {
         let path = path.map_or_else(|| tiny(py), Ok)?;
         let number = |name, value: Option<i64>| value.map(|value| crate::options::unsigned(name, value)).transpose();
@@ -57,6 +62,7 @@ impl Model {
         let options = SessionOptions {
             n_ctx: number("n_ctx", n_ctx)?,
             n_threads: number("n_threads", n_threads)?,
+            precise,
             ..SessionOptions::default()
         };
         // Loading a large file takes long enough for Ctrl-C.
@@ -93,6 +99,7 @@ impl Model {
     ///     prompt: text, tokenized with the special tokens the model asks for and those named in it; or token ids.
     ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str as for `Trie.from_strings`, or None.
     ///     max_tokens: the most tokens to generate.
+    ///     skip_ahead: decode forced tokens together with what follows them; the tokens are the same either way.
     ///     after: "stop" ends with the span, "free" goes on until the model ends its output.
     ///     on_step: called with a Step after each token; what it raises ends the generation. It must not use this model.
     ///     mode, end_tokens, temperature, top_k, top_p, min_p, seed: as for `Sampler`.
@@ -101,10 +108,10 @@ impl Model {
     /// the prompt does not fit, ModelError if a forward pass fails, and as `Sampler` for the constraint and the settings.
     #[pyo3(
         signature = (
-            prompt, constraint=None, mode=Mode(trie_core::Mode::Greedy), max_tokens=64, *, seed=None, temperature=1.0, top_k=0,
+            prompt, constraint=None, mode=Mode(trie_core::Mode::Greedy), max_tokens=64, skip_ahead=true, *, seed=None, temperature=1.0, top_k=0,
             top_p=1.0, min_p=0.0, end_tokens=None, after=After(trie_core::After::Stop), on_step=None
         ),
-        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, *, seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", on_step=None)",
+        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", on_step=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
@@ -113,6 +120,7 @@ impl Model {
         constraint: Option<&Bound<'_, PyAny>>,
         mode: Mode,
         max_tokens: i64,
+        skip_ahead: bool,
         seed: Option<i64>,
         temperature: f32,
         top_k: i64,
@@ -125,7 +133,7 @@ impl Model {
         let py = prompt.py();
         let options = Options { mode, end_tokens, after, temperature, top_k, top_p, min_p, seed };
         let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
-        let generate = GenerateOptions { sampling: options.sampling()?, max_tokens };
+        let generate = GenerateOptions { sampling: options.sampling()?, max_tokens, skip_ahead };
         let prompt = self.prompt(prompt)?;
         let rules = match constraint {
             None => None,
@@ -140,24 +148,85 @@ impl Model {
         Ok(Generated::new(watch.finish(generated)?, started.elapsed().as_secs_f64()))
     }
 
+    /// The exact probability of every value after a prompt, and the most probable one: a greedy walk may end in another.
+    ///
+    /// Args:
+    ///     prompt: text or token ids, as for `generate`.
+    ///     choices: a list of distinct str, a Trie, or a payload (its first descriptor).
+    ///     prefix, suffix: text around the values of a list, as for `Trie.from_strings`.
+    ///     end_tokens: tokens of which one must follow a value; its probability then counts that as well.
+    ///     top: score only what the best so many values need. None scores all of a set that needs at most 4096 rows of logits,
+    ///         and of a larger one what the best value needs.
+    ///
+    /// Returns a Choice. Small sets take one forward pass after the prompt. Raises as `generate`; TrieError for a value that is
+    /// empty or repeated, ContextError for one that does not fit after the prompt.
+    #[pyo3(signature = (prompt, choices, *, prefix="", suffix="", end_tokens=None, top=None))]
+    fn choose(
+        &self,
+        prompt: &Bound<'_, PyAny>,
+        choices: &Bound<'_, PyAny>,
+        prefix: &str,
+        suffix: &str,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        top: Option<i64>,
+    ) -> Result<Choice> {
+        let set = self.set(choices, prefix, suffix, end_tokens, top)?;
+        let prompt = self.prompt(prompt)?;
+        let mut choices = self.choose_group(choices.py(), &[prompt], &set)?;
+        choices.pop().ok_or_else(|| Class::Model.error("no choice was made"))
+    }
+
+    /// `choose` for many prompts, in their order: an iterator of Choice. Prompts are read 32 at a time; what all of those begin
+    /// with is decoded once, the rest in common forward passes.
+    #[pyo3(signature = (prompts, choices, *, prefix="", suffix="", end_tokens=None, top=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    fn choose_many(
+        slf: Bound<'_, Self>,
+        prompts: &Bound<'_, PyAny>,
+        choices: &Bound<'_, PyAny>,
+        prefix: &str,
+        suffix: &str,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        top: Option<i64>,
+    ) -> Result<Choices> {
+        if prompts.is_instance_of::<PyString>() {
+            let message = "prompts must be an iterable of prompts, not one str: give it to `choose`";
+            return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
+        }
+        let set = slf.get().set(choices, prefix, suffix, end_tokens, top)?;
+        let prompts = PyIterator::from_object(prompts)?.unbind();
+        Ok(Choices::new(slf.unbind(), prompts, set))
+    }
+
+    /// The token ids of a prompt in the model's own chat format.
+    ///
+    /// Args:
+    ///     messages: a list of dict with "role" and "content".
+    ///     tools: a list of tool definitions (dict), as the model's template expects them.
+    ///     add_generation_prompt: end where the assistant's answer begins.
+    ///
+    /// What messages and tools contain is plain text: the name of a control token in it stays text. Raises ModelError if the file
+    /// has no template, or if the template refuses the messages; TypeError for what is no JSON.
+    #[pyo3(signature = (messages, tools=None, add_generation_prompt=true))]
+    fn chat_prompt(
+        &self,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        add_generation_prompt: bool,
+    ) -> Result<Vec<u32>> {
+        let (messages, tools) = (json("messages", messages)?, tools.map(|tools| json("tools", tools)).transpose()?);
+        let tokens = self.weights.chat_prompt(&messages, tools.as_ref(), add_generation_prompt)?;
+        Ok(tokens.into_iter().map(TokenId::get).collect())
+    }
+
     /// The logits after these tokens (text or ids, as for `generate`): float32 [V], a copy.
     ///
-    /// What the context holds of them already is not computed again if they begin with all of it. Raises as `generate`.
+    /// What the context holds of their beginning is not computed again. Raises as `generate`.
     fn logits<'py>(&self, tokens: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
         let (py, tokens) = (tokens.py(), self.prompt(tokens)?);
         let mut watch = Watch::new(None);
         let row = self.using(py, |session| {
-            let rest = match tokens.strip_prefix(session.tokens()) {
-                Some([]) if session.logits().is_ok() => &[],
-                Some(rest @ [_, ..]) => rest,
-                Some([]) | None => {
-                    session.clear();
-                    tokens.as_slice()
-                }
-            };
-            if !rest.is_empty() || tokens.is_empty() {
-                session.feed(rest, &mut || watch.wants_stop())?;
-            }
+            session.prefill(&tokens, &mut || watch.wants_stop())?;
             session.logits().map(<[f32]>::to_vec)
         })?;
         Ok(PyArray1::from_vec(py, watch.finish(row)?))
@@ -179,7 +248,48 @@ impl Model {
         Ok(released(py, || work(session)))
     }
 
-    fn prompt(&self, prompt: &Bound<'_, PyAny>) -> Result<Vec<TokenId>> {
+    /// A choice for each of these prompts.
+    pub(crate) fn choose_group(
+        &self,
+        py: Python<'_>,
+        prompts: &[Vec<TokenId>],
+        set: &ChoiceSet,
+    ) -> Result<Vec<Choice>> {
+        let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top };
+        let prompts: Vec<&[TokenId]> = prompts.iter().map(Vec::as_slice).collect();
+        let mut watch = Watch::new(None);
+        let chosen = self.using(py, |session| session.choose_many(&prompts, &set.trie, &options, &mut watch))?;
+        let chosen = watch.finish(chosen)?;
+        Ok(chosen.into_iter().map(|choice| Choice::new(choice, &set.trie, set.order.as_deref())).collect())
+    }
+
+    fn set(
+        &self,
+        choices: &Bound<'_, PyAny>,
+        prefix: &str,
+        suffix: &str,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        top: Option<i64>,
+    ) -> Result<ChoiceSet> {
+        let vocab = self.weights.vocab();
+        let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?.unwrap_or_default();
+        let top = top.map(|top| crate::options::unsigned("top", top)).transpose()?.map(|top| top as usize);
+        if choices.is_instance_of::<PyList>() || choices.is_instance_of::<PyTuple>() {
+            let values: Vec<String> = choices.extract()?;
+            let made = released(choices.py(), || crate::strings::distinct(vocab, &values, prefix, suffix))?;
+            let (trie, order) = made;
+            return Ok(ChoiceSet { trie, order: Some(order), end_tokens, top });
+        }
+        if !prefix.is_empty() || !suffix.is_empty() {
+            return Err(
+                Class::Option.error("prefix and suffix go with a list of str: this set is made of tokens already")
+            );
+        }
+        let (_, trie) = spans(choices, vocab.len(), Cache::Thread)?[0].clone();
+        Ok(ChoiceSet { trie, order: None, end_tokens, top })
+    }
+
+    pub(crate) fn prompt(&self, prompt: &Bound<'_, PyAny>) -> Result<Vec<TokenId>> {
         let Ok(text) = prompt.cast::<PyString>() else { return tokens(prompt, "prompt, ") };
         let text = text.to_str()?;
         Ok(released(prompt.py(), || self.weights.vocab().tokenize(text, true, true))?)
@@ -194,6 +304,16 @@ impl Model {
         }
         spans(constraint, vocab.len(), Cache::Thread)
     }
+}
+
+/// A list of Python's dicts as JSON.
+fn json(what: &str, value: &Bound<'_, PyAny>) -> Result<serde_json::Value> {
+    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
+        let message = format!("{what} must be a list of dict, not {}", crate::ids::type_name(value));
+        return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
+    }
+    let text: String = value.py().import("json")?.call_method1("dumps", (value,))?.extract()?;
+    serde_json::from_str(&text).map_err(|error| Class::Option.error(format!("{what}: {error}")))
 }
 
 /// The model inside the package.

@@ -2,23 +2,61 @@
 
 use crate::errors::{Class, Result};
 use llama_sampler::Vocab;
-use trie_core::Trie;
+use std::collections::HashMap;
+use trie_core::{TokenId, Trie};
 
-/// A trie of these values, each tokenised on its own as plain text between `prefix` and `suffix`; the values are its names.
+/// A trie of these values; the values are its names. Each leaf is what the tokenizer writes for `prefix + value + suffix`,
+/// as plain text, with the tokens of the prefix taken off.
 ///
 /// # Errors
-/// A vocabulary without a tokeniser, no value, an empty one, or one whose tokens spell something else.
+/// A vocabulary without a tokenizer, no value, an empty one, one whose tokens spell something else, or one whose first
+/// token begins in the prefix.
 pub(crate) fn trie(vocab: &Vocab, values: &[String], prefix: &str, suffix: &str) -> Result<Trie> {
+    let before = tokens(vocab, prefix, || "prefix".to_owned())?;
     let mut builder = Trie::builder();
     for (row, value) in values.iter().enumerate() {
         let text = format!("{prefix}{value}{suffix}");
-        let tokens = vocab.tokenize(&text, false, false)?;
-        let spelled = vocab.detokenize(&tokens)?;
-        if spelled != text.as_bytes() {
-            let spelled = String::from_utf8_lossy(&spelled);
-            return Err(Class::Vocabulary.error(format!("value {row}: the tokens of {text:?} spell {spelled:?}")));
-        }
-        builder.push(Some(value), &tokens);
+        let tokens = tokens(vocab, &text, || format!("value {row}"))?;
+        let leaf = tokens.strip_prefix(before.as_slice()).ok_or_else(|| {
+            Class::Vocabulary.error(format!(
+                "value {row}: {value:?} has no tokens of its own, one spans the border to the prefix {prefix:?}"
+            ))
+        })?;
+        builder.push(Some(value), leaf);
     }
     Ok(builder.build()?)
+}
+
+/// As [`trie`] for values that are told apart by their place: none may be empty or repeat another. Also gives the place of
+/// each leaf.
+///
+/// # Errors
+/// As [`trie`], and `TrieError` for a value that is empty or repeated, by number.
+pub(crate) fn distinct(vocab: &Vocab, values: &[String], prefix: &str, suffix: &str) -> Result<(Trie, Vec<usize>)> {
+    let mut seen = HashMap::new();
+    for (row, value) in values.iter().enumerate() {
+        if value.is_empty() {
+            return Err(Class::Trie.error(format!("value {row} is empty")));
+        }
+        if let Some(first) = seen.insert(value, row) {
+            return Err(Class::Trie.error(format!("value {row}, {value:?}, repeats value {first}")));
+        }
+    }
+    let trie = trie(vocab, values, prefix, suffix)?;
+    let order: Vec<usize> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
+    if order.len() < values.len() {
+        // Different texts, the same tokens: a tokenizer that normalises.
+        return Err(Class::Vocabulary.error("two values have the same tokens"));
+    }
+    Ok((trie, order))
+}
+
+fn tokens(vocab: &Vocab, text: &str, what: impl Fn() -> String) -> Result<Vec<TokenId>> {
+    let tokens = vocab.tokenize(text, false, false)?;
+    let spelled = vocab.detokenize(&tokens)?;
+    if spelled != text.as_bytes() {
+        let spelled = String::from_utf8_lossy(&spelled);
+        return Err(Class::Vocabulary.error(format!("{}: the tokens of {text:?} spell {spelled:?}", what())));
+    }
+    Ok(tokens)
 }

@@ -95,10 +95,13 @@ impl Trie {
     ///
     /// Args:
     ///     vocab: a Vocab with a tokenizer.
-    ///     values: one str a leaf. Each is tokenized on its own, as plain text, between prefix and suffix.
+    ///     values: one str a leaf.
+    ///     prefix, suffix: the text around them. A leaf is what the tokenizer writes for prefix + value + suffix, as plain text,
+    ///         with the tokens of the prefix taken off.
     ///     tokenization: "canonical", the one sequence that the tokenizer gives.
     ///
-    /// Raises VocabularyError if the tokens of a value do not spell it, TrieError for no value or an empty one.
+    /// Raises VocabularyError if the tokens of a value do not spell it or if one spans the border between prefix and value,
+    /// TrieError for no value or an empty one.
     #[staticmethod]
     #[pyo3(signature = (vocab, values, prefix="", suffix="", tokenization="canonical"))]
     fn from_strings(

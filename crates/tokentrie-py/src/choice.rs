@@ -1,0 +1,117 @@
+//! What a choice gives back: the exact probability of every value.
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use trie_core::{LeafId, Trie};
+
+/// What `Model.choose` returns. Values are numbered as they were given (those of a trie or payload: by leaf).
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct Choice {
+    /// str | None: the name of the most probable value; None where the set has no names.
+    #[pyo3(get)]
+    name: Option<String>,
+    /// int: its number.
+    #[pyo3(get)]
+    index: usize,
+    /// float: the probability that the output is any of the values; its lower bound where not all were scored.
+    #[pyo3(get)]
+    mass: f64,
+    /// tuple[float, float]: lower and upper bound of `mass`; equal where all values were scored.
+    #[pyo3(get)]
+    mass_bounds: (f64, f64),
+    /// ChoiceStats: what it took.
+    #[pyo3(get)]
+    stats: ChoiceStats,
+    logprobs: Vec<f64>,
+    probabilities: Vec<f64>,
+    ranking: Vec<i64>,
+}
+
+/// What a choice took. Several prompts that were decoded together share one.
+#[pyclass(frozen, get_all, module = "tokentrie")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChoiceStats {
+    /// int: calls of llama.cpp's decode, the prompt included.
+    forward_passes: u64,
+    /// int: tokens in them.
+    tokens_decoded: usize,
+    /// int: rows of logits that were read.
+    rows: usize,
+    /// float: seconds in all.
+    seconds: f64,
+    /// int: threads in use.
+    n_threads: u32,
+}
+
+impl Choice {
+    /// `order` gives the number of each leaf among the values as they were given.
+    pub(crate) fn new(choice: llama_sampler::Choice, trie: &Trie, order: Option<&[usize]>) -> Self {
+        let place = |leaf: usize| order.map_or(leaf, |order| order[leaf]);
+        let placed = |by_leaf: &[f64]| {
+            let mut values = vec![f64::NAN; by_leaf.len()];
+            for (leaf, &value) in by_leaf.iter().enumerate() {
+                values[place(leaf)] = value;
+            }
+            values
+        };
+        let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
+        let llama_sampler::ChooseStats { forward_passes, tokens_decoded, rows, seconds, n_threads } = choice.stats;
+        Self {
+            name: trie.name(best).map(str::to_owned),
+            index: place(best.index()),
+            mass: choice.mass_low,
+            mass_bounds: (choice.mass_low, choice.mass_high),
+            stats: ChoiceStats { forward_passes, tokens_decoded, rows, seconds, n_threads },
+            logprobs: placed(&choice.logprobs),
+            probabilities: placed(&choice.probabilities()),
+            ranking: choice.ranking.iter().map(|leaf| place(leaf.index()) as i64).collect(),
+        }
+    }
+}
+
+#[pymethods]
+impl Choice {
+    /// numpy.ndarray: float64 [values], the log of each value's probability under the whole vocabulary; NaN for a value that
+    /// was not scored (see `top`).
+    #[getter]
+    fn logprobs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.logprobs)
+    }
+
+    /// numpy.ndarray: float64 [values], the same among the values: it adds up to 1. Where not all were scored, lower bounds.
+    #[getter]
+    fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.probabilities)
+    }
+
+    /// numpy.ndarray: int64, numbers of the values, the most probable first: all of them, or `top`.
+    #[getter]
+    fn ranking<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        PyArray1::from_slice(py, &self.ranking)
+    }
+
+    fn __repr__(&self) -> String {
+        let name = self.name.as_ref().map_or_else(|| format!("value {}", self.index), |name| format!("{name:?}"));
+        let share = self.probabilities.get(self.index).copied().unwrap_or(f64::NAN);
+        format!("<tokentrie.Choice: {name} of {}, probability {share:.4}, mass {:.3e}>", self.logprobs.len(), self.mass)
+    }
+}
+
+#[pymethods]
+impl ChoiceStats {
+    /// The same as a dict, for JSON.
+    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("forward_passes", self.forward_passes)?;
+        dict.set_item("tokens_decoded", self.tokens_decoded)?;
+        dict.set_item("rows", self.rows)?;
+        dict.set_item("seconds", self.seconds)?;
+        dict.set_item("n_threads", self.n_threads)?;
+        Ok(dict)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("ChoiceStats({})", self.as_dict(py)?))
+    }
+}
