@@ -50,8 +50,9 @@ def write_random_model(
     layers: int = 2,
     context: int = 4096,
     seed: int = 0,
+    f32: bool = False,
 ) -> None:
-    """Writes `output`, which appears only when complete, with the tokenizer of `vocabulary`."""
+    """Writes `output`, which appears only when complete, with the tokenizer of `vocabulary`; weights are f16 or f32."""
     if width < HEAD or width % HEAD:
         raise RandomModelError(f"width must be a positive multiple of {HEAD}, not {width}")
     if layers < 1 or context < 1 or seed < 0:
@@ -64,10 +65,10 @@ def write_random_model(
     os.close(handle)
     try:
         writer = GGUFWriter(temporary, "llama")
-        _add_header(writer, Path(vocabulary).stem, size, width, layers, context)
+        _add_header(writer, Path(vocabulary).stem, size, width, layers, context, f32)
         for field in fields:
             writer.add_key_value(field.name, field.value, field.kind, sub_type=field.item)
-        for name, values in _tensors(np.random.default_rng(seed), size, width, layers):
+        for name, values in _tensors(np.random.default_rng(seed), size, width, layers, f32):
             writer.add_tensor(name, values)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
@@ -138,9 +139,9 @@ class _Header:
         return values
 
 
-def _add_header(writer: GGUFWriter, name: str, size: int, width: int, layers: int, context: int) -> None:
+def _add_header(writer: GGUFWriter, name: str, size: int, width: int, layers: int, context: int, f32: bool) -> None:
     writer.add_name(f"random weights, vocabulary of {name}")
-    writer.add_file_type(LlamaFileType.MOSTLY_F16)
+    writer.add_file_type(LlamaFileType.ALL_F32 if f32 else LlamaFileType.MOSTLY_F16)
     writer.add_vocab_size(size)
     writer.add_context_length(context)
     writer.add_embedding_length(width)
@@ -152,11 +153,14 @@ def _add_header(writer: GGUFWriter, name: str, size: int, width: int, layers: in
     writer.add_layer_norm_rms_eps(1e-5)
 
 
-def _tensors(random: np.random.Generator, size: int, width: int, layers: int) -> Iterator[tuple[str, np.ndarray]]:
+def _tensors(
+    random: np.random.Generator, size: int, width: int, layers: int, f32: bool
+) -> Iterator[tuple[str, np.ndarray]]:
     """Every tensor of the model. The output matrix is its own: tied to the embedding it would only echo."""
 
     def matrix(rows: int, columns: int) -> np.ndarray:
-        return (random.standard_normal((rows, columns), dtype=np.float32) / np.sqrt(columns)).astype(np.float16)
+        values = random.standard_normal((rows, columns), dtype=np.float32) / np.sqrt(columns)
+        return values.astype(np.float32 if f32 else np.float16)
 
     ones = np.ones(width, dtype=np.float32)
     yield "token_embd.weight", matrix(size, width)
@@ -181,6 +185,9 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2, help="transformer layers (default 2)")
     parser.add_argument("--context", type=int, default=4096, help="context length in the header (default 4096)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the weights (default 0)")
+    parser.add_argument(
+        "--f32", action="store_true", help="weights in float32 instead of float16: sums then round less"
+    )
     options = vars(parser.parse_args())
     try:
         write_random_model(**options)

@@ -7,14 +7,16 @@ from typing import Any, Final, Literal, SupportsIndex, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Buffer
+from typing_extensions import Buffer, Self
 
 __all__ = [
     "CacheInfo",
+    "CancelledError",
     "Choice",
     "ChoiceStats",
     "Choices",
     "ContextError",
+    "Form",
     "Generated",
     "Leaf",
     "Model",
@@ -23,8 +25,10 @@ __all__ = [
     "PayloadError",
     "Sampler",
     "Session",
+    "Slot",
     "Stats",
     "Step",
+    "Text",
     "TokenNotAllowedError",
     "TokenTrieError",
     "TokenTrieWarning",
@@ -40,9 +44,10 @@ __version__: Final[str]
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[Any]]
 _Payload: TypeAlias = str | bytes | dict[str, Any]
 _Mode: TypeAlias = Literal["greedy", "sampled", 0, 1]
+_FillMode: TypeAlias = Literal["greedy", "sampled", "exact", 0, 1]
 _After: TypeAlias = Literal["free", "stop"]
 _State: TypeAlias = Literal["active", "complete", "idle", "off"]
-_Finish: TypeAlias = Literal["span", "end_of_generation", "max_tokens", "context_full"]
+_Finish: TypeAlias = Literal["form", "span", "end_of_generation", "max_tokens", "context_full"]
 _Logits: TypeAlias = NDArray[np.float32] | Buffer
 _Words: TypeAlias = NDArray[np.int32] | Buffer
 
@@ -54,6 +59,7 @@ class TokenNotAllowedError(TokenTrieError): ...
 class OptionError(TokenTrieError, ValueError): ...
 class ModelError(TokenTrieError): ...
 class ContextError(ModelError): ...
+class CancelledError(ModelError): ...
 class TokenTrieWarning(UserWarning): ...
 
 @final
@@ -225,8 +231,8 @@ class Model:
     def generate(
         self,
         prompt: str | _Ids,
-        constraint: _Payload | Trie | list[str] | tuple[str, ...] | None = None,
-        mode: _Mode = "greedy",
+        constraint: _Payload | Trie | list[str] | tuple[str, ...] | Form | None = None,
+        mode: _FillMode = "greedy",
         max_tokens: int = 64,
         skip_ahead: bool = True,
         *,
@@ -237,8 +243,17 @@ class Model:
         min_p: float = 0.0,
         end_tokens: _Ids | None = None,
         after: _After = "stop",
+        probabilities: bool = False,
         on_step: Callable[[Step], object] | None = None,
     ) -> Generated: ...
+    def _generate_with_grammar(
+        self, prompt: str | _Ids, engine: Literal["gbnf", "llguidance"], grammar: str, max_tokens: int
+    ) -> Generated: ...
+    def cancel(self) -> None: ...
+    def close(self) -> None: ...
+    def clear(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, _kind: object, _error: object, _traceback: object) -> None: ...
     def choose(
         self,
         prompt: str | _Ids,
@@ -306,6 +321,22 @@ class Choices:
     def __next__(self) -> Choice: ...
 
 @final
+class Slot:
+    def __new__(cls, name: str, values: Sequence[str] | Trie | _Payload) -> Slot: ...
+    @property
+    def name(self) -> str: ...
+
+@final
+class Text:
+    def __new__(cls, name: str, *, stop: str, max_tokens: int = 64, exclude: str | None = None) -> Text: ...
+    @property
+    def name(self) -> str: ...
+
+@final
+class Form:
+    def __new__(cls, *parts: str | Slot | Text) -> Form: ...
+
+@final
 class Generated:
     @property
     def text(self) -> str: ...
@@ -313,6 +344,12 @@ class Generated:
     def tokens(self) -> list[int]: ...
     @property
     def leaf(self) -> Leaf | None: ...
+    @property
+    def values(self) -> dict[str, str]: ...
+    @property
+    def probabilities(self) -> dict[str, NDArray[np.float64]]: ...
+    @property
+    def canonical(self) -> bool: ...
     @property
     def finish(self) -> _Finish: ...
     @property

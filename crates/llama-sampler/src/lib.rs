@@ -61,8 +61,9 @@ mod runtime;
 
 pub use plug::{SamplerCounts, SamplerHandle, SamplerStatus, TokenTrieSampler};
 pub use runtime::{
-    Choice, ChooseOptions, ChooseStats, Finish, GenerateOptions, GenerateStats, Generated, Model, ModelOptions,
-    Progress, RuntimeError, Session, SessionOptions, Step, Vocab, Watch, default_threads,
+    Choice, ChooseOptions, ChooseStats, Engine, Field, FillOptions, Filled, Finish, Form, FormError, GenerateOptions,
+    GenerateStats, Generated, Model, ModelOptions, Part, Progress, RuntimeError, Session, SessionOptions, SlotValues,
+    Step, Vocab, Watch, default_threads,
 };
 pub use trie_core::{
     After, DrawSettings, Leaf, LeafId, Mode, Payload, SamplerOptions, Span, SpanError, SpanRules, State, TokenId, Trie,

@@ -74,7 +74,8 @@ fn worst(choice: &Choice, naive: &[f64]) -> f64 {
 
 fn checked(choice: &Choice) {
     let mass: f64 = choice.logprobs.iter().map(|p| p.exp()).sum();
-    assert!((choice.mass_low - mass).abs() < 1e-12 && choice.mass_low == choice.mass_high);
+    assert!((choice.mass_low - mass).abs() < 1e-12);
+    assert_eq!(choice.mass_low.to_bits(), choice.mass_high.to_bits());
     let order: Vec<f64> = choice.ranking.iter().map(|leaf| choice.logprobs[leaf.index()]).collect();
     assert!(order.is_sorted_by(|a, b| a >= b) && order.len() == choice.logprobs.len());
 }

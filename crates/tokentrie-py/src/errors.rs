@@ -2,7 +2,7 @@
 //!
 //! Every match is exhaustive and without a wildcard: an error added in Rust breaks the build until it is mapped here.
 
-use llama_sampler::RuntimeError;
+use llama_sampler::{FormError, RuntimeError};
 use pyo3::exceptions::{PyException, PyIndexError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -36,6 +36,7 @@ pub(crate) enum Class {
     Option,
     Model,
     Context,
+    Cancelled,
     Warning,
 }
 
@@ -58,7 +59,7 @@ const fn spec(
 }
 
 /// In the order of [`Class`], parents first.
-const CLASSES: [ClassSpec; 9] = [
+const CLASSES: [ClassSpec; 10] = [
     spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, false, c"Base of every error that tokentrie defines."),
     spec(
         Class::Payload,
@@ -108,6 +109,13 @@ const CLASSES: [ClassSpec; 9] = [
         Class::Model,
         false,
         c"The context window is too small for the prompt or the output.",
+    ),
+    spec(
+        Class::Cancelled,
+        c"tokentrie.CancelledError",
+        Class::Model,
+        false,
+        c"The call was cancelled from another thread; the model can be used again.",
     ),
     spec(
         Class::Warning,
@@ -272,14 +280,35 @@ impl From<SamplerError> for Error {
     }
 }
 
+impl From<FormError> for Error {
+    fn from(error: FormError) -> Self {
+        let class = match error {
+            FormError::Rules(error) => return error.into(),
+            FormError::NothingToFill
+            | FormError::RepeatedName { .. }
+            | FormError::TextAfterText { .. }
+            | FormError::Endless { .. } => Class::Option,
+            FormError::NoValues { .. }
+            | FormError::RepeatedValue { .. }
+            | FormError::NoTokens { .. }
+            | FormError::Ambiguous { .. } => Class::Trie,
+            FormError::Unspellable { .. } => Class::Vocabulary,
+        };
+        class.error(error.to_string())
+    }
+}
+
 impl From<RuntimeError> for Error {
     fn from(error: RuntimeError) -> Self {
         let class = match error {
             RuntimeError::Draw(error) => return error.into(),
             RuntimeError::Sampler(error) => return error.into(),
-            RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => {
-                Class::Option
-            }
+            RuntimeError::Form(error) => return error.into(),
+            RuntimeError::Stopped { .. } => Class::Cancelled,
+            RuntimeError::OutOfRange { .. }
+            | RuntimeError::EmptyPrompt
+            | RuntimeError::NothingSelected
+            | RuntimeError::Grammar { .. } => Class::Option,
             RuntimeError::OutsideVocabulary { .. }
             | RuntimeError::VocabularyMismatch { .. }
             | RuntimeError::NoTokenizer
@@ -297,8 +326,7 @@ impl From<RuntimeError> for Error {
             | RuntimeError::NoTemplate { .. }
             | RuntimeError::Template { .. }
             | RuntimeError::NoLogits
-            | RuntimeError::Decode { .. }
-            | RuntimeError::Stopped { .. } => Class::Model,
+            | RuntimeError::Decode { .. } => Class::Model,
         };
         class.error(error.to_string())
     }

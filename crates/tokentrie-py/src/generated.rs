@@ -16,7 +16,13 @@ pub(crate) struct Generated {
     tokens: Vec<u32>,
     /// Leaf | None: the value, if the span was completed.
     leaf: Option<Leaf>,
-    /// str: why it ended: "span", "end_of_generation", "max_tokens" or "context_full".
+    /// dict[str, str]: what a form was filled with, by the names of its slots and texts; empty for other constraints.
+    values: Py<PyDict>,
+    /// dict[str, numpy.ndarray]: float64, the probability of each value of a slot among them, if it was asked for.
+    probabilities: Py<PyDict>,
+    /// bool: whether these are the tokens that the tokenizer writes for the text of a form; True for other constraints.
+    canonical: bool,
+    /// str: why it ended: "form", "span", "end_of_generation", "max_tokens" or "context_full".
     finish: &'static str,
     /// Stats: what it took.
     stats: Stats,
@@ -53,8 +59,50 @@ pub(crate) struct Stats {
 }
 
 impl Generated {
-    pub(crate) fn new(generated: llama_sampler::Generated, seconds: f64) -> Self {
+    pub(crate) fn new(py: Python<'_>, generated: llama_sampler::Generated, seconds: f64) -> Self {
         let llama_sampler::Generated { tokens, text, leaf, finish, stats } = generated;
+        let finish = match finish {
+            Finish::Span => "span",
+            Finish::EndOfGeneration => "end_of_generation",
+            Finish::MaxTokens => "max_tokens",
+            Finish::ContextFull => "context_full",
+        };
+        Self {
+            text,
+            tokens: tokens.into_iter().map(TokenId::get).collect(),
+            leaf: leaf.map(Leaf::from),
+            values: PyDict::new(py).unbind(),
+            probabilities: PyDict::new(py).unbind(),
+            canonical: true,
+            finish,
+            stats: Stats::new(stats, seconds),
+        }
+    }
+
+    pub(crate) fn of_form(py: Python<'_>, filled: llama_sampler::Filled, seconds: f64) -> PyResult<Self> {
+        let llama_sampler::Filled { values: fields, text, tokens, canonical, stats } = filled;
+        let (values, probabilities) = (PyDict::new(py), PyDict::new(py));
+        for field in fields {
+            values.set_item(&field.name, field.value)?;
+            if let Some(shares) = field.probabilities {
+                probabilities.set_item(field.name, PyArray1::from_vec(py, shares))?;
+            }
+        }
+        Ok(Self {
+            text,
+            tokens: tokens.into_iter().map(TokenId::get).collect(),
+            leaf: None,
+            values: values.unbind(),
+            probabilities: probabilities.unbind(),
+            canonical,
+            finish: "form",
+            stats: Stats::new(stats, seconds),
+        })
+    }
+}
+
+impl Stats {
+    fn new(stats: llama_sampler::GenerateStats, seconds: f64) -> Self {
         let llama_sampler::GenerateStats {
             forward_passes,
             tokens_decoded,
@@ -68,7 +116,7 @@ impl Generated {
             n_threads,
             seed,
         } = stats;
-        let stats = Stats {
+        Self {
             forward_passes,
             tokens_decoded,
             forced_tokens,
@@ -81,15 +129,7 @@ impl Generated {
             sample_seconds,
             n_threads,
             seed,
-        };
-        let finish = match finish {
-            Finish::Span => "span",
-            Finish::EndOfGeneration => "end_of_generation",
-            Finish::MaxTokens => "max_tokens",
-            Finish::ContextFull => "context_full",
-        };
-        let tokens = tokens.into_iter().map(TokenId::get).collect();
-        Self { text, tokens, leaf: leaf.map(Leaf::from), finish, stats }
+        }
     }
 }
 

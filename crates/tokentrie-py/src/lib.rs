@@ -7,6 +7,7 @@ mod buffer;
 mod choice;
 mod choices;
 mod errors;
+mod form;
 mod generated;
 mod gil;
 mod ids;
@@ -28,6 +29,8 @@ mod _native {
     use crate::choice::{Choice, ChoiceStats};
     #[pymodule_export]
     use crate::choices::Choices;
+    #[pymodule_export]
+    use crate::form::{Form, Slot, Text};
     #[pymodule_export]
     use crate::generated::{Generated, Stats, Step};
     #[pymodule_export]

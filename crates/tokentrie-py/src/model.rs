@@ -2,22 +2,28 @@
 
 use crate::choice::Choice;
 use crate::choices::{ChoiceSet, Choices};
-use crate::errors::{Class, Result};
+use crate::errors::{Class, Error, Result};
+use crate::form::Form;
 use crate::generated::Generated;
 use crate::gil::{Turns, locked, released};
 use crate::ids::tokens;
-use crate::options::{After, Mode, Options};
+use crate::options::{After, FillMode, Mode, Options};
 use crate::payload::{Cache, Spans, spans};
 use crate::vocab::Vocab;
 use crate::watch::Watch;
-use llama_sampler::{ChooseOptions, GenerateOptions, ModelOptions, Session, SessionOptions};
+use llama_sampler::{
+    ChooseOptions, Engine, FillOptions, GenerateOptions, ModelOptions, RuntimeError, Session, SessionOptions,
+};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyString, PyTuple};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use trie_core::{SpanRules, TokenId};
+
+const GREEDY: FillMode = FillMode { mode: Mode(trie_core::Mode::Greedy), exact: false };
 
 /// A GGUF model with one context.
 ///
@@ -33,9 +39,15 @@ use trie_core::{SpanRules, TokenId};
 /// One object may be used from several threads: calls take turns, and other Python threads run while it computes.
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Model {
-    weights: llama_sampler::Model,
-    session: Mutex<Session>,
+    /// None once it is closed.
+    weights: Mutex<Option<llama_sampler::Model>>,
+    session: Mutex<Option<Session>>,
     turns: Turns,
+    /// What ends the call that is running.
+    cancel: Mutex<Option<Arc<AtomicBool>>>,
+    /// pathlib.Path: the file it came from.
+    #[pyo3(get)]
+    path: PathBuf,
     /// int: tokens of context.
     #[pyo3(get)]
     n_ctx: usize,
@@ -66,7 +78,8 @@ impl Model {
             ..SessionOptions::default()
         };
         // Loading a large file takes long enough for Ctrl-C.
-        let interrupted = Arc::new(Mutex::new(Watch::new(None)));
+        let unwatched = || Watch::new(None, Arc::default());
+        let interrupted = Arc::new(Mutex::new(unwatched()));
         let watch = Arc::clone(&interrupted);
         let progress = move |_: f32| !watch.lock().is_ok_and(|mut watch| watch.wants_stop());
         let loaded = released(py, || {
@@ -75,50 +88,88 @@ impl Model {
             let session = model.session(options)?;
             Ok((model, session))
         });
-        let watch = std::mem::replace(&mut *locked(py, &interrupted)?, Watch::new(None));
+        let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());
         let (weights, session) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
-        let (n_ctx, n_threads) = (session.n_ctx(), session.n_threads());
-        Ok(Self { weights, session: Mutex::new(session), turns: Turns::default(), n_ctx, n_threads })
+        Ok(Self {
+            path: weights.path().to_owned(),
+            n_ctx: session.n_ctx(),
+            n_threads: session.n_threads(),
+            weights: Mutex::new(Some(weights)),
+            session: Mutex::new(Some(session)),
+            turns: Turns::default(),
+            cancel: Mutex::default(),
+        })
     }
 
     /// Vocab: the model's vocabulary.
     #[getter]
-    fn vocab(&self) -> Vocab {
-        Vocab::new(Arc::clone(self.weights.vocab()))
+    fn vocab(&self, py: Python<'_>) -> Result<Vocab> {
+        Ok(Vocab::new(Arc::clone(self.weights(py)?.vocab())))
     }
 
-    /// pathlib.Path: the file it came from.
-    #[getter]
-    fn path(&self) -> PathBuf {
-        self.weights.path().to_owned()
+    /// Ends the call that another thread has running, between two forward passes: it raises CancelledError there. Does nothing if
+    /// no call is running.
+    fn cancel(&self, py: Python<'_>) -> Result<()> {
+        if let Some(running) = &*locked(py, &self.cancel)? {
+            running.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Cancels what is running, waits for it and gives the memory back; weights go when their Vocab objects are gone, too. Later
+    /// calls raise ModelError. May be repeated. Also done at the end of `with Model(...) as model:`.
+    fn close(&self, py: Python<'_>) -> Result<()> {
+        self.cancel(py)?;
+        let _turn = self.turns.take(py, || Class::Model.error("the model is generating: on_step must not close it"))?;
+        let session = locked(py, &self.session)?.take();
+        let weights = locked(py, &self.weights)?.take();
+        released(py, || drop((session, weights)));
+        Ok(())
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        self.close(py)
     }
 
     /// Generates after a prompt, inside a constraint.
     ///
     /// Args:
     ///     prompt: text, tokenized with the special tokens the model asks for and those named in it; or token ids.
-    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str as for `Trie.from_strings`, or None.
-    ///     max_tokens: the most tokens to generate.
-    ///     skip_ahead: decode forced tokens together with what follows them; the tokens are the same either way.
+    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str as for `Trie.from_strings`, a Form, or
+    ///         None.
+    ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot as a whole.
+    ///     max_tokens: the most tokens to generate; a Form is always filled to its end.
+    ///     skip_ahead: decode forced tokens together with what follows them; the tokens are the same either way. Forms always do.
     ///     after: "stop" ends with the span, "free" goes on until the model ends its output.
+    ///     probabilities: of a Form, also score every value of every slot.
     ///     on_step: called with a Step after each token; what it raises ends the generation. It must not use this model.
-    ///     mode, end_tokens, temperature, top_k, top_p, min_p, seed: as for `Sampler`.
+    ///     end_tokens, temperature, top_k, top_p, min_p, seed: as for `Sampler`.
     ///
-    /// Returns Generated(text, tokens, leaf, finish, stats). Ctrl-C stops between two forward passes. Raises ContextError if
+    /// Returns Generated. A Form's has values by name; `end_tokens` and `after` are not for forms. Ctrl-C stops between two forward passes. Raises ContextError if
     /// the prompt does not fit, ModelError if a forward pass fails, and as `Sampler` for the constraint and the settings.
     #[pyo3(
         signature = (
-            prompt, constraint=None, mode=Mode(trie_core::Mode::Greedy), max_tokens=64, skip_ahead=true, *, seed=None, temperature=1.0, top_k=0,
-            top_p=1.0, min_p=0.0, end_tokens=None, after=After(trie_core::After::Stop), on_step=None
+            prompt, constraint=None, mode=GREEDY, max_tokens=64, skip_ahead=true, *, seed=None, temperature=1.0, top_k=0,
+            top_p=1.0, min_p=0.0, end_tokens=None, after=After(trie_core::After::Stop), probabilities=false, on_step=None
         ),
-        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", on_step=None)",
+        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", probabilities=False, on_step=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
         &self,
         prompt: &Bound<'_, PyAny>,
         constraint: Option<&Bound<'_, PyAny>>,
-        mode: Mode,
+        mode: FillMode,
         max_tokens: i64,
         skip_ahead: bool,
         seed: Option<i64>,
@@ -128,24 +179,66 @@ impl Model {
         min_p: f32,
         end_tokens: Option<&Bound<'_, PyAny>>,
         after: After,
+        probabilities: bool,
         on_step: Option<Py<PyAny>>,
     ) -> Result<Generated> {
         let py = prompt.py();
+        let FillMode { mode, exact } = mode;
         let options = Options { mode, end_tokens, after, temperature, top_k, top_p, min_p, seed };
         let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
-        let generate = GenerateOptions { sampling: options.sampling()?, max_tokens, skip_ahead };
+        let sampling = options.sampling()?;
+        let weights = self.weights(py)?;
         let prompt = self.prompt(prompt)?;
+        let started = Instant::now();
+        if let Some(form) = constraint.and_then(|constraint| constraint.cast::<Form>().ok()) {
+            if end_tokens.is_some() || after.0 == trie_core::After::Free {
+                return Err(
+                    Class::Option.error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")
+                );
+            }
+            let (form, fill) = (form.get().core(), FillOptions { sampling, exact, probabilities });
+            let filled = self.using(py, on_step, |session, watch| session.fill(&prompt, form, &fill, watch))?;
+            return Ok(Generated::of_form(py, filled, started.elapsed().as_secs_f64())?);
+        }
+        if exact || probabilities {
+            let what = if exact { "mode \"exact\" is" } else { "probabilities are" };
+            return Err(Class::Option.error(format!("{what} for forms: use `choose` for a set")));
+        }
         let rules = match constraint {
             None => None,
             Some(constraint) => {
-                let rules = SpanRules::new(self.spans(constraint)?, self.weights.vocab().len())?;
-                Some(Arc::new(options.rules(rules, self.weights.vocab().end_of_generation())?))
+                let rules = SpanRules::new(spans_of(&weights, constraint)?, weights.vocab().len())?;
+                Some(Arc::new(options.rules(rules, weights.vocab().end_of_generation())?))
             }
         };
-        let mut watch = Watch::new(on_step);
+        let generate = GenerateOptions { sampling, max_tokens, skip_ahead };
+        let generated =
+            self.using(py, on_step, |session, watch| session.generate(&prompt, rules.as_ref(), &generate, watch))?;
+        Ok(Generated::new(py, generated, started.elapsed().as_secs_f64()))
+    }
+
+    /// Generates greedily under a grammar: what `tokentrie bench` compares with.
+    fn _generate_with_grammar(
+        &self,
+        prompt: &Bound<'_, PyAny>,
+        engine: &str,
+        grammar: &str,
+        max_tokens: i64,
+    ) -> Result<Generated> {
+        let engine = match engine {
+            "gbnf" => Engine::Gbnf,
+            "llguidance" => Engine::Llguidance,
+            _ => {
+                return Err(Class::Option.error(format!("engine is {engine:?}: it must be \"gbnf\" or \"llguidance\"")));
+            }
+        };
+        let (py, prompt) = (prompt.py(), self.prompt(prompt)?);
+        let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
         let started = Instant::now();
-        let generated = self.using(py, |session| session.generate(&prompt, rules.as_ref(), &generate, &mut watch))?;
-        Ok(Generated::new(watch.finish(generated)?, started.elapsed().as_secs_f64()))
+        let generated = self.using(py, None, |session, watch| {
+            session.generate_with_grammar(&prompt, engine, grammar, max_tokens, watch)
+        })?;
+        Ok(Generated::new(py, generated, started.elapsed().as_secs_f64()))
     }
 
     /// The exact probability of every value after a prompt, and the most probable one: a greedy walk may end in another.
@@ -179,7 +272,6 @@ impl Model {
     /// `choose` for many prompts, in their order: an iterator of Choice. Prompts are read 32 at a time; what all of those begin
     /// with is decoded once, the rest in common forward passes.
     #[pyo3(signature = (prompts, choices, *, prefix="", suffix="", end_tokens=None, top=None))]
-    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn choose_many(
         slf: Bound<'_, Self>,
         prompts: &Bound<'_, PyAny>,
@@ -214,8 +306,9 @@ impl Model {
         tools: Option<&Bound<'_, PyAny>>,
         add_generation_prompt: bool,
     ) -> Result<Vec<u32>> {
+        let weights = self.weights(messages.py())?;
         let (messages, tools) = (json("messages", messages)?, tools.map(|tools| json("tools", tools)).transpose()?);
-        let tokens = self.weights.chat_prompt(&messages, tools.as_ref(), add_generation_prompt)?;
+        let tokens = weights.chat_prompt(&messages, tools.as_ref(), add_generation_prompt)?;
         Ok(tokens.into_iter().map(TokenId::get).collect())
     }
 
@@ -224,28 +317,47 @@ impl Model {
     /// What the context holds of their beginning is not computed again. Raises as `generate`.
     fn logits<'py>(&self, tokens: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
         let (py, tokens) = (tokens.py(), self.prompt(tokens)?);
-        let mut watch = Watch::new(None);
-        let row = self.using(py, |session| {
+        let row = self.using(py, None, |session, watch| {
             session.prefill(&tokens, &mut || watch.wants_stop())?;
             session.logits().map(<[f32]>::to_vec)
         })?;
-        Ok(PyArray1::from_vec(py, watch.finish(row)?))
+        Ok(PyArray1::from_vec(py, row))
+    }
+
+    /// Forgets the tokens in the context, so that the next call decodes its prompt from the beginning: for measurements.
+    fn clear(&self, py: Python<'_>) -> Result<()> {
+        self.using(py, None, |session, _| {
+            session.clear();
+            Ok(())
+        })
     }
 
     fn __repr__(&self) -> String {
-        let (path, n_vocab) = (self.weights.path().display(), self.weights.vocab().len());
-        format!("<tokentrie.Model: {path}, {n_vocab} tokens in the vocabulary>")
+        format!("<tokentrie.Model: {}>", self.path.display())
     }
 }
 
 impl Model {
+    fn weights(&self, py: Python<'_>) -> Result<llama_sampler::Model> {
+        locked(py, &self.weights)?.clone().ok_or_else(closed)
+    }
+
     /// Runs `work` on the session without the GIL; other threads wait for their turn.
-    fn using<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Session) -> T + Send) -> Result<T> {
-        let busy = || Class::Model.error("the model is generating: on_step must not use it");
-        let _turn = self.turns.take(py, busy)?;
+    fn using<T: Send>(
+        &self,
+        py: Python<'_>,
+        on_step: Option<Py<PyAny>>,
+        work: impl FnOnce(&mut Session, &mut Watch) -> Result<T, RuntimeError> + Send,
+    ) -> Result<T> {
+        let _turn = self.turns.take(py, || Class::Model.error("the model is generating: on_step must not use it"))?;
         let mut session = locked(py, &self.session)?;
-        let session: &mut Session = &mut session;
-        Ok(released(py, || work(session)))
+        let session = session.as_mut().ok_or_else(closed)?;
+        let cancel = Arc::<AtomicBool>::default();
+        *locked(py, &self.cancel)? = Some(Arc::clone(&cancel));
+        let mut watch = Watch::new(on_step, cancel);
+        let done = released(py, || work(session, &mut watch));
+        *locked(py, &self.cancel)? = None;
+        watch.finish(done)
     }
 
     /// A choice for each of these prompts.
@@ -257,9 +369,8 @@ impl Model {
     ) -> Result<Vec<Choice>> {
         let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top };
         let prompts: Vec<&[TokenId]> = prompts.iter().map(Vec::as_slice).collect();
-        let mut watch = Watch::new(None);
-        let chosen = self.using(py, |session| session.choose_many(&prompts, &set.trie, &options, &mut watch))?;
-        let chosen = watch.finish(chosen)?;
+        let chosen =
+            self.using(py, None, |session, watch| session.choose_many(&prompts, &set.trie, &options, watch))?;
         Ok(chosen.into_iter().map(|choice| Choice::new(choice, &set.trie, set.order.as_deref())).collect())
     }
 
@@ -271,11 +382,12 @@ impl Model {
         end_tokens: Option<&Bound<'_, PyAny>>,
         top: Option<i64>,
     ) -> Result<ChoiceSet> {
-        let vocab = self.weights.vocab();
+        let weights = self.weights(choices.py())?;
+        let vocab = weights.vocab();
         let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?.unwrap_or_default();
         let top = top.map(|top| crate::options::unsigned("top", top)).transpose()?.map(|top| top as usize);
         if choices.is_instance_of::<PyList>() || choices.is_instance_of::<PyTuple>() {
-            let values: Vec<String> = choices.extract()?;
+            let values = crate::strings::list(choices)?;
             let made = released(choices.py(), || crate::strings::distinct(vocab, &values, prefix, suffix))?;
             let (trie, order) = made;
             return Ok(ChoiceSet { trie, order: Some(order), end_tokens, top });
@@ -291,19 +403,23 @@ impl Model {
 
     pub(crate) fn prompt(&self, prompt: &Bound<'_, PyAny>) -> Result<Vec<TokenId>> {
         let Ok(text) = prompt.cast::<PyString>() else { return tokens(prompt, "prompt, ") };
-        let text = text.to_str()?;
-        Ok(released(prompt.py(), || self.weights.vocab().tokenize(text, true, true))?)
+        let (text, weights) = (text.to_str()?, self.weights(prompt.py())?);
+        Ok(released(prompt.py(), || weights.vocab().tokenize(text, true, true))?)
     }
+}
 
-    fn spans(&self, constraint: &Bound<'_, PyAny>) -> Result<Spans> {
-        let vocab = self.weights.vocab();
-        if constraint.is_instance_of::<PyList>() || constraint.is_instance_of::<PyTuple>() {
-            let values: Vec<String> = constraint.extract()?;
-            let trie = released(constraint.py(), || crate::strings::trie(vocab, &values, "", ""))?;
-            return Ok(Arc::new([(String::new(), trie)]));
-        }
-        spans(constraint, vocab.len(), Cache::Thread)
+fn closed() -> Error {
+    Class::Model.error("the model is closed")
+}
+
+fn spans_of(weights: &llama_sampler::Model, constraint: &Bound<'_, PyAny>) -> Result<Spans> {
+    let vocab = weights.vocab();
+    if constraint.is_instance_of::<PyList>() || constraint.is_instance_of::<PyTuple>() {
+        let values = crate::strings::list(constraint)?;
+        let trie = released(constraint.py(), || crate::strings::trie(vocab, &values, "", ""))?;
+        return Ok(Arc::new([(String::new(), trie)]));
     }
+    spans(constraint, vocab.len(), Cache::Thread)
 }
 
 /// A list of Python's dicts as JSON.

@@ -1,9 +1,29 @@
 //! Legal values given as text.
 
 use crate::errors::{Class, Result};
+use crate::ids::{shown, type_name};
 use llama_sampler::Vocab;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::collections::HashMap;
 use trie_core::{TokenId, Trie};
+
+/// A list of str.
+///
+/// # Errors
+/// `TypeError` for an item of another type, by number.
+pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
+    let text = |(row, value): (usize, PyResult<Bound<'_, PyAny>>)| -> Result<String> {
+        let value = value?;
+        if let Ok(text) = value.cast::<PyString>() {
+            return Ok(text.to_str()?.to_owned());
+        }
+        let (shown, name) = (shown(&value), type_name(&value));
+        Err(PyTypeError::new_err(format!("value {row} must be a str, not {shown} of type {name}")).into())
+    };
+    values.try_iter()?.enumerate().map(text).collect()
+}
 
 /// A trie of these values; the values are its names. Each leaf is what the tokenizer writes for `prefix + value + suffix`,
 /// as plain text, with the tokens of the prefix taken off.
@@ -53,8 +73,9 @@ pub(crate) fn distinct(vocab: &Vocab, values: &[String], prefix: &str, suffix: &
 
 fn tokens(vocab: &Vocab, text: &str, what: impl Fn() -> String) -> Result<Vec<TokenId>> {
     let tokens = vocab.tokenize(text, false, false)?;
-    let spelled = vocab.detokenize(&tokens)?;
-    if spelled != text.as_bytes() {
+    // Some tokenizers put a space before a text, and some tidy up spaces when they give one back.
+    let spelled = vocab.join(&tokens)?;
+    if spelled != text.as_bytes() && vocab.detokenize(&tokens)? != text.as_bytes() {
         let spelled = String::from_utf8_lossy(&spelled);
         return Err(Class::Vocabulary.error(format!("{}: the tokens of {text:?} spell {spelled:?}", what())));
     }

@@ -2,11 +2,15 @@
 
 use crate::generated::Step;
 use pyo3::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Asked between two forward passes. Keeps the first exception; the work then ends and the caller raises it.
 pub(crate) struct Watch {
     on_step: Option<Py<PyAny>>,
+    /// Set by another thread that wants the call to end.
+    cancelled: Arc<AtomicBool>,
     raised: Option<PyErr>,
     asked: Option<Instant>,
 }
@@ -15,18 +19,18 @@ impl Watch {
     /// Taking the GIL back can wait for other threads, so signals are looked at no more often than this.
     const PAUSE: Duration = Duration::from_millis(10);
 
-    pub(crate) fn new(on_step: Option<Py<PyAny>>) -> Self {
-        Self { on_step, raised: None, asked: None }
+    pub(crate) fn new(on_step: Option<Py<PyAny>>, cancelled: Arc<AtomicBool>) -> Self {
+        Self { on_step, cancelled, raised: None, asked: None }
     }
 
-    /// Whether to give up: Python has an exception to raise, such as that of Ctrl-C.
+    /// Whether to give up: Python has an exception to raise, such as that of Ctrl-C, or the call is cancelled.
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the path alone has too narrow a lifetime")]
     pub(crate) fn wants_stop(&mut self) -> bool {
         if self.raised.is_none() && self.asked.is_none_or(|asked| asked.elapsed() >= Self::PAUSE) {
             self.asked = Some(Instant::now());
             self.raised = Python::attach(|py| py.check_signals()).err();
         }
-        self.raised.is_some()
+        self.raised.is_some() || self.cancelled.load(Ordering::Relaxed)
     }
 
     /// The result, unless there is an exception to raise.

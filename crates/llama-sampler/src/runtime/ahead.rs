@@ -59,18 +59,13 @@ impl Chooser for ChainOverSpan {
     }
 
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
-        let candidate = |id: usize| {
-            let logit = if row[id].is_nan() { f32::NEG_INFINITY } else { row[id] };
-            LlamaTokenData::new(LlamaToken(id as i32), logit, 0.0)
+        let (token, _) = match self.span.allowed() {
+            Allowed::All | Allowed::Open { .. } => {
+                select(&mut self.chain, row, (0..row.len() as u32).filter_map(TokenId::new))?
+            }
+            allowed @ Allowed::Only { .. } => select(&mut self.chain, row, allowed.iter())?,
         };
-        let candidates: Vec<LlamaTokenData> = match self.span.allowed() {
-            Allowed::All | Allowed::Open { .. } => (0..row.len()).map(candidate).collect(),
-            allowed @ Allowed::Only { .. } => allowed.iter().map(|token| candidate(token.index())).collect(),
-        };
-        let mut candidates = LlamaTokenDataArray::new(candidates, false);
-        self.chain.apply(&mut candidates);
-        let selected = candidates.selected_token().and_then(|token| TokenId::try_from(token.0).ok());
-        selected.ok_or(RuntimeError::NothingSelected)
+        Ok(token)
     }
 
     fn accept(&mut self, token: TokenId) -> Result<(), RuntimeError> {
@@ -85,4 +80,22 @@ impl Chooser for ChainOverSpan {
         self.chain.apply(&mut LlamaTokenDataArray::new(vec![only], false));
         self.accept(token)
     }
+}
+
+/// What a chain selects among these tokens, and the logit that the chain left it.
+pub(super) fn select(
+    chain: &mut LlamaSampler,
+    row: &[f32],
+    tokens: impl Iterator<Item = TokenId>,
+) -> Result<(TokenId, f32), RuntimeError> {
+    let candidate = |token: TokenId| {
+        let logit = row[token.index()];
+        let logit = if logit.is_nan() { f32::NEG_INFINITY } else { logit };
+        LlamaTokenData::new(LlamaToken(token.as_i32()), logit, 0.0)
+    };
+    let mut candidates = LlamaTokenDataArray::new(tokens.map(candidate).collect(), false);
+    chain.apply(&mut candidates);
+    let selected = candidates.selected.and_then(|index| candidates.data.get(index));
+    let chosen = selected.and_then(|chosen| Some((TokenId::try_from(chosen.id().0).ok()?, chosen.logit())));
+    chosen.ok_or(RuntimeError::NothingSelected)
 }

@@ -36,6 +36,13 @@ pub(super) fn backend() -> Result<&'static LlamaBackend, RuntimeError> {
     started.as_ref().map_err(|reason| RuntimeError::Backend { reason: reason.clone() })
 }
 
+/// Sequences that this build of llama.cpp can keep apart in one context: at least two, 256 by default.
+pub(super) fn max_sequences() -> u32 {
+    // SAFETY: it takes nothing, returns a constant of the build and may be called at any time.
+    let most = unsafe { llama_cpp_sys_2::llama_max_parallel_sequences() };
+    u32::try_from(most).unwrap_or(u32::MAX).max(2)
+}
+
 /// Runs a call that reports failure by null only, alone in the process, and gives what llama.cpp said if it fails.
 ///
 /// Alone, because the messages of two calls would mix, and because making two contexts of one model at once races

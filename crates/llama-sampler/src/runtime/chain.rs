@@ -22,7 +22,7 @@ pub(super) fn build(rules: Option<&Arc<SpanRules>>, options: &SamplerOptions) ->
     options.draw.check()?;
     let trie = rules.map(|rules| TokenTrieSampler::new(Arc::clone(rules), options.mode));
     let handle = trie.as_ref().map(TokenTrieSampler::handle);
-    let seed = options.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() as u32).min(RANDOM_SEED - 1);
+    let seed = seed_of(options);
     let mut samplers: Vec<LlamaSampler> = trie.map(TokenTrieSampler::into_llama_sampler).into_iter().collect();
     let draw = options.draw;
     match options.mode {
@@ -42,4 +42,9 @@ pub(super) fn build(rules: Option<&Arc<SpanRules>>, options: &SamplerOptions) ->
         }
     }
     Ok(Chain { sampler: LlamaSampler::chain(samplers, true), handle, seed })
+}
+
+/// The seed that was given, or one from the operating system.
+pub(super) fn seed_of(options: &SamplerOptions) -> u32 {
+    options.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() as u32).min(RANDOM_SEED - 1)
 }

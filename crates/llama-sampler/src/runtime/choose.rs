@@ -185,7 +185,7 @@ impl Session {
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Choice, RuntimeError> {
-        self.check(trie, options)?;
+        self.check_set(trie, options)?;
         let all = Scores::new(trie, options.end_tokens);
         if options.top.is_some() || positions(&all).take(ChooseOptions::MAX_ROWS + 1).count() > ChooseOptions::MAX_ROWS
         {
@@ -207,7 +207,7 @@ impl Session {
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
-        self.check(trie, options)?;
+        self.check_set(trie, options)?;
         let all = Scores::new(trie, options.end_tokens);
         if options.top.is_some() || positions(&all).take(ChooseOptions::MAX_ROWS + 1).count() > ChooseOptions::MAX_ROWS
         {
@@ -216,7 +216,7 @@ impl Session {
         self.score_all(prompts, trie, options, watch)
     }
 
-    fn check(&self, trie: &Trie, options: &ChooseOptions<'_>) -> Result<(), RuntimeError> {
+    fn check_set(&self, trie: &Trie, options: &ChooseOptions<'_>) -> Result<(), RuntimeError> {
         let n_vocab = self.vocab().len();
         inside_vocabulary(options.end_tokens, n_vocab)?;
         if trie.max_token().index() >= n_vocab {

@@ -1,5 +1,6 @@
 //! What can go wrong in the runtime: what, where and with which value.
 
+use super::form::FormError;
 use std::path::PathBuf;
 use trie_core::{DrawError, SamplerError, TokenId};
 
@@ -164,12 +165,23 @@ pub enum RuntimeError {
         reason: String,
     },
     /// The chain's last sampler does not select.
-    #[error("the chain selected no token: it must end with a sampler that does, such as greedy or dist")]
+    #[error(
+        "the chain selected no token, or one that it had ruled out: it must end with a sampler that selects, such as greedy or dist"
+    )]
     NothingSelected,
+    /// A grammar that cannot be read, or that this build cannot use.
+    #[error("the grammar: {reason}")]
+    Grammar {
+        /// What was said of it.
+        reason: String,
+    },
     /// A sampling setting out of range.
     #[error(transparent)]
     Draw(#[from] DrawError),
     /// A choice that the span refuses.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
+    /// A form that this vocabulary cannot spell.
+    #[error(transparent)]
+    Form(#[from] FormError),
 }

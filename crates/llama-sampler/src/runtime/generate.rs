@@ -7,9 +7,9 @@
 use super::ahead::{ChainOverSpan, Chooser};
 use super::chain;
 use super::error::RuntimeError;
-use super::preconditions::{fits, in_range, inside_vocabulary, not_empty};
+use super::preconditions::in_range;
+use super::run::Run;
 use super::session::Session;
-use super::vocab::Vocab;
 use crate::plug::SamplerHandle;
 use llama_cpp_2::sampling::LlamaSampler;
 use std::sync::Arc;
@@ -138,19 +138,20 @@ impl Session {
         options: &GenerateOptions,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
-        let mut run = Run::new(self, prompt, rules, options, watch)?;
-        let finish = match rules {
+        self.check_rules(rules, options)?;
+        let mut run = Run::new(self, prompt, watch)?;
+        let (finish, leaf) = match rules {
             Some(rules) if options.skip_ahead => {
                 let mut sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
                 run.stats.seed = sampler.seed();
-                let finish = run.ahead(&mut sampler)?;
+                let finish = ahead(&mut run, &mut sampler, options.max_tokens)?;
                 run.stats.starved = sampler.starved();
-                run.leaf = sampler.span().leaf();
-                finish
+                (finish, sampler.span().leaf())
             }
-            _ => run.chained(chain::build(rules, &options.sampling)?)?,
+            _ => chained(&mut run, chain::build(rules, &options.sampling)?, options.max_tokens)?,
         };
-        run.finish(finish)
+        let (tokens, text, stats) = run.finish()?;
+        Ok(Generated { tokens, text, leaf, finish, stats })
     }
 
     /// As [`Session::generate`] with samplers of llama.cpp's after the trie: `chain` gets the allowed candidates alone, hears of
@@ -166,169 +167,98 @@ impl Session {
         options: &GenerateOptions,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
-        let mut run = Run::new(self, prompt, Some(rules), options, watch)?;
+        self.check_rules(Some(rules), options)?;
+        let mut run = Run::new(self, prompt, watch)?;
         let mut chooser = ChainOverSpan::new(Arc::clone(rules), chain);
-        let finish = run.ahead(&mut chooser)?;
-        run.leaf = chooser.span().leaf();
-        run.finish(finish)
+        let finish = ahead(&mut run, &mut chooser, options.max_tokens)?;
+        let (tokens, text, stats) = run.finish()?;
+        Ok(Generated { tokens, text, leaf: chooser.span().leaf(), finish, stats })
     }
-}
 
-/// One generation on its way.
-struct Run<'a> {
-    session: &'a mut Session,
-    watch: &'a mut dyn Watch,
-    vocab: Arc<Vocab>,
-    prompt: &'a [TokenId],
-    max_tokens: usize,
-    passes_before: u64,
-    tokens: Vec<TokenId>,
-    leaf: Option<Leaf>,
-    stats: GenerateStats,
-    scratch: Vec<(TokenId, f32)>,
-}
-
-impl<'a> Run<'a> {
-    fn new(
-        session: &'a mut Session,
-        prompt: &'a [TokenId],
-        rules: Option<&Arc<SpanRules>>,
-        options: &GenerateOptions,
-        watch: &'a mut dyn Watch,
-    ) -> Result<Self, RuntimeError> {
-        let n_vocab = session.vocab().len();
+    fn check_rules(&self, rules: Option<&Arc<SpanRules>>, options: &GenerateOptions) -> Result<(), RuntimeError> {
+        let n_vocab = self.vocab().len();
         if let Some(rules) = rules.map(|rules| rules.n_vocab()).filter(|&rules| rules > n_vocab) {
             return Err(RuntimeError::VocabularyMismatch { rules, n_vocab });
         }
-        in_range("max_tokens", options.max_tokens as u64, 1, i32::MAX as u64)?;
-        not_empty(prompt)?;
-        inside_vocabulary(prompt, n_vocab)?;
-        fits(0, prompt.len(), session.n_ctx())?;
-        Ok(Self {
-            vocab: Arc::clone(session.vocab()),
-            prompt,
-            max_tokens: options.max_tokens,
-            passes_before: session.forward_passes(),
-            tokens: Vec::new(),
-            leaf: None,
-            stats: GenerateStats { n_threads: session.n_threads(), ..Default::default() },
-            scratch: Vec::new(),
-            session,
-            watch,
-        })
+        in_range("max_tokens", options.max_tokens as u64, 1, i32::MAX as u64)
     }
+}
 
-    /// Owns the row: nothing is decoded until logits are needed, and then everything since the last time at once.
-    fn ahead(&mut self, chooser: &mut dyn Chooser) -> Result<Finish, RuntimeError> {
-        let mut pending = Vec::new();
-        let mut begun = false;
-        loop {
-            let before = chooser.span().clone();
-            let forced = only(&before.allowed());
-            self.scratch.clear();
-            let token = if let Some(token) = forced {
-                self.scratch.push((token, 1.0));
-                self.stats.forward_passes_saved += 1;
-                chooser.accept_forced(token)?;
-                token
-            } else {
-                if begun {
-                    self.feed(&pending)?;
-                } else {
-                    self.begin(&pending)?;
-                }
-                begun = true;
-                pending.clear();
-                if self.watch.wants_steps() {
-                    probabilities(self.session.logits()?, &before.allowed(), &mut self.scratch);
-                }
-                let started = Instant::now();
-                let token = chooser.choose(self.session.logits()?)?;
-                chooser.accept(token)?;
-                self.stats.sample_seconds += started.elapsed().as_secs_f64();
-                token
-            };
-            pending.push(token);
-            if let Some(finish) = self.take(token, forced.is_some(), Some(&before), Some(chooser.span())) {
-                return Ok(finish);
-            }
-        }
-    }
-
-    /// Leaves the choice to a chain that holds the span, one forward pass a token.
-    fn chained(&mut self, mut chain: chain::Chain) -> Result<Finish, RuntimeError> {
-        self.stats.seed = chain.seed;
-        self.begin(&[])?;
-        let finish = loop {
-            let before = chain.handle.as_ref().map(SamplerHandle::span);
-            let forced = before.as_ref().is_some_and(|span| only(&span.allowed()).is_some());
-            self.scratch.clear();
-            if let (true, Some(span)) = (self.watch.wants_steps(), &before) {
-                probabilities(self.session.logits()?, &span.allowed(), &mut self.scratch);
-            }
-            let started = Instant::now();
-            let token = self.session.sample(&mut chain.sampler)?;
-            self.stats.sample_seconds += started.elapsed().as_secs_f64();
-            let after = chain.handle.as_ref().map(SamplerHandle::span);
-            if let Some(finish) = self.take(token, forced, before.as_ref(), after.as_ref()) {
-                break finish;
-            }
-            self.feed(&[token])?;
-        };
-        self.stats.starved = chain.handle.as_ref().map_or(0, |handle| handle.counts().starved);
-        self.leaf = chain.handle.and_then(|handle| handle.leaf());
-        Ok(finish)
-    }
-
-    /// Decodes what the session does not hold of the prompt, and the tokens forced after it.
-    fn begin(&mut self, forced: &[TokenId]) -> Result<(), RuntimeError> {
-        let started = Instant::now();
-        let tokens = [self.prompt, forced].concat();
-        self.stats.tokens_decoded += self.session.prefill(&tokens, &mut || self.watch.stop())?;
-        self.stats.prompt_seconds = started.elapsed().as_secs_f64();
-        Ok(())
-    }
-
-    fn feed(&mut self, tokens: &[TokenId]) -> Result<(), RuntimeError> {
-        let started = Instant::now();
-        self.session.feed(tokens, &mut || self.watch.stop())?;
-        self.stats.decode_seconds += started.elapsed().as_secs_f64();
-        self.stats.tokens_decoded += tokens.len();
-        Ok(())
-    }
-
-    /// Takes a token that was accepted. Gives the reason if it is the last.
-    fn take(&mut self, token: TokenId, forced: bool, before: Option<&Span>, after: Option<&Span>) -> Option<Finish> {
-        *(if forced { &mut self.stats.forced_tokens } else { &mut self.stats.sampled_tokens }) += 1;
-        if self.watch.wants_steps() {
-            let depth = before.map_or(0, Span::depth);
-            self.watch.step(&Step { index: self.tokens.len(), depth, allowed: &self.scratch, token, forced });
-        }
-        let role = Role::of(token, before, after);
-        let ends_output = role != Role::Value && self.vocab.is_end_of_generation(token);
-        let span_over =
-            after.is_some_and(|span| span.state() == State::Complete && span.rules().after() == After::Stop);
-        if !ends_output && (!span_over || role != Role::Other) {
-            self.tokens.push(token);
-        }
-        if span_over {
-            Some(Finish::Span)
-        } else if ends_output {
-            Some(Finish::EndOfGeneration)
-        } else if self.tokens.len() >= self.max_tokens {
-            Some(Finish::MaxTokens)
-        } else if self.prompt.len() + self.tokens.len() > self.session.n_ctx() {
-            Some(Finish::ContextFull)
+/// Owns the row: nothing is decoded until logits are needed, and then everything since the last time at once.
+fn ahead(run: &mut Run<'_>, chooser: &mut dyn Chooser, max_tokens: usize) -> Result<Finish, RuntimeError> {
+    loop {
+        let before = chooser.span().clone();
+        let forced = only(&before.allowed());
+        let token = if let Some(token) = forced {
+            run.consider(&before.allowed(), forced)?;
+            run.stats.forward_passes_saved += 1;
+            chooser.accept_forced(token)?;
+            token
         } else {
-            None
+            run.ready()?;
+            run.consider(&before.allowed(), None)?;
+            let started = Instant::now();
+            let token = chooser.choose(run.session.logits()?)?;
+            chooser.accept(token)?;
+            run.stats.sample_seconds += started.elapsed().as_secs_f64();
+            token
+        };
+        if let Some(finish) = take(run, token, forced.is_some(), Some(&before), Some(chooser.span()), max_tokens) {
+            return Ok(finish);
         }
     }
+}
 
-    fn finish(self, finish: Finish) -> Result<Generated, RuntimeError> {
-        let Self { session, vocab, tokens, leaf, mut stats, passes_before, .. } = self;
-        stats.forward_passes = session.forward_passes() - passes_before;
-        let text = String::from_utf8_lossy(&vocab.join(&tokens)?).into_owned();
-        Ok(Generated { tokens, text, leaf, finish, stats })
+/// Leaves the choice to a chain that holds the span, one forward pass a token.
+fn chained(
+    run: &mut Run<'_>,
+    mut chain: chain::Chain,
+    max_tokens: usize,
+) -> Result<(Finish, Option<Leaf>), RuntimeError> {
+    run.stats.seed = chain.seed;
+    let finish = loop {
+        run.ready()?;
+        let before = chain.handle.as_ref().map(SamplerHandle::span);
+        let forced = before.as_ref().is_some_and(|span| only(&span.allowed()).is_some());
+        run.consider(&before.as_ref().map_or(Allowed::All, Span::allowed), None)?;
+        let started = Instant::now();
+        let token = run.session.sample(&mut chain.sampler)?;
+        run.stats.sample_seconds += started.elapsed().as_secs_f64();
+        let after = chain.handle.as_ref().map(SamplerHandle::span);
+        if let Some(finish) = take(run, token, forced, before.as_ref(), after.as_ref(), max_tokens) {
+            break finish;
+        }
+    };
+    run.stats.starved = chain.handle.as_ref().map_or(0, |handle| handle.counts().starved);
+    Ok((finish, chain.handle.and_then(|handle| handle.leaf())))
+}
+
+/// Takes a token that was accepted. Gives the reason if it is the last.
+fn take(
+    run: &mut Run<'_>,
+    token: TokenId,
+    forced: bool,
+    before: Option<&Span>,
+    after: Option<&Span>,
+    max_tokens: usize,
+) -> Option<Finish> {
+    run.count(token, forced, before.map_or(0, Span::depth));
+    let role = Role::of(token, before, after);
+    let ends_output = role != Role::Value && run.vocab.is_end_of_generation(token);
+    let span_over = after.is_some_and(|span| span.state() == State::Complete && span.rules().after() == After::Stop);
+    if !ends_output && (!span_over || role != Role::Other) {
+        run.tokens.push(token);
+    }
+    if span_over {
+        Some(Finish::Span)
+    } else if ends_output {
+        Some(Finish::EndOfGeneration)
+    } else if run.tokens.len() >= max_tokens {
+        Some(Finish::MaxTokens)
+    } else if run.is_full() {
+        Some(Finish::ContextFull)
+    } else {
+        None
     }
 }
 
@@ -356,53 +286,10 @@ impl Role {
 }
 
 /// The token that must come, if there is just one.
-fn only(allowed: &Allowed<'_>) -> Option<TokenId> {
+pub(super) fn only(allowed: &Allowed<'_>) -> Option<TokenId> {
     let mut tokens = allowed.iter();
     match (allowed, tokens.next(), tokens.next()) {
         (Allowed::Only { .. }, only, None) => only,
         _ => None,
-    }
-}
-
-/// Softmax over the allowed tokens; at an open leaf, where any token may come, over the whole row. NaN and −inf count as
-/// impossible, +inf as certain.
-fn probabilities(logits: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f32)>) {
-    into.extend(allowed.iter().filter_map(|token| Some((token, *logits.get(token.index())?))));
-    let pool: &mut dyn Iterator<Item = f32> = match allowed {
-        Allowed::Open { .. } => &mut logits.iter().copied(),
-        _ => &mut into.iter().map(|&(_, logit)| logit),
-    };
-    let pool: Vec<f32> = pool.collect();
-    let best = pool.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let weight = |logit: f32| match best {
-        _ if logit.is_nan() || logit == f32::NEG_INFINITY => 0.0,
-        f32::INFINITY => f32::from(u8::from(logit == f32::INFINITY)),
-        _ => (logit - best).exp(),
-    };
-    let sum: f32 = pool.iter().copied().map(weight).sum();
-    for (index, (_, share)) in into.iter_mut().enumerate() {
-        // Without any usable logit the lowest id is put back.
-        *share = if sum > 0.0 { weight(*share) / sum } else { f32::from(u8::from(index == 0)) };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_of_odd_logits() {
-        let tokens: Vec<TokenId> = (0..3).map(|id| TokenId::new(id).unwrap()).collect();
-        let shares = |logits: &[f32], allowed: &Allowed<'_>| {
-            let mut into = Vec::new();
-            probabilities(logits, allowed, &mut into);
-            into.into_iter().map(|(_, share)| share).collect::<Vec<_>>()
-        };
-        let only = Allowed::Only { tokens: &tokens, ends: &[] };
-        let (nan, inf) = (f32::NAN, f32::INFINITY);
-        assert_eq!(shares(&[1.0, 1.0, nan, 9.0], &only), [0.5, 0.5, 0.0]);
-        assert_eq!(shares(&[inf, 1.0, inf, 9.0], &only), [0.5, 0.0, 0.5]);
-        assert_eq!(shares(&[nan, -inf, nan, 9.0], &only), [1.0, 0.0, 0.0]);
-        assert_eq!(shares(&[1.0, 1.0, 1.0, 1.0], &Allowed::Open { children: &tokens[..1] }), [0.25]);
     }
 }

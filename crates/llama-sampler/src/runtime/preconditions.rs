@@ -4,7 +4,7 @@
 //! | what kills the process or corrupts | why it cannot happen |
 //! | --- | --- |
 //! | a batch larger than `n_batch` (clamped to the context) | `Session` cuts into pieces of what the context reports |
-//! | `n_seq_max` over `n_batch`, or over 256 | `Session::new` raises the batch to it; [`BRANCHES`] |
+//! | `n_seq_max` over `n_batch`, or over what the build has | `Session::new` raises the batch to it and asks the build; [`BRANCHES`] |
 //! | a sequence out of range; more sequences of a token than its batch has room for | `Session::fork` checks; one constant sizes both |
 //! | logits of a row without output flag | `Session` flags the last token and remembers the row; else `NoLogits` |
 //! | a token id out of range | [`inside_vocabulary`] before every decode and detokenize |
@@ -13,7 +13,7 @@
 //! | a vocabulary used as a model | the GGUF header has no tensors: `VocabularyOnly`, before loading |
 //! | a model without vocabulary, or without a decoder | refused after loading, before the first use |
 //! | `encode`; partial `seq_cp`; attached, empty or unended chains; `NULL` samplers | not reachable: chains are built in `chain.rs` |
-//! | a grammar that accepts an illegal token | not reachable: no grammar in our chains |
+//! | a grammar that accepts an illegal token | what the grammar ruled out is refused before it is accepted |
 //! | a Rust panic in a callback | caught: plug, log and progress callbacks |
 //! | text over 2^31−1 bytes, or not UTF-8 | [`in_range`] on the length; `&str` is UTF-8 |
 //! | a missing special token that the tokenizer adds | `Vocab::tokenize` asks first |

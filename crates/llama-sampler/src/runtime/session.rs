@@ -1,6 +1,6 @@
 //! A context of llama.cpp with its position: feed tokens, read the logits after the last.
 
-use super::backend::{backend, quoted};
+use super::backend::{backend, max_sequences, quoted};
 use super::error::RuntimeError;
 use super::model::Model;
 use super::preconditions::{BRANCHES, fits, in_range, inside_vocabulary, not_empty};
@@ -107,7 +107,7 @@ impl Session {
         // A recurrent state cannot be shared by branches, only copied: there one branch at a time is decoded, and each
         // sequence would cost a whole state.
         let llama = model.llama();
-        let branches = if llama.is_recurrent() || llama.is_hybrid() { 1 } else { BRANCHES };
+        let branches = if llama.is_recurrent() || llama.is_hybrid() { 1 } else { BRANCHES.min(max_sequences() - 1) };
         // llama.cpp wants a batch, which is no longer than the context, to have room for every sequence.
         let sequences = (branches + 1).min(n_ctx);
         let n_batch = options.n_batch.min(n_ctx).max(sequences);
@@ -311,6 +311,10 @@ impl Session {
             tokens: 0,
             reason: error.to_string(),
         })
+    }
+
+    pub(super) fn llama(&self) -> &LlamaModel {
+        self.cell.borrow_owner()
     }
 
     /// The vocabulary.

@@ -141,6 +141,40 @@ impl Vocab {
         Ok(tokens.into_iter().filter_map(|token| TokenId::try_from(token.0).ok()).collect())
     }
 
+    /// Tokens of a text as it stands in the middle of another, as plain text: [`Vocab::join`] gives it back. `None` if there are
+    /// none, as with a tokenizer that normalises.
+    pub fn tokenize_inside(&self, text: &str) -> Option<Vec<TokenId>> {
+        if text.is_empty() {
+            return Some(Vec::new());
+        }
+        let spells = |tokens: &[TokenId]| self.join(tokens).is_ok_and(|bytes| bytes == text.as_bytes());
+        let tokens = self.tokenize(text, false, false).ok()?;
+        if spells(&tokens) {
+            return Some(tokens);
+        }
+        // Some tokenizers put a space before a text: here it goes before a line break, and both are cut off.
+        let tokens = self.tokenize(&format!("\n{text}"), false, false).ok()?;
+        let mut length = 0;
+        let from = tokens.iter().rposition(|&token| {
+            length += self.piece(token).map_or(0, <[u8]>::len);
+            length >= text.len()
+        })?;
+        spells(&tokens[from..]).then(|| tokens[from..].to_vec())
+    }
+
+    /// How many of these tokens it takes to write so many bytes.
+    pub(super) fn tokens_over(&self, tokens: &[TokenId], bytes: usize) -> usize {
+        let mut written = 0;
+        tokens
+            .iter()
+            .take_while(|&&token| {
+                let more = written < bytes;
+                written += self.piece(token).map_or(0, <[u8]>::len);
+                more
+            })
+            .count()
+    }
+
     /// The bytes of a whole text: the inverse of [`Vocab::tokenize`]. Some tokenizers put a space before the text
     /// and take it away here; use [`Vocab::join`] for tokens from the middle of a text.
     ///

@@ -119,13 +119,12 @@ pub fn precise_model() -> PathBuf {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(concat!(env!("CARGO_CRATE_NAME"), ".gguf"));
         let name = |path: &Path| CString::new(path.to_str().unwrap()).unwrap();
         let (from, to) = (name(&tiny_model()), name(&path));
+        // SAFETY: it takes nothing and gives plain values.
+        let mut params = unsafe { llama_model_quantize_default_params() };
+        params.ftype = LLAMA_FTYPE_ALL_F32;
+        params.nthread = 1;
         // SAFETY: two strings that end with a zero and parameters that llama.cpp filled in, all alive during the call.
-        let failed = unsafe {
-            let mut params = llama_model_quantize_default_params();
-            params.ftype = LLAMA_FTYPE_ALL_F32;
-            params.nthread = 1;
-            llama_model_quantize(from.as_ptr(), to.as_ptr(), &raw const params)
-        };
+        let failed = unsafe { llama_model_quantize(from.as_ptr(), to.as_ptr(), &raw const params) };
         assert_eq!(failed, 0);
         path
     };

@@ -1,0 +1,251 @@
+//! The tokens of a slot's values where they stand: together with the text before and after them.
+//!
+//! A text is cut into tokens as a whole, and a value in its middle need not begin or end at a token's border. So each value is
+//! tokenised between its literals. What lies before the value and is not yet written belongs to the set and is simply forced
+//! (or not, where a token straddles the border), and a token that straddles the end belongs to the value.
+
+use super::form::{Form, FormError, Part, SlotValues};
+use super::vocab::Vocab;
+use lru::LruCache;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use trie_core::{SpanRules, TokenId, Trie};
+
+/// A slot, ready to be walked at one place of a text.
+#[derive(Debug)]
+pub(super) struct SlotSet {
+    /// Tokens before the trie.
+    pub(super) lead: Vec<TokenId>,
+    pub(super) rules: Arc<SpanRules>,
+    /// The number of each leaf's value.
+    pub(super) order: Vec<usize>,
+}
+
+impl SlotSet {
+    pub(super) fn trie(&self) -> &Trie {
+        &self.rules.spans()[0].1
+    }
+}
+
+/// What was written of a form, and what must follow it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Written {
+    /// The text up to the slot: written, and the rest that is not yet.
+    pub(super) text: String,
+    /// Bytes at its end that are not written yet.
+    pub(super) rest: usize,
+    /// The tokens written.
+    pub(super) tokens: Vec<TokenId>,
+}
+
+impl Written {
+    /// What is not written yet; `None` where the last token ends inside a character.
+    fn rest(&self) -> Option<&str> {
+        self.text.get(self.text.len() - self.rest..)
+    }
+
+    /// The tokens that go on from here through `more`: those of the whole text where it begins with the tokens written, else
+    /// those of the rest alone.
+    fn go_on(&self, vocab: &Vocab, more: &str) -> Option<Vec<TokenId>> {
+        if !self.tokens.is_empty() {
+            let whole = vocab.tokenize_inside(&format!("{}{more}", self.text));
+            if let Some(tokens) = whole.as_deref().and_then(|whole| whole.strip_prefix(self.tokens.as_slice())) {
+                return Some(tokens.to_vec());
+            }
+        }
+        vocab.tokenize_inside(&format!("{}{more}", self.rest()?))
+    }
+
+    /// The tokens of the rest.
+    pub(super) fn rest_tokens(&self, vocab: &Vocab) -> Result<Vec<TokenId>, FormError> {
+        let unspellable = || FormError::Unspellable { what: "literal".to_owned(), text: self.text.clone() };
+        if self.rest == 0 { Ok(Vec::new()) } else { self.go_on(vocab, "").ok_or_else(unspellable) }
+    }
+
+    /// Where what was written before does not matter: the rest alone.
+    fn alone(&self) -> Option<Self> {
+        Some(Self { text: self.rest()?.to_owned(), rest: self.rest, tokens: Vec::new() })
+    }
+}
+
+/// The entries used last.
+type Kept<K, V> = Mutex<LruCache<K, Arc<V>>>;
+
+/// What was worked out for a vocabulary and a place in the form: sets by what stands before, and tokens of free text.
+#[derive(Debug)]
+pub(super) struct SetCache {
+    sets: Kept<(String, usize, Written), SlotSet>,
+    texts: Kept<(String, usize), [TokenId]>,
+}
+
+impl Default for SetCache {
+    fn default() -> Self {
+        const ENTRIES: NonZeroUsize = NonZeroUsize::new(128).unwrap();
+        Self { sets: Mutex::new(LruCache::new(ENTRIES)), texts: Mutex::new(LruCache::new(ENTRIES)) }
+    }
+}
+
+impl Form {
+    /// The set of the slot at `place` after what was written.
+    pub(super) fn set(&self, place: usize, written: &Written, vocab: &Vocab) -> Result<Arc<SlotSet>, FormError> {
+        let Some(Part::Slot { name, values }) = self.parts().get(place) else {
+            return Err(FormError::NothingToFill);
+        };
+        let slot = Place { name, vocab, literal: self.literal(place + 1), next: self.next(place) };
+        let alone = match values {
+            SlotValues::Texts(values) => slot.independent(written, &values[0]),
+            SlotValues::Tokens(_) => written.alone(),
+        };
+        let before = alone.unwrap_or_else(|| written.clone());
+        let key = (vocab.fingerprint().to_owned(), place, before);
+        let mut sets = self.cache.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(set) = sets.get(&key) {
+            return Ok(Arc::clone(set));
+        }
+        let set = Arc::new(match values {
+            SlotValues::Texts(values) => slot.of_texts(&key.2, values)?,
+            SlotValues::Tokens(trie) => slot.of_tokens(&key.2, trie)?,
+        });
+        sets.put(key, Arc::clone(&set));
+        Ok(set)
+    }
+
+    /// The tokens that free text at `place` may be made of, ascending: those without excluded characters before the stop, and those
+    /// that end the output.
+    pub(super) fn text_tokens(&self, place: usize, stop: &str, exclude: &[char], vocab: &Vocab) -> Arc<[TokenId]> {
+        let key = (vocab.fingerprint().to_owned(), place);
+        let mut texts = self.cache.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens = texts.get_or_insert(key, || {
+            let fits = |token: &TokenId| {
+                if vocab.control().binary_search(token).is_ok() || vocab.is_end_of_generation(*token) {
+                    return vocab.is_end_of_generation(*token);
+                }
+                let text = String::from_utf8_lossy(vocab.piece(*token).unwrap_or_default()).into_owned();
+                let text = text.split(stop).next().unwrap_or_default();
+                !text.contains(exclude)
+            };
+            (0..vocab.len() as u32).filter_map(TokenId::new).filter(fits).collect()
+        });
+        Arc::clone(tokens)
+    }
+
+    fn next(&self, place: usize) -> Next<'_> {
+        match self.field(place + 1) {
+            Some(Part::Slot { values, .. }) => Next::Slot(values),
+            Some(_) => Next::Text,
+            None => Next::End,
+        }
+    }
+}
+
+/// What stands after a slot and the literal behind it.
+enum Next<'f> {
+    Slot(&'f SlotValues),
+    Text,
+    End,
+}
+
+/// A slot and what stands after it.
+struct Place<'f> {
+    name: &'f str,
+    vocab: &'f Vocab,
+    literal: &'f str,
+    next: Next<'f>,
+}
+
+impl Place<'_> {
+    fn unspellable(&self, value: &str) -> FormError {
+        FormError::Unspellable { what: format!("slot {:?}", self.name), text: value.to_owned() }
+    }
+
+    /// The rest alone, if the tokens of the rest and a value are the same without what was written before.
+    fn independent(&self, written: &Written, value: &str) -> Option<Written> {
+        let more = format!("{value}{}", self.literal);
+        let alone = written.alone().filter(|alone| alone.rest > 0)?;
+        (written.go_on(self.vocab, &more) == alone.go_on(self.vocab, &more)).then_some(alone)
+    }
+
+    fn of_texts(&self, before: &Written, values: &[String]) -> Result<SlotSet, FormError> {
+        let mut builder = Trie::builder();
+        let mut spelled: Vec<(Vec<TokenId>, usize)> = Vec::with_capacity(values.len());
+        for value in values {
+            let tokens = before.go_on(self.vocab, &format!("{value}{}", self.literal));
+            let tokens = tokens.ok_or_else(|| self.unspellable(value))?;
+            // An empty value after an empty literal is known by what follows it.
+            let own = self.vocab.tokens_over(&tokens, before.rest + value.len()).max(1);
+            if tokens.is_empty() {
+                return Err(FormError::NoTokens { slot: self.name.to_owned(), value: value.clone() });
+            }
+            builder.push(Some(value), &tokens[..own]);
+            spelled.push((tokens, own));
+        }
+        let ambiguous = |row: usize| FormError::Ambiguous { slot: self.name.to_owned(), value: values[row].clone() };
+        let trie = builder.build().map_err(|_| FormError::NoValues { slot: self.name.to_owned() })?;
+        let order: Vec<usize> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
+        if order.len() < values.len() {
+            let row = (0..values.len()).find(|row| !order.contains(row)).unwrap_or(0);
+            return Err(ambiguous(row));
+        }
+
+        // A value that others go on from ends where a token of what follows comes.
+        let mut ends: Vec<TokenId> = Vec::new();
+        let mut inner: Vec<usize> = Vec::new();
+        for (row, (tokens, own)) in spelled.iter().enumerate() {
+            if trie.walk(&tokens[..*own]).is_ok_and(|at| !trie.children(at).is_empty()) {
+                inner.push(row);
+                self.ends_after(before, &values[row], tokens, *own, &mut ends);
+            }
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        for row in inner {
+            let (tokens, own) = &spelled[row];
+            let children = trie.walk(&tokens[..*own]).map(|at| trie.children(at)).unwrap_or_default();
+            if !ends.is_empty() && ends.iter().all(|end| children.binary_search(end).is_ok()) {
+                return Err(ambiguous(row));
+            }
+        }
+        self.finish(Vec::new(), trie, ends, order)
+    }
+
+    /// The tokens that may come after this value.
+    fn ends_after(&self, before: &Written, value: &str, tokens: &[TokenId], own: usize, ends: &mut Vec<TokenId>) {
+        let after = &tokens[own..];
+        match (&self.next, after.first()) {
+            // The last token of a literal may be another one where a value follows.
+            (Next::Slot(SlotValues::Texts(next)), first) if after.len() < 2 => {
+                ends.extend(first);
+                for more in next {
+                    let text = format!("{value}{}{more}", self.literal);
+                    let whole = before.go_on(self.vocab, &text).unwrap_or_default();
+                    ends.extend(whole.strip_prefix(&tokens[..own]).and_then(<[TokenId]>::first));
+                }
+            }
+            (Next::Slot(SlotValues::Tokens(next)), None) => ends.extend(next.children(next.root())),
+            (Next::End, None) => ends.extend(self.vocab.end_of_generation()),
+            (_, first) => ends.extend(first),
+        }
+    }
+
+    fn of_tokens(&self, before: &Written, trie: &Trie) -> Result<SlotSet, FormError> {
+        let lead = before.rest_tokens(self.vocab)?;
+        let mut ends = Vec::new();
+        if trie.leaves().any(|leaf| trie.walk(&leaf.tokens).is_ok_and(|at| !trie.children(at).is_empty())) {
+            let after = self.vocab.tokenize_inside(self.literal).ok_or_else(|| self.unspellable(self.literal))?;
+            let nothing = Written { text: String::new(), rest: 0, tokens: Vec::new() };
+            self.ends_after(&nothing, "", &after, 0, &mut ends);
+        }
+        self.finish(lead, trie.clone(), ends, (0..trie.len()).collect())
+    }
+
+    fn finish(
+        &self,
+        lead: Vec<TokenId>,
+        trie: Trie,
+        ends: Vec<TokenId>,
+        order: Vec<usize>,
+    ) -> Result<SlotSet, FormError> {
+        let rules = SpanRules::new(vec![(self.name.to_owned(), trie)], self.vocab.len())?.with_end_tokens(ends)?;
+        Ok(SlotSet { lead, rules: Arc::new(rules), order })
+    }
+}

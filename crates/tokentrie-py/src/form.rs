@@ -1,0 +1,142 @@
+//! Forms: literal text, slots with finite sets, free text.
+
+use crate::errors::{Class, Result};
+use crate::ids::{shown, type_name};
+use crate::payload::with_text;
+use crate::trie::Trie;
+use llama_sampler::{Part, SlotValues};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+use trie_core::Payload;
+
+/// A place in a form for one value of a set.
+///
+/// Args:
+///     name: what the value is called in `Generated.values`.
+///     values: a list of distinct str; or a Trie; or a payload, whose descriptor with the path `name` is taken.
+///
+/// Texts are tokenized together with what stands around them, so that the whole text of the form has the tokens that the
+/// tokenizer gives it; token sequences are taken as they are. An empty str makes a slot optional.
+#[pyclass(frozen, module = "tokentrie")]
+#[derive(Clone)]
+pub(crate) struct Slot {
+    /// str: its name.
+    #[pyo3(get)]
+    name: String,
+    values: SlotValues,
+}
+
+#[pymethods]
+impl Slot {
+    #[new]
+    fn new(name: String, values: &Bound<'_, PyAny>) -> Result<Self> {
+        let values = if values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>() {
+            SlotValues::Texts(crate::strings::list(values)?)
+        } else if let Ok(trie) = values.cast::<Trie>() {
+            SlotValues::Tokens(trie.get().core().clone())
+        } else {
+            let read = with_text(values, |text| Ok(Payload::from_json(text, None)?))?;
+            let Some((_, trie)) = read.spans.iter().find(|(path, _)| *path == name) else {
+                let known: Vec<&str> = read.spans.iter().map(|(path, _)| path.as_str()).collect();
+                return Err(Class::Option.error(format!("no trie has the path {name:?}; there are {known:?}")));
+            };
+            SlotValues::Tokens(trie.clone())
+        };
+        Ok(Self { name, values })
+    }
+
+    fn __repr__(&self) -> String {
+        let count = match &self.values {
+            SlotValues::Texts(values) => values.len(),
+            SlotValues::Tokens(trie) => trie.len(),
+        };
+        format!("<tokentrie.Slot {:?}: {count} values>", self.name)
+    }
+}
+
+/// A place in a form for text that the model writes freely.
+///
+/// Args:
+///     name: what the text is called in `Generated.values`.
+///     stop: text that ends it and is no part of it; it stands in the output only where the literal after it begins with it.
+///     max_tokens: the most tokens of it.
+///     exclude: characters that may not occur in it. None excludes, where `stop` begins with a double quote, backslash and control
+///         characters, so that JSON stays JSON; else nothing.
+///
+/// The end of the model's output ends it as well.
+#[pyclass(frozen, module = "tokentrie")]
+#[derive(Clone)]
+pub(crate) struct Text {
+    /// str: its name.
+    #[pyo3(get)]
+    name: String,
+    part: Part,
+}
+
+#[pymethods]
+impl Text {
+    #[new]
+    #[pyo3(signature = (name, *, stop, max_tokens=64, exclude=None))]
+    fn new(name: String, stop: String, max_tokens: i64, exclude: Option<String>) -> Result<Self> {
+        let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
+        let part = match exclude {
+            None => Part::text(name.clone(), stop, max_tokens),
+            Some(exclude) => Part::Text { name: name.clone(), stop, max_tokens, exclude: exclude.chars().collect() },
+        };
+        Ok(Self { name, part })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tokentrie.Text {:?}>", self.name)
+    }
+}
+
+/// Text with places to fill in: literals (str), Slot and Text, in their order.
+///
+/// Give it to `Model.generate` as the constraint. Literals are never sampled, each slot gets one of its values, and the result
+/// has the values by name. It is bound to no model; what it works out for a vocabulary, it keeps.
+///
+/// Raises OptionError for parts that make no form, TypeError for other types.
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct Form(llama_sampler::Form);
+
+impl Form {
+    pub(crate) fn core(&self) -> &llama_sampler::Form {
+        &self.0
+    }
+}
+
+#[pymethods]
+impl Form {
+    #[new]
+    #[pyo3(signature = (*parts))]
+    fn new(parts: &Bound<'_, PyTuple>) -> Result<Self> {
+        let part = |(place, part): (usize, Bound<'_, PyAny>)| -> Result<Part> {
+            if let Ok(text) = part.cast::<PyString>() {
+                return Ok(Part::Literal(text.to_str()?.to_owned()));
+            }
+            if let Ok(slot) = part.cast::<Slot>() {
+                let Slot { name, values } = slot.get().clone();
+                return Ok(Part::Slot { name, values });
+            }
+            if let Ok(text) = part.cast::<Text>() {
+                return Ok(text.get().part.clone());
+            }
+            let (shown, name) = (shown(&part), type_name(&part));
+            let message = format!("part {place} of a form must be str, Slot or Text, not {shown} of type {name}");
+            Err(PyTypeError::new_err(message).into())
+        };
+        let parts: Vec<Part> = parts.iter().enumerate().map(part).collect::<Result<_>>()?;
+        Ok(Self(llama_sampler::Form::new(parts).map_err(llama_sampler::RuntimeError::from)?))
+    }
+
+    fn __repr__(&self) -> String {
+        let parts = self.0.parts().iter().map(|part| match part {
+            Part::Literal(text) => format!("{text:?}"),
+            Part::Slot { name, .. } => format!("Slot({name:?})"),
+            Part::Text { name, .. } => format!("Text({name:?})"),
+        });
+        format!("<tokentrie.Form: {}>", parts.collect::<Vec<_>>().join(", "))
+    }
+}

@@ -1,0 +1,247 @@
+"""Forms: literals, slots and free text become one text, with the tokens that the tokenizer gives it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokentrie
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import VOCABULARIES, random_path
+from support import payload
+from tokentrie import Form, Model, Slot, Text, Trie
+
+ACTIONS = ["REPLY", "REPLY_THREAD", "STOP", "SEND_MAIL"]
+PEOPLE = ["ann", "anna", "bob", "Zoë"]
+PROMPT = "<|im_start|>user\nTell Anna.<|im_end|>\n<|im_start|>assistant\n"
+MAIL = Form('{"action": "', Slot("action", ACTIONS), '", "to": "', Slot("to", PEOPLE), '"}')
+
+
+@pytest.fixture(scope="module")
+def model(tiny_path: Path) -> Model:
+    return Model(tiny_path, n_ctx=512, n_threads=1)
+
+
+def spelled(model: Model, tokens: list[int]) -> str:
+    return b"".join(model.vocab[token] for token in tokens).decode()
+
+
+def draws(model: Model, form: Form, seeds: int = 20, temperature: float = 4.0) -> list[tokentrie.Generated]:
+    return [model.generate(PROMPT, form, mode="sampled", seed=seed, temperature=temperature) for seed in range(seeds)]
+
+
+def test_a_json_form_gives_json(model: Model) -> None:
+    outs = [model.generate(PROMPT, MAIL), model.generate(PROMPT, MAIL, mode="exact"), *draws(model, MAIL)]
+    for out in outs:
+        assert out.values == json.loads(out.text)
+        assert out.values["action"] in ACTIONS
+        assert out.values["to"] in PEOPLE
+        assert out.tokens == model.vocab.tokenize(out.text)
+        assert out.canonical
+        assert (out.finish, out.leaf) == ("form", None)
+    assert {out.values["action"] for out in outs} == set(ACTIONS)
+    assert {out.values["to"] for out in outs} == set(PEOPLE)
+
+
+def test_literals_cost_no_forward_pass(model: Model) -> None:
+    out = model.generate(
+        PROMPT, Form('{"action": "', Slot("action", ["STOP"]), '", "sure": ', Slot("sure", ["1"]), "}")
+    )
+    assert out.text == '{"action": "STOP", "sure": 1}'
+    assert (out.stats.forward_passes, out.stats.sampled_tokens) == (0, 0)
+    assert out.stats.forward_passes_saved == out.stats.forced_tokens == len(out.tokens)
+
+
+def test_a_slot_is_walked_as_its_trie(model: Model) -> None:
+    """The naive twin: the same walk, one set at a time, each with all that stands before it."""
+    out = model.generate(PROMPT, MAIL)
+    text = '{"action": "'
+    for name, values, after in (("action", ACTIONS, '", "to": "'), ("to", PEOPLE, '"}')):
+        before = model.vocab.tokenize(text)
+        rows = [model.vocab.tokenize(text + value + after) for value in values]
+        common = len(before)
+        while any(row[:common] != before[:common] for row in rows):
+            common -= 1
+        prompt = model.vocab.tokenize(PROMPT, parse_special=True) + before[:common]
+        walk = model.generate(prompt, Trie.from_sequences([row[common:] for row in rows], names=values))
+        assert walk.leaf is not None
+        assert walk.leaf.name == out.values[name]
+        text += out.values[name] + after
+    assert out.text == text
+
+
+def test_probabilities_are_those_of_choose(model: Model) -> None:
+    out = model.generate(PROMPT, MAIL, probabilities=True)
+    prompt = model.vocab.tokenize(PROMPT, parse_special=True)
+    before = '{"action": "' + out.values["action"] + '", "to": "'
+    for name, values, text, suffix in (
+        ("action", ACTIONS, '{"action": "', '", "to": "'),
+        ("to", PEOPLE, before, '"}'),
+    ):
+        # No token of this vocabulary straddles these quotes, so the literal's own probability is common to all values.
+        choice = model.choose(prompt + model.vocab.tokenize(text), values, suffix=suffix[:1])
+        assert out.probabilities[name].shape == (len(values),)
+        assert abs(out.probabilities[name].sum() - 1) < 1e-6
+        np.testing.assert_allclose(out.probabilities[name], choice.probabilities, atol=0.05)
+    exact = model.generate(PROMPT, MAIL, mode="exact", probabilities=True)
+    for name, values in (("action", ACTIONS), ("to", PEOPLE)):
+        assert exact.values[name] == values[int(exact.probabilities[name].argmax())]
+
+
+def test_optional_slots_and_values_that_others_go_on_from(model: Model) -> None:
+    form = Form("say ", Slot("what", ["yes", "yes, please", "no"]), Slot("mark", ["", "!", "!!"]), "\n")
+    outs = draws(model, form, 60, 8.0)
+    for out in outs:
+        assert out.text == f"say {out.values['what']}{out.values['mark']}\n"
+    assert {out.values["what"] for out in outs} == {"yes", "yes, please", "no"}
+    assert {out.values["mark"] for out in outs} == {"", "!", "!!"}
+
+
+def test_a_form_may_end_with_a_slot(model: Model) -> None:
+    form = Form("to ", Slot("to", ["ann", "anna"]))
+    assert {out.values["to"] for out in draws(model, form, 40, 8.0)} == {"ann", "anna"}
+
+
+def test_free_text_stops_and_keeps_json_whole(model: Model) -> None:
+    form = Form('{"note": "', Text("note", stop='"', max_tokens=8), '", "to": "', Slot("to", PEOPLE), '"}')
+    outs = draws(model, form, 60, 2.0)
+    for out in outs:
+        assert json.loads(out.text) == out.values
+        assert spelled(model, out.tokens) == out.text
+        assert not set('"\\\n') & set(out.values["note"])
+    assert len({out.values["note"] for out in outs}) > 5
+    greedy = model.generate(PROMPT, form)
+    assert greedy.values == model.generate(PROMPT, form).values
+
+
+def test_the_stop_is_no_part_of_the_text(model: Model) -> None:
+    form = Form("a: ", Text("a", stop=" ", max_tokens=20), "; b: ", Text("b", stop="e", max_tokens=20, exclude="xyz"))
+    for out in draws(model, form, 40, 1.5):
+        assert out.text == f"a: {out.values['a']}; b: {out.values['b']}"
+        assert " " not in out.values["a"]
+        assert not set("exyz") & set(out.values["b"])
+
+
+def test_token_sets_and_payloads_by_path(model: Model) -> None:
+    stop, go = model.vocab.tokenize("STOP"), model.vocab.tokenize("GO")
+    both = payload({"halt": stop, "start": go})
+    both["descriptors"].append({"path": "to", "leaves": [{"name": "A", "tokens": go}]})
+    form = Form(
+        "<", Slot("action", both), "|", Slot("to", json.dumps(both)), "|", Slot("x", Trie.from_sequences([go])), ">"
+    )
+    out = model.generate(PROMPT, form)
+    assert out.values["action"] in ("halt", "start")
+    assert (out.values["to"], out.values["x"]) == ("A", "GO")
+    assert out.text in ("<STOP|GO|GO>", "<GO|GO|GO>")
+    with pytest.raises(tokentrie.OptionError, match=r'"nowhere"; there are \["action", "to"\]'):
+        Slot("nowhere", both)
+
+
+def test_control_tokens_stay_text(model: Model) -> None:
+    out = model.generate(PROMPT, Form("<|im_end|> ", Slot("x", ["<|im_start|>", "b"]), "<|im_end|>"))
+    assert not set(out.tokens) & set(model.vocab.control)
+    assert out.text.startswith("<|im_end|> ")
+    assert out.text.endswith("<|im_end|>")
+
+
+@pytest.mark.parametrize("family", VOCABULARIES)
+def test_every_vocabulary_spells_the_form_as_its_tokenizer_does(family: str) -> None:
+    """A token such as `"RE` straddles the quote and the value: the set then begins inside the literal."""
+    with Model(random_path(family), n_ctx=256, n_threads=1) as model:
+        seen = set()
+        for out in draws(model, MAIL, 12, 1.0):
+            assert json.loads(out.text) == out.values
+            assert spelled(model, out.tokens) == out.text
+            assert out.canonical
+            seen.add(tuple(out.values.values()))
+        assert len(seen) > 2
+        note = Form('{"note": "', Text("note", stop='"', max_tokens=5), '", "to": "', Slot("to", PEOPLE), '"}')
+        for out in draws(model, note, 6, 1.0):
+            assert json.loads(out.text) == out.values
+            assert spelled(model, out.tokens) == out.text
+
+
+WORDS = st.text(alphabet='ab_ ",:{é1', min_size=0, max_size=5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    literals=st.lists(WORDS, min_size=3, max_size=3),
+    sets=st.lists(st.lists(WORDS, min_size=1, max_size=4, unique=True), min_size=2, max_size=2),
+    seed=st.integers(0, 9),
+)
+def test_the_text_is_always_literals_and_values(
+    model: Model, literals: list[str], sets: list[list[str]], seed: int
+) -> None:
+    form = Form(literals[0], Slot("a", sets[0]), literals[1], Slot("b", sets[1]), literals[2])
+    try:
+        out = model.generate(PROMPT, form, mode="sampled", seed=seed, temperature=9.0)
+    except tokentrie.TrieError as error:
+        if "has no token here" not in str(error) and "cannot be told" not in str(error):
+            raise
+        return
+    assert out.values["a"] in sets[0]
+    assert out.values["b"] in sets[1]
+    assert out.text == literals[0] + out.values["a"] + literals[1] + out.values["b"] + literals[2]
+    assert spelled(model, out.tokens) == out.text
+    assert out.canonical == (out.tokens == model.vocab.tokenize(out.text))
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "message"),
+    [
+        ((), tokentrie.OptionError, "at least one slot"),
+        (("x",), tokentrie.OptionError, "at least one slot"),
+        ((Slot("a", ["x"]), Slot("a", ["y"])), tokentrie.OptionError, 'two parts of the form have the name "a"'),
+        ((Text("a", stop="x"), Text("b", stop="x")), tokentrie.OptionError, "put a literal between"),
+        ((Text("a", stop=""),), tokentrie.OptionError, "needs a stop"),
+        ((Text("a", stop="x", max_tokens=0),), tokentrie.OptionError, "max_tokens of at least 1"),
+        ((Slot("a", []),), tokentrie.TrieError, 'slot "a" has no values'),
+        ((Slot("a", ["x", "y", "x"]),), tokentrie.TrieError, 'value 2, "x", repeats value 0'),
+        ((7,), TypeError, "part 0 of a form must be str, Slot or Text, not 7 of type int"),
+    ],
+)
+def test_parts_that_make_no_form(parts: tuple, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Form(*parts)
+
+
+def test_bad_slots_and_texts() -> None:
+    with pytest.raises(TypeError, match="value 1 must be a str, not 7 of type int"):
+        Slot("a", ["x", 7])  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        Slot("a", 7)  # type: ignore[arg-type]
+    with pytest.raises(tokentrie.OptionError, match="max_tokens is -1"):
+        Text("a", stop="x", max_tokens=-1)
+
+
+def test_what_does_not_go_with_forms(model: Model) -> None:
+    for wrong in ({"end_tokens": [1]}, {"after": "free"}):
+        with pytest.raises(tokentrie.OptionError, match="not for forms"):
+            model.generate(PROMPT, MAIL, **wrong)
+    for wrong in ({"mode": "exact"}, {"probabilities": True}):
+        with pytest.raises(tokentrie.OptionError, match="for forms: use `choose`"):
+            model.generate(PROMPT, ["a"], **wrong)
+    with pytest.raises(tokentrie.ContextError):
+        model.generate(PROMPT, Form("long " * 600, Slot("a", ["x", "y"])))
+    far = Slot("a", Trie.from_sequences([[len(model.vocab)]]))
+    with pytest.raises(tokentrie.VocabularyError, match="outside the vocabulary"):
+        model.generate(PROMPT, Form("a", far))
+    assert json.loads(model.generate(PROMPT, MAIL).text)
+
+
+def test_steps_are_seen(model: Model) -> None:
+    steps: list[tokentrie.Step] = []
+    out = model.generate(PROMPT, MAIL, on_step=steps.append)
+    assert [step.token for step in steps] == out.tokens
+    assert [step.index for step in steps] == list(range(len(steps)))
+    assert sum(step.forced for step in steps) == out.stats.forced_tokens
+
+
+def test_reprs() -> None:
+    assert repr(MAIL).startswith('<tokentrie.Form: "{\\"action\\": \\"", Slot("action")')
+    assert repr(Slot("a", ["x"])) == '<tokentrie.Slot "a": 1 values>'
+    assert repr(Text("a", stop="x")) == '<tokentrie.Text "a">'
