@@ -48,6 +48,52 @@ def random_path(family: str) -> Path:
 
 
 @cache
+def recurrent_path() -> Path:
+    """A Mamba model of two layers with random float32 weights: it has a state in place of a cache."""
+    width, inner, states, rank, kernel, size = 32, 64, 8, 4, 4, 0
+    reader, random = gguf.GGUFReader(TINY), np.random.default_rng(7)
+    writer = gguf.GGUFWriter(path := file("recurrent"), "mamba")
+    for field in reader.fields.values():
+        if field.name.startswith("tokenizer."):
+            inner_kind = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=inner_kind)
+            size = len(field.data) if field.name == "tokenizer.ggml.tokens" else size
+    writer.add_context_length(1024)
+    writer.add_embedding_length(width)
+    writer.add_feed_forward_length(0)
+    writer.add_head_count(0)
+    writer.add_block_count(2)
+    writer.add_ssm_conv_kernel(kernel)
+    writer.add_ssm_inner_size(inner)
+    writer.add_ssm_state_size(states)
+    writer.add_ssm_time_step_rank(rank)
+    writer.add_layer_norm_rms_eps(1e-5)
+
+    def add(name: str, *shape: int) -> None:
+        writer.add_tensor(name, random.standard_normal(shape, dtype=np.float32) / np.float32(np.sqrt(shape[-1])))
+
+    add("token_embd.weight", size, width)
+    add("output.weight", size, width)
+    writer.add_tensor("output_norm.weight", np.ones(width, np.float32))
+    for block in ("blk.0", "blk.1"):
+        writer.add_tensor(f"{block}.attn_norm.weight", np.ones(width, np.float32))
+        add(f"{block}.ssm_in.weight", 2 * inner, width)
+        add(f"{block}.ssm_conv1d.weight", inner, kernel)
+        add(f"{block}.ssm_conv1d.bias", inner)
+        add(f"{block}.ssm_x.weight", rank + 2 * states, inner)
+        add(f"{block}.ssm_dt.weight", inner, rank)
+        add(f"{block}.ssm_dt.bias", inner)
+        writer.add_tensor(f"{block}.ssm_a", -np.tile(np.arange(1, states + 1, dtype=np.float32), (inner, 1)))
+        writer.add_tensor(f"{block}.ssm_d", np.ones(inner, np.float32))
+        add(f"{block}.ssm_out.weight", width, inner)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@cache
 def precise_model(name: str) -> Model:
     """`tiny`, or random weights under a vocabulary: log-probabilities are good to 1e-5."""
     path = precise_tiny() if name == "tiny" else random_path(name.removeprefix("random "))

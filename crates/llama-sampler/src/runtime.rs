@@ -20,6 +20,7 @@ mod threads;
 mod tree;
 mod vocab;
 
+pub use backend::supports_graphics_cards;
 pub use choose::{Choice, ChooseOptions, ChooseStats};
 pub use error::RuntimeError;
 pub use fill::{Field, FillOptions, Filled};

@@ -2,7 +2,7 @@
 
 use crate::choice::Choice;
 use crate::choices::{ChoiceSet, Choices};
-use crate::errors::{Class, Error, Result};
+use crate::errors::{Class, Error, Result, warn};
 use crate::form::Form;
 use crate::generated::Generated;
 use crate::gil::{Turns, locked, released};
@@ -30,7 +30,7 @@ const GREEDY: FillMode = FillMode { mode: Mode(trie_core::Mode::Greedy), exact: 
 /// Args:
 ///     path: the file; the tiny model inside the package if None.
 ///     n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
-///     n_gpu_layers: layers to put on a graphics card, if this build has one.
+///     n_gpu_layers: layers to put on a graphics card; a build without support for one warns that it does nothing.
 ///     n_threads: None takes the physical cores that the process may use.
 ///     precise: keep keys and values in float32 and switch flash attention off; with float32 weights log-probabilities are
 ///         then good to 1e-5 a token, however they are batched.
@@ -71,6 +71,9 @@ impl Model {
         let path = path.map_or_else(|| tiny(py), Ok)?;
         let number = |name, value: Option<i64>| value.map(|value| crate::options::unsigned(name, value)).transpose();
         let n_gpu_layers = crate::options::unsigned("n_gpu_layers", n_gpu_layers)?;
+        if n_gpu_layers > 0 && !llama_sampler::supports_graphics_cards()? {
+            warn(py, "n_gpu_layers has no effect: this build of tokentrie uses no graphics card")?;
+        }
         let options = SessionOptions {
             n_ctx: number("n_ctx", n_ctx)?,
             n_threads: number("n_threads", n_threads)?,

@@ -36,6 +36,14 @@ pub(super) fn backend() -> Result<&'static LlamaBackend, RuntimeError> {
     started.as_ref().map_err(|reason| RuntimeError::Backend { reason: reason.clone() })
 }
 
+/// Whether this build can put layers on a graphics card, and finds one.
+///
+/// # Errors
+/// llama.cpp did not start.
+pub fn supports_graphics_cards() -> Result<bool, RuntimeError> {
+    Ok(backend()?.supports_gpu_offload())
+}
+
 /// Sequences that this build of llama.cpp can keep apart in one context: at least two, 256 by default.
 pub(super) fn max_sequences() -> u32 {
     // SAFETY: it takes nothing, returns a constant of the build and may be called at any time.

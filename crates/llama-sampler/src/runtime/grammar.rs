@@ -73,8 +73,16 @@ fn sampler(model: &LlamaModel, engine: Engine, grammar: &str) -> Result<LlamaSam
     match engine {
         Engine::Gbnf => LlamaSampler::grammar(model, grammar, "root").map_err(|error| refused(&error)),
         #[cfg(feature = "llguidance")]
-        Engine::Llguidance => LlamaSampler::llguidance(model, "lark", grammar).map_err(|error| refused(&error)),
+        Engine::Llguidance => llguidance_sampler(model, grammar).map_err(|error| refused(&error)),
         #[cfg(not(feature = "llguidance"))]
         Engine::Llguidance => Err(refused(&"this build is without llguidance")),
     }
+}
+
+#[cfg(feature = "llguidance")]
+fn llguidance_sampler(model: &LlamaModel, grammar: &str) -> Result<LlamaSampler, Box<dyn std::error::Error>> {
+    use llguidance::{Matcher, ParserFactory, api::TopLevelGrammar};
+    let factory = ParserFactory::new_simple(&LlamaSampler::llguidance_tok_env(model))?;
+    let parser = factory.create_parser(TopLevelGrammar::from_lark(grammar.to_owned()))?;
+    Ok(LlamaSampler::from(Matcher::new(Ok(parser))))
 }
