@@ -95,6 +95,7 @@ def test_the_same_seed_draws_the_same(model: Model) -> None:
 
 
 def test_statistics(model: Model) -> None:
+    model.clear()
     out = model.generate(PROMPT, ["send_mail"], skip_ahead=False)
     stats = out.stats
     assert (stats.forced_tokens, stats.sampled_tokens) == (len(out.tokens), 0)

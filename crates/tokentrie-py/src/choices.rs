@@ -6,13 +6,14 @@ use crate::model::Model;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use trie_core::{TokenId, Trie};
 
 /// What may be chosen, and how much of it is scored.
 pub(crate) struct ChoiceSet {
     pub(crate) trie: Trie,
     /// The number of each leaf among the values as they were given; `None` for leaf order.
-    pub(crate) order: Option<Vec<usize>>,
+    pub(crate) order: Option<Arc<[usize]>>,
     pub(crate) end_tokens: Vec<TokenId>,
     pub(crate) top: Option<usize>,
 }

@@ -9,6 +9,7 @@ use crate::gil::{Turns, locked, released};
 use crate::ids::tokens;
 use crate::options::{After, FillMode, Mode, Options};
 use crate::payload::{Cache, Spans, spans};
+use crate::strings::{Sets, TextSet, Texts};
 use crate::vocab::Vocab;
 use crate::watch::Watch;
 use llama_sampler::{
@@ -45,6 +46,7 @@ pub(crate) struct Model {
     turns: Turns,
     /// What ends the call that is running.
     cancel: Mutex<Option<Arc<AtomicBool>>>,
+    sets: Sets,
     /// pathlib.Path: the file it came from.
     #[pyo3(get)]
     path: PathBuf,
@@ -101,6 +103,7 @@ impl Model {
             session: Mutex::new(Some(session)),
             turns: Turns::default(),
             cancel: Mutex::default(),
+            sets: Sets::default(),
         })
     }
 
@@ -210,7 +213,7 @@ impl Model {
         let rules = match constraint {
             None => None,
             Some(constraint) => {
-                let rules = SpanRules::new(spans_of(&weights, constraint)?, weights.vocab().len())?;
+                let rules = SpanRules::new(self.spans(weights.vocab(), constraint)?, weights.vocab().len())?;
                 Some(Arc::new(options.rules(rules, weights.vocab().end_of_generation())?))
             }
         };
@@ -377,6 +380,16 @@ impl Model {
         Ok(chosen.into_iter().map(|choice| Choice::new(choice, &set.trie, set.order.as_deref())).collect())
     }
 
+    fn spans(&self, vocab: &llama_sampler::Vocab, constraint: &Bound<'_, PyAny>) -> Result<Spans> {
+        if constraint.is_instance_of::<PyList>() || constraint.is_instance_of::<PyTuple>() {
+            let (values, nothing) = (crate::strings::list(constraint)?, String::new);
+            let texts = Texts { values, prefix: nothing(), suffix: nothing(), distinct: false };
+            let TextSet { trie, .. } = released(constraint.py(), || self.sets.get(vocab, texts))?;
+            return Ok(Arc::new([(String::new(), trie)]));
+        }
+        spans(constraint, vocab.len(), Cache::Thread)
+    }
+
     fn set(
         &self,
         choices: &Bound<'_, PyAny>,
@@ -390,9 +403,9 @@ impl Model {
         let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?.unwrap_or_default();
         let top = top.map(|top| crate::options::unsigned("top", top)).transpose()?.map(|top| top as usize);
         if choices.is_instance_of::<PyList>() || choices.is_instance_of::<PyTuple>() {
-            let values = crate::strings::list(choices)?;
-            let made = released(choices.py(), || crate::strings::distinct(vocab, &values, prefix, suffix))?;
-            let (trie, order) = made;
+            let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
+            let texts = Texts { values: crate::strings::list(choices)?, prefix, suffix, distinct: true };
+            let TextSet { trie, order } = released(choices.py(), || self.sets.get(vocab, texts))?;
             return Ok(ChoiceSet { trie, order: Some(order), end_tokens, top });
         }
         if !prefix.is_empty() || !suffix.is_empty() {
@@ -413,16 +426,6 @@ impl Model {
 
 fn closed() -> Error {
     Class::Model.error("the model is closed")
-}
-
-fn spans_of(weights: &llama_sampler::Model, constraint: &Bound<'_, PyAny>) -> Result<Spans> {
-    let vocab = weights.vocab();
-    if constraint.is_instance_of::<PyList>() || constraint.is_instance_of::<PyTuple>() {
-        let values = crate::strings::list(constraint)?;
-        let trie = released(constraint.py(), || crate::strings::trie(vocab, &values, "", ""))?;
-        return Ok(Arc::new([(String::new(), trie)]));
-    }
-    spans(constraint, vocab.len(), Cache::Thread)
 }
 
 /// A list of Python's dicts as JSON.

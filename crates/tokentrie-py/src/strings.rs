@@ -3,11 +3,71 @@
 use crate::errors::{Class, Result};
 use crate::ids::{shown, type_name};
 use llama_sampler::Vocab;
+use lru::LruCache;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{TokenId, Trie};
+
+/// Sets of text that were used last: a loop over prompts tokenizes its choices once.
+#[derive(Debug)]
+pub(crate) struct Sets(Mutex<LruCache<Texts, TextSet>>);
+
+/// What makes a set of text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Texts {
+    pub(crate) values: Vec<String>,
+    pub(crate) prefix: String,
+    pub(crate) suffix: String,
+    /// Whether values are told apart by their place: none may be empty or repeat another.
+    pub(crate) distinct: bool,
+}
+
+/// A trie of texts, and the place of each leaf among them.
+#[derive(Debug, Clone)]
+pub(crate) struct TextSet {
+    pub(crate) trie: Trie,
+    pub(crate) order: Arc<[usize]>,
+}
+
+impl Default for Sets {
+    fn default() -> Self {
+        const ENTRIES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+        Self(Mutex::new(LruCache::new(ENTRIES)))
+    }
+}
+
+impl Sets {
+    /// The set, made by [`trie`] if it is not there.
+    ///
+    /// # Errors
+    /// As [`trie`], and `TrieError` for a value that is empty or repeated, by number, where values must be distinct.
+    pub(crate) fn get(&self, vocab: &Vocab, texts: Texts) -> Result<TextSet> {
+        if let Some(set) = self.sets().get(&texts) {
+            return Ok(set.clone());
+        }
+        if texts.distinct {
+            distinct(&texts.values)?;
+        }
+        let trie = trie(vocab, &texts.values, &texts.prefix, &texts.suffix)?;
+        let order: Arc<[usize]> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
+        if texts.distinct && order.len() < texts.values.len() {
+            // Different texts, the same tokens: a tokenizer that normalises.
+            return Err(Class::Vocabulary.error("two values have the same tokens"));
+        }
+        let set = TextSet { trie, order };
+        self.sets().put(texts, set.clone());
+        Ok(set)
+    }
+
+    /// Only whole entries are behind this lock, which no panic can leave half changed.
+    fn sets(&self) -> MutexGuard<'_, LruCache<Texts, TextSet>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// A list of str.
 ///
@@ -47,12 +107,7 @@ pub(crate) fn trie(vocab: &Vocab, values: &[String], prefix: &str, suffix: &str)
     Ok(builder.build()?)
 }
 
-/// As [`trie`] for values that are told apart by their place: none may be empty or repeat another. Also gives the place of
-/// each leaf.
-///
-/// # Errors
-/// As [`trie`], and `TrieError` for a value that is empty or repeated, by number.
-pub(crate) fn distinct(vocab: &Vocab, values: &[String], prefix: &str, suffix: &str) -> Result<(Trie, Vec<usize>)> {
+fn distinct(values: &[String]) -> Result<()> {
     let mut seen = HashMap::new();
     for (row, value) in values.iter().enumerate() {
         if value.is_empty() {
@@ -62,13 +117,7 @@ pub(crate) fn distinct(vocab: &Vocab, values: &[String], prefix: &str, suffix: &
             return Err(Class::Trie.error(format!("value {row}, {value:?}, repeats value {first}")));
         }
     }
-    let trie = trie(vocab, values, prefix, suffix)?;
-    let order: Vec<usize> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
-    if order.len() < values.len() {
-        // Different texts, the same tokens: a tokenizer that normalises.
-        return Err(Class::Vocabulary.error("two values have the same tokens"));
-    }
-    Ok((trie, order))
+    Ok(())
 }
 
 fn tokens(vocab: &Vocab, text: &str, what: impl Fn() -> String) -> Result<Vec<TokenId>> {

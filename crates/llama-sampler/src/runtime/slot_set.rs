@@ -92,21 +92,25 @@ impl Form {
             return Err(FormError::NothingToFill);
         };
         let slot = Place { name, vocab, literal: self.literal(place + 1), next: self.next(place) };
+        let key = |before: Written| (vocab.fingerprint().to_owned(), place, before);
+        let here = key(written.clone());
+        let mut sets = self.cache.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(set) = sets.get(&here) {
+            return Ok(Arc::clone(set));
+        }
         let alone = match values {
             SlotValues::Texts(values) => slot.independent(written, &values[0]),
             SlotValues::Tokens(_) => written.alone(),
         };
-        let before = alone.unwrap_or_else(|| written.clone());
-        let key = (vocab.fingerprint().to_owned(), place, before);
-        let mut sets = self.cache.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(set) = sets.get(&key) {
-            return Ok(Arc::clone(set));
-        }
-        let set = Arc::new(match values {
-            SlotValues::Texts(values) => slot.of_texts(&key.2, values)?,
-            SlotValues::Tokens(trie) => slot.of_tokens(&key.2, trie)?,
-        });
-        sets.put(key, Arc::clone(&set));
+        let shared = key(alone.unwrap_or_else(|| written.clone()));
+        let set = match (sets.get(&shared), values) {
+            (Some(set), _) => Arc::clone(set),
+            (None, SlotValues::Texts(values)) => Arc::new(slot.of_texts(&shared.2, values)?),
+            (None, SlotValues::Tokens(trie)) => Arc::new(slot.of_tokens(&shared.2, trie)?),
+        };
+        // Known under both names: the next time in the same place, nothing has to be probed.
+        sets.put(here, Arc::clone(&set));
+        sets.put(shared, Arc::clone(&set));
         Ok(set)
     }
 
