@@ -28,7 +28,7 @@ pub struct ChooseOptions<'a> {
 impl ChooseOptions<'_> {
     /// Rows of logits up to which every value is scored.
     pub const MAX_ROWS: usize = 4096;
-    /// Open nodes that are decoded together.
+    /// Open nodes that are decoded together at first. It grows while a search goes on: then most of them are needed anyway.
     const WIDTH: usize = 32;
 }
 
@@ -83,13 +83,17 @@ struct Scores<'t> {
     trie: &'t Trie,
     ends: &'t [TokenId],
     logprobs: Vec<f64>,
+    /// The best `top` of them, falling.
+    best: Vec<f64>,
+    top: usize,
     scratch: Vec<f32>,
     rows: usize,
 }
 
 impl<'t> Scores<'t> {
     fn new(trie: &'t Trie, ends: &'t [TokenId]) -> Self {
-        Self { trie, ends, logprobs: vec![f64::NAN; trie.len()], scratch: Vec::new(), rows: 0 }
+        let logprobs = vec![f64::NAN; trie.len()];
+        Self { trie, ends, logprobs, best: Vec::new(), top: 0, scratch: Vec::new(), rows: 0 }
     }
 
     /// Whether a value's probability depends on what follows this position.
@@ -128,6 +132,11 @@ impl<'t> Scores<'t> {
     fn leaf(&mut self, at: Cursor, logprob: f64) {
         if let Some(leaf) = self.trie.leaf_at(at) {
             self.logprobs[leaf.index()] = logprob;
+            let place = self.best.partition_point(|&better| better >= logprob);
+            if place < self.top {
+                self.best.truncate(self.top - 1);
+                self.best.insert(place, logprob);
+            }
         }
     }
 
@@ -293,13 +302,15 @@ impl Session {
         let mut stats = ChooseStats { n_threads: self.n_threads(), ..ChooseStats::default() };
         stats.tokens_decoded = self.prefill(prompt, &mut || watch.stop())?;
 
+        scores.top = top;
+        let most = self.branches().max(ChooseOptions::WIDTH);
+        let mut width = ChooseOptions::WIDTH;
         let mut open = BinaryHeap::new();
         scores.expand(Cursor::ROOT, 0.0, self.logits()?, |at, logprob| open.push(Open { logprob, at }));
         loop {
-            let threshold =
-                scores.ranking().get(top - 1).map_or(f64::NEG_INFINITY, |leaf| scores.logprobs[leaf.index()]);
+            let threshold = scores.best.get(top - 1).copied().unwrap_or(f64::NEG_INFINITY);
             let mut chosen: Vec<Open> = Vec::new();
-            while chosen.len() < ChooseOptions::WIDTH
+            while chosen.len() < width
                 && let Some(next) = open.peek().copied().filter(|next| next.logprob > threshold)
             {
                 open.pop();
@@ -308,6 +319,7 @@ impl Session {
             if chosen.is_empty() {
                 break;
             }
+            width = (width + width / 8).min(most);
             let (token_tree, places) = paths_to(scores.trie, &chosen);
             stats.tokens_decoded += self.decode_tree(&token_tree, &mut || watch.stop(), &mut |node, row| {
                 if let Some(Open { logprob, at }) = places[node] {
