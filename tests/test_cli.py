@@ -397,7 +397,7 @@ class TestInspect:
 
 
 class TestUsage:
-    @pytest.mark.parametrize("command", [[], ["demo"], ["generate"], ["inspect"]])
+    @pytest.mark.parametrize("command", [[], ["bench"], ["choose"], ["demo"], ["generate"], ["inspect"]])
     def test_help(self, run: Terminal, command: list[str]) -> None:
         result = run(*command, "--help")
         assert (result.code, result.err) == (0, "")

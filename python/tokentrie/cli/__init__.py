@@ -1,4 +1,4 @@
-"""The command line: `tokentrie demo`, `tokentrie generate`, `tokentrie inspect`."""
+"""The command line `tokentrie`, one file a command."""
 
 from tokentrie.cli.app import main
 

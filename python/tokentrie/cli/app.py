@@ -25,6 +25,16 @@ MODEL = typer.Option(
     "--model", "-m", metavar="M.gguf", help="GGUF model; without it the tiny model inside the package."
 )
 THREADS = typer.Option(min=1, max=512, help="Threads; without it the physical cores that may be used.")
+PROMPT = typer.Option("--prompt", "-p", metavar="TEXT", help="What comes before the value.")
+PROMPT_FILE = typer.Option("--prompt-file", metavar="FILE", help="The prompt from a file; - is standard input.")
+PAYLOAD = typer.Option("--payload", metavar="P.json", help="Legal values as a payload; - is standard input.")
+PATH = typer.Option("--path", metavar="PATH", help="Which descriptor of the payload; the first one without it.")
+CHOICES = typer.Option("--choices", "-c", metavar="A,B,C", help="Legal values as text, between commas.")
+CHOICES_FILE = typer.Option(
+    "--choices-file", metavar="FILE", help="Legal values as text, one a line; - is standard input."
+)
+CTX = typer.Option(min=1, max=MOST, help="Tokens of context; without it 4096 or what the model allows.")
+GPU_LAYERS = typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")
 
 
 def _version(wanted: bool) -> None:
@@ -61,31 +71,82 @@ def demo(
 
 
 @app.command()
+def choose(
+    model: Annotated[Path | None, MODEL] = None,
+    prompt: Annotated[str | None, PROMPT] = None,
+    prompt_file: Annotated[Path | None, PROMPT_FILE] = None,
+    payload: Annotated[Path | None, PAYLOAD] = None,
+    path: Annotated[str | None, PATH] = None,
+    choices: Annotated[str | None, CHOICES] = None,
+    choice: Annotated[
+        list[str] | None,
+        typer.Option("--choice", metavar="VALUE", help="One legal value, commas and all. May be repeated."),
+    ] = None,
+    choices_file: Annotated[Path | None, CHOICES_FILE] = None,
+    prefix: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
+    ] = "",
+    suffix: Annotated[str, typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")] = "",
+    top: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="Score only what the best so many values need.")
+    ] = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option("--input", metavar="ROWS.jsonl|.csv", help="Choose for every row of a file; - is JSONL."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="OUT.jsonl", help="The rows with their results.")
+    ] = None,
+    field: Annotated[str | None, typer.Option(metavar="NAME", help="The field that is the prompt of a row.")] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help=r"The prompt of a row, with fields such as {text}; \n is a line break."),
+    ] = None,
+    skip_errors: Annotated[
+        bool, typer.Option("--skip-errors", help='Give a faulty row an "error" in place of a result, and go on.')
+    ] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Throw away what the output holds, and begin anew.")
+    ] = False,
+    ctx: Annotated[int | None, CTX] = None,
+    threads: Annotated[int | None, THREADS] = None,
+    gpu_layers: Annotated[int, GPU_LAYERS] = 0,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Say how probable each legal value is after a prompt, or after the prompt of every row of a file.
+
+    With --input, each row goes to --output with "choice", "probability" and "probabilities" (best first, six digits).
+    The text of rows stays text: names of control tokens count in --prompt and --template alone.
+    An interrupted run goes on when the same command is given again; OUT.jsonl.run.json says what it was made with.
+    """
+    from tokentrie.cli import choose as command
+
+    command.check_usage(
+        {"--prompt": prompt, "--prompt-file": prompt_file, "--input": rows},
+        {"--output": output, "--field": field, "--template": template}
+        | {"--skip-errors": skip_errors or None, "--restart": restart or None},
+    )
+    source = command.Values(payload, path, choices, choices_file, choice or [], prefix, suffix)
+    hardware = command.Hardware(ctx, threads, gpu_layers)
+    if rows is None:
+        text = command.prompt_text(prompt, prompt_file, source)
+        command.run(model, text, source, top, hardware, as_json)
+    else:
+        from tokentrie.cli import dataset
+
+        job = dataset.Job(rows, output, field, template, top, skip_errors, restart)
+        dataset.run(model, source, job, hardware, as_json)
+
+
+@app.command()
 def generate(
     model: Annotated[Path | None, MODEL] = None,
-    prompt: Annotated[
-        str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="What comes before the value.")
-    ] = None,
-    prompt_file: Annotated[
-        Path | None,
-        typer.Option("--prompt-file", metavar="FILE", help="The prompt from a file; - is standard input."),
-    ] = None,
-    payload: Annotated[
-        Path | None,
-        typer.Option("--payload", metavar="P.json", help="Legal values as a payload; - is standard input."),
-    ] = None,
-    path: Annotated[
-        str | None,
-        typer.Option("--path", metavar="PATH", help="Which descriptor of the payload; the first one without it."),
-    ] = None,
-    choices: Annotated[
-        str | None,
-        typer.Option("--choices", "-c", metavar="A,B,C", help="Legal values as text, between commas."),
-    ] = None,
-    choices_file: Annotated[
-        Path | None,
-        typer.Option("--choices-file", metavar="FILE", help="Legal values as text, one a line; - is standard input."),
-    ] = None,
+    prompt: Annotated[str | None, PROMPT] = None,
+    prompt_file: Annotated[Path | None, PROMPT_FILE] = None,
+    payload: Annotated[Path | None, PAYLOAD] = None,
+    path: Annotated[str | None, PATH] = None,
+    choices: Annotated[str | None, CHOICES] = None,
+    choices_file: Annotated[Path | None, CHOICES_FILE] = None,
     mode: Annotated[Literal["greedy", "sampled"], typer.Option(help="The best allowed token, or a draw.")] = "greedy",
     temperature: Annotated[float, typer.Option(help="Of the draw; 0 takes the best.")] = 1.0,
     top_k: Annotated[int, typer.Option(min=0, max=MOST, help="Draw from the best k; 0 is off.")] = 0,
@@ -101,12 +162,9 @@ def generate(
         typer.Option(metavar="TOKEN", help="May close a value: an id, or text that is one token. May be repeated."),
     ] = None,
     after: Annotated[Literal["stop", "free"], typer.Option(help="End with the value, or go on in free text.")] = "stop",
-    ctx: Annotated[
-        int | None,
-        typer.Option(min=1, max=MOST, help="Tokens of context; without it 4096 or what the model allows."),
-    ] = None,
+    ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
-    gpu_layers: Annotated[int, typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")] = 0,
+    gpu_layers: Annotated[int, GPU_LAYERS] = 0,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Generate one legal value after a prompt."""
@@ -151,6 +209,50 @@ def inspect(
     run(payload, vocab, path, depth, max_children, svg, as_json)
 
 
+@app.command()
+def bench(
+    mode: Annotated[
+        Literal["strict-guided", "strict-trie-ffi", "unconstrained", "llguidance", "all"],
+        typer.Option(help="What to measure. The trie and llguidance bring strict-guided, their yardstick, with them."),
+    ] = "all",
+    model: Annotated[Path | None, MODEL] = None,
+    prompt: Annotated[
+        Path | None,
+        typer.Option(
+            "--prompt", "-p", metavar="FILE", help='One a line, or .jsonl with "prompt"; without it four examples.'
+        ),
+    ] = None,
+    descriptor: Annotated[
+        Path | None,
+        typer.Option("--token-tree-descriptor", metavar="D.json", help="A payload: one set a descriptor."),
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="8-actions|30-tools|300-tools|5000-titles|form",
+            help="A set that comes along. May be repeated; without it all of them, or the payload's.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="O.json", help="Write the report there.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="O.svg|O.png", help="Draw tokens a second, by set and mode (needs matplotlib)."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, max=10_000, help="Timed generations a prompt, set and mode.")] = 5,
+    budget: Annotated[float, typer.Option(min=0, max=MOST, help="The most seconds of a mode on a set.")] = 60,
+    threads: Annotated[int | None, typer.Option("--n-threads", "--threads", min=1, max=512, help=THREADS.help)] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Measure the trie beside llama.cpp's grammars and the free model. The report defines each of its figures."""
+    from tokentrie.cli import bench as command
+
+    work = command.Work(mode, prompt, descriptor, sets or [], repeats, budget)
+    command.run(model, work, output, plot, threads, as_json)
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code: 2 for wrong usage, 1 for other failures, 130 after Ctrl-C.
 
@@ -186,7 +288,7 @@ def _explain(error: Exception) -> tuple[int, str]:
         case tokentrie.OptionError():
             return USAGE, str(error)
         case tokentrie.TokenTrieError() | UnicodeError():
-            return RUNTIME, str(error)
+            return getattr(error, "exit_code", RUNTIME), str(error)
         case OSError():
             return RUNTIME, f"{error.filename}: {error.strerror}" if error.filename else str(error)
     # Wrong usage. Depending on its version typer brings the classes along or takes them from click.

@@ -1,0 +1,113 @@
+"""The report: rows, what they mean, and the machine, versions and command that they come from."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import mmap
+import os
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tokentrie
+from tokentrie.bench.engines import WHAT
+from tokentrie.bench.measure import Measured
+from tokentrie.bench.rows import DEFINITIONS
+
+VERSION = 1
+
+
+def document(
+    measured: Sequence[Measured],
+    rows: list[dict[str, Any]],
+    model: dict[str, Any],
+    settings: dict[str, Any],
+    warnings: list[str],
+) -> dict[str, Any]:
+    """Everything, for JSON."""
+    return {
+        "report": "tokentrie bench",
+        "report_version": VERSION,
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": shlex.join(["tokentrie", *sys.argv[1:]]),
+        "machine": machine() | {"threads": model["n_threads"]},
+        "versions": versions(),
+        "model": model,
+        "settings": settings,
+        "sets": [_set(one) for one in measured],
+        "modes": WHAT,
+        "rows": rows,
+        "definitions": DEFINITIONS,
+        "warnings": warnings,
+    }
+
+
+def _set(measured: Measured) -> dict[str, Any]:
+    values, trie = measured.values, measured.values.trie
+    return {
+        "name": values.name,
+        "values": values.size,
+        "trie_nodes": trie.nodes if trie else None,
+        "trie_bytes": trie.nbytes if trie else None,
+        "max_bytes": values.max_bytes if values.parts else None,
+        "prompts": [{"text": prompt.text, "tokens": len(prompt.tokens)} for prompt in measured.prompts],
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on; null where the system does not tell."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "cores_usable": usable,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "load": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
+    }
+
+
+def _cpu() -> str | None:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or None
+
+
+def versions() -> dict[str, str | None]:
+    """Of what took part; null where it cannot be read."""
+    return {
+        "tokentrie": tokentrie.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "llama-cpp-2": _llama(),
+    }
+
+
+def _llama() -> str | None:
+    """As it stands in the paths that the compiler left in the native module."""
+    spec = find_spec("tokentrie._native")
+    if spec is None or spec.origin is None:
+        return None
+    with open(spec.origin, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        found = re.search(rb"llama-cpp-2-(\d+\.\d+\.\d+)", content)
+        return found[1].decode() if found else None
+
+
+def write(path: Path, report: dict[str, Any]) -> None:
+    """The file appears whole or not at all."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

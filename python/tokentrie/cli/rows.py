@@ -1,0 +1,224 @@
+"""Rows of a JSONL or CSV file, read one at a time, and the prompts made of them."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+import math
+import re
+import string
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+import typer
+
+import tokentrie
+
+# A file without line breaks must not fill the memory.
+LONGEST_LINE = 16 << 20
+JSON_LINES = {".jsonl", ".ndjson"}
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+SURROGATE = re.compile("[\ud800-\udfff]")
+ESCAPES = {r"\n": "\n", r"\t": "\t", r"\\": "\\"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: where it begins, what it holds, and what is wrong with it, if anything."""
+
+    line: int
+    fields: dict[str, Any]
+    problem: str | None = None
+
+
+class RowError(Exception):
+    """What is wrong with a row."""
+
+
+class Input:
+    """A file of rows; `-` is standard input, as JSONL. Iterate once.
+
+    A row that cannot be read is given with its problem; what makes all that follows doubtful is an error.
+    """
+
+    def __init__(self, path: Path, needed: set[str]) -> None:
+        """Opens it. `needed` are the columns that a CSV file must have."""
+        standard = str(path) == "-"
+        self._path = path
+        self._needed = needed
+        self._kind = ".jsonl" if standard else path.suffix.lower()
+        if self._kind not in JSON_LINES | DELIMITERS.keys():
+            problem = f"{path}: the name must end with {', '.join([*sorted(JSON_LINES), *DELIMITERS])}"
+            raise typer.BadParameter(problem, param_hint="--input")
+        self._stream = sys.stdin.buffer if standard else path.open("rb")
+        self.size = None if standard else path.stat().st_size
+        """Bytes in all, if known."""
+        self.position = 0
+        """Bytes read so far."""
+
+    def __enter__(self) -> Input:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._stream is not sys.stdin.buffer:
+            self._stream.close()
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._json_rows() if self._kind in JSON_LINES else self._csv_rows(DELIMITERS[self._kind])
+
+    def place(self, line: int) -> str:
+        """For messages."""
+        return f"{self._path}, line {line}"
+
+    def _fail(self, line: int, problem: object) -> NoReturn:
+        raise tokentrie.TokenTrieError(f"{self.place(line)}: {problem}")
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        number = 0
+        while line := self._stream.readline(LONGEST_LINE + 1):
+            number += 1
+            self.position += len(line)
+            if len(line) > LONGEST_LINE:
+                self._fail(number, f"longer than {LONGEST_LINE >> 20} MiB")
+            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+
+    def _json_rows(self) -> Iterator[Row]:
+        for number, line in self._lines():
+            if not line.strip():
+                continue
+            try:
+                fields = json.loads(line.decode(), parse_constant=_no_number, parse_float=_finite)
+            except UnicodeDecodeError as error:
+                yield Row(number, {}, _not_utf8(error))
+            except json.JSONDecodeError as error:
+                yield Row(number, {}, f"malformed JSON at column {error.colno}: {error.msg}")
+            except (ValueError, RecursionError) as error:
+                yield Row(number, {}, f"malformed JSON: {error}")
+            else:
+                if isinstance(fields, dict):
+                    yield Row(number, fields)
+                else:
+                    yield Row(number, {}, "not a JSON object")
+
+    def _texts(self) -> Iterator[str]:
+        return (self._text(number, line) for number, line in self._lines())
+
+    def _text(self, number: int, line: bytes) -> str:
+        try:
+            return line.decode()
+        except UnicodeDecodeError as error:
+            self._fail(number, _not_utf8(error))
+
+    def _csv_rows(self, delimiter: str) -> Iterator[Row]:
+        csv.field_size_limit(LONGEST_LINE)
+        reader = csv.reader(self._texts(), delimiter=delimiter, strict=True)
+        header: list[str] = []
+        line = 1
+        while True:
+            try:
+                values = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                self._fail(line, f"malformed CSV: {error}")
+            if not header:
+                header = self._header(line, values)
+            elif len(values) == len(header):
+                yield Row(line, dict(zip(header, values, strict=True)))
+            elif values:
+                problem = f"the number of fields is {len(values)}, that of the columns {len(header)}"
+                yield Row(line, dict(zip(header, values, strict=False)), problem)
+            line = reader.line_num + 1
+
+    def _header(self, line: int, names: list[str]) -> list[str]:
+        if repeated := {name for name in names if names.count(name) > 1}:
+            self._fail(line, f"two columns have the name {min(repeated)!r}")
+        if names and (missing := self._needed - set(names)):
+            self._fail(line, f"there is no column {min(missing)!r}, only {', '.join(map(repr, names))}")
+        return names
+
+
+class Prompts(string.Formatter):
+    """Makes the prompt of a row: of a field alone, or of a template with fields in braces, as in `str.format`."""
+
+    def __init__(self, field: str | None, template: str | None) -> None:
+        self._field = field
+        self.protect: Callable[[str], str] = str
+        """What is done to the text of a field."""
+        self._template = None if template is None else re.sub(r"\\[nt\\]", lambda found: ESCAPES[found[0]], template)
+        self.needed = {field} if field is not None else set()
+        """The fields that every row must have."""
+        if self._template is not None:
+            self.needed |= self._used(self._template)
+
+    def _used(self, template: str) -> set[str]:
+        try:
+            pieces = list(self.parse(template))
+        except ValueError as error:
+            raise typer.BadParameter(f"{error}: write {{{{ and }}}} for braces", param_hint="--template") from error
+        used = {re.split(r"[.\[]", name, maxsplit=1)[0] for _, name, _, _ in pieces if name is not None}
+        if not used or any(not name or name.isdecimal() for name in used):
+            raise typer.BadParameter("name the fields that it uses, such as {text}", param_hint="--template")
+        if self._field is not None and self._field not in used:
+            raise typer.BadParameter(f"it does not use the field {self._field!r}", param_hint="--template")
+        return used
+
+    def of(self, row: Row) -> str:
+        """The prompt of a row."""
+        if row.problem is not None:
+            raise RowError(row.problem)
+        if self._template is None:
+            if self._field not in row.fields:
+                raise _missing(self._field, row.fields)
+            prompt = str(self._text(self._field, row.fields[self._field]))
+        else:
+            try:
+                prompt = self.vformat(self._template, (), row.fields)
+            except ValueError as error:
+                raise RowError(f"the template: {error}") from error
+        if not prompt:
+            raise RowError("the prompt is empty")
+        return prompt
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        """Called for every field of a template."""
+        try:
+            value, _ = super().get_field(field_name, args, kwargs)
+        except (LookupError, AttributeError, TypeError):
+            raise _missing(field_name, kwargs) from None
+        return self._text(field_name, value), field_name
+
+    def _text(self, name: str | None, value: object) -> str | float:
+        """Text, or a number that can be written as text."""
+        if isinstance(value, int | float):
+            return value
+        if not isinstance(value, str):
+            kind = {dict: "an object", list: "an array", type(None): "null"}.get(type(value), "something else")
+            raise RowError(f"the field {name!r} is {kind}, not text")
+        if SURROGATE.search(value):
+            raise RowError("half a surrogate pair is no text")
+        return self.protect(value)
+
+
+def _missing(name: str | None, fields: Mapping[str, Any]) -> RowError:
+    return RowError(f"there is no field {name!r}, only {', '.join(map(repr, fields)) or 'an empty row'}")
+
+
+def _not_utf8(error: UnicodeDecodeError) -> str:
+    return f"not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is too large a number")
+    return value
