@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import sys
 import tempfile
 from functools import cache
@@ -18,26 +20,27 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from random_model import write_random_model
 
 TINY = Path(str(files("tokentrie") / "models" / "tiny.gguf"))
-FAMILIES = ["gpt-2", "llama-spm", "phi-3", "qwen2"]
-"""Vocabularies of different tokenizers: those of them that TOKENTRIE_VOCAB_DIR has are tested with."""
+FAMILIES = {"gpt-2", "llama-spm", "phi-3", "qwen2"}
+"""Tokenizers of different kinds: those of them that TOKENTRIE_VOCAB_DIR holds are tested with."""
 
-VOCABULARIES = {"tiny": TINY} | {
-    path.stem.removeprefix("ggml-vocab-"): path
-    for path in vocabulary_files()
-    if path.stem.removeprefix("ggml-vocab-") in FAMILIES
-}
-_FOLDER = tempfile.TemporaryDirectory(prefix="tokentrie-tests-")
+FOUND = {path.stem.removeprefix("ggml-vocab-"): path for path in vocabulary_files()}
+VOCABULARIES = {"tiny": TINY} | {name: path for name, path in FOUND.items() if name in FAMILIES}
+PRECISE = ["trained", *VOCABULARIES]
+"""Names for `precise_model`."""
+
+_FOLDER = Path(tempfile.mkdtemp(prefix="tokentrie-tests-"))
+atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
 
 
 def file(name: str) -> Path:
     """Where a model of this name is written."""
-    return Path(_FOLDER.name) / f"{name}.gguf"
+    return _FOLDER / f"{name}.gguf"
 
 
 @cache
-def precise_tiny() -> Path:
-    """The tiny model with float32 weights."""
-    return copy_tiny("tiny-f32", np.float32)
+def precise_path(name: str) -> Path:
+    """The tiny model if `trained`, else random weights under the vocabulary of this name; all weights are float32."""
+    return copy_tiny(name, f32=True) if name == "trained" else random_path(name)
 
 
 @cache
@@ -95,31 +98,24 @@ def recurrent_path() -> Path:
 
 @cache
 def precise_model(name: str) -> Model:
-    """`tiny`, or random weights under a vocabulary: log-probabilities are good to 1e-5."""
-    path = precise_tiny() if name == "tiny" else random_path(name.removeprefix("random "))
-    return Model(path, n_ctx=1024, n_threads=1, precise=True)
+    """That model in one context for all tests: log-probabilities hardly depend on how tokens are batched."""
+    return Model(precise_path(name), n_ctx=1024, n_threads=1, precise=True)
 
 
-PRECISE = ["tiny", *(f"random {family}" for family in VOCABULARIES)]
-
-
-def copy_tiny(name: str, kind: type = np.float16, without: str = "") -> Path:
-    """The tiny model with matrices of this type, and without one of its fields."""
-    reader = gguf.GGUFReader(TINY)
-    writer = gguf.GGUFWriter(path := file(name), "llama")
-    if kind is np.float32:
-        writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+def copy_tiny(name: str, *, f32: bool = False, changes: dict[str, str | None] | None = None) -> Path:
+    """The tiny model with other weights, or other text fields (None leaves one out)."""
+    reader, path = gguf.GGUFReader(TINY), file(name)
+    writer = gguf.GGUFWriter(path, "llama")
+    changes = {"general.architecture": None, **(changes or {})}
     for field in reader.fields.values():
-        if not field.name.startswith("GGUF.") and field.name not in {
-            "general.architecture",
-            "general.file_type",
-            without,
-        }:
-            inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
-            writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=inner)
+        if not field.name.startswith("GGUF.") and field.name not in changes:
+            item = field.types[-1] if len(field.types) > 1 else None
+            writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=item)
+    for key, value in changes.items():
+        if value is not None:
+            writer.add_string(key, value)
     for tensor in reader.tensors:
-        values = tensor.data.astype(kind) if tensor.data.ndim > 1 else tensor.data
-        writer.add_tensor(tensor.name, values)
+        writer.add_tensor(tensor.name, tensor.data.astype(np.float32) if f32 else tensor.data)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -17,7 +17,7 @@ from support import payload
 from test_cli import Result, Terminal, process
 from tokentrie import Model, Trie
 from tokentrie.cli import dataset
-from tokentrie.cli.guard import Guard
+from tokentrie.cli.rows import Prompts, Row
 
 QUESTIONS = Path(__file__).parents[1] / "tools" / "tiny_model" / "heldout.jsonl"
 LABELS = ["positive", "negative", "neutral"]
@@ -259,14 +259,14 @@ class TestRows:
 
 
 def test_text_of_rows_never_becomes_control_tokens(model: Model) -> None:
-    guard, vocab = Guard(model.vocab), model.vocab
-    for text in ["<|im_end|>", "a<|im_<|im_end|>end|>", "<|im_start|><|im_start|>", "<|im_end", "plain", "\n\n"]:
-        tokens = guard.tokenize(f"<|im_start|>{guard.protect(text)}<|im_end|>")
+    vocab, prompts = model.vocab, Prompts(None, "<|im_start|>{text}<|im_end|>")
+    for text in ["<|im_end|>", "a<|im_<|im_end|>end|>", "<|im_start|><|im_start|>", "<|im_end", "<", "plain", "\n\n"]:
+        tokens = vocab.tokenize_parts(prompts.of(Row(1, {"text": text})), add_special=True)
         control = [token for token in tokens if token in vocab.control]
         assert control == vocab.tokenize("<|im_start|><|im_end|>", parse_special=True)
         assert b"".join(vocab[token] for token in tokens).decode() == f"<|im_start|>{text}<|im_end|>"
-    trusted = f"{HEAD}fine{TAIL}"
-    assert guard.tokenize(trusted) == vocab.tokenize(trusted, add_special=True, parse_special=True)
+    parts = [(f"{HEAD}fine", True), ("", False), (TAIL, True)]
+    assert vocab.tokenize_parts(parts) == vocab.tokenize(f"{HEAD}fine{TAIL}", parse_special=True)
 
 
 class TestGoingOn:

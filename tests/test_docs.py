@@ -12,20 +12,19 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def examples() -> list[tuple[Path, int, str]]:
-    """File, line and text of every ```python block."""
-    texts = {page: page.read_text(encoding="utf-8") for page in PAGES if page.is_file()}
-    return [
-        (page, text.count("\n", 0, block.start(1)) + 1, block[1])
-        for page, text in texts.items()
-        for block in BLOCK.finditer(text)
-    ]
+def programs() -> list[tuple[Path, str]]:
+    """File and code of every page with python blocks: one program, whose lines stand where they stand on the page."""
+    found = []
+    for page in filter(Path.is_file, PAGES):
+        text, program = page.read_text(encoding="utf-8"), ""
+        for block in BLOCK.finditer(text):
+            program += "\n" * (text.count("\n", 0, block.start(1)) - program.count("\n")) + block[1]
+        if program:
+            found.append((page, program))
+    return found
 
 
-@pytest.mark.parametrize(("page", "line", "code"), [pytest.param(*e, id=f"{e[0].name}:{e[1]}") for e in examples()])
-def test_example(
-    page: Path, line: int, code: str, tiny_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("page", "program"), [pytest.param(*e, id=e[0].name) for e in programs()])
+def test_example(page: Path, program: str, tiny_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # Blank lines before the code make a traceback name the line of the page.
-    exec(compile("\n" * (line - 1) + code, str(page), "exec"), {"__name__": "__example__"})
+    exec(compile(program, str(page), "exec"), {"__name__": "__example__"})

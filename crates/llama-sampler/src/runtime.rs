@@ -10,6 +10,7 @@ mod form;
 mod generate;
 mod gguf;
 mod grammar;
+mod guard;
 mod model;
 mod preconditions;
 mod run;

@@ -231,7 +231,8 @@ fn refused_before_anything_is_decoded() {
     assert!(matches!(refused(&mut session, &prompt, &small, &none), RuntimeError::OutOfRange { .. }));
     let ends = ids([vocab.len() as u32]);
     let far = ChooseOptions { end_tokens: &ends, ..plain };
-    assert!(matches!(refused(&mut session, &prompt, &small, &far), RuntimeError::OutsideVocabulary { .. }));
+    let error = refused(&mut session, &prompt, &small, &far).to_string();
+    assert!(error.starts_with("end_tokens: token id") && error.contains("outside the vocabulary"), "{error}");
     let error = session.choose(&prompt, &small, &plain, &mut Stop).unwrap_err();
     assert!(matches!(error, RuntimeError::Stopped { .. }), "{error}");
 
@@ -240,7 +241,7 @@ fn refused_before_anything_is_decoded() {
         let long: Vec<u32> = (0..length).map(|n| n % 200 + 40).collect();
         let long = trie(&[("long", &long), ("short", &[7])]);
         let error = session.choose(&prompt, &long, &plain, &mut ()).unwrap_err();
-        assert!(matches!(error, RuntimeError::ContextFull { .. }), "{error}");
+        assert!(matches!(error, RuntimeError::ValueTooLong { .. }), "{error}");
         let top = ChooseOptions { top: Some(1), ..plain };
         assert!(session.choose(&prompt, &long, &top, &mut ()).is_err());
     }
@@ -250,4 +251,31 @@ fn refused_before_anything_is_decoded() {
     session.feed(&long[..256], &mut || false).unwrap();
     let choice = session.choose(&long[..256], &small, &plain, &mut ()).unwrap();
     assert_eq!(choice.ranking.len(), 2, "single tokens need no room of their own");
+}
+
+#[test]
+fn every_cell_is_given_back() {
+    struct StopAt(usize);
+    impl Watch for StopAt {
+        fn stop(&mut self) -> bool {
+            self.0 = self.0.saturating_sub(1);
+            self.0 == 0
+        }
+    }
+    let model = Model::load(precise_model(), ModelOptions::default()).unwrap();
+    let options = SessionOptions { n_ctx: Some(160), n_threads: Some(1), ..Default::default() };
+    let mut session = model.session(options).unwrap();
+    let vocab = Arc::clone(session.vocab());
+    let values: Vec<String> = (0..200).map(|n| format!("value {n} of {}", n * 7)).collect();
+    let trie = set(&vocab, &values);
+    let prompt = vocab.tokenize("Choose a value: ", true, false).unwrap();
+    for (top, passes) in [(None, usize::MAX), (None, 3), (Some(2), usize::MAX), (Some(2), 3)] {
+        let options = ChooseOptions { top, ..Default::default() };
+        let chosen = session.choose(&prompt, &trie, &options, &mut StopAt(passes));
+        assert_eq!(chosen.is_ok(), passes == usize::MAX, "{chosen:?}");
+        // No call to clear: a cell that a branch kept would be missing now.
+        let filler = ids((0..session.room() as u32).map(|n| n % 200 + 40));
+        session.feed(&filler, &mut || false).unwrap();
+        assert_eq!(session.room(), 0);
+    }
 }

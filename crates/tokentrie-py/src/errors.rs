@@ -300,34 +300,43 @@ impl From<FormError> for Error {
 
 impl From<RuntimeError> for Error {
     fn from(error: RuntimeError) -> Self {
-        let class = match error {
-            RuntimeError::Draw(error) => return error.into(),
-            RuntimeError::Sampler(error) => return error.into(),
-            RuntimeError::Form(error) => return error.into(),
-            RuntimeError::Stopped { .. } => Class::Cancelled,
-            RuntimeError::OutOfRange { .. }
-            | RuntimeError::EmptyPrompt
-            | RuntimeError::NothingSelected
-            | RuntimeError::Grammar { .. } => Class::Option,
-            RuntimeError::OutsideVocabulary { .. }
-            | RuntimeError::VocabularyMismatch { .. }
-            | RuntimeError::NoTokenizer
-            | RuntimeError::NoVocabulary { .. }
-            | RuntimeError::MissingSpecial { .. } => Class::Vocabulary,
-            RuntimeError::ContextFull { .. } => Class::Context,
-            RuntimeError::Backend { .. }
-            | RuntimeError::File { .. }
-            | RuntimeError::Path { .. }
-            | RuntimeError::NotGguf { .. }
-            | RuntimeError::VocabularyOnly { .. }
-            | RuntimeError::NotADecoder { .. }
-            | RuntimeError::Load { .. }
-            | RuntimeError::Context { .. }
-            | RuntimeError::NoTemplate { .. }
-            | RuntimeError::Template { .. }
-            | RuntimeError::NoLogits
-            | RuntimeError::Decode { .. } => Class::Model,
-        };
-        class.error(error.to_string())
+        let class = class_of(&error);
+        match error {
+            RuntimeError::Draw(error) => error.into(),
+            RuntimeError::Sampler(error) => error.into(),
+            RuntimeError::Form(error) => error.into(),
+            error => class.error(error.to_string()),
+        }
+    }
+}
+
+fn class_of(error: &RuntimeError) -> Class {
+    match error {
+        RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => class_of(error),
+        // These have classes of their own.
+        RuntimeError::Draw(_) | RuntimeError::Sampler(_) | RuntimeError::Form(_) => Class::Base,
+        RuntimeError::Stopped { .. } => Class::Cancelled,
+        RuntimeError::OutOfRange { .. }
+        | RuntimeError::EmptyPrompt
+        | RuntimeError::NothingSelected
+        | RuntimeError::Grammar { .. } => Class::Option,
+        RuntimeError::OutsideVocabulary { .. }
+        | RuntimeError::VocabularyMismatch { .. }
+        | RuntimeError::NoTokenizer
+        | RuntimeError::NoVocabulary { .. }
+        | RuntimeError::MissingSpecial { .. } => Class::Vocabulary,
+        RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
+        RuntimeError::Backend { .. }
+        | RuntimeError::File { .. }
+        | RuntimeError::Path { .. }
+        | RuntimeError::NotGguf { .. }
+        | RuntimeError::VocabularyOnly { .. }
+        | RuntimeError::NotADecoder { .. }
+        | RuntimeError::Load { .. }
+        | RuntimeError::Context { .. }
+        | RuntimeError::NoTemplate { .. }
+        | RuntimeError::Template { .. }
+        | RuntimeError::NoLogits
+        | RuntimeError::Decode { .. } => Class::Model,
     }
 }

@@ -33,8 +33,8 @@ const GREEDY: FillMode = FillMode { mode: Mode(trie_core::Mode::Greedy), exact: 
 ///     n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
 ///     n_gpu_layers: layers to put on a graphics card; a build without support for one warns that it does nothing.
 ///     n_threads: None takes the physical cores that the process may use.
-///     precise: keep keys and values in float32 and switch flash attention off; with float32 weights log-probabilities are
-///         then good to 1e-5 a token, however they are batched.
+///     precise: keep keys and values in float32 and switch flash attention off; with float32 weights log-probabilities of
+///         values are then good to some 1e-4, however they are batched; without it, mostly to 1e-2.
 ///
 /// Raises ModelError for a file that is missing, truncated, no GGUF or a vocabulary only, OptionError for a number out of range.
 /// One object may be used from several threads: calls take turns, and other Python threads run while it computes.
@@ -271,7 +271,8 @@ impl Model {
     ) -> Result<Choice> {
         let set = self.set(choices, prefix, suffix, end_tokens, top)?;
         let prompt = self.prompt(prompt)?;
-        let mut choices = self.choose_group(choices.py(), &[prompt], &set)?;
+        let chosen = self.choose_group(choices.py(), &[prompt], &set)?;
+        let mut choices = chosen.map_err(RuntimeError::of_the_only_prompt)?;
         choices.pop().ok_or_else(|| Class::Model.error("no choice was made"))
     }
 
@@ -304,7 +305,7 @@ impl Model {
     ///     add_generation_prompt: end where the assistant's answer begins.
     ///
     /// What messages and tools contain is plain text: the name of a control token in it stays text. Raises ModelError if the file
-    /// has no template, or if the template refuses the messages; TypeError for what is no JSON.
+    /// has no template, or if the template refuses the messages; TypeError or OptionError for what is no JSON.
     #[pyo3(signature = (messages, tools=None, add_generation_prompt=true))]
     fn chat_prompt(
         &self,
@@ -372,12 +373,22 @@ impl Model {
         py: Python<'_>,
         prompts: &[Vec<TokenId>],
         set: &ChoiceSet,
-    ) -> Result<Vec<Choice>> {
+    ) -> Result<Result<Vec<Choice>, RuntimeError>> {
         let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top };
         let prompts: Vec<&[TokenId]> = prompts.iter().map(Vec::as_slice).collect();
+        let mut refused = None;
         let chosen =
-            self.using(py, None, |session, watch| session.choose_many(&prompts, &set.trie, &options, watch))?;
-        Ok(chosen.into_iter().map(|choice| Choice::new(choice, &set.trie, set.order.as_deref())).collect())
+            self.using(py, None, |session, watch| match session.choose_many(&prompts, &set.trie, &options, watch) {
+                Err(error @ RuntimeError::Prompt { .. }) => {
+                    refused = Some(error);
+                    Ok(Vec::new())
+                }
+                chosen => chosen,
+            })?;
+        if let Some(refused) = refused {
+            return Ok(Err(refused));
+        }
+        Ok(Ok(chosen.into_iter().map(|choice| Choice::new(choice, &set.trie, set.order.as_deref())).collect()))
     }
 
     fn spans(&self, vocab: &llama_sampler::Vocab, constraint: &Bound<'_, PyAny>) -> Result<Spans> {
@@ -401,7 +412,9 @@ impl Model {
         let weights = self.weights(choices.py())?;
         let vocab = weights.vocab();
         let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?.unwrap_or_default();
-        let top = top.map(|top| crate::options::unsigned("top", top)).transpose()?.map(|top| top as usize);
+        let outside = |top| Class::Option.error(format!("top is {top}: it must be in 1..={}", u32::MAX));
+        let count = |top| u32::try_from(top).ok().filter(|&top| top > 0).ok_or_else(|| outside(top));
+        let top = top.map(count).transpose()?.map(|top| top as usize);
         if choices.is_instance_of::<PyList>() || choices.is_instance_of::<PyTuple>() {
             let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
             let texts = Texts { values: crate::strings::list(choices)?, prefix, suffix, distinct: true };

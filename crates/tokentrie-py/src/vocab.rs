@@ -108,6 +108,21 @@ impl Vocab {
         Ok(ids.into_iter().map(TokenId::get).collect())
     }
 
+    /// The ids of a prompt made of parts.
+    ///
+    /// Args:
+    ///     parts: pairs of a text and whether it is trusted. Names of control tokens in trusted parts are those tokens; in the
+    ///         others they stay text.
+    ///     add_special: add what the model wants around a prompt.
+    ///
+    /// Raises as `tokenize`.
+    #[pyo3(signature = (parts, add_special=false))]
+    fn tokenize_parts(&self, parts: &Bound<'_, PyAny>, add_special: bool) -> Result<Vec<u32>> {
+        let parts: Vec<(String, bool)> = parts.try_iter()?.map(|part| part?.extract()).collect::<PyResult<_>>()?;
+        let parts: Vec<(&str, bool)> = parts.iter().map(|(text, trusted)| (text.as_str(), *trusted)).collect();
+        Ok(self.0.tokenize_parts(&parts, add_special)?.into_iter().map(TokenId::get).collect())
+    }
+
     /// The text of these ids, a list or an integer array; bytes that are no UTF-8 become U+FFFD.
     ///
     /// Raises VocabularyError for an id that the vocabulary does not have.

@@ -20,7 +20,6 @@ import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.choose import Values, shares
 from tokentrie.cli.generate import Hardware
-from tokentrie.cli.guard import Guard
 from tokentrie.cli.loading import open_model
 from tokentrie.cli.results import ERROR, RESULT, Output
 from tokentrie.cli.rows import Input, Prompts, Row, RowError
@@ -66,8 +65,8 @@ class Chooser:
     begin with, decoded in the same two steps, or nothing where other prompts begin in another way.
     """
 
-    def __init__(self, model: tokentrie.Model, trie: tokentrie.Trie, top: int | None, guard: Guard) -> None:
-        self._model, self._trie, self._top, self._guard = model, trie, top, guard
+    def __init__(self, model: tokentrie.Model, trie: tokentrie.Trie, top: int | None) -> None:
+        self._model, self._trie, self._top = model, trie, top
         self._names = [leaf.name or "" for leaf in trie]
         self._longest = max(len(leaf.tokens) for leaf in trie)
         self._anchor: list[int] | None = None
@@ -75,9 +74,9 @@ class Chooser:
         self.passes = 0
         """Forward passes so far."""
 
-    def tokens(self, prompt: str) -> list[int]:
-        """The tokens of a prompt, as `Model.choose` makes them."""
-        tokens = self._guard.tokenize(prompt)
+    def tokens(self, prompt: list[tuple[str, bool]]) -> list[int]:
+        """The tokens of a prompt in parts."""
+        tokens = self._model.vocab.tokenize_parts(prompt, add_special=True)
         room = self._model.n_ctx - self._longest
         if len(tokens) > room:
             raise RowError(f"the prompt has {len(tokens):,} tokens, before the longest value is room for {room:,}")
@@ -136,9 +135,7 @@ def run(path: Path | None, source: Values, job: Job, hardware: Hardware, as_json
         if not as_json:
             for warning in warnings:
                 console.say(f"warning: {warning}")
-        guard = Guard(opened.model.vocab)
-        prompts.protect = guard.protect
-        chooser = Chooser(opened.model, trie, job.top, guard)
+        chooser = Chooser(opened.model, trie, job.top)
         assert job.output is not None
         with Output(job.output, _settings(job, opened.model.path, trie), job.restart) as output:
             summary = _choose(rows, prompts, chooser, output, job)

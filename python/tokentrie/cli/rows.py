@@ -9,7 +9,7 @@ import math
 import re
 import string
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,8 @@ LONGEST_LINE = 16 << 20
 JSON_LINES = {".jsonl", ".ndjson"}
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SURROGATE = re.compile("[\ud800-\udfff]")
+# Half a surrogate pair: no text has it.
+BORDER = "\ud800"
 ESCAPES = {r"\n": "\n", r"\t": "\t", r"\\": "\\"}
 
 
@@ -148,8 +150,6 @@ class Prompts(string.Formatter):
 
     def __init__(self, field: str | None, template: str | None) -> None:
         self._field = field
-        self.protect: Callable[[str], str] = str
-        """What is done to the text of a field."""
         self._template = None if template is None else re.sub(r"\\[nt\\]", lambda found: ESCAPES[found[0]], template)
         self.needed = {field} if field is not None else set()
         """The fields that every row must have."""
@@ -168,22 +168,28 @@ class Prompts(string.Formatter):
             raise typer.BadParameter(f"it does not use the field {self._field!r}", param_hint="--template")
         return used
 
-    def of(self, row: Row) -> str:
-        """The prompt of a row."""
+    def of(self, row: Row) -> list[tuple[str, bool]]:
+        """The prompt of a row, in parts, each with whether it is trusted: the template is, the row is not."""
         if row.problem is not None:
             raise RowError(row.problem)
         if self._template is None:
             if self._field not in row.fields:
                 raise _missing(self._field, row.fields)
-            prompt = str(self._text(self._field, row.fields[self._field]))
+            prompt = self.format_field(self._text(self._field, row.fields[self._field]), "")
         else:
             try:
                 prompt = self.vformat(self._template, (), row.fields)
             except ValueError as error:
                 raise RowError(f"the template: {error}") from error
-        if not prompt:
+        # In turn: template, field, template, …
+        parts = [(part, not at % 2) for at, part in enumerate(prompt.split(BORDER)) if part]
+        if not parts:
             raise RowError("the prompt is empty")
-        return prompt
+        return parts
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Called for every field of a template: marks where it begins and ends."""
+        return f"{BORDER}{super().format_field(value, format_spec)}{BORDER}"
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
         """Called for every field of a template."""
@@ -202,7 +208,7 @@ class Prompts(string.Formatter):
             raise RowError(f"the field {name!r} is {kind}, not text")
         if SURROGATE.search(value):
             raise RowError("half a surrogate pair is no text")
-        return self.protect(value)
+        return value
 
 
 def _missing(name: str | None, fields: Mapping[str, Any]) -> RowError:

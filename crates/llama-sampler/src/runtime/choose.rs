@@ -7,7 +7,7 @@
 
 use super::error::RuntimeError;
 use super::generate::Watch;
-use super::preconditions::{fits, in_range, inside_vocabulary};
+use super::preconditions::{fits, in_range, inside_vocabulary, not_empty};
 use super::session::Session;
 use super::tree::TokenTree;
 use std::cmp::Ordering;
@@ -81,7 +81,7 @@ pub struct ChooseStats {
 /// The values scored so far.
 struct Scores<'t> {
     trie: &'t Trie,
-    ends: &'t [TokenId],
+    ends: Vec<TokenId>,
     logprobs: Vec<f64>,
     /// The best `top` of them, falling.
     best: Vec<f64>,
@@ -91,7 +91,10 @@ struct Scores<'t> {
 }
 
 impl<'t> Scores<'t> {
-    fn new(trie: &'t Trie, ends: &'t [TokenId]) -> Self {
+    fn new(trie: &'t Trie, ends: &[TokenId]) -> Self {
+        let mut ends = ends.to_vec();
+        ends.sort_unstable();
+        ends.dedup();
         let logprobs = vec![f64::NAN; trie.len()];
         Self { trie, ends, logprobs, best: Vec::new(), top: 0, scratch: Vec::new(), rows: 0 }
     }
@@ -194,7 +197,7 @@ impl Session {
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Choice, RuntimeError> {
-        self.check_set(trie, options)?;
+        self.check_choice(&[prompt], trie, options).map_err(RuntimeError::of_the_only_prompt)?;
         let all = Scores::new(trie, options.end_tokens);
         if options.top.is_some() || positions(&all).take(ChooseOptions::MAX_ROWS + 1).count() > ChooseOptions::MAX_ROWS
         {
@@ -216,7 +219,11 @@ impl Session {
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
-        self.check_set(trie, options)?;
+        self.check_choice(prompts, trie, options)?;
+        if prompts.is_empty() {
+            // What is held stays: it may be the beginning of the next ones.
+            return Ok(Vec::new());
+        }
         let all = Scores::new(trie, options.end_tokens);
         if options.top.is_some() || positions(&all).take(ChooseOptions::MAX_ROWS + 1).count() > ChooseOptions::MAX_ROWS
         {
@@ -225,13 +232,39 @@ impl Session {
         self.score_all(prompts, trie, options, watch)
     }
 
-    fn check_set(&self, trie: &Trie, options: &ChooseOptions<'_>) -> Result<(), RuntimeError> {
+    /// Everything that can be refused before the first forward pass.
+    fn check_choice(
+        &self,
+        prompts: &[&[TokenId]],
+        trie: &Trie,
+        options: &ChooseOptions<'_>,
+    ) -> Result<(), RuntimeError> {
         let n_vocab = self.vocab().len();
-        inside_vocabulary(options.end_tokens, n_vocab)?;
+        inside_vocabulary(options.end_tokens, n_vocab).map_err(|error| error.of("end_tokens"))?;
         if trie.max_token().index() >= n_vocab {
             return Err(RuntimeError::VocabularyMismatch { rules: trie.max_token().index() + 1, n_vocab });
         }
-        in_range("top", options.top.unwrap_or(1) as u64, 1, u32::MAX.into())
+        in_range("top", options.top.unwrap_or(1) as u64, 1, u32::MAX.into())?;
+        // The row after a value matters only where an end token must follow.
+        let needed = trie.max_depth() - usize::from(options.end_tokens.is_empty());
+        for (number, prompt) in prompts.iter().enumerate() {
+            let checked = not_empty(prompt)
+                .and_then(|()| inside_vocabulary(prompt, n_vocab))
+                .and_then(|()| fits(0, prompt.len(), self.n_ctx()))
+                .and_then(|()| self.value_fits(prompt.len(), needed, trie));
+            checked.map_err(|error| RuntimeError::Prompt { number, error: Box::new(error) })?;
+        }
+        Ok(())
+    }
+
+    fn value_fits(&self, prompt: usize, needed: usize, trie: &Trie) -> Result<(), RuntimeError> {
+        if prompt + needed <= self.n_ctx() {
+            return Ok(());
+        }
+        let longest = trie.leaves().max_by_key(|leaf| leaf.tokens.len());
+        let (value, tokens) =
+            longest.map(|leaf| (leaf.name.unwrap_or_default(), leaf.tokens.len())).unwrap_or_default();
+        Err(RuntimeError::ValueTooLong { value, tokens, prompt, n_ctx: self.n_ctx() })
     }
 
     /// Every value of every prompt, in one tree.
@@ -267,7 +300,6 @@ impl Session {
             scores.push(set);
         }
 
-        fits(common, token_tree.deepest(), self.n_ctx())?;
         let fed = self.hold(prompts.first().map_or(&[][..], |prompt| &prompt[..common]), &mut || watch.stop())?;
 
         let mut open: HashMap<(usize, Cursor), f64> = (0..prompts.len()).map(|p| ((p, Cursor::ROOT), 0.0)).collect();
@@ -298,7 +330,6 @@ impl Session {
     ) -> Result<Choice, RuntimeError> {
         let started = Instant::now();
         let before = self.forward_passes();
-        fits(prompt.len(), scores.trie.max_depth(), self.n_ctx())?;
         let mut stats = ChooseStats { n_threads: self.n_threads(), ..ChooseStats::default() };
         stats.tokens_decoded = self.prefill(prompt, &mut || watch.stop())?;
 

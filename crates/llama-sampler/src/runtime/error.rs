@@ -129,6 +129,34 @@ pub enum RuntimeError {
         /// Room in the context.
         n_ctx: usize,
     },
+    /// A value that does not fit after the prompt.
+    #[error("{value:?} has {tokens} tokens: after a prompt of {prompt} they do not fit into the context of {n_ctx}")]
+    ValueTooLong {
+        /// The longest value's name; empty without names.
+        value: String,
+        /// Its tokens.
+        tokens: usize,
+        /// Tokens of the prompt.
+        prompt: usize,
+        /// Room in the context.
+        n_ctx: usize,
+    },
+    /// What is wrong with one of several prompts.
+    #[error("prompt {number}: {error}")]
+    Prompt {
+        /// Its number among those that were given.
+        number: usize,
+        /// What is wrong with it.
+        error: Box<RuntimeError>,
+    },
+    /// What is wrong with a named argument.
+    #[error("{what}: {error}")]
+    Argument {
+        /// Its name.
+        what: &'static str,
+        /// What is wrong with it.
+        error: Box<RuntimeError>,
+    },
     /// Logits were asked for before the first forward pass.
     #[error("there are no logits yet: feed at least one token first")]
     NoLogits,
@@ -184,4 +212,20 @@ pub enum RuntimeError {
     /// A form that this vocabulary cannot spell.
     #[error(transparent)]
     Form(#[from] FormError),
+}
+
+impl RuntimeError {
+    /// The same, said of a named argument.
+    pub(super) fn of(self, what: &'static str) -> Self {
+        Self::Argument { what, error: Box::new(self) }
+    }
+
+    /// The same without the number of a prompt, where there is just one.
+    #[must_use]
+    pub fn of_the_only_prompt(self) -> Self {
+        match self {
+            Self::Prompt { error, .. } => *error,
+            other => other,
+        }
+    }
 }

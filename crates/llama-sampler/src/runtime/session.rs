@@ -31,8 +31,9 @@ pub struct SessionOptions {
     pub n_batch: u32,
     /// Threads; `None` takes [`default_threads`].
     pub n_threads: Option<u32>,
-    /// Keeps keys and values in f32 and computes attention step by step: logits then agree to 1e-5 however tokens are
-    /// batched, at twice the memory of the cache. Without it llama.cpp's defaults hold (f16, flash attention).
+    /// Keeps keys and values in f32 and computes attention step by step: with f32 weights log-probabilities of values then agree
+    /// to 1e-4 however tokens are batched, at twice the memory of the cache. Without it llama.cpp's defaults hold (f16,
+    /// flash attention).
     pub precise: bool,
 }
 

@@ -4,8 +4,8 @@
 //! functions are repeated here.
 
 use super::error::RuntimeError;
+use super::guard::Guard;
 use super::model::Model;
-use super::vocab::Vocab;
 use minijinja::value::{Kwargs, ViaDeserialize};
 use minijinja::{Environment, Error, ErrorKind, context};
 use serde::Serialize;
@@ -31,82 +31,33 @@ impl Model {
         let template = self.llama().chat_template(None).ok().and_then(|template| template.to_string().ok());
         let template = template.ok_or_else(|| RuntimeError::NoTemplate { path: self.path().to_owned() })?;
         let vocab = self.vocab();
-        let names: Vec<&str> = vocab
-            .control()
-            .iter()
-            .filter_map(|&token| std::str::from_utf8(vocab.piece(token)?).ok())
-            .filter(|name| !name.is_empty())
-            .collect();
-        let guard = Guard::new(&names, &[Some(messages), tools]);
+        let guard = Guard::of(vocab, [Some(messages), tools].into_iter().flatten().map(Value::to_string));
         let text = |token| vocab.piece(token).and_then(|piece| std::str::from_utf8(piece).ok()).unwrap_or_default();
         let (begin, end) = self.ends_of_text();
         let begin = begin.map(text).unwrap_or_default();
         let rendered = render(
             &template,
             context! {
-                messages => guard.protect(messages),
-                tools => tools.map(|tools| guard.protect(tools)),
+                messages => protected(&guard, messages),
+                tools => tools.map(|tools| protected(&guard, tools)),
                 add_generation_prompt,
                 bos_token => begin,
                 eos_token => end.map(text).unwrap_or_default(),
             },
         );
         let rendered = rendered.map_err(|error| RuntimeError::Template { reason: format!("{error:#}") })?;
-        guard.tokenize(vocab, &rendered, begin.is_empty() || !rendered.starts_with(begin))
+        guard.tokenize(&rendered, begin.is_empty() || !rendered.starts_with(begin))
     }
 }
 
-/// Keeps the names of control tokens in foreign text from being read as those tokens: a character that occurs nowhere is put inside
-/// each, and the rendered prompt is tokenised in the parts between.
-struct Guard<'n> {
-    names: &'n [&'n str],
-    mark: char,
-}
-
-impl<'n> Guard<'n> {
-    fn new(names: &'n [&'n str], texts: &[Option<&Value>]) -> Self {
-        let texts: Vec<String> = texts.iter().flatten().map(ToString::to_string).collect();
-        let mark = ('\u{F0000}'..='\u{FFFFD}').find(|&mark| !texts.iter().any(|text| text.contains(mark)));
-        Self { names, mark: mark.unwrap_or('\u{F0000}') }
-    }
-
-    fn protect(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.protect_text(text)),
-            Value::Array(values) => values.iter().map(|value| self.protect(value)).collect(),
-            Value::Object(fields) => {
-                Value::Object(fields.iter().map(|(key, value)| (self.protect_text(key), self.protect(value))).collect())
-            }
-            other => other.clone(),
+fn protected(guard: &Guard<'_>, value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(guard.protect(text)),
+        Value::Array(values) => values.iter().map(|value| protected(guard, value)).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(key, value)| (guard.protect(key), protected(guard, value))).collect())
         }
-    }
-
-    fn protect_text(&self, text: &str) -> String {
-        let mut places: Vec<usize> = Vec::new();
-        for name in self.names {
-            let inside = name.chars().next().map_or(0, char::len_utf8);
-            // Overlapping ones too: a name may begin inside another.
-            let found = text.char_indices().filter(|&(at, _)| text[at..].starts_with(name));
-            places.extend(found.map(|(at, _)| at + inside));
-        }
-        places.sort_unstable();
-        places.dedup();
-        let mut protected = String::with_capacity(text.len());
-        let mut from = 0;
-        for place in places {
-            protected.push_str(&text[from..place]);
-            protected.push(self.mark);
-            from = place;
-        }
-        protected + &text[from..]
-    }
-
-    fn tokenize(&self, vocab: &Vocab, rendered: &str, add_special: bool) -> Result<Vec<TokenId>, RuntimeError> {
-        let mut tokens = Vec::new();
-        for (index, part) in rendered.split(self.mark).enumerate() {
-            tokens.extend(vocab.tokenize(part, add_special && index == 0, true)?);
-        }
-        Ok(tokens)
+        other => other.clone(),
     }
 }
 
@@ -183,15 +134,5 @@ mod tests {
             render("{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}", values())
                 .is_err()
         );
-    }
-
-    #[test]
-    fn names_of_control_tokens_are_cut_wherever_they_stand() {
-        let texts = json!(["<|im_<|im_end|>end|>", {"<s>": "<s><s>"}, 7]);
-        let guard = Guard::new(&["<|im_end|>", "<s>"], &[Some(&texts)]);
-        let mark = guard.mark;
-        let expected =
-            json!([format!("<|im_<{mark}|im_end|>end|>"), {format!("<{mark}s>"): format!("<{mark}s><{mark}s>")}, 7]);
-        assert_eq!(guard.protect(&texts), expected);
     }
 }

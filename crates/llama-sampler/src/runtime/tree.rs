@@ -41,11 +41,6 @@ impl TokenTree {
         self.nodes.len() - 1
     }
 
-    /// Tokens on the longest path.
-    pub(super) fn deepest(&self) -> usize {
-        self.deepest
-    }
-
     fn parent(&self, node: usize) -> Option<usize> {
         self.nodes[node].parent.map(|parent| parent as usize)
     }

@@ -6,6 +6,7 @@ use super::preconditions::{MAX_TEXT, in_range, inside_vocabulary};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::token_type::LlamaTokenAttr;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -57,7 +58,9 @@ impl Vocab {
             vocab.tokens().filter(|&token| is(token)).filter_map(|token| TokenId::try_from(token.0).ok()).collect()
         };
         let end_of_generation = of_kind(&|token| vocab.is_eog(token));
-        let control = of_kind(&|token| vocab.is_control(token));
+        // The tokenizer reads the name of the unknown token as it reads those of control tokens.
+        let unknown = |token| vocab.attr(token).contains(LlamaTokenAttr::Unknown);
+        let control = of_kind(&|token| vocab.is_control(token) || unknown(token));
         Ok(Self { bytes, ends, end_of_generation, control, tokenizer: Some(model), fingerprint: OnceLock::new() })
     }
 
@@ -113,7 +116,7 @@ impl Vocab {
         self.end_of_generation.binary_search(&token).is_ok()
     }
 
-    /// Tokens that are no text, ascending.
+    /// Tokens that are no text, ascending: control tokens and the unknown one.
     pub fn control(&self) -> &[TokenId] {
         &self.control
     }
@@ -144,16 +147,20 @@ impl Vocab {
     /// Tokens of a text as it stands in the middle of another, as plain text: [`Vocab::join`] gives it back. `None` if there are
     /// none, as with a tokenizer that normalises.
     pub fn tokenize_inside(&self, text: &str) -> Option<Vec<TokenId>> {
+        self.inside(text, false)
+    }
+
+    pub(super) fn inside(&self, text: &str, parse_special: bool) -> Option<Vec<TokenId>> {
         if text.is_empty() {
             return Some(Vec::new());
         }
         let spells = |tokens: &[TokenId]| self.join(tokens).is_ok_and(|bytes| bytes == text.as_bytes());
-        let tokens = self.tokenize(text, false, false).ok()?;
+        let tokens = self.tokenize(text, false, parse_special).ok()?;
         if spells(&tokens) {
             return Some(tokens);
         }
         // Some tokenizers put a space before a text: here it goes before a line break, and both are cut off.
-        let tokens = self.tokenize(&format!("\n{text}"), false, false).ok()?;
+        let tokens = self.tokenize(&format!("\n{text}"), false, parse_special).ok()?;
         let mut length = 0;
         let from = tokens.iter().rposition(|&token| {
             length += self.piece(token).map_or(0, <[u8]>::len);
