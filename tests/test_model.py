@@ -296,3 +296,8 @@ def test_other_threads_run_during_a_generation(model: Model) -> None:
     done.set()
     thread.join()
     assert counted > 10
+
+
+def test_layers_for_a_graphics_card_that_is_not_there(tiny_path: Path) -> None:
+    with pytest.warns(TokenTrieWarning, match="n_gpu_layers has no effect"):
+        Model(tiny_path, n_threads=1, n_gpu_layers=2)

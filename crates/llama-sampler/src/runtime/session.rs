@@ -358,3 +358,36 @@ impl Session {
         self.forward_passes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ModelOptions;
+
+    #[test]
+    fn a_forward_pass_that_fails_changes_nothing() {
+        let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/tokentrie/models/tiny.gguf");
+        let options = SessionOptions { n_ctx: Some(256), n_threads: Some(1), ..Default::default() };
+        let mut session = Model::load(tiny, ModelOptions::default()).unwrap().session(options).unwrap();
+        let tokens: Vec<TokenId> = (40..240).map(|id| TokenId::new(id).unwrap()).collect();
+        session.feed(&tokens, &mut || false).unwrap();
+        let expected = session.logits().unwrap().to_vec();
+
+        // More than there are cells for: what the checks in front of every public call rule out.
+        session.fork(1).unwrap();
+        let place = |(index, &token)| Placed { token, position: 200 + index, sequences: 1..2, wanted: true };
+        let placed: Vec<Placed> = tokens[..100].iter().enumerate().map(place).collect();
+        let error = session.decode_placed(&placed).unwrap_err();
+        session.join(1);
+        let said = "the forward pass over 100 tokens at position 200 failed: the cache has no free place";
+        assert_eq!(error.to_string(), said);
+        assert!(matches!(session.logits(), Err(RuntimeError::NoLogits)));
+
+        assert_eq!(session.tokens(), tokens);
+        session.prefill(&tokens, &mut || false).unwrap();
+        let again = session.logits().unwrap();
+        assert!(again.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 0.05));
+        session.feed(&tokens[..56], &mut || false).unwrap();
+        assert_eq!(session.room(), 0);
+    }
+}
