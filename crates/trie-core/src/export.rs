@@ -35,11 +35,28 @@ struct Notation {
     /// Between what stands in a row.
     space: &'static str,
     character: fn(char, &mut String),
+    /// Characters that a class in brackets needs escaped, and how.
+    in_class: &'static [(char, &'static str)],
 }
 
-const REGEX: Notation = Notation { open: "(?:", or: "|", close: ")", quote: "", space: "", character: regex_character };
-const GBNF: Notation =
-    Notation { open: "(", or: " | ", close: ")", quote: "\"", space: " ", character: gbnf_character };
+const REGEX: Notation = Notation {
+    open: "(?:",
+    or: "|",
+    close: ")",
+    quote: "",
+    space: "",
+    character: regex_character,
+    in_class: &[('-', "\\-")],
+};
+const GBNF: Notation = Notation {
+    open: "(",
+    or: " | ",
+    close: ")",
+    quote: "\"",
+    space: " ",
+    character: gbnf_character,
+    in_class: &[('-', "\\-"), ('[', "\\["), (']', "\\]"), ('^', "\\x5E")],
+};
 
 /// Groups inside groups. Below, values are listed one by one: engines limit how deep a pattern may be, and so does the stack.
 const MAX_NESTING: usize = 40;
@@ -133,33 +150,62 @@ impl Notation {
         let at = forced.position();
         let literal = self.literal(held, out);
         held.clear();
-        let children = trie.children(at);
-        if children.is_empty() {
+        if trie.children(at).is_empty() {
             return;
         }
         if literal {
             out.push_str(self.space);
         }
-        out.push_str(self.open);
         if nesting < MAX_NESTING {
-            for (nth, &token) in children.iter().enumerate() {
-                if nth > 0 {
-                    out.push_str(self.or);
-                }
-                held.push(character(token));
-                self.row(trie, trie.child(at, nth), held, nesting + 1, out);
-            }
+            self.choice(trie, at, held, nesting, out);
         } else {
             self.list(trie, at, out);
         }
-        out.push_str(self.close);
         if trie.is_terminal(at) {
             out.push('?');
         }
     }
 
+    /// Writes the children of a position: those after which nothing follows as one class, the others each with what follows.
+    fn choice(&self, trie: &Trie, at: Cursor, held: &mut String, nesting: usize, out: &mut String) {
+        let children =
+            || trie.children(at).iter().enumerate().map(|(nth, &token)| (trie.child(at, nth), character(token)));
+        let (last, more): (Vec<_>, Vec<_>) = children().partition(|&(child, _)| trie.children(child).is_empty());
+        if more.is_empty() {
+            return self.class(&last, out);
+        }
+        out.push_str(self.open);
+        if !last.is_empty() {
+            self.class(&last, out);
+        }
+        for (nth, (child, first)) in more.into_iter().enumerate() {
+            if nth > 0 || !last.is_empty() {
+                out.push_str(self.or);
+            }
+            held.push(first);
+            self.row(trie, child, held, nesting + 1, out);
+        }
+        out.push_str(self.close);
+    }
+
+    fn class(&self, characters: &[(Cursor, char)], out: &mut String) {
+        if let [(_, only)] = characters {
+            self.literal(only.encode_utf8(&mut [0; 4]), out);
+            return;
+        }
+        out.push('[');
+        for &(_, character) in characters {
+            match self.in_class.iter().find(|(escaped, _)| *escaped == character) {
+                Some((_, escape)) => out.push_str(escape),
+                None => (self.character)(character, out),
+            }
+        }
+        out.push(']');
+    }
+
     /// Writes what may follow a position value by value, a value before those that it begins with.
     fn list(&self, trie: &Trie, at: Cursor, out: &mut String) {
+        out.push_str(self.open);
         let mut walk = trie.in_order_below(at);
         let mut values = Vec::new();
         while walk.advance().is_some() {
@@ -173,6 +219,7 @@ impl Notation {
             }
             self.literal(value, out);
         }
+        out.push_str(self.close);
     }
 
     /// Whether anything was written.
@@ -234,7 +281,10 @@ mod tests {
         assert_eq!(set.regex(), "(?:REPLY(?:_(?:ALL|THREAD))?|STOP)");
         assert_eq!(set.gbnf().unwrap(), "root ::= (\"REPLY\" (\"_\" (\"ALL\" | \"THREAD\"))? | \"STOP\")\n");
         assert_eq!(grammar(&["one"]).regex(), "one");
-        assert_eq!(grammar(&["", "a", "ab"]).regex(), "(?:a(?:b)?)?");
+        let set = grammar(&["a-", "a]", "a^", "a^b", "a[", "a", "ac"]);
+        assert_eq!(set.regex(), "a(?:[\\-\\[\\]c]|\\^b?)?");
+        assert_eq!(set.gbnf().unwrap(), "root ::= \"a\" ([\\-\\[\\]c] | \"^\" \"b\"?)?\n");
+        assert_eq!(grammar(&["", "a", "ab"]).regex(), "(?:ab?)?");
         assert_eq!(grammar(&[""]).regex(), "");
         assert_eq!(grammar(&["", "a"]).gbnf().unwrap(), "root ::= \"\" | \"a\"\n");
         assert_eq!(grammar(&[""]).gbnf().unwrap(), "root ::= \"\"\n");
