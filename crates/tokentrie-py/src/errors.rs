@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 use std::ffi::{CStr, CString};
-use trie_core::{BuildError, DrawError, NotAllowed, PayloadError, RowError, RulesError, SamplerError, SpanError};
+use trie_core::{
+    BuildError, DrawError, NotAllowed, NotInGbnf, PayloadError, RowError, RulesError, SamplerError, SetError, SpanError,
+};
 
 /// Everything that a call can fail with.
 #[derive(Debug)]
@@ -227,6 +229,21 @@ impl From<BuildError> for Error {
             | BuildError::MixedNames { .. }
             | BuildError::TooLarge { .. } => Class::Trie.error(error.to_string()),
         }
+    }
+}
+
+impl From<SetError> for Error {
+    fn from(error: SetError) -> Self {
+        match error {
+            SetError::Build(error) => error.into(),
+            SetError::Empty { .. } | SetError::HalfNamed { .. } => Class::Trie.error(error.to_string()),
+        }
+    }
+}
+
+impl From<NotInGbnf> for Error {
+    fn from(error: NotInGbnf) -> Self {
+        Class::Trie.error(error.to_string())
     }
 }
 

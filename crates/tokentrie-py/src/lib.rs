@@ -19,6 +19,9 @@ mod sampler;
 mod session;
 mod strings;
 mod trie;
+mod trie_export;
+mod trie_sets;
+mod trie_text;
 mod vocab;
 mod watch;
 

@@ -10,13 +10,15 @@ use crate::vocab::{Vocab, VocabArg};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::sync::Mutex;
 use trie_core::{LeafId, Payload, TokenId};
 
 /// The immutable set of token sequences that one span may produce. Cheap to share, also between threads.
 ///
 /// Leaves are numbered by the order of their token sequences, so the same set gives the same trie whatever the order of
-/// the input. Made by `from_payload`, `from_sequences` or `from_strings`. `==` compares sequences and names.
+/// the input. Made by `from_payload`, `from_sequences`, `from_numpy` or `from_strings`, or from other tries by `|`, `&`, `-`, `^`,
+/// `filter` and `sample`. `==` compares sequences and names; `<=` and the like compare the sequences. Can be pickled.
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Trie(trie_core::Trie);
 
@@ -179,17 +181,17 @@ impl Trie {
 
     /// All leaves in order.
     fn __iter__(&self) -> LeafIterator {
-        LeafIterator { trie: self.0.clone(), next: Mutex::new(0) }
+        LeafIterator::new(self.0.clone(), 0..self.0.len() as u32)
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self.0 == other.get().0)
-    }
-
-    /// Equal tries have equal counts; more is not worth a pass over all leaves.
+    /// Equal tries have equal counts and leaves; a few leaves tell most others apart, more are not worth a pass over all.
     fn __hash__(&self) -> u64 {
+        const LOOKED_AT: usize = 8;
         let mut hash = DefaultHasher::new();
         (self.0.len(), self.0.nodes(), self.0.max_token()).hash(&mut hash);
+        for nth in 0..LOOKED_AT {
+            self.0.leaf(LeafId::new((self.0.len() * nth / LOOKED_AT) as u32)).hash(&mut hash);
+        }
         hash.finish()
     }
 
@@ -199,7 +201,7 @@ impl Trie {
 }
 
 impl Trie {
-    fn walk(&self, prefix: Option<&Bound<'_, PyAny>>) -> Result<trie_core::Cursor> {
+    pub(crate) fn walk(&self, prefix: Option<&Bound<'_, PyAny>>) -> Result<trie_core::Cursor> {
         let prefix = prefix.map_or(Ok(Vec::new()), |prefix| tokens(prefix, ""))?;
         self.0.walk(&prefix).map_err(Error::from)
     }
@@ -209,7 +211,13 @@ impl Trie {
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct LeafIterator {
     trie: trie_core::Trie,
-    next: Mutex<u32>,
+    left: Mutex<Range<u32>>,
+}
+
+impl LeafIterator {
+    pub(crate) fn new(trie: trie_core::Trie, leaves: Range<u32>) -> Self {
+        Self { trie, left: Mutex::new(leaves) }
+    }
 }
 
 #[pymethods]
@@ -219,9 +227,11 @@ impl LeafIterator {
     }
 
     fn __next__(&self, py: Python<'_>) -> Result<Option<Leaf>> {
-        let mut next = locked(py, &self.next)?;
-        let leaf = self.trie.leaf(LeafId::new(*next));
-        *next += u32::from(leaf.is_some());
-        Ok(leaf.map(Leaf::from))
+        let next = locked(py, &self.left)?.next();
+        Ok(next.and_then(|leaf| self.trie.leaf(LeafId::new(leaf))).map(Leaf::from))
+    }
+
+    fn __length_hint__(&self, py: Python<'_>) -> Result<usize> {
+        Ok(locked(py, &self.left)?.len())
     }
 }

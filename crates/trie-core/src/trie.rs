@@ -204,7 +204,7 @@ impl Trie {
     }
 
     #[inline]
-    fn child(&self, at: Cursor, nth: usize) -> Cursor {
+    pub(crate) fn child(&self, at: Cursor, nth: usize) -> Cursor {
         Cursor { node: NodeId((self.child_range(at.node).start + nth) as u32), depth: at.depth + 1 }
     }
 

@@ -1,0 +1,245 @@
+//! A trie as something else: arrays, a pickle, grammars of its texts.
+
+use crate::errors::{Class, Result};
+use crate::gil::released;
+use crate::ids::{tokens, type_name};
+use crate::trie::{Trie, id_array};
+use crate::trie_text;
+use crate::vocab::Vocab;
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use trie_core::{LeafId, OutlineLimits};
+
+#[pymethods]
+impl Trie {
+    /// list[str] | None: the names of all leaves in order, where names were given.
+    #[getter]
+    fn names(&self) -> Option<Vec<&str>> {
+        (0..self.core().len() as u32).map(|leaf| self.core().name(LeafId::new(leaf))).collect()
+    }
+
+    /// All token sequences in order, without names.
+    ///
+    /// Args:
+    ///     table: give one array of shape [leaves, length], which needs leaves of one length.
+    ///
+    /// Returns two arrays: int32 tokens, one leaf after the other, and int64 offsets of shape [leaves + 1]; leaf i is
+    /// `tokens[offsets[i]:offsets[i + 1]]`. With `table` one array, int32. `from_numpy` is the inverse of the first,
+    /// `from_sequences` of the second.
+    ///
+    /// Raises TrieError if a table is asked for and two leaves differ in length. One pass over the nodes.
+    #[pyo3(signature = (*, table=false))]
+    fn to_numpy<'py>(&self, py: Python<'py>, table: bool) -> Result<Bound<'py, PyAny>> {
+        let (tokens, offsets) = self.arrays(py);
+        if !table {
+            return Ok((tokens, offsets).into_pyobject(py)?.into_any());
+        }
+        let leaves = self.core().len();
+        let offsets = offsets.readonly();
+        let offsets = offsets.as_array();
+        let width = offsets[1];
+        if let Some(leaf) = (1..leaves).find(|&leaf| offsets[leaf + 1] - offsets[leaf] != width) {
+            let other = offsets[leaf + 1] - offsets[leaf];
+            return Err(Class::Trie.error(format!(
+                "leaf 0 has {width} tokens and leaf {leaf} has {other}: a table needs leaves of one length"
+            )));
+        }
+        Ok(tokens.reshape([leaves, width as usize])?.into_any())
+    }
+
+    /// Builds a trie from flat arrays, the inverse of `to_numpy`.
+    ///
+    /// Args:
+    ///     tokens: integers, one sequence after the other.
+    ///     offsets: integers of shape [sequences + 1]: where each begins and, after the last, where it ends. They start at 0,
+    ///         ascend and end at the number of tokens.
+    ///     names: one str a sequence, or None.
+    ///
+    /// Raises as `from_sequences`, and TrieError for offsets that are otherwise.
+    #[classmethod]
+    #[pyo3(signature = (tokens, offsets, names=None))]
+    fn from_numpy(
+        kind: &Bound<'_, PyType>,
+        tokens: &Bound<'_, PyAny>,
+        offsets: &Bound<'_, PyAny>,
+        names: Option<Vec<String>>,
+    ) -> Result<Self> {
+        let (tokens, offsets) = (self::tokens(tokens, "tokens, ")?, self::offsets(offsets)?);
+        Ok(Self::new(released(kind.py(), || from_flat(&tokens, &offsets, names.as_deref()))?))
+    }
+
+    /// Pickles as flat arrays and names. What comes back is equal; its `input_rows` count its leaves.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (tokens, offsets) = self.arrays(py);
+        let arguments = (tokens, offsets, self.names()).into_pyobject(py)?;
+        Ok((py.get_type::<Self>().getattr("from_numpy")?, arguments))
+    }
+
+    /// A trie cannot change, so its copy is itself.
+    fn __copy__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __deepcopy__<'py>(slf: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        slf
+    }
+
+    /// A GBNF grammar (llama.cpp's) with the rule `root`, which allows the texts of the leaves and nothing else.
+    ///
+    /// What texts share in front is written once. A grammar knows text only: any spelling of a text in tokens is legal.
+    ///
+    /// Args:
+    ///     vocab: the text of a leaf is what its tokens spell; if None, its name.
+    ///
+    /// Raises TrieError without names and vocab, for a leaf that spells no UTF-8 (by number), or for a text that holds NUL;
+    /// VocabularyError for tokens outside the vocabulary. O(n log n) comparisons of text.
+    #[pyo3(signature = (vocab=None))]
+    fn to_gbnf(&self, py: Python<'_>, vocab: Option<PyRef<'_, Vocab>>) -> Result<String> {
+        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
+        released(py, || Ok(trie_text::grammar(trie, vocab)?.gbnf()?))
+    }
+
+    /// A regular expression that matches the texts of the leaves and nothing else, as in `re.fullmatch`.
+    ///
+    /// It has no anchors and uses only groups, alternatives, `?` and escapes that all common engines share. What texts share in
+    /// front is written once.
+    ///
+    /// Args:
+    ///     vocab: the text of a leaf is what its tokens spell; if None, its name.
+    ///
+    /// Raises TrieError without names and vocab or for a leaf that spells no UTF-8 (by number); VocabularyError for tokens outside
+    /// the vocabulary. O(n log n) comparisons of text.
+    #[pyo3(signature = (vocab=None))]
+    fn to_regex(&self, py: Python<'_>, vocab: Option<PyRef<'_, Vocab>>) -> Result<String> {
+        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
+        released(py, || Ok(trie_text::grammar(trie, vocab)?.regex()))
+    }
+
+    /// The JSON schema `{"type": "string", "enum": [...]}` of the texts of the leaves in order, each once: a dict.
+    ///
+    /// Args:
+    ///     vocab: the text of a leaf is what its tokens spell; if None, its name.
+    ///
+    /// Raises as `to_regex`. One pass over the leaves.
+    #[pyo3(signature = (vocab=None))]
+    fn to_json_schema_enum<'py>(
+        &self,
+        py: Python<'py>,
+        vocab: Option<PyRef<'py, Vocab>>,
+    ) -> Result<Bound<'py, PyDict>> {
+        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
+        let texts = released(py, || trie_text::distinct(trie, vocab))?;
+        let schema = PyDict::new(py);
+        schema.set_item("type", "string")?;
+        schema.set_item("enum", texts)?;
+        Ok(schema)
+    }
+
+    /// The trie as a Mermaid flowchart. A box holds the tokens up to the next choice, what they end, and the leaves below.
+    ///
+    /// Args:
+    ///     vocab: show the tokens' text instead of their numbers.
+    ///     max_depth: choices below each other; all for up to 200 leaves, 2 for more.
+    ///     max_children: children of a box; all for up to 200 leaves, 12 for more. The rest is counted in one box.
+    ///
+    /// Raises OptionError for a negative limit, VocabularyError for tokens outside the vocabulary. O(boxes · depth · log nodes).
+    #[pyo3(signature = (vocab=None, max_depth=None, max_children=None))]
+    fn to_mermaid(
+        &self,
+        py: Python<'_>,
+        vocab: Option<PyRef<'_, Vocab>>,
+        max_depth: Option<i64>,
+        max_children: Option<i64>,
+    ) -> Result<String> {
+        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
+        let limits = limits(trie, max_depth, max_children)?;
+        released(py, || trie_text::mermaid(trie, vocab, limits))
+    }
+
+    /// The trie as a Graphviz digraph, text for `dot -Tsvg`. Boxes, arguments, errors and cost as for `to_mermaid`.
+    #[pyo3(signature = (vocab=None, max_depth=None, max_children=None))]
+    fn to_dot(
+        &self,
+        py: Python<'_>,
+        vocab: Option<PyRef<'_, Vocab>>,
+        max_depth: Option<i64>,
+        max_children: Option<i64>,
+    ) -> Result<String> {
+        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
+        let limits = limits(trie, max_depth, max_children)?;
+        released(py, || trie_text::dot(trie, vocab, limits))
+    }
+}
+
+type Flat<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>);
+
+impl Trie {
+    fn arrays<'py>(&self, py: Python<'py>) -> Flat<'py> {
+        let trie = self.core();
+        let (tokens, offsets) = released(py, || {
+            let (mut tokens, mut offsets) = (Vec::new(), Vec::with_capacity(trie.len() + 1));
+            offsets.push(0);
+            let mut walk = trie.in_order();
+            while walk.advance().is_some() {
+                tokens.extend_from_slice(walk.tokens());
+                offsets.push(tokens.len() as i64);
+            }
+            (tokens, offsets)
+        });
+        (id_array(py, tokens.into_iter()), PyArray1::from_vec(py, offsets))
+    }
+}
+
+fn core<'v>(vocab: Option<&'v PyRef<'_, Vocab>>) -> Option<&'v llama_sampler::Vocab> {
+    vocab.map(|vocab| &**vocab.core())
+}
+
+fn limits(trie: &trie_core::Trie, depth: Option<i64>, children: Option<i64>) -> Result<OutlineLimits> {
+    let limit = |name: &str, value: Option<i64>| {
+        let size = |value| {
+            let negative = || Class::Option.error(format!("{name} is {value}: it must be at least 0"));
+            usize::try_from(value).map_err(|_| negative())
+        };
+        value.map(size).transpose()
+    };
+    Ok(OutlineLimits::choose(trie, limit("max_depth", depth)?, limit("max_children", children)?))
+}
+
+fn offsets(values: &Bound<'_, PyAny>) -> Result<Vec<i64>> {
+    if let Ok(array) = values.extract::<PyReadonlyArray1<'_, i64>>() {
+        return Ok(array.as_array().to_vec());
+    }
+    values.extract().map_err(|_| {
+        let message = format!("offsets must be a one-dimensional integer array, not {}", type_name(values));
+        PyTypeError::new_err(message).into()
+    })
+}
+
+fn from_flat(tokens: &[trie_core::TokenId], offsets: &[i64], names: Option<&[String]>) -> Result<trie_core::Trie> {
+    let rows = offsets.len().saturating_sub(1);
+    if let Some(names) = names.filter(|names| names.len() != rows) {
+        let names = names.len();
+        return Err(Class::Trie.error(format!("{names} names for {rows} sequences: give one each, or None")));
+    }
+    let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
+        return Err(Class::Trie.error("there are no offsets: they start at 0 even where no sequence follows"));
+    };
+    if first != 0 || last != tokens.len() as i64 {
+        let count = tokens.len();
+        let message =
+            format!("offsets go from {first} to {last}: they must go from 0 to the number of tokens, {count}");
+        return Err(Class::Trie.error(message));
+    }
+    let mut builder = trie_core::TrieBuilder::with_capacity(rows, tokens.len());
+    for (row, ends) in offsets.windows(2).enumerate() {
+        let &[begin, end] = ends else { continue };
+        let range = usize::try_from(begin).ok().zip(usize::try_from(end).ok());
+        let sequence = range
+            .and_then(|(begin, end)| tokens.get(begin..end))
+            .ok_or_else(|| Class::Trie.error(format!("row {row} goes from {begin} to {end}: offsets must ascend")))?;
+        builder.push(names.and_then(|names| names.get(row)).map(String::as_str), sequence);
+    }
+    Ok(builder.build()?)
+}

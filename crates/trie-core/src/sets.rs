@@ -1,0 +1,241 @@
+//! Tries as sets: union, intersection, differences, comparisons and subsets.
+//!
+//! Leaves come in the order of their token sequences, so two tries are merged like two sorted lists: one pass over both,
+//! nothing is hashed. Only token sequences decide what is equal.
+
+use crate::builder::{BuildError, TrieBuilder};
+use crate::ids::{LeafId, TokenId};
+use crate::trie::{Cursor, Trie};
+use std::cmp::Ordering;
+
+/// How two tries become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SetOperation {
+    /// Leaves of either.
+    Union,
+    /// Leaves of both.
+    Intersection,
+    /// Leaves of the first that the second does not have.
+    Difference,
+    /// Leaves of exactly one of them.
+    SymmetricDifference,
+}
+
+/// Sets that make no trie.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetError {
+    /// A trie without leaves would allow nothing.
+    #[error("{what} is empty: a trie has at least one leaf")]
+    Empty {
+        /// What is.
+        what: &'static str,
+    },
+    /// The result would have leaves with and leaves without a name.
+    #[error("{what} of a trie with names and one without: give both names, or none")]
+    HalfNamed {
+        /// What it would have been.
+        what: &'static str,
+    },
+    /// More than a trie can hold.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+impl SetOperation {
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Union => "the union",
+            Self::Intersection => "the intersection",
+            Self::Difference => "the difference",
+            Self::SymmetricDifference => "the symmetric difference",
+        }
+    }
+
+    /// Whether a leaf stays that only the first (`Less`), only the second (`Greater`) or both have.
+    fn keeps(self, whose: Ordering) -> bool {
+        match self {
+            Self::Union => true,
+            Self::Intersection => whose == Ordering::Equal,
+            Self::Difference => whose == Ordering::Less,
+            Self::SymmetricDifference => whose != Ordering::Equal,
+        }
+    }
+
+    /// Whether leaves of only the second trie can stay, which then need names as those of the first do.
+    fn mixes(self) -> bool {
+        self.keeps(Ordering::Greater)
+    }
+}
+
+impl Trie {
+    /// One trie of two. A leaf of both gets the smaller name, by code point, or the only one.
+    ///
+    /// One pass over the nodes of both. The rows of the result are numbered in the order of its leaves.
+    ///
+    /// # Errors
+    /// An empty result; a union or symmetric difference of which one side has names and the other has none.
+    pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
+        if operation.mixes() && self.has_names() != other.has_names() {
+            return Err(SetError::HalfNamed { what: operation.what() });
+        }
+        let mut builder = Self::builder();
+        let mut merge = Merge::new(self, other);
+        while let Some(whose) = merge.next() {
+            if operation.keeps(whose) {
+                let (left, right) = (&merge.left, &merge.right);
+                let (tokens, name) = match whose {
+                    Ordering::Less => (left.tokens(), left.name()),
+                    Ordering::Greater => (right.tokens(), right.name()),
+                    Ordering::Equal => (left.tokens(), smaller(left.name(), right.name())),
+                };
+                builder.push(name, tokens);
+            }
+        }
+        build(builder, operation.what())
+    }
+
+    /// Whether the other trie has all leaves of this one. Stops at the first that it does not have.
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.len() <= other.len() && Merge::new(self, other).all(|whose| whose != Ordering::Less)
+    }
+
+    /// Whether no leaf is in both. Stops at the first that is.
+    pub fn is_disjoint(&self, other: &Self) -> bool {
+        Merge::new(self, other).all(|whose| whose != Ordering::Equal)
+    }
+
+    /// The leaves that `keep` wants. One pass; the rows of the result are numbered in the order of its leaves.
+    ///
+    /// # Errors
+    /// None is wanted.
+    pub fn select(&self, mut keep: impl FnMut(LeafId) -> bool) -> Result<Self, SetError> {
+        let mut builder = Self::builder();
+        let mut walk = self.in_order();
+        while let Some(leaf) = walk.advance() {
+            if keep(leaf) {
+                builder.push(self.name(leaf), walk.tokens());
+            }
+        }
+        build(builder, "the selection")
+    }
+
+    /// All leaves in order with their tokens: one step down or sideways at a time, `O(nodes)` for all of them.
+    pub fn in_order(&self) -> LeafWalk<'_> {
+        self.in_order_below(Cursor::ROOT)
+    }
+
+    /// The leaves at and below a position, with their tokens from there on. A leaf that ends there has none.
+    pub(crate) fn in_order_below(&self, at: Cursor) -> LeafWalk<'_> {
+        LeafWalk { trie: self, tokens: Vec::new(), open: vec![(at, 0)], next: self.leaves_below(at).start, fresh: true }
+    }
+
+    /// Whether leaves have names: all do, or none.
+    pub fn has_names(&self) -> bool {
+        self.name(LeafId(0)).is_some()
+    }
+}
+
+fn build(builder: TrieBuilder, what: &'static str) -> Result<Trie, SetError> {
+    if builder.is_empty() { Err(SetError::Empty { what }) } else { Ok(builder.build()?) }
+}
+
+fn smaller<'n>(left: Option<&'n str>, right: Option<&'n str>) -> Option<&'n str> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.min(right)),
+        (left, right) => left.or(right),
+    }
+}
+
+/// A pass over the leaves of a trie: see [`Trie::in_order`].
+#[derive(Debug, Clone)]
+pub struct LeafWalk<'t> {
+    trie: &'t Trie,
+    tokens: Vec<TokenId>,
+    /// The nodes on the way, each with the number of its next child.
+    open: Vec<(Cursor, usize)>,
+    /// The number of the next leaf.
+    next: u32,
+    /// Whether the start was not looked at yet.
+    fresh: bool,
+}
+
+impl<'t> LeafWalk<'t> {
+    /// The number of the next leaf, or `None` after the last. Its tokens are [`LeafWalk::tokens`].
+    pub fn advance(&mut self) -> Option<LeafId> {
+        self.step().then(|| self.leaf())
+    }
+
+    fn step(&mut self) -> bool {
+        if std::mem::take(&mut self.fresh) && self.open.last().is_some_and(|&(at, _)| self.trie.is_terminal(at)) {
+            self.next += 1;
+            return true;
+        }
+        while let Some((at, nth)) = self.open.last_mut() {
+            if let Some(&token) = self.trie.children(*at).get(*nth) {
+                let child = self.trie.child(*at, *nth);
+                *nth += 1;
+                self.tokens.push(token);
+                self.open.push((child, 0));
+                if self.trie.is_terminal(child) {
+                    self.next += 1;
+                    return true;
+                }
+            } else {
+                self.open.pop();
+                self.tokens.pop();
+            }
+        }
+        false
+    }
+
+    /// Tokens of the leaf reached last.
+    pub fn tokens(&self) -> &[TokenId] {
+        &self.tokens
+    }
+
+    fn leaf(&self) -> LeafId {
+        LeafId(self.next.saturating_sub(1))
+    }
+
+    fn name(&self) -> Option<&'t str> {
+        self.trie.name(self.leaf())
+    }
+
+    fn is_over(&self) -> bool {
+        self.open.is_empty()
+    }
+}
+
+/// Leaves of two tries in one order: who has the next, the first (`Less`), the second (`Greater`) or both.
+struct Merge<'t> {
+    left: LeafWalk<'t>,
+    right: LeafWalk<'t>,
+    last: Ordering,
+}
+
+impl<'t> Merge<'t> {
+    fn new(left: &'t Trie, right: &'t Trie) -> Self {
+        Self { left: left.in_order(), right: right.in_order(), last: Ordering::Equal }
+    }
+}
+
+impl Iterator for Merge<'_> {
+    type Item = Ordering;
+
+    fn next(&mut self) -> Option<Ordering> {
+        // Whoever had the last leaf goes on; the other one's is still to come.
+        if self.last != Ordering::Greater {
+            self.left.step();
+        }
+        if self.last != Ordering::Less {
+            self.right.step();
+        }
+        self.last = match (self.left.is_over(), self.right.is_over()) {
+            (true, true) => return None,
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => self.left.tokens().cmp(self.right.tokens()),
+        };
+        Some(self.last)
+    }
+}
