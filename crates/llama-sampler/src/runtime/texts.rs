@@ -98,8 +98,8 @@ pub enum TextError {
     },
     /// A token begins in the prefix and ends in the value.
     #[error(
-        "value {row}, {value:?}, has a token that spans the border to the prefix {prefix:?}, as have {count} of {values} \
-         values: heal=True begins the set before that token"
+        "value {row}, {value:?}, has a token that spans the border to the prefix {prefix:?}; {count} of {values} values do: \
+         heal=True begins the set before that token"
     )]
     Straddles {
         /// The first such value's place.
