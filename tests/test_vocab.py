@@ -145,8 +145,8 @@ def test_strings(tiny_path: Path) -> None:
         Trie.from_strings(vocab, ["yes", ""])
     with pytest.raises(TrieError, match="no leaf"):
         Trie.from_strings(vocab, [])
-    with pytest.raises(OptionError, match='tokenization is "all"'):
-        Trie.from_strings(vocab, ["yes"], tokenization="all")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match='tokenization is "other"'):
+        Trie.from_strings(vocab, ["yes"], tokenization="other")  # type: ignore[arg-type]
     with pytest.raises(VocabularyError, match="cannot tokenize"):
         Trie.from_strings(Vocab.from_tokens([b"a"]), ["a"])
 

@@ -94,6 +94,8 @@ class Vocab:
     def tokenize_parts(self, parts: Iterable[tuple[str, bool]], add_special: bool = False) -> list[int]: ...
     def detokenize(self, ids: _Ids) -> str: ...
     def detokenize_bytes(self, ids: _Ids) -> bytes: ...
+    def tokens_with_prefix(self, prefix: bytes) -> NDArray[np.int32]: ...
+    def prefix_tokens(self, text: bytes) -> NDArray[np.int32]: ...
 
 @final
 class Trie:
@@ -108,10 +110,13 @@ class Trie:
     @staticmethod
     def from_strings(
         vocab: Vocab,
-        values: Sequence[str],
+        values: Iterable[str],
         prefix: str = "",
         suffix: str = "",
-        tokenization: Literal["canonical"] = "canonical",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        heal: bool = False,
+        *,
+        max_sequences: int = 1_000_000,
     ) -> Trie: ...
     @classmethod
     def from_numpy(
@@ -120,6 +125,10 @@ class Trie:
         offsets: Sequence[int] | NDArray[np.integer[Any]],
         names: Sequence[str] | None = None,
     ) -> Trie: ...
+    @property
+    def heal_bytes(self) -> int: ...
+    @property
+    def report(self) -> dict[str, Any] | None: ...
     @property
     def nodes(self) -> int: ...
     @property

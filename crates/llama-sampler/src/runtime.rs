@@ -17,7 +17,9 @@ mod run;
 mod session;
 mod slot_set;
 mod template;
+mod texts;
 mod threads;
+mod tokenize_all;
 mod tree;
 mod vocab;
 
@@ -30,5 +32,6 @@ pub use generate::{Finish, GenerateOptions, GenerateStats, Generated, Step, Watc
 pub use grammar::Engine;
 pub use model::{Model, ModelOptions, Progress};
 pub use session::{Session, SessionOptions};
+pub use texts::{Spelling, TextError, TextReport, TextTrie, Texts};
 pub use threads::default_threads;
 pub use vocab::Vocab;

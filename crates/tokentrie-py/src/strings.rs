@@ -1,8 +1,8 @@
 //! Legal values given as text.
 
-use crate::errors::{Class, Result};
+use crate::errors::{Class, Error, Result};
 use crate::ids::{shown, type_name};
-use llama_sampler::Vocab;
+use llama_sampler::{Spelling, TextError, Vocab};
 use lru::LruCache;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use pyo3::types::PyString;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::{TokenId, Trie};
+use trie_core::Trie;
 
 /// Sets of text that were used last: a loop over prompts tokenizes its choices once.
 #[derive(Debug)]
@@ -77,7 +77,9 @@ pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     let text = |(row, value): (usize, PyResult<Bound<'_, PyAny>>)| -> Result<String> {
         let value = value?;
         if let Ok(text) = value.cast::<PyString>() {
-            return Ok(text.to_str()?.to_owned());
+            let lone =
+                |_| Class::Vocabulary.error(format!("value {row}: {} has lone surrogates, no text", shown(&value)));
+            return Ok(text.to_str().map_err(lone)?.to_owned());
         }
         let (shown, name) = (shown(&value), type_name(&value));
         Err(PyTypeError::new_err(format!("value {row} must be a str, not {shown} of type {name}")).into())
@@ -85,26 +87,43 @@ pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     values.try_iter()?.enumerate().map(text).collect()
 }
 
-/// A trie of these values; the values are its names. Each leaf is what the tokenizer writes for `prefix + value + suffix`,
-/// as plain text, with the tokens of the prefix taken off.
+/// A trie of these values as the tokenizer writes them; see [`Texts::trie`](llama_sampler::Texts::trie).
 ///
 /// # Errors
 /// A vocabulary without a tokenizer, no value, an empty one, one whose tokens spell something else, or one whose first
 /// token begins in the prefix.
 pub(crate) fn trie(vocab: &Vocab, values: &[String], prefix: &str, suffix: &str) -> Result<Trie> {
-    let before = tokens(vocab, prefix, || "prefix".to_owned())?;
-    let mut builder = Trie::builder();
-    for (row, value) in values.iter().enumerate() {
-        let text = format!("{prefix}{value}{suffix}");
-        let tokens = tokens(vocab, &text, || format!("value {row}"))?;
-        let leaf = tokens.strip_prefix(before.as_slice()).ok_or_else(|| {
-            Class::Vocabulary.error(format!(
-                "value {row}: {value:?} has no tokens of its own, one spans the border to the prefix {prefix:?}"
-            ))
-        })?;
-        builder.push(Some(value), leaf);
+    let texts = llama_sampler::Texts { prefix, suffix, ..llama_sampler::Texts::default() };
+    Ok(texts.trie(vocab, values)?.trie)
+}
+
+/// Which sequences `from_strings` is asked for.
+///
+/// # Errors
+/// `OptionError` for a name that is not known.
+pub(crate) fn spelling(name: &str, limit: usize) -> Result<Spelling> {
+    match name {
+        "canonical" => Ok(Spelling::Canonical),
+        "all" => Ok(Spelling::All { limit }),
+        _ => {
+            let message = format!("tokenization is {name:?}: it must be \"canonical\" or \"all\"");
+            Err(Class::Option.error(message))
+        }
     }
-    Ok(builder.build()?)
+}
+
+impl From<TextError> for Error {
+    fn from(error: TextError) -> Self {
+        let class = match error {
+            TextError::Runtime(error) => return error.into(),
+            TextError::Build(error) => return error.into(),
+            TextError::Empty { .. } | TextError::TooMany { .. } => Class::Trie,
+            TextError::NoRoundTrip { .. } | TextError::Unspellable { .. } | TextError::Straddles { .. } => {
+                Class::Vocabulary
+            }
+        };
+        class.error(error.to_string())
+    }
 }
 
 fn distinct(values: &[String]) -> Result<()> {
@@ -118,15 +137,4 @@ fn distinct(values: &[String]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn tokens(vocab: &Vocab, text: &str, what: impl Fn() -> String) -> Result<Vec<TokenId>> {
-    let tokens = vocab.tokenize(text, false, false)?;
-    // Some tokenizers put a space before a text, and some tidy up spaces when they give one back.
-    let spelled = vocab.join(&tokens)?;
-    if spelled != text.as_bytes() && vocab.detokenize(&tokens)? != text.as_bytes() {
-        let spelled = String::from_utf8_lossy(&spelled);
-        return Err(Class::Vocabulary.error(format!("{}: the tokens of {text:?} spell {spelled:?}", what())));
-    }
-    Ok(tokens)
 }

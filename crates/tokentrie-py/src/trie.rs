@@ -7,8 +7,11 @@ use crate::leaf::Leaf;
 use crate::payload::{warn_dropped, with_text};
 use crate::strings;
 use crate::vocab::{Vocab, VocabArg};
+use llama_sampler::{TextReport, Texts};
 use numpy::PyArray1;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -20,11 +23,11 @@ use trie_core::{LeafId, Payload, TokenId};
 /// the input. Made by `from_payload`, `from_sequences`, `from_numpy` or `from_strings`, or from other tries by `|`, `&`, `-`, `^`,
 /// `filter` and `sample`. `==` compares sequences and names; `<=` and the like compare the sequences. Can be pickled.
 #[pyclass(frozen, module = "tokentrie")]
-pub(crate) struct Trie(trie_core::Trie);
+pub(crate) struct Trie(trie_core::Trie, Option<TextReport>);
 
 impl Trie {
     pub(crate) fn new(trie: trie_core::Trie) -> Self {
-        Self(trie)
+        Self(trie, None)
     }
 
     pub(crate) fn core(&self) -> &trie_core::Trie {
@@ -60,7 +63,7 @@ impl Trie {
             let known: Vec<&str> = read.spans.iter().map(|(known, _)| known.as_str()).collect();
             Class::Option.error(format!("no trie has the path {:?}; there are {known:?}", path.unwrap_or_default()))
         })?;
-        Ok(Self(trie.clone()))
+        Ok(Self::new(trie.clone()))
     }
 
     /// Builds a trie from token sequences.
@@ -90,35 +93,67 @@ impl Trie {
         if let Some(vocab) = &vocab {
             rows.check_inside(vocab.size())?;
         }
-        Ok(Self(released(sequences.py(), || rows.into_builder(names.as_deref()).build())?))
+        Ok(Self::new(released(sequences.py(), || rows.into_builder(names.as_deref()).build())?))
     }
 
     /// Builds a trie from texts; they become the names.
     ///
     /// Args:
-    ///     vocab: a Vocab with a tokenizer.
-    ///     values: one str a leaf.
-    ///     prefix, suffix: the text around them. A leaf is what the tokenizer writes for prefix + value + suffix, as plain text,
-    ///         with the tokens of the prefix taken off.
-    ///     tokenization: "canonical", the one sequence that the tokenizer gives.
+    ///     vocab: a Vocab; with a tokenizer unless every spelling is wanted and nothing healed.
+    ///     values: one str each. Equal ones become one leaf, one may be a prefix of another, and an empty one needs a suffix.
+    ///         Any character may stand in them; different Unicode forms of a letter are different values.
+    ///     prefix, suffix: the text around them; the prefix is the prompt, or its end from where a token begins.
+    ///     tokenization: "canonical", the one sequence that the tokenizer writes for prefix + value + suffix, as plain text, with the
+    ///         tokens of the prefix taken off (where nothing comes before, a space that the tokenizer puts before a text stays). Or
+    ///         "all", every sequence of text tokens that spells the same bytes: then several leaves have the same name. Their number
+    ///         doubles with about every byte, so this is for short values.
+    ///     heal: where a token spans the border between prefix and value, begin the set before that token. Take the last
+    ///         `trie.heal_bytes` bytes off the prompt: every leaf spells them again.
+    ///     max_sequences: with "all", the most leaves.
     ///
-    /// Raises VocabularyError if the tokens of a value do not spell it or if one spans the border between prefix and value,
-    /// TrieError for no value or an empty one.
+    /// Raises VocabularyError, naming the value, if its tokens do not spell it (a tokenizer that normalises) or, canonical and not
+    /// healed, if one spans the border; TrieError for no value, an empty one, or more sequences than `max_sequences`; OptionError for
+    /// another tokenization. Uses all cores; a part of a text that comes again is tokenised once.
     #[staticmethod]
-    #[pyo3(signature = (vocab, values, prefix="", suffix="", tokenization="canonical"))]
+    #[pyo3(signature = (vocab, values, prefix="", suffix="", tokenization="canonical", heal=false, *, max_sequences=1_000_000))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn from_strings(
         py: Python<'_>,
         vocab: PyRef<'_, Vocab>,
-        values: Vec<String>,
+        values: &Bound<'_, PyAny>,
         prefix: &str,
         suffix: &str,
         tokenization: &str,
+        heal: bool,
+        max_sequences: usize,
     ) -> Result<Self> {
-        if tokenization != "canonical" {
-            return Err(Class::Option.error(format!("tokenization is {tokenization:?}: it must be \"canonical\"")));
+        let texts = Texts { prefix, suffix, spelling: strings::spelling(tokenization, max_sequences)?, heal };
+        if values.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err("values must be a list of str, not one str").into());
         }
-        let vocab = vocab.core();
-        Ok(Self(released(py, || strings::trie(vocab, &values, prefix, suffix))?))
+        let (vocab, values) = (vocab.core(), strings::list(values)?);
+        let made = released(py, || texts.trie(vocab, &values))?;
+        Ok(Self(made.trie, Some(made.report)))
+    }
+
+    /// int: bytes to take off the end of the prompt, because every leaf spells them again; 0 unless made with `heal=True`.
+    #[getter]
+    fn heal_bytes(&self) -> usize {
+        self.1.as_ref().map_or(0, |report| report.heal_bytes)
+    }
+
+    /// dict or None: what `from_strings` found: "values", their number; "straddling", how many have a token that begins in the
+    /// prefix; "first_straddling", the rows of the first eight of them.
+    #[getter]
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let dict = |report: &TextReport| {
+            let dict = PyDict::new(py);
+            dict.set_item("values", report.values)?;
+            dict.set_item("straddling", report.straddling)?;
+            dict.set_item("first_straddling", &report.first_straddling)?;
+            Ok(dict)
+        };
+        self.1.as_ref().map(dict).transpose()
     }
 
     /// Number of leaves, at least 1.
@@ -141,7 +176,11 @@ impl Trie {
     /// numpy.ndarray: int64 [leaves], the first input row that gave each leaf.
     #[getter]
     fn input_rows<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        let row = |leaf| self.0.input_row(LeafId::new(leaf)).map_or(-1, |row| row as i64);
+        let row = |leaf| match &self.1 {
+            Some(report) => report.value_of(&self.0, leaf),
+            None => self.0.input_row(leaf),
+        };
+        let row = |leaf| row(LeafId::new(leaf)).map_or(-1, |row| row as i64);
         PyArray1::from_vec(py, (0..self.0.len() as u32).map(row).collect())
     }
 

@@ -3,6 +3,8 @@
 use crate::errors::{Class, Error, Result};
 use crate::gil::released;
 use crate::ids::{tokens, type_name};
+use crate::trie::id_array;
+use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyBytesMethods, PyInt};
@@ -133,6 +135,21 @@ impl Vocab {
     /// The bytes of these ids, a list or an integer array. Raises as `detokenize`.
     fn detokenize_bytes<'py>(&self, ids: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(ids.py(), &self.0.detokenize(&tokens(ids, "")?)?))
+    }
+
+    /// Text tokens whose bytes begin with these: int32, ascending.
+    ///
+    /// Text tokens are all but control tokens, those marked as unused, those that end a generation and those without bytes.
+    /// O(len(prefix) + found · log found); the first call sorts the vocabulary, some 30 ms.
+    fn tokens_with_prefix<'py>(&self, py: Python<'py>, prefix: &[u8]) -> Bound<'py, PyArray1<i32>> {
+        id_array(py, released(py, || self.0.tokens_with_prefix(prefix)).into_iter())
+    }
+
+    /// Text tokens, as in `tokens_with_prefix`, that these bytes begin with: int32, shortest first, equally long ones ascending.
+    ///
+    /// O(longest token).
+    fn prefix_tokens<'py>(&self, py: Python<'py>, text: &[u8]) -> Bound<'py, PyArray1<i32>> {
+        id_array(py, released(py, || self.0.prefix_tokens(text)).into_iter())
     }
 
     fn __repr__(&self) -> String {

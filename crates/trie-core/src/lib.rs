@@ -28,6 +28,7 @@
 //! Token ids are 0 … 2^31−1; a trie has fewer than 2^32−1 nodes and less than 4 GiB of names.
 
 mod builder;
+mod byte_trie;
 mod cache;
 mod draw;
 mod export;
@@ -43,6 +44,7 @@ mod span;
 mod trie;
 
 pub use builder::{BuildError, TrieBuilder};
+pub use byte_trie::ByteTrie;
 pub use cache::{CacheStats, TrieCache};
 pub use draw::{DrawError, DrawSettings};
 pub use export::{NotInGbnf, TextGrammar};
