@@ -33,6 +33,7 @@ mod draw;
 mod file;
 mod ids;
 mod kernel;
+mod levels;
 #[allow(unsafe_code, reason = "slices of mapped files and the map itself; every other file is safe")]
 mod map;
 mod payload;
@@ -49,6 +50,7 @@ pub use draw::{DrawError, DrawSettings};
 pub use file::{FileError, FileOptions, FileProblem, VocabularyId};
 pub use ids::{LeafId, NodeId, TokenId, TokenIdError};
 pub use kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
+pub use levels::Level;
 pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
 pub use rules::{After, RulesError, SpanRules};
 pub use sampler::{Mode, RowError, Sampler, SamplerError, SamplerOptions};

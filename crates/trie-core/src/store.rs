@@ -5,7 +5,6 @@
 
 use crate::ids::{LeafId, NodeId, TokenId};
 use crate::map::Array;
-use std::ops::Range;
 
 /// The arrays of a trie, on the heap or in a mapped file.
 #[derive(Debug)]
@@ -43,22 +42,25 @@ pub(crate) struct Names {
 }
 
 impl Store {
-    /// The nodes that are children of this one.
+    /// The first child of a node and the tokens, ascending, of all of them, which are neighbours.
     #[inline]
-    pub(crate) fn child_range(&self, node: NodeId) -> Range<usize> {
-        let Some([begin, end, ..]) = self.first_child.get(node.index()..) else { return 0..0 };
-        let (begin, end) = (*begin as usize, *end as usize);
-        if node.index() < begin && begin <= end && end <= self.tokens.len() { begin..end } else { 0..0 }
+    pub(crate) fn family(&self, node: NodeId) -> (u32, &[TokenId]) {
+        match self.first_child.get(node.index()..) {
+            Some(&[begin, end, ..]) if begin > node.0 => {
+                (begin, self.tokens.get(begin as usize..end as usize).unwrap_or_default())
+            }
+            _ => (0, &[]),
+        }
     }
 
-    /// The tokens of those nodes, ascending.
+    /// The tokens of the children of a node, ascending.
     #[inline]
     pub(crate) fn children(&self, node: NodeId) -> &[TokenId] {
-        &self.tokens[self.child_range(node)]
+        self.family(node).1
     }
 
     /// Those of `tokens` before one that no vocabulary of this trie has. Callers index rows of logits with what they get.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn inside<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
         let highest = tokens.iter().copied().fold(TokenId::default(), TokenId::max);
         if highest <= self.max_token {

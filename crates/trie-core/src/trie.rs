@@ -43,6 +43,10 @@ impl Cursor {
     /// The start of every trie.
     pub const ROOT: Self = Self { node: NodeId::ROOT, depth: 0 };
 
+    pub(crate) const fn at(node: NodeId, depth: u32) -> Self {
+        Self { node, depth }
+    }
+
     /// The node at this position.
     #[inline]
     pub const fn node(self) -> NodeId {
@@ -158,16 +162,22 @@ impl Trie {
         if self.0.verified { tokens } else { self.0.inside(tokens) }
     }
 
+    #[inline]
+    pub(crate) fn is_childless(&self, at: Cursor) -> bool {
+        self.0.children(at.node).is_empty()
+    }
+
     /// The position after `token`, or `None` where it is no child. `O(log k)`.
     #[inline]
     pub fn step(&self, at: Cursor, token: TokenId) -> Option<Cursor> {
-        let nth = self.0.children(at.node).binary_search(&token).ok()?;
-        Some(self.child(at, nth))
+        let (first, tokens) = self.0.family(at.node);
+        let nth = tokens.binary_search(&token).ok()?;
+        Some(Cursor { node: NodeId(first + nth as u32), depth: at.depth + 1 })
     }
 
     #[inline]
     fn child(&self, at: Cursor, nth: usize) -> Cursor {
-        Cursor { node: NodeId((self.0.child_range(at.node).start + nth) as u32), depth: at.depth + 1 }
+        Cursor { node: NodeId(self.0.family(at.node).0 + nth as u32), depth: at.depth + 1 }
     }
 
     /// The token that leads here; `None` at the root.
@@ -204,7 +214,7 @@ impl Trie {
     #[inline]
     pub fn is_terminal(&self, at: Cursor) -> bool {
         let node = at.node.index();
-        node != 0 && node < self.nodes() && (self.0.child_range(at.node).is_empty() || self.is_inner_terminal(at))
+        node != 0 && node < self.nodes() && (self.is_childless(at) || self.is_inner_terminal(at))
     }
 
     /// Whether a leaf ends here that is a prefix of another one.
@@ -252,7 +262,7 @@ impl Trie {
     pub fn leaves_below(&self, at: Cursor) -> Range<u32> {
         let mut first = at;
         while !self.is_terminal(first) {
-            if self.0.children(first.node).is_empty() {
+            if self.is_childless(first) {
                 return 0..0;
             }
             first = self.child(first, 0);

@@ -75,7 +75,7 @@ fn sign(bytes: &mut [u8]) {
 
 /// Everything that can be asked of a trie, bounded by its size.
 fn use_all(trie: &Trie) -> usize {
-    let mut seen = trie.nbytes() + trie.max_depth();
+    let mut seen = trie.nbytes() + trie.max_depth() + trie.levels().len();
     for leaf in trie.leaves() {
         seen += trie.name(leaf.index).map_or(0, str::len);
         seen += trie.find(&leaf.tokens).map_or(0, LeafId::index);

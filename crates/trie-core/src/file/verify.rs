@@ -88,7 +88,7 @@ fn levels(store: &Store) -> Verified {
 fn leaves(store: &Store, count: usize) -> Verified {
     let mut before = 0;
     for (at, &node) in store.inner_terminals.iter().enumerate() {
-        if node <= before || store.child_range(crate::NodeId(node)).is_empty() {
+        if node <= before || store.children(crate::NodeId(node)).is_empty() {
             return Err(wrong(Kind::InnerTerminals, at, format!("{node} is no inner node after {before}")));
         }
         before = node;
