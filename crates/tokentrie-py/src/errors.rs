@@ -3,13 +3,15 @@
 //! Every match is exhaustive and without a wildcard: an error added in Rust breaks the build until it is mapped here.
 
 use llama_sampler::{FormError, RuntimeError};
-use pyo3::exceptions::{PyException, PyIndexError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyException, PyIndexError, PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 use std::ffi::{CStr, CString};
+use std::io;
 use trie_core::{
-    BuildError, DrawError, NotAllowed, NotInGbnf, PayloadError, RowError, RulesError, SamplerError, SetError, SpanError,
+    BuildError, DrawError, FileError, FileProblem, NotAllowed, NotInGbnf, PayloadError, RowError, RulesError,
+    SamplerError, SetError, SpanError,
 };
 
 /// Everything that a call can fail with.
@@ -75,7 +77,7 @@ const CLASSES: [ClassSpec; 10] = [
         c"tokentrie.TrieError",
         Class::Base,
         true,
-        c"Sequences that make no trie: none at all, an empty one, or names that do not match.",
+        c"Sequences that make no trie: none at all, an empty one, or names that do not match; or a file that holds none.",
     ),
     spec(
         Class::Vocabulary,
@@ -237,6 +239,33 @@ impl From<SetError> for Error {
         match error {
             SetError::Build(error) => error.into(),
             SetError::Empty { .. } | SetError::HalfNamed { .. } => Class::Trie.error(error.to_string()),
+        }
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        let message = error.to_string();
+        match error {
+            FileError::Io { path, action: _, source } => Self::Python(match source.raw_os_error() {
+                // Python chooses the class by the number and adds the path.
+                Some(number) => {
+                    let text = source.to_string();
+                    let text = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text).to_owned();
+                    PyOSError::new_err((number, text, path.into_os_string()))
+                }
+                None => io::Error::new(source.kind(), message).into(),
+            }),
+            FileError::Content { path: _, problem } => match problem {
+                FileProblem::NotATrie { .. }
+                | FileProblem::Truncated { .. }
+                | FileProblem::ByteOrder
+                | FileProblem::Version { .. }
+                | FileProblem::Damaged { .. } => Class::Trie.error(message),
+                FileProblem::OutsideVocabulary { .. }
+                | FileProblem::OtherVocabulary { .. }
+                | FileProblem::Fingerprint { .. } => Class::Vocabulary.error(message),
+            },
         }
     }
 }

@@ -45,7 +45,7 @@ mod _native {
     #[pymodule_export]
     use crate::session::{CacheInfo, Session};
     #[pymodule_export]
-    use crate::trie::Trie;
+    use crate::trie::{Trie, levels};
     #[pymodule_export]
     use crate::vocab::Vocab;
     use pyo3::prelude::*;

@@ -14,13 +14,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Mutex;
-use trie_core::{LeafId, Payload, TokenId};
+use trie_core::{FileOptions, LeafId, Level, Payload, TokenId, VocabularyId};
 
 /// The immutable set of token sequences that one span may produce. Cheap to share, also between threads.
 ///
 /// Leaves are numbered by the order of their token sequences, so the same set gives the same trie whatever the order of
-/// the input. Made by `from_payload`, `from_sequences`, `from_numpy` or `from_strings`, or from other tries by `|`, `&`, `-`, `^`,
+/// the input. Made by `from_payload`, `from_sequences`, `from_numpy`, `from_strings` or `open`, or from other tries by `|`, `&`, `-`, `^`,
 /// `filter` and `sample`. `==` compares sequences and names; `<=` and the like compare the sequences. Can be pickled.
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Trie(trie_core::Trie, Option<TextReport>);
@@ -38,6 +39,17 @@ impl Trie {
 /// An int32 array of these ids.
 pub(crate) fn id_array(py: Python<'_>, ids: impl Iterator<Item = TokenId>) -> Bound<'_, PyArray1<i32>> {
     PyArray1::from_vec(py, ids.map(TokenId::as_i32).collect())
+}
+
+fn vocabulary_id<'v>(py: Python<'_>, vocab: &'v VocabArg<'_>) -> VocabularyId<'v> {
+    let fingerprint = match vocab {
+        VocabArg::Size(_) => None,
+        VocabArg::Vocab(vocab) => {
+            let vocab = vocab.get().core();
+            Some(released(py, || vocab.fingerprint()))
+        }
+    };
+    VocabularyId { size: vocab.size(), fingerprint }
 }
 
 #[pymethods]
@@ -156,6 +168,36 @@ impl Trie {
         self.1.as_ref().map(dict).transpose()
     }
 
+    /// Saves the trie as a .ttrie file, for `open`.
+    ///
+    /// Args:
+    ///     vocab: a Vocab or a vocabulary size that the ids must fit; the file remembers a Vocab's fingerprint.
+    ///
+    /// At every moment the path names the old file or the whole new one. `input_rows` are not saved. Raises VocabularyError
+    /// for ids that the vocabulary does not have, OSError for what the operating system says; the old file is as it was then.
+    /// O(bytes).
+    #[pyo3(signature = (path, vocab=None))]
+    fn save(&self, py: Python<'_>, path: PathBuf, vocab: Option<VocabArg<'_>>) -> Result<()> {
+        let vocabulary = vocab.as_ref().map(|vocab| vocabulary_id(py, vocab));
+        Ok(released(py, || self.0.save(path, vocabulary))?)
+    }
+
+    /// Opens a .ttrie file by mapping it: nothing is copied, and processes share its pages.
+    ///
+    /// Args:
+    ///     vocab: a Vocab or a vocabulary size that the ids must fit; a Vocab must be the one that the file was saved for.
+    ///     verify: read all of it and check every checksum and array. Without it, damage gives wrong sets but no crash.
+    ///
+    /// While it is open the file may be replaced or removed, but not changed in place. Raises TrieError for a file that is
+    /// damaged, cut off, of another version or no .ttrie; VocabularyError for another vocabulary; OSError for what the
+    /// operating system says. O(children of the root), with verify O(bytes).
+    #[staticmethod]
+    #[pyo3(signature = (path, *, vocab=None, verify=false))]
+    fn open(py: Python<'_>, path: PathBuf, vocab: Option<VocabArg<'_>>, verify: bool) -> Result<Self> {
+        let options = FileOptions { vocabulary: vocab.as_ref().map(|vocab| vocabulary_id(py, vocab)), verify };
+        Ok(Self::new(released(py, || trie_core::Trie::open(path, options))?))
+    }
+
     /// Number of leaves, at least 1.
     fn __len__(&self) -> usize {
         self.0.len()
@@ -173,7 +215,7 @@ impl Trie {
         self.0.nbytes()
     }
 
-    /// numpy.ndarray: int64 [leaves], the first input row that gave each leaf.
+    /// numpy.ndarray: int64 [leaves], the first input row that gave each leaf; -1 where the trie came from a file.
     #[getter]
     fn input_rows<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let row = |leaf| match &self.1 {
@@ -244,6 +286,16 @@ impl Trie {
         let prefix = prefix.map_or(Ok(Vec::new()), |prefix| tokens(prefix, ""))?;
         self.0.walk(&prefix).map_err(Error::from)
     }
+}
+
+/// Nodes, leaves, choices, most children, steps and forced steps of every depth, the root's first. O(nodes).
+#[pyfunction]
+#[pyo3(name = "_levels")]
+pub(crate) fn levels(py: Python<'_>, trie: PyRef<'_, Trie>) -> Vec<[usize; 6]> {
+    let trie = trie.core();
+    let levels = released(py, || trie.levels());
+    let row = |at: Level| [at.nodes, at.leaves, at.choices, at.most_children, at.steps, at.forced_steps];
+    levels.into_iter().map(row).collect()
 }
 
 /// Iterates over the leaves of a trie.

@@ -228,9 +228,10 @@ impl TrieBuilder {
         Store {
             max_token: tokens.iter().copied().max().unwrap_or_default(),
             max_depth: next.len() as u32 - 2,
-            tokens,
-            first_child,
-            inner_terminals,
+            tokens: tokens.into(),
+            first_child: first_child.into(),
+            inner_terminals: inner_terminals.into(),
+            verified: true,
             leaves: LeafTable::new(leaf_nodes, nodes as u32),
             names: self.pack_names(leaves),
             input_rows: leaves.iter().map(|leaf| leaf.first).collect(),
@@ -249,8 +250,7 @@ impl TrieBuilder {
             text.push_str(&self.names[begin..end]);
             ends.push(text.len() as u32);
         }
-        text.shrink_to_fit();
-        Some(Names { text, ends })
+        Some(Names { text: text.into_bytes().into(), ends: ends.into() })
     }
 }
 
@@ -268,6 +268,6 @@ impl LeafTable {
         }
         let mut by_node: Vec<u32> = (0..nodes.len() as u32).collect();
         by_node.sort_unstable_by_key(|&leaf| nodes[leaf as usize]);
-        Self::Table { nodes, by_node }
+        Self::Table { nodes: nodes.into(), by_node: by_node.into() }
     }
 }

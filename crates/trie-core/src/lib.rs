@@ -2,7 +2,7 @@
 //!
 //! A [`Payload`] (JSON) or a [`TrieBuilder`] gives an immutable [`Trie`]; a [`Cursor`] is a position in it;
 //! a [`Span`] is the life of one constrained stretch of output; a [`Sampler`] adds the choice over a row of
-//! logits. Nothing here knows of llama.cpp or of Python, and nothing here is `unsafe`.
+//! logits. Nothing here knows of llama.cpp or of Python; `map.rs` alone, which maps files, is `unsafe`.
 //!
 //! ```
 //! use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TokenId};
@@ -32,8 +32,12 @@ mod byte_trie;
 mod cache;
 mod draw;
 mod export;
+mod file;
 mod ids;
 mod kernel;
+mod levels;
+#[allow(unsafe_code, reason = "slices of mapped files and the map itself; every other file is safe")]
+mod map;
 mod outline;
 mod payload;
 mod rules;
@@ -41,6 +45,7 @@ mod sampler;
 mod sets;
 mod softmax;
 mod span;
+mod store;
 mod trie;
 
 pub use builder::{BuildError, TrieBuilder};
@@ -48,8 +53,10 @@ pub use byte_trie::ByteTrie;
 pub use cache::{CacheStats, TrieCache};
 pub use draw::{DrawError, DrawSettings};
 pub use export::{NotInGbnf, TextGrammar};
+pub use file::{FileError, FileOptions, FileProblem, VocabularyId};
 pub use ids::{LeafId, NodeId, TokenId, TokenIdError};
 pub use kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
+pub use levels::Level;
 pub use outline::{OutlineLimits, OutlineNode};
 pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
 pub use rules::{After, RulesError, SpanRules};

@@ -193,15 +193,15 @@ impl Span {
     /// Where it is in its life.
     #[inline]
     pub fn state(&self) -> State {
-        self.state_at(self.trie.children(self.place.cursor))
+        self.state_at(self.trie.is_childless(self.place.cursor))
     }
 
-    /// The state, given the children of the position.
+    /// The state, given whether the position has no children.
     #[inline]
-    fn state_at(&self, children: &[TokenId]) -> State {
+    fn state_at(&self, childless: bool) -> State {
         let place = &self.place;
         // A leaf that is no prefix of another is complete at once where no end token has to follow.
-        let ends_by_itself = || children.is_empty() && place.cursor.depth() > 0 && self.rules.end_tokens().is_empty();
+        let ends_by_itself = || childless && place.cursor.depth() > 0 && self.rules.end_tokens().is_empty();
         if place.idle {
             State::Idle
         } else if place.off_at.is_some() {
@@ -222,7 +222,7 @@ impl Span {
     #[inline]
     pub fn allowed(&self) -> Allowed<'_> {
         let tokens = self.trie.children(self.place.cursor);
-        match self.state_at(tokens) {
+        match self.state_at(tokens.is_empty()) {
             State::Idle | State::Off => Allowed::All,
             State::Complete if self.rules.after() == After::Free => Allowed::All,
             State::Complete => Allowed::Only { tokens: &[], ends: self.rules.stop_tokens() },

@@ -6,6 +6,7 @@
 
 use crate::builder::TrieBuilder;
 use crate::ids::{LeafId, NodeId, TokenId};
+pub(crate) use crate::store::{LeafTable, Names, Store};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,39 +29,6 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Trie(Arc<Store>);
 
-/// The arrays of a trie. Everything above this type sees slices, so that they may come from elsewhere than a `Vec`.
-#[derive(Debug)]
-pub(crate) struct Store {
-    /// Token on the edge into each node; the root's entry is a placeholder.
-    pub(crate) tokens: Vec<TokenId>,
-    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`.
-    pub(crate) first_child: Vec<u32>,
-    /// Terminals that have children, ascending: leaves that are prefixes of other leaves.
-    pub(crate) inner_terminals: Vec<u32>,
-    pub(crate) leaves: LeafTable,
-    pub(crate) names: Option<Names>,
-    /// First row of the input that gave each leaf.
-    pub(crate) input_rows: Vec<u32>,
-    pub(crate) max_token: TokenId,
-    pub(crate) max_depth: u32,
-}
-
-/// Which node ends which leaf, both ways.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum LeafTable {
-    /// All leaves are equally long: they are the last nodes, in leaf order, from this node on.
-    Tail(u32, u32),
-    /// The node of each leaf, and the leaves sorted by that node.
-    Table { nodes: Vec<u32>, by_node: Vec<u32> },
-}
-
-/// One string and where each leaf's name ends in it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Names {
-    pub(crate) text: String,
-    pub(crate) ends: Vec<u32>,
-}
-
 /// A position in a trie: eight bytes, `Copy`. Clone, rollback and reorder of positions cost nothing.
 ///
 /// A cursor belongs to the trie it came from. In another one it may name no node: it then has no children and is no
@@ -74,6 +42,10 @@ pub struct Cursor {
 impl Cursor {
     /// The start of every trie.
     pub const ROOT: Self = Self { node: NodeId::ROOT, depth: 0 };
+
+    pub(crate) const fn at(node: NodeId, depth: u32) -> Self {
+        Self { node, depth }
+    }
 
     /// The node at this position.
     #[inline]
@@ -140,13 +112,14 @@ impl Trie {
         Self(Arc::new(store))
     }
 
+    pub(crate) fn store(&self) -> &Store {
+        &self.0
+    }
+
     /// Number of leaves, at least 1.
     #[allow(clippy::len_without_is_empty, reason = "a trie is never empty")]
     pub fn len(&self) -> usize {
-        match &self.0.leaves {
-            LeafTable::Tail(_, count) => *count as usize,
-            LeafTable::Table { nodes, .. } => nodes.len(),
-        }
+        self.0.leaves.len()
     }
 
     /// Number of nodes, the root included.
@@ -154,7 +127,7 @@ impl Trie {
         self.0.tokens.len()
     }
 
-    /// Bytes held: arrays, names and this structure itself.
+    /// Bytes held: arrays, names and this structure itself. Those of an open file are shared with whoever has it open.
     pub fn nbytes(&self) -> usize {
         let s = &*self.0;
         let table = match &s.leaves {
@@ -185,42 +158,42 @@ impl Trie {
     /// Tokens that continue from here, ascending; empty at the end of a leaf that is no prefix of another.
     #[inline]
     pub fn children(&self, at: Cursor) -> &[TokenId] {
-        self.0.tokens.get(self.child_range(at.node)).unwrap_or_default()
+        let tokens = self.0.children(at.node);
+        if self.0.verified { tokens } else { self.0.inside(tokens) }
     }
 
     #[inline]
-    fn child_range(&self, node: NodeId) -> Range<usize> {
-        match self.0.first_child.get(node.index()..) {
-            Some([begin, end, ..]) => *begin as usize..*end as usize,
-            _ => 0..0,
-        }
+    pub(crate) fn is_childless(&self, at: Cursor) -> bool {
+        self.0.children(at.node).is_empty()
     }
 
     /// The position after `token`, or `None` where it is no child. `O(log k)`.
     #[inline]
     pub fn step(&self, at: Cursor, token: TokenId) -> Option<Cursor> {
-        let nth = self.children(at).binary_search(&token).ok()?;
-        Some(self.child(at, nth))
+        let (first, tokens) = self.0.family(at.node);
+        let nth = tokens.binary_search(&token).ok()?;
+        Some(Cursor { node: NodeId(first + nth as u32), depth: at.depth + 1 })
     }
 
     #[inline]
     pub(crate) fn child(&self, at: Cursor, nth: usize) -> Cursor {
-        Cursor { node: NodeId((self.child_range(at.node).start + nth) as u32), depth: at.depth + 1 }
+        Cursor { node: NodeId(self.0.family(at.node).0 + nth as u32), depth: at.depth + 1 }
     }
 
     /// The token that leads here; `None` at the root.
     #[inline]
     pub fn token(&self, at: Cursor) -> Option<TokenId> {
-        if at.node == NodeId::ROOT { None } else { self.0.tokens.get(at.node.index()).copied() }
+        if at.node == NodeId::ROOT { None } else { self.0.token(at.node) }
     }
 
     /// The position `up` tokens nearer to the root (the root, if that is nearer). `O(up log n)`.
     pub fn ancestor(&self, at: Cursor, up: usize) -> Cursor {
         let mut at = at;
         for _ in 0..up.min(at.depth()) {
-            // The parent is the last node whose children begin at or before this one.
-            let parent = self.0.first_child.partition_point(|&first| first <= at.node.0).saturating_sub(1);
-            at = Cursor { node: NodeId(parent as u32), depth: at.depth - 1 };
+            match self.0.parent(at.node) {
+                Some(node) if at.depth > 1 => at = Cursor { node, depth: at.depth - 1 },
+                _ => return Cursor::ROOT,
+            }
         }
         at
     }
@@ -241,7 +214,7 @@ impl Trie {
     #[inline]
     pub fn is_terminal(&self, at: Cursor) -> bool {
         let node = at.node.index();
-        node != 0 && node < self.nodes() && (self.child_range(at.node).is_empty() || self.is_inner_terminal(at))
+        node != 0 && node < self.nodes() && (self.is_childless(at) || self.is_inner_terminal(at))
     }
 
     /// Whether a leaf ends here that is a prefix of another one.
@@ -256,20 +229,7 @@ impl Trie {
         if !self.is_terminal(at) {
             return None;
         }
-        match &self.0.leaves {
-            LeafTable::Tail(first, _) => Some(LeafId(at.node.0 - first)),
-            LeafTable::Table { nodes, by_node } => {
-                let found = by_node.binary_search_by_key(&at.node.0, |&leaf| nodes[leaf as usize]);
-                found.ok().map(|position| LeafId(by_node[position]))
-            }
-        }
-    }
-
-    fn leaf_node(&self, leaf: LeafId) -> Option<NodeId> {
-        match &self.0.leaves {
-            LeafTable::Tail(first, count) => (leaf.0 < *count).then(|| NodeId(first + leaf.0)),
-            LeafTable::Table { nodes, .. } => nodes.get(leaf.index()).copied().map(NodeId),
-        }
+        self.0.leaves.leaf(at.node)
     }
 
     /// The leaf with these tokens. `O(length · log k)`.
@@ -279,14 +239,7 @@ impl Trie {
 
     /// Name and tokens of a leaf, or `None` if there are not that many. `O(depth · log n)`.
     pub fn leaf(&self, leaf: LeafId) -> Option<Leaf> {
-        let mut node = self.leaf_node(leaf)?;
-        let mut tokens = Vec::new();
-        while node != NodeId::ROOT {
-            tokens.push(self.0.tokens[node.index()]);
-            let parent = self.0.first_child.partition_point(|&first| first <= node.0).saturating_sub(1);
-            node = NodeId(parent as u32);
-        }
-        tokens.reverse();
+        let tokens = self.0.path(self.0.leaves.node(leaf)?)?;
         Some(Leaf { index: leaf, name: self.name(leaf).map(str::to_owned), tokens })
     }
 
@@ -295,7 +248,7 @@ impl Trie {
         self.0.names.as_ref()?.get(leaf.index())
     }
 
-    /// The first input row that gave this leaf.
+    /// The first input row that gave this leaf; `None` for a trie from a file, which does not hold it.
     pub fn input_row(&self, leaf: LeafId) -> Option<usize> {
         self.0.input_rows.get(leaf.index()).map(|&row| row as usize)
     }
@@ -309,17 +262,17 @@ impl Trie {
     pub fn leaves_below(&self, at: Cursor) -> Range<u32> {
         let mut first = at;
         while !self.is_terminal(first) {
-            if self.children(first).is_empty() {
+            if self.is_childless(first) {
                 return 0..0;
             }
             first = self.child(first, 0);
         }
         let mut last = at;
-        while let count @ 1.. = self.children(last).len() {
+        while let count @ 1.. = self.0.children(last.node).len() {
             last = self.child(last, count - 1);
         }
         match (self.leaf_at(first), self.leaf_at(last)) {
-            (Some(first), Some(last)) => first.0..last.0 + 1,
+            (Some(first), Some(last)) if first <= last => first.0..last.0 + 1,
             _ => 0..0,
         }
     }
@@ -344,17 +297,9 @@ impl Trie {
         part(bytemuck::cast_slice(&s.first_child));
         part(bytemuck::cast_slice(&s.inner_terminals));
         if let Some(names) = &s.names {
-            part(names.text.as_bytes());
+            part(&names.text);
             part(bytemuck::cast_slice(&names.ends));
         }
-    }
-}
-
-impl Names {
-    fn get(&self, index: usize) -> Option<&str> {
-        let end = *self.ends.get(index)? as usize;
-        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        self.text.get(begin..end)
     }
 }
 

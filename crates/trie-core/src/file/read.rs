@@ -1,0 +1,114 @@
+//! Opening: map the file, check its header, lend its sections to a trie.
+
+use super::{FileError, FileOptions, FileProblem, Header, Kind, verify};
+use crate::ids::{NodeId, TokenId};
+use crate::map::{Array, Map};
+use crate::trie::{LeafTable, Names, Store, Trie};
+use bytemuck::Pod;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+impl Trie {
+    /// Opens a `.ttrie` file by mapping it: nothing is copied, and processes that open it share its pages.
+    ///
+    /// The header and the place and length of every section are always checked, contents only where `options` asks for it;
+    /// without that, damage gives wrong sets but never a crash, and the pages that a walk needs are read when it comes to
+    /// them. While it is open the file may be replaced or removed, but must not be changed or shortened in place: the
+    /// operating system ends processes (SIGBUS) that read what is no longer there. `O(children of the root)`.
+    ///
+    /// # Errors
+    /// [`FileError`] says what is wrong, and where.
+    pub fn open(path: impl AsRef<Path>, options: FileOptions<'_>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let map = map(path).map_err(FileError::io(path, "open"))?;
+        match map {
+            Some(map) => trie(&Arc::new(map), options),
+            None => Err(FileProblem::Truncated { bytes: 0, need: 64 }),
+        }
+        .map_err(|problem| problem.at(path))
+    }
+
+    /// A trie from the bytes of a `.ttrie` file. They are copied once.
+    ///
+    /// # Errors
+    /// [`FileError`] with an empty path.
+    pub fn from_bytes(bytes: &[u8], options: FileOptions<'_>) -> Result<Self, FileError> {
+        let path = Path::new("");
+        if bytes.is_empty() {
+            return Err(FileProblem::Truncated { bytes: 0, need: 64 }.at(path));
+        }
+        let map = Map::of_bytes(bytes).map_err(FileError::io(path, "copy"))?;
+        trie(&Arc::new(map), options).map_err(|problem| problem.at(path))
+    }
+}
+
+/// The pages of a file, `None` where it has none.
+fn map(path: &Path) -> io::Result<Option<Map>> {
+    // Asked before opening, because opening a pipe waits for a writer.
+    let kind = fs::metadata(path)?.file_type();
+    if kind.is_dir() {
+        // Folders can be opened; reading says what is wrong in the system's own words.
+        File::open(path)?.read_exact(&mut [0])?;
+    }
+    if !kind.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let file = File::open(path)?;
+    if file.metadata()?.len() == 0 { Ok(None) } else { Map::of_file(&file).map(Some) }
+}
+
+fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
+    let header = Header::read(map.bytes())?;
+    let counts = header.counts;
+    if let Some(vocabulary) = options.vocabulary {
+        vocabulary.check(counts.max_token)?;
+        if let (Some(expected), Some(section)) = (vocabulary.fingerprint, header.section(Kind::Fingerprint)) {
+            let found = map.bytes().get(section.bytes.clone()).unwrap_or_default();
+            if found != expected.as_bytes() {
+                let (found, expected) = (String::from_utf8_lossy(found).into_owned(), expected.to_owned());
+                return Err(FileProblem::OtherVocabulary { found, expected });
+            }
+        }
+    }
+    let store = Store {
+        tokens: array(map, &header, Kind::Tokens)?,
+        first_child: array(map, &header, Kind::FirstChild)?,
+        inner_terminals: array(map, &header, Kind::InnerTerminals)?,
+        leaves: if header.section(Kind::LeafNodes).is_some() {
+            LeafTable::Table {
+                nodes: array(map, &header, Kind::LeafNodes)?,
+                by_node: array(map, &header, Kind::LeavesByNode)?,
+            }
+        } else {
+            LeafTable::Tail(counts.nodes - counts.leaves, counts.leaves)
+        },
+        names: match header.section(Kind::NameText) {
+            Some(_) => {
+                Some(Names { text: array(map, &header, Kind::NameText)?, ends: array(map, &header, Kind::NameEnds)? })
+            }
+            None => None,
+        },
+        input_rows: Vec::new(),
+        max_token: TokenId::new(counts.max_token).unwrap_or(TokenId::MAX),
+        max_depth: counts.max_depth,
+        verified: false,
+    };
+    // A set without a beginning would allow everything or nothing.
+    let root = store.children(NodeId::ROOT);
+    if root.is_empty() || store.inside(root).len() < root.len() {
+        return Err(FileProblem::damaged("root", "its children are not nodes with tokens of the vocabulary"));
+    }
+    if !options.verify {
+        return Ok(Trie::from_store(store));
+    }
+    verify::checksums(map.bytes(), &header)?;
+    verify::contents(&store, &header)?;
+    Ok(Trie::from_store(Store { verified: true, ..store }))
+}
+
+fn array<T: Pod>(map: &Arc<Map>, header: &Header, kind: Kind) -> Result<Array<T>, FileProblem> {
+    let section = header.section(kind).and_then(|section| Array::of_map(map, section.bytes.clone()));
+    section.ok_or_else(|| FileProblem::damaged(format!("section {}", kind.name()), "not in the file"))
+}

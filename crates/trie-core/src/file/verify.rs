@@ -1,0 +1,161 @@
+//! Reading all of a file: what a walk relies on, and that nothing else changed either.
+
+use super::{FileProblem, Header, Kind};
+use crate::trie::{LeafTable, Names, Store};
+
+type Verified = Result<(), FileProblem>;
+
+fn wrong(kind: Kind, at: usize, reason: impl Into<String>) -> FileProblem {
+    FileProblem::damaged(format!("section {}, item {at}", kind.name()), reason)
+}
+
+pub(super) fn checksums(file: &[u8], header: &Header) -> Verified {
+    for section in header.sections() {
+        let found = crc32fast::hash(file.get(section.bytes.clone()).unwrap_or_default());
+        if found != section.checksum {
+            let reason = format!("the checksum is {found:#010x}, not {:#010x}", section.checksum);
+            return Err(FileProblem::damaged(format!("section {}", section.kind.name()), reason));
+        }
+    }
+    Ok(())
+}
+
+/// That a builder could have made these arrays.
+pub(super) fn contents(store: &Store, header: &Header) -> Verified {
+    offsets(store)?;
+    tokens(store)?;
+    levels(store)?;
+    leaves(store, header.counts.leaves as usize)?;
+    store.names.as_ref().map_or(Ok(()), names)
+}
+
+/// Every node but the root is the child of exactly one node before it.
+fn offsets(store: &Store) -> Verified {
+    let nodes = store.tokens.len();
+    let mut before = 1;
+    for (node, &first) in store.first_child.iter().enumerate() {
+        let first = first as usize;
+        if first < before || first > nodes || (first <= node && node < nodes) {
+            return Err(wrong(Kind::FirstChild, node, format!("{first} after {before}, of {nodes} nodes")));
+        }
+        before = first;
+    }
+    match (store.first_child.first(), before == nodes) {
+        (Some(1), true) => Ok(()),
+        _ => Err(wrong(Kind::FirstChild, nodes, "the nodes are not numbered from the root to the last")),
+    }
+}
+
+fn tokens(store: &Store) -> Verified {
+    let mut highest = 0;
+    for (node, family) in store.first_child.windows(2).enumerate() {
+        let (begin, end) = (family[0] as usize, family[1] as usize);
+        let children = store.tokens.get(begin..end).unwrap_or_default();
+        if let Some(at) = children.windows(2).position(|pair| pair[0] >= pair[1]) {
+            return Err(wrong(Kind::Tokens, begin + at + 1, format!("children of node {node} do not ascend")));
+        }
+        highest = highest.max(children.last().map_or(0, |token| token.get()));
+    }
+    if highest == store.max_token.get() {
+        return Ok(());
+    }
+    Err(FileProblem::damaged(
+        "section tokens",
+        format!("the largest id is {highest}, in the header {}", store.max_token.get()),
+    ))
+}
+
+/// The first node of each level, from the root's on, and the end of the last one.
+fn level_starts(store: &Store) -> Vec<usize> {
+    let mut starts = vec![0, 1];
+    while let Some(&end) = starts.last()
+        && end < store.tokens.len()
+    {
+        starts.push(store.first_child[end] as usize);
+    }
+    starts
+}
+
+fn levels(store: &Store) -> Verified {
+    let depth = level_starts(store).len() - 2;
+    if depth == store.max_depth as usize {
+        return Ok(());
+    }
+    Err(FileProblem::damaged("header", format!("leaves of {} tokens, but the deepest has {depth}", store.max_depth)))
+}
+
+/// Inner terminals are inner nodes, and leaves are numbered by the order of their sequences.
+fn leaves(store: &Store, count: usize) -> Verified {
+    let mut before = 0;
+    for (at, &node) in store.inner_terminals.iter().enumerate() {
+        if node <= before || store.children(crate::NodeId(node)).is_empty() {
+            return Err(wrong(Kind::InnerTerminals, at, format!("{node} is no inner node after {before}")));
+        }
+        before = node;
+    }
+    let childless = store.first_child.windows(2).filter(|family| family[0] == family[1]).count();
+    let found = childless + store.inner_terminals.len();
+    if found != count {
+        return Err(FileProblem::damaged("header", format!("{count} leaves, but {found} nodes end one")));
+    }
+    match &store.leaves {
+        LeafTable::Tail(first, _) => {
+            let starts = level_starts(store);
+            if starts[starts.len() - 2] == *first as usize && store.inner_terminals.is_empty() {
+                return Ok(());
+            }
+            Err(FileProblem::damaged("section table", "leaves are not equally long and need leaf_nodes"))
+        }
+        LeafTable::Table { nodes, by_node } => {
+            let mut before = 0;
+            for (at, &leaf) in by_node.iter().enumerate() {
+                match nodes.get(leaf as usize) {
+                    Some(&node) if node > before => before = node,
+                    _ => return Err(wrong(Kind::LeavesByNode, at, format!("leaf {leaf} is not the next by node"))),
+                }
+            }
+            match terminals(store).zip(nodes.iter()).position(|(expected, &node)| expected != node) {
+                Some(at) => Err(wrong(Kind::LeafNodes, at, format!("node {} does not end this leaf", nodes[at]))),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// The nodes that end a leaf, depth first: in the order of the leaves.
+fn terminals(store: &Store) -> impl Iterator<Item = u32> + '_ {
+    let children = |node: u32| store.first_child[node as usize]..store.first_child[node as usize + 1];
+    let mut open = Vec::from([children(0)]);
+    std::iter::from_fn(move || {
+        loop {
+            let Some(node) = open.last_mut()?.next() else {
+                open.pop();
+                continue;
+            };
+            let below = children(node);
+            let ends = below.is_empty() || store.inner_terminals.binary_search(&node).is_ok();
+            if !below.is_empty() {
+                open.push(below);
+            }
+            if ends {
+                return Some(node);
+            }
+        }
+    })
+}
+
+fn names(names: &Names) -> Verified {
+    let text =
+        std::str::from_utf8(&names.text).map_err(|error| wrong(Kind::NameText, error.valid_up_to(), "not UTF-8"))?;
+    let mut before = 0;
+    for (leaf, &end) in names.ends.iter().enumerate() {
+        if (end as usize) < before || !text.is_char_boundary(end as usize) {
+            return Err(wrong(Kind::NameEnds, leaf, format!("{end} after {before}, of {} bytes", text.len())));
+        }
+        before = end as usize;
+    }
+    if before == text.len() {
+        return Ok(());
+    }
+    Err(wrong(Kind::NameText, before, "no name holds what follows"))
+}

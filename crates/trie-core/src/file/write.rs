@@ -1,0 +1,102 @@
+//! Saving: a new file beside the old one, which it replaces when it is whole and on disk.
+
+use super::{Counts, FileError, FileProblem, Header, Kind, VocabularyId};
+use crate::trie::{LeafTable, Trie};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// What each section holds, in the order of their kinds.
+type Parts<'a> = Vec<(Kind, &'a [u8])>;
+
+impl Trie {
+    /// Saves the trie as a `.ttrie` file; with `vocabulary`, the file knows what its ids belong to.
+    ///
+    /// At every moment the path names the old file or the whole new one: it is written under a temporary name in the same
+    /// folder, flushed to the disk and renamed. A link is replaced, not followed; programs that have the old file open keep
+    /// it. `O(bytes)`.
+    ///
+    /// # Errors
+    /// What the operating system says, or a vocabulary without some of the tokens. The old file is as it was, and the
+    /// temporary one is gone.
+    pub fn save(&self, path: impl AsRef<Path>, vocabulary: Option<VocabularyId<'_>>) -> Result<(), FileError> {
+        let path = path.as_ref();
+        let (header, parts) = self.image(vocabulary).map_err(|problem| problem.at(path))?;
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let mut prefix = OsString::from(".");
+        prefix.push(path.file_name().unwrap_or_default());
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix).suffix(".partial");
+        #[cfg(unix)]
+        // As any new file: what the umask leaves.
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut partial = builder.tempfile_in(folder).map_err(FileError::io(folder, "create a file there"))?;
+        write(partial.as_file_mut(), &header, &parts).map_err(FileError::io(path, "write"))?;
+        partial.as_file().sync_all().map_err(FileError::io(path, "write"))?;
+        partial.persist(path).map_err(|error| FileError::io(path, "replace")(error.error))?;
+        // The new name, too, must outlive a power failure.
+        #[cfg(unix)]
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(FileError::io(folder, "flush the folder"))?;
+        Ok(())
+    }
+
+    /// The bytes of [`Trie::save`], somewhere else.
+    ///
+    /// # Errors
+    /// What `out` says, or a vocabulary without some of the tokens ([`io::ErrorKind::InvalidInput`]).
+    pub fn write_to(&self, out: &mut impl Write, vocabulary: Option<VocabularyId<'_>>) -> io::Result<()> {
+        let image = self.image(vocabulary);
+        let (header, parts) = image.map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
+        write(out, &header, &parts)
+    }
+
+    fn image<'a>(&'a self, vocabulary: Option<VocabularyId<'a>>) -> Result<(Header, Parts<'a>), FileProblem> {
+        if cfg!(target_endian = "big") {
+            return Err(FileProblem::ByteOrder);
+        }
+        let store = self.store();
+        let max_token = store.max_token.get();
+        vocabulary.map_or(Ok(()), |vocabulary| vocabulary.check(max_token))?;
+        let mut parts: Parts<'_> = vec![
+            (Kind::Tokens, bytemuck::cast_slice(&store.tokens)),
+            (Kind::FirstChild, bytemuck::cast_slice(&store.first_child)),
+            (Kind::InnerTerminals, bytemuck::cast_slice(&store.inner_terminals)),
+        ];
+        if let LeafTable::Table { nodes, by_node } = &store.leaves {
+            parts.push((Kind::LeafNodes, bytemuck::cast_slice(nodes)));
+            parts.push((Kind::LeavesByNode, bytemuck::cast_slice(by_node)));
+        }
+        if let Some(names) = &store.names {
+            parts.push((Kind::NameText, &names.text));
+            parts.push((Kind::NameEnds, bytemuck::cast_slice(&names.ends)));
+        }
+        if let Some(fingerprint) = vocabulary.and_then(|vocabulary| vocabulary.fingerprint) {
+            parts.push((Kind::Fingerprint, fingerprint.as_bytes()));
+        }
+        let counts = Counts {
+            leaves: self.len() as u32,
+            nodes: self.nodes() as u32,
+            max_token,
+            max_depth: store.max_depth,
+            // Sizes beyond 32 bits do not exist; the size of an int is only as good as what it was asked for.
+            n_vocab: vocabulary.map_or(0, |vocabulary| u32::try_from(vocabulary.size).unwrap_or(u32::MAX)),
+        };
+        Ok((Header::new(counts, &parts), parts))
+    }
+}
+
+fn write(out: &mut impl Write, header: &Header, parts: &[(Kind, &[u8])]) -> io::Result<()> {
+    let head = header.to_bytes();
+    out.write_all(&head)?;
+    let mut at = head.len();
+    for (section, (_, bytes)) in header.sections().iter().zip(parts) {
+        out.write_all(&[0; super::header::ALIGNMENT][..section.bytes.start - at])?;
+        out.write_all(bytes)?;
+        at = section.bytes.end;
+    }
+    out.flush()
+}

@@ -1,0 +1,135 @@
+//! The arrays of a trie, and the questions that are asked of them.
+//!
+//! They may lie in a file that nobody has verified, so nothing here believes them: indices are checked, and a child is
+//! numbered above its parent, which bounds every walk. Damage gives wrong answers, not a crash or an endless loop.
+
+use crate::ids::{LeafId, NodeId, TokenId};
+use crate::map::Array;
+
+/// The arrays of a trie, on the heap or in a mapped file.
+#[derive(Debug)]
+pub(crate) struct Store {
+    /// Token on the edge into each node; the root's entry is a placeholder.
+    pub(crate) tokens: Array<TokenId>,
+    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`.
+    pub(crate) first_child: Array<u32>,
+    /// Terminals that have children, ascending: leaves that are prefixes of other leaves.
+    pub(crate) inner_terminals: Array<u32>,
+    pub(crate) leaves: LeafTable,
+    pub(crate) names: Option<Names>,
+    /// First row of the input that gave each leaf; empty where that is not known.
+    pub(crate) input_rows: Vec<u32>,
+    pub(crate) max_token: TokenId,
+    pub(crate) max_depth: u32,
+    /// Whether the arrays were built here or verified, so that no token is above `max_token`.
+    pub(crate) verified: bool,
+}
+
+/// Which node ends which leaf, both ways.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LeafTable {
+    /// All leaves are equally long: they are the last nodes, in leaf order, from this node on.
+    Tail(u32, u32),
+    /// The node of each leaf, and the leaves sorted by that node.
+    Table { nodes: Array<u32>, by_node: Array<u32> },
+}
+
+/// One text and where each leaf's name ends in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) text: Array<u8>,
+    pub(crate) ends: Array<u32>,
+}
+
+impl Store {
+    /// The first child of a node and the tokens, ascending, of all of them, which are neighbours.
+    #[inline]
+    pub(crate) fn family(&self, node: NodeId) -> (u32, &[TokenId]) {
+        match self.first_child.get(node.index()..) {
+            Some(&[begin, end, ..]) if begin > node.0 => {
+                (begin, self.tokens.get(begin as usize..end as usize).unwrap_or_default())
+            }
+            _ => (0, &[]),
+        }
+    }
+
+    /// The tokens of the children of a node, ascending.
+    #[inline]
+    pub(crate) fn children(&self, node: NodeId) -> &[TokenId] {
+        self.family(node).1
+    }
+
+    /// Those of `tokens` before one that no vocabulary of this trie has. Callers index rows of logits with what they get.
+    #[cold]
+    pub(crate) fn inside<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
+        let highest = tokens.iter().copied().fold(TokenId::default(), TokenId::max);
+        if highest <= self.max_token {
+            return tokens;
+        }
+        let outside = tokens.iter().position(|&token| token > self.max_token);
+        &tokens[..outside.unwrap_or(0)]
+    }
+
+    /// The token on the edge into a node.
+    pub(crate) fn token(&self, node: NodeId) -> Option<TokenId> {
+        self.tokens.get(node.index()).copied().filter(|&token| token <= self.max_token)
+    }
+
+    /// The last node whose children begin at or before this one; `None` for the root.
+    pub(crate) fn parent(&self, node: NodeId) -> Option<NodeId> {
+        let after = self.first_child.partition_point(|&first| first <= node.0);
+        after.checked_sub(1).map(|parent| NodeId(parent as u32)).filter(|&parent| parent < node)
+    }
+
+    /// The tokens from the root to a node.
+    pub(crate) fn path(&self, node: NodeId) -> Option<Vec<TokenId>> {
+        let mut tokens = Vec::new();
+        let mut node = node;
+        while node != NodeId::ROOT {
+            if tokens.len() == self.max_depth as usize {
+                return None;
+            }
+            tokens.push(self.token(node)?);
+            node = self.parent(node)?;
+        }
+        tokens.reverse();
+        Some(tokens)
+    }
+}
+
+impl LeafTable {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Tail(_, count) => *count as usize,
+            Self::Table { nodes, .. } => nodes.len(),
+        }
+    }
+
+    /// The leaf that ends at this terminal.
+    pub(crate) fn leaf(&self, node: NodeId) -> Option<LeafId> {
+        let leaf = match self {
+            Self::Tail(first, _) => node.0.checked_sub(*first)?,
+            Self::Table { nodes, by_node } => {
+                let end = |leaf: u32| nodes.get(leaf as usize).copied().unwrap_or(u32::MAX);
+                by_node[by_node.binary_search_by_key(&node.0, |&leaf| end(leaf)).ok()?]
+            }
+        };
+        ((leaf as usize) < self.len()).then_some(LeafId(leaf))
+    }
+
+    /// The node at which this leaf ends.
+    pub(crate) fn node(&self, leaf: LeafId) -> Option<NodeId> {
+        match self {
+            Self::Tail(first, count) => (leaf.0 < *count).then(|| NodeId(first + leaf.0)),
+            Self::Table { nodes, .. } => nodes.get(leaf.index()).copied().map(NodeId),
+        }
+    }
+}
+
+impl Names {
+    pub(crate) fn get(&self, index: usize) -> Option<&str> {
+        let end = *self.ends.get(index)? as usize;
+        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        std::str::from_utf8(self.text.get(begin..end)?).ok()
+    }
+}

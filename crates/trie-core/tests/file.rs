@@ -1,0 +1,404 @@
+//! Saved tries: what comes back is what was saved, and whatever else is in a file is an error or a wrong set, never a crash.
+
+mod common;
+
+use common::{Naive, id, ids};
+use proptest::prelude::*;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use trie_core::{
+    Cursor, FileError, FileOptions, FileProblem, LeafId, Mode, Sampler, SamplerOptions, SpanRules, TokenId, Trie,
+    VocabularyId,
+};
+
+const VOCABULARY: usize = 48;
+const VERIFIED: FileOptions<'_> = FileOptions { vocabulary: None, verify: true };
+
+fn sets() -> impl Strategy<Value = Naive> {
+    let tokens = prop::collection::vec(prop_oneof![3 => 0..4u32, 1 => 0..40u32], 1..6);
+    prop::collection::vec(("[a-dé]{0,3}", tokens), 1..40).prop_map(|rows| Naive { rows })
+}
+
+fn small(named: bool) -> Trie {
+    let mut builder = Trie::builder();
+    let rows: [(&str, &[u32]); 6] = [
+        ("REPLY", &[1, 2]),
+        ("REPLY_THREAD", &[1, 2, 3]),
+        ("STÖP", &[9]),
+        ("A", &[4, 4, 4, 4]),
+        ("B", &[4, 5]),
+        ("", &[4, 6]),
+    ];
+    for (name, tokens) in rows {
+        builder.push(named.then_some(name), &ids(tokens));
+    }
+    builder.build().unwrap()
+}
+
+fn equally_long() -> Trie {
+    let rows = (0..20).map(|row| (format!("row {row}"), vec![row % 3, row, 7])).collect();
+    Naive { rows }.trie()
+}
+
+fn bytes(trie: &Trie, vocabulary: Option<VocabularyId<'_>>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    trie.write_to(&mut bytes, vocabulary).unwrap();
+    bytes
+}
+
+fn problem(bytes: &[u8], options: FileOptions<'_>) -> FileProblem {
+    match Trie::from_bytes(bytes, options) {
+        Err(FileError::Content { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn word(bytes: &mut [u8], at: usize, word: u32) {
+    bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+}
+
+fn read(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+/// The header's checksum, as somebody would compute it who forges a file.
+fn sign(bytes: &mut [u8]) {
+    let table = 64 + 32 * (read(bytes, 44) as usize).min(8);
+    if bytes.len() >= table {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&bytes[..60]);
+        hasher.update(&bytes[64..table]);
+        word(bytes, 60, hasher.finalize());
+    }
+}
+
+/// Everything that can be asked of a trie, bounded by its size.
+fn use_all(trie: &Trie) -> usize {
+    let mut seen = trie.nbytes() + trie.max_depth() + trie.levels().len();
+    for leaf in trie.leaves() {
+        seen += trie.name(leaf.index).map_or(0, str::len);
+        seen += trie.find(&leaf.tokens).map_or(0, LeafId::index);
+        assert!(trie.input_row(leaf.index).is_none());
+    }
+    let mut open = vec![trie.root()];
+    for _ in 0..200 {
+        let Some(at) = open.pop() else { break };
+        let children = trie.children(at);
+        assert!(children.iter().all(|&token| token <= trie.max_token()));
+        seen += trie.forced(at).count() + trie.leaves_below(at).len();
+        seen += trie.leaf_at(at).map_or(0, LeafId::index);
+        seen += usize::from(trie.is_terminal(at)) + trie.token(at).map_or(0, TokenId::index);
+        for up in [1, 2, 99] {
+            seen += trie.ancestor(at, up).depth();
+        }
+        open.extend(children.iter().filter_map(|&token| trie.step(at, token)));
+    }
+    seen + walk(trie, Mode::Greedy, &[]) + walk(trie, Mode::Sampled, &[5, 47])
+}
+
+/// A sampler's life on it: rows, masks, rollback.
+fn walk(trie: &Trie, mode: Mode, ends: &[u32]) -> usize {
+    let Ok(rules) = SpanRules::new(vec![("span".to_owned(), trie.clone())], VOCABULARY) else { return 0 };
+    let rules = Arc::new(rules.with_end_tokens(ids(ends)).unwrap());
+    let options = SamplerOptions { mode, seed: Some(3), ..SamplerOptions::default() };
+    let mut sampler = Sampler::new(rules, options).unwrap();
+    let row: Vec<f32> = (0..VOCABULARY).map(|id| (id * 7 % 11) as f32).collect();
+    let (mut tokens, mut words) = (Vec::new(), [0; 2]);
+    for _ in 0..6 {
+        sampler.mask(&mut row.clone()).unwrap();
+        sampler.mask(&mut [f32::NAN; VOCABULARY]).unwrap();
+        sampler.fill_bitmask(&mut words).unwrap();
+        let _ = sampler.advance(&row, &mut tokens);
+        let _ = sampler.span().leaf();
+        sampler.span_mut().observe(id(40));
+        let _ = sampler.span_mut().rollback(1);
+        let _ = sampler.span_mut().rollback(usize::from(tokens.len() > 4));
+    }
+    tokens.len()
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tokentrie-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_was_saved_comes_back(naive in sets(), named in any::<bool>(), fingerprint in prop::option::of("[a-f0-9]{1,64}")) {
+        let mut builder = Trie::builder();
+        for (name, tokens) in &naive.rows {
+            builder.push(named.then_some(name.as_str()), &ids(tokens));
+        }
+        let trie = builder.build().unwrap();
+        let vocabulary = fingerprint.as_deref().map(|text| VocabularyId { size: 40, fingerprint: Some(text) });
+        let file = bytes(&trie, vocabulary);
+        for verify in [true, false] {
+            let opened = Trie::from_bytes(&file, FileOptions { vocabulary, verify }).unwrap();
+            prop_assert_eq!(&opened, &trie);
+            prop_assert_eq!((opened.len(), opened.nodes(), opened.max_depth()), (trie.len(), trie.nodes(), trie.max_depth()));
+            prop_assert_eq!(opened.max_token(), trie.max_token());
+            prop_assert!(opened.leaves().eq(trie.leaves()));
+            for (index, leaf) in trie.leaves().enumerate() {
+                prop_assert_eq!(opened.find(&leaf.tokens), Some(LeafId::new(index as u32)));
+            }
+            for prefix in naive.prefixes() {
+                let at = trie.walk(&ids(&prefix)).unwrap();
+                prop_assert_eq!(opened.walk(&ids(&prefix)).unwrap(), at);
+                prop_assert_eq!(opened.children(at), trie.children(at));
+                prop_assert_eq!(opened.leaves_below(at), trie.leaves_below(at));
+                prop_assert_eq!(opened.ancestor(at, 1), trie.ancestor(at, 1));
+                prop_assert_eq!(opened.forced(at).collect::<Vec<_>>(), trie.forced(at).collect::<Vec<_>>());
+            }
+            prop_assert_eq!(bytes(&opened, vocabulary), file.clone(), "saved again");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_an_error_or_a_trie(mut file in prop::collection::vec(any::<u8>(), 1..400), signed in any::<bool>()) {
+        if signed && file.len() >= 64 {
+            file[..16].copy_from_slice(&bytes(&small(true), None)[..16]);
+            word(&mut file, 44, 3);
+            sign(&mut file);
+        }
+        let _ = Trie::from_bytes(&file, VERIFIED);
+    }
+}
+
+/// Bytes change at random places, and the header is signed again, as no accident would.
+#[test]
+fn damaged_files_are_an_error_or_a_wrong_set() {
+    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let vocabulary = Some(VocabularyId { size: 40, fingerprint: Some("abc") });
+    let files = [
+        bytes(&small(true), vocabulary),
+        bytes(&small(false), None),
+        bytes(&equally_long(), None),
+        bytes(&Naive { rows: vec![("x".into(), (0..39).collect()), ("y".into(), vec![0, 1, 2])] }.trie(), None),
+    ];
+    let (mut opened, mut refused, mut noticed) = (0, 0, 0);
+    for round in 0..160_000 {
+        let original = &files[round % files.len()];
+        let mut file = original.clone();
+        for _ in 0..=random(4) {
+            match random(4) {
+                // Whole numbers near the ones that mean something, in the arrays or anywhere.
+                0 | 1 => {
+                    let at = random(file.len() / 4) * 4;
+                    let value = [0, 1, 2, 3, 7, 39, 64, u32::MAX, u32::MAX - 1, 1 << 31, file.len() as u32];
+                    let near = read(&file, at).wrapping_add(random(5) as u32).wrapping_sub(2);
+                    let value = if random(2) == 0 { near } else { value[random(value.len())] };
+                    word(&mut file, at, value);
+                }
+                2 => {
+                    let at = random(file.len());
+                    file[at] ^= 1 << random(8);
+                }
+                _ => {
+                    let (from, to) = (random(file.len() - 4), random(file.len() - 4));
+                    let moved = read(&file, from);
+                    word(&mut file, to, moved);
+                }
+            }
+        }
+        if random(3) > 0 {
+            sign(&mut file);
+        }
+        let verified = Trie::from_bytes(&file, VERIFIED);
+        if let Ok(trie) = &verified {
+            let content = |file| Trie::from_bytes(file, FileOptions::default()).unwrap();
+            assert!(trie == &content(original), "damage that verifying did not see");
+        }
+        if let Ok(trie) = Trie::from_bytes(&file, FileOptions::default()) {
+            std::hint::black_box(use_all(&trie));
+            opened += 1;
+            noticed += usize::from(verified.is_err());
+        } else {
+            assert!(verified.is_err());
+            refused += 1;
+        }
+    }
+    assert!(opened > 50_000 && refused > 20_000 && noticed > 40_000, "{opened} opened, {refused} refused, {noticed}");
+}
+
+/// Contents that only a forger can sign: every section's checksum is right, too.
+#[test]
+fn forged_contents_are_seen_when_verified() {
+    let (mut seen, mut sound, files) = (0, 0, [bytes(&small(true), None), bytes(&equally_long(), None)]);
+    for original in &files {
+        let sections = read(original, 44) as usize;
+        for entry in (0..sections).map(|section| 64 + 32 * section) {
+            let (begin, length) = (read(original, entry + 8) as usize, read(original, entry + 16) as usize);
+            // The token of the root leads nowhere: it may be anything.
+            let first = begin + 4 * usize::from(read(original, entry) == 1);
+            for at in (first..begin + length).step_by(if read(original, entry) == 6 { 1 } else { 4 }) {
+                for change in [1, 2, 0x80, 0xFF] {
+                    let mut file = original.clone();
+                    file[at] ^= change;
+                    let sum = crc32fast::hash(&file[begin..begin + length]);
+                    word(&mut file, entry + 4, sum);
+                    sign(&mut file);
+                    match Trie::from_bytes(&file, VERIFIED) {
+                        Ok(other) => {
+                            // Another set, but a sound one: another token, name or border between children.
+                            let leaves: Vec<_> = other.leaves().collect();
+                            assert!(leaves.is_sorted_by(|a, b| a.tokens < b.tokens));
+                            assert!(leaves.iter().all(|leaf| other.find(&leaf.tokens) == Some(leaf.index)));
+                            assert!(leaves.iter().all(|leaf| leaf.tokens.len() <= other.max_depth()));
+                            sound += 1;
+                        }
+                        Err(_) => seen += 1,
+                    }
+                }
+            }
+        }
+    }
+    assert!(seen > 300 && sound > 0, "{seen} seen, {sound} sound");
+}
+
+#[test]
+fn every_cut_is_told() {
+    let file = bytes(&small(true), None);
+    for end in 1..file.len() {
+        assert!(
+            matches!(problem(&file[..end], FileOptions::default()), FileProblem::Truncated { bytes, need } if bytes == end && need > end as u64),
+            "{end} bytes"
+        );
+    }
+    let longer = [&file[..], &[0]].concat();
+    assert!(problem(&longer, FileOptions::default()).to_string().contains("length"));
+    assert!(Trie::from_bytes(&[], FileOptions::default()).is_err());
+}
+
+#[test]
+fn what_is_no_file_of_this_program_is_told_apart() {
+    let file = bytes(&small(true), None);
+    let changed = |at: usize, value: u32| {
+        let mut file = file.clone();
+        word(&mut file, at, value);
+        sign(&mut file);
+        problem(&file, FileOptions::default())
+    };
+    assert!(
+        matches!(problem(b"{\"json\": 1}", FileOptions::default()), FileProblem::NotATrie { found } if found == b"{\"json\":")
+    );
+    assert_eq!(changed(8, 0x0403_0201), FileProblem::ByteOrder);
+    assert_eq!(changed(12, 2), FileProblem::Version { found: 2, known: 1 });
+    for (at, value) in [
+        (8, 7),
+        (16, 9),
+        (24, 0),
+        (24, 99),
+        (28, 0),
+        (28, 1),
+        (28, u32::MAX),
+        (32, 1 << 31),
+        (36, 0),
+        (36, 1000),
+        (44, 9),
+        (44, 0),
+        (44, 2),
+        (64, 9),
+        (64, 2),
+        (72, 65),
+        (72, 0),
+        (76, 1),
+        (80, 1),
+        (84, u32::MAX),
+    ] {
+        let found = changed(at, value);
+        assert!(
+            matches!(found, FileProblem::Damaged { .. } | FileProblem::Truncated { .. }),
+            "{value} at {at}: {found}"
+        );
+    }
+    let mut unsigned = file.clone();
+    unsigned[60] ^= 1;
+    assert!(problem(&unsigned, FileOptions::default()).to_string().contains("checksum"));
+}
+
+#[test]
+fn a_file_belongs_to_its_vocabulary() {
+    let id = |size, fingerprint| Some(VocabularyId { size, fingerprint });
+    let with = |vocabulary| FileOptions { vocabulary, verify: false };
+    let file = bytes(&small(true), id(48, Some("one")));
+    assert!(Trie::from_bytes(&file, with(None)).is_ok());
+    assert!(Trie::from_bytes(&file, with(id(48, Some("one")))).is_ok());
+    assert!(Trie::from_bytes(&file, with(id(10, None))).is_ok(), "a size alone is not compared: rows are padded");
+    assert_eq!(
+        problem(&file, with(id(48, Some("two")))),
+        FileProblem::OtherVocabulary { found: "one".into(), expected: "two".into() }
+    );
+    assert_eq!(problem(&file, with(id(9, None))), FileProblem::OutsideVocabulary { max_token: 9, n_vocab: 9 });
+    let (mut out, long) = (Vec::new(), "x".repeat(257));
+    for vocabulary in [id(9, None), id(48, Some("")), id(48, Some(&long))] {
+        assert!(small(true).write_to(&mut out, vocabulary).is_err());
+    }
+    assert!(out.is_empty());
+}
+
+#[test]
+fn saving_replaces_the_file_and_leaves_nothing_else() {
+    let folder = Folder::new("save");
+    let path = folder.0.join("set.ttrie");
+    small(true).save(&path, None).unwrap();
+    let old = Trie::open(&path, VERIFIED).unwrap();
+    equally_long().save(&path, None).unwrap();
+    assert_eq!(Trie::open(&path, FileOptions::default()).unwrap(), equally_long());
+    assert_eq!(old, small(true), "what is open stays what it was");
+    old.save(&path, None).unwrap();
+    let copy = std::thread::spawn(move || old.leaves().count());
+    assert_eq!(copy.join().unwrap(), 6);
+    fs::remove_file(&path).unwrap();
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn the_system_has_its_say() {
+    let folder = Folder::new("errors");
+    let open = |name: &str| Trie::open(folder.0.join(name), FileOptions::default()).unwrap_err();
+    let kind = |error: FileError| match error {
+        FileError::Io { source, .. } => source.kind(),
+        FileError::Content { problem, .. } => panic!("{problem}"),
+    };
+    assert_eq!(kind(open("missing.ttrie")), std::io::ErrorKind::NotFound);
+    assert_eq!(kind(open(".")), std::io::ErrorKind::IsADirectory);
+    fs::write(folder.0.join("empty.ttrie"), []).unwrap();
+    assert!(open("empty.ttrie").to_string().contains("empty.ttrie: cut off: it has 0 bytes"));
+    assert!(Trie::open("/dev/null", FileOptions::default()).is_err());
+    let save = |path: PathBuf| small(true).save(path, None).unwrap_err();
+    assert_eq!(kind(save(folder.0.join("nowhere/set.ttrie"))), std::io::ErrorKind::NotFound);
+    fs::create_dir(folder.0.join("folder")).unwrap();
+    assert!(matches!(save(folder.0.join("folder")), FileError::Io { action: "replace", .. }));
+    assert_eq!(folder.names(), ["empty.ttrie", "folder"], "no temporary file stays");
+}
+
+#[test]
+fn a_cursor_of_another_trie_is_harmless() {
+    let (small, large) = (small(true), equally_long());
+    let far = large.walk(&ids(&[2, 5, 7])).unwrap();
+    assert!(small.children(far).is_empty() && small.leaf_at(far).is_none());
+    assert_eq!(small.ancestor(far, 3), Cursor::ROOT);
+}
