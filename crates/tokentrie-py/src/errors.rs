@@ -75,7 +75,7 @@ const CLASSES: [ClassSpec; 10] = [
         c"tokentrie.TrieError",
         Class::Base,
         true,
-        c"Sequences that make no trie: none at all, an empty one, or names that do not match.",
+        c"Sequences or sets that make no trie: none at all, an empty one, names that do not match, or texts that cannot be written.",
     ),
     spec(
         Class::Vocabulary,
