@@ -153,3 +153,19 @@ def test_thirty_names(benchmark: BenchmarkFixture, row: Row, who: str) -> None:
     assert all(any(f"{n:02}_ACTION".encode().startswith(piece) for n in range(30)) for piece in alive)
     assert all(pieces[token] in alive for (token,) in names)
     benchmark(step, row.copy())
+
+
+@pytest.mark.benchmark(group="union of two sets of 100,000")
+@pytest.mark.parametrize("who", ["tokentrie", "set of tuples"])
+def test_union(benchmark: BenchmarkFixture, who: str) -> None:
+    """Half of their leaves are the same; six tokens each, of which the first three repeat."""
+    widths, random = (50, 200, 500, N_VOCAB, N_VOCAB, N_VOCAB), np.random.default_rng(11)
+    rows = np.stack([random.integers(0, width, 150_000, dtype=np.int32) for width in widths], axis=1)
+    left, right = rows[:100_000], rows[50_000:]
+    a, b = tokentrie.Trie.from_sequences(left), tokentrie.Trie.from_sequences(right)
+    x, y = set(map(tuple, left.tolist())), set(map(tuple, right.tolist()))
+    assert [tuple(leaf.tokens) for leaf in a | b] == sorted(x | y)
+    if who == "tokentrie":
+        benchmark(lambda: a | b)
+    else:
+        benchmark(lambda: x | y)

@@ -8,8 +8,20 @@ from typing import Any
 
 import gguf
 import numpy as np
+from hypothesis import strategies as st
 
 VECTORS = Path(__file__).parent / "vectors"
+
+GRAMMAR_ALPHABETS = [
+    st.characters(min_codepoint=1, max_codepoint=0x7F)
+    | st.characters(min_codepoint=low, max_codepoint=high, exclude_categories=["Cs"])
+    for low, high in [(0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, 0x10FFFF)]
+]
+"""Characters for sets of texts in GBNF, without NUL, which it cannot spell, and without halves of characters.
+
+Beside ASCII each has characters of one length in bytes: where a value of the set begins with the same byte, llama.cpp
+also takes overlong UTF-8, such as E0 82 80, for the shorter character that it would mean.
+"""
 
 
 def payload(leaves: dict[str, list[int]], path: str = "action", model: str = "m") -> dict[str, Any]:

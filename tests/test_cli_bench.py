@@ -17,7 +17,7 @@ import tokentrie
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from support import payload
+from support import GRAMMAR_ALPHABETS, payload
 from tokentrie import Model
 from tokentrie.bench import allocator, checks, grammars, measure, prompts, sets, table, texts
 from tokentrie.bench.engines import FREE, GRAMMAR, LLGUIDANCE, NO_SKIP, TRIE
@@ -334,8 +334,10 @@ class TestPlot:
 
 # Without NUL, which GBNF cannot spell, and without halves of characters, which are no text.
 CHARACTERS = st.characters(min_codepoint=1, exclude_categories=["Cs"])
-VALUES = st.lists(
-    st.text(CHARACTERS | st.sampled_from('"\\\n\r\t[]|(){}*+?-#'), min_size=1, max_size=6), min_size=1, max_size=5
+VALUES = st.sampled_from(GRAMMAR_ALPHABETS).flatmap(
+    lambda alphabet: st.lists(
+        st.text(alphabet | st.sampled_from('"\\\n\r\t[]|(){}*+?-#'), min_size=1, max_size=6), min_size=1, max_size=5
+    )
 )
 
 

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support import GRAMMAR_ALPHABETS
 from tokentrie import Model, OptionError, Trie, TrieError, Vocab, VocabularyError
 
 BYTES = Vocab.from_tokens([bytes([byte]) for byte in range(256)])
@@ -100,11 +101,17 @@ def model() -> Model:
     return Model(n_ctx=1024, n_threads=1)
 
 
-@settings(max_examples=25, deadline=None)
-@given(TEXTS.filter(lambda texts: not any("\0" in text for text in texts)))
+SPELLABLE = st.sampled_from(GRAMMAR_ALPHABETS).flatmap(
+    lambda alphabet: st.sets(st.text(alphabet | st.sampled_from('ab"\\\n[]^-'), min_size=1), min_size=1, max_size=30)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SPELLABLE)
 @example({"REPLY", "REPLY_THREAD", "STOP"})
 @example({"a" * length for length in range(1, 60)})
-@example({'"\\\n\r\t', "é", "日本", "🙂🙃", "]-[", "\x85\x7f"})
+@example({'"\\\n\r\t', "é", "]-[^", "]^", "]]", "\x85\x7f"})
+@example({"🙂🙃", "🙂", "🙃"})
 def test_llama_cpp_writes_one_of_the_values(model: Model, texts: set[str]) -> None:
     grammar = named(sorted(texts)).to_gbnf()
     out = model._generate_with_grammar("Answer: ", "gbnf", grammar, 256)

@@ -77,7 +77,7 @@ const CLASSES: [ClassSpec; 10] = [
         c"tokentrie.TrieError",
         Class::Base,
         true,
-        c"Sequences that make no trie: none at all, an empty one, or names that do not match; or a file that holds none.",
+        c"Sequences or sets that make no trie: none at all, an empty one, names that do not match; texts that cannot be written; or a file that holds no trie.",
     ),
     spec(
         Class::Vocabulary,

@@ -169,8 +169,8 @@ impl Notation {
     /// Writes the children of a position: those after which nothing follows as one class, the others each with what follows.
     fn choice(&self, trie: &Trie, at: Cursor, held: &mut String, nesting: usize, out: &mut String) {
         let children =
-            || trie.children(at).iter().enumerate().map(|(nth, &token)| (trie.child(at, nth), character(token)));
-        let (last, more): (Vec<_>, Vec<_>) = children().partition(|&(child, _)| trie.children(child).is_empty());
+            trie.children(at).iter().enumerate().map(|(nth, &token)| (trie.child(at, nth), character(token)));
+        let (last, more): (Vec<_>, Vec<_>) = children.partition(|&(child, _)| trie.children(child).is_empty());
         if more.is_empty() {
             return self.class(&last, out);
         }
