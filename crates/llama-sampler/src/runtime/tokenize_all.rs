@@ -3,23 +3,22 @@
 //! llama.cpp's `llama_tokenize` reads the vocabulary and writes only what belongs to the call (its tables are made once, behind
 //! C++'s own guard), so threads may share it.
 //!
-//! A text may be cut before a space where no token spans the cut and nothing on one side changes the other. Then the tokens of
-//! the text are those of its parts, one after the other, and llama.cpp is asked once for each different part. [`Cuts`] says
-//! where that holds, and everything else is tokenised whole. Some texts are tokenised both ways; were one ever to differ, all
-//! would be done again without cuts.
+//! A text may be cut where no token spans the cut and nothing on one side changes the other. Then the tokens of the text are
+//! those of its parts, one after the other, and llama.cpp is asked once for each different part, or for several that make
+//! one text. [`Cuts`] says where that holds, and everything else is tokenised whole. The first text of each portion is
+//! tokenised both ways; were one ever to differ, all would be done again without cuts.
 
+use super::cuts::Cuts;
 use super::error::RuntimeError;
 use super::preconditions::{MAX_TEXT, in_range};
 use super::threads::default_threads;
 use super::vocab::Vocab;
-use llama_cpp_2::model::LlamaModel;
-use llama_cpp_2::token_type::LlamaTokenAttr;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use trie_core::{ByteTrie, TokenId};
+use trie_core::TokenId;
 
 /// Texts that a thread takes at a time.
 const PORTION: usize = 512;
@@ -44,93 +43,6 @@ impl Rows {
 /// What a thread did: numbered portions, or none if cutting was found out to change something.
 type Done = Result<Option<Vec<(usize, Rows)>>, RuntimeError>;
 
-/// Where texts may be cut for a tokenizer: between which two bytes of ASCII.
-///
-/// The tokenizers named `gpt-2`, `llama-bpe` and `qwen2` first cut a text into words, which know nothing of each other. A run of
-/// letters or digits ends before any other ASCII, and a run of anything visible before a space: none of their patterns goes on
-/// there, or looks further than spaces. Those without words (`llama`, `gemma4`) merge neighbours into tokens: two bytes that
-/// stand beside each other in no token are never merged.
-#[derive(Debug)]
-pub(super) struct Cuts {
-    /// For each byte before a cut, those that may come after it, one bit each.
-    between: Vec<u128>,
-    /// The tokenizer puts a space before a text by itself: a part is given to it without its own.
-    own_space: bool,
-    /// Tokens that are found in a text before anything else. A text with one is not cut.
-    found_first: ByteTrie,
-}
-
-impl Cuts {
-    /// None where this is not known to be right.
-    pub(super) fn of(model: &LlamaModel) -> Option<Self> {
-        let meta = |key| model.meta_val_str(key).unwrap_or_default();
-        let (kind, words) = (meta("tokenizer.ggml.model"), meta("tokenizer.ggml.pre"));
-        let has_words = match (kind.as_str(), words.as_str()) {
-            ("gpt2", "gpt-2" | "llama-bpe" | "llama3" | "llama-v3" | "qwen2") => true,
-            ("llama", _) | ("gemma4", "" | "gemma4") => false,
-            _ => return None,
-        };
-        let vocab = model.vocab();
-        let first: Vec<u8> = vocab.tokenize(b"a", false, false).into_iter().fold(Vec::new(), |mut bytes, token| {
-            vocab.token_to_piece_into(token, &mut bytes, true, None);
-            bytes
-        });
-        let own_space = match first.as_slice() {
-            b"a" => false,
-            b" a" if !has_words => true,
-            _ => return None,
-        };
-        let cuts = |before: u8, after: u8| match (has_words, after) {
-            (true, b' ') => before.is_ascii_graphic(),
-            (true, _) => before.is_ascii_alphanumeric() && !after.is_ascii_alphanumeric(),
-            // What the tokenizer puts a space before must have had one.
-            (false, _) => before.is_ascii_graphic() && (after == b' ' || !own_space),
-        };
-        let bits = |before| (0..128).filter(|&after| cuts(before, after)).fold(0, |bits, after| bits | 1 << after);
-        let mut between: Vec<u128> = (0..=255).map(bits).collect();
-        let mut found_first = Vec::new();
-        for token in vocab.tokens() {
-            let text = vocab.text(token)?.to_bytes();
-            for at in (1..text.len()).filter(|_| !has_words) {
-                let after = if text[at..].starts_with("▁".as_bytes()) { b' ' } else { text[at] };
-                between[usize::from(text[at - 1])] &= !1u128.checked_shl(after.into()).unwrap_or(0);
-            }
-            if vocab.attr(token).contains(LlamaTokenAttr::UserDefined) {
-                found_first.push((text, TokenId::try_from(token.0).ok()?));
-            }
-        }
-        Some(Self { between, own_space, found_first: ByteTrie::new(found_first).ok()? })
-    }
-
-    /// Whether the tokenizer puts a space before a text by itself.
-    pub(super) fn own_space(&self) -> bool {
-        self.own_space
-    }
-
-    /// The parts of a text, as the tokenizer wants them.
-    fn parts<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t, '_> {
-        let bytes = text.as_bytes();
-        let whole = !self.found_first.is_empty()
-            && (0..bytes.len()).any(|at| self.found_first.prefixes(&bytes[at..]).next().is_some());
-        let cut = move |at: &usize| {
-            let after = 1u128.checked_shl(bytes[*at].into()).unwrap_or(0);
-            !whole && self.between[usize::from(bytes[*at - 1])] & after != 0
-                // The space that is left out must not be all of a part, nor be followed by another.
-                && (!self.own_space || bytes.get(*at + 1).is_some_and(|&next| next > b' '))
-        };
-        let mut from = 0;
-        std::iter::from_fn(move || {
-            if from >= bytes.len() {
-                return None;
-            }
-            let to = (from + 1..bytes.len()).find(cut).unwrap_or(bytes.len());
-            let part = &text[from + usize::from(from > 0 && self.own_space)..to];
-            from = to;
-            Some(part)
-        })
-    }
-}
-
 /// The tokens of the parts that were seen, for all threads. Several locks, so that they seldom wait for each other.
 struct Known {
     hasher: RandomState,
@@ -146,6 +58,37 @@ impl Known {
     fn shard(&self, part: &str) -> MutexGuard<'_, HashMap<String, Box<[TokenId]>>> {
         let shard = &self.shards[self.hasher.hash_one(part) as usize % self.shards.len()];
         shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Learns the parts that are not known and can be joined.
+    fn learn(&self, parts: &[&str], vocab: &Vocab, cuts: &Cuts) -> Result<(), RuntimeError> {
+        let new = parts.iter().copied().filter(|part| cuts.joins(part) && !self.shard(part).contains_key(*part));
+        let new: Vec<&str> = new.collect::<HashSet<_>>().into_iter().collect();
+        let joint = if cuts.own_space() { " " } else { "" };
+        for parts in new.chunks(64) {
+            let text = parts.join(joint);
+            if cuts.finds(&text) {
+                continue;
+            }
+            let tokens = vocab.tokenize(&text, false, false)?;
+            let mut rest = tokens.as_slice();
+            for part in parts {
+                let mut left = part.len() + joint.len();
+                let own = rest.iter().take_while(|&&token| {
+                    let more = left > 0;
+                    left = left.saturating_sub(vocab.piece(token).map_or(0, <[u8]>::len));
+                    more
+                });
+                let (own, others) = rest.split_at(own.count());
+                // Where tokens do not spell their text, nothing says which are whose.
+                if !vocab.spells(own, [joint, part]) {
+                    break;
+                }
+                self.shard(part).insert((*part).to_owned(), own.into());
+                rest = others;
+            }
+        }
+        Ok(())
     }
 
     /// Appends the tokens of a part.
@@ -177,27 +120,39 @@ impl<S: AsRef<str>> Job<'_, S> {
     /// None if cutting was found out to change something.
     fn portion(&self, portion: usize) -> Result<Option<Rows>, RuntimeError> {
         let mut rows = Rows::default();
-        let mut text = String::new();
-        for value in self.values.iter().skip(portion * PORTION).take(PORTION) {
+        let values = self.values.iter().skip(portion * PORTION).take(PORTION);
+        let text = |value: &S| {
             let value = value.as_ref();
             let length = self.prefix.len() + value.len() + self.suffix.len();
             in_range("length of the text in bytes", length as u64, 0, MAX_TEXT)?;
-            text.clear();
-            text.extend([self.prefix, value, self.suffix]);
-            let Some(cuts) = self.cuts else {
-                rows.tokens.extend(self.vocab.tokenize(&text, false, false)?);
+            Ok::<_, RuntimeError>([self.prefix, value, self.suffix].concat())
+        };
+        let Some(cuts) = self.cuts else {
+            for value in values {
+                rows.tokens.extend(self.vocab.tokenize(&text(value)?, false, false)?);
                 rows.ends.push(rows.tokens.len());
-                continue;
-            };
-            for part in cuts.parts(&text) {
+            }
+            return Ok(Some(rows));
+        };
+        let texts: Vec<String> = values.map(text).collect::<Result<_, _>>()?;
+        let mut parts = Vec::new();
+        let mut ends = Vec::with_capacity(texts.len());
+        for text in &texts {
+            parts.extend(cuts.parts(text));
+            ends.push(parts.len());
+        }
+        self.known.learn(&parts, self.vocab, cuts)?;
+        let mut begin = 0;
+        for end in ends {
+            for part in &parts[begin..end] {
                 self.known.add(part, self.vocab, &mut rows.tokens)?;
             }
             rows.ends.push(rows.tokens.len());
-            if rows.ends.len() == 1 && self.vocab.tokenize(&text, false, false)? != rows.tokens {
-                return Ok(None);
-            }
+            begin = end;
         }
-        Ok(Some(rows))
+        let same = |text: &String| Ok(rows.iter().next() == Some(&self.vocab.tokenize(text, false, false)?));
+        let same: Result<bool, RuntimeError> = texts.first().map_or(Ok(true), same);
+        Ok(same?.then_some(rows))
     }
 }
 
