@@ -4,6 +4,7 @@ mod ahead;
 mod backend;
 mod chain;
 mod choose;
+mod cuts;
 mod error;
 mod fill;
 mod form;

@@ -204,7 +204,7 @@ impl Texts<'_> {
 /// That tokens stand for their text.
 fn spelled(vocab: &Vocab, text: &str, tokens: &[TokenId], what: impl Fn() -> String) -> Result<(), TextError> {
     // Some tokenizers put a space before a text, and some tidy up spaces when they give one back.
-    if vocab.writes(tokens, [text]) || vocab.detokenize(tokens)? == text.as_bytes() {
+    if vocab.writes(tokens, ["", text, ""]) || vocab.detokenize(tokens)? == text.as_bytes() {
         return Ok(());
     }
     let spelled = String::from_utf8_lossy(&vocab.join(tokens)?).into_owned();

@@ -3,22 +3,22 @@
 //! llama.cpp's `llama_tokenize` reads the vocabulary and writes only what belongs to the call (its tables are made once, behind
 //! C++'s own guard), so threads may share it.
 //!
-//! A text may be cut before a space where no token spans the cut and nothing on one side changes the other. Then the tokens of
-//! the text are those of its parts, one after the other, and llama.cpp is asked once for each different part. [`Cuts`] says
-//! where that holds, and everything else is tokenised whole. Some texts are tokenised both ways; were one ever to differ, all
-//! would be done again without cuts.
+//! A text may be cut where no token spans the cut and nothing on one side changes the other. Then the tokens of the text are
+//! those of its parts, one after the other, and llama.cpp is asked once for each different part, or for several that make
+//! one text. [`Cuts`] says where that holds, and everything else is tokenised whole. The first text of each portion is
+//! tokenised both ways; were one ever to differ, all would be done again without cuts.
 
+use super::cuts::Cuts;
 use super::error::RuntimeError;
 use super::preconditions::{MAX_TEXT, in_range};
 use super::threads::default_threads;
 use super::vocab::Vocab;
-use llama_cpp_2::model::LlamaModel;
-use llama_cpp_2::token_type::LlamaTokenAttr;
-use std::collections::HashMap;
-use std::ops::Range;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use trie_core::{ByteTrie, TokenId};
+use trie_core::TokenId;
 
 /// Texts that a thread takes at a time.
 const PORTION: usize = 512;
@@ -43,114 +43,116 @@ impl Rows {
 /// What a thread did: numbered portions, or none if cutting was found out to change something.
 type Done = Result<Option<Vec<(usize, Rows)>>, RuntimeError>;
 
-/// Where texts may be cut for a tokenizer: between a byte that no token has before a space, and a single space before something
-/// that is no space.
-///
-/// With the tokenizers named `gpt-2`, `llama-bpe` and `qwen2` a word always ends there, since none of their patterns goes on
-/// over a space that something visible follows, and words know nothing of each other. Those without words (`llama`,
-/// `gemma4`) merge neighbours into tokens: what would span the cut is no token, so it is never merged.
-#[derive(Debug)]
-pub(super) struct Cuts {
-    /// Visible ASCII that may stand before a cut.
-    before: [bool; 256],
-    /// The tokenizer puts a space before a text by itself: a part is given to it without its own.
-    own_space: bool,
-    /// Tokens that are found in a text before anything else. A text with one is not cut.
-    found_first: ByteTrie,
+/// The tokens of the parts that were seen, for all threads. Several locks, so that they seldom wait for each other.
+struct Known {
+    hasher: RandomState,
+    shards: [Mutex<HashMap<String, Box<[TokenId]>>>; 64],
 }
 
-impl Cuts {
-    /// None where this is not known to be right.
-    pub(super) fn of(model: &LlamaModel) -> Option<Self> {
-        let meta = |key| model.meta_val_str(key).unwrap_or_default();
-        let (kind, words) = (meta("tokenizer.ggml.model"), meta("tokenizer.ggml.pre"));
-        let merges_all = match (kind.as_str(), words.as_str()) {
-            ("gpt2", "gpt-2" | "llama-bpe" | "llama3" | "llama-v3" | "qwen2") => false,
-            ("llama", _) | ("gemma4", "" | "gemma4") => true,
-            _ => return None,
-        };
-        let vocab = model.vocab();
-        let mut before = [false; 256];
-        before[usize::from(b'!')..=usize::from(b'~')].fill(true);
-        let mut found_first = Vec::new();
-        for token in vocab.tokens() {
-            let text = vocab.text(token)?.to_bytes();
-            let spaces = (1..text.len()).filter(|&at| text[at] == b' ' || text[at..].starts_with("▁".as_bytes()));
-            for at in spaces.filter(|_| merges_all) {
-                before[usize::from(text[at - 1])] = false;
-            }
-            if vocab.attr(token).contains(LlamaTokenAttr::UserDefined) {
-                found_first.push((text, TokenId::try_from(token.0).ok()?));
-            }
-        }
-        let first: Vec<u8> = vocab.tokenize(b"a", false, false).into_iter().fold(Vec::new(), |mut bytes, token| {
-            vocab.token_to_piece_into(token, &mut bytes, true, None);
-            bytes
-        });
-        let own_space = match first.as_slice() {
-            b"a" => false,
-            b" a" => true,
-            _ => return None,
-        };
-        Some(Self { before, own_space, found_first: ByteTrie::new(found_first).ok()? })
+impl Known {
+    fn new() -> Self {
+        Self { hasher: RandomState::new(), shards: std::array::from_fn(|_| Mutex::default()) }
     }
 
-    /// Whether the tokenizer puts a space before a text by itself.
-    pub(super) fn own_space(&self) -> bool {
-        self.own_space
+    /// Only whole entries are behind this lock, which no panic can leave half changed.
+    fn shard(&self, part: &str) -> MutexGuard<'_, HashMap<String, Box<[TokenId]>>> {
+        let shard = &self.shards[self.hasher.hash_one(part) as usize % self.shards.len()];
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The parts of a text, as the tokenizer wants them.
-    fn parts<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t, '_> {
-        let bytes = text.as_bytes();
-        let whole = !self.found_first.is_empty()
-            && (0..bytes.len()).any(|at| self.found_first.prefixes(&bytes[at..]).next().is_some());
-        let cut = move |at: &usize| {
-            !whole && bytes[*at] == b' ' && self.before[usize::from(bytes[*at - 1])] && bytes[*at + 1] > b' '
-        };
-        let mut from = 0;
-        let mut search = 1;
-        std::iter::from_fn(move || {
-            if from >= bytes.len() {
-                return None;
+    /// Learns the parts that are not known and can be joined.
+    fn learn(&self, parts: &[&str], vocab: &Vocab, cuts: &Cuts) -> Result<(), RuntimeError> {
+        let new = parts.iter().copied().filter(|part| cuts.joins(part) && !self.shard(part).contains_key(*part));
+        let new: Vec<&str> = new.collect::<HashSet<_>>().into_iter().collect();
+        let joint = if cuts.own_space() { " " } else { "" };
+        for parts in new.chunks(64) {
+            let text = parts.join(joint);
+            if cuts.finds(&text) {
+                continue;
             }
-            let to = (search..bytes.len().saturating_sub(1)).find(cut).unwrap_or(bytes.len());
-            let part = &text[from + usize::from(from > 0 && self.own_space)..to];
-            (from, search) = (to, to + 1);
-            Some(part)
-        })
-    }
-}
-
-/// One thread's work.
-struct Worker<'v> {
-    vocab: &'v Vocab,
-    cuts: Option<&'v Cuts>,
-    /// The tokens of each part seen, in one list.
-    known: HashMap<String, Range<usize>>,
-    tokens: Vec<TokenId>,
-}
-
-impl Worker<'_> {
-    fn add(&mut self, text: &str, rows: &mut Rows) -> Result<(), RuntimeError> {
-        match self.cuts {
-            None => rows.tokens.extend(self.vocab.tokenize(text, false, false)?),
-            Some(cuts) => {
-                for part in cuts.parts(text) {
-                    let known = if let Some(known) = self.known.get(part) {
-                        known.clone()
-                    } else {
-                        let begin = self.tokens.len();
-                        self.tokens.extend(self.vocab.tokenize(part, false, false)?);
-                        self.known.insert(part.to_owned(), begin..self.tokens.len());
-                        begin..self.tokens.len()
-                    };
-                    rows.tokens.extend_from_slice(&self.tokens[known]);
+            let tokens = vocab.tokenize(&text, false, false)?;
+            let mut rest = tokens.as_slice();
+            for part in parts {
+                let mut left = part.len() + joint.len();
+                let own = rest.iter().take_while(|&&token| {
+                    let more = left > 0;
+                    left = left.saturating_sub(vocab.piece(token).map_or(0, <[u8]>::len));
+                    more
+                });
+                let (own, others) = rest.split_at(own.count());
+                // Where tokens do not spell their text, nothing says which are whose.
+                if !vocab.spells(own, [joint, part]) {
+                    break;
                 }
+                self.shard(part).insert((*part).to_owned(), own.into());
+                rest = others;
             }
         }
-        rows.ends.push(rows.tokens.len());
         Ok(())
+    }
+
+    /// Appends the tokens of a part.
+    fn add(&self, part: &str, vocab: &Vocab, tokens: &mut Vec<TokenId>) -> Result<(), RuntimeError> {
+        if let Some(known) = self.shard(part).get(part) {
+            tokens.extend_from_slice(known);
+            return Ok(());
+        }
+        // Not behind the lock: two threads may do the same part, once.
+        let found = vocab.tokenize(part, false, false)?;
+        tokens.extend_from_slice(&found);
+        self.shard(part).insert(part.to_owned(), found.into_boxed_slice());
+        Ok(())
+    }
+}
+
+/// Values in the same surroundings, and how their texts are tokenised.
+struct Job<'v, S> {
+    vocab: &'v Vocab,
+    values: &'v [S],
+    prefix: &'v str,
+    suffix: &'v str,
+    /// Whole texts if None.
+    cuts: Option<&'v Cuts>,
+    known: Known,
+}
+
+impl<S: AsRef<str>> Job<'_, S> {
+    /// None if cutting was found out to change something.
+    fn portion(&self, portion: usize) -> Result<Option<Rows>, RuntimeError> {
+        let mut rows = Rows::default();
+        let values = self.values.iter().skip(portion * PORTION).take(PORTION);
+        let text = |value: &S| {
+            let value = value.as_ref();
+            let length = self.prefix.len() + value.len() + self.suffix.len();
+            in_range("length of the text in bytes", length as u64, 0, MAX_TEXT)?;
+            Ok::<_, RuntimeError>([self.prefix, value, self.suffix].concat())
+        };
+        let Some(cuts) = self.cuts else {
+            for value in values {
+                rows.tokens.extend(self.vocab.tokenize(&text(value)?, false, false)?);
+                rows.ends.push(rows.tokens.len());
+            }
+            return Ok(Some(rows));
+        };
+        let texts: Vec<String> = values.map(text).collect::<Result<_, _>>()?;
+        let mut parts = Vec::new();
+        let mut ends = Vec::with_capacity(texts.len());
+        for text in &texts {
+            parts.extend(cuts.parts(text));
+            ends.push(parts.len());
+        }
+        self.known.learn(&parts, self.vocab, cuts)?;
+        let mut begin = 0;
+        for end in ends {
+            for part in &parts[begin..end] {
+                self.known.add(part, self.vocab, &mut rows.tokens)?;
+            }
+            rows.ends.push(rows.tokens.len());
+            begin = end;
+        }
+        let same = |text: &String| Ok(rows.iter().next() == Some(&self.vocab.tokenize(text, false, false)?));
+        let same: Result<bool, RuntimeError> = texts.first().map_or(Ok(true), same);
+        Ok(same?.then_some(rows))
     }
 }
 
@@ -163,30 +165,27 @@ impl Vocab {
         prefix: &str,
         suffix: &str,
     ) -> Result<Vec<Rows>, RuntimeError> {
-        let texts = Around { values, prefix, suffix };
-        if let Some(rows) = self.portions(&texts, self.cuts())? {
+        let job = |cuts| Job { vocab: self, values, prefix, suffix, cuts, known: Known::new() };
+        if let Some(rows) = job(self.cuts()).run()? {
             return Ok(rows);
         }
-        Ok(self.portions(&texts, None)?.unwrap_or_default())
+        Ok(job(None).run()?.unwrap_or_default())
     }
+}
 
+impl<S: AsRef<str> + Sync> Job<'_, S> {
     /// None if cutting was found out to change something.
-    fn portions<S: AsRef<str> + Sync>(
-        &self,
-        texts: &Around<'_, S>,
-        cuts: Option<&Cuts>,
-    ) -> Result<Option<Vec<Rows>>, RuntimeError> {
-        let portions = texts.values.len().div_ceil(PORTION);
+    fn run(&self) -> Result<Option<Vec<Rows>>, RuntimeError> {
+        let portions = self.values.len().div_ceil(PORTION);
         let next = AtomicUsize::new(0);
         let work = || {
-            let mut worker = Worker { vocab: self, cuts, known: HashMap::new(), tokens: Vec::new() };
             let mut done = Vec::new();
             loop {
                 let portion = next.fetch_add(1, Ordering::Relaxed);
                 if portion >= portions {
                     return Ok(Some(done));
                 }
-                match texts.tokenize(portion, &mut worker)? {
+                match self.portion(portion)? {
                     Some(rows) => done.push((portion, rows)),
                     None => return Ok(None),
                 }
@@ -216,33 +215,6 @@ impl Vocab {
         }
         rows.sort_unstable_by_key(|&(portion, _)| portion);
         Ok(Some(rows.into_iter().map(|(_, rows)| rows).collect()))
-    }
-}
-
-/// Values in the same surroundings.
-struct Around<'t, S> {
-    values: &'t [S],
-    prefix: &'t str,
-    suffix: &'t str,
-}
-
-impl<S: AsRef<str>> Around<'_, S> {
-    fn tokenize(&self, portion: usize, worker: &mut Worker<'_>) -> Result<Option<Rows>, RuntimeError> {
-        let mut rows = Rows::default();
-        let mut text = String::new();
-        for value in self.values.iter().skip(portion * PORTION).take(PORTION) {
-            let value = value.as_ref();
-            let length = self.prefix.len() + value.len() + self.suffix.len();
-            in_range("length of the text in bytes", length as u64, 0, MAX_TEXT)?;
-            text.clear();
-            text.extend([self.prefix, value, self.suffix]);
-            worker.add(&text, &mut rows)?;
-            let first = rows.ends.len() == 1 && worker.cuts.is_some();
-            if first && worker.vocab.tokenize(&text, false, false)? != rows.tokens {
-                return Ok(None);
-            }
-        }
-        Ok(Some(rows))
     }
 }
 
@@ -335,7 +307,8 @@ mod tests {
                 let texts: Vec<String> = texts.iter().map(|parts| parts.concat()).collect();
                 let whole = |text: &String| vocab.tokenize(&format!("{prefix}{text}{suffix}"), false, false).unwrap();
                 let expected: Vec<_> = texts.iter().map(whole).collect();
-                let found = vocab.portions(&super::Around { values: &texts, prefix, suffix }, vocab.cuts()).unwrap();
+                let (cuts, known) = (vocab.cuts(), super::Known::new());
+                let found = super::Job { vocab: &vocab, values: &texts, prefix, suffix, cuts, known }.run().unwrap();
                 prop_assert_eq!(&rows(&found.expect("cuts are right")), &expected);
                 prop_assert_eq!(&rows(&vocab.tokenize_all(&texts, prefix, suffix).unwrap()), &expected);
             });

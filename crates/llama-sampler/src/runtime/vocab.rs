@@ -1,9 +1,9 @@
 //! The tokens of a model: their bytes, their kinds, and text to tokens and back.
 
+use super::cuts::Cuts;
 use super::error::RuntimeError;
 use super::model::load;
 use super::preconditions::{MAX_TEXT, in_range, inside_vocabulary};
-use super::tokenize_all::Cuts;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
@@ -173,12 +173,16 @@ impl Vocab {
         self.tokenizer.is_some()
     }
 
-    /// Whether these tokens are these texts, one after the other, or that with a space before it where the tokenizer puts one.
-    pub(super) fn writes<const N: usize>(&self, tokens: &[TokenId], texts: [&str; N]) -> bool {
-        let bytes = || texts.iter().flat_map(|text| text.bytes());
-        let pieces = || tokens.iter().filter_map(|&token| self.piece(token)).flatten().copied();
-        let own_space = || self.cuts().is_some_and(Cuts::own_space);
-        pieces().eq(bytes()) || (own_space() && pieces().eq(std::iter::once(b' ').chain(bytes())))
+    /// Whether these tokens are these texts, one after the other.
+    pub(super) fn spells<const N: usize>(&self, tokens: &[TokenId], texts: [&str; N]) -> bool {
+        let pieces = tokens.iter().filter_map(|&token| self.piece(token)).flatten().copied();
+        pieces.eq(texts.iter().flat_map(|text| text.bytes()))
+    }
+
+    /// The same, or with a space before it where the tokenizer puts one.
+    pub(super) fn writes(&self, tokens: &[TokenId], [before, text, after]: [&str; 3]) -> bool {
+        self.spells(tokens, [before, text, after])
+            || (self.cuts().is_some_and(Cuts::own_space) && self.spells(tokens, [" ", before, text, after]))
     }
 
     fn tokenizer(&self) -> Option<&LlamaModel> {
