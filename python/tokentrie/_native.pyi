@@ -37,6 +37,7 @@ __all__ = [
     "Vocab",
     "VocabularyError",
     "__version__",
+    "_levels",
 ]
 
 __version__: Final[str]
@@ -132,6 +133,7 @@ class Trie:
     def __hash__(self) -> int: ...
 
 def _levels(trie: Trie) -> list[list[int]]: ...
+
 @final
 class Sampler:
     def __new__(
