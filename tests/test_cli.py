@@ -410,7 +410,7 @@ class TestUsage:
     def test_wrong_usage(self, run: Terminal) -> None:
         run().fails(2, "Missing command")
         run("invent").fails(2, "invent")
-        run("inspect").fails(2, "PAYLOAD.json")
+        run("inspect").fails(2, "FILE")
         run("demo", "--wrong").fails(2, "--wrong")
         run("demo", "--tools", "7").fails(2, "--tools")
         run("demo", "--tools", "many").fails(2, "--tools")

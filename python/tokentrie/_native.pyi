@@ -37,6 +37,7 @@ __all__ = [
     "Vocab",
     "VocabularyError",
     "__version__",
+    "_levels",
 ]
 
 __version__: Final[str]
@@ -189,6 +190,7 @@ class Trie:
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 def _levels(trie: Trie) -> list[list[int]]: ...
+
 @final
 class Sampler:
     def __new__(

@@ -28,7 +28,7 @@ pub(crate) struct Store {
 /// Which node ends which leaf, both ways.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LeafTable {
-    /// All leaves are equally long: they are the last nodes, in leaf order, from this node on.
+    /// Leaves are the last nodes, in leaf order, from this node on: so it is where all are equally long.
     Tail(u32, u32),
     /// The node of each leaf, and the leaves sorted by that node.
     Table { nodes: Array<u32>, by_node: Array<u32> },

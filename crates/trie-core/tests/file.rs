@@ -16,8 +16,12 @@ const VOCABULARY: usize = 48;
 const VERIFIED: FileOptions<'_> = FileOptions { vocabulary: None, verify: true };
 
 fn sets() -> impl Strategy<Value = Naive> {
-    let tokens = prop::collection::vec(prop_oneof![3 => 0..4u32, 1 => 0..40u32], 1..6);
-    prop::collection::vec(("[a-dé]{0,3}", tokens), 1..40).prop_map(|rows| Naive { rows })
+    let sized = |rows| {
+        let tokens = prop::collection::vec(prop_oneof![3 => 0..4u32, 1 => 0..40u32], 1..6);
+        prop::collection::vec(("[a-dé]{0,3}", tokens), rows)
+    };
+    // A few leaves below each other can be the last nodes, too.
+    prop_oneof![sized(1..4), sized(1..40)].prop_map(|rows| Naive { rows })
 }
 
 fn small(named: bool) -> Trie {
@@ -276,6 +280,13 @@ fn forged_contents_are_seen_when_verified() {
         }
     }
     assert!(seen > 300 && sound > 0, "{seen} seen, {sound} sound");
+}
+
+#[test]
+fn a_chain_of_leaves_is_sound() {
+    let rows = (1..5).map(|length| (length.to_string(), vec![3; length])).collect();
+    let trie = Naive { rows }.trie();
+    assert_eq!(Trie::from_bytes(&bytes(&trie, None), VERIFIED).unwrap(), trie);
 }
 
 #[test]

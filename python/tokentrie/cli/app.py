@@ -178,7 +178,10 @@ def generate(
 
 @app.command()
 def inspect(
-    payload: Annotated[Path, typer.Argument(metavar="PAYLOAD.json", help="- is standard input.", show_default=False)],
+    payload: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A payload (- is standard input) or a .ttrie file.", show_default=False),
+    ],
     vocab: Annotated[
         Path | None,
         typer.Option("--vocab", metavar="M.gguf", help="Show the text of tokens, and drop leaves outside."),
@@ -195,18 +198,22 @@ def inspect(
         int | None,
         typer.Option(min=1, max=MOST, help="Branches to draw of a node; without it all for up to 200 leaves, else 12."),
     ] = None,
+    find: Annotated[
+        str | None,
+        typer.Option("--find", metavar="IDS|NAME", help="In a .ttrie file: the leaf with these tokens or this name."),
+    ] = None,
     svg: Annotated[
         Path | None,
         typer.Option("--svg", metavar="FILE.svg", help="Also save the drawing as a picture."),
     ] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Draw the tries of a payload."""
+    """Draw the tries of a payload, or count and sample what a .ttrie file holds."""
     from tokentrie.cli.inspect import run
 
     if svg and as_json:
         raise typer.BadParameter("--svg draws, --json does not: choose one")
-    run(payload, vocab, path, depth, max_children, svg, as_json)
+    run(payload, vocab, path, depth, max_children, find, svg, as_json)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`tokentrie inspect`: the tries of a payload, drawn with counts."""
+"""`tokentrie inspect`: the tries of a payload, drawn with counts, or what a .ttrie file holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 import tokentrie
-from tokentrie.cli import console
+from tokentrie.cli import console, inspect_file
 from tokentrie.cli.loading import open_vocab, token_text
 from tokentrie.cli.outline import Limits, Node, Outline
 
@@ -22,10 +22,19 @@ def run(
     path: str | None,
     depth: int | None,
     max_children: int | None,
+    find: str | None,
     svg: Path | None,
     as_json: bool,
 ) -> None:
     """Reads, counts and prints."""
+    if inspect_file.is_file(payload):
+        if path is not None or depth is not None or max_children is not None:
+            problem = f"{payload}: --path, --depth and --max-children are for payloads; a .ttrie file has one set"
+            raise tokentrie.TokenTrieError(problem)
+        _run_file(payload, vocab_path, find, svg, as_json)
+        return
+    if find is not None:
+        raise tokentrie.TokenTrieError(f"{payload}: --find needs a .ttrie file")
     content = console.read(payload)
     vocab = open_vocab(vocab_path) if vocab_path else None
     with console.working(f"building the tries of {payload}"), console.collected_warnings() as warnings:
@@ -52,6 +61,18 @@ def run(
         console.print_json(
             {"payload": str(payload), "vocabulary": size, "descriptors": descriptors, "warnings": warnings}
         )
+
+
+def _run_file(file: Path, vocab_path: Path | None, find: str | None, svg: Path | None, as_json: bool) -> None:
+    vocab = open_vocab(vocab_path) if vocab_path else None
+    summary = inspect_file.read(file, vocab, find)
+    if as_json:
+        console.print_json(inspect_file.document(summary, vocab))
+        return
+    shown = inspect_file.shown(summary, vocab)
+    console.screen().print(*shown, sep="\n")
+    if svg:
+        console.save_svg(svg, f"tokentrie inspect {file.name}", [*shown])
 
 
 def _tries(content: bytes, vocab: tokentrie.Vocab | None, path: str | None) -> dict[str, tokentrie.Trie]:

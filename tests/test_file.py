@@ -1,0 +1,350 @@
+"""Saving a trie and opening it again, also under bad conditions: kills, full disks, two writers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokentrie import Model, Sampler, Trie, TrieError, Vocab, VocabularyError
+from tokentrie.cli import main
+
+SEQUENCES = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=20)
+ROWS = [[1, 2], [1, 2, 3], [9], [4, 4, 4], [4, 5]]
+NAMES = ["REPLY", "REPLY_THREAD", "STÖP", "", "B"]
+
+SAVE = """
+import sys, tokentrie
+path, rows, seed, times = sys.argv[1], *map(int, sys.argv[2:])
+trie = tokentrie.Trie.from_sequences([[seed, i >> 8, i & 255] for i in range(rows)], [str(i) for i in range(rows)])
+print("ready", flush=True)
+for _ in range(times):
+    trie.save(path)
+"""
+
+
+@pytest.fixture
+def trie() -> Trie:
+    return Trie.from_sequences(ROWS, NAMES)
+
+
+@pytest.fixture
+def path(tmp_path: Path, trie: Trie) -> Path:
+    path = tmp_path / "set.ttrie"
+    trie.save(path)
+    return path
+
+
+def child(*args: object, code: str = SAVE) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", code, *map(str, args)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ready(process: subprocess.Popen[str]) -> None:
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+
+
+@given(SEQUENCES, st.booleans())
+def test_what_was_saved_comes_back(tmp_path_factory: Any, sequences: list[list[int]], named: bool) -> None:
+    trie = Trie.from_sequences(sequences, [f"é{row}" for row in range(len(sequences))] if named else None)
+    path = tmp_path_factory.getbasetemp() / "round-trip.ttrie"
+    trie.save(str(path))
+    for verify in (True, False):
+        opened = Trie.open(path, verify=verify)
+        assert opened == trie
+        assert hash(opened) == hash(trie)
+        assert list(opened) == list(trie)
+        assert all(opened.find(leaf.tokens) == leaf.index for leaf in trie)
+        assert set(opened.input_rows.tolist()) == {-1}
+
+
+def test_an_open_trie_works_as_any_other(path: Path, trie: Trie) -> None:
+    row = np.arange(10, dtype=np.float32)
+    for constraint in (trie, Trie.open(path)):
+        sampler = Sampler(10, constraint)
+        assert sampler.allowed().tolist() == [1, 4, 9]
+        assert sampler.advance(row) == [9]
+        assert sampler.leaf
+        assert sampler.leaf.name == "STÖP"
+
+
+def test_a_model_chooses_from_a_file(tmp_path: Path, tiny_path: Path) -> None:
+    model = Model(tiny_path)
+    trie = Trie.from_strings(model.vocab, ["yes", "no", "never"])
+    trie.save(tmp_path / "set.ttrie", model.vocab)
+    opened = Trie.open(tmp_path / "set.ttrie", vocab=model.vocab)
+    expected, choice = (model.choose("Really?", values) for values in (trie, opened))
+    assert choice.name == expected.name
+    assert choice.logprobs.tolist() == expected.logprobs.tolist()
+
+
+def read_as_documented(path: Path) -> dict[str, Any]:
+    """Another program, written after docs/file-format.md."""
+    data = path.read_bytes()
+    magic, order, version, length = struct.unpack_from("<8sIIQ", data)
+    assert (magic, order, version, length) == (b"\x89ttrie\r\n", 0x01020304, 1, len(data))
+    leaves, nodes, max_token, max_depth, n_vocab, count = struct.unpack_from("<6I", data, 24)
+    table = data[64 : 64 + 32 * count]
+    assert zlib.crc32(data[:60] + table) == struct.unpack_from("<I", data, 60)[0]
+    parts = {}
+    for kind, checksum, offset, size, zero in struct.iter_unpack("<IIQQQ", table):
+        assert (offset % 64, zero) == (0, 0)
+        parts[kind] = data[offset : offset + size]
+        assert zlib.crc32(parts[kind]) == checksum
+    tokens, first_child = (np.frombuffer(parts[kind], "<u4") for kind in (1, 2))
+    assert (len(tokens), len(first_child)) == (nodes, nodes + 1)
+    inner = set(np.frombuffer(parts[3], "<u4").tolist())
+    found = []
+
+    def visit(node: int, prefix: tuple[int, ...]) -> None:
+        below = range(first_child[node], first_child[node + 1])
+        if node and (not below or node in inner):
+            found.append(prefix)
+        for child in below:
+            visit(child, (*prefix, int(tokens[child])))
+
+    visit(0, ())
+    assert len(found) == leaves
+    assert max(map(max, found)) == max_token
+    assert max(map(len, found)) == max_depth
+    names = None
+    if 6 in parts:
+        ends = np.frombuffer(parts[7], "<u4").tolist()
+        names = [parts[6][a:b].decode() for a, b in zip([0, *ends], ends, strict=False)]
+    return {"leaves": found, "names": names, "n_vocab": n_vocab, "fingerprint": parts.get(8)}
+
+
+@given(SEQUENCES, st.booleans(), st.booleans())
+def test_another_program_can_read_it(tmp_path_factory: Any, rows: list[list[int]], named: bool, sized: bool) -> None:
+    trie = Trie.from_sequences(rows, [f"é{row}" for row in range(len(rows))] if named else None)
+    path = tmp_path_factory.getbasetemp() / "documented.ttrie"
+    vocab = Vocab.from_tokens([b"%d" % token for token in range(7)]) if sized else None
+    trie.save(path, vocab)
+    read = read_as_documented(path)
+    assert read["leaves"] == [tuple(leaf.tokens) for leaf in trie]
+    assert read["names"] == ([leaf.name for leaf in trie] if named else None)
+    assert read["n_vocab"] == (7 if sized else 0)
+    assert read["fingerprint"] == (vocab.fingerprint.encode() if vocab else None)
+
+
+class TestRefusals:
+    def test_vocabularies(self, tmp_path: Path, trie: Trie) -> None:
+        path = tmp_path / "set.ttrie"
+        mine, other, small = (
+            Vocab.from_tokens([name + b"%d" % i for i in range(n)]) for name, n in [(b"a", 12), (b"b", 12), (b"a", 9)]
+        )
+        trie.save(path, mine)
+        assert Trie.open(path, vocab=mine) == Trie.open(path, vocab=12) == Trie.open(path) == trie
+        with pytest.raises(VocabularyError, match=f"another vocabulary.*{mine.fingerprint}.*{other.fingerprint}"):
+            Trie.open(path, vocab=other)
+        with pytest.raises(VocabularyError, match="token id 9 is outside the vocabulary of 9 tokens"):
+            Trie.open(path, vocab=small)
+        with pytest.raises(VocabularyError, match="token id 9"):
+            trie.save(path, 9)
+        assert Trie.open(path) == trie
+
+    @pytest.mark.parametrize(
+        ("damage", "message"),
+        [
+            (lambda data: b"", "cut off: it has 0 bytes"),
+            (lambda data: b'{"modelId": "m"}', "not a .ttrie file"),
+            (lambda data: data[:50], "cut off: it has 50 bytes and needs at least 64"),
+            (lambda data: data[:-1], "cut off"),
+            (lambda data: data + b"x", "damaged: length"),
+            (
+                lambda data: data[:12] + b"\x02\0\0\0" + data[16:],
+                "version 2 of the format: this program reads version 1",
+            ),
+            (lambda data: data[:8] + bytes(reversed(data[8:12])) + data[12:], "byte order"),
+            (lambda data: data[:30] + b"\x77" + data[31:], "damaged: header: the checksum"),
+        ],
+    )
+    def test_contents(self, path: Path, damage: Callable[[bytes], bytes], message: str) -> None:
+        path.write_bytes(damage(path.read_bytes()))
+        with pytest.raises(TrieError, match=message) as error:
+            Trie.open(path)
+        assert str(path) in str(error.value)
+        assert isinstance(error.value, ValueError)
+
+    def test_verify_finds_every_changed_byte(self, path: Path, trie: Trie) -> None:
+        data = path.read_bytes()
+        padding = 0
+        for at in range(len(data)):
+            # The file is replaced, never changed in place.
+            (path.parent / "changed").write_bytes(data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :])
+            os.replace(path.parent / "changed", path)
+            try:
+                assert Trie.open(path, verify=True) == trie
+                padding += 1
+            except TrieError:
+                pass
+        assert padding < 64 * 8
+
+    def test_the_operating_system(self, tmp_path: Path, trie: Trie) -> None:
+        with pytest.raises(FileNotFoundError) as error:
+            Trie.open(tmp_path / "missing.ttrie")
+        assert error.value.filename == str(tmp_path / "missing.ttrie")
+        with pytest.raises(IsADirectoryError):
+            Trie.open(tmp_path)
+        with pytest.raises(FileNotFoundError):
+            trie.save(tmp_path / "nowhere" / "set.ttrie")
+        with pytest.raises(OSError, match="regular"):
+            Trie.open(os.devnull)
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(OSError, match="regular"):
+            Trie.open(tmp_path / "pipe")
+        with pytest.raises(TypeError):
+            Trie.open(7)  # type: ignore[arg-type]
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+    def test_what_may_not_be_read(self, path: Path) -> None:
+        path.chmod(0)
+        with pytest.raises(PermissionError):
+            Trie.open(path)
+
+
+class TestWriting:
+    def test_a_kill_at_any_moment_leaves_a_whole_file(self, path: Path, trie: Trie) -> None:
+        killed = 0
+        for attempt in range(25):
+            process = child(path, 20_000, attempt, 1000)
+            ready(process)
+            time.sleep(0.002 * attempt)
+            process.send_signal(signal.SIGKILL)
+            killed += process.wait() == -signal.SIGKILL
+            process.communicate()
+            opened = Trie.open(path, verify=True)
+            assert opened == trie or len(opened) == 20_000
+        assert killed == 25
+
+    def test_a_full_disk_leaves_the_old_file_alone(self, path: Path, trie: Trie) -> None:
+        # What the limit does to a write is what a full disk does: an error after part of the bytes.
+        code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))" + SAVE
+        process = child(path, 20_000, 1, 1, code=code)
+        _, errors = process.communicate()
+        assert process.returncode == 1
+        assert "OSError: [Errno 27] File too large" in errors
+        assert Trie.open(path, verify=True) == trie
+        assert os.listdir(path.parent) == [path.name]
+
+    def test_two_writers(self, path: Path) -> None:
+        writers = [child(path, 3_000 * seed, seed, 100) for seed in (1, 2)]
+        for writer in writers:
+            ready(writer)
+        seen = set()
+        while any(writer.poll() is None for writer in writers):
+            seen.add(len(Trie.open(path, verify=True)))
+        for writer in writers:
+            assert (writer.communicate()[1], writer.returncode) == ("", 0)
+        assert seen <= {5, 3_000, 6_000}
+        assert len(Trie.open(path, verify=True)) in {3_000, 6_000}
+        assert os.listdir(path.parent) == [path.name]
+
+    def test_what_is_open_stays(self, path: Path, trie: Trie) -> None:
+        opened = Trie.open(path)
+        Trie.from_sequences([[7]]).save(path)
+        assert len(Trie.open(path)) == 1
+        path.unlink()
+        assert list(opened) == list(trie)
+
+    def test_readable_as_any_new_file(self, path: Path) -> None:
+        other = path.with_name("other")
+        other.write_bytes(b"")
+        assert path.stat().st_mode == other.stat().st_mode
+
+    def test_threads(self, path: Path, trie: Trie) -> None:
+        problems: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                for _ in range(30):
+                    trie.save(path)
+                    assert Trie.open(path, verify=True) == trie
+            except BaseException as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert problems == []
+
+    def test_pages_are_shared_and_read_when_needed(self, tmp_path: Path) -> None:
+        path = tmp_path / "big.ttrie"
+        rows = np.stack([np.arange(200_000) % 100, np.arange(200_000), np.arange(200_000)], axis=1)
+        Trie.from_sequences(rows).save(path)
+        size = path.stat().st_size
+        code = """
+import sys, tokentrie
+def private():
+    with open("/proc/self/smaps_rollup") as lines:
+        fields = dict(line.split()[:2] for line in lines if ":" in line.split()[0])
+    return 1024 * (int(fields["Private_Dirty:"]))
+tokentrie.Trie.open(sys.argv[1])
+before = private()
+tries = [tokentrie.Trie.open(sys.argv[1], verify=True) for _ in range(10)]
+print(private() - before)
+"""
+        if not Path("/proc/self/smaps_rollup").exists():
+            pytest.skip("no /proc/self/smaps_rollup")
+        process = child(path, code=code)
+        out, errors = process.communicate()
+        assert errors == ""
+        assert int(out) < size
+
+
+class TestInspect:
+    def test_counts_and_samples(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["inspect", str(path), "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert (document["leaves"], document["nodes"], document["max_depth"]) == (5, 9, 3)
+        assert [level["nodes"] for level in document["levels"]] == [1, 3, 3, 2]
+        assert [level["leaves"] for level in document["levels"]] == [0, 1, 2, 2]
+        assert [leaf["tokens"] for leaf in document["sample"]] == sorted(ROWS)
+        assert (document["steps"], document["forced_steps"]) == (11, 3)
+        assert main(["inspect", str(path)]) == 0
+        shown = capsys.readouterr().out
+        assert "set.ttrie: 5 leaves, 9 nodes" in shown
+        assert "[1 2 3]" in shown
+        assert "REPLY_THREAD" in shown
+
+    @pytest.mark.parametrize(("what", "name"), [("1 2", "REPLY"), ("4,5", "B"), ("STÖP", "STÖP"), ("", "")])
+    def test_find(self, path: Path, capsys: pytest.CaptureFixture[str], what: str, name: str) -> None:
+        assert main(["inspect", str(path), "--json", "--find", what]) == 0
+        assert [leaf["name"] for leaf in json.loads(capsys.readouterr().out)["sample"]] == [name]
+
+    def test_refusals(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        for args, message in [
+            (["--find", "1 9"], "no leaf has the tokens or the name '1 9'"),
+            (["--path", "x"], "--path, --depth and --max-children are for payloads"),
+        ]:
+            assert main(["inspect", str(path), *args]) == 1
+            shown = capsys.readouterr()
+            assert shown.out == ""
+            assert message in shown.err
+        path.write_bytes(path.read_bytes()[:-3])
+        assert main(["inspect", str(path)]) == 1
+        assert "cut off" in capsys.readouterr().err
+
+    def test_text_of_tokens(self, tmp_path: Path, tiny_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        vocab = Vocab.from_gguf(tiny_path)
+        Trie.from_strings(vocab, ["yes", "no"]).save(tmp_path / "set.ttrie", vocab)
+        args = ["inspect", str(tmp_path / "set.ttrie"), "--vocab", str(tiny_path), "--svg", str(tmp_path / "set.svg")]
+        assert main(args) == 0
+        assert "yes" in capsys.readouterr().out
+        assert (tmp_path / "set.svg").read_text().startswith("<svg")
