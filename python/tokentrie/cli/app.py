@@ -217,6 +217,55 @@ def inspect(
 
 
 @app.command()
+def build(
+    values: Annotated[
+        Path, typer.Argument(metavar="VALUES", help="Lines of text; .csv, .jsonl or .parquet; or .npy with token ids.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT.ttrie", help="The file to write.")],
+    vocab: Annotated[
+        Path | None,
+        typer.Option("--vocab", "-m", metavar="M.gguf", help="GGUF with the vocabulary; the tiny model's without it."),
+    ] = None,
+    field: Annotated[str | None, typer.Option(metavar="NAME", help="The column that holds the values.")] = None,
+    prefix: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
+    ] = "",
+    suffix: Annotated[str, typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")] = "",
+    tokenization: Annotated[
+        Literal["canonical", "all"], typer.Option(help="As the tokenizer writes a value, or in every spelling.")
+    ] = "canonical",
+    heal: Annotated[
+        bool, typer.Option("--heal", help="Begin before a token that spans the border to the prefix.")
+    ] = False,
+    refused: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.jsonl", help="Leave out values that make no leaf, and list them there with reasons."
+        ),
+    ] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Make a .ttrie file of a file of values. The file appears whole or not at all."""
+    from tokentrie.cli import build as command
+
+    command.run(command.Job(values, field, prefix, suffix, tokenization, heal, refused), vocab, output, as_json)
+
+
+@app.command()
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="A.ttrie")],
+    second: Annotated[Path, typer.Argument(metavar="B.ttrie")],
+    most: Annotated[int, typer.Option("--most", min=0, max=MOST, help="The most leaves to show of each side.")] = 20,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Show what one .ttrie file has and another has not. The exit code is 1 if they differ, as with diff."""
+    from tokentrie.cli.diff import run
+
+    if not run(first, second, most, as_json):
+        raise typer.Exit(1)
+
+
+@app.command()
 def bench(
     mode: Annotated[
         Literal["strict-guided", "strict-trie-ffi", "unconstrained", "llguidance", "all"],

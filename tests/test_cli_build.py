@@ -1,0 +1,124 @@
+"""`tokentrie build` and `tokentrie diff`: from files of values to .ttrie files, and what differs between them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import Terminal
+from tokentrie import Model, Trie, Vocab
+
+VALUES = ["open_file", "open_files", "list", "Grüße", "two words", "a,b"]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny_path: Path) -> Terminal:
+    return Terminal(capsys, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def vocab(tiny_path: Path) -> Vocab:
+    return Vocab.from_gguf(tiny_path)
+
+
+def lines(path: Path, values: list[str]) -> Path:
+    path.write_text("".join(value + "\n" for value in values), encoding="utf-8")
+    return path
+
+
+class TestBuild:
+    @pytest.mark.parametrize("kind", ["txt", "csv", "jsonl", "parquet"])
+    def test_every_kind_of_file_gives_the_same_set(
+        self, run: Terminal, vocab: Vocab, tmp_path: Path, kind: str
+    ) -> None:
+        source, out, column = tmp_path / f"values.{kind}", tmp_path / "out.ttrie", ["--field", "name"]
+        if kind == "txt":
+            column = []
+            lines(source, [*VALUES, ""])
+        elif kind == "csv":
+            with source.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([["id", "name"], *([i, value] for i, value in enumerate(VALUES))])
+        elif kind == "jsonl":
+            lines(source, [json.dumps({"name": value}) for value in VALUES])
+        else:
+            pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: no Parquet")
+            parquet = pytest.importorskip("pyarrow.parquet")
+            parquet.write_table(pyarrow.table({"name": VALUES}), source)
+        result = run("build", source, "-o", out, *column, "--json")
+        assert result.code == 0, result
+        summary = json.loads(result.out)
+        assert (summary["values"], summary["leaves"], summary["refused"]) == (6, 6, 0)
+        assert summary["bytes"] == out.stat().st_size
+        assert Trie.open(out, vocab=vocab, verify=True) == Trie.from_strings(vocab, VALUES)
+
+    def test_token_ids(self, run: Terminal, tmp_path: Path) -> None:
+        rows = np.array([[5, 6, 7], [5, 6, 8], [9, 1, 2]], dtype=np.int32)
+        np.save(tmp_path / "ids.npy", rows)
+        assert "3 leaves" in run("build", tmp_path / "ids.npy", "-o", tmp_path / "out.ttrie").out
+        assert Trie.open(tmp_path / "out.ttrie") == Trie.from_sequences(rows)
+        np.save(tmp_path / "flat.npy", rows.ravel())
+        run("build", tmp_path / "flat.npy", "-o", tmp_path / "out.ttrie").fails(1, "[rows, length]", "(9,)")
+        (tmp_path / "no.npy").write_bytes(b"nothing")
+        run("build", tmp_path / "no.npy", "-o", tmp_path / "out.ttrie").fails(1, "no array that numpy saved")
+        run("build", tmp_path / "ids.npy", "--heal", "-o", tmp_path / "out.ttrie").fails(2, "--heal", "token ids")
+
+    def test_refused_values_are_listed(self, run: Terminal, vocab: Vocab, tmp_path: Path) -> None:
+        # After "ye" the tokenizer joins what begins with "s".
+        source = lines(tmp_path / "v.txt", ["no", "s", "maybe", *(f"x{i}" for i in range(9000)), "same"])
+        out, bad = tmp_path / "out.ttrie", tmp_path / "bad.jsonl"
+        run("build", source, "-o", out, "--prefix", "ye").fails(1, "spans the border")
+        assert not out.exists()
+        result = run("build", source, "-o", out, "--prefix", "ye", "--refused", bad)
+        assert result.code == 0, result
+        refused = [json.loads(line) for line in bad.read_text(encoding="utf-8").splitlines()]
+        assert refused[0]["line"] == 2
+        assert refused[0]["value"] == "s"
+        assert "border" in refused[0]["reason"]
+        assert len(Trie.open(out, verify=True)) == 9004 - len(refused)
+
+    def test_bad_input(self, run: Terminal, tmp_path: Path) -> None:
+        out = tmp_path / "out.ttrie"
+        run("build", tmp_path / "no.txt", "-o", out).fails(1, "no.txt", "No such file")
+        run("build", tmp_path, "-o", out).fails(1, str(tmp_path))
+        (tmp_path / "bad.txt").write_bytes(b"good\n\xff\n")
+        run("build", tmp_path / "bad.txt", "-o", out).fails(1, "bad.txt, line 2", "not UTF-8: byte 0 is 0xff")
+        run("build", lines(tmp_path / "e.txt", []), "-o", out).fails(1, "no leaf")
+        run("build", lines(tmp_path / "r.csv", ["id", "1"]), "-o", out).fails(2, "--field")
+        run("build", lines(tmp_path / "r.csv", ["id", "1"]), "--field", "x", "-o", out).fails(1, "no column 'x'")
+        run("build", lines(tmp_path / "j.jsonl", ['{"x": [1]}']), "--field", "x", "-o", out).fails(1, "line 1", "list")
+        run("build", lines(tmp_path / "g.txt", ["a"]), "-o", tmp_path / "none" / "out.ttrie").fails(1, "none")
+        run("build", lines(tmp_path / "g.txt", ["a"]), "-m", tmp_path / "g.txt", "-o", out).fails(1, "GGUF")
+        assert not out.exists()
+
+
+class TestDiff:
+    def test_what_differs(self, run: Terminal, vocab: Vocab, tmp_path: Path) -> None:
+        one, two = tmp_path / "one.ttrie", tmp_path / "two.ttrie"
+        Trie.from_strings(vocab, VALUES).save(one, vocab)
+        Trie.from_strings(vocab, [*VALUES[1:], "new", "newer"]).save(two, vocab)
+        result = run("diff", one, two)
+        assert result.code == 1
+        assert "- open_file  [" in result.out
+        assert "+ new  [" in result.out
+        assert "5 leaves in both, 1 only in" in result.out
+        document = json.loads(run("diff", one, two, "--json", "--most", "1").out)
+        assert (document["same"], document["both"], document["only_second"]["count"]) == (False, 5, 2)
+        assert len(document["only_second"]["leaves"]) == 1
+        assert run("diff", one, one).code == 0
+
+    def test_bad_files(self, run: Terminal, tmp_path: Path) -> None:
+        text = lines(tmp_path / "text.ttrie", ["x"])
+        run("diff", text, text).fails(1, "text.ttrie")
+        run("diff", tmp_path / "no.ttrie", text).fails(1, "no.ttrie")
+
+
+def test_a_built_set_constrains_a_model(run: Terminal, tmp_path: Path, tiny_path: Path) -> None:
+    out = tmp_path / "tools.ttrie"
+    assert run("build", lines(tmp_path / "t.txt", VALUES), "-o", out).code == 0
+    with Model(tiny_path, n_threads=1) as model:
+        trie = Trie.open(out, vocab=model.vocab)
+        assert model.generate("Next: ", trie).leaf is not None
+        assert model.choose("Next: ", trie).name in VALUES
