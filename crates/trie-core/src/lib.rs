@@ -39,7 +39,7 @@ mod softmax;
 mod span;
 mod trie;
 
-pub use builder::{BuildError, TrieBuilder};
+pub use builder::{BuildError, Rows, TrieBuilder};
 pub use cache::{CacheStats, TrieCache};
 pub use draw::{DrawError, DrawSettings};
 pub use ids::{LeafId, NodeId, TokenId, TokenIdError};
