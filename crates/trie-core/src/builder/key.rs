@@ -46,51 +46,77 @@ impl Extent {
 /// needed, the first one highest. A token that a row does not have is 0 and sorts first.
 #[derive(Debug, Clone)]
 pub(super) struct Packing {
-    base: [u32; WINDOW],
-    shift: [u32; WINDOW],
+    places: [Place; WINDOW],
     begin: usize,
     /// One after the last place in the key.
     pub(super) end: usize,
     /// Bits of a key.
     pub(super) bits: u32,
+    /// Whether a key has all tokens of a row that begins where the window does.
+    pub(super) whole: bool,
     /// For the highest bit in which two keys differ, plus one, the tokens that the rows share.
     shared: [u32; 65],
 }
 
+/// Where a token stands in a key. One that is not in the key has no bits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    base: u32,
+    mask: u32,
+    shift: u32,
+    optional: bool,
+}
+
 impl Packing {
-    /// The key of as many places of the window as fit in `room` bits; one place takes at most 32.
+    /// The key of as many places of the window as fit in `room` bits, at most 63; one place takes at most 32.
     pub(super) fn new(extent: &Extent, begin: usize, room: u32) -> Self {
-        let mut base = [0; WINDOW];
-        let mut width = [0; WINDOW];
-        let (mut places, mut bits) = (0, 0);
-        while places < WINDOW && begin + places < extent.longest {
-            let absent = u32::from(extent.shortest <= begin + places);
+        let mut places = [Place::default(); WINDOW];
+        let (mut count, mut bits) = (0, 0);
+        while count < WINDOW && begin + count < extent.longest {
+            let optional = extent.shortest <= begin + count;
             // Wraps where 0 is a token and some rows have none: then 0 becomes 1.
-            base[places] = extent.low[places].wrapping_sub(absent);
-            width[places] = u32::BITS - extent.high[places].wrapping_sub(base[places]).leading_zeros();
-            if bits + width[places] > room {
+            let base = extent.low[count].wrapping_sub(u32::from(optional));
+            let mask = u32::MAX.checked_shr(extent.high[count].wrapping_sub(base).leading_zeros()).unwrap_or(0);
+            if bits + mask.count_ones() > room {
                 break;
             }
-            bits += width[places];
-            places += 1;
+            bits += mask.count_ones();
+            places[count] = Place { base, mask, shift: 0, optional };
+            count += 1;
         }
-        let mut shift = [0; WINDOW];
-        let mut shared = [(begin + places) as u32; 65];
+        let end = begin + count;
+        let mut shared = [end as u32; 65];
         let mut above = bits;
-        for place in 0..places {
-            shared[above as usize - width[place] as usize + 1..=above as usize].fill((begin + place) as u32);
-            above -= width[place];
-            shift[place] = above;
+        for (place, at) in places[..count].iter_mut().zip(begin..) {
+            place.shift = above - place.mask.count_ones();
+            shared[place.shift as usize + 1..=above as usize].fill(at as u32);
+            above = place.shift;
         }
-        Self { base, shift, begin, end: begin + places, bits, shared }
+        Self { places, begin, end, bits, whole: end >= extent.longest, shared }
     }
 
     /// The key of a row.
     #[inline]
     pub(super) fn key(&self, row: &[TokenId]) -> u64 {
-        let window = &row[self.begin.min(row.len())..self.end.min(row.len())];
-        let places = self.base.iter().zip(&self.shift).zip(window);
-        places.fold(0, |key, ((base, shift), token)| key | u64::from(token.get().wrapping_sub(*base)) << shift)
+        let window = row.get(self.begin..).unwrap_or_default();
+        self.places.iter().zip(window).fold(0, |key, (place, token)| {
+            key | u64::from(token.get().wrapping_sub(place.base) & place.mask) << place.shift
+        })
+    }
+
+    /// The tokens that gave a key, and how many.
+    #[inline]
+    pub(super) fn tokens(&self, key: u64) -> ([TokenId; WINDOW], usize) {
+        let mut tokens = [TokenId::default(); WINDOW];
+        let places = &self.places[..self.end - self.begin];
+        for (at, (token, place)) in tokens.iter_mut().zip(places).enumerate() {
+            let code = (key >> place.shift) as u32 & place.mask;
+            if place.optional && code == 0 {
+                return (tokens, at);
+            }
+            *token = TokenId::new(code.wrapping_add(place.base)).unwrap_or(TokenId::MAX);
+        }
+        (tokens, places.len())
     }
 
     /// How many tokens two rows share whose keys differ.

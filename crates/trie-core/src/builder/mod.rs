@@ -13,7 +13,7 @@ mod threads;
 
 use crate::ids::TokenId;
 use crate::trie::Trie;
-use rows::{Even, NameList, Ragged, Source};
+use rows::{Even, Fixed, NameList, Ragged, Source};
 
 /// Collects leaves; [`TrieBuilder::build`] packs them. Order does not matter: the same set gives the same trie.
 #[derive(Debug, Clone, Default)]
@@ -152,6 +152,9 @@ impl<'a> Rows<'a> {
     /// As there.
     pub fn build(self) -> Result<Trie, BuildError> {
         match self.shape {
+            Shape::Even(Even { tokens, width: 2 }) => build(Fixed::<2>(tokens.as_chunks().0), None, self.threads),
+            Shape::Even(Even { tokens, width: 3 }) => build(Fixed::<3>(tokens.as_chunks().0), None, self.threads),
+            Shape::Even(Even { tokens, width: 4 }) => build(Fixed::<4>(tokens.as_chunks().0), None, self.threads),
             Shape::Even(rows) => build(rows, None, self.threads),
             Shape::Ragged(rows) => build(rows, None, self.threads),
         }
@@ -162,7 +165,7 @@ fn build<S: Source>(source: S, names: Option<NameList<'_>>, threads: Option<usiz
     check(&source, names)?;
     let threads = threads.map_or_else(|| threads::worthwhile(source.len()), |threads| threads.max(1));
     let leaves = order::leaves(&source, names, threads);
-    pack::pack(&source, names, leaves, threads).map(Trie::from_store)
+    pack::pack(names, leaves, threads).map(Trie::from_store)
 }
 
 fn check<S: Source>(source: &S, names: Option<NameList<'_>>) -> Result<(), BuildError> {

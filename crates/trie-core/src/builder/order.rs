@@ -7,17 +7,45 @@
 use super::key::{Extent, Packing};
 use super::rows::{NameList, Source};
 use super::threads::on_threads;
+use crate::ids::TokenId;
+use std::hint::black_box;
 use std::ops::Range;
 
-/// The leaves in the order of their tokens.
-#[derive(Debug, PartialEq, Eq)]
+/// Leaves in the order of their tokens, or a run of them.
+#[derive(Debug, Default)]
 pub(super) struct Leaves {
     /// The first row of the input that gave each.
     pub(super) rows: Vec<u32>,
     /// The row with the smallest name, where there are names.
     pub(super) named: Vec<u32>,
-    /// How many tokens each shares with the leaf before it.
-    pub(super) shared: Vec<u32>,
+    /// How many tokens each shares with the leaf before it, and how many it has.
+    lengths: Vec<(u32, u32)>,
+    /// The tokens of each after those it shares. They are copied where they are at hand: rows in the order of the input would
+    /// have to be fetched from everywhere.
+    tokens: Vec<TokenId>,
+    /// The first leaf is noted with all its tokens; it shares so many of them with the leaf before this run.
+    shared_before: u32,
+}
+
+/// One of them.
+pub(super) struct NewLeaf<'a> {
+    /// Tokens that it shares with the leaf before.
+    pub(super) shared: usize,
+    /// Its other tokens.
+    pub(super) tokens: &'a [TokenId],
+}
+
+impl Leaves {
+    /// The leaves one after the other.
+    pub(super) fn iter(&self) -> impl Iterator<Item = NewLeaf<'_>> {
+        let (mut before, mut tokens) = (self.shared_before, &self.tokens[..]);
+        self.lengths.iter().map(move |&(shared, length)| {
+            let (new, others) = tokens.split_at((length - shared) as usize);
+            tokens = others;
+            let before = std::mem::take(&mut before);
+            NewLeaf { shared: (shared + before) as usize, tokens: &new[before as usize..] }
+        })
+    }
 }
 
 /// Below this many rows, comparing is as fast and takes no counting.
@@ -27,8 +55,8 @@ const FEW: usize = 1 << 10;
 const BUCKET_BITS: u32 = 5;
 const MOST_BUCKET_BITS: u32 = 15;
 
-pub(super) fn leaves<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Leaves {
-    if source.len() < FEW { by_comparing(source, names) } else { by_keys(source, names, threads) }
+pub(super) fn leaves<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
+    if source.len() < FEW { vec![by_comparing(source, names)] } else { by_keys(source, names, threads) }
 }
 
 /// All rows by their first two tokens as one number, which decides nearly every comparison, then by tokens.
@@ -52,7 +80,7 @@ pub(super) fn by_comparing<S: Source>(source: &S, names: Option<NameList<'_>>) -
 }
 
 /// The same by keys, in parts on several threads.
-pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Leaves {
+pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
     let parts: Vec<Range<usize>> =
         (0..threads).map(|part| source.len() * part / threads..source.len() * (part + 1) / threads).collect();
     let extents = on_threads(threads, |part| {
@@ -69,26 +97,33 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
     let counts = on_threads(threads, |part| keys.count(source, parts[part].clone()));
     if Count::ascending(&counts) {
         let parts = keys.cut_between_keys(source, &parts);
-        return merge(on_threads(threads, |part| {
-            let mut collector = Collector::new(source, names, if part == 0 { source.len() } else { parts[part].len() });
-            keys.collect_ascending(parts[part].clone(), &mut collector);
-            collector
-        }));
+        return join(
+            source,
+            on_threads(threads, |part| {
+                let mut collector =
+                    Collector::new(source, names, if part == 0 { source.len() } else { parts[part].len() });
+                keys.collect_ascending(parts[part].clone(), &mut collector);
+                collector.leaves
+            }),
+        );
     }
     let scattered = on_threads(threads, |part| keys.scatter(source, parts[part].clone(), &counts[part].rows));
     let shares = Scattered::shares(&scattered, threads, source.len());
-    merge(on_threads(threads, |part| {
-        let (buckets, rows) = shares[part].clone();
-        let mut collector = Collector::new(source, names, if part == 0 { source.len() } else { rows });
-        let mut entries = Vec::new();
-        for bucket in buckets {
-            entries.clear();
-            scattered.iter().for_each(|part| entries.extend_from_slice(part.bucket(bucket)));
-            entries.sort_unstable();
-            keys.collect_bucket(bucket, &entries, &mut collector);
-        }
-        collector
-    }))
+    join(
+        source,
+        on_threads(threads, |part| {
+            let (buckets, rows) = shares[part].clone();
+            let mut collector = Collector::new(source, names, if part == 0 { source.len() } else { rows });
+            let mut entries = Vec::new();
+            for bucket in buckets {
+                entries.clear();
+                scattered.iter().for_each(|part| entries.extend_from_slice(part.bucket(bucket)));
+                entries.sort_unstable();
+                keys.collect_bucket(bucket, &entries, &mut collector);
+            }
+            collector.leaves
+        }),
+    )
 }
 
 /// A key is split: its top bits choose the bucket, the rest stands over the row's number in an entry of the bucket.
@@ -146,6 +181,9 @@ impl Keys {
 
     fn collect_bucket<S: Source>(&self, bucket: usize, entries: &[u64], collector: &mut Collector<'_, S>) {
         let mask = (1 << self.row_bits) - 1;
+        if !self.packing.whole {
+            collector.touch(entries.iter().map(|entry| (entry & mask) as u32), self.packing.end);
+        }
         for run in entries.chunk_by(|a, b| a >> self.row_bits == b >> self.row_bits) {
             let key = (bucket as u64) << self.rest_bits | run[0] >> self.row_bits;
             collector.push_run(&self.packing, key, run.iter().map(|entry| (entry & mask) as u32));
@@ -231,52 +269,66 @@ struct Collector<'a, S> {
 
 impl<'a, S: Source> Collector<'a, S> {
     fn new(source: &'a S, names: Option<NameList<'a>>, rows: usize) -> Self {
-        let named = Vec::with_capacity(if names.is_some() { rows } else { 0 });
-        let leaves = Leaves { rows: Vec::with_capacity(rows), named, shared: Vec::with_capacity(rows) };
+        let leaves = Leaves {
+            rows: Vec::with_capacity(rows),
+            named: Vec::with_capacity(if names.is_some() { rows } else { 0 }),
+            lengths: Vec::with_capacity(rows),
+            // Most often a leaf has a token or two of its own.
+            tokens: Vec::with_capacity(2 * rows),
+            shared_before: 0,
+        };
         Self { source, names, leaves, last_key: None, run: Vec::new() }
+    }
+
+    /// Reads from rows that will be taken next, so that their memory is waited for together and not one after the other.
+    fn touch(&self, rows: impl Iterator<Item = u32>, at: usize) {
+        let token = |row: u32| self.source.row(row as usize).get(at).map_or(0, |token| token.get());
+        black_box(rows.fold(0, |all, row| all ^ token(row)));
     }
 
     /// Takes the rows with one key, in the order of their numbers.
     #[inline]
     fn push_run(&mut self, packing: &Packing, key: u64, mut rows: impl ExactSizeIterator<Item = u32>) {
         let shared = self.last_key.replace(key).map_or(0, |last| packing.shared(last, key));
-        if rows.len() == 1 {
-            rows.for_each(|row| self.push_new(row, shared));
-            return;
-        }
+        let alone = rows.len() == 1;
         let Some(first) = rows.next() else { return };
-        if self.source.length(first as usize) <= packing.end {
-            self.push_new(first, shared);
-            rows.for_each(|row| self.push_same(row));
+        if packing.whole {
+            let (tokens, count) = packing.tokens(key);
+            self.push_new(first, &tokens[..count], shared);
+        } else if alone || self.source.length(first as usize) <= packing.end {
+            self.push_new(first, self.source.row(first as usize), shared);
+        } else {
+            let mut run = std::mem::take(&mut self.run);
+            run.clear();
+            run.push(first);
+            run.extend(rows);
+            sort_from(self.source, &mut run, packing.end, MOST_ROUNDS);
+            self.push_new(run[0], self.source.row(run[0] as usize), shared);
+            run[1..].iter().for_each(|&row| self.push(row, packing.end));
+            self.run = run;
             return;
         }
-        let mut run = std::mem::take(&mut self.run);
-        run.clear();
-        run.push(first);
-        run.extend(rows);
-        sort_from(self.source, &mut run, packing.end, MOST_ROUNDS);
-        self.push_new(run[0], shared);
-        run[1..].iter().for_each(|&row| self.push(row, packing.end));
-        self.run = run;
+        // All tokens are in the key, so rows with one key are equal.
+        rows.for_each(|row| self.push_same(row));
     }
 
     /// Takes a row that shares at least `from` tokens with the one before it.
     fn push(&mut self, row: u32, from: usize) {
         let tokens = self.source.row(row as usize);
         let before = self.leaves.rows.last().map_or(&[][..], |&row| self.source.row(row as usize));
-        let same = tokens[from..].iter().zip(&before[from.min(before.len())..]).take_while(|(a, b)| a == b).count();
-        let shared = from + same;
+        let shared = from + common(&tokens[from..], before.get(from..).unwrap_or_default());
         if shared == tokens.len() && shared == before.len() {
             self.push_same(row);
         } else {
-            self.push_new(row, shared as u32);
+            self.push_new(row, tokens, shared as u32);
         }
     }
 
     #[inline]
-    fn push_new(&mut self, row: u32, shared: u32) {
+    fn push_new(&mut self, row: u32, tokens: &[TokenId], shared: u32) {
         self.leaves.rows.push(row);
-        self.leaves.shared.push(shared);
+        self.leaves.lengths.push((shared, tokens.len() as u32));
+        self.leaves.tokens.extend_from_slice(&tokens[shared as usize..]);
         if self.names.is_some() {
             self.leaves.named.push(row);
         }
@@ -292,22 +344,22 @@ impl<'a, S: Source> Collector<'a, S> {
     }
 }
 
-/// Joins what several threads collected. The first has room for all.
-fn merge<S: Source>(parts: Vec<Collector<'_, S>>) -> Leaves {
-    let mut parts = parts.into_iter();
-    let Some(mut all) = parts.next() else { unreachable!("there is one thread at least") };
-    for part in parts {
-        let begin = all.leaves.rows.len();
-        all.leaves.rows.extend(part.leaves.rows);
-        all.leaves.named.extend(part.leaves.named);
-        all.leaves.shared.extend(part.leaves.shared);
-        // Across the cut nobody has compared yet.
-        if let (Some(&row), Some(before)) = (all.leaves.rows.get(begin), begin.checked_sub(1)) {
-            let (a, b) = (all.source.row(all.leaves.rows[before] as usize), all.source.row(row as usize));
-            all.leaves.shared[begin] = a.iter().zip(b).take_while(|(a, b)| a == b).count() as u32;
+/// Tokens that two rows share.
+fn common(a: &[TokenId], b: &[TokenId]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// Notes what neighbours share across the cuts, which no thread has seen.
+fn join<S: Source>(source: &S, mut parts: Vec<Leaves>) -> Vec<Leaves> {
+    parts.retain(|part| !part.rows.is_empty());
+    let mut before: &[TokenId] = &[];
+    for part in &mut parts {
+        if let (Some(&first), Some(&last)) = (part.rows.first(), part.rows.last()) {
+            part.shared_before = common(before, source.row(first as usize)) as u32;
+            before = source.row(last as usize);
         }
     }
-    all.leaves
+    parts
 }
 
 /// Fewer rows than this are compared.

@@ -2,33 +2,32 @@
 //!
 //! One cursor a level is enough: within a level, breadth-first order is the order of the leaves.
 
-use super::order::Leaves;
-use super::rows::{NameList, Source};
+use super::order::{Leaves, NewLeaf};
+use super::rows::NameList;
 use super::threads::both;
 use super::{BuildError, LIMIT};
 use crate::ids::TokenId;
 use crate::trie::{LeafTable, Names, Store};
 
-pub(super) fn pack<S: Source>(
-    source: &S,
-    names: Option<NameList<'_>>,
-    leaves: Leaves,
-    threads: usize,
-) -> Result<Store, BuildError> {
-    let levels = Levels::new(source, &leaves)?;
-    let ((tokens, max_token), (first_child, leaf_nodes)) =
-        both(threads, || tokens(source, &leaves, &levels), || nodes(source, &leaves, &levels));
-    let (table, inner_terminals) = leaf_table(leaf_nodes, &leaves.shared, &levels);
-    let mut rows = leaves.rows;
+pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads: usize) -> Result<Store, BuildError> {
+    let levels = Levels::new(&parts)?;
+    let ((tokens, max_token), nodes) = both(threads, || tokens(&parts, &levels), || Nodes::new(&parts, &levels));
+    let mut rows = Vec::new();
+    let mut named = Vec::new();
+    for part in &mut parts {
+        take(&mut rows, &mut part.rows);
+        take(&mut named, &mut part.named);
+    }
+    drop(parts);
     rows.shrink_to_fit();
     Ok(Store {
         max_token,
         max_depth: levels.last() as u32,
         tokens,
-        first_child,
-        inner_terminals,
-        leaves: table,
-        names: names.map(|names| pack_names(names, &leaves.named)),
+        first_child: nodes.first_child,
+        inner_terminals: nodes.inner_terminals,
+        leaves: nodes.leaves,
+        names: names.map(|names| pack_names(names, &named)),
         input_rows: rows,
     })
 }
@@ -42,16 +41,16 @@ struct Levels {
 }
 
 impl Levels {
-    fn new<S: Source>(source: &S, leaves: &Leaves) -> Result<Self, BuildError> {
+    fn new(parts: &[Leaves]) -> Result<Self, BuildError> {
         // A leaf adds a node to each level from the one after those it shares to its own.
         let (mut begin, mut end): (Vec<u32>, Vec<u32>) = (vec![1, 0], vec![1, 0]);
-        for (&row, &shared) in leaves.rows.iter().zip(&leaves.shared) {
-            let length = source.length(row as usize);
+        for leaf in parts.iter().flat_map(Leaves::iter) {
+            let length = leaf.shared + leaf.tokens.len();
             if end.len() <= length {
                 begin.resize(length + 1, 0);
                 end.resize(length + 1, 0);
             }
-            begin[shared as usize + 1] += 1;
+            begin[leaf.shared + 1] += 1;
             end[length] += 1;
         }
         let mut levels =
@@ -81,16 +80,29 @@ impl Levels {
     fn node_count(&self) -> u32 {
         self.nodes[self.last() + 1]
     }
+
+    fn leaf_count(&self) -> u32 {
+        self.leaves[self.last() + 1]
+    }
+
+    /// All leaves are the last nodes.
+    fn tail(&self) -> LeafTable {
+        LeafTable::Tail(self.node_count() - self.leaf_count(), self.leaf_count())
+    }
+}
+
+/// Appends without a copy where there is nothing yet.
+fn take(all: &mut Vec<u32>, part: &mut Vec<u32>) {
+    if all.is_empty() { std::mem::swap(all, part) } else { all.append(part) }
 }
 
 /// The token of each node and the largest.
-fn tokens<S: Source>(source: &S, leaves: &Leaves, levels: &Levels) -> (Vec<TokenId>, TokenId) {
+fn tokens(parts: &[Leaves], levels: &Levels) -> (Vec<TokenId>, TokenId) {
     let mut next = levels.nodes.clone();
     let mut tokens: Vec<TokenId> = bytemuck::zeroed_vec(levels.node_count() as usize);
     let mut max = TokenId::default();
-    for (&row, &shared) in leaves.rows.iter().zip(&leaves.shared) {
-        let shared = shared as usize;
-        for (&token, next) in source.row(row as usize)[shared..].iter().zip(&mut next[shared + 1..]) {
+    for leaf in parts.iter().flat_map(Leaves::iter) {
+        for (&token, next) in leaf.tokens.iter().zip(&mut next[leaf.shared + 1..]) {
             tokens[*next as usize] = token;
             *next += 1;
             max = max.max(token);
@@ -99,54 +111,77 @@ fn tokens<S: Source>(source: &S, leaves: &Leaves, levels: &Levels) -> (Vec<Token
     (tokens, max)
 }
 
-/// The first child of each node, and the node of each leaf where not all leaves end in the last level.
-fn nodes<S: Source>(source: &S, leaves: &Leaves, levels: &Levels) -> (Vec<u32>, Option<Vec<u32>>) {
-    let mut next = levels.nodes.clone();
-    let last = levels.last();
-    let mut first_child: Vec<u32> = bytemuck::zeroed_vec(levels.node_count() as usize + 1);
-    first_child[0] = 1;
-    // Nodes of the last level have no children.
-    first_child[next[last] as usize..].fill(levels.node_count());
-    let mut leaf_nodes = (levels.leaves[last] > 0).then(|| Vec::with_capacity(leaves.rows.len()));
-    for (&row, &shared) in leaves.rows.iter().zip(&leaves.shared) {
-        let length = source.length(row as usize);
-        for depth in shared as usize + 1..=length.min(last - 1) {
-            // Children are written in the order of their parents, so this node's begin at the next free place.
-            first_child[next[depth] as usize] = next[depth + 1];
-            next[depth] += 1;
-        }
-        next[last] += u32::from(length == last);
-        if let Some(leaf_nodes) = &mut leaf_nodes {
-            leaf_nodes.push(next[length] - 1);
-        }
-    }
-    (first_child, leaf_nodes)
+/// All of a trie but its tokens.
+struct Nodes {
+    first_child: Vec<u32>,
+    inner_terminals: Vec<u32>,
+    leaves: LeafTable,
 }
 
-/// Both ways between leaves and nodes, and the nodes of the leaves that are prefixes of others.
-fn leaf_table(leaf_nodes: Option<Vec<u32>>, shared: &[u32], levels: &Levels) -> (LeafTable, Vec<u32>) {
-    let count = shared.len() as u32;
-    let tail = LeafTable::Tail(levels.node_count() - count, count);
-    let Some(nodes) = leaf_nodes else { return (tail, Vec::new()) };
-    // Within a level nodes are numbered as the leaves are.
-    let mut next = levels.leaves.clone();
-    let mut by_node = vec![0; nodes.len()];
-    for (leaf, &node) in (0..).zip(&nodes) {
-        let level = levels.nodes.partition_point(|&begin| begin <= node) - 1;
-        let next = &mut next[level];
-        by_node[*next as usize] = leaf;
-        *next += 1;
+impl Nodes {
+    fn new(parts: &[Leaves], levels: &Levels) -> Self {
+        let mut next = levels.nodes.clone();
+        let last = levels.last();
+        let mut first_child: Vec<u32> = bytemuck::zeroed_vec(levels.node_count() as usize + 1);
+        first_child[0] = 1;
+        // Nodes of the last level have no children.
+        first_child[next[last] as usize..].fill(levels.node_count());
+        let mut table = (levels.leaves[last] > 0).then(|| Table::new(levels));
+        for leaf in parts.iter().flat_map(Leaves::iter) {
+            let length = leaf.shared + leaf.tokens.len();
+            for depth in leaf.shared + 1..=length.min(last - 1) {
+                // Children are written in the order of their parents, so this node's begin at the next free place.
+                first_child[next[depth] as usize] = next[depth + 1];
+                next[depth] += 1;
+            }
+            next[last] += u32::from(length == last);
+            if let Some(table) = &mut table {
+                table.push(next[length] - 1, &leaf, length);
+            }
+        }
+        let (leaves, inner_terminals) = table.map_or_else(|| (levels.tail(), Vec::new()), |table| table.finish(levels));
+        Self { first_child, inner_terminals, leaves }
     }
-    let mut inner = Vec::new();
-    for (level, leaves) in levels.leaves.windows(2).enumerate() {
-        let of_level = &by_node[leaves[0] as usize..leaves[1] as usize];
-        let goes_on = |leaf: u32| shared.get(leaf as usize + 1).is_some_and(|&shared| shared as usize == level);
-        inner.extend(of_level.iter().filter(|&&leaf| goes_on(leaf)).map(|&leaf| nodes[leaf as usize]));
+}
+
+/// Both ways between leaves and nodes, where not all leaves end in the last level.
+struct Table {
+    nodes: Vec<u32>,
+    by_node: Vec<u32>,
+    /// The next place for a leaf of each level: within a level nodes are numbered as leaves are.
+    next: Vec<u32>,
+    /// Nodes of the leaves that are prefixes of others.
+    inner: Vec<u32>,
+    last_length: usize,
+}
+
+impl Table {
+    fn new(levels: &Levels) -> Self {
+        let count = levels.leaf_count() as usize;
+        let (nodes, by_node) = (Vec::with_capacity(count), vec![0; count]);
+        Self { nodes, by_node, next: levels.leaves.clone(), inner: Vec::new(), last_length: 0 }
     }
-    if nodes.iter().copied().eq(levels.node_count() - count..levels.node_count()) {
-        return (tail, inner);
+
+    #[inline]
+    fn push(&mut self, node: u32, leaf: &NewLeaf<'_>, length: usize) {
+        if leaf.shared == self.last_length {
+            self.inner.extend(self.nodes.last());
+        }
+        self.last_length = length;
+        self.by_node[self.next[length] as usize] = self.nodes.len() as u32;
+        self.next[length] += 1;
+        self.nodes.push(node);
     }
-    (LeafTable::Table { nodes, by_node }, inner)
+
+    fn finish(mut self, levels: &Levels) -> (LeafTable, Vec<u32>) {
+        self.inner.sort_unstable();
+        self.inner.shrink_to_fit();
+        let first = levels.node_count() - levels.leaf_count();
+        if self.nodes.iter().copied().eq(first..levels.node_count()) {
+            return (levels.tail(), self.inner);
+        }
+        (LeafTable::Table { nodes: self.nodes, by_node: self.by_node }, self.inner)
+    }
 }
 
 fn pack_names(names: NameList<'_>, rows: &[u32]) -> Names {

@@ -27,6 +27,10 @@ pub(super) struct Even<'a> {
     pub(super) width: usize,
 }
 
+/// The same where the compiler knows the width: passes over all rows are then a few vector instructions a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fixed<'a, const WIDTH: usize>(pub(super) &'a [[TokenId; WIDTH]]);
+
 /// Rows of any length; each ends where the next begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ragged<'a> {
@@ -58,6 +62,30 @@ impl Source for Even<'_> {
     #[inline]
     fn length(&self, _row: usize) -> usize {
         self.width
+    }
+
+    fn empty_row(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl<const WIDTH: usize> Source for Fixed<'_, WIDTH> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn tokens(&self) -> usize {
+        self.0.len() * WIDTH
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> &[TokenId] {
+        &self.0[row]
+    }
+
+    #[inline]
+    fn length(&self, _row: usize) -> usize {
+        WIDTH
     }
 
     fn empty_row(&self) -> Option<usize> {
