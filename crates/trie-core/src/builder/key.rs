@@ -46,77 +46,82 @@ impl Extent {
 /// needed, the first one highest. A token that a row does not have is 0 and sorts first.
 #[derive(Debug, Clone)]
 pub(super) struct Packing {
-    places: [Place; WINDOW],
+    // One array each, so that a key is a few vector instructions. A place that is not in the key has an empty mask.
+    base: [u32; WINDOW],
+    mask: [u32; WINDOW],
+    shift: [u32; WINDOW],
+    /// Places of the window that every row has.
+    present: usize,
     begin: usize,
     /// One after the last place in the key.
     pub(super) end: usize,
     /// Bits of a key.
     pub(super) bits: u32,
-    /// Whether a key has all tokens of a row that begins where the window does.
-    pub(super) whole: bool,
+    /// Whether no row goes on behind the places of the key.
+    whole: bool,
     /// For the highest bit in which two keys differ, plus one, the tokens that the rows share.
     shared: [u32; 65],
-}
-
-/// Where a token stands in a key. One that is not in the key has no bits.
-#[derive(Debug, Clone, Copy, Default)]
-struct Place {
-    base: u32,
-    mask: u32,
-    shift: u32,
-    optional: bool,
 }
 
 impl Packing {
     /// The key of as many places of the window as fit in `room` bits, at most 63; one place takes at most 32.
     pub(super) fn new(extent: &Extent, begin: usize, room: u32) -> Self {
-        let mut places = [Place::default(); WINDOW];
+        let (mut base, mut mask, mut shift) = ([0; WINDOW], [0u32; WINDOW], [0; WINDOW]);
         let (mut count, mut bits) = (0, 0);
         while count < WINDOW && begin + count < extent.longest {
-            let optional = extent.shortest <= begin + count;
             // Wraps where 0 is a token and some rows have none: then 0 becomes 1.
-            let base = extent.low[count].wrapping_sub(u32::from(optional));
-            let mask = u32::MAX.checked_shr(extent.high[count].wrapping_sub(base).leading_zeros()).unwrap_or(0);
-            if bits + mask.count_ones() > room {
+            let first = extent.low[count].wrapping_sub(u32::from(extent.shortest <= begin + count));
+            let span = extent.high[count].wrapping_sub(first);
+            let width = u32::BITS - span.leading_zeros();
+            if bits + width > room {
                 break;
             }
-            bits += mask.count_ones();
-            places[count] = Place { base, mask, shift: 0, optional };
+            bits += width;
+            base[count] = first;
+            mask[count] = u32::MAX.checked_shr(span.leading_zeros()).unwrap_or(0);
             count += 1;
         }
         let end = begin + count;
         let mut shared = [end as u32; 65];
         let mut above = bits;
-        for (place, at) in places[..count].iter_mut().zip(begin..) {
-            place.shift = above - place.mask.count_ones();
-            shared[place.shift as usize + 1..=above as usize].fill(at as u32);
-            above = place.shift;
+        for place in 0..count {
+            shift[place] = above - mask[place].count_ones();
+            shared[shift[place] as usize + 1..=above as usize].fill((begin + place) as u32);
+            above = shift[place];
         }
-        Self { places, begin, end, bits, whole: end >= extent.longest, shared }
+        let present = extent.shortest.clamp(begin, end) - begin;
+        Self { base, mask, shift, present, begin, end, bits, whole: end >= extent.longest, shared }
     }
 
-    /// The key of a row.
+    /// The key of the tokens of a row from the beginning of the window on.
     #[inline]
-    pub(super) fn key(&self, row: &[TokenId]) -> u64 {
-        let window = row.get(self.begin..).unwrap_or_default();
-        self.places.iter().zip(window).fold(0, |key, (place, token)| {
-            key | u64::from(token.get().wrapping_sub(place.base) & place.mask) << place.shift
+    pub(super) fn key(&self, window: &[TokenId]) -> u64 {
+        let places = self.base.iter().zip(&self.mask).zip(&self.shift);
+        window.iter().zip(places).fold(0, |key, (token, ((base, mask), shift))| {
+            key | u64::from(token.get().wrapping_sub(*base) & mask) << shift
         })
     }
 
     /// The tokens that gave a key, and how many.
     #[inline]
     pub(super) fn tokens(&self, key: u64) -> ([TokenId; WINDOW], usize) {
-        let mut tokens = [TokenId::default(); WINDOW];
-        let places = &self.places[..self.end - self.begin];
-        for (at, (token, place)) in tokens.iter_mut().zip(places).enumerate() {
-            let code = (key >> place.shift) as u32 & place.mask;
-            if place.optional && code == 0 {
-                return (tokens, at);
-            }
-            *token = TokenId::new(code.wrapping_add(place.base)).unwrap_or(TokenId::MAX);
-        }
-        (tokens, places.len())
+        let tokens = std::array::from_fn(|place| {
+            TokenId::new(self.code(key, place).wrapping_add(self.base[place])).unwrap_or_default()
+        });
+        let places = self.end - self.begin;
+        (tokens, (self.present..places).find(|&place| self.code(key, place) == 0).unwrap_or(places))
+    }
+
+    /// Whether a key is that of one sequence only: all of its tokens are in it.
+    #[inline]
+    pub(super) fn is_whole(&self, key: u64) -> bool {
+        let places = self.end - self.begin;
+        self.whole || self.present < places && self.code(key, places - 1) == 0
+    }
+
+    #[inline]
+    fn code(&self, key: u64, place: usize) -> u32 {
+        (key >> self.shift[place]) as u32 & self.mask[place]
     }
 
     /// How many tokens two rows share whose keys differ.

@@ -36,15 +36,18 @@ pub(super) struct NewLeaf<'a> {
 }
 
 impl Leaves {
-    /// The leaves one after the other.
-    pub(super) fn iter(&self) -> impl Iterator<Item = NewLeaf<'_>> {
-        let (mut before, mut tokens) = (self.shared_before, &self.tokens[..]);
-        self.lengths.iter().map(move |&(shared, length)| {
-            let (new, others) = tokens.split_at((length - shared) as usize);
-            tokens = others;
-            let before = std::mem::take(&mut before);
-            NewLeaf { shared: (shared + before) as usize, tokens: &new[before as usize..] }
-        })
+    /// All leaves of all runs, one after the other.
+    #[inline]
+    pub(super) fn for_each<'a>(parts: &'a [Self], mut visit: impl FnMut(NewLeaf<'a>)) {
+        for part in parts {
+            let (mut before, mut tokens) = (part.shared_before, &part.tokens[..]);
+            for &(shared, length) in &part.lengths {
+                let (new, others) = tokens.split_at((length - shared) as usize);
+                tokens = others;
+                visit(NewLeaf { shared: (shared + before) as usize, tokens: &new[before as usize..] });
+                before = 0;
+            }
+        }
     }
 }
 
@@ -53,7 +56,7 @@ const FEW: usize = 1 << 10;
 
 /// Rows that a bucket should hold on average, as a power of two, and the most buckets: their ends must stay in the cache.
 const BUCKET_BITS: u32 = 5;
-const MOST_BUCKET_BITS: u32 = 15;
+const MOST_BUCKET_BITS: u32 = 13;
 
 pub(super) fn leaves<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
     if source.len() < FEW { vec![by_comparing(source, names)] } else { by_keys(source, names, threads) }
@@ -117,7 +120,9 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
             let mut entries = Vec::new();
             for bucket in buckets {
                 entries.clear();
-                scattered.iter().for_each(|part| entries.extend_from_slice(part.bucket(bucket)));
+                for part in &scattered {
+                    entries.extend_from_slice(part.bucket(bucket));
+                }
                 entries.sort_unstable();
                 keys.collect_bucket(bucket, &entries, &mut collector);
             }
@@ -181,12 +186,11 @@ impl Keys {
 
     fn collect_bucket<S: Source>(&self, bucket: usize, entries: &[u64], collector: &mut Collector<'_, S>) {
         let mask = (1 << self.row_bits) - 1;
-        if !self.packing.whole {
-            collector.touch(entries.iter().map(|entry| (entry & mask) as u32), self.packing.end);
-        }
+        let key = |entry: u64| (bucket as u64) << self.rest_bits | entry >> self.row_bits;
+        let row = |entry: &u64| (entry & mask) as u32;
+        collector.touch(entries.iter().filter(|&&entry| !self.packing.is_whole(key(entry))).map(row));
         for run in entries.chunk_by(|a, b| a >> self.row_bits == b >> self.row_bits) {
-            let key = (bucket as u64) << self.rest_bits | run[0] >> self.row_bits;
-            collector.push_run(&self.packing, key, run.iter().map(|entry| (entry & mask) as u32));
+            collector.push_run(&self.packing, key(run[0]), run.iter().map(row));
         }
     }
 
@@ -281,8 +285,9 @@ impl<'a, S: Source> Collector<'a, S> {
     }
 
     /// Reads from rows that will be taken next, so that their memory is waited for together and not one after the other.
-    fn touch(&self, rows: impl Iterator<Item = u32>, at: usize) {
-        let token = |row: u32| self.source.row(row as usize).get(at).map_or(0, |token| token.get());
+    #[inline]
+    fn touch(&self, rows: impl Iterator<Item = u32>) {
+        let token = |row: u32| self.source.row(row as usize).last().map_or(0, |token| token.get());
         black_box(rows.fold(0, |all, row| all ^ token(row)));
     }
 
@@ -292,10 +297,10 @@ impl<'a, S: Source> Collector<'a, S> {
         let shared = self.last_key.replace(key).map_or(0, |last| packing.shared(last, key));
         let alone = rows.len() == 1;
         let Some(first) = rows.next() else { return };
-        if packing.whole {
+        if packing.is_whole(key) {
             let (tokens, count) = packing.tokens(key);
             self.push_new(first, &tokens[..count], shared);
-        } else if alone || self.source.length(first as usize) <= packing.end {
+        } else if alone {
             self.push_new(first, self.source.row(first as usize), shared);
         } else {
             let mut run = std::mem::take(&mut self.run);
@@ -328,7 +333,11 @@ impl<'a, S: Source> Collector<'a, S> {
     fn push_new(&mut self, row: u32, tokens: &[TokenId], shared: u32) {
         self.leaves.rows.push(row);
         self.leaves.lengths.push((shared, tokens.len() as u32));
-        self.leaves.tokens.extend_from_slice(&tokens[shared as usize..]);
+        match &tokens[shared as usize..] {
+            // Most often; a call to copy memory takes longer.
+            &[token] => self.leaves.tokens.push(token),
+            tokens => self.leaves.tokens.extend_from_slice(tokens),
+        }
         if self.names.is_some() {
             self.leaves.named.push(row);
         }
@@ -377,7 +386,9 @@ fn sort_from<S: Source>(source: &S, rows: &mut [u32], mut from: usize, rounds: u
     let row_bits = rows.iter().max().map_or(0, |&row| bits_for(row as usize + 1));
     let packing = loop {
         let mut extent = Extent::NOTHING;
-        rows.iter().for_each(|&row| extent.add(source.row(row as usize), from));
+        for &row in &*rows {
+            extent.add(source.row(row as usize), from);
+        }
         let packing = Packing::new(&extent, from, (u64::BITS - row_bits).min(u64::BITS - 1));
         if packing.bits > 0 || packing.end >= extent.longest {
             break packing;
@@ -386,14 +397,16 @@ fn sort_from<S: Source>(source: &S, rows: &mut [u32], mut from: usize, rounds: u
         from = packing.end;
     };
     let mut entries: Vec<u64> =
-        rows.iter().map(|&row| packing.key(source.row(row as usize)) << row_bits | u64::from(row)).collect();
+        rows.iter().map(|&row| packing.key(tail(row, from)) << row_bits | u64::from(row)).collect();
     entries.sort_unstable();
     let mask = (1 << row_bits) - 1;
-    rows.iter_mut().zip(&entries).for_each(|(row, entry)| *row = (entry & mask) as u32);
+    for (row, entry) in rows.iter_mut().zip(&entries) {
+        *row = (entry & mask) as u32;
+    }
     let mut left = rows;
     for run in entries.chunk_by(|a, b| a >> row_bits == b >> row_bits) {
         let (rows, others) = left.split_at_mut(run.len());
-        if rows.len() > 1 && source.length(rows[0] as usize) > packing.end {
+        if rows.len() > 1 && !packing.is_whole(run[0] >> row_bits) {
             sort_from(source, rows, packing.end, rounds - 1);
         }
         left = others;

@@ -13,10 +13,10 @@ pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads:
     let levels = Levels::new(&parts)?;
     let ((tokens, max_token), nodes) = both(threads, || tokens(&parts, &levels), || Nodes::new(&parts, &levels));
     let mut rows = Vec::new();
-    let mut named = Vec::new();
+    let mut name_rows = Vec::new();
     for part in &mut parts {
         take(&mut rows, &mut part.rows);
-        take(&mut named, &mut part.named);
+        take(&mut name_rows, &mut part.named);
     }
     drop(parts);
     rows.shrink_to_fit();
@@ -27,7 +27,7 @@ pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads:
         first_child: nodes.first_child,
         inner_terminals: nodes.inner_terminals,
         leaves: nodes.leaves,
-        names: names.map(|names| pack_names(names, &named)),
+        names: names.map(|names| pack_names(names, &name_rows)),
         input_rows: rows,
     })
 }
@@ -44,7 +44,7 @@ impl Levels {
     fn new(parts: &[Leaves]) -> Result<Self, BuildError> {
         // A leaf adds a node to each level from the one after those it shares to its own.
         let (mut begin, mut end): (Vec<u32>, Vec<u32>) = (vec![1, 0], vec![1, 0]);
-        for leaf in parts.iter().flat_map(Leaves::iter) {
+        Leaves::for_each(parts, |leaf| {
             let length = leaf.shared + leaf.tokens.len();
             if end.len() <= length {
                 begin.resize(length + 1, 0);
@@ -52,7 +52,7 @@ impl Levels {
             }
             begin[leaf.shared + 1] += 1;
             end[length] += 1;
-        }
+        });
         let mut levels =
             Self { nodes: Vec::with_capacity(begin.len() + 1), leaves: Vec::with_capacity(begin.len() + 1) };
         let (mut width, mut nodes, mut leaves) = (0, 0, 0);
@@ -101,13 +101,13 @@ fn tokens(parts: &[Leaves], levels: &Levels) -> (Vec<TokenId>, TokenId) {
     let mut next = levels.nodes.clone();
     let mut tokens: Vec<TokenId> = bytemuck::zeroed_vec(levels.node_count() as usize);
     let mut max = TokenId::default();
-    for leaf in parts.iter().flat_map(Leaves::iter) {
+    Leaves::for_each(parts, |leaf| {
         for (&token, next) in leaf.tokens.iter().zip(&mut next[leaf.shared + 1..]) {
             tokens[*next as usize] = token;
             *next += 1;
             max = max.max(token);
         }
-    }
+    });
     (tokens, max)
 }
 
@@ -127,7 +127,7 @@ impl Nodes {
         // Nodes of the last level have no children.
         first_child[next[last] as usize..].fill(levels.node_count());
         let mut table = (levels.leaves[last] > 0).then(|| Table::new(levels));
-        for leaf in parts.iter().flat_map(Leaves::iter) {
+        Leaves::for_each(parts, |leaf| {
             let length = leaf.shared + leaf.tokens.len();
             for depth in leaf.shared + 1..=length.min(last - 1) {
                 // Children are written in the order of their parents, so this node's begin at the next free place.
@@ -138,7 +138,7 @@ impl Nodes {
             if let Some(table) = &mut table {
                 table.push(next[length] - 1, &leaf, length);
             }
-        }
+        });
         let (leaves, inner_terminals) = table.map_or_else(|| (levels.tail(), Vec::new()), |table| table.finish(levels));
         Self { first_child, inner_terminals, leaves }
     }

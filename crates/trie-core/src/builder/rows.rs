@@ -13,9 +13,6 @@ pub(super) trait Source: Copy + Send + Sync {
     /// The tokens of one row.
     fn row(&self, row: usize) -> &[TokenId];
 
-    /// Tokens of one row, where possible without looking for the row.
-    fn length(&self, row: usize) -> usize;
-
     /// The first row without tokens.
     fn empty_row(&self) -> Option<usize>;
 }
@@ -59,11 +56,6 @@ impl Source for Even<'_> {
         &self.tokens[row * self.width..][..self.width]
     }
 
-    #[inline]
-    fn length(&self, _row: usize) -> usize {
-        self.width
-    }
-
     fn empty_row(&self) -> Option<usize> {
         None
     }
@@ -83,11 +75,6 @@ impl<const WIDTH: usize> Source for Fixed<'_, WIDTH> {
         &self.0[row]
     }
 
-    #[inline]
-    fn length(&self, _row: usize) -> usize {
-        WIDTH
-    }
-
     fn empty_row(&self) -> Option<usize> {
         None
     }
@@ -105,11 +92,6 @@ impl Source for Ragged<'_> {
     #[inline]
     fn row(&self, row: usize) -> &[TokenId] {
         &self.tokens[begin(self.ends, row)..self.ends[row]]
-    }
-
-    #[inline]
-    fn length(&self, row: usize) -> usize {
-        self.ends[row] - begin(self.ends, row)
     }
 
     fn empty_row(&self) -> Option<usize> {
