@@ -22,7 +22,7 @@ impl Set {
         for (number, row) in rows.iter().enumerate() {
             set.tokens.extend(row.iter().map(|&id| TokenId::new(id).unwrap()));
             set.ends.push(set.tokens.len());
-            set.names.push_str(&format!("{}", number * 7919 % 101));
+            set.names.push_str(&(number * 7919 % 101).to_string());
             set.name_ends.push(set.names.len());
         }
         set
@@ -167,6 +167,16 @@ fn shapes_are_checked() {
     let empty = Rows::ragged(&tokens, &[3, 3, 6]).unwrap().build().unwrap_err();
     assert_eq!(empty.to_string(), "row 1 is empty: a leaf needs at least one token");
     assert_eq!(Rows::even(&tokens, 3).unwrap().threads(0).build().unwrap().len(), 1);
+}
+
+#[test]
+fn memory_stays_below_three_times_that_of_the_trie() {
+    let mut r = random(5);
+    let tokens: Vec<TokenId> = (0..4 << 17).map(|_| TokenId::new(r(256)).unwrap()).collect();
+    let mut bytes = 0;
+    let build = || bytes = Rows::even(&tokens, 4).unwrap().threads(1).build().unwrap().nbytes();
+    let most = allocation_counter::measure(build).bytes_max;
+    assert!(most < 3 * bytes as u64, "{most} bytes for a trie of {bytes}");
 }
 
 proptest! {
