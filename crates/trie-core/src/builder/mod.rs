@@ -1,8 +1,9 @@
 //! From leaves in any order to the packed, breadth-first trie.
 //!
 //! [`TrieBuilder`] collects leaves one by one, [`Rows`] borrows leaves that lie in one slice already. Either is put in
-//! order (`order.rs`) and written level by level (`pack.rs`).
+//! order (`order.rs`, by keys from `key.rs`), made leaves of (`collect.rs`) and written level by level (`pack.rs`).
 
+mod collect;
 mod key;
 mod order;
 mod pack;

@@ -2,7 +2,7 @@
 //!
 //! One cursor a level is enough: within a level, breadth-first order is the order of the leaves.
 
-use super::order::{Leaves, NewLeaf};
+use super::collect::{Leaves, NewLeaf};
 use super::rows::NameList;
 use super::threads::both;
 use super::{BuildError, LIMIT};
