@@ -74,6 +74,26 @@ def test_arrays(dtype: str, order: str) -> None:
     assert trie.find(table[0]) is not None
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("above", [4, 1000, 2**31])
+def test_large_arrays(width: int, above: int) -> None:
+    """Arrays that are used where they lie, large enough for several threads, against lists."""
+    table = np.random.default_rng(width).integers(0, above, (40_000, width)).astype(np.int32)
+    trie, rows = Trie.from_sequences(table), table.tolist()
+    unique, first = np.unique(table, axis=0, return_index=True)
+    assert trie.input_rows.tolist() == first.tolist()
+    assert [leaf.tokens for leaf in trie] == unique.tolist()
+    names = [str(row) for row in range(len(rows))]
+    assert trie == Trie.from_sequences(rows) == Trie.from_sequences(table[::-1])
+    assert Trie.from_sequences(table, names) == Trie.from_sequences(rows, names)
+    table[:7], table[7, 0] = 0, 2**31 - 1
+    with pytest.raises(VocabularyError, match=r"row 7, position 0: token id 2147483647 .* of 2147483647"):
+        Trie.from_sequences(table, vocab=2**31 - 1)
+    table[8, 0] = -1
+    with pytest.raises(VocabularyError, match="row 8, position 0: token id -1"):
+        Trie.from_sequences(table)
+
+
 def test_any_iterable_of_iterables() -> None:
     rows = (tuple(row) for row in [[1, 2], [3]])
     assert Trie.from_sequences(rows) == Trie.from_sequences([range(1, 3), {3: None}])

@@ -84,10 +84,12 @@ pub fn ids(n: usize, k: usize) -> Vec<u32> {
 }
 
 /// `SplitMix64`: inputs must be the same in every run, nothing more.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    /// Any number.
+    #[allow(clippy::should_implement_trait, reason = "it never ends")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -95,7 +97,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    fn unit(&mut self) -> f32 {
+    /// A number from 0 to below a limit that fits 32 bits.
+    pub fn below(&mut self, limit: u64) -> u32 {
+        (self.next() % limit) as u32
+    }
+
+    /// A number from 0 to below 1.
+    pub fn unit(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1 << 24) as f32
     }
 }

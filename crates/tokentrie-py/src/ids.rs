@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyString, PyTuple};
 use std::fmt::Display;
-use trie_core::{TokenId, TrieBuilder};
+use trie_core::{BuildError, TokenId, TrieBuilder};
 
 /// A token id, or several.
 pub(crate) enum OneOrMany {
@@ -158,24 +158,36 @@ pub(crate) fn one_or_many(value: &Bound<'_, PyAny>) -> Result<OneOrMany> {
 }
 
 /// The rows of [`crate::trie::Trie`]'s `from_sequences`, in the order of the input.
-pub(crate) struct Rows {
-    tokens: Vec<TokenId>,
-    ends: Vec<usize>,
+pub(crate) enum Rows<'py> {
+    /// An array of 32-bit integers in C order, used where it lies. It has two dimensions, neither of them 0, and only token ids.
+    Lent { array: PyReadonlyArrayDyn<'py, i32>, width: usize },
+    /// Anything else.
+    Own { tokens: Vec<TokenId>, ends: Vec<usize> },
 }
 
-impl Rows {
+/// [`Rows`] without Python, for threads that do not hold the GIL.
+#[derive(Clone, Copy)]
+pub(crate) enum RowSlices<'a> {
+    Even { tokens: &'a [TokenId], width: usize },
+    Ragged { tokens: &'a [TokenId], ends: &'a [usize] },
+}
+
+impl<'py> Rows<'py> {
     /// Reads a two-dimensional integer array, or any iterable of what [`tokens`] reads.
     ///
     /// # Errors
     /// As [`token`], naming row and position.
-    pub(crate) fn read(rows: &Bound<'_, PyAny>) -> Result<Self> {
-        let mut out = Self { tokens: Vec::new(), ends: Vec::new() };
+    pub(crate) fn read(rows: &Bound<'py, PyAny>) -> Result<Self> {
+        let (mut tokens, mut ends) = (Vec::new(), Vec::new());
         match rows.cast::<PyUntypedArray>() {
             Ok(array) if array.ndim() == 2 && is_integer(array) => {
                 let (rows, width) = (array.shape()[0], array.shape()[1]);
+                if let Some(array) = lent(array) {
+                    return Ok(Self::Lent { array, width });
+                }
                 let place = |nth| format!("row {}, position {}: ", nth / width, nth % width);
-                read_array(array, &place, &mut out.tokens)?;
-                out.ends.extend((1..=rows).map(|row| row * width));
+                read_array(array, &place, &mut tokens)?;
+                ends.extend((1..=rows).map(|row| row * width));
             }
             Ok(array) if array.dtype().kind() != b'O' => {
                 let (dtype, shape) = (array.dtype(), array.shape());
@@ -186,41 +198,94 @@ impl Rows {
             }
             _ => {
                 for (row, sequence) in rows.try_iter()?.enumerate() {
-                    extend(&sequence?, &format!("row {row}, "), &mut out.tokens)?;
-                    out.ends.push(out.tokens.len());
+                    extend(&sequence?, &format!("row {row}, "), &mut tokens)?;
+                    ends.push(tokens.len());
                 }
             }
         }
-        Ok(out)
+        Ok(Self::Own { tokens, ends })
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
+    pub(crate) fn slices(&self) -> RowSlices<'_> {
+        match self {
+            Self::Lent { array, width } => {
+                let ids = array.as_slice().unwrap_or_default();
+                RowSlices::Even { tokens: bytemuck::cast_slice(ids), width: *width }
+            }
+            Self::Own { tokens, ends } => RowSlices::Ragged { tokens, ends },
+        }
+    }
+}
+
+/// The array itself, where its memory can be used as token ids.
+fn lent<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<PyReadonlyArrayDyn<'py, i32>> {
+    let array = array.extract::<PyReadonlyArrayDyn<'py, i32>>().ok()?;
+    // A slice is had of column order too, but not in the order of the rows.
+    let ids = array.as_slice().ok().filter(|ids| array.is_c_contiguous() && !ids.is_empty())?;
+    // The sign bit of all of them together: a loop without branches. A bad id is found again and named by the slow path.
+    let usable = ids.iter().fold(0, |all, id| all | id) >= 0;
+    usable.then_some(array)
+}
+
+impl<'a> RowSlices<'a> {
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Self::Even { tokens, width } => tokens.len() / width,
+            Self::Ragged { ends, .. } => ends.len(),
+        }
     }
 
-    fn iter(&self) -> impl Iterator<Item = &[TokenId]> {
-        let mut begin = 0;
-        self.ends.iter().map(move |&end| self.tokens.get(std::mem::replace(&mut begin, end)..end).unwrap_or_default())
+    fn tokens(self) -> &'a [TokenId] {
+        match self {
+            Self::Even { tokens, .. } | Self::Ragged { tokens, .. } => tokens,
+        }
+    }
+
+    /// Row and position of the n-th of all tokens.
+    fn place(self, nth: usize) -> (usize, usize) {
+        match self {
+            Self::Even { width, .. } => (nth / width, nth % width),
+            Self::Ragged { ends, .. } => {
+                let row = ends.partition_point(|&end| end <= nth);
+                (row, nth - row.checked_sub(1).map_or(0, |before| ends[before]))
+            }
+        }
     }
 
     /// # Errors
     /// `VocabularyError` for an id that a vocabulary of this size does not have, naming row and position.
-    pub(crate) fn check_inside(&self, n_vocab: usize) -> Result<()> {
-        for (row, tokens) in self.iter().enumerate() {
-            if let Some(position) = tokens.iter().position(|token| token.index() >= n_vocab) {
-                let token = tokens[position];
-                return Err(Class::Vocabulary.error(format!(
-                    "row {row}, position {position}: token id {token} is outside the vocabulary of {n_vocab} tokens"
-                )));
-            }
-        }
-        Ok(())
+    pub(crate) fn check_inside(self, n_vocab: usize) -> Result<()> {
+        let Some(nth) = self.tokens().iter().position(|token| token.index() >= n_vocab) else { return Ok(()) };
+        let (token, (row, position)) = (self.tokens()[nth], self.place(nth));
+        Err(Class::Vocabulary.error(format!(
+            "row {row}, position {position}: token id {token} is outside the vocabulary of {n_vocab} tokens"
+        )))
     }
 
-    pub(crate) fn into_builder(self, names: Option<&[String]>) -> TrieBuilder {
-        let mut builder = TrieBuilder::with_capacity(self.len(), self.tokens.len());
-        for (row, tokens) in self.iter().enumerate() {
-            builder.push(names.and_then(|names| names.get(row)).map(String::as_str), tokens);
+    /// # Errors
+    /// As [`trie_core::TrieBuilder::build`].
+    pub(crate) fn build(self, names: Option<&[String]>) -> std::result::Result<trie_core::Trie, BuildError> {
+        let rows = match self {
+            Self::Even { tokens, width } => trie_core::Rows::even(tokens, width),
+            Self::Ragged { tokens, ends } => trie_core::Rows::ragged(tokens, ends),
+        };
+        match (rows, names) {
+            (Some(rows), None) => rows.build(),
+            (_, names) => self.builder(names).build(),
+        }
+    }
+
+    fn builder(self, names: Option<&[String]>) -> TrieBuilder {
+        let tokens = self.tokens();
+        let mut builder = TrieBuilder::with_capacity(self.len(), tokens.len());
+        let mut begin = 0;
+        for row in 0..self.len() {
+            let end = match self {
+                Self::Even { width, .. } => begin + width,
+                Self::Ragged { ends, .. } => ends[row],
+            };
+            builder.push(names.and_then(|names| names.get(row)).map(String::as_str), &tokens[begin..end]);
+            begin = end;
         }
         builder
     }

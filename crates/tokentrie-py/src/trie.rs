@@ -81,12 +81,13 @@ impl Trie {
     /// Builds a trie from token sequences.
     ///
     /// Args:
-    ///     sequences: lists of int, or an integer array of shape [rows, length]. Equal rows become one leaf.
+    ///     sequences: lists of int, or an integer array of shape [rows, length]. Equal rows become one leaf. An int32 array in C
+    ///         order is not copied; other threads run meanwhile and must not write to it.
     ///     names: one str a row, or None. Of equal rows the smallest name stays, by code point.
     ///     vocab: a Vocab or a vocabulary size to check the ids against.
     ///
     /// Raises TrieError for no rows, an empty row (by number) or names that do not match; VocabularyError for an id out of
-    /// range, naming row, position and id; TypeError for what are no integers. O(n log n) comparisons.
+    /// range, naming row, position and id; TypeError for what are no integers. O(n log n).
     #[staticmethod]
     #[pyo3(signature = (sequences, names=None, vocab=None))]
     fn from_sequences(
@@ -95,6 +96,7 @@ impl Trie {
         vocab: Option<VocabArg<'_>>,
     ) -> Result<Self> {
         let rows = Rows::read(sequences)?;
+        let rows = rows.slices();
         if let Some(names) = names.as_ref().filter(|names| names.len() != rows.len()) {
             return Err(Class::Trie.error(format!(
                 "{} names for {} sequences: give one each, or None",
@@ -105,7 +107,7 @@ impl Trie {
         if let Some(vocab) = &vocab {
             rows.check_inside(vocab.size())?;
         }
-        Ok(Self::new(released(sequences.py(), || rows.into_builder(names.as_deref()).build())?))
+        Ok(Self::new(released(sequences.py(), || rows.build(names.as_deref()))?))
     }
 
     /// Builds a trie from texts; they become the names.

@@ -48,7 +48,7 @@ mod span;
 mod store;
 mod trie;
 
-pub use builder::{BuildError, TrieBuilder};
+pub use builder::{BuildError, Rows, TrieBuilder};
 pub use byte_trie::ByteTrie;
 pub use cache::{CacheStats, TrieCache};
 pub use draw::{DrawError, DrawSettings};

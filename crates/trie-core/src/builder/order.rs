@@ -1,0 +1,269 @@
+//! Puts rows in order and finds what neighbours share.
+//!
+//! Many rows are thrown into buckets by the top bits of a key of several tokens, so that a bucket lies in the first cache and
+//! what is left of a key shares one number with the row's own: one sort of plain integers a bucket. Tokens themselves are
+//! only compared where keys are equal. Few rows are sorted by comparing them.
+
+use super::collect::{Collector, Leaves, join};
+use super::key::{Extent, Packing};
+use super::rows::{NameList, Source};
+use super::threads::on_threads;
+use std::ops::Range;
+
+/// Below this many rows, comparing is as fast and takes no counting.
+const FEW: usize = 1 << 10;
+
+/// Rows that a bucket should hold on average, as a power of two, and the most buckets: their ends must stay in the cache.
+const BUCKET_BITS: u32 = 5;
+const MOST_BUCKET_BITS: u32 = 13;
+
+pub(super) fn leaves<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
+    if source.len() < FEW { vec![by_comparing(source, names)] } else { by_keys(source, names, threads) }
+}
+
+/// All rows by their first two tokens as one number, which decides nearly every comparison, then by tokens.
+pub(super) fn by_comparing<S: Source>(source: &S, names: Option<NameList<'_>>) -> Leaves {
+    let key = |row: usize| {
+        let tokens = source.row(row);
+        // One is added so that "no second token" sorts before every token.
+        let part = |at: usize| tokens.get(at).map_or(0, |token| u64::from(token.get()) + 1);
+        part(0) << 32 | part(1)
+    };
+    let mut rows: Vec<(u64, u32)> = (0..source.len()).map(|row| (key(row), row as u32)).collect();
+    rows.sort_unstable_by(|a, b| {
+        let tokens = |row: u32| source.row(row as usize);
+        a.0.cmp(&b.0).then_with(|| tokens(a.1).cmp(tokens(b.1))).then(a.1.cmp(&b.1))
+    });
+    let mut collector = Collector::new(source, names, rows.len());
+    for (_, row) in rows {
+        collector.push(row, 0);
+    }
+    collector.leaves
+}
+
+/// The same by keys, in parts on several threads.
+pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
+    let parts: Vec<Range<usize>> =
+        (0..threads).map(|part| source.len() * part / threads..source.len() * (part + 1) / threads).collect();
+    let extents = on_threads(threads, |part| {
+        let mut extent = Extent::NOTHING;
+        parts[part].clone().for_each(|row| extent.add(source.row(row), 0));
+        extent
+    });
+    let extent = extents.iter().skip(1).fold(extents[0].clone(), |mut all, extent| {
+        all.merge(extent);
+        all
+    });
+
+    let keys = Keys::new(source.len(), |room| Packing::new(&extent, 0, room));
+    let counts = on_threads(threads, |part| keys.count(source, parts[part].clone()));
+    if Count::ascending(&counts) {
+        let parts = keys.cut_between_keys(source, &parts);
+        return join(
+            source,
+            on_threads(threads, |part| {
+                let mut collector =
+                    Collector::new(source, names, if part == 0 { source.len() } else { parts[part].len() });
+                keys.collect_ascending(parts[part].clone(), &mut collector);
+                collector.leaves
+            }),
+        );
+    }
+    let scattered = on_threads(threads, |part| keys.scatter(source, parts[part].clone(), &counts[part].rows));
+    let shares = Scattered::shares(&scattered, threads, source.len());
+    join(
+        source,
+        on_threads(threads, |part| {
+            let (buckets, rows) = shares[part].clone();
+            let mut collector = Collector::new(source, names, if part == 0 { source.len() } else { rows });
+            let mut entries = Vec::new();
+            for bucket in buckets {
+                entries.clear();
+                for part in &scattered {
+                    entries.extend_from_slice(part.bucket(bucket));
+                }
+                entries.sort_unstable();
+                keys.collect_bucket(bucket, &entries, &mut collector);
+            }
+            collector.leaves
+        }),
+    )
+}
+
+/// A key is split: its top bits choose the bucket, the rest stands over the row's number in an entry of the bucket.
+struct Keys {
+    packing: Packing,
+    /// Bits of a key below those that choose the bucket.
+    rest_bits: u32,
+    row_bits: u32,
+    buckets: usize,
+}
+
+/// The rows of each bucket and whether they stood in order already.
+struct Count {
+    rows: Vec<u32>,
+    /// The keys of the first and the last row, where all between are ascending.
+    ascending: Option<(u64, u64)>,
+}
+
+impl Keys {
+    fn new(rows: usize, packing: impl FnOnce(u32) -> Packing) -> Self {
+        let row_bits = bits_for(rows);
+        let bucket_bits = row_bits.saturating_sub(BUCKET_BITS).min(MOST_BUCKET_BITS);
+        let packing = packing((u64::BITS - row_bits + bucket_bits).min(u64::BITS - 1));
+        let bucket_bits = bucket_bits.min(packing.bits);
+        Self { rest_bits: packing.bits - bucket_bits, row_bits, buckets: 1 << bucket_bits, packing }
+    }
+
+    fn count<S: Source>(&self, source: &S, part: Range<usize>) -> Count {
+        let mut rows = vec![0; self.buckets];
+        let mut bounds: Option<(u64, u64)> = None;
+        let mut ascending = true;
+        for row in part {
+            let key = self.packing.key(source.row(row));
+            rows[(key >> self.rest_bits) as usize] += 1;
+            let (first, last) = bounds.unwrap_or((key, key));
+            ascending &= last <= key;
+            bounds = Some((first, key));
+        }
+        Count { rows, ascending: bounds.filter(|_| ascending) }
+    }
+
+    fn scatter<S: Source>(&self, source: &S, part: Range<usize>, counts: &[u32]) -> Scattered {
+        let mut next: Vec<u32> =
+            counts.iter().scan(0, |end, count| Some(std::mem::replace(end, *end + count))).collect();
+        let mut entries = vec![0; part.len()];
+        let rest = (1 << self.rest_bits) - 1;
+        for row in part {
+            let key = self.packing.key(source.row(row));
+            let next = &mut next[(key >> self.rest_bits) as usize];
+            entries[*next as usize] = (key & rest) << self.row_bits | row as u64;
+            *next += 1;
+        }
+        Scattered { ends: next, entries }
+    }
+
+    fn collect_bucket<S: Source>(&self, bucket: usize, entries: &[u64], collector: &mut Collector<'_, S>) {
+        let mask = (1 << self.row_bits) - 1;
+        let key = |entry: u64| (bucket as u64) << self.rest_bits | entry >> self.row_bits;
+        let row = |entry: &u64| (entry & mask) as u32;
+        collector.touch(entries.iter().filter(|&&entry| !self.packing.is_whole(key(entry))).map(row));
+        for run in entries.chunk_by(|a, b| a >> self.row_bits == b >> self.row_bits) {
+            collector.push_run(&self.packing, key(run[0]), run.iter().map(row));
+        }
+    }
+
+    fn collect_ascending<S: Source>(&self, part: Range<usize>, collector: &mut Collector<'_, S>) {
+        let source = collector.source;
+        let mut begin = part.start;
+        let mut rows = part.map(|row| (row, self.packing.key(source.row(row)))).peekable();
+        while let Some((row, key)) = rows.next() {
+            if rows.peek().is_none_or(|&(_, next)| next != key) {
+                let end = row + 1;
+                collector.push_run(&self.packing, key, (begin..end).map(|row| row as u32));
+                begin = end;
+            }
+        }
+    }
+
+    /// Moves the beginning of each part behind the rows with the key of the row before it: they belong together.
+    fn cut_between_keys<S: Source>(&self, source: &S, parts: &[Range<usize>]) -> Vec<Range<usize>> {
+        let key = |row| self.packing.key(source.row(row));
+        let move_up = |mut cut: usize| {
+            while cut > 0 && cut < source.len() && key(cut) == key(cut - 1) {
+                cut += 1;
+            }
+            cut
+        };
+        parts.iter().map(|part| move_up(part.start)..move_up(part.end)).collect()
+    }
+}
+
+impl Count {
+    fn ascending(counts: &[Self]) -> bool {
+        let mut last = 0;
+        counts.iter().all(|count| match count.ascending {
+            Some((first, end)) => std::mem::replace(&mut last, end) <= first,
+            None => count.rows.iter().all(|&rows| rows == 0),
+        })
+    }
+}
+
+/// One part of the rows, in buckets.
+struct Scattered {
+    entries: Vec<u64>,
+    ends: Vec<u32>,
+}
+
+impl Scattered {
+    fn bucket(&self, bucket: usize) -> &[u64] {
+        &self.entries[self.begin(bucket)..self.ends[bucket] as usize]
+    }
+
+    fn begin(&self, bucket: usize) -> usize {
+        bucket.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
+    }
+
+    /// Neighbouring buckets for each thread, with about equally many rows, and how many.
+    fn shares(parts: &[Self], threads: usize, rows: usize) -> Vec<(Range<usize>, usize)> {
+        let buckets = parts[0].ends.len();
+        let before = |bucket: usize| parts.iter().map(|part| part.begin(bucket)).sum::<usize>();
+        let all: Vec<usize> = (0..buckets).collect();
+        let cut = |thread: usize| match thread {
+            0 => (0, 0),
+            _ if thread == threads => (buckets, rows),
+            _ => {
+                let bucket = all.partition_point(|&bucket| before(bucket) < rows * thread / threads);
+                (bucket, if bucket == buckets { rows } else { before(bucket) })
+            }
+        };
+        (0..threads).map(cut).zip((1..=threads).map(cut)).map(|(a, b)| (a.0..b.0, b.1 - a.1)).collect()
+    }
+}
+
+/// Fewer rows than this are compared.
+const FEW_IN_RUN: usize = 32;
+/// Rows that are still together after so many keys are compared: nothing here recurses deeply.
+pub(super) const MOST_ROUNDS: u32 = 16;
+
+/// Sorts rows that share their first `from` tokens; equal ones by number.
+pub(super) fn sort_from<S: Source>(source: &S, rows: &mut [u32], mut from: usize, rounds: u32) {
+    let tail = |row: u32, from: usize| source.row(row as usize).get(from..).unwrap_or_default();
+    if rows.len() < FEW_IN_RUN || rounds == 0 {
+        rows.sort_unstable_by(|&a, &b| tail(a, from).cmp(tail(b, from)).then(a.cmp(&b)));
+        return;
+    }
+    let row_bits = rows.iter().max().map_or(0, |&row| bits_for(row as usize + 1));
+    let packing = loop {
+        let mut extent = Extent::NOTHING;
+        for &row in &*rows {
+            extent.add(source.row(row as usize), from);
+        }
+        let packing = Packing::new(&extent, from, (u64::BITS - row_bits).min(u64::BITS - 1));
+        if packing.bits > 0 || packing.end >= extent.longest {
+            break packing;
+        }
+        // All rows go on alike.
+        from = packing.end;
+    };
+    let mut entries: Vec<u64> =
+        rows.iter().map(|&row| packing.key(tail(row, from)) << row_bits | u64::from(row)).collect();
+    entries.sort_unstable();
+    let mask = (1 << row_bits) - 1;
+    for (row, entry) in rows.iter_mut().zip(&entries) {
+        *row = (entry & mask) as u32;
+    }
+    let mut left = rows;
+    for run in entries.chunk_by(|a, b| a >> row_bits == b >> row_bits) {
+        let (rows, others) = left.split_at_mut(run.len());
+        if rows.len() > 1 && !packing.is_whole(run[0] >> row_bits) {
+            sort_from(source, rows, packing.end, rounds - 1);
+        }
+        left = others;
+    }
+}
+
+/// Bits of the largest of so many row numbers.
+fn bits_for(rows: usize) -> u32 {
+    usize::BITS - rows.saturating_sub(1).leading_zeros()
+}
