@@ -164,3 +164,9 @@ def test_big_vocabularies(path: Path) -> None:
     sampler.advance(row)
     with pytest.raises(ModelError, match="vocabulary only"):
         Model(path)
+
+
+@pytest.mark.parametrize("text", [" ?", "a , b", "don 't", "x .", "  two  spaces ", "\n !"])
+def test_spaces_before_punctuation_stay(tiny_path: Path, text: str) -> None:
+    vocab = Vocab.from_gguf(tiny_path)
+    assert vocab.detokenize(vocab.tokenize(text)) == text

@@ -29,6 +29,8 @@ pub struct Vocab {
     unused: Vec<TokenId>,
     tokenizer: Option<Arc<LlamaModel>>,
     fingerprint: OnceLock<String>,
+    /// Whether the tokenizer puts a space before a text.
+    spaced: OnceLock<bool>,
     by_bytes: OnceLock<ByteTrie>,
     cuts: OnceLock<Option<Cuts>>,
 }
@@ -266,6 +268,14 @@ impl Vocab {
         in_range("number of tokens", tokens.len() as u64, 0, MAX_TEXT)?;
         if tokens.is_empty() {
             return Ok(Vec::new());
+        }
+        // llama.cpp also tidies up spaces before punctuation, which the text may have had.
+        let spaced = *self.spaced.get_or_init(|| {
+            let tokens = self.tokenize("a", false, false).and_then(|tokens| self.join(&tokens));
+            tokens.is_ok_and(|bytes| bytes == b" a")
+        });
+        if !spaced {
+            return self.join(tokens);
         }
         let tokens: Vec<LlamaToken> = tokens.iter().map(|token| LlamaToken(token.as_i32())).collect();
         Ok(model.vocab().detokenize(&tokens, false, true))
