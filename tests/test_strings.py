@@ -105,8 +105,8 @@ def test_a_token_over_the_border(vocab: Vocab) -> None:
         assert Trie.from_strings(vocab, values, prefix, "\n") == healed
         return
     assert healed.heal_bytes > 0
-    message = rf'value 0, "//example.org", has a token that spans the border .* "{prefix}"; {straddling} of 3 values do'
-    with pytest.raises(VocabularyError, match=message + ": heal=True"):
+    message = rf'value 0: "//example.org" has a token that spans the border .* "{prefix}"; {straddling} of 3 values do'
+    with pytest.raises(VocabularyError, match=message + ": .* heal=True"):
         Trie.from_strings(vocab, values, prefix, "\n")
 
 
@@ -172,7 +172,7 @@ def test_what_is_no_list_of_text() -> None:
         Trie.from_strings(vocab, "abc")
     with pytest.raises(TypeError, match="value 1 must be a str, not 5 of type int"):
         Trie.from_strings(vocab, ["a", 5])  # type: ignore[list-item]
-    with pytest.raises(VocabularyError, match=r"value 1: .*surrogates"):
+    with pytest.raises(UnicodeEncodeError, match="surrogates"):
         Trie.from_strings(vocab, ["a", "\ud800"])
     with pytest.raises(OptionError, match='"best": it must be "canonical" or "all"'):
         Trie.from_strings(vocab, ["a"], tokenization="best")  # type: ignore[arg-type]
@@ -191,10 +191,10 @@ def test_every_spelling_of_a_list_of_tokens() -> None:
     assert {tuple(leaf.tokens): leaf.name for leaf in trie} == {tuple(tokens): "aba" for tokens in aba} | {(1,): "b"}
     assert sorted(trie.input_rows) == [0] * 8 + [1]
     assert len(Trie.from_strings(LETTERS, ["aa"], tokenization="all")) == 4
-    with pytest.raises(VocabularyError, match='value 1, "xa": no tokens of this vocabulary spell it'):
+    with pytest.raises(VocabularyError, match='value 1: no tokens of this vocabulary spell "xa"'):
         Trie.from_strings(LETTERS, ["a", "xa"], tokenization="all")
     with pytest.raises(
-        TrieError, match='value 1, "bb": with its 1 spellings there are 3 token sequences, over the limit of 2'
+        TrieError, match='value 1: with the 1 spellings of "bb" there are 3 token sequences, over the limit of 2'
     ):
         Trie.from_strings(LETTERS, ["a", "bb"], tokenization="all", max_sequences=2)
     with pytest.raises(TrieError, match="over the limit of 1000000"):

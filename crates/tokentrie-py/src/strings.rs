@@ -77,9 +77,7 @@ pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     let text = |(row, value): (usize, PyResult<Bound<'_, PyAny>>)| -> Result<String> {
         let value = value?;
         if let Ok(text) = value.cast::<PyString>() {
-            let lone =
-                |_| Class::Vocabulary.error(format!("value {row}: {} has lone surrogates, no text", shown(&value)));
-            return Ok(text.to_str().map_err(lone)?.to_owned());
+            return Ok(text.to_str()?.to_owned());
         }
         let (shown, name) = (shown(&value), type_name(&value));
         Err(PyTypeError::new_err(format!("value {row} must be a str, not {shown} of type {name}")).into())

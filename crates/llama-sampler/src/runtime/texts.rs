@@ -89,7 +89,7 @@ pub enum TextError {
         spelled: String,
     },
     /// No tokens spell the value.
-    #[error("value {row}, {value:?}: no tokens of this vocabulary spell it")]
+    #[error("value {row}: no tokens of this vocabulary spell {value:?}")]
     Unspellable {
         /// The value's place.
         row: usize,
@@ -98,8 +98,8 @@ pub enum TextError {
     },
     /// A token begins in the prefix and ends in the value.
     #[error(
-        "value {row}, {value:?}, has a token that spans the border to the prefix {prefix:?}; {count} of {values} values do: \
-         heal=True begins the set before that token"
+        "value {row}: {value:?} has a token that spans the border to the prefix {prefix:?}; {count} of {values} values do: \
+         Trie.from_strings with heal=True begins the set before that token"
     )]
     Straddles {
         /// The first such value's place.
@@ -115,7 +115,7 @@ pub enum TextError {
     },
     /// Too many spellings.
     #[error(
-        "value {row}, {value:?}: with its {count} spellings there are {total} token sequences, over the limit of {limit}"
+        "value {row}: with the {count} spellings of {value:?} there are {total} token sequences, over the limit of {limit}"
     )]
     TooMany {
         /// The value at which the limit was crossed.
