@@ -62,7 +62,7 @@ impl<'a, S: Source> Collector<'a, S> {
             named: Vec::with_capacity(if names.is_some() { rows } else { 0 }),
             lengths: Vec::with_capacity(rows),
             // Most often a leaf has a token or two of its own.
-            tokens: Vec::with_capacity(2 * rows),
+            tokens: Vec::with_capacity(source.tokens().min(2 * rows + 256)),
             shared_before: 0,
         };
         Self { source, names, leaves, last_key: None, run: Vec::new() }

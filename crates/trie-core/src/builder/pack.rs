@@ -44,7 +44,9 @@ struct Levels {
 impl Levels {
     fn new(parts: &[Leaves]) -> Result<Self, BuildError> {
         // A leaf adds a node to each level from the one after those it shares to its own.
-        let (mut begin, mut end): (Vec<u32>, Vec<u32>) = (vec![1, 0], vec![1, 0]);
+        let (mut begin, mut end): (Vec<u32>, Vec<u32>) = (Vec::with_capacity(16), Vec::with_capacity(16));
+        begin.extend([1, 0]);
+        end.extend([1, 0]);
         Leaves::for_each(parts, |leaf| {
             let length = leaf.shared + leaf.tokens.len();
             if end.len() <= length {
