@@ -158,11 +158,11 @@ pub(crate) fn one_or_many(value: &Bound<'_, PyAny>) -> Result<OneOrMany> {
 }
 
 /// The rows of [`crate::trie::Trie`]'s `from_sequences`, in the order of the input.
-pub(crate) enum Rows<'py> {
-    /// An array of 32-bit integers in C order, used where it lies. It has two dimensions, neither of them 0, and only token ids.
-    Lent { array: PyReadonlyArrayDyn<'py, i32>, width: usize },
+pub(crate) enum Rows {
+    /// Rows of one length, which is not 0.
+    Even { tokens: Vec<TokenId>, width: usize },
     /// Anything else.
-    Own { tokens: Vec<TokenId>, ends: Vec<usize> },
+    Ragged { tokens: Vec<TokenId>, ends: Vec<usize> },
 }
 
 /// [`Rows`] without Python, for threads that do not hold the GIL.
@@ -172,18 +172,18 @@ pub(crate) enum RowSlices<'a> {
     Ragged { tokens: &'a [TokenId], ends: &'a [usize] },
 }
 
-impl<'py> Rows<'py> {
+impl Rows {
     /// Reads a two-dimensional integer array, or any iterable of what [`tokens`] reads.
     ///
     /// # Errors
     /// As [`token`], naming row and position.
-    pub(crate) fn read(rows: &Bound<'py, PyAny>) -> Result<Self> {
+    pub(crate) fn read(rows: &Bound<'_, PyAny>) -> Result<Self> {
         let (mut tokens, mut ends) = (Vec::new(), Vec::new());
         match rows.cast::<PyUntypedArray>() {
             Ok(array) if array.ndim() == 2 && is_integer(array) => {
                 let (rows, width) = (array.shape()[0], array.shape()[1]);
-                if let Some(array) = lent(array) {
-                    return Ok(Self::Lent { array, width });
+                if let Some(tokens) = copied(array) {
+                    return Ok(Self::Even { tokens, width });
                 }
                 let place = |nth| format!("row {}, position {}: ", nth / width, nth % width);
                 read_array(array, &place, &mut tokens)?;
@@ -203,28 +203,26 @@ impl<'py> Rows<'py> {
                 }
             }
         }
-        Ok(Self::Own { tokens, ends })
+        Ok(Self::Ragged { tokens, ends })
     }
 
     pub(crate) fn slices(&self) -> RowSlices<'_> {
         match self {
-            Self::Lent { array, width } => {
-                let ids = array.as_slice().unwrap_or_default();
-                RowSlices::Even { tokens: bytemuck::cast_slice(ids), width: *width }
-            }
-            Self::Own { tokens, ends } => RowSlices::Ragged { tokens, ends },
+            Self::Even { tokens, width } => RowSlices::Even { tokens, width: *width },
+            Self::Ragged { tokens, ends } => RowSlices::Ragged { tokens, ends },
         }
     }
 }
 
-/// The array itself, where its memory can be used as token ids.
-fn lent<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<PyReadonlyArrayDyn<'py, i32>> {
-    let array = array.extract::<PyReadonlyArrayDyn<'py, i32>>().ok()?;
+/// The ids of an array of 32-bit integers in C order, if all of them are token ids. Copied, because other threads may write to the
+/// array while the trie is built.
+fn copied(array: &Bound<'_, PyUntypedArray>) -> Option<Vec<TokenId>> {
+    let array = array.extract::<PyReadonlyArrayDyn<'_, i32>>().ok()?;
     // A slice is had of column order too, but not in the order of the rows.
-    let ids = array.as_slice().ok().filter(|ids| array.is_c_contiguous() && !ids.is_empty())?;
+    let ids = array.as_slice().ok().filter(|ids| array.is_c_contiguous() && !ids.is_empty())?.to_vec();
     // The sign bit of all of them together: a loop without branches. A bad id is found again and named by the slow path.
     let usable = ids.iter().fold(0, |all, id| all | id) >= 0;
-    usable.then_some(array)
+    usable.then(|| bytemuck::cast_vec(ids))
 }
 
 impl<'a> RowSlices<'a> {

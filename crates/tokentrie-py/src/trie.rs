@@ -81,8 +81,8 @@ impl Trie {
     /// Builds a trie from token sequences.
     ///
     /// Args:
-    ///     sequences: lists of int, or an integer array of shape [rows, length]. Equal rows become one leaf. An int32 array in C
-    ///         order is not copied; other threads run meanwhile and must not write to it.
+    ///     sequences: lists of int, or an integer array of shape [rows, length]; an int32 array in C order is read fastest. Equal
+    ///         rows become one leaf.
     ///     names: one str a row, or None. Of equal rows the smallest name stays, by code point.
     ///     vocab: a Vocab or a vocabulary size to check the ids against.
     ///

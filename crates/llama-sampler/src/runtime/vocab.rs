@@ -106,7 +106,18 @@ impl Vocab {
         // Keeps the byte trie within 32 bits.
         in_range("bytes of all tokens", bytes.len() as u64, 0, MAX_TEXT)?;
         let (fingerprint, by_bytes, cuts) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(Self { bytes, ends, end_of_generation, control, unused, tokenizer, fingerprint, by_bytes, cuts })
+        Ok(Self {
+            bytes,
+            ends,
+            end_of_generation,
+            control,
+            unused,
+            tokenizer,
+            fingerprint,
+            spaced: OnceLock::new(),
+            by_bytes,
+            cuts,
+        })
     }
 
     /// Number of tokens.
