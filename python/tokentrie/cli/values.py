@@ -72,7 +72,7 @@ def _table(path: Path, field: str) -> Iterator[tuple[int, str]]:
 
 def _parquet(path: Path, field: str) -> Iterator[tuple[int, str]]:
     try:
-        from pyarrow import ArrowException, parquet
+        from pyarrow import ArrowException, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
         raise tokentrie.TokenTrieError(f"{path}: to read Parquet, install pyarrow") from None
     try:
