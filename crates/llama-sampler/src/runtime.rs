@@ -15,6 +15,7 @@ mod guard;
 mod model;
 mod preconditions;
 mod run;
+mod scores;
 mod session;
 mod slot_set;
 mod template;

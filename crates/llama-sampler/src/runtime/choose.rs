@@ -8,12 +8,13 @@
 use super::error::RuntimeError;
 use super::generate::Watch;
 use super::preconditions::{fits, in_range, inside_vocabulary, not_empty};
+use super::scores::{Scores, positions};
 use super::session::Session;
 use super::tree::TokenTree;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
 use std::time::Instant;
-use trie_core::{Cursor, LeafId, NodeId, TokenId, Trie, log_add, log_probability, log_sum_exp};
+use trie_core::{Cursor, LeafId, NodeId, TokenId, Trie, log_add};
 
 /// How to choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,91 +77,6 @@ pub struct ChooseStats {
     pub seconds: f64,
     /// Threads in use.
     pub n_threads: u32,
-}
-
-/// The values scored so far.
-struct Scores<'t> {
-    trie: &'t Trie,
-    ends: Vec<TokenId>,
-    logprobs: Vec<f64>,
-    /// The best `top` of them, falling.
-    best: Vec<f64>,
-    top: usize,
-    scratch: Vec<f32>,
-    rows: usize,
-}
-
-impl<'t> Scores<'t> {
-    fn new(trie: &'t Trie, ends: &[TokenId]) -> Self {
-        let mut ends = ends.to_vec();
-        ends.sort_unstable();
-        ends.dedup();
-        let logprobs = vec![f64::NAN; trie.len()];
-        Self { trie, ends, logprobs, best: Vec::new(), top: 0, scratch: Vec::new(), rows: 0 }
-    }
-
-    /// Whether a value's probability depends on what follows this position.
-    fn needs_row(&self, at: Cursor) -> bool {
-        !self.ends.is_empty() || !self.trie.children(at).is_empty()
-    }
-
-    /// Reads the row after a position of this log-probability. `open` gets the positions after it that need a row.
-    fn expand(&mut self, at: Cursor, logprob: f64, row: &[f32], mut open: impl FnMut(Cursor, f64)) {
-        self.rows += 1;
-        let sum = log_sum_exp(row);
-        let children = self.trie.children(at);
-        if self.trie.is_terminal(at) {
-            let stops = if self.ends.is_empty() {
-                // Ending is whatever no child is. Summed without them: 1 − Σ would cancel.
-                self.scratch.clear();
-                self.scratch.extend_from_slice(row);
-                for child in children {
-                    self.scratch[child.index()] = f32::NEG_INFINITY;
-                }
-                (log_sum_exp(&self.scratch) - sum).min(0.0)
-            } else {
-                // A token that is both is taken as the child.
-                let ends = self.ends.iter().filter(|end| children.binary_search(end).is_err());
-                ends.map(|end| log_probability(row[end.index()], sum)).fold(f64::NEG_INFINITY, log_add)
-            };
-            self.leaf(at, logprob + if stops.is_nan() { f64::NEG_INFINITY } else { stops });
-        }
-        for &child in children {
-            let Some(below) = self.trie.step(at, child) else { continue };
-            let logprob = logprob + log_probability(row[child.index()], sum);
-            if self.needs_row(below) { open(below, logprob) } else { self.leaf(below, logprob) }
-        }
-    }
-
-    fn leaf(&mut self, at: Cursor, logprob: f64) {
-        if let Some(leaf) = self.trie.leaf_at(at) {
-            self.logprobs[leaf.index()] = logprob;
-            let place = self.best.partition_point(|&better| better >= logprob);
-            if place < self.top {
-                self.best.truncate(self.top - 1);
-                self.best.insert(place, logprob);
-            }
-        }
-    }
-
-    /// The scored values, best first.
-    fn ranking(&self) -> Vec<LeafId> {
-        let mut ranking: Vec<u32> = (0..self.logprobs.len() as u32).collect();
-        let score = |leaf: u32| self.logprobs[leaf as usize];
-        ranking.retain(|&leaf| !score(leaf).is_nan());
-        ranking.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));
-        ranking.into_iter().map(LeafId::new).collect()
-    }
-
-    fn into_choice(self, most: usize, open: f64, stats: ChooseStats) -> Choice {
-        let mut ranking = self.ranking();
-        ranking.truncate(most);
-        let mass_low: f64 = self.logprobs.iter().filter(|p| !p.is_nan()).map(|p| p.exp()).sum();
-        let stats = ChooseStats { rows: self.rows, ..stats };
-        // Rounding must not make probabilities of more than all.
-        let mass_low = mass_low.min(1.0);
-        Choice { logprobs: self.logprobs, ranking, mass_low, mass_high: (mass_low + open).min(1.0), stats }
-    }
 }
 
 /// A position whose row is still to be read; the most probable is the greatest.
@@ -363,23 +279,6 @@ impl Session {
         let left: f64 = open.iter().map(|node| node.logprob.exp()).sum();
         Ok(scores.into_choice(top, left, stats))
     }
-}
-
-/// The positions below the root that need a row, depth first, each with the token that leads to it.
-fn positions<'s>(scores: &'s Scores<'_>) -> impl Iterator<Item = (TokenId, Cursor)> + 's {
-    fn below(trie: &Trie, at: Cursor) -> impl Iterator<Item = (TokenId, Cursor)> {
-        trie.children(at).iter().rev().filter_map(move |&token| Some((token, trie.step(at, token)?)))
-    }
-    let mut stack: Vec<(TokenId, Cursor)> = below(scores.trie, Cursor::ROOT).collect();
-    std::iter::from_fn(move || {
-        loop {
-            let (token, at) = stack.pop()?;
-            if scores.needs_row(at) {
-                stack.extend(below(scores.trie, at));
-                return Some((token, at));
-            }
-        }
-    })
 }
 
 /// A tree of the paths to these positions, whose rows are wanted.
