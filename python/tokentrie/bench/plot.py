@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import tokentrie
+from tokentrie.files import replacing
 
 FORMATS = (".svg", ".png")
 COLOURS = ("#1b6ca8", "#7fb4d9", "#8a8a8a", "#d1495b", "#edae49")
@@ -49,9 +49,5 @@ def save(path: Path, report: dict[str, Any]) -> None:
     axes.set_xticks(range(len(sets)), sets)
     axes.set_title(f"{Path(report['model']['path']).name}, {report['machine']['cpu']}, {report['date'][:10]}")
     figure.legend(loc="outside lower center", ncols=len(COLOURS), fontsize="small", frameon=False)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
+    with replacing(path) as partial:
         figure.savefig(partial, format=path.suffix[1:].lower())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -21,6 +21,7 @@ import tokentrie
 from tokentrie.bench.engines import WHAT
 from tokentrie.bench.measure import Measured
 from tokentrie.bench.rows import DEFINITIONS
+from tokentrie.files import replacing
 
 VERSION = 1
 
@@ -105,9 +106,5 @@ def _llama() -> str | None:
 
 def write(path: Path, report: dict[str, Any]) -> None:
     """The file appears whole or not at all."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
+    with replacing(path) as partial:
         partial.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

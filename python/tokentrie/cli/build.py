@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import dataclass
 from itertools import islice
@@ -15,6 +14,7 @@ import typer
 import tokentrie
 from tokentrie.cli import console, values
 from tokentrie.cli.loading import open_vocab
+from tokentrie.files import replacing
 
 # Values that are tokenized together while the bad ones are looked for.
 CHUNK = 4096
@@ -121,11 +121,6 @@ def _trie(job: Job, vocab: tokentrie.Vocab, read: list[tuple[int, str]], refused
 
 def _report(path: Path, refused: list[Refused]) -> None:
     """The refused values as JSONL. The file appears whole or not at all."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            for one in refused:
-                file.write(json.dumps({"line": one.line, "value": one.value, "reason": one.reason}) + "\n")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
+        for one in refused:
+            file.write(json.dumps({"line": one.line, "value": one.value, "reason": one.reason}) + "\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 
 import tokentrie
+from tokentrie.files import replacing
 
 # Where nobody watches, nothing is cut off: lines are as long as they must be.
 UNWATCHED_WIDTH = 10_000
@@ -34,12 +34,8 @@ def save_svg(path: Path, title: str, shown: list[RenderableType]) -> None:
     console = Console(record=True, file=io.StringIO(), width=PICTURE_WIDTH, highlight=False, markup=False, emoji=False)
     console.print(*shown, sep="\n")
     picture = console.export_svg(title=title)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
+    with replacing(path) as partial:
         partial.write_text(picture, encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import tokentrie
 from tokentrie.cli.rows import Row
+from tokentrie.files import replacing
 
 RESULT = {"choice", "probability", "probabilities"}
 ERROR = {"error"}
@@ -104,12 +105,8 @@ class Output:
             pass
 
     def _write_note(self, settings: dict[str, object]) -> None:
-        partial = self._note.with_name(f"{self._note.name}.{os.getpid()}.partial")
-        try:
+        with replacing(self._note) as partial:
             partial.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-            os.replace(partial, self._note)
-        finally:
-            partial.unlink(missing_ok=True)
 
     def _compare_note(self, settings: dict[str, object]) -> None:
         try:
