@@ -31,6 +31,11 @@ impl ChooseOptions<'_> {
     pub const MAX_ROWS: usize = 4096;
     /// Open nodes that are decoded together at first. It grows while a search goes on: then most of them are needed anyway.
     const WIDTH: usize = 32;
+
+    /// Whether the best values are searched for, instead of scoring all.
+    fn searches(&self, trie: &Trie) -> bool {
+        self.top.is_some() || positions(trie, self.end_tokens).nth(Self::MAX_ROWS).is_some()
+    }
 }
 
 /// What a choice gave. Values are leaves of the trie, by number.
@@ -114,10 +119,9 @@ impl Session {
         watch: &mut dyn Watch,
     ) -> Result<Choice, RuntimeError> {
         self.check_choice(&[prompt], trie, options).map_err(RuntimeError::of_the_only_prompt)?;
-        let all = Scores::new(trie, options.end_tokens);
-        if options.top.is_some() || positions(&all).take(ChooseOptions::MAX_ROWS + 1).count() > ChooseOptions::MAX_ROWS
-        {
-            return self.best_first(prompt, all, options.top.unwrap_or(1), watch);
+        if options.searches(trie) {
+            let scores = Scores::new(trie, options.end_tokens);
+            return self.best_first(prompt, scores, options.top.unwrap_or(1), watch);
         }
         let mut choices = self.score_all(&[prompt], trie, options, watch)?;
         choices.pop().ok_or(RuntimeError::EmptyPrompt)
@@ -140,9 +144,7 @@ impl Session {
             // What is held stays: it may be the beginning of the next ones.
             return Ok(Vec::new());
         }
-        let all = Scores::new(trie, options.end_tokens);
-        if options.top.is_some() || positions(&all).take(ChooseOptions::MAX_ROWS + 1).count() > ChooseOptions::MAX_ROWS
-        {
+        if options.searches(trie) {
             return prompts.iter().map(|prompt| self.choose(prompt, trie, options, watch)).collect();
         }
         self.score_all(prompts, trie, options, watch)
@@ -207,7 +209,7 @@ impl Session {
             }
             let set = Scores::new(trie, options.end_tokens);
             let mut path: Vec<usize> = parent.into_iter().collect();
-            for (token, at) in positions(&set) {
+            for (token, at) in positions(trie, options.end_tokens) {
                 path.truncate(at.depth());
                 let node = token_tree.push(path.last().copied(), token, true);
                 path.push(node);

@@ -24,9 +24,8 @@ impl<'t> Scores<'t> {
         Self { trie, ends, logprobs, best: Vec::new(), top: 0, scratch: Vec::new(), rows: 0 }
     }
 
-    /// Whether a value's probability depends on what follows this position.
-    pub(super) fn needs_row(&self, at: Cursor) -> bool {
-        !self.ends.is_empty() || !self.trie.children(at).is_empty()
+    fn needs_row(&self, at: Cursor) -> bool {
+        needs_row(self.trie, &self.ends, at)
     }
 
     /// Reads the row after a position of this log-probability. `open` gets the positions after it that need a row.
@@ -88,17 +87,22 @@ impl<'t> Scores<'t> {
     }
 }
 
+/// Whether a value's probability depends on what follows this position.
+fn needs_row(trie: &Trie, ends: &[TokenId], at: Cursor) -> bool {
+    !ends.is_empty() || !trie.children(at).is_empty()
+}
+
 /// The positions below the root that need a row, depth first, each with the token that leads to it.
-pub(super) fn positions<'s>(scores: &'s Scores<'_>) -> impl Iterator<Item = (TokenId, Cursor)> + 's {
+pub(super) fn positions<'s>(trie: &'s Trie, ends: &'s [TokenId]) -> impl Iterator<Item = (TokenId, Cursor)> + 's {
     fn below(trie: &Trie, at: Cursor) -> impl Iterator<Item = (TokenId, Cursor)> {
         trie.children(at).iter().rev().filter_map(move |&token| Some((token, trie.step(at, token)?)))
     }
-    let mut stack: Vec<(TokenId, Cursor)> = below(scores.trie, Cursor::ROOT).collect();
+    let mut stack: Vec<(TokenId, Cursor)> = below(trie, Cursor::ROOT).collect();
     std::iter::from_fn(move || {
         loop {
             let (token, at) = stack.pop()?;
-            if scores.needs_row(at) {
-                stack.extend(below(scores.trie, at));
+            if needs_row(trie, ends, at) {
+                stack.extend(below(trie, at));
                 return Some((token, at));
             }
         }

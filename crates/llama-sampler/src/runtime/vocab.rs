@@ -240,9 +240,8 @@ impl Vocab {
         if text.is_empty() {
             return Some(Vec::new());
         }
-        let spells = |tokens: &[TokenId]| self.join(tokens).is_ok_and(|bytes| bytes == text.as_bytes());
         let tokens = self.tokenize(text, false, parse_special).ok()?;
-        if spells(&tokens) {
+        if self.spells(&tokens, [text]) {
             return Some(tokens);
         }
         // Some tokenizers put a space before a text: here it goes before a line break, and both are cut off.
@@ -252,7 +251,7 @@ impl Vocab {
             length += self.piece(token).map_or(0, <[u8]>::len);
             length >= text.len()
         })?;
-        spells(&tokens[from..]).then(|| tokens[from..].to_vec())
+        self.spells(&tokens[from..], [text]).then(|| tokens[from..].to_vec())
     }
 
     /// How many of these tokens it takes to write so many bytes.
