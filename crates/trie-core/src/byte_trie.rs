@@ -30,8 +30,8 @@ pub struct ByteTrie {
 }
 
 /// A node and where its tokens end.
-#[derive(Clone, Copy)]
-struct At {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At {
     node: usize,
     end: usize,
 }
@@ -151,12 +151,12 @@ impl ByteTrie {
         .filter(|(_, tokens)| !tokens.is_empty())
     }
 
-    fn root(&self) -> At {
+    pub(crate) fn root(&self) -> At {
         At { node: 0, end: self.tokens.len() }
     }
 
     /// The child behind this byte.
-    fn child(&self, at: At, byte: u8) -> Option<At> {
+    pub(crate) fn child(&self, at: At, byte: u8) -> Option<At> {
         let (first, last) = (self.first_child[at.node] as usize, self.first_child[at.node + 1] as usize);
         let node = first + self.bytes[first..last].binary_search(&byte).ok()?;
         let end = if node + 1 < last { self.first_token[node + 1] as usize } else { at.end };
@@ -164,13 +164,21 @@ impl ByteTrie {
     }
 
     /// The tokens that end at a node: they come before those below it.
-    fn own(&self, at: At) -> &[TokenId] {
+    pub(crate) fn own(&self, at: At) -> &[TokenId] {
+        &self.tokens[self.first_token[at.node] as usize..self.own_end(at)]
+    }
+
+    /// The tokens below a node, without its own, by their bytes.
+    pub(crate) fn below(&self, at: At) -> &[TokenId] {
+        &self.tokens[self.own_end(at)..at.end]
+    }
+
+    fn own_end(&self, at: At) -> usize {
         let (first, last) = (self.first_child[at.node] as usize, self.first_child[at.node + 1] as usize);
-        let end = if first < last { self.first_token[first] as usize } else { at.end };
-        &self.tokens[self.first_token[at.node] as usize..end]
+        if first < last { self.first_token[first] as usize } else { at.end }
     }
 }
 
-fn fits(what: &'static str, count: usize) -> Result<(), BuildError> {
+pub(crate) fn fits(what: &'static str, count: usize) -> Result<(), BuildError> {
     if count > LIMIT { Err(BuildError::TooLarge { what, count, limit: LIMIT }) } else { Ok(()) }
 }

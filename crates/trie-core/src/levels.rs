@@ -21,8 +21,11 @@ pub struct Level {
 }
 
 impl Trie {
-    /// The root's level and all below it. `O(nodes)`.
+    /// The root's level and all below it. `O(nodes)`. Of the canonical sequences, where several stand for one leaf.
     pub fn levels(&self) -> Vec<Level> {
+        if !self.is_tree() {
+            return self.canonical().map_or_else(|_| Vec::new(), |tree| tree.levels());
+        }
         let children = |node: usize| {
             let (first, tokens) = self.store().family(NodeId(node as u32));
             first as usize..first as usize + tokens.len()

@@ -42,8 +42,18 @@ impl OutlineLimits {
 }
 
 impl Trie {
-    /// The nodes to draw, each before those below it. `O(drawn · depth · log n)`.
+    /// The nodes to draw, each before those below it. `O(drawn · depth · log n)`. Where several sequences stand for a leaf, the
+    /// canonical one is drawn.
     pub fn outline(&self, limits: OutlineLimits) -> Vec<OutlineNode> {
+        if !self.is_tree() {
+            let Ok(tree) = self.canonical() else { return Vec::new() };
+            let mut drawn = tree.outline(limits);
+            for leaf in drawn.iter_mut().filter_map(|node| node.leaf.as_mut()) {
+                // Leaves are numbered otherwise where they are ordered by text.
+                *leaf = tree.leaf(*leaf).and_then(|drawn| self.find(&drawn.tokens)).unwrap_or(*leaf);
+            }
+            return drawn;
+        }
         let mut drawn: Vec<OutlineNode> = Vec::new();
         // Where the run begins, its first token, the node above and the choices that may still follow.
         let mut open = vec![(Cursor::ROOT, None, None, limits.depth)];

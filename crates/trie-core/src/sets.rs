@@ -36,6 +36,14 @@ pub enum SetError {
         /// What it would have been.
         what: &'static str,
     },
+    /// Several sequences stand for one leaf: which of them stay can only be told from the texts.
+    #[error(
+        "{what} of a set in which several sequences stand for one value: make it again, from the texts that it shall have"
+    )]
+    NotATree {
+        /// What it would have been.
+        what: &'static str,
+    },
     /// More than a trie can hold.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -73,8 +81,12 @@ impl Trie {
     /// One pass over the nodes of both. The rows of the result are numbered in the order of its leaves.
     ///
     /// # Errors
-    /// An empty result; a union or symmetric difference of which one side has names and the other has none.
+    /// An empty result; a union or symmetric difference of which one side has names and the other has none; a side that is no
+    /// tree ([`Trie::is_tree`]).
     pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
+        if !self.is_tree() || !other.is_tree() {
+            return Err(SetError::NotATree { what: operation.what() });
+        }
         if operation.mixes() && self.has_names() != other.has_names() {
             return Err(SetError::HalfNamed { what: operation.what() });
         }
@@ -96,19 +108,29 @@ impl Trie {
 
     /// Whether the other trie has all leaves of this one. Stops at the first that it does not have.
     pub fn is_subset(&self, other: &Self) -> bool {
+        if !self.is_tree() || !other.is_tree() {
+            return self.leaves().all(|leaf| other.find(&leaf.tokens).is_some());
+        }
         self.len() <= other.len() && Merge::new(self, other).all(|whose| whose != Ordering::Less)
     }
 
     /// Whether no leaf is in both. Stops at the first that is.
     pub fn is_disjoint(&self, other: &Self) -> bool {
+        if !self.is_tree() || !other.is_tree() {
+            let either = |one: &Self, other: &Self| one.leaves().any(|leaf| other.find(&leaf.tokens).is_some());
+            return !either(self, other) && !either(other, self);
+        }
         Merge::new(self, other).all(|whose| whose != Ordering::Equal)
     }
 
     /// The leaves that `keep` wants. One pass; the rows of the result are numbered in the order of its leaves.
     ///
     /// # Errors
-    /// None is wanted.
+    /// None is wanted, or this is no tree.
     pub fn select(&self, mut keep: impl FnMut(LeafId) -> bool) -> Result<Self, SetError> {
+        if !self.is_tree() {
+            return Err(SetError::NotATree { what: "a selection" });
+        }
         let mut builder = Self::builder();
         let mut walk = self.in_order();
         while let Some(leaf) = walk.advance() {
@@ -119,14 +141,15 @@ impl Trie {
         build(builder, "the selection")
     }
 
-    /// All leaves in order with their tokens: one step down or sideways at a time, `O(nodes)` for all of them.
+    /// All leaves in order with their tokens, the canonical ones where several sequences stand for a leaf: one step down or sideways at a time, `O(nodes)` for all of them.
     pub fn in_order(&self) -> LeafWalk<'_> {
         self.in_order_below(Cursor::ROOT)
     }
 
     /// The leaves at and below a position, with their tokens from there on. A leaf that ends there has none.
     pub(crate) fn in_order_below(&self, at: Cursor) -> LeafWalk<'_> {
-        LeafWalk { trie: self, tokens: Vec::new(), open: vec![(at, 0)], next: self.leaves_below(at).start, fresh: true }
+        let range = self.leaves_below(at);
+        LeafWalk { trie: self, tokens: Vec::new(), open: vec![(at, 0)], next: range.start, end: range.end, fresh: true }
     }
 
     /// Whether leaves have names: all do, or none.
@@ -153,8 +176,9 @@ pub struct LeafWalk<'t> {
     tokens: Vec<TokenId>,
     /// The nodes on the way, each with the number of its next child.
     open: Vec<(Cursor, usize)>,
-    /// The number of the next leaf.
+    /// The number of the next leaf, and that after the last one.
     next: u32,
+    end: u32,
     /// Whether the start was not looked at yet.
     fresh: bool,
 }
@@ -166,6 +190,13 @@ impl<'t> LeafWalk<'t> {
     }
 
     fn step(&mut self) -> bool {
+        if let Some(graph) = &self.trie.store().graph {
+            self.tokens.clear();
+            self.tokens
+                .extend(graph.canonical(LeafId(self.next)).filter(|_| self.next < self.end).into_iter().flatten());
+            self.next += u32::from(!self.tokens.is_empty());
+            return !self.tokens.is_empty();
+        }
         if std::mem::take(&mut self.fresh) && self.open.last().is_some_and(|&(at, _)| self.trie.is_terminal(at)) {
             self.next += 1;
             return true;

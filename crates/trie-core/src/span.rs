@@ -132,13 +132,16 @@ pub enum SpanError {
     },
 }
 
-/// A position in one of several tries, with the rules of what may follow. A clone is independent and O(1).
+/// A position in one of several tries, with the rules of what may follow. A clone is independent and O(1), or O(walk) in a set
+/// that is no tree.
 #[derive(Debug, Clone)]
 pub struct Span {
     rules: Arc<SpanRules>,
     /// The trie of `place`, at hand: a step must not look it up.
     trie: Trie,
     place: Place,
+    /// The positions before each token of the walk, where they cannot be told from the last one; empty in a tree.
+    way: Vec<Cursor>,
 }
 
 /// Everything that changes. The tokens accepted so far are `ignored`, then the walk to `cursor`, then `tail`: so
@@ -166,7 +169,7 @@ impl Span {
     /// A span armed at the root of the first trie.
     pub fn new(rules: Arc<SpanRules>) -> Self {
         let trie = rules.spans()[0].1.clone();
-        Self { rules, trie, place: Place::armed(0) }
+        Self { rules, trie, place: Place::armed(0), way: Vec::new() }
     }
 
     /// The rules it follows.
@@ -281,6 +284,9 @@ impl Span {
         if self.state() == State::Active
             && let Some(child) = self.trie.step(self.place.cursor, token)
         {
+            if !self.trie.is_tree() {
+                self.way.push(self.place.cursor);
+            }
             self.place.cursor = child;
             return true;
         }
@@ -295,7 +301,7 @@ impl Span {
     /// As [`Span::accept`], for the first token that fails.
     pub fn accept_all(&mut self, tokens: &[TokenId]) -> Result<(), SpanError> {
         let before = self.place;
-        tokens.iter().try_for_each(|&token| self.accept(token)).inspect_err(|_| self.place = before)
+        tokens.iter().try_for_each(|&token| self.accept(token)).inspect_err(|_| self.restore(before))
     }
 
     /// Takes a token from a host that cannot be refused, such as a C callback. Allocation-free.
@@ -327,11 +333,25 @@ impl Span {
         let from_tail = n.min(self.place.tail as usize);
         let from_walk = (n - from_tail).min(self.depth());
         self.place.tail -= from_tail as u32;
-        self.place.cursor = self.trie().ancestor(self.place.cursor, from_walk);
+        self.place.cursor = self.back(from_walk);
         self.place.ignored -= (n - from_tail - from_walk) as u32;
         let accepted = self.accepted() as u32;
         self.place.off_at = self.place.off_at.filter(|&off_at| accepted >= off_at);
         Ok(())
+    }
+
+    /// The position so many tokens of the walk ago.
+    fn back(&mut self, tokens: usize) -> Cursor {
+        let Some(cursor) = self.trie.ancestor(self.place.cursor, tokens) else {
+            let kept = self.way.len().saturating_sub(tokens);
+            return self.way.drain(kept..).next().unwrap_or(Cursor::ROOT);
+        };
+        cursor
+    }
+
+    fn restore(&mut self, place: Place) {
+        self.place = place;
+        self.way.truncate(place.cursor.depth());
     }
 
     /// As after creation: armed at the root of the first trie.
@@ -341,7 +361,7 @@ impl Span {
 
     fn arm(&mut self, trie: u32) {
         self.trie = self.rules.spans()[trie as usize].1.clone();
-        self.place = Place::armed(trie);
+        self.restore(Place::armed(trie));
     }
 
     /// Arms the root of the trie with this path, whatever the state was.
@@ -361,7 +381,7 @@ impl Span {
 
     /// Stops constraining until a path is activated or the span is reset.
     pub fn deactivate(&mut self) {
-        self.place = Place { idle: true, ..Place::armed(self.place.trie) };
+        self.restore(Place { idle: true, ..Place::armed(self.place.trie) });
     }
 }
 
@@ -384,9 +404,10 @@ impl Iterator for SpanForced<'_> {
             false => &[],
         };
         match (trie.children(at), ends) {
-            (&[child], []) => {
-                self.at = trie.step(at, child);
-                Some(child)
+            (_, []) => {
+                let (token, below) = trie.forced_child(at)?;
+                self.at = Some(below);
+                Some(token)
             }
             (&[child], &[end]) if child == end => {
                 self.at = trie.step(at, child);

@@ -3,6 +3,7 @@
 //! They may lie in a file that nobody has verified, so nothing here believes them: indices are checked, and a child is
 //! numbered above its parent, which bounds every walk. Damage gives wrong answers, not a crash or an endless loop.
 
+use crate::graph::Graph;
 use crate::ids::{LeafId, NodeId, TokenId};
 use crate::map::Array;
 
@@ -23,6 +24,8 @@ pub(crate) struct Store {
     pub(crate) max_depth: u32,
     /// Whether the arrays were built here or verified, so that no token is above `max_token`.
     pub(crate) verified: bool,
+    /// Where edges lead, in a set in which several token sequences stand for one leaf.
+    pub(crate) graph: Option<Graph>,
 }
 
 /// Which node ends which leaf, both ways.
@@ -32,6 +35,8 @@ pub(crate) enum LeafTable {
     Tail(u32, u32),
     /// The node of each leaf, and the leaves sorted by that node.
     Table { nodes: Array<u32>, by_node: Array<u32> },
+    /// The nodes that end a leaf, ascending, and the leaf of each, also ascending: several nodes may end one of `count` leaves.
+    Ends { nodes: Array<u32>, leaves: Array<u32>, count: u32 },
 }
 
 /// One text and where each leaf's name ends in it.
@@ -81,7 +86,20 @@ impl Store {
         after.checked_sub(1).map(|parent| NodeId(parent as u32)).filter(|&parent| parent < node)
     }
 
-    /// The tokens from the root to a node.
+    /// Where the edge with this number, of this node, leads.
+    #[inline]
+    pub(crate) fn target(&self, from: NodeId, edge: u32) -> NodeId {
+        match &self.graph {
+            None => NodeId(edge),
+            Some(graph) => graph.target(from, edge),
+        }
+    }
+
+    pub(crate) fn nodes(&self) -> usize {
+        self.graph.as_ref().map_or(self.tokens.len(), Graph::nodes)
+    }
+
+    /// The tokens from the root to a node of a tree.
     pub(crate) fn path(&self, node: NodeId) -> Option<Vec<TokenId>> {
         let mut tokens = Vec::new();
         let mut node = node;
@@ -100,7 +118,7 @@ impl Store {
 impl LeafTable {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Tail(_, count) => *count as usize,
+            Self::Tail(_, count) | Self::Ends { count, .. } => *count as usize,
             Self::Table { nodes, .. } => nodes.len(),
         }
     }
@@ -113,6 +131,7 @@ impl LeafTable {
                 let end = |leaf: u32| nodes.get(leaf as usize).copied().unwrap_or(u32::MAX);
                 by_node[by_node.binary_search_by_key(&node.0, |&leaf| end(leaf)).ok()?]
             }
+            Self::Ends { nodes, leaves, .. } => *leaves.get(nodes.binary_search(&node.0).ok()?)?,
         };
         ((leaf as usize) < self.len()).then_some(LeafId(leaf))
     }
@@ -122,6 +141,19 @@ impl LeafTable {
         match self {
             Self::Tail(first, count) => (leaf.0 < *count).then(|| NodeId(first + leaf.0)),
             Self::Table { nodes, .. } => nodes.get(leaf.index()).copied().map(NodeId),
+            Self::Ends { nodes, leaves, .. } => {
+                nodes.get(leaves.partition_point(|&before| before < leaf.0)).copied().map(NodeId)
+            }
+        }
+    }
+
+    /// Bytes held.
+    pub(crate) fn nbytes(&self) -> usize {
+        match self {
+            Self::Tail(..) => 0,
+            Self::Table { nodes: one, by_node: other } | Self::Ends { nodes: one, leaves: other, .. } => {
+                4 * (one.len() + other.len())
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 //! leaf numbers and names lie beside the hot arrays.
 
 use crate::builder::TrieBuilder;
+use crate::graph::Graph;
 use crate::ids::{LeafId, NodeId, TokenId};
 pub(crate) use crate::store::{LeafTable, Names, Store};
 use std::fmt;
@@ -124,19 +125,15 @@ impl Trie {
 
     /// Number of nodes, the root included.
     pub fn nodes(&self) -> usize {
-        self.0.tokens.len()
+        self.0.nodes()
     }
 
     /// Bytes held: arrays, names and this structure itself. Those of an open file are shared with whoever has it open.
     pub fn nbytes(&self) -> usize {
         let s = &*self.0;
-        let table = match &s.leaves {
-            LeafTable::Tail(..) => 0,
-            LeafTable::Table { nodes, by_node } => nodes.len() + by_node.len(),
-        };
-        let words = s.tokens.len() + s.first_child.len() + s.inner_terminals.len() + table + s.input_rows.len();
+        let words = s.tokens.len() + s.first_child.len() + s.inner_terminals.len() + s.input_rows.len();
         let names = s.names.as_ref().map_or(0, |n| n.text.len() + 4 * n.ends.len());
-        words * 4 + names + size_of::<Store>()
+        words * 4 + s.leaves.nbytes() + s.graph.as_ref().map_or(0, Graph::nbytes) + names + size_of::<Store>()
     }
 
     /// The largest token id of any leaf.
@@ -172,30 +169,33 @@ impl Trie {
     pub fn step(&self, at: Cursor, token: TokenId) -> Option<Cursor> {
         let (first, tokens) = self.0.family(at.node);
         let nth = tokens.binary_search(&token).ok()?;
-        Some(Cursor { node: NodeId(first + nth as u32), depth: at.depth + 1 })
+        Some(Cursor { node: self.0.target(at.node, first + nth as u32), depth: at.depth + 1 })
     }
 
     #[inline]
     pub(crate) fn child(&self, at: Cursor, nth: usize) -> Cursor {
-        Cursor { node: NodeId(self.0.family(at.node).0 + nth as u32), depth: at.depth + 1 }
+        Cursor { node: self.0.target(at.node, self.0.family(at.node).0 + nth as u32), depth: at.depth + 1 }
     }
 
-    /// The token that leads here; `None` at the root.
+    /// Whether one sequence leads to each position. Not in a set in which several stand for one leaf
+    /// ([`Trie::spellings`], [`Trie::with_overrun`]).
     #[inline]
-    pub fn token(&self, at: Cursor) -> Option<TokenId> {
-        if at.node == NodeId::ROOT { None } else { self.0.token(at.node) }
+    pub fn is_tree(&self) -> bool {
+        self.0.graph.is_none()
     }
 
-    /// The position `up` tokens nearer to the root (the root, if that is nearer). `O(up log n)`.
-    pub fn ancestor(&self, at: Cursor, up: usize) -> Cursor {
+    /// The position `up` tokens nearer to the root (the root, if that is nearer), or `None` if this is no tree: then a
+    /// position does not say how it was reached. `O(up log n)`.
+    pub fn ancestor(&self, at: Cursor, up: usize) -> Option<Cursor> {
         let mut at = at;
         for _ in 0..up.min(at.depth()) {
             match self.0.parent(at.node) {
+                _ if !self.is_tree() => return None,
                 Some(node) if at.depth > 1 => at = Cursor { node, depth: at.depth - 1 },
-                _ => return Cursor::ROOT,
+                _ => return Some(Cursor::ROOT),
             }
         }
-        at
+        Some(at)
     }
 
     /// The position after `prefix`.
@@ -238,8 +238,13 @@ impl Trie {
     }
 
     /// Name and tokens of a leaf, or `None` if there are not that many. `O(depth · log n)`.
+    ///
+    /// Where several sequences stand for the leaf, its tokens are the canonical one.
     pub fn leaf(&self, leaf: LeafId) -> Option<Leaf> {
-        let tokens = self.0.path(self.0.leaves.node(leaf)?)?;
+        let tokens = match &self.0.graph {
+            None => self.0.path(self.0.leaves.node(leaf)?)?,
+            Some(graph) => self.0.inside(graph.canonical(leaf)?).to_vec(),
+        };
         Some(Leaf { index: leaf, name: self.name(leaf).map(str::to_owned), tokens })
     }
 
@@ -254,12 +259,35 @@ impl Trie {
     }
 
     /// Tokens that must come next whatever the model says, up to the next choice or the end of a leaf.
+    ///
+    /// In a set of spellings a choice is one between texts: where only one text can follow, these are its canonical tokens.
     pub fn forced(&self, at: Cursor) -> Forced<'_> {
         Forced { trie: self, at }
     }
 
+    /// The child that must come next.
+    pub(crate) fn forced_child(&self, at: Cursor) -> Option<(TokenId, Cursor)> {
+        let (first, tokens) = self.0.family(at.node);
+        let nth = match &self.0.graph {
+            None if tokens.len() == 1 => 0,
+            None => return None,
+            Some(graph) => graph.forced(at.node)?.checked_sub(first)? as usize,
+        };
+        let token = *tokens.get(nth)?;
+        // A terminal with a child is a choice: to end here or to go on.
+        if token > self.0.max_token || self.is_terminal(at) {
+            return None;
+        }
+        Some((token, self.child(at, nth)))
+    }
+
     /// Numbers of the leaves at and below this position: they are neighbours. `O(depth)`.
     pub fn leaves_below(&self, at: Cursor) -> Range<u32> {
+        if let (Some(graph), LeafTable::Ends { nodes, leaves, .. }) = (&self.0.graph, &self.0.leaves) {
+            let first = leaves.get(nodes.partition_point(|&end| end < at.node.0)).copied();
+            let end = graph.leaves_end.get(at.node.index()).copied().filter(|&end| end as usize <= self.len());
+            return first.zip(end).map_or(0..0, |(first, end)| if first < end { first..end } else { 0..0 });
+        }
         let mut first = at;
         while !self.is_terminal(first) {
             if self.is_childless(first) {
@@ -296,6 +324,11 @@ impl Trie {
         part(bytemuck::cast_slice(&s.tokens));
         part(bytemuck::cast_slice(&s.first_child));
         part(bytemuck::cast_slice(&s.inner_terminals));
+        if let Some(graph) = &s.graph {
+            part(bytemuck::cast_slice(&graph.targets));
+            part(bytemuck::cast_slice(&graph.forced));
+            part(bytemuck::cast_slice(&graph.canonical));
+        }
         if let Some(names) = &s.names {
             part(&names.text);
             part(bytemuck::cast_slice(&names.ends));
@@ -310,6 +343,7 @@ impl PartialEq for Trie {
             || (a.tokens == b.tokens
                 && a.first_child == b.first_child
                 && a.inner_terminals == b.inner_terminals
+                && a.graph == b.graph
                 && a.names == b.names)
     }
 }
@@ -340,12 +374,8 @@ impl Iterator for Forced<'_> {
     type Item = TokenId;
 
     fn next(&mut self) -> Option<TokenId> {
-        let &[only] = self.trie.children(self.at) else { return None };
-        // A terminal with a child is a choice: to end here or to go on.
-        if self.trie.is_terminal(self.at) {
-            return None;
-        }
-        self.at = self.trie.child(self.at, 0);
-        Some(only)
+        let (token, at) = self.trie.forced_child(self.at)?;
+        self.at = at;
+        Some(token)
     }
 }

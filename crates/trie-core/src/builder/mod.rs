@@ -80,7 +80,7 @@ pub enum BuildError {
 }
 
 /// Nodes, rows and bytes of names are counted in 32 bits; one value is kept free.
-const LIMIT: usize = u32::MAX as usize - 1;
+pub(crate) const LIMIT: usize = u32::MAX as usize - 1;
 
 impl TrieBuilder {
     /// A builder with room for `rows` leaves of `tokens` tokens together.

@@ -94,6 +94,7 @@ fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
         max_token: TokenId::new(counts.max_token).unwrap_or(TokenId::MAX),
         max_depth: counts.max_depth,
         verified: false,
+        graph: None,
     };
     // A set without a beginning would allow everything or nothing.
     let root = store.children(NodeId::ROOT);

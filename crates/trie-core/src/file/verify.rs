@@ -107,6 +107,7 @@ fn leaves(store: &Store, count: usize) -> Verified {
             }
             Err(FileProblem::damaged("section table", "the leaves are not the last nodes and need leaf_nodes"))
         }
+        LeafTable::Ends { .. } => Ok(()),
         LeafTable::Table { nodes, by_node } => {
             let mut before = 0;
             for (at, &leaf) in by_node.iter().enumerate() {

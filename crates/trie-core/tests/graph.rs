@@ -1,0 +1,240 @@
+//! Sets in which several sequences stand for one leaf, against lists of all these sequences.
+
+mod common;
+
+use common::id;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use trie_core::{
+    BuildError, ByteTrie, Cursor, ForcedText, LeafId, OverrunLeaf, Span, SpanRules, SpelledLeaf, SpellingError,
+    TokenId, Trie,
+};
+
+type Sequence = Vec<TokenId>;
+
+/// Tokens by their bytes; a token is its place in the list.
+#[derive(Debug, Clone)]
+struct Vocab(Vec<Vec<u8>>);
+
+impl Vocab {
+    fn by_bytes(&self) -> ByteTrie {
+        ByteTrie::new(self.0.iter().enumerate().map(|(token, bytes)| (&bytes[..], id(token as u32)))).unwrap()
+    }
+
+    fn bytes(&self, tokens: &[TokenId]) -> Vec<u8> {
+        tokens.iter().flat_map(|token| self.0[token.index()].clone()).collect()
+    }
+
+    /// Every sequence that spells a text.
+    fn spellings(&self, text: &[u8]) -> Vec<Sequence> {
+        if text.is_empty() {
+            return vec![Vec::new()];
+        }
+        let begins = self.0.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty() && text.starts_with(bytes));
+        begins
+            .flat_map(|(token, bytes)| {
+                let rest = self.spellings(&text[bytes.len()..]);
+                rest.into_iter().map(move |rest| [vec![id(token as u32)], rest].concat())
+            })
+            .collect()
+    }
+
+    /// A tokenizer of some kind: the fewest tokens, then the smallest.
+    fn canonical(&self, text: &[u8]) -> Option<Sequence> {
+        self.spellings(text).into_iter().min_by_key(|tokens| (tokens.len(), tokens.clone()))
+    }
+
+    fn first(&self, texts: &[ForcedText<'_>]) -> Vec<Option<TokenId>> {
+        texts.iter().map(|text| self.canonical(text.text.as_bytes()).map(|tokens| tokens[0])).collect()
+    }
+
+    fn set(&self, texts: &[String]) -> Result<Trie, SpellingError> {
+        let canonical: Vec<Sequence> =
+            texts.iter().map(|text| self.canonical(text.as_bytes()).unwrap_or_default()).collect();
+        let leaves: Vec<SpelledLeaf<'_>> = texts
+            .iter()
+            .zip(&canonical)
+            .map(|(text, canonical)| SpelledLeaf { name: text, bytes: text.as_bytes(), canonical })
+            .collect();
+        Trie::spellings(&leaves, &self.by_bytes(), |texts| self.first(texts))
+    }
+}
+
+/// What a set must do: every sequence and its leaf.
+fn check_walks(trie: &Trie, sequences: &BTreeMap<Sequence, usize>) {
+    let prefixes: BTreeSet<&[TokenId]> =
+        sequences.keys().flat_map(|tokens| (0..=tokens.len()).map(|end| &tokens[..end])).collect();
+    for prefix in prefixes {
+        let below: Vec<(&Sequence, usize)> = sequences
+            .iter()
+            .filter(|(tokens, _)| tokens.starts_with(prefix))
+            .map(|(tokens, leaf)| (tokens, *leaf))
+            .collect();
+        let children: BTreeSet<TokenId> =
+            below.iter().filter_map(|(tokens, _)| tokens.get(prefix.len()).copied()).collect();
+        let at = trie.walk(prefix).unwrap();
+        assert_eq!(trie.children(at), Vec::from_iter(children), "after {prefix:?}");
+        assert_eq!(at.depth(), prefix.len());
+        assert_eq!(trie.leaf_at(at).map(LeafId::index), sequences.get(prefix).copied());
+        assert_eq!(trie.is_terminal(at), sequences.contains_key(prefix));
+        let range = trie.leaves_below(at);
+        assert!(below.iter().all(|(_, leaf)| range.contains(&(*leaf as u32))), "{range:?} after {prefix:?}: {below:?}");
+        assert_eq!(trie.ancestor(at, 1).is_some(), prefix.is_empty(), "unknown, but for the root");
+    }
+}
+
+fn texts(pattern: &'static str, most: usize) -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(pattern, 1..most)
+}
+
+/// All single characters, or not; and some longer tokens, some of them twice.
+fn vocab() -> impl Strategy<Value = Vocab> {
+    (any::<bool>(), prop::collection::vec("[abcé]{1,4}", 1..12)).prop_map(|(bytes, texts)| {
+        let singles = if bytes { [b'a', b'b', b'c', 0xc3, 0xa9].map(|byte| vec![byte]).to_vec() } else { Vec::new() };
+        Vocab(singles.into_iter().chain(texts.into_iter().map(String::into_bytes)).collect())
+    })
+}
+
+proptest! {
+    #[test]
+    fn spellings_are_all_sequences_that_spell_a_text(vocab in vocab(), texts in texts("[abcé]{1,6}", 7)) {
+        let unspelled = texts.iter().position(|text| vocab.canonical(text.as_bytes()).is_none());
+        let trie = match (vocab.set(&texts), unspelled) {
+            (Err(SpellingError::Unspellable { row }), Some(_)) => {
+                prop_assert!(vocab.canonical(texts[row].as_bytes()).is_none(), "row {row} has a spelling");
+                return Ok(());
+            }
+            (made, None) => made.unwrap(),
+            (made, Some(row)) => panic!("row {row} has no spelling: {made:?}"),
+        };
+        let distinct: Vec<&String> = BTreeSet::from_iter(&texts).into_iter().collect();
+        let mut sequences = BTreeMap::new();
+        for (leaf, text) in distinct.iter().enumerate() {
+            sequences.extend(vocab.spellings(text.as_bytes()).into_iter().map(|tokens| (tokens, leaf)));
+        }
+        prop_assert!(!trie.is_tree());
+        prop_assert_eq!(trie.len(), distinct.len());
+        prop_assert_eq!(trie.max_depth(), sequences.keys().map(Vec::len).max().unwrap());
+        check_walks(&trie, &sequences);
+        for (leaf, text) in trie.leaves().zip(&distinct) {
+            prop_assert_eq!(leaf.name.as_ref(), Some(*text));
+            prop_assert_eq!(Some(leaf.tokens), vocab.canonical(text.as_bytes()));
+            let row = trie.input_row(leaf.index);
+            prop_assert_eq!(row, texts.iter().position(|other| other == *text));
+        }
+        // What is forced is text that must come anyway, and takes no text away.
+        let reach = |at: &[TokenId]| -> BTreeSet<usize> {
+            sequences.iter().filter(|(tokens, _)| tokens.starts_with(at)).map(|(_, leaf)| *leaf).collect()
+        };
+        for sequence in sequences.keys() {
+            for end in 0..=sequence.len() {
+                let at = trie.walk(&sequence[..end]).unwrap();
+                let mut tokens = sequence[..end].to_vec();
+                for token in trie.forced(at) {
+                    let before = reach(&tokens);
+                    prop_assert!(!sequences.contains_key(&tokens), "passes the end of a leaf");
+                    tokens.push(token);
+                    prop_assert_eq!(before, reach(&tokens), "loses a text");
+                }
+            }
+        }
+        // From the root, what the canonical sequences of all texts have in common.
+        let canonical: Vec<Sequence> = trie.leaves().map(|leaf| leaf.tokens).collect();
+        let common = (0..).take_while(|&at| {
+            canonical[0].get(at).is_some() && canonical.iter().all(|tokens| tokens.get(at) == canonical[0].get(at))
+        }).count();
+        let forced: Sequence = trie.forced(Cursor::ROOT).collect();
+        prop_assert!(forced.starts_with(&canonical[0][..common]), "{:?} {:?}", forced, canonical);
+
+        let mut other = texts.clone();
+        other.reverse();
+        prop_assert!(vocab.set(&other).unwrap() == trie, "another order");
+    }
+
+    #[test]
+    fn overrun_adds_the_tokens_that_go_on(vocab in vocab(), rows in prop::collection::vec(prop::collection::vec(0usize..12, 1..5), 1..7)) {
+        let rows: Vec<Sequence> = rows
+            .into_iter()
+            .map(|row| row.into_iter().map(|token| id((token % vocab.0.len()) as u32)).collect())
+            .collect();
+        let names: Vec<String> = (0..rows.len()).map(|row| format!("{row}")).collect();
+        let leaves: Vec<OverrunLeaf<'_>> = rows.iter().zip(&names).map(|(tokens, name)| OverrunLeaf { name, tokens }).collect();
+        let trie = Trie::with_overrun(&leaves, &vocab.by_bytes(), |token| &vocab.0[token.index()]).unwrap();
+
+        let own: Vec<&Sequence> = BTreeSet::from_iter(&rows).into_iter().collect();
+        let mut sequences: BTreeMap<Sequence, usize> = own.iter().enumerate().map(|(leaf, tokens)| ((*tokens).clone(), leaf)).collect();
+        let prefixes: BTreeSet<Sequence> = own.iter().flat_map(|tokens| (0..=tokens.len()).map(|end| tokens[..end].to_vec())).collect();
+        let mut longest: BTreeMap<Sequence, (usize, usize)> = BTreeMap::new();
+        for (leaf, tokens) in own.iter().enumerate() {
+            for kept in 0..tokens.len() {
+                let rest = vocab.bytes(&tokens[kept..]);
+                for (token, bytes) in vocab.0.iter().enumerate() {
+                    let sequence = [&tokens[..kept], &[id(token as u32)]].concat();
+                    if bytes.len() > rest.len() && bytes.starts_with(&rest) && !prefixes.contains(&sequence) {
+                        let best = longest.entry(sequence).or_insert((0, leaf));
+                        if rest.len() > best.0 {
+                            *best = (rest.len(), leaf);
+                        }
+                    }
+                }
+            }
+        }
+        sequences.extend(longest.into_iter().map(|(tokens, (_, leaf))| (tokens, leaf)));
+        prop_assert_eq!(trie.len(), own.len());
+        // A leaf that another one goes on from ends for good after such a token: nothing may follow it.
+        check_walks(&trie, &sequences);
+        for (leaf, tokens) in trie.leaves().zip(own) {
+            prop_assert_eq!(&leaf.tokens, tokens);
+        }
+        for tokens in sequences.keys() {
+            let at = trie.walk(&tokens[..tokens.len() - 1]).unwrap();
+            let only = trie.children(at).len() == 1 && !trie.is_terminal(at);
+            prop_assert_eq!(trie.forced(at).next().is_some(), only);
+        }
+    }
+
+    #[test]
+    fn a_span_goes_back_the_way_it_came(vocab in vocab(), texts in texts("[abc]{1,6}", 5), picks in prop::collection::vec(0usize..9, 1..9), back in 0usize..9) {
+        let Ok(trie) = vocab.set(&texts) else { return Ok(()) };
+        let rules = SpanRules::new([("a".to_owned(), trie)], vocab.0.len()).unwrap();
+        let mut span = Span::new(rules.into());
+        let mut seen = vec![span.clone()];
+        for pick in picks {
+            let allowed: Vec<TokenId> = span.allowed().iter().collect();
+            if allowed.is_empty() {
+                break;
+            }
+            span.accept(allowed[pick % allowed.len()]).unwrap();
+            seen.push(span.clone());
+        }
+        let back = back.min(seen.len() - 1);
+        span.rollback(back).unwrap();
+        let then = &seen[seen.len() - 1 - back];
+        prop_assert_eq!(span.cursor(), then.cursor());
+        prop_assert_eq!(span.accepted(), then.accepted());
+        span.rollback(span.accepted()).unwrap();
+        prop_assert_eq!(span.cursor(), Cursor::ROOT);
+    }
+}
+
+#[test]
+fn what_makes_no_set_is_named() {
+    let vocab = Vocab(vec![b"a".to_vec(), b"b".to_vec()]);
+    let set = |texts: &[&str]| vocab.set(&texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>()).unwrap_err();
+    assert_eq!(set(&[]), SpellingError::Build(BuildError::NoLeaves));
+    assert_eq!(set(&["a", ""]), SpellingError::Build(BuildError::EmptySequence { row: 1 }));
+    assert_eq!(set(&["ab", "b", "axa"]), SpellingError::Unspellable { row: 2 });
+}
+
+#[test]
+fn size_does_not_grow_with_the_number_of_spellings() {
+    let vocab = Vocab((1..=8).map(|length| vec![b'a'; length]).collect());
+    let text = "a".repeat(1000);
+    let leaf = SpelledLeaf { name: &text, bytes: text.as_bytes(), canonical: &vec![id(7); 125] };
+    let trie = Trie::spellings(&[leaf], &vocab.by_bytes(), |texts| vec![None; texts.len()]).unwrap();
+    assert_eq!((trie.len(), trie.nodes(), trie.max_depth()), (1, 1001, 1000));
+    assert!(trie.nbytes() < 80_000, "{}", trie.nbytes());
+    assert_eq!(trie.forced(Cursor::ROOT).collect::<Vec<_>>(), vec![id(7); 125]);
+    assert_eq!(trie.find(&vec![id(0); 1000]), Some(LeafId::new(0)));
+    assert_eq!(trie.find(&vec![id(0); 999]), None);
+}
