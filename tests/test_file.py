@@ -96,7 +96,7 @@ def read_as_documented(path: Path) -> dict[str, Any]:
     """Another program, written after docs/file-format.md."""
     data = path.read_bytes()
     magic, order, version, length = struct.unpack_from("<8sIIQ", data)
-    assert (magic, order, version, length) == (b"\x89ttrie\r\n", 0x01020304, 1, len(data))
+    assert (magic, order, version, length) == (b"\x89ttrie\r\n", 0x01020304, 2, len(data))
     leaves, nodes, max_token, max_depth, n_vocab, count = struct.unpack_from("<6I", data, 24)
     table = data[64 : 64 + 32 * count]
     assert zlib.crc32(data[:60] + table) == struct.unpack_from("<I", data, 60)[0]
@@ -106,12 +106,13 @@ def read_as_documented(path: Path) -> dict[str, Any]:
         parts[kind] = data[offset : offset + size]
         assert zlib.crc32(parts[kind]) == checksum
     tokens, first_child = (np.frombuffer(parts[kind], "<u4") for kind in (1, 2))
-    assert (len(tokens), len(first_child)) == (nodes, nodes + 1)
+    assert len(tokens) == nodes
+    assert first_child[-1] == nodes > first_child[-2]
     inner = set(np.frombuffer(parts[3], "<u4").tolist())
     found = []
 
     def visit(node: int, prefix: tuple[int, ...]) -> None:
-        below = range(first_child[node], first_child[node + 1])
+        below = range(*first_child[node : node + 2]) if node + 1 < len(first_child) else range(0)
         if node and (not below or node in inner):
             found.append(prefix)
         for child in below:
@@ -166,8 +167,8 @@ class TestRefusals:
             (lambda data: data[:-1], "cut off"),
             (lambda data: data + b"x", "damaged: length"),
             (
-                lambda data: data[:12] + b"\x02\0\0\0" + data[16:],
-                "version 2 of the format: this program reads version 1",
+                lambda data: data[:12] + b"\x03\0\0\0" + data[16:],
+                "version 3 of the format: this program reads version 2",
             ),
             (lambda data: data[:8] + bytes(reversed(data[8:12])) + data[12:], "byte order"),
             (lambda data: data[:30] + b"\x77" + data[31:], "damaged: header: the checksum"),

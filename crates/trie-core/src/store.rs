@@ -12,7 +12,8 @@ use crate::map::Array;
 pub(crate) struct Store {
     /// Token on the edge into each node; the root's entry is a placeholder.
     pub(crate) tokens: Array<TokenId>,
-    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`.
+    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`. It ends with that of the last parent: what comes
+    /// after has no children.
     pub(crate) first_child: Array<u32>,
     /// Terminals that have children, ascending: leaves that are prefixes of other leaves.
     pub(crate) inner_terminals: Array<u32>,
@@ -80,8 +81,11 @@ impl Store {
         self.tokens.get(node.index()).copied().filter(|&token| token <= self.max_token)
     }
 
-    /// The last node whose children begin at or before this one; `None` for the root.
+    /// The last node whose children begin at or before this one; `None` for the root and what is no node.
     pub(crate) fn parent(&self, node: NodeId) -> Option<NodeId> {
+        if node.index() >= self.tokens.len() {
+            return None;
+        }
         let after = self.first_child.partition_point(|&first| first <= node.0);
         after.checked_sub(1).map(|parent| NodeId(parent as u32)).filter(|&parent| parent < node)
     }

@@ -126,10 +126,10 @@ impl Nodes {
     fn new(parts: &[Leaves], levels: &Levels) -> Self {
         let mut next = levels.nodes.clone();
         let last = levels.last();
-        let mut first_child: Vec<u32> = bytemuck::zeroed_vec(levels.node_count() as usize + 1);
+        // Nodes of the last level have no children, and nodes before it may have none either.
+        let mut first_child: Vec<u32> = bytemuck::zeroed_vec(levels.nodes[last] as usize + 1);
         first_child[0] = 1;
-        // Nodes of the last level have no children.
-        first_child[next[last] as usize..].fill(levels.node_count());
+        first_child[levels.nodes[last] as usize] = levels.node_count();
         let mut table = (levels.leaves[last] > 0).then(|| Table::new(levels));
         Leaves::for_each(parts, |leaf| {
             let length = leaf.shared + leaf.tokens.len();
@@ -143,6 +143,8 @@ impl Nodes {
                 table.push(next[length] - 1, &leaf, length);
             }
         });
+        let parents = first_child.partition_point(|&first| first < levels.node_count());
+        first_child.truncate(parents + 1);
         let (leaves, inner_terminals) = table.map_or_else(|| (levels.tail(), Vec::new()), |table| table.finish(levels));
         Self { first_child, inner_terminals, leaves }
     }

@@ -6,7 +6,7 @@ use std::ops::{Range, RangeInclusive};
 
 /// The eighth bit and the line ends tell of transfers that change them.
 pub(super) const MAGIC: [u8; 8] = *b"\x89ttrie\r\n";
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const HEADER: usize = 64;
 const ENTRY: usize = 32;
@@ -224,7 +224,7 @@ impl Header {
             let bytes = section.bytes.len();
             let fits = match section.kind {
                 Kind::Tokens => bytes == 4 * nodes,
-                Kind::FirstChild => bytes == 4 * (nodes + 1),
+                Kind::FirstChild => bytes.is_multiple_of(4) && (8..=4 * nodes).contains(&bytes),
                 Kind::LeafNodes | Kind::LeavesByNode | Kind::NameEnds => bytes == 4 * leaves,
                 Kind::InnerTerminals => bytes.is_multiple_of(4) && bytes < 4 * leaves,
                 Kind::NameText => bytes < u32::MAX as usize,

@@ -1,6 +1,7 @@
 //! Reading all of a file: what a walk relies on, and that nothing else changed either.
 
 use super::{FileProblem, Header, Kind};
+use crate::ids::NodeId;
 use crate::trie::{LeafTable, Names, Store};
 
 type Verified = Result<(), FileProblem>;
@@ -35,14 +36,16 @@ fn offsets(store: &Store) -> Verified {
     let mut before = 1;
     for (node, &first) in store.first_child.iter().enumerate() {
         let first = first as usize;
-        if first < before || first > nodes || (first <= node && node < nodes) {
+        if first < before || first > nodes || first <= node {
             return Err(wrong(Kind::FirstChild, node, format!("{first} after {before}, of {nodes} nodes")));
         }
         before = first;
     }
-    match (store.first_child.first(), before == nodes) {
-        (Some(1), true) => Ok(()),
-        _ => Err(wrong(Kind::FirstChild, nodes, "the nodes are not numbered from the root to the last")),
+    match &store.first_child[..] {
+        // The first end of all nodes is the last item.
+        [1, .., parent, end] if *parent < *end && *end as usize == nodes => Ok(()),
+        [1, end] if *end as usize == nodes => Ok(()),
+        _ => Err(wrong(Kind::FirstChild, 0, "the nodes are not numbered from the root to the last parent")),
     }
 }
 
@@ -71,7 +74,7 @@ fn level_starts(store: &Store) -> Vec<usize> {
     while let Some(&end) = starts.last()
         && end < store.tokens.len()
     {
-        starts.push(store.first_child[end] as usize);
+        starts.push(store.first_child.get(end).map_or(store.tokens.len(), |&first| first as usize));
     }
     starts
 }
@@ -88,13 +91,13 @@ fn levels(store: &Store) -> Verified {
 fn leaves(store: &Store, count: usize) -> Verified {
     let mut before = 0;
     for (at, &node) in store.inner_terminals.iter().enumerate() {
-        if node <= before || store.children(crate::NodeId(node)).is_empty() {
+        if node <= before || store.children(NodeId(node)).is_empty() {
             return Err(wrong(Kind::InnerTerminals, at, format!("{node} is no inner node after {before}")));
         }
         before = node;
     }
-    let childless = store.first_child.windows(2).filter(|family| family[0] == family[1]).count();
-    let found = childless + store.inner_terminals.len();
+    let parents = store.first_child.windows(2).filter(|family| family[0] < family[1]).count();
+    let found = store.tokens.len() - parents + store.inner_terminals.len();
     if found != count {
         return Err(FileProblem::damaged("header", format!("{count} leaves, but {found} nodes end one")));
     }
@@ -126,7 +129,10 @@ fn leaves(store: &Store, count: usize) -> Verified {
 
 /// The nodes that end a leaf, depth first: in the order of the leaves.
 fn terminals(store: &Store) -> impl Iterator<Item = u32> + '_ {
-    let children = |node: u32| store.first_child[node as usize]..store.first_child[node as usize + 1];
+    let children = |node: u32| {
+        let (first, tokens) = store.family(NodeId(node));
+        first..first + tokens.len() as u32
+    };
     let mut open = Vec::from([children(0)]);
     std::iter::from_fn(move || {
         loop {
