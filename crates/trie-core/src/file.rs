@@ -6,6 +6,7 @@
 mod header;
 mod read;
 mod verify;
+mod verify_graph;
 mod write;
 
 #[cfg(doc)]

@@ -27,10 +27,17 @@ pub(crate) enum Kind {
     NameText,
     NameEnds,
     Fingerprint,
+    Targets,
+    Forced,
+    LeavesEnd,
+    EndNodes,
+    EndLeaves,
+    Canonical,
+    CanonicalEnds,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Tokens,
         Self::FirstChild,
         Self::InnerTerminals,
@@ -39,6 +46,23 @@ impl Kind {
         Self::NameText,
         Self::NameEnds,
         Self::Fingerprint,
+        Self::Targets,
+        Self::Forced,
+        Self::LeavesEnd,
+        Self::EndNodes,
+        Self::EndLeaves,
+        Self::Canonical,
+        Self::CanonicalEnds,
+    ];
+    /// Those of a set in which several sequences stand for one leaf: all or none.
+    const GRAPH: [Self; 7] = [
+        Self::Targets,
+        Self::Forced,
+        Self::LeavesEnd,
+        Self::EndNodes,
+        Self::EndLeaves,
+        Self::Canonical,
+        Self::CanonicalEnds,
     ];
 
     /// As `docs/file-format.md` calls it.
@@ -52,6 +76,13 @@ impl Kind {
             Self::NameText => "name_text",
             Self::NameEnds => "name_ends",
             Self::Fingerprint => "fingerprint",
+            Self::Targets => "targets",
+            Self::Forced => "forced",
+            Self::LeavesEnd => "leaves_end",
+            Self::EndNodes => "end_nodes",
+            Self::EndLeaves => "end_leaves",
+            Self::Canonical => "canonical",
+            Self::CanonicalEnds => "canonical_ends",
         }
     }
 
@@ -204,31 +235,42 @@ impl Header {
         Ok(())
     }
 
+    /// Whether several sequences may stand for one leaf.
+    pub(super) fn is_graph(&self) -> bool {
+        Kind::GRAPH.into_iter().any(|kind| self.section(kind).is_some())
+    }
+
     fn check_lengths(&self) -> Result<(), FileProblem> {
         let (leaves, nodes) = (self.counts.leaves as usize, self.counts.nodes as usize);
-        let has = |kind| self.section(kind).is_some();
-        for (kind, needed) in [
-            (Kind::Tokens, true),
-            (Kind::FirstChild, true),
-            (Kind::InnerTerminals, true),
-            (Kind::LeavesByNode, has(Kind::LeafNodes)),
-            (Kind::LeafNodes, has(Kind::LeavesByNode)),
-            (Kind::NameText, has(Kind::NameEnds)),
-            (Kind::NameEnds, has(Kind::NameText)),
-        ] {
-            if needed && !has(kind) {
-                return Err(FileProblem::damaged("section table", format!("there is no section {}", kind.name())));
-            }
+        let (has, is_graph) = (|kind| self.section(kind).is_some(), self.is_graph());
+        let always = [Kind::Tokens, Kind::FirstChild, Kind::InnerTerminals].map(|kind| (kind, true));
+        let pairs = [(Kind::LeafNodes, Kind::LeavesByNode), (Kind::NameText, Kind::NameEnds)];
+        let pairs = pairs.into_iter().flat_map(|(one, other)| [(one, has(other)), (other, has(one))]);
+        let graph = Kind::GRAPH.map(|kind| (kind, is_graph));
+        if let Some((kind, _)) =
+            always.into_iter().chain(pairs).chain(graph).find(|&(kind, needed)| needed && !has(kind))
+        {
+            return Err(FileProblem::damaged("section table", format!("there is no section {}", kind.name())));
         }
+        let words = |kind| self.section(kind).map_or(0, |section| section.bytes.len() / 4);
         for section in &self.sections {
             let bytes = section.bytes.len();
+            let whole = bytes.is_multiple_of(4);
             let fits = match section.kind {
+                Kind::Tokens if is_graph => whole && bytes / 4 >= nodes,
                 Kind::Tokens => bytes == 4 * nodes,
-                Kind::FirstChild => bytes.is_multiple_of(4) && (8..=4 * nodes).contains(&bytes),
-                Kind::LeafNodes | Kind::LeavesByNode | Kind::NameEnds => bytes == 4 * leaves,
-                Kind::InnerTerminals => bytes.is_multiple_of(4) && bytes < 4 * leaves,
+                Kind::FirstChild if is_graph => bytes == 4 * (nodes + 1),
+                Kind::FirstChild => whole && (8..=4 * nodes).contains(&bytes),
+                Kind::LeafNodes | Kind::LeavesByNode => bytes == 4 * leaves && !is_graph,
+                Kind::NameEnds | Kind::CanonicalEnds => bytes == 4 * leaves,
+                Kind::InnerTerminals => whole && bytes < 4 * leaves,
                 Kind::NameText => bytes < u32::MAX as usize,
                 Kind::Fingerprint => FINGERPRINT.contains(&bytes),
+                Kind::Targets => bytes == 4 * words(Kind::Tokens),
+                Kind::Forced | Kind::LeavesEnd => bytes == 4 * nodes,
+                Kind::EndNodes => whole && (leaves..nodes).contains(&(bytes / 4)),
+                Kind::EndLeaves => bytes == 4 * words(Kind::EndNodes),
+                Kind::Canonical => whole && bytes / 4 >= leaves,
             };
             if !fits {
                 let reason = format!("{bytes} bytes for {leaves} leaves and {nodes} nodes");

@@ -1,6 +1,7 @@
 //! Opening: map the file, check its header, lend its sections to a trie.
 
 use super::{FileError, FileOptions, FileProblem, Header, Kind, verify};
+use crate::graph::Graph;
 use crate::ids::{NodeId, TokenId};
 use crate::map::{Array, Map};
 use crate::trie::{LeafTable, Names, Store, Trie};
@@ -76,7 +77,13 @@ fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
         tokens: array(map, &header, Kind::Tokens)?,
         first_child: array(map, &header, Kind::FirstChild)?,
         inner_terminals: array(map, &header, Kind::InnerTerminals)?,
-        leaves: if header.section(Kind::LeafNodes).is_some() {
+        leaves: if header.is_graph() {
+            LeafTable::Ends {
+                nodes: array(map, &header, Kind::EndNodes)?,
+                leaves: array(map, &header, Kind::EndLeaves)?,
+                count: counts.leaves,
+            }
+        } else if header.section(Kind::LeafNodes).is_some() {
             LeafTable::Table {
                 nodes: array(map, &header, Kind::LeafNodes)?,
                 by_node: array(map, &header, Kind::LeavesByNode)?,
@@ -94,7 +101,7 @@ fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
         max_token: TokenId::new(counts.max_token).unwrap_or(TokenId::MAX),
         max_depth: counts.max_depth,
         verified: false,
-        graph: None,
+        graph: header.is_graph().then(|| graph(map, &header)).transpose()?,
     };
     // A set without a beginning would allow everything or nothing.
     let root = store.children(NodeId::ROOT);
@@ -107,6 +114,16 @@ fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
     verify::checksums(map.bytes(), &header)?;
     verify::contents(&store, &header)?;
     Ok(Trie::from_store(Store { verified: true, ..store }))
+}
+
+fn graph(map: &Arc<Map>, header: &Header) -> Result<Graph, FileProblem> {
+    Ok(Graph {
+        targets: array(map, header, Kind::Targets)?,
+        forced: array(map, header, Kind::Forced)?,
+        leaves_end: array(map, header, Kind::LeavesEnd)?,
+        canonical: array(map, header, Kind::Canonical)?,
+        canonical_ends: array(map, header, Kind::CanonicalEnds)?,
+    })
 }
 
 fn array<T: Pod>(map: &Arc<Map>, header: &Header, kind: Kind) -> Result<Array<T>, FileProblem> {

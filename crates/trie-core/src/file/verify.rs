@@ -1,12 +1,12 @@
 //! Reading all of a file: what a walk relies on, and that nothing else changed either.
 
-use super::{FileProblem, Header, Kind};
-use crate::ids::NodeId;
+use super::{FileProblem, Header, Kind, verify_graph};
+use crate::ids::{NodeId, TokenId};
 use crate::trie::{LeafTable, Names, Store};
 
-type Verified = Result<(), FileProblem>;
+pub(super) type Verified = Result<(), FileProblem>;
 
-fn wrong(kind: Kind, at: usize, reason: impl Into<String>) -> FileProblem {
+pub(super) fn wrong(kind: Kind, at: usize, reason: impl Into<String>) -> FileProblem {
     FileProblem::damaged(format!("section {}, item {at}", kind.name()), reason)
 }
 
@@ -23,10 +23,15 @@ pub(super) fn checksums(file: &[u8], header: &Header) -> Verified {
 
 /// That a builder could have made these arrays.
 pub(super) fn contents(store: &Store, header: &Header) -> Verified {
-    offsets(store)?;
-    tokens(store)?;
-    levels(store)?;
-    leaves(store, header.counts.leaves as usize)?;
+    if let (Some(graph), LeafTable::Ends { nodes, leaves, count }) = (&store.graph, &store.leaves) {
+        tokens(store, graph.canonical.iter().copied().max())?;
+        verify_graph::contents(store, graph, (nodes, leaves), *count)?;
+    } else {
+        offsets(store)?;
+        tokens(store, None)?;
+        levels(store)?;
+        leaves(store, header.counts.leaves as usize)?;
+    }
     store.names.as_ref().map_or(Ok(()), names)
 }
 
@@ -49,8 +54,9 @@ fn offsets(store: &Store) -> Verified {
     }
 }
 
-fn tokens(store: &Store) -> Verified {
-    let mut highest = 0;
+/// Children ascend, and the largest token of all is the one in the header.
+fn tokens(store: &Store, other: Option<TokenId>) -> Verified {
+    let mut highest = other.map_or(0, TokenId::get);
     for (node, family) in store.first_child.windows(2).enumerate() {
         let (begin, end) = (family[0] as usize, family[1] as usize);
         let children = store.tokens.get(begin..end).unwrap_or_default();
@@ -110,7 +116,7 @@ fn leaves(store: &Store, count: usize) -> Verified {
             }
             Err(FileProblem::damaged("section table", "the leaves are not the last nodes and need leaf_nodes"))
         }
-        LeafTable::Ends { .. } => Ok(()),
+        LeafTable::Ends { .. } => Err(FileProblem::damaged("section table", "end_nodes without targets")),
         LeafTable::Table { nodes, by_node } => {
             let mut before = 0;
             for (at, &leaf) in by_node.iter().enumerate() {

@@ -77,6 +77,17 @@ impl Trie {
         if let Some(fingerprint) = vocabulary.and_then(|vocabulary| vocabulary.fingerprint) {
             parts.push((Kind::Fingerprint, fingerprint.as_bytes()));
         }
+        if let (Some(graph), LeafTable::Ends { nodes, leaves, .. }) = (&store.graph, &store.leaves) {
+            parts.extend([
+                (Kind::Targets, bytemuck::cast_slice(&graph.targets)),
+                (Kind::Forced, bytemuck::cast_slice(&graph.forced)),
+                (Kind::LeavesEnd, bytemuck::cast_slice(&graph.leaves_end)),
+                (Kind::EndNodes, bytemuck::cast_slice(nodes)),
+                (Kind::EndLeaves, bytemuck::cast_slice(leaves)),
+                (Kind::Canonical, bytemuck::cast_slice(&graph.canonical)),
+                (Kind::CanonicalEnds, bytemuck::cast_slice(&graph.canonical_ends)),
+            ]);
+        }
         let counts = Counts {
             leaves: self.len() as u32,
             nodes: self.nodes() as u32,
