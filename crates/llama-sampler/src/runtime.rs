@@ -16,6 +16,7 @@ mod model;
 mod preconditions;
 mod run;
 mod scores;
+mod search;
 mod session;
 mod slot_set;
 mod template;

@@ -4,7 +4,8 @@ mod common;
 
 use common::{ids, precise_model, tiny_model, trie};
 use llama_sampler::{
-    Choice, ChooseOptions, Model, ModelOptions, RuntimeError, Session, SessionOptions, TokenId, Trie, Vocab, Watch,
+    Choice, ChooseOptions, Model, ModelOptions, RuntimeError, Session, SessionOptions, Spelling, Texts, TokenId, Trie,
+    Vocab, Watch,
 };
 use std::sync::Arc;
 
@@ -101,7 +102,7 @@ fn equals_scoring_each_value_token_by_token() {
         let prompt = vocab.tokenize(text, true, false).unwrap();
         for ends in [&[][..], vocab.end_of_generation()] {
             let expected = naive(&mut session, &prompt, &trie, ends);
-            let options = ChooseOptions { end_tokens: ends, top: None };
+            let options = ChooseOptions { end_tokens: ends, ..ChooseOptions::default() };
             let choice = session.choose(&prompt, &trie, &options, &mut ()).unwrap();
             assert!(worst(&choice, &expected) < rounding(&trie), "differs by {}", worst(&choice, &expected));
             checked(&choice);
@@ -128,7 +129,7 @@ fn waves_and_pieces_change_nothing() {
     let vocab = Arc::clone(whole.vocab());
     let trie = set(&vocab, &values);
     let prompt = vocab.tokenize("Choose a value: ", true, false).unwrap();
-    let options = ChooseOptions { end_tokens: vocab.end_of_generation(), top: None };
+    let options = ChooseOptions { end_tokens: vocab.end_of_generation(), ..ChooseOptions::default() };
     let expected = whole.choose(&prompt, &trie, &options, &mut ()).unwrap();
     checked(&expected);
     assert!(expected.stats.forward_passes >= 300_u64.div_ceil(127));
@@ -163,10 +164,12 @@ fn the_best_few_of_many_without_scoring_all() {
     let trie = set(&vocab, &values);
     let prompt = vocab.tokenize("The title is ", true, false).unwrap();
     for ends in [&[][..], vocab.end_of_generation()] {
-        let all = session.choose(&prompt, &trie, &ChooseOptions { end_tokens: ends, top: None }, &mut ()).unwrap();
+        let all = session
+            .choose(&prompt, &trie, &ChooseOptions { end_tokens: ends, ..ChooseOptions::default() }, &mut ())
+            .unwrap();
         checked(&all);
         for top in [1, 5, 1000] {
-            let few = ChooseOptions { end_tokens: ends, top: Some(top) };
+            let few = ChooseOptions { end_tokens: ends, top: Some(top), ..ChooseOptions::default() };
             let found = session.choose(&prompt, &trie, &few, &mut ()).unwrap();
             assert_eq!(found.ranking, all.ranking[..top.min(600)]);
             for leaf in &found.ranking {
@@ -278,4 +281,94 @@ fn every_cell_is_given_back() {
         session.feed(&filler, &mut || false).unwrap();
         assert_eq!(session.room(), 0);
     }
+}
+
+/// Every sequence of a set that is no tree, scored alone, and summed for each value.
+fn naive_sums(session: &mut Session, prompt: &[TokenId], set: &Trie) -> Vec<f64> {
+    let mut sums = vec![0.0; set.len()];
+    let mut open = vec![(Vec::new(), set.root())];
+    let (mut leaves, mut rows) = (Vec::new(), Vec::new());
+    while let Some((tokens, at)) = open.pop() {
+        for &token in set.children(at) {
+            open.push(([&tokens[..], &[token]].concat(), set.step(at, token).unwrap()));
+        }
+        if let Some(leaf) = set.leaf_at(at) {
+            leaves.push(leaf);
+            rows.push(tokens);
+        }
+    }
+    let rows: Vec<Vec<u32>> =
+        rows.iter().map(|row: &Vec<TokenId>| row.iter().map(|token| token.get()).collect()).collect();
+    let names: Vec<String> = (0..rows.len()).map(|row| row.to_string()).collect();
+    let tree = trie(&names.iter().map(String::as_str).zip(rows.iter().map(Vec::as_slice)).collect::<Vec<_>>());
+    for (leaf, logprob) in tree.leaves().zip(naive(session, prompt, &tree, &[])) {
+        sums[leaves[leaf.name.unwrap().parse::<usize>().unwrap()].index()] += logprob.exp();
+    }
+    sums.iter().map(|sum| sum.ln()).collect()
+}
+
+#[test]
+fn a_string_is_as_probable_as_all_of_its_spellings() {
+    let mut session = session(true, 512);
+    let vocab = Arc::clone(session.vocab());
+    let prompt = vocab.tokenize("The answer is ", true, false).unwrap();
+    for (spelling, values) in [
+        (Spelling::All, &["yes", "no", "reply", "yesno"][..]),
+        (Spelling::OpenEnd, &["yes", "no", "reply", "list_files"][..]),
+    ] {
+        let set = Texts { spelling, ..Texts::default() }.trie(&vocab, values).unwrap().trie;
+        let expected = naive_sums(&mut session, &prompt, &set);
+        let rows = session.choose(&prompt, &set, &ChooseOptions::default(), &mut ()).unwrap();
+        assert!(worst(&rows, &expected) < 1e-4, "{spelling:?} differs by {}", worst(&rows, &expected));
+        assert!(rows.is_certain && rows.logprobs_high.is_none());
+        checked(&rows);
+        let both = session.choose_many(&[&prompt, &prompt[..3]], &set, &ChooseOptions::default(), &mut ()).unwrap();
+        assert!(worst(&both[0], &expected) < 1e-4);
+
+        // Bounds hold whatever the budget is, and close as it grows.
+        let mut before = f64::INFINITY;
+        for max_rows in [1, 2, 5, 20, 200, 4000] {
+            let options = ChooseOptions { max_rows: Some(max_rows), ..ChooseOptions::default() };
+            let choice = session.choose(&prompt, &set, &options, &mut ()).unwrap();
+            assert!(choice.stats.rows <= max_rows.max(1), "{} rows of {max_rows}", choice.stats.rows);
+            let high = choice.logprobs_high.clone().unwrap_or_else(|| choice.logprobs.clone());
+            for ((low, high), exact) in choice.logprobs.iter().zip(&high).zip(&expected) {
+                assert!(*low <= exact + 1e-4 && *high >= exact - 1e-4, "{low} {exact} {high} with {max_rows} rows");
+            }
+            let gap = choice.mass_high - choice.mass_low;
+            assert!(gap <= before + 1e-9, "{gap} after {before}");
+            before = gap;
+            let best = |logprobs: &[f64]| (0..logprobs.len()).max_by(|&a, &b| logprobs[a].total_cmp(&logprobs[b]));
+            if choice.is_certain {
+                assert_eq!(Some(choice.ranking[0].index()), best(&expected));
+            }
+        }
+        assert!(before < 1e-6, "{before}");
+
+        // The best alone takes fewer rows than all.
+        let best = ChooseOptions { top: Some(1), ..ChooseOptions::default() };
+        let choice = session.choose(&prompt, &set, &best, &mut ()).unwrap();
+        assert!(choice.is_certain && choice.stats.rows <= rows.stats.rows);
+        assert_eq!(choice.ranking, rows.ranking[..1]);
+    }
+}
+
+#[test]
+fn spellings_too_long_for_the_context_stay_in_the_bounds() {
+    let path = precise_model();
+    let model = Model::load(path, ModelOptions::default()).unwrap();
+    let options = SessionOptions { n_threads: Some(1), precise: true, n_ctx: Some(16), ..Default::default() };
+    let mut session = model.session(options).unwrap();
+    let vocab = Arc::clone(session.vocab());
+    let prompt = vocab.tokenize("The answer is ", true, false).unwrap();
+    let set = Texts { spelling: Spelling::All, ..Texts::default() };
+    let set = set.trie(&vocab, &["a rather long value", "no"]).unwrap().trie;
+    assert!(prompt.len() + set.max_depth() > session.n_ctx());
+    let choice = session.choose(&prompt, &set, &ChooseOptions::default(), &mut ()).unwrap();
+    assert!(choice.logprobs.iter().all(|low| low.is_finite()));
+    assert!(choice.mass_low > 0.0 && choice.mass_high >= choice.mass_low);
+    let long = Texts { spelling: Spelling::All, ..Texts::default() };
+    let long = long.trie(&vocab, &["one two three four five six seven eight nine ten eleven twelve"]).unwrap().trie;
+    let error = session.choose(&prompt, &long, &ChooseOptions::default(), &mut ()).unwrap_err();
+    assert!(error.to_string().contains("eleven"), "{error}");
 }

@@ -3,13 +3,24 @@
 mod common;
 
 use common::{id, tiny_model, vocab_files};
-use llama_sampler::{Spelling, TextError, Texts, TokenId, Vocab};
+use llama_sampler::{LeafId, Spelling, TextError, Texts, TokenId, Trie, Vocab};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-fn all(limit: usize) -> Texts<'static> {
-    Texts { spelling: Spelling::All { limit }, ..Texts::default() }
+const ALL: Texts<'static> = Texts { prefix: "", suffix: "", spelling: Spelling::All, heal: false };
+
+/// Every sequence that ends at a leaf, with the leaf.
+fn sequences(trie: &Trie) -> BTreeMap<Vec<TokenId>, LeafId> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![(Vec::new(), trie.root())];
+    while let Some((tokens, at)) = open.pop() {
+        for &token in trie.children(at) {
+            open.push(([&tokens[..], &[token]].concat(), trie.step(at, token).unwrap()));
+        }
+        found.extend(trie.leaf_at(at).map(|leaf| (tokens, leaf)));
+    }
+    found
 }
 
 #[test]
@@ -67,41 +78,79 @@ proptest! {
         let pieces: Vec<Vec<u8>> = pieces.into_iter().map(String::into_bytes).collect();
         let vocab = Vocab::from_tokens(&pieces, Vec::new(), Vec::new()).unwrap();
         let mut expected = BTreeMap::new();
-        let mut rows = 0;
         let mut lost = None;
         for (row, value) in values.iter().enumerate() {
             let found = brute_force(&pieces, format!("{value}{suffix}").as_bytes());
-            rows += found.len();
             lost = lost.or(found.is_empty().then_some(row));
             for tokens in found {
                 expected.entry(tokens).or_insert(row);
             }
         }
-        let texts = Texts { suffix: &suffix, ..all(rows) };
-        match (texts.trie(&vocab, &values), lost) {
+        match (Texts { suffix: &suffix, ..ALL }.trie(&vocab, &values), lost) {
             (Err(TextError::Unspellable { row, .. }), Some(lost)) => prop_assert_eq!(row, lost),
             (Ok(made), None) => {
-                let found: BTreeMap<_, _> = made.trie.leaves().map(|leaf| {
-                    let row = made.report.value_of(&made.trie, leaf.index).unwrap();
-                    assert_eq!(leaf.name.as_deref(), Some(values[row].as_str()));
-                    (leaf.tokens, row)
-                }).collect();
+                let trie = made.trie;
+                let row = |leaf| trie.input_row(leaf).unwrap();
+                let found: BTreeMap<_, _> = sequences(&trie).into_iter().map(|(tokens, leaf)| (tokens, row(leaf))).collect();
                 prop_assert_eq!(found, expected);
-                let over = Texts { suffix: &suffix, ..all(rows - 1) }.trie(&vocab, &values);
-                let refused = matches!(over, Err(TextError::TooMany { total, .. }) if total == rows as u64);
-                prop_assert!(refused);
+                for leaf in trie.leaves() {
+                    prop_assert_eq!(leaf.name.as_deref(), Some(values[row(leaf.index)].as_str()));
+                    prop_assert_eq!(trie.find(&leaf.tokens), Some(leaf.index));
+                }
             }
             (other, lost) => prop_assert!(false, "{other:?} where {lost:?} is lost"),
         }
     }
 }
 
+/// On every vocabulary there is: what a set allows is what spells its values.
 #[test]
-fn far_too_many_spellings() {
+fn every_spelling_and_open_ends_on_real_vocabularies() {
+    for path in vocab_files().into_iter().chain([tiny_model()]) {
+        let vocab = Vocab::from_gguf(&path).unwrap();
+        let values = ["yes", "yes, sir", "naïve", "<|im_end|>", "日本"];
+        for (prefix, suffix) in [("", ""), ("answer: \"", "\"")] {
+            let texts = Texts { prefix, suffix, heal: true, ..ALL };
+            let made = texts.trie(&vocab, &values).unwrap();
+            let canonical = Texts { spelling: Spelling::Canonical, ..texts }.trie(&vocab, &values).unwrap();
+            assert_eq!(made.trie.len(), values.len(), "{}", path.display());
+            let own: BTreeMap<_, _> = canonical.trie.leaves().map(|leaf| (leaf.name, leaf.tokens)).collect();
+            let other: BTreeMap<_, _> = made.trie.leaves().map(|leaf| (leaf.name, leaf.tokens)).collect();
+            assert_eq!(own, other, "canonical sequences: {}", path.display());
+            let mut forced = made.trie.forced(made.trie.root());
+            assert!(forced.by_ref().count() <= 12);
+            let found = sequences(&made.trie);
+            assert!(found.len() > 2 * values.len(), "{} sequences in {}", found.len(), path.display());
+            let bytes: BTreeMap<_, _> =
+                canonical.trie.leaves().map(|leaf| (leaf.name, vocab.join(&leaf.tokens).unwrap())).collect();
+            for (tokens, leaf) in found {
+                let name = made.trie.name(leaf).map(str::to_owned);
+                assert_eq!(vocab.join(&tokens).unwrap(), bytes[&name], "{tokens:?}");
+                assert!(tokens.iter().all(|&token| vocab.is_text(token)));
+            }
+
+            let open = Texts { spelling: Spelling::OpenEnd, ..texts }.trie(&vocab, &values).unwrap();
+            let mut beyond = 0;
+            for (tokens, leaf) in sequences(&open.trie) {
+                let name = open.trie.name(leaf).map(str::to_owned);
+                let (spelled, value) = (vocab.join(&tokens).unwrap(), &bytes[&name]);
+                assert!(spelled.starts_with(value), "{tokens:?}");
+                if own[&name] != tokens {
+                    let (&last, kept) = tokens.split_last().unwrap();
+                    assert!(own[&name].starts_with(kept) && spelled.len() > value.len());
+                    assert!(vocab.join(kept).unwrap().len() < value.len() && vocab.is_text(last));
+                    beyond += 1;
+                }
+            }
+            assert!(beyond > 0, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn more_spellings_than_there_are_numbers() {
     let vocab = Vocab::from_tokens([b"a".as_slice(), b"aa"], Vec::new(), Vec::new()).unwrap();
-    let error = all(1000).trie(&vocab, &["a".to_owned(), "a".repeat(100_000)]).unwrap_err();
-    assert!(
-        matches!(error, TextError::TooMany { row: 1, count: u64::MAX, total: u64::MAX, limit: 1000, .. }),
-        "{error}"
-    );
+    let made = ALL.trie(&vocab, &["a".to_owned(), "a".repeat(100_000)]).unwrap();
+    assert_eq!((made.trie.len(), made.trie.nodes(), made.trie.max_depth()), (2, 100_001, 100_000));
+    assert_eq!(made.trie.leaf(LeafId::new(1)).unwrap().tokens, [id(1)].repeat(50_000));
 }

@@ -374,7 +374,7 @@ impl Model {
         prompts: &[Vec<TokenId>],
         set: &ChoiceSet,
     ) -> Result<Result<Vec<Choice>, RuntimeError>> {
-        let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top };
+        let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top, max_rows: None };
         let prompts: Vec<&[TokenId]> = prompts.iter().map(Vec::as_slice).collect();
         let mut refused = None;
         let chosen =

@@ -2,8 +2,8 @@
 //!
 //! `log P(value)` is the sum of the log-softmax, over the whole vocabulary, along its tokens; then, where end tokens are
 //! given, that any of them follows, and at a leaf that is a prefix of others without end tokens, that none of its
-//! children follows. Small sets are scored as one tree of tokens. Large ones best first: a log-probability only falls
-//! along a path, so when the best value found beats every open node, it is the best of all.
+//! children follows. Where several sequences stand for one value, it is the sum over them. Small sets are scored as one tree of
+//! tokens, large ones best first (`search.rs`).
 
 use super::error::RuntimeError;
 use super::generate::Watch;
@@ -11,10 +11,9 @@ use super::preconditions::{fits, in_range, inside_vocabulary, not_empty};
 use super::scores::{Scores, positions};
 use super::session::Session;
 use super::tree::TokenTree;
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::time::Instant;
-use trie_core::{Cursor, LeafId, NodeId, TokenId, Trie, log_add};
+use trie_core::{Cursor, LeafId, TokenId, Trie, log_add};
 
 /// How to choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,27 +23,42 @@ pub struct ChooseOptions<'a> {
     /// Score only as much as the best so many values need. `None` scores every value of a set that needs at most
     /// [`ChooseOptions::MAX_ROWS`] rows of logits, and of a larger one what the best value needs.
     pub top: Option<usize>,
+    /// Rows of logits to read at most, about; then the search ends with bounds. `None`: what the best values need, and
+    /// [`ChooseOptions::MAX_ROWS`] where several sequences stand for one value.
+    pub max_rows: Option<usize>,
 }
 
 impl ChooseOptions<'_> {
     /// Rows of logits up to which every value is scored.
     pub const MAX_ROWS: usize = 4096;
-    /// Open nodes that are decoded together at first. It grows while a search goes on: then most of them are needed anyway.
-    const WIDTH: usize = 32;
 
     /// Whether the best values are searched for, instead of scoring all.
-    fn searches(&self, trie: &Trie) -> bool {
-        self.top.is_some() || positions(trie, self.end_tokens).nth(Self::MAX_ROWS).is_some()
+    fn searches(&self, trie: &Trie, room: usize) -> bool {
+        let most = self.max_rows.unwrap_or(Self::MAX_ROWS).min(Self::MAX_ROWS);
+        // Of many sequences of one value the longest need not fit: it is improbable.
+        let too_long = !trie.is_tree() && trie.max_depth() > room;
+        self.top.is_some() || too_long || positions(trie, self.end_tokens).nth(most - 1).is_some()
+    }
+
+    /// Rows that a search may read.
+    pub(super) fn budget(&self, trie: &Trie) -> usize {
+        let usual = if trie.is_tree() { usize::MAX } else { Self::MAX_ROWS };
+        self.max_rows.unwrap_or(usual)
     }
 }
 
 /// What a choice gave. Values are leaves of the trie, by number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// Log of each value's probability under the whole vocabulary; NaN for a value that was not scored.
+    /// Log of each value's probability under the whole vocabulary; NaN for a value that was not scored. Where several sequences
+    /// stand for a value, of all that were scored together: a lower bound unless all were.
     pub logprobs: Vec<f64>,
+    /// Then the upper bounds; `None` where there are no others than `logprobs`.
+    pub logprobs_high: Option<Vec<f64>>,
     /// The most probable values, best first, ties by number: all of them, or `top`.
     pub ranking: Vec<LeafId>,
+    /// Whether no value can be more probable than the first of them.
+    pub is_certain: bool,
     /// Lower bound of the probability that the output is any of the values.
     pub mass_low: f64,
     /// Upper bound; the same where every value was scored.
@@ -84,27 +98,6 @@ pub struct ChooseStats {
     pub n_threads: u32,
 }
 
-/// A position whose row is still to be read; the most probable is the greatest.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Open {
-    logprob: f64,
-    at: Cursor,
-}
-
-impl Eq for Open {}
-
-impl Ord for Open {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.logprob.total_cmp(&other.logprob).then_with(|| other.at.node().cmp(&self.at.node()))
-    }
-}
-
-impl PartialOrd for Open {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 impl Session {
     /// The probabilities of the values of `trie` after `prompt`.
     ///
@@ -119,9 +112,8 @@ impl Session {
         watch: &mut dyn Watch,
     ) -> Result<Choice, RuntimeError> {
         self.check_choice(&[prompt], trie, options).map_err(RuntimeError::of_the_only_prompt)?;
-        if options.searches(trie) {
-            let scores = Scores::new(trie, options.end_tokens);
-            return self.best_first(prompt, scores, options.top.unwrap_or(1), watch);
+        if options.searches(trie, self.n_ctx().saturating_sub(prompt.len())) {
+            return self.best_first(prompt, trie, options, watch);
         }
         let mut choices = self.score_all(&[prompt], trie, options, watch)?;
         choices.pop().ok_or(RuntimeError::EmptyPrompt)
@@ -144,7 +136,8 @@ impl Session {
             // What is held stays: it may be the beginning of the next ones.
             return Ok(Vec::new());
         }
-        if options.searches(trie) {
+        let longest = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
+        if options.searches(trie, self.n_ctx().saturating_sub(longest)) {
             return prompts.iter().map(|prompt| self.choose(prompt, trie, options, watch)).collect();
         }
         self.score_all(prompts, trie, options, watch)
@@ -163,8 +156,14 @@ impl Session {
             return Err(RuntimeError::VocabularyMismatch { rules: trie.max_token().index() + 1, n_vocab });
         }
         in_range("top", options.top.unwrap_or(1) as u64, 1, u32::MAX.into())?;
+        in_range("max_rows", options.max_rows.unwrap_or(1) as u64, 1, u64::MAX)?;
+        let longest = if trie.is_tree() {
+            trie.max_depth()
+        } else {
+            trie.leaves().map(|leaf| leaf.tokens.len()).max().unwrap_or(1)
+        };
         // The row after a value matters only where an end token must follow.
-        let needed = trie.max_depth() - usize::from(options.end_tokens.is_empty());
+        let needed = longest - usize::from(options.end_tokens.is_empty());
         for (number, prompt) in prompts.iter().enumerate() {
             let checked = not_empty(prompt)
                 .and_then(|()| inside_vocabulary(prompt, n_vocab))
@@ -199,6 +198,9 @@ impl Session {
 
         let mut token_tree = TokenTree::default();
         let mut places: Vec<Option<(usize, Cursor)>> = Vec::new();
+        // The same position may be reached on several ways: what is known belongs to the node of the tree.
+        let mut logprobs: Vec<f64> = Vec::new();
+        let mut below: HashMap<(usize, TokenId), usize> = HashMap::new();
         let mut scores: Vec<Scores<'_>> = Vec::new();
         for (number, prompt) in prompts.iter().enumerate() {
             let mut parent = None;
@@ -206,26 +208,28 @@ impl Session {
                 let last = index + 1 == prompt.len();
                 parent = Some(token_tree.push(parent, token, last));
                 places.push(last.then_some((number, Cursor::ROOT)));
+                logprobs.push(0.0);
             }
-            let set = Scores::new(trie, options.end_tokens);
             let mut path: Vec<usize> = parent.into_iter().collect();
             for (token, at) in positions(trie, options.end_tokens) {
                 path.truncate(at.depth());
                 let node = token_tree.push(path.last().copied(), token, true);
+                below.extend(path.last().map(|&parent| ((parent, token), node)));
                 path.push(node);
                 places.push(Some((number, at)));
+                logprobs.push(f64::NEG_INFINITY);
             }
-            scores.push(set);
+            scores.push(Scores::new(trie, options.end_tokens));
         }
 
         let fed = self.hold(prompts.first().map_or(&[][..], |prompt| &prompt[..common]), &mut || watch.stop())?;
-
-        let mut open: HashMap<(usize, Cursor), f64> = (0..prompts.len()).map(|p| ((p, Cursor::ROOT), 0.0)).collect();
         let decoded = self.decode_tree(&token_tree, &mut || watch.stop(), &mut |node, row| {
             let Some((prompt, at)) = places[node] else { return };
-            let logprob = open.remove(&(prompt, at)).unwrap_or(f64::NEG_INFINITY);
-            scores[prompt].expand(at, logprob, row, |below, logprob| {
-                open.insert((prompt, below), logprob);
+            let logprob = logprobs[node];
+            scores[prompt].expand(at, logprob, row, |token, _, logprob| {
+                if let Some(&child) = below.get(&(node, token)) {
+                    logprobs[child] = logprob;
+                }
             });
         })?;
         let stats = ChooseStats {
@@ -235,86 +239,8 @@ impl Session {
             n_threads: self.n_threads(),
             rows: 0,
         };
-        Ok(scores.into_iter().map(|set| set.into_choice(usize::MAX, 0.0, stats)).collect())
+        Ok(scores.into_iter().map(|set| set.into_choice(usize::MAX, &[], stats)).collect())
     }
-
-    /// The best `top` values, reading as few rows as that takes.
-    fn best_first(
-        &mut self,
-        prompt: &[TokenId],
-        mut scores: Scores<'_>,
-        top: usize,
-        watch: &mut dyn Watch,
-    ) -> Result<Choice, RuntimeError> {
-        let started = Instant::now();
-        let before = self.forward_passes();
-        let mut stats = ChooseStats { n_threads: self.n_threads(), ..ChooseStats::default() };
-        stats.tokens_decoded = self.prefill(prompt, &mut || watch.stop())?;
-
-        scores.top = top;
-        let most = self.branches().max(ChooseOptions::WIDTH);
-        let mut width = ChooseOptions::WIDTH;
-        let mut open = BinaryHeap::new();
-        scores.expand(Cursor::ROOT, 0.0, self.logits()?, |at, logprob| open.push(Open { logprob, at }));
-        loop {
-            let threshold = scores.best.get(top - 1).copied().unwrap_or(f64::NEG_INFINITY);
-            let mut chosen: Vec<Open> = Vec::new();
-            while chosen.len() < width
-                && let Some(next) = open.peek().copied().filter(|next| next.logprob > threshold)
-            {
-                open.pop();
-                chosen.push(next);
-            }
-            if chosen.is_empty() {
-                break;
-            }
-            width = (width + width / 8).min(most);
-            let (token_tree, places) = paths_to(scores.trie, &chosen);
-            stats.tokens_decoded += self.decode_tree(&token_tree, &mut || watch.stop(), &mut |node, row| {
-                if let Some(Open { logprob, at }) = places[node] {
-                    scores.expand(at, logprob, row, |at, logprob| open.push(Open { logprob, at }));
-                }
-            })?;
-        }
-        stats.forward_passes = self.forward_passes() - before;
-        stats.seconds = started.elapsed().as_secs_f64();
-        let left: f64 = open.iter().map(|node| node.logprob.exp()).sum();
-        Ok(scores.into_choice(top, left, stats))
-    }
-}
-
-/// A tree of the paths to these positions, whose rows are wanted.
-fn paths_to(trie: &Trie, chosen: &[Open]) -> (TokenTree, Vec<Option<Open>>) {
-    let wanted: HashMap<NodeId, Open> = chosen.iter().map(|open| (open.at.node(), *open)).collect();
-    // Breadth-first numbers: parents come before children, so one pass in order finds every parent known.
-    let mut below: HashMap<NodeId, Vec<Cursor>> = HashMap::new();
-    for open in chosen {
-        let mut at = open.at;
-        while at.depth() > 0 {
-            let parent = trie.ancestor(at, 1);
-            let siblings = below.entry(parent.node()).or_default();
-            if siblings.contains(&at) {
-                break;
-            }
-            siblings.push(at);
-            at = parent;
-        }
-    }
-    let mut token_tree = TokenTree::default();
-    let mut places = Vec::new();
-    let mut stack: Vec<(Option<usize>, Cursor)> = vec![(None, Cursor::ROOT)];
-    while let Some((parent, at)) = stack.pop() {
-        let node = match trie.token(at) {
-            Some(token) => {
-                let found = wanted.get(&at.node()).copied();
-                places.push(found);
-                Some(token_tree.push(parent, token, found.is_some()))
-            }
-            None => None,
-        };
-        stack.extend(below.remove(&at.node()).into_iter().flatten().map(|child| (node, child)));
-    }
-    (token_tree, places)
 }
 
 /// How many tokens all prompts begin with; the last token of each stays out, because its row is wanted.

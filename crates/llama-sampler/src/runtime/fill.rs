@@ -169,7 +169,7 @@ impl Filler<'_, '_> {
             return Ok(None);
         }
         let prompt = [self.run.prompt, &self.run.tokens, &set.lead].concat();
-        let options = ChooseOptions { end_tokens: set.rules.end_tokens(), top: None };
+        let options = ChooseOptions { end_tokens: set.rules.end_tokens(), ..ChooseOptions::default() };
         let choice = self.run.session.choose(&prompt, set.trie(), &options, self.run.watch)?;
         self.run.stats.tokens_decoded += choice.stats.tokens_decoded;
         let by_leaf = choice.probabilities();

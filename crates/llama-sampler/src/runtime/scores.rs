@@ -1,6 +1,7 @@
 //! What is known of a set's values while it is scored.
 
 use super::choose::{Choice, ChooseStats};
+use super::search::Open;
 use trie_core::{Cursor, LeafId, TokenId, Trie, log_add, log_probability, log_sum_exp};
 
 /// The values scored so far.
@@ -24,12 +25,18 @@ impl<'t> Scores<'t> {
         Self { trie, ends, logprobs, best: Vec::new(), top: 0, scratch: Vec::new(), rows: 0 }
     }
 
-    fn needs_row(&self, at: Cursor) -> bool {
+    /// Rows read so far.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn needs_row(&self, at: Cursor) -> bool {
         needs_row(self.trie, &self.ends, at)
     }
 
-    /// Reads the row after a position of this log-probability. `open` gets the positions after it that need a row.
-    pub(super) fn expand(&mut self, at: Cursor, logprob: f64, row: &[f32], mut open: impl FnMut(Cursor, f64)) {
+    /// Reads the row after a position of this log-probability. `open` gets the tokens after it that need a row, where they lead,
+    /// and the log-probability there.
+    pub(super) fn expand(&mut self, at: Cursor, logprob: f64, row: &[f32], mut open: impl FnMut(TokenId, Cursor, f64)) {
         self.rows += 1;
         let sum = log_sum_exp(row);
         let children = self.trie.children(at);
@@ -52,19 +59,66 @@ impl<'t> Scores<'t> {
         for &child in children {
             let Some(below) = self.trie.step(at, child) else { continue };
             let logprob = logprob + log_probability(row[child.index()], sum);
-            if self.needs_row(below) { open(below, logprob) } else { self.leaf(below, logprob) }
+            if self.needs_row(below) { open(child, below, logprob) } else { self.leaf(below, logprob) }
         }
     }
 
     fn leaf(&mut self, at: Cursor, logprob: f64) {
         if let Some(leaf) = self.trie.leaf_at(at) {
-            self.logprobs[leaf.index()] = logprob;
+            let known = self.logprobs[leaf.index()];
+            // Of several sequences of one value, any may be the output.
+            self.logprobs[leaf.index()] = if known.is_nan() { logprob } else { log_add(known, logprob) };
             let place = self.best.partition_point(|&better| better >= logprob);
             if place < self.top {
                 self.best.truncate(self.top - 1);
                 self.best.insert(place, logprob);
             }
         }
+    }
+
+    /// The log-probability that a position must have for the search for the best to go on there.
+    pub(super) fn threshold(&self) -> f64 {
+        let best = self.best.get(self.top.wrapping_sub(1)).copied();
+        // Sequences of one value add up: none is too improbable to matter.
+        best.filter(|_| self.trie.is_tree()).unwrap_or(f64::NEG_INFINITY)
+    }
+
+    /// The log of what each value's probability can be at most, while these positions were not read.
+    fn highest(&self, open: &[Open]) -> Vec<f64> {
+        // What is added from one leaf on, and what is taken away again after the last.
+        let mut change = vec![0.0; self.logprobs.len() + 1];
+        for Open { logprob, at, .. } in open {
+            let below = self.trie.leaves_below(*at);
+            change[below.start as usize] += logprob.exp();
+            change[below.end as usize] -= logprob.exp();
+        }
+        let mut above = 0.0;
+        let sum = |(&known, change): (&f64, &f64)| {
+            above += change;
+            // What was added and taken away again leaves rounding behind.
+            let (known, above) = (if known.is_nan() { f64::NEG_INFINITY } else { known }, f64::max(above, 0.0));
+            (known.exp() + above).min(1.0).ln().max(known)
+        };
+        self.logprobs.iter().zip(&change).map(sum).collect()
+    }
+
+    /// Whether the best `top` values, or all, are known as well as they can be while these positions were not read.
+    pub(super) fn is_settled(&self, open: &[Open]) -> bool {
+        /// Share of the mass that single precision does not tell from none.
+        const NOTHING: f64 = f32::EPSILON as f64;
+        let left: f64 = open.iter().map(|open| open.logprob.exp()).sum();
+        let found: f64 = self.logprobs.iter().filter(|known| !known.is_nan()).map(|known| known.exp()).sum();
+        left <= found * NOTHING || (self.top > 0 && self.ranks(self.top, &self.highest(open)))
+    }
+
+    /// Whether no other value can be more probable than the first `top`.
+    fn ranks(&self, top: usize, highest: &[f64]) -> bool {
+        let ranking = self.ranking();
+        let Some(last) = ranking.get(top.min(self.logprobs.len()) - 1) else { return false };
+        let least = self.logprobs[last.index()];
+        let mut is_first = vec![false; self.logprobs.len()];
+        ranking.iter().take(top).for_each(|leaf| is_first[leaf.index()] = true);
+        highest.iter().zip(is_first).all(|(&highest, is_first)| is_first || highest <= least)
     }
 
     /// The scored values, best first.
@@ -76,14 +130,31 @@ impl<'t> Scores<'t> {
         ranking.into_iter().map(LeafId::new).collect()
     }
 
-    pub(super) fn into_choice(self, most: usize, open: f64, stats: ChooseStats) -> Choice {
+    /// What is known while these positions were not read.
+    pub(super) fn into_choice(mut self, most: usize, open: &[Open], stats: ChooseStats) -> Choice {
+        if !self.trie.is_tree() {
+            // No sequence of theirs was found: nothing is known but an upper bound.
+            self.logprobs.iter_mut().filter(|known| known.is_nan()).for_each(|known| *known = f64::NEG_INFINITY);
+        }
         let mut ranking = self.ranking();
         ranking.truncate(most);
         let mass_low: f64 = self.logprobs.iter().filter(|p| !p.is_nan()).map(|p| p.exp()).sum();
+        let left: f64 = open.iter().map(|open| open.logprob.exp()).sum();
         let stats = ChooseStats { rows: self.rows, ..stats };
         // Rounding must not make probabilities of more than all.
         let mass_low = mass_low.min(1.0);
-        Choice { logprobs: self.logprobs, ranking, mass_low, mass_high: (mass_low + open).min(1.0), stats }
+        let (logprobs_high, is_certain) = if self.trie.is_tree() {
+            let least = ranking.first().map_or(f64::NEG_INFINITY, |best| self.logprobs[best.index()]);
+            (None, open.iter().all(|open| open.logprob <= least))
+        } else if open.is_empty() {
+            (None, true)
+        } else {
+            let highest = self.highest(open);
+            let is_certain = self.ranks(1, &highest);
+            (Some(highest), is_certain)
+        };
+        let mass_high = (mass_low + left).min(1.0);
+        Choice { logprobs: self.logprobs, logprobs_high, ranking, is_certain, mass_low, mass_high, stats }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::error::RuntimeError;
 use super::tokenize_all::Rows;
 use super::vocab::Vocab;
-use trie_core::{BuildError, LeafId, TokenId, Trie};
+use trie_core::{BuildError, ForcedText, OverrunLeaf, SpelledLeaf, SpellingError, TokenId, Trie};
 
 /// Which token sequences stand for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,11 +11,10 @@ pub enum Spelling {
     /// The one that the tokenizer writes.
     #[default]
     Canonical,
-    /// All that spell it, at most so many for all values together.
-    All {
-        /// The most sequences.
-        limit: usize,
-    },
+    /// The same, and where one token spells the last of it and goes on, that token.
+    OpenEnd,
+    /// All that spell it.
+    All,
 }
 
 /// Values stand between texts, and a tokenizer cuts a text into tokens as a whole.
@@ -51,16 +50,6 @@ pub struct TextReport {
     pub first_straddling: Vec<usize>,
     /// Bytes of the prefix that the set spells again: take so many off the end of the prompt.
     pub heal_bytes: usize,
-    /// With all spellings: how many sequences there are up to each value, itself included.
-    ends: Option<Vec<usize>>,
-}
-
-impl TextReport {
-    /// The row of the value that a leaf stands for.
-    pub fn value_of(&self, trie: &Trie, leaf: LeafId) -> Option<usize> {
-        let row = trie.input_row(leaf)?;
-        Some(self.ends.as_ref().map_or(row, |ends| ends.partition_point(|&end| end <= row)))
-    }
 }
 
 /// Why texts make no trie.
@@ -113,40 +102,19 @@ pub enum TextError {
         /// Of so many.
         values: usize,
     },
-    /// Too many spellings.
-    #[error(
-        "value {row}: with the {count} spellings of {value:?} there are {total} token sequences, over the limit of {limit}"
-    )]
-    TooMany {
-        /// The value at which the limit was crossed.
-        row: usize,
-        /// That value.
-        value: String,
-        /// Its spellings; the largest number stands for more.
-        count: u64,
-        /// All up to here.
-        total: u64,
-        /// The limit.
-        limit: usize,
-    },
 }
 
 impl Texts<'_> {
-    /// The trie of these values. Canonical: one run of the tokenizer for each different part of a text, on all cores. All
-    /// spellings: as many leaves as there are, which doubles with about every byte.
+    /// The trie of these values. One run of the tokenizer for each different part of a text, on all cores; then what
+    /// [`Trie::spellings`] and [`Trie::with_overrun`] take.
     ///
     /// # Errors
     /// See [`TextError`].
     pub fn trie<S: AsRef<str> + Sync>(&self, vocab: &Vocab, values: &[S]) -> Result<TextTrie, TextError> {
         let mut report = TextReport { values: values.len(), ..TextReport::default() };
-        if let Spelling::All { limit } = self.spelling
-            && !vocab.can_tokenize()
-            && !self.heal
-        {
-            let texts: Vec<Vec<u8>> =
-                values.iter().map(|value| format!("{}{}", value.as_ref(), self.suffix).into_bytes()).collect();
-            let (trie, ends) = spellings(vocab, values, &texts, limit)?;
-            report.ends = Some(ends);
+        if self.spelling == Spelling::All && !vocab.can_tokenize() && !self.heal {
+            let whole = values.iter().map(|value| format!("{}{}", value.as_ref(), self.suffix).into_bytes());
+            let trie = spellings(vocab, values, whole.map(|text| (text, None)).collect())?;
             return Ok(TextTrie { trie, report });
         }
         let before = vocab.tokenize(self.prefix, false, false)?;
@@ -173,31 +141,35 @@ impl Texts<'_> {
         let again: usize = before[common..].iter().filter_map(|&token| vocab.piece(token)).map(<[u8]>::len).sum();
         report.heal_bytes = again.min(self.prefix.len());
 
-        if let Spelling::All { limit } = self.spelling {
+        if self.spelling == Spelling::All {
             // What the tokenizer writes, a space of its own included, without what is kept of the prefix.
             let kept = vocab.join(&before[..common])?;
             let mut texts = Vec::with_capacity(values.len());
             for (row, (tokens, value)) in rows() {
                 let whole = vocab.join(tokens)?;
                 let unspellable = || TextError::Unspellable { row, value: value.as_ref().to_owned() };
-                texts.push(whole.strip_prefix(kept.as_slice()).ok_or_else(unspellable)?.to_vec());
+                let text = whole.strip_prefix(kept.as_slice()).ok_or_else(unspellable)?.to_vec();
+                texts.push((text, tokens.strip_prefix(&before[..common])));
             }
-            let (trie, ends) = spellings(vocab, values, &texts, limit)?;
-            report.ends = Some(ends);
-            return Ok(TextTrie { trie, report });
+            return Ok(TextTrie { trie: spellings(vocab, values, texts)?, report });
         }
         if let (false, Some(&row)) = (self.heal, report.first_straddling.first()) {
             let (value, prefix) = (values[row].as_ref().to_owned(), self.prefix.to_owned());
             return Err(TextError::Straddles { row, value, prefix, count: report.straddling, values: values.len() });
         }
-        let mut builder = Trie::builder();
-        for (row, (tokens, value)) in rows() {
-            if tokens.len() <= common {
-                return Err(TextError::Empty { row });
-            }
-            builder.push(Some(value.as_ref()), &tokens[common..]);
+        if let Some((row, _)) = rows().find(|(_, (tokens, _))| tokens.len() <= common) {
+            return Err(TextError::Empty { row });
         }
-        Ok(TextTrie { trie: builder.build()?, report })
+        let leaves = rows().map(|(_, (tokens, value))| (value.as_ref(), &tokens[common..]));
+        let trie = if self.spelling == Spelling::OpenEnd {
+            let leaves: Vec<OverrunLeaf<'_>> = leaves.map(|(name, tokens)| OverrunLeaf { name, tokens }).collect();
+            Trie::with_overrun(&leaves, vocab.by_bytes(), |token| vocab.piece(token).unwrap_or_default())?
+        } else {
+            let mut builder = Trie::builder();
+            leaves.for_each(|(name, tokens)| builder.push(Some(name), tokens));
+            builder.build()?
+        };
+        Ok(TextTrie { trie, report })
     }
 }
 
@@ -211,85 +183,76 @@ fn spelled(vocab: &Vocab, text: &str, tokens: &[TokenId], what: impl Fn() -> Str
     Err(TextError::NoRoundTrip { what: what(), text: text.to_owned(), spelled })
 }
 
-/// Every sequence of tokens of text that spells these texts, and how many there are up to each.
+/// Every sequence of tokens of text that spells these texts, of which the tokenizer's own are known or not.
 fn spellings<S: AsRef<str>>(
     vocab: &Vocab,
     values: &[S],
-    texts: &[Vec<u8>],
-    limit: usize,
-) -> Result<(Trie, Vec<usize>), TextError> {
-    let mut total = 0u64;
-    for (row, (text, value)) in texts.iter().zip(values).enumerate() {
-        let count = Lattice::new(vocab, text).count();
-        let value = value.as_ref();
-        if text.is_empty() {
-            return Err(TextError::Empty { row });
-        }
-        if count == 0 {
-            return Err(TextError::Unspellable { row, value: value.to_owned() });
-        }
-        total = total.saturating_add(count);
-        if total > limit as u64 {
-            return Err(TextError::TooMany { row, value: value.to_owned(), count, total, limit });
-        }
+    texts: Vec<(Vec<u8>, Option<&[TokenId]>)>,
+) -> Result<Trie, TextError> {
+    let unspellable = |row: usize| TextError::Unspellable { row, value: values[row].as_ref().to_owned() };
+    // Where the tokenizer does not say: a token of its own straddles the border.
+    let mut own: Vec<Vec<TokenId>> = vec![Vec::new(); texts.len()];
+    for (row, (text, _)) in texts.iter().enumerate().filter(|(_, (text, known))| known.is_none() && !text.is_empty()) {
+        own[row] = alone(vocab, text).ok_or_else(|| unspellable(row))?;
     }
-    let mut builder = Trie::builder();
-    let mut ends = Vec::with_capacity(values.len());
-    for (text, value) in texts.iter().zip(values) {
-        Lattice::new(vocab, text).each(|tokens| builder.push(Some(value.as_ref()), tokens));
-        ends.push(builder.len());
-    }
-    Ok((builder.build()?, ends))
+    let leaves: Vec<SpelledLeaf<'_>> = texts
+        .iter()
+        .zip(&own)
+        .zip(values)
+        .map(|(((bytes, known), own), value)| SpelledLeaf {
+            name: value.as_ref(),
+            bytes,
+            canonical: known.unwrap_or(own),
+        })
+        .collect();
+    Trie::spellings(&leaves, vocab.by_bytes(), |texts| first_tokens(vocab, texts)).map_err(|error| match error {
+        SpellingError::Build(BuildError::EmptySequence { row }) => TextError::Empty { row },
+        SpellingError::Build(error) => error.into(),
+        SpellingError::Unspellable { row } => unspellable(row),
+    })
 }
 
-/// The tokens that can stand at each place of a text.
-struct Lattice {
-    /// From each byte: tokens, and the byte after them. Only such that the end can be reached.
-    steps: Vec<Vec<(TokenId, usize)>>,
-    /// Ways from each byte to the end.
-    ways: Vec<u64>,
+/// The tokens of a text as it stands in the middle of another; without a tokenizer, the fewest that spell it.
+fn alone(vocab: &Vocab, text: &[u8]) -> Option<Vec<TokenId>> {
+    let written = std::str::from_utf8(text).ok().and_then(|text| vocab.tokenize_inside(text));
+    written.or_else(|| fewest(vocab, text))
 }
 
-impl Lattice {
-    /// `O(length · longest token)` steps in the byte trie.
-    fn new(vocab: &Vocab, text: &[u8]) -> Self {
-        let mut ways = vec![0u64; text.len() + 1];
-        ways[text.len()] = 1;
-        let mut steps = vec![Vec::new(); text.len() + 1];
-        for at in (0..text.len()).rev() {
-            for (length, tokens) in vocab.by_bytes().prefixes(&text[at..]) {
-                let (to, more) = (at + length, ways[at + length]);
-                if more > 0 {
-                    ways[at] = ways[at].saturating_add(more.saturating_mul(tokens.len() as u64));
-                    steps[at].extend(tokens.iter().map(|&token| (token, to)));
-                }
-            }
-        }
-        Self { steps, ways }
-    }
+/// What [`Trie::spellings`] asks.
+fn first_tokens(vocab: &Vocab, texts: &[ForcedText<'_>]) -> Vec<Option<TokenId>> {
+    let values: Vec<&str> = texts.iter().map(|text| text.text).collect();
+    let portions = vocab.tokenize_all(&values, "", "").unwrap_or_default();
+    let mut rows = portions.iter().flat_map(Rows::iter);
+    let first = |text: &&str| {
+        // Some tokenizers put a space before a text, which is not wanted here.
+        let written = rows.next().filter(|tokens| vocab.spells(tokens, [text]));
+        written.map_or_else(|| alone(vocab, text.as_bytes())?.first().copied(), |tokens| tokens.first().copied())
+    };
+    values.iter().map(first).collect()
+}
 
-    fn count(&self) -> u64 {
-        self.ways[0]
-    }
-
-    /// Every way from the first byte to the last.
-    fn each(&self, mut found: impl FnMut(&[TokenId])) {
-        let mut tokens = Vec::new();
-        // For each token of the way and one more: the steps left to try there.
-        let mut left = vec![self.steps[0].iter()];
-        while let Some(steps) = left.last_mut() {
-            let Some(&(token, to)) = steps.next() else {
-                left.pop();
-                tokens.pop();
-                continue;
-            };
-            tokens.push(token);
-            if to + 1 == self.ways.len() {
-                found(&tokens);
-                tokens.pop();
-            } else {
-                left.push(self.steps[to].iter());
+/// The fewest tokens that spell a text; of as many, those whose first are longest. `O(length · longest token)`.
+fn fewest(vocab: &Vocab, text: &[u8]) -> Option<Vec<TokenId>> {
+    // From each byte: how many tokens it takes to the end, and the first of them with its length.
+    let mut best: Vec<Option<(usize, TokenId, usize)>> = vec![None; text.len() + 1];
+    let count = |best: &[Option<(usize, TokenId, usize)>], at: usize| {
+        if at == text.len() { Some(0) } else { best[at].map(|(count, ..)| count) }
+    };
+    for at in (0..text.len()).rev() {
+        for (length, tokens) in vocab.by_bytes().prefixes(&text[at..]) {
+            if let (Some(more), Some(&token)) = (count(&best, at + length), tokens.first())
+                && best[at].is_none_or(|(least, ..)| more + 1 <= least)
+            {
+                best[at] = Some((more + 1, token, length));
             }
         }
     }
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let (_, token, length) = best[at]?;
+        tokens.push(token);
+        at += length;
+    }
+    Some(tokens)
 }
