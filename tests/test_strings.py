@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import random
+import re
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tokentrie
 from models import TINY
 from support import vocabulary_files
 from tokentrie import OptionError, Trie, TrieError, Vocab, VocabularyError
@@ -184,23 +187,61 @@ def test_what_is_no_list_of_text() -> None:
     assert Trie.from_sequences([[1]]).heal_bytes == 0
 
 
+def sequences(trie: Trie) -> dict[tuple[int, ...], int]:
+    """Every sequence that ends at a leaf, with the leaf: one step at a time."""
+    found: dict[tuple[int, ...], int] = {}
+    open_: list[tuple[int, ...]] = [()]
+    while open_:
+        tokens = open_.pop()
+        leaf = trie.find(tokens)
+        if leaf is not None:
+            found[tokens] = leaf
+        open_ += [(*tokens, token) for token in trie.allowed(tokens).tolist()]
+    return found
+
+
 def test_every_spelling_of_a_list_of_tokens() -> None:
-    trie = Trie.from_strings(LETTERS, ["aba", "b", "aba"], tokenization="all")
+    trie = Trie.from_strings(LETTERS, ["b", "aba", "b"], tokenization="all")
     # Tokens 0 and 4 are both "a"; "aa" ends a generation and is no text.
     aba = [[a, 1, b] for a in (0, 4) for b in (0, 4)] + [[2, a] for a in (0, 4)] + [[a, 3] for a in (0, 4)]
-    assert {tuple(leaf.tokens): leaf.name for leaf in trie} == {tuple(tokens): "aba" for tokens in aba} | {(1,): "b"}
-    assert sorted(trie.input_rows) == [0] * 8 + [1]
-    assert len(Trie.from_strings(LETTERS, ["aa"], tokenization="all")) == 4
+    assert sequences(trie) == {tuple(tokens): 0 for tokens in aba} | {(1,): 1}
+    assert (len(trie), trie.names, trie.input_rows.tolist(), trie.is_tree) == (2, ["aba", "b"], [1, 0], False)
+    assert [leaf.tokens for leaf in trie] == [[2, 0], [1]], "the fewest tokens, where no tokenizer says"
+    assert len(sequences(Trie.from_strings(LETTERS, ["aa"], tokenization="all"))) == 4
     with pytest.raises(VocabularyError, match='value 1: no tokens of this vocabulary spell "xa"'):
         Trie.from_strings(LETTERS, ["a", "xa"], tokenization="all")
-    with pytest.raises(
-        TrieError, match='value 1: with the 1 spellings of "bb" there are 3 token sequences, over the limit of 2'
-    ):
-        Trie.from_strings(LETTERS, ["a", "bb"], tokenization="all", max_sequences=2)
-    with pytest.raises(TrieError, match="over the limit of 1000000"):
-        Trie.from_strings(LETTERS, ["ab" * 5000], tokenization="all")
     with pytest.raises(TrieError, match="row 0 is empty"):
         Trie.from_strings(LETTERS, [""], tokenization="all")
+    with pytest.raises(OptionError, match="open_end goes with"):
+        Trie.from_strings(LETTERS, ["a"], tokenization="all", open_end=True)
+
+
+def test_spellings_without_number() -> None:
+    trie = Trie.from_strings(LETTERS, ["ab" * 5000, "b"], tokenization="all")
+    assert len(trie) == 2
+    assert trie.nodes == 10_002
+    assert trie.nbytes < 600_000
+    assert [4, 1] * 5000 in trie
+    assert [2] * 4999 + [0, 1] in trie
+    assert [2] * 4999 not in trie
+
+
+def test_forced_text_comes_in_canonical_tokens(vocab: Vocab) -> None:
+    values = ["create_calendar_entry", "create_calendar_invitation"]
+    trie = Trie.from_strings(vocab, values, tokenization="all")
+    canonical = [vocab.tokenize(value) for value in values]
+    common = next(at for at, (a, b) in enumerate(zip(*canonical, strict=False)) if a != b)
+    forced = trie.forced().tolist()
+    assert forced == canonical[0][:common], "what the tokenizer writes for both"
+    assert set(trie.names or []) == set(values)
+    # After another spelling the rest is spelled as the tokenizer spells it, and no value is lost.
+    for token in trie.allowed().tolist():
+        walked = [token, *trie.forced([token]).tolist()]
+        text = vocab.detokenize_bytes(walked).lstrip()
+        assert b"create_calendar_".startswith(text) or text.startswith(b"create_calendar_")
+        assert len(list(trie.leaves(walked))) == 2
+    one = Trie.from_strings(vocab, values[:1], tokenization="all")
+    assert one.forced().tolist() == canonical[0]
 
 
 @pytest.mark.parametrize(("prefix", "heal"), [("", False), ("see http:", False), ("see http:", True), ("t", True)])
@@ -209,14 +250,63 @@ def test_every_spelling(vocab: Vocab, prefix: str, heal: bool) -> None:
     trie = Trie.from_strings(vocab, values, prefix, "\n", tokenization="all", heal=heal)
     own = b" " if has_own_space(vocab) and len(prefix) == trie.heal_bytes else b""
     text = own + prefix.encode()[len(prefix) - trie.heal_bytes :]
-    for leaf, row in zip(trie, trie.input_rows, strict=True):
-        assert b"".join(vocab[token] for token in leaf.tokens) == text + f"{leaf.name}\n".encode()
-        assert leaf.name == values[row]
+    names = trie.names or []
+    for tokens, leaf in sequences(trie).items():
+        assert b"".join(vocab[token] for token in tokens) == text + f"{names[leaf]}\n".encode()
+    assert [values[row] for row in trie.input_rows] == names
     canonical = Trie.from_strings(vocab, values, prefix, "\n", heal=True)
     if canonical.heal_bytes == trie.heal_bytes:
         assert all(leaf.tokens in trie for leaf in canonical)
-    assert {leaf.name for leaf in trie} == set(values)
-    assert len(trie) > len(values)
+        assert {leaf.name: leaf.tokens for leaf in trie} == {leaf.name: leaf.tokens for leaf in canonical}
+    assert len(sequences(trie)) > len(trie) == len(values)
+
+
+def test_open_ends(vocab: Vocab) -> None:
+    values = ["yes", "no", "yes, sir"]
+    for suffix in ("", '"'):
+        trie = Trie.from_strings(vocab, values, suffix=suffix, open_end=True)
+        own = {leaf.name: leaf.tokens for leaf in Trie.from_strings(vocab, values, suffix=suffix)}
+        assert {leaf.name: leaf.tokens for leaf in trie} == own
+        prefixes = {tuple(tokens[:end]) for tokens in own.values() for end in range(len(tokens) + 1)}
+        expected = {tuple(tokens): name for name, tokens in own.items()}
+        # Of several values that a token goes beyond, the longest.
+        for name, tokens in sorted(own.items(), key=lambda item: len(item[0])):
+            for kept in range(len(tokens)):
+                rest = vocab.detokenize_bytes(tokens[kept:]) if kept else b"".join(map(vocab.__getitem__, tokens))
+                for token in vocab.tokens_with_prefix(rest).tolist():
+                    sequence = (*tokens[:kept], token)
+                    if vocab[token] != rest and sequence not in prefixes:
+                        expected[sequence] = name
+        names = trie.names or []
+        assert {tokens: names[leaf] for tokens, leaf in sequences(trie).items()} == expected
+
+
+def test_sets_of_many_sequences_are_no_trees(tmp_path: Path) -> None:
+    vocab = Vocab.from_tokens([b"a", b"b", b"ab", b"ba", b'"', b'",'])
+    spelled = Trie.from_strings(vocab, ["ab", "aba"], suffix='"', tokenization="all")
+    other = Trie.from_strings(vocab, ["ab"], suffix='"', tokenization="all")
+    for trie in (spelled, other):
+        assert pickle.loads(pickle.dumps(trie)) == trie
+        trie.save(tmp_path / "set.ttrie", vocab)
+        opened = Trie.open(tmp_path / "set.ttrie", vocab=vocab, verify=True)
+        assert opened == trie
+        assert opened == Trie.from_bytes(trie.to_bytes(vocab), vocab=vocab)
+        assert hash(opened) == hash(trie)
+        assert sequences(opened) == sequences(trie)
+        assert not opened.is_tree
+    assert other <= spelled
+    assert not spelled <= other
+    assert not other.isdisjoint(spelled)
+    for change in (lambda: spelled | other, lambda: spelled & other, lambda: spelled.filter(lambda _: True)):
+        with pytest.raises(TrieError, match="several sequences stand for one value"):
+            change()
+    with pytest.raises(TrieError, match="several sequences stand for one value"):
+        spelled.sample(1)
+    assert re.fullmatch(spelled.to_regex(), "aba")
+    assert spelled.to_json_schema_enum()["enum"] == ["ab", "aba"]
+    assert spelled.to_mermaid(vocab).count("ab") >= 2
+    with pytest.raises(TrieError, match="a slot takes texts"):
+        tokentrie.Form(tokentrie.Slot("x", spelled))
 
 
 def test_tokens_by_their_bytes(vocab: Vocab) -> None:

@@ -23,7 +23,11 @@ pub(crate) struct Choice {
     /// ChoiceStats: what it took.
     #[pyo3(get)]
     stats: ChoiceStats,
+    /// bool: whether no value can be more probable than the first. Where a budget ended the search, it may be False.
+    #[pyo3(get)]
+    certain: bool,
     logprobs: Vec<f64>,
+    logprobs_high: Option<Vec<f64>>,
     probabilities: Vec<f64>,
     ranking: Vec<i64>,
 }
@@ -63,7 +67,9 @@ impl Choice {
             mass: choice.mass_low,
             mass_bounds: (choice.mass_low, choice.mass_high),
             stats: ChoiceStats { forward_passes, tokens_decoded, rows, seconds, n_threads },
+            certain: choice.is_certain,
             logprobs: placed(&choice.logprobs),
+            logprobs_high: choice.logprobs_high.as_deref().map(placed),
             probabilities: placed(&choice.probabilities()),
             ranking: choice.ranking.iter().map(|leaf| place(leaf.index()) as i64).collect(),
         }
@@ -73,10 +79,18 @@ impl Choice {
 #[pymethods]
 impl Choice {
     /// numpy.ndarray: float64 [values], the log of each value's probability under the whole vocabulary; NaN for a value that
-    /// was not scored (see `top`).
+    /// was not scored (see `top`). With `tokenization="all"` or `open_end=True` that of all its sequences together, and a lower
+    /// bound unless all were scored.
     #[getter]
     fn logprobs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, &self.logprobs)
+    }
+
+    /// numpy.ndarray: float64 [values], upper bounds; the same as `logprobs` where all were scored. They hold as far as double
+    /// precision adds up.
+    #[getter]
+    fn logprobs_high<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.logprobs_high.as_ref().unwrap_or(&self.logprobs))
     }
 
     /// numpy.ndarray: float64 [values], the same among the values: it adds up to 1. Where not all were scored, lower bounds.

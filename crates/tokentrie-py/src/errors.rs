@@ -238,7 +238,9 @@ impl From<SetError> for Error {
     fn from(error: SetError) -> Self {
         match error {
             SetError::Build(error) => error.into(),
-            SetError::Empty { .. } | SetError::HalfNamed { .. } => Class::Trie.error(error.to_string()),
+            SetError::Empty { .. } | SetError::HalfNamed { .. } | SetError::NotATree { .. } => {
+                Class::Trie.error(error.to_string())
+            }
         }
     }
 }
@@ -337,6 +339,7 @@ impl From<FormError> for Error {
             FormError::NoValues { .. }
             | FormError::RepeatedValue { .. }
             | FormError::NoTokens { .. }
+            | FormError::NotATree { .. }
             | FormError::Ambiguous { .. } => Class::Trie,
             FormError::Unspellable { .. } => Class::Vocabulary,
         };

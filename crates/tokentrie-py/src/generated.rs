@@ -4,7 +4,7 @@ use crate::leaf::Leaf;
 use llama_sampler::Finish;
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use trie_core::TokenId;
 
 /// What `Model.generate` returns.
@@ -16,6 +16,8 @@ pub(crate) struct Generated {
     tokens: Vec<u32>,
     /// Leaf | None: the value, if the span was completed.
     leaf: Option<Leaf>,
+    /// bytes: what the last token of the value spells beyond it, in a set with `open_end=True`: the beginning of the free text.
+    overrun: Py<PyBytes>,
     /// dict[str, str]: what a form was filled with, by the names of its slots and texts; empty for other constraints.
     values: Py<PyDict>,
     /// dict[str, numpy.ndarray]: float64, the probability of each value of a slot among them, if it was asked for.
@@ -60,7 +62,7 @@ pub(crate) struct Stats {
 
 impl Generated {
     pub(crate) fn new(py: Python<'_>, generated: llama_sampler::Generated, seconds: f64) -> Self {
-        let llama_sampler::Generated { tokens, text, leaf, finish, stats } = generated;
+        let llama_sampler::Generated { tokens, text, leaf, overrun, finish, stats } = generated;
         let finish = match finish {
             Finish::Span => "span",
             Finish::EndOfGeneration => "end_of_generation",
@@ -71,6 +73,7 @@ impl Generated {
             text,
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: leaf.map(Leaf::from),
+            overrun: PyBytes::new(py, &overrun).unbind(),
             values: PyDict::new(py).unbind(),
             probabilities: PyDict::new(py).unbind(),
             canonical: true,
@@ -92,6 +95,7 @@ impl Generated {
             text,
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: None,
+            overrun: PyBytes::new(py, b"").unbind(),
             values: values.unbind(),
             probabilities: probabilities.unbind(),
             canonical,

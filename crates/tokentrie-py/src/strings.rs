@@ -98,11 +98,13 @@ pub(crate) fn trie(vocab: &Vocab, values: &[String], prefix: &str, suffix: &str)
 /// Which sequences `from_strings` is asked for.
 ///
 /// # Errors
-/// `OptionError` for a name that is not known.
-pub(crate) fn spelling(name: &str, limit: usize) -> Result<Spelling> {
-    match name {
-        "canonical" => Ok(Spelling::Canonical),
-        "all" => Ok(Spelling::All { limit }),
+/// `OptionError` for a name that is not known, or for open ends in every spelling.
+pub(crate) fn spelling(name: &str, open_end: bool) -> Result<Spelling> {
+    match (name, open_end) {
+        ("canonical", false) => Ok(Spelling::Canonical),
+        ("canonical", true) => Ok(Spelling::OpenEnd),
+        ("all", false) => Ok(Spelling::All),
+        ("all", true) => Err(Class::Option.error("open_end goes with tokenization=\"canonical\", not with \"all\"")),
         _ => {
             let message = format!("tokenization is {name:?}: it must be \"canonical\" or \"all\"");
             Err(Class::Option.error(message))
@@ -115,7 +117,7 @@ impl From<TextError> for Error {
         let class = match error {
             TextError::Runtime(error) => return error.into(),
             TextError::Build(error) => return error.into(),
-            TextError::Empty { .. } | TextError::TooMany { .. } => Class::Trie,
+            TextError::Empty { .. } => Class::Trie,
             TextError::NoRoundTrip { .. } | TextError::Unspellable { .. } | TextError::Straddles { .. } => {
                 Class::Vocabulary
             }

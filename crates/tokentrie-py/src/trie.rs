@@ -41,7 +41,7 @@ pub(crate) fn id_array(py: Python<'_>, ids: impl Iterator<Item = TokenId>) -> Bo
     PyArray1::from_vec(py, ids.map(TokenId::as_i32).collect())
 }
 
-fn vocabulary_id<'v>(py: Python<'_>, vocab: &'v VocabArg<'_>) -> VocabularyId<'v> {
+pub(crate) fn vocabulary_id<'v>(py: Python<'_>, vocab: &'v VocabArg<'_>) -> VocabularyId<'v> {
     let fingerprint = match vocab {
         VocabArg::Size(_) => None,
         VocabArg::Vocab(vocab) => {
@@ -119,17 +119,20 @@ impl Trie {
     ///     prefix, suffix: the text around them; the prefix is the prompt, or its end from where a token begins.
     ///     tokenization: "canonical", the one sequence that the tokenizer writes for prefix + value + suffix, as plain text, with the
     ///         tokens of the prefix taken off (where nothing comes before, a space that the tokenizer puts before a text stays). Or
-    ///         "all", every sequence of text tokens that spells the same bytes: then several leaves have the same name. Their number
-    ///         doubles with about every byte, so this is for short values.
+    ///         "all", every sequence of text tokens that spells the same bytes. That is a graph over the places between bytes: 12 bytes a
+    ///         place and 8 for each token that can begin there, leaves in the order of their bytes. `forced` gives the canonical tokens
+    ///         of text that must come, and `Model.choose` the probability of the text, in whatever tokens.
+    ///     open_end: with "canonical", a token that spells the last of value + suffix and goes on is legal there as well, and ends
+    ///         the value: `yes.` for "yes", or `",` where the suffix is `"`. `Model.generate` gives what is beyond as `overrun`.
+    ///         8 bytes for each such token at each place, so values should end with a suffix that few tokens begin with.
     ///     heal: where a token spans the border between prefix and value, begin the set before that token. Take the last
     ///         `trie.heal_bytes` bytes off the prompt: every leaf spells them again.
-    ///     max_sequences: with "all", the most leaves.
     ///
     /// Raises VocabularyError, naming the value, if its tokens do not spell it (a tokenizer that normalises) or, canonical and not
-    /// healed, if one spans the border; TrieError for no value, an empty one, or more sequences than `max_sequences`; OptionError for
+    /// healed, if one spans the border; TrieError for no value, an empty one, or more than 32 bits count; OptionError for
     /// another tokenization. Uses all cores; a part of a text that comes again is tokenised once.
     #[staticmethod]
-    #[pyo3(signature = (vocab, values, prefix="", suffix="", tokenization="canonical", heal=false, *, max_sequences=1_000_000))]
+    #[pyo3(signature = (vocab, values, prefix="", suffix="", tokenization="canonical", open_end=false, heal=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn from_strings(
         py: Python<'_>,
@@ -138,10 +141,10 @@ impl Trie {
         prefix: &str,
         suffix: &str,
         tokenization: &str,
+        open_end: bool,
         heal: bool,
-        max_sequences: usize,
     ) -> Result<Self> {
-        let texts = Texts { prefix, suffix, spelling: strings::spelling(tokenization, max_sequences)?, heal };
+        let texts = Texts { prefix, suffix, spelling: strings::spelling(tokenization, open_end)?, heal };
         if values.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("values must be a list of str, not one str").into());
         }
@@ -205,6 +208,13 @@ impl Trie {
         self.0.len()
     }
 
+    /// bool: whether one token sequence stands for each leaf. Not after `from_strings` with `tokenization="all"` or `open_end=True`:
+    /// then the tokens of a leaf are the canonical ones, `in` and `find` know the others too, and `|`, `filter` and the like raise.
+    #[getter]
+    fn is_tree(&self) -> bool {
+        self.0.is_tree()
+    }
+
     /// int: number of nodes, the root included.
     #[getter]
     fn nodes(&self) -> usize {
@@ -220,10 +230,7 @@ impl Trie {
     /// numpy.ndarray: int64 [leaves], the first input row that gave each leaf; -1 where the trie came from a file.
     #[getter]
     fn input_rows<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        let row = |leaf| match &self.1 {
-            Some(report) => report.value_of(&self.0, leaf),
-            None => self.0.input_row(leaf),
-        };
+        let row = |leaf| self.0.input_row(leaf);
         let row = |leaf| row(LeafId::new(leaf)).map_or(-1, |row| row as i64);
         PyArray1::from_vec(py, (0..self.0.len() as u32).map(row).collect())
     }

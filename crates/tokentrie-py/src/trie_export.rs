@@ -3,14 +3,14 @@
 use crate::errors::{Class, Result};
 use crate::gil::released;
 use crate::ids::{tokens, type_name};
-use crate::trie::{Trie, id_array};
+use crate::trie::{Trie, id_array, vocabulary_id};
 use crate::trie_text;
-use crate::vocab::Vocab;
+use crate::vocab::{Vocab, VocabArg};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
-use trie_core::{LeafId, OutlineLimits};
+use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+use trie_core::{FileOptions, LeafId, OutlineLimits};
 
 #[pymethods]
 impl Trie {
@@ -20,7 +20,7 @@ impl Trie {
         (0..self.core().len() as u32).map(|leaf| self.core().name(LeafId::new(leaf))).collect()
     }
 
-    /// All token sequences in order, without names.
+    /// All token sequences in order, without names; the canonical ones, where several stand for one leaf.
     ///
     /// Args:
     ///     table: give one array of shape [leaves, length], which needs leaves of one length.
@@ -70,8 +70,37 @@ impl Trie {
         Ok(Self::new(released(kind.py(), || from_flat(&tokens, &offsets, names.as_deref()))?))
     }
 
-    /// Pickles as flat arrays and names. What comes back is equal; its `input_rows` count its leaves.
+    /// The bytes of the file that `save` writes. O(bytes).
+    ///
+    /// Raises VocabularyError for ids that the vocabulary does not have.
+    #[pyo3(signature = (vocab=None))]
+    fn to_bytes<'py>(&self, py: Python<'py>, vocab: Option<VocabArg<'_>>) -> Result<Bound<'py, PyBytes>> {
+        let vocabulary = vocab.as_ref().map(|vocab| vocabulary_id(py, vocab));
+        let bytes = released(py, || {
+            let mut bytes = Vec::new();
+            self.core().write_to(&mut bytes, vocabulary).map(|()| bytes)
+        });
+        // Nothing else can go wrong in memory.
+        Ok(PyBytes::new(py, &bytes.map_err(|error| Class::Vocabulary.error(error.to_string()))?))
+    }
+
+    /// The inverse of `to_bytes`. The bytes are copied, and all of them checked.
+    ///
+    /// Raises as `open` with `verify=True`. O(bytes).
+    #[staticmethod]
+    #[pyo3(signature = (data, *, vocab=None))]
+    fn from_bytes(py: Python<'_>, data: &[u8], vocab: Option<VocabArg<'_>>) -> Result<Self> {
+        let options = FileOptions { vocabulary: vocab.as_ref().map(|vocab| vocabulary_id(py, vocab)), verify: true };
+        Ok(Self::new(released(py, || trie_core::Trie::from_bytes(data, options))?))
+    }
+
+    /// Pickles as flat arrays and names, or where several sequences stand for one leaf, as the bytes of a file. What comes back
+    /// is equal; its `input_rows` count its leaves, or are not known.
     fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        if !self.core().is_tree() {
+            let arguments = (self.to_bytes(py, None)?,).into_pyobject(py)?;
+            return Ok((py.get_type::<Self>().getattr("from_bytes")?, arguments));
+        }
         let (tokens, offsets) = self.arrays(py);
         let arguments = (tokens, offsets, self.names()).into_pyobject(py)?;
         Ok((py.get_type::<Self>().getattr("from_numpy")?, arguments))

@@ -123,6 +123,14 @@ pub enum FormError {
         /// The value.
         value: String,
     },
+    /// What follows a slot depends on where its value ends, which one sequence must say.
+    #[error(
+        "slot {slot:?}: several sequences stand for one value; a slot takes texts, or a set with one sequence each"
+    )]
+    NotATree {
+        /// The slot.
+        slot: String,
+    },
     /// A set of tokens for another vocabulary.
     #[error(transparent)]
     Rules(#[from] RulesError),
@@ -190,6 +198,9 @@ impl Form {
 
 fn check(part: &Part) -> Result<(), FormError> {
     match part {
+        Part::Slot { name, values: SlotValues::Tokens(trie) } if !trie.is_tree() => {
+            return Err(FormError::NotATree { slot: name.clone() });
+        }
         Part::Slot { name, values: SlotValues::Texts(values) } => {
             if values.is_empty() {
                 return Err(FormError::NoValues { slot: name.clone() });

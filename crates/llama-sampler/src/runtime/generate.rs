@@ -55,6 +55,9 @@ pub struct Generated {
     pub text: String,
     /// The value, if the span was completed.
     pub leaf: Option<Leaf>,
+    /// What the last token of the value spells beyond it: the beginning of the free text. Empty unless the set lets values be
+    /// overrun ([`Spelling::OpenEnd`](super::Spelling::OpenEnd)).
+    pub overrun: Vec<u8>,
     /// Why it ended.
     pub finish: Finish,
     /// What it took.
@@ -140,18 +143,17 @@ impl Session {
     ) -> Result<Generated, RuntimeError> {
         self.check_rules(rules, options)?;
         let mut run = Run::new(self, prompt, watch)?;
-        let (finish, leaf) = match rules {
+        let (finish, span) = match rules {
             Some(rules) if options.skip_ahead => {
                 let mut sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
                 run.stats.seed = sampler.seed();
                 let finish = ahead(&mut run, &mut sampler, options.max_tokens)?;
                 run.stats.starved = sampler.starved();
-                (finish, sampler.span().leaf())
+                (finish, Some(sampler.span().clone()))
             }
             _ => chained(&mut run, chain::build(rules, &options.sampling)?, options.max_tokens)?,
         };
-        let (tokens, text, stats) = run.finish()?;
-        Ok(Generated { tokens, text, leaf, finish, stats })
+        generated(run, finish, span.as_ref())
     }
 
     /// As [`Session::generate`] with samplers of llama.cpp's after the trie: `chain` gets the allowed candidates alone, hears of
@@ -171,8 +173,7 @@ impl Session {
         let mut run = Run::new(self, prompt, watch)?;
         let mut chooser = ChainOverSpan::new(Arc::clone(rules), chain);
         let finish = ahead(&mut run, &mut chooser, options.max_tokens)?;
-        let (tokens, text, stats) = run.finish()?;
-        Ok(Generated { tokens, text, leaf: chooser.span().leaf(), finish, stats })
+        generated(run, finish, Some(chooser.span()))
     }
 
     fn check_rules(&self, rules: Option<&Arc<SpanRules>>, options: &GenerateOptions) -> Result<(), RuntimeError> {
@@ -184,11 +185,24 @@ impl Session {
     }
 }
 
+fn generated(run: Run<'_>, finish: Finish, span: Option<&Span>) -> Result<Generated, RuntimeError> {
+    let vocab = Arc::clone(&run.vocab);
+    let (tokens, text, stats) = run.finish()?;
+    let leaf = span.and_then(Span::leaf);
+    let mut overrun = Vec::new();
+    if let (Some(span), Some(leaf)) = (span.filter(|span| !span.trie().is_tree()), &leaf) {
+        let walked = vocab.join(&tokens[..span.depth().min(tokens.len())])?;
+        overrun = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
+    }
+    Ok(Generated { tokens, text, leaf, overrun, finish, stats })
+}
+
 /// Owns the row: nothing is decoded until logits are needed, and then everything since the last time at once.
 fn ahead(run: &mut Run<'_>, chooser: &mut dyn Chooser, max_tokens: usize) -> Result<Finish, RuntimeError> {
     loop {
         let before = chooser.span().clone();
-        let forced = only(&before.allowed());
+        // In a set of spellings, text that must come is not asked for either.
+        let forced = only(&before.allowed()).or_else(|| before.forced().next());
         let token = if let Some(token) = forced {
             run.consider(&before.allowed(), forced)?;
             run.stats.forward_passes_saved += 1;
@@ -214,7 +228,7 @@ fn chained(
     run: &mut Run<'_>,
     mut chain: chain::Chain,
     max_tokens: usize,
-) -> Result<(Finish, Option<Leaf>), RuntimeError> {
+) -> Result<(Finish, Option<Span>), RuntimeError> {
     run.stats.seed = chain.seed;
     let finish = loop {
         run.ready()?;
@@ -230,7 +244,7 @@ fn chained(
         }
     };
     run.stats.starved = chain.handle.as_ref().map_or(0, |handle| handle.counts().starved);
-    Ok((finish, chain.handle.and_then(|handle| handle.leaf())))
+    Ok((finish, chain.handle.map(|handle| handle.span())))
 }
 
 /// Takes a token that was accepted. Gives the reason if it is the last.

@@ -64,7 +64,7 @@ impl Session {
             }
         };
         let (tokens, text, stats) = run.finish()?;
-        Ok(Generated { tokens, text, leaf: None, finish, stats })
+        Ok(Generated { tokens, text, leaf: None, overrun: Vec::new(), finish, stats })
     }
 }
 
