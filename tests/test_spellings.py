@@ -1,0 +1,139 @@
+"""Sets in which several sequences stand for one value: samplers against the oracle, generations, bounds."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import tokentrie
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import Oracle
+from test_strings import sequences
+from tokentrie import Sampler, Trie, Vocab
+
+PIECES = [b"a", b"b", b"c", b"ab", b"bc", b"abc", b"ca", b"cab"]
+TEXTS = st.lists(st.text("abc", min_size=1, max_size=5), min_size=1, max_size=5)
+VOCAB = Vocab.from_tokens(PIECES)
+
+
+def brute_force(text: bytes) -> list[tuple[int, ...]]:
+    """Every way to spell a text: any number of any tokens."""
+    ways = itertools.chain.from_iterable(
+        itertools.product(range(len(PIECES)), repeat=n) for n in range(1, len(text) + 1)
+    )
+    return [way for way in ways if b"".join(PIECES[token] for token in way) == text]
+
+
+def test_brute_force() -> None:
+    trie = Trie.from_strings(VOCAB, ["abc", "ab", "cabc"], tokenization="all")
+    names = trie.names or []
+    expected = {way: text for text in ("ab", "abc", "cabc") for way in brute_force(text.encode())}
+    assert {tokens: names[leaf] for tokens, leaf in sequences(trie).items()} == expected
+
+
+@given(texts=TEXTS, steps=st.lists(st.integers(0, 7), max_size=9), end=st.booleans(), data=st.data())
+@settings(max_examples=150)
+def test_a_sampler_does_what_its_sequences_say(
+    texts: list[str], steps: list[int], end: bool, data: st.DataObject
+) -> None:
+    trie = Trie.from_strings(VOCAB, texts, tokenization="all")
+    ends = [1] if end else []
+    sampler, oracle = Sampler(VOCAB, trie, end_tokens=ends), Oracle(len(PIECES), sequences(trie), ends)
+    values = sorted(set(texts), key=str.encode)
+    for step in steps:
+        assert sampler.allowed().tolist() == sorted(oracle.allowed)
+        assert sampler.state == ("complete" if oracle.complete else "active")
+        assert (sampler.open, sampler.depth) == (oracle.open, len(oracle.walk))
+        row = np.array(data.draw(st.lists(st.floats(-3, 3, width=32), min_size=8, max_size=8)), np.float32)
+        assert sampler.sample(row) == oracle.best(row.tolist())
+        words = np.zeros(1, np.int32)
+        sampler.fill_bitmask(words)
+        assert {i for i in range(8) if words[0] >> i & 1} == (set(range(8)) if oracle.open else oracle.allowed)
+        # Forced text: what stays possible is the same set of values.
+        walk = oracle.walk
+        for token in sampler.forced().tolist():
+            below = {values[leaf] for tokens, leaf in sequences(trie).items() if tokens[: len(walk)] == walk}
+            walk = (*walk, token)
+            if not oracle.complete and token in {t for tokens in oracle.leaves for t in tokens}:
+                still = {values[leaf] for tokens, leaf in sequences(trie).items() if tokens[: len(walk)] == walk}
+                assert still == below or (token in ends and not still)
+        legal = sorted(oracle.legal)
+        if not legal:
+            break
+        token = legal[step % len(legal)]
+        sampler.accept(token)
+        oracle.history.append(token)
+    if sampler.leaf is not None:
+        assert b"".join(PIECES[token] for token in oracle.walk).decode() == sampler.leaf.name
+    back = data.draw(st.integers(0, sampler.accepted))
+    copy = sampler.clone()
+    sampler.rollback(back)
+    del oracle.history[len(oracle.history) - back :]
+    assert sampler.allowed().tolist() == sorted(oracle.allowed)
+    assert copy.accepted == sampler.accepted + back
+    sampler.reset()
+    assert sampler.accepted == 0
+
+
+def test_generations_end_with_a_value() -> None:
+    model = tokentrie.Model(n_threads=1)
+    values = [f"create_calendar_{what}_{when}" for what in ("entry", "reminder") for when in ("daily", "once")]
+    spelled = Trie.from_strings(model.vocab, values, tokenization="all")
+    canonical = Trie.from_strings(model.vocab, values)
+    prompt = "Call the tool that makes a daily reminder: "
+    for mode, seed in (("greedy", None), ("sampled", 5), ("sampled", 6)):
+        ahead = model.generate(prompt, spelled, mode=mode, seed=seed, after="stop")
+        assert ahead.text in values
+        assert ahead.leaf is not None
+        assert (ahead.leaf.name, ahead.overrun) == (ahead.text, b"")
+        slow = model.generate(prompt, spelled, mode=mode, seed=seed, after="stop", skip_ahead=False)
+        assert slow.text in values
+        assert ahead.stats.forward_passes < slow.stats.forward_passes
+    own = model.generate(prompt, canonical, after="stop")
+    ahead = model.generate(prompt, spelled, after="stop")
+    assert ahead.stats.forward_passes <= own.stats.forward_passes, "text that must come is not asked for"
+
+
+def test_what_runs_over_is_the_beginning_of_the_free_text() -> None:
+    model = tokentrie.Model(n_threads=1)
+    values = ["may", "res", "no"]
+    trie = Trie.from_strings(model.vocab, values, open_end=True)
+    over = {tokens: leaf for tokens, leaf in sequences(trie).items() if list(tokens) != trie.leaf(leaf).tokens}  # type: ignore[union-attr]
+    assert over
+    seen = set()
+    for seed in range(40):
+        out = model.generate("The answer: ", trie, mode="sampled", temperature=3.0, seed=seed, after="stop")
+        assert out.leaf is not None
+        assert out.leaf.name is not None
+        assert out.text.encode() == out.leaf.name.encode() + out.overrun
+        assert bool(out.overrun) == (tuple(out.tokens) in over)
+        slow = model.generate(
+            "The answer: ", trie, mode="sampled", temperature=3.0, seed=seed, after="stop", skip_ahead=False
+        )
+        assert (slow.tokens, slow.overrun) == (out.tokens, out.overrun)
+        seen.add(bool(out.overrun))
+    assert seen == {True, False}
+    free = model.generate("The answer: ", trie, max_tokens=12, after="free")
+    assert free.leaf is not None
+    assert free.text.startswith(f"{free.leaf.name}{free.overrun.decode()}")
+
+
+@pytest.mark.parametrize("kind", [{"tokenization": "all"}, {"open_end": True}])
+def test_a_value_is_at_least_as_probable_as_its_own_tokens(kind: dict[str, str]) -> None:
+    model = tokentrie.Model(n_threads=1, precise=True)
+    values = ["no", "yes", "maybe"]
+    canonical = Trie.from_strings(model.vocab, values)
+    trie = Trie.from_strings(model.vocab, values, **kind)  # type: ignore[arg-type]
+    prompt = "Is the sky green? "
+    own, choice = model.choose(prompt, canonical), model.choose(prompt, trie)
+    places = [(canonical.names or []).index(name) for name in trie.names or []]
+    assert np.all(choice.logprobs >= own.logprobs[places] - 1e-3)
+    assert choice.logprobs.sum() > own.logprobs.sum() + 1e-3
+    assert choice.certain
+    np.testing.assert_array_equal(choice.logprobs, choice.logprobs_high)
+    assert choice.mass_bounds[0] == choice.mass_bounds[1]
+    assert choice.probabilities.sum() == pytest.approx(1)
+    (many,) = model.choose_many([prompt], trie)
+    np.testing.assert_allclose(many.logprobs, choice.logprobs, atol=1e-4)
