@@ -44,6 +44,16 @@ pub enum SetError {
         /// What it would have been.
         what: &'static str,
     },
+    /// Leaves that begin at different places of a prompt.
+    #[error("{what} of a trie whose leaves spell {one} bytes of the prompt again and one whose leaves spell {other}")]
+    Healed {
+        /// What it would have been.
+        what: &'static str,
+        /// [`Trie::heal_bytes`] of the first.
+        one: usize,
+        /// That of the second.
+        other: usize,
+    },
     /// More than a trie can hold.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -82,13 +92,17 @@ impl Trie {
     ///
     /// # Errors
     /// An empty result; a union or symmetric difference of which one side has names and the other has none; a side that is no
-    /// tree ([`Trie::is_tree`]).
+    /// tree ([`Trie::is_tree`]); leaves that begin at different places of a prompt.
     pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
         if !self.is_tree() || !other.is_tree() {
             return Err(SetError::NotATree { what: operation.what() });
         }
         if operation.mixes() && self.has_names() != other.has_names() {
             return Err(SetError::HalfNamed { what: operation.what() });
+        }
+        if self.heal_bytes() != other.heal_bytes() {
+            let (one, other) = (self.heal_bytes(), other.heal_bytes());
+            return Err(SetError::Healed { what: operation.what(), one, other });
         }
         let mut builder = Self::builder();
         let mut merge = Merge::new(self, other);
@@ -103,7 +117,7 @@ impl Trie {
                 builder.push(name, tokens);
             }
         }
-        build(builder, operation.what())
+        self.like(builder, operation.what())
     }
 
     /// Whether the other trie has all leaves of this one. Stops at the first that it does not have.
@@ -138,7 +152,7 @@ impl Trie {
                 builder.push(self.name(leaf), walk.tokens());
             }
         }
-        build(builder, "the selection")
+        self.like(builder, "the selection")
     }
 
     /// All leaves in order with their tokens, the canonical ones where several sequences stand for a leaf: one step down or sideways at a time, `O(nodes)` for all of them.
@@ -156,10 +170,14 @@ impl Trie {
     pub fn has_names(&self) -> bool {
         self.name(LeafId(0)).is_some()
     }
-}
 
-fn build(builder: TrieBuilder, what: &'static str) -> Result<Trie, SetError> {
-    if builder.is_empty() { Err(SetError::Empty { what }) } else { Ok(builder.build()?) }
+    /// A trie of leaves that begin where those of this one do.
+    fn like(&self, builder: TrieBuilder, what: &'static str) -> Result<Self, SetError> {
+        if builder.is_empty() {
+            return Err(SetError::Empty { what });
+        }
+        Ok(builder.build()?.with_heal_bytes(self.heal_bytes() as u32))
+    }
 }
 
 fn smaller<'n>(left: Option<&'n str>, right: Option<&'n str>) -> Option<&'n str> {

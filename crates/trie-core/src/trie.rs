@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The set of token sequences of one span. Immutable, `Send + Sync`; a clone is one reference count.
 ///
-/// `==` compares contents (sequences and names), not the order they were given in.
+/// `==` compares contents (sequences, names, [`Trie::heal_bytes`]), not the order they were given in.
 ///
 /// ```
 /// use trie_core::{TokenId, Trie};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// # Ok::<(), trie_core::BuildError>(())
 /// ```
 #[derive(Clone)]
-pub struct Trie(Arc<Store>);
+pub struct Trie(Arc<Store>, u32);
 
 /// A position in a trie: eight bytes, `Copy`. Clone, rollback and reorder of positions cost nothing.
 ///
@@ -110,7 +110,24 @@ impl Trie {
     }
 
     pub(crate) fn from_store(store: Store) -> Self {
-        Self(Arc::new(store))
+        Self(Arc::new(store), 0)
+    }
+
+    /// The same leaves, of which each first spells so many bytes of the prompt again: whoever walks the trie takes them off
+    /// the prompt before.
+    #[must_use]
+    pub fn with_heal_bytes(self, bytes: u32) -> Self {
+        Self(self.0, bytes)
+    }
+
+    /// Bytes at the end of the prompt that every leaf spells again; 0 where the set begins after the prompt.
+    pub fn heal_bytes(&self) -> usize {
+        self.1 as usize
+    }
+
+    /// [`Trie::heal_bytes`] as it lies in a file.
+    pub(crate) fn heal_word(&self) -> &u32 {
+        &self.1
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -317,6 +334,7 @@ impl Trie {
     /// Feeds the arrays that `==` compares, each after its length.
     pub(crate) fn hash_content(&self, feed: &mut dyn FnMut(&[u8])) {
         let s = &*self.0;
+        feed(&self.1.to_le_bytes());
         let mut part = |bytes: &[u8]| {
             feed(&(bytes.len() as u64).to_le_bytes());
             feed(bytes);
@@ -339,12 +357,13 @@ impl Trie {
 impl PartialEq for Trie {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (&*self.0, &*other.0);
-        Arc::ptr_eq(&self.0, &other.0)
-            || (a.tokens == b.tokens
-                && a.first_child == b.first_child
-                && a.inner_terminals == b.inner_terminals
-                && a.graph == b.graph
-                && a.names == b.names)
+        self.1 == other.1
+            && (Arc::ptr_eq(&self.0, &other.0)
+                || (a.tokens == b.tokens
+                    && a.first_child == b.first_child
+                    && a.inner_terminals == b.inner_terminals
+                    && a.graph == b.graph
+                    && a.names == b.names))
     }
 }
 

@@ -68,7 +68,7 @@ fn read(bytes: &[u8], at: usize) -> u32 {
 
 /// The header's checksum, as somebody would compute it who forges a file.
 fn sign(bytes: &mut [u8]) {
-    let table = 64 + 32 * (read(bytes, 44) as usize).min(15);
+    let table = 64 + 32 * (read(bytes, 44) as usize).min(16);
     if bytes.len() >= table {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&bytes[..60]);
@@ -232,7 +232,7 @@ fn damaged_files_are_an_error_or_a_wrong_set() {
     };
     let vocabulary = Some(VocabularyId { size: 40, fingerprint: Some("abc") });
     let files = [
-        bytes(&small(true), vocabulary),
+        bytes(&small(true).with_heal_bytes(3), vocabulary),
         bytes(&small(false), None),
         bytes(&equally_long(), None),
         bytes(&Naive { rows: vec![("x".into(), (0..39).collect()), ("y".into(), vec![0, 1, 2])] }.trie(), None),
@@ -288,7 +288,7 @@ fn damaged_files_are_an_error_or_a_wrong_set() {
 #[test]
 fn forged_contents_are_seen_when_verified() {
     let (mut seen, mut sound, files) =
-        (0, 0, [small(true), equally_long(), spelled(), overrun()].map(|trie| bytes(&trie, None)));
+        (0, 0, [small(true).with_heal_bytes(3), equally_long(), spelled(), overrun()].map(|trie| bytes(&trie, None)));
     for original in &files {
         let sections = read(original, 44) as usize;
         for entry in (0..sections).map(|section| 64 + 32 * section) {
@@ -318,6 +318,31 @@ fn forged_contents_are_seen_when_verified() {
         }
     }
     assert!(seen > 300 && sound > 0, "{seen} seen, {sound} sound");
+}
+
+#[test]
+fn a_set_that_begins_inside_the_prompt() {
+    let plain = bytes(&small(true), None);
+    for heal in [1, 7, u32::MAX] {
+        let trie = small(true).with_heal_bytes(heal);
+        assert_ne!(trie, small(true));
+        let file = bytes(&trie, Some(VocabularyId { size: 40, fingerprint: Some("abc") }));
+        for options in [FileOptions::default(), VERIFIED] {
+            let opened = Trie::from_bytes(&file, options).unwrap();
+            assert_eq!((opened.heal_bytes(), &opened), (heal as usize, &trie));
+        }
+    }
+    assert_eq!(
+        bytes(&small(true).with_heal_bytes(0), None),
+        plain,
+        "older programs read sets that begin after the prompt"
+    );
+    let mut file = bytes(&small(true).with_heal_bytes(1), None);
+    let (entry, at) = (64 + 32 * (read(&file, 44) as usize - 1), file.len() - 4);
+    word(&mut file, at, 0);
+    word(&mut file, entry + 4, crc32fast::hash(&[0; 4]));
+    sign(&mut file);
+    assert!(problem(&file, VERIFIED).to_string().contains("heal_bytes"));
 }
 
 #[test]

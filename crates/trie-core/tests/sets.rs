@@ -115,6 +115,21 @@ proptest! {
 }
 
 #[test]
+fn where_leaves_begin_is_kept() {
+    let trie = |rows: &[u32]| Naive { rows: rows.iter().map(|&row| (row.to_string(), vec![row])).collect() }.trie();
+    let (a, b) = (trie(&[1, 2]).with_heal_bytes(3), trie(&[2, 3]).with_heal_bytes(3));
+    assert_eq!(a.select(|leaf| leaf.index() == 0).unwrap(), trie(&[1]).with_heal_bytes(3));
+    for operation in OPERATIONS {
+        assert_eq!(a.combine(operation, &b).unwrap().heal_bytes(), 3);
+        let error = a.combine(operation, &trie(&[2, 3])).unwrap_err().to_string();
+        assert!(
+            error.ends_with("whose leaves spell 3 bytes of the prompt again and one whose leaves spell 0"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn nothing_left_is_said() {
     let trie = Naive { rows: vec![("a".to_owned(), vec![1])] }.trie();
     let error = trie.combine(SetOperation::Difference, &trie).unwrap_err();

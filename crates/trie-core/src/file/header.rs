@@ -34,10 +34,11 @@ pub(crate) enum Kind {
     EndLeaves,
     Canonical,
     CanonicalEnds,
+    HealBytes,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 15] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Tokens,
         Self::FirstChild,
         Self::InnerTerminals,
@@ -53,6 +54,7 @@ impl Kind {
         Self::EndLeaves,
         Self::Canonical,
         Self::CanonicalEnds,
+        Self::HealBytes,
     ];
     /// Those of a set in which several sequences stand for one leaf: all or none.
     const GRAPH: [Self; 7] = [
@@ -83,6 +85,7 @@ impl Kind {
             Self::EndLeaves => "end_leaves",
             Self::Canonical => "canonical",
             Self::CanonicalEnds => "canonical_ends",
+            Self::HealBytes => "heal_bytes",
         }
     }
 
@@ -271,6 +274,7 @@ impl Header {
                 Kind::EndNodes => whole && (leaves..nodes).contains(&(bytes / 4)),
                 Kind::EndLeaves => bytes == 4 * words(Kind::EndNodes),
                 Kind::Canonical => whole && bytes / 4 >= leaves,
+                Kind::HealBytes => bytes == 4,
             };
             if !fits {
                 let reason = format!("{bytes} bytes for {leaves} leaves and {nodes} nodes");

@@ -103,17 +103,24 @@ fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
         verified: false,
         graph: header.is_graph().then(|| graph(map, &header)).transpose()?,
     };
+    let heal_bytes = match header.section(Kind::HealBytes) {
+        Some(_) => array::<u32>(map, &header, Kind::HealBytes)?.first().copied().unwrap_or(0),
+        None => 0,
+    };
     // A set without a beginning would allow everything or nothing.
     let root = store.children(NodeId::ROOT);
     if root.is_empty() || store.inside(root).len() < root.len() {
         return Err(FileProblem::damaged("root", "its children are not nodes with tokens of the vocabulary"));
     }
     if !options.verify {
-        return Ok(Trie::from_store(store));
+        return Ok(Trie::from_store(store).with_heal_bytes(heal_bytes));
     }
     verify::checksums(map.bytes(), &header)?;
     verify::contents(&store, &header)?;
-    Ok(Trie::from_store(Store { verified: true, ..store }))
+    if heal_bytes == 0 && header.section(Kind::HealBytes).is_some() {
+        return Err(FileProblem::damaged("section heal_bytes", "0, which is what no such section means"));
+    }
+    Ok(Trie::from_store(Store { verified: true, ..store }).with_heal_bytes(heal_bytes))
 }
 
 fn graph(map: &Arc<Map>, header: &Header) -> Result<Graph, FileProblem> {

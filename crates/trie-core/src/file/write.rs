@@ -88,6 +88,9 @@ impl Trie {
                 (Kind::CanonicalEnds, bytemuck::cast_slice(&graph.canonical_ends)),
             ]);
         }
+        if *self.heal_word() > 0 {
+            parts.push((Kind::HealBytes, bytemuck::bytes_of(self.heal_word())));
+        }
         let counts = Counts {
             leaves: self.len() as u32,
             nodes: self.nodes() as u32,

@@ -49,7 +49,7 @@ impl Trie {
         while let Some(leaf) = walk.advance() {
             builder.push(self.name(leaf), walk.tokens());
         }
-        builder.build()
+        Ok(builder.build()?.with_heal_bytes(self.heal_bytes() as u32))
     }
 }
 
