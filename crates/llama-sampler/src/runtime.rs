@@ -12,6 +12,7 @@ mod generate;
 mod gguf;
 mod grammar;
 mod guard;
+mod heal;
 mod model;
 mod preconditions;
 mod run;

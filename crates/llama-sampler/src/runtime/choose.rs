@@ -12,6 +12,7 @@ use super::scores::{Scores, positions};
 use super::session::Session;
 use super::tree::TokenTree;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{Cursor, LeafId, TokenId, Trie, log_add};
 
@@ -92,6 +93,8 @@ pub struct ChooseStats {
     pub tokens_decoded: usize,
     /// Rows of logits that were read.
     pub rows: usize,
+    /// Bytes at the end of the prompt that the values spell again, so that it was decoded without them.
+    pub healed_bytes: usize,
     /// Seconds in all.
     pub seconds: f64,
     /// Threads in use.
@@ -99,10 +102,11 @@ pub struct ChooseStats {
 }
 
 impl Session {
-    /// The probabilities of the values of `trie` after `prompt`.
+    /// The probabilities of the values of `trie` after `prompt`. A set that begins inside the prompt ([`Trie::heal_bytes`]) comes
+    /// after what it leaves of it.
     ///
     /// # Errors
-    /// An empty prompt, one that does not fit together with the longest value, a trie or end token outside the
+    /// An empty prompt, one that the set does not begin in, or that does not fit together with the longest value, a trie or end token outside the
     /// vocabulary, `top` of 0, a failed forward pass, or `watch` asked to stop. The session can be used afterwards.
     pub fn choose(
         &mut self,
@@ -111,6 +115,8 @@ impl Session {
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Choice, RuntimeError> {
+        let vocab = Arc::clone(self.vocab());
+        let prompt = vocab.before_set(prompt, trie)?;
         self.check_choice(&[prompt], trie, options).map_err(RuntimeError::of_the_only_prompt)?;
         if options.searches(trie, self.n_ctx().saturating_sub(prompt.len())) {
             return self.best_first(prompt, trie, options, watch);
@@ -131,16 +137,21 @@ impl Session {
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
-        self.check_choice(prompts, trie, options)?;
+        let vocab = Arc::clone(self.vocab());
+        let healed = prompts.iter().enumerate().map(|(number, prompt)| {
+            vocab.before_set(prompt, trie).map_err(|error| RuntimeError::Prompt { number, error: Box::new(error) })
+        });
+        let healed: Vec<&[TokenId]> = healed.collect::<Result<_, _>>()?;
+        self.check_choice(&healed, trie, options)?;
         if prompts.is_empty() {
             // What is held stays: it may be the beginning of the next ones.
             return Ok(Vec::new());
         }
-        let longest = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
+        let longest = healed.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
         if options.searches(trie, self.n_ctx().saturating_sub(longest)) {
             return prompts.iter().map(|prompt| self.choose(prompt, trie, options, watch)).collect();
         }
-        self.score_all(prompts, trie, options, watch)
+        self.score_all(&healed, trie, options, watch)
     }
 
     /// Everything that can be refused before the first forward pass.
@@ -237,7 +248,7 @@ impl Session {
             tokens_decoded: fed + decoded,
             seconds: started.elapsed().as_secs_f64(),
             n_threads: self.n_threads(),
-            rows: 0,
+            ..ChooseStats::default()
         };
         Ok(scores.into_iter().map(|set| set.into_choice(usize::MAX, &[], stats)).collect())
     }

@@ -18,6 +18,8 @@ pub(super) struct Cuts {
     own_space: bool,
     /// Tokens that are found in a text before anything else. A text with one is not cut.
     found_first: ByteTrie,
+    /// Bytes of the longest of them.
+    longest: usize,
 }
 
 impl Cuts {
@@ -59,7 +61,8 @@ impl Cuts {
                 found_first.push((text, TokenId::try_from(token.0).ok()?));
             }
         }
-        Some(Self { between, own_space, found_first: ByteTrie::new(found_first).ok()? })
+        let longest = found_first.iter().map(|(text, _)| text.len()).max().unwrap_or(0);
+        Some(Self { between, own_space, found_first: ByteTrie::new(found_first).ok()?, longest })
     }
 
     /// Whether the tokenizer puts a space before a text by itself.
@@ -76,6 +79,24 @@ impl Cuts {
         let bytes = text.as_bytes();
         !self.found_first.is_empty()
             && (0..bytes.len()).any(|at| self.found_first.prefixes(&bytes[at..]).next().is_some())
+    }
+
+    /// Whether a token that is found before anything else may begin in this text and go on after it.
+    pub(super) fn opens(&self, text: &str) -> bool {
+        let bytes = text.as_bytes();
+        (bytes.len().saturating_sub(self.longest)..bytes.len()).any(|at| {
+            let end = &bytes[at..];
+            self.found_first.starting_with(end).len() > self.found_first.equal(end).len()
+        })
+    }
+
+    /// Whether a text may be cut where this one ends and another begins.
+    pub(super) fn parts_from(&self, text: &str, after: &str) -> bool {
+        match (text.as_bytes(), after.as_bytes()) {
+            ([], _) => true,
+            ([.., last], [first, ..]) => !self.own_space && self.between(*last, *first),
+            (_, []) => false,
+        }
     }
 
     /// Whether a text of such parts may be cut between them: then one call of llama.cpp does for all.

@@ -157,6 +157,24 @@ pub enum RuntimeError {
         /// What is wrong with it.
         error: Box<RuntimeError>,
     },
+    /// A set that begins inside another prompt than this one.
+    #[error(
+        "the set begins inside its prompt and spells {spelled:?} again (heal_bytes), but this prompt ends with the tokens {found:?}"
+    )]
+    NotHealed {
+        /// What every value begins with.
+        spelled: String,
+        /// The last tokens of the prompt, at most four.
+        found: Vec<String>,
+    },
+    /// A set that spells a whole prompt again.
+    #[error(
+        "the set begins with {spelled:?}, which is all of the prompt: the first forward pass needs at least one token"
+    )]
+    AllTakenBack {
+        /// What every value begins with.
+        spelled: String,
+    },
     /// Logits were asked for before the first forward pass.
     #[error("there are no logits yet: feed at least one token first")]
     NoLogits,

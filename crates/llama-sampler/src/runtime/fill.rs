@@ -42,9 +42,9 @@ pub struct Field {
 pub struct Filled {
     /// Slots and texts in their order.
     pub values: Vec<Field>,
-    /// The whole text, literals included.
+    /// The whole text, literals included, without what a first slot spells again of the prompt.
     pub text: String,
-    /// Its tokens.
+    /// Its tokens, which follow the prompt without what the first slot spells again.
     pub tokens: Vec<TokenId>,
     /// Whether these are the tokens that the tokenizer writes for this text. Sets of tokens, and free text that ends inside a
     /// token, can have others.
@@ -54,7 +54,9 @@ pub struct Filled {
 }
 
 impl Session {
-    /// Fills a form after `prompt`.
+    /// Fills a form after `prompt`. A slot whose set begins inside the text before it
+    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) spells the end of that literal again, or, where it is the beginning of the
+    /// form, the end of the prompt.
     ///
     /// # Errors
     /// As [`Session::generate`], and what the vocabulary cannot spell.
@@ -66,10 +68,16 @@ impl Session {
         watch: &mut dyn Watch,
     ) -> Result<Filled, RuntimeError> {
         options.sampling.draw.check()?;
-        let mut run = Run::new(self, prompt, watch)?;
+        let mut run = Run::before(self, prompt, form.begins_with(), watch)?;
         let seed = chain::seed_of(&options.sampling);
         run.stats.seed = if options.sampling.mode == Mode::Sampled { seed } else { 0 };
-        let text = form.literal(0).to_owned();
+        let text = match form.begins_with() {
+            Some(set) if set.heal_bytes() > 0 => {
+                let spelled = run.vocab.spelled_again(set)?;
+                String::from_utf8(spelled).map_err(|error| run.vocab.not_healed(error.as_bytes(), prompt))?
+            }
+            _ => form.literal(0).to_owned(),
+        };
         let mut filler = Filler { form, options, run, seed, text, bytes: 0, carried: None, values: Vec::new() };
         for (place, part) in form.parts().iter().enumerate() {
             match part {
@@ -150,7 +158,8 @@ impl Filler<'_, '_> {
             SlotValues::Texts(values) => values[set.order[leaf.index()]].clone(),
             SlotValues::Tokens(trie) => {
                 let leaf = trie.leaf(leaf).map(|leaf| leaf.tokens).unwrap_or_default();
-                String::from_utf8_lossy(&self.run.vocab.join(&leaf)?).into_owned()
+                let bytes = self.run.vocab.join(&leaf)?;
+                String::from_utf8_lossy(bytes.get(trie.heal_bytes()..).unwrap_or_default()).into_owned()
             }
         };
         self.text.push_str(&value);
@@ -302,6 +311,7 @@ impl Filler<'_, '_> {
         self.write_rest()?;
         let canonical = self.run.vocab.tokenize_inside(&self.text).is_some_and(|tokens| tokens == self.run.tokens);
         let (tokens, _, stats) = self.run.finish()?;
-        Ok(Filled { values: self.values, text: self.text, tokens, canonical, stats })
+        let text = self.text.split_off(stats.healed_bytes);
+        Ok(Filled { values: self.values, text, tokens, canonical, stats })
     }
 }

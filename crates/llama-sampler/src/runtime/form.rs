@@ -131,6 +131,18 @@ pub enum FormError {
         /// The slot.
         slot: String,
     },
+    /// A slot whose set begins inside a text that is not the one before it.
+    #[error(
+        "slot {slot:?} begins inside the text before it and spells {spelled:?} again (heal_bytes), but {text:?} stands there"
+    )]
+    NotHealed {
+        /// The slot.
+        slot: String,
+        /// What every value begins with.
+        spelled: String,
+        /// What stands before it and after the slot or text before it.
+        text: String,
+    },
     /// A set of tokens for another vocabulary.
     #[error(transparent)]
     Rules(#[from] RulesError),
@@ -180,6 +192,14 @@ impl Form {
     /// The parts.
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// The set of tokens that the form begins with, if it begins with one: a prompt may be healed for it.
+    pub fn begins_with(&self) -> Option<&Trie> {
+        match self.parts.first() {
+            Some(Part::Slot { values: SlotValues::Tokens(trie), .. }) => Some(trie),
+            _ => None,
+        }
     }
 
     /// The literal at this place; empty where another part stands, or none.

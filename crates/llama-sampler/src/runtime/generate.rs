@@ -49,9 +49,9 @@ pub enum Finish {
 /// What a generation gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {
-    /// The tokens, end tokens of the span included, end of generation excluded.
+    /// The tokens, end tokens of the span included, end of generation excluded. They follow the prompt, without its healed bytes.
     pub tokens: Vec<TokenId>,
-    /// Their text; bytes that are no UTF-8 became U+FFFD.
+    /// Their text after the prompt, healed bytes excluded: they stand in it already. Bytes that are no UTF-8 became U+FFFD.
     pub text: String,
     /// The value, if the span was completed.
     pub leaf: Option<Leaf>,
@@ -79,6 +79,8 @@ pub struct GenerateStats {
     pub forward_passes_saved: usize,
     /// Times that no legal token had a usable logit.
     pub starved: u64,
+    /// Bytes at the end of the prompt that the set spells again, so that it was decoded without them.
+    pub healed_bytes: usize,
     /// Seconds for the prompt.
     pub prompt_seconds: f64,
     /// Seconds in the forward passes after it.
@@ -129,7 +131,8 @@ impl Session {
     /// Generates after `prompt`. What the session holds of its beginning is not computed again.
     ///
     /// Ends with the span under [`After::Stop`]; a token that ends an open leaf is dropped there. Without rules, or
-    /// under [`After::Free`], it goes on until the model ends its output.
+    /// under [`After::Free`], it goes on until the model ends its output. A first set that begins inside the prompt
+    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it leaves of it.
     ///
     /// # Errors
     /// A setting out of range, rules for another vocabulary, an empty prompt, one that does not fit, a failed forward
@@ -142,7 +145,7 @@ impl Session {
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
         self.check_rules(rules, options)?;
-        let mut run = Run::new(self, prompt, watch)?;
+        let mut run = Run::before(self, prompt, rules.map(|rules| &rules.spans()[0].1), watch)?;
         let (finish, span) = match rules {
             Some(rules) if options.skip_ahead => {
                 let mut sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
@@ -170,7 +173,7 @@ impl Session {
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
         self.check_rules(Some(rules), options)?;
-        let mut run = Run::new(self, prompt, watch)?;
+        let mut run = Run::before(self, prompt, Some(&rules.spans()[0].1), watch)?;
         let mut chooser = ChainOverSpan::new(Arc::clone(rules), chain);
         let finish = ahead(&mut run, &mut chooser, options.max_tokens)?;
         generated(run, finish, Some(chooser.span()))

@@ -7,7 +7,7 @@ use super::session::Session;
 use super::vocab::Vocab;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{Allowed, TokenId};
+use trie_core::{Allowed, TokenId, Trie};
 
 /// Tokens are written at once and decoded when a row of logits is needed, all of them together.
 pub(super) struct Run<'a> {
@@ -47,6 +47,20 @@ impl<'a> Run<'a> {
             session,
             watch,
         })
+    }
+
+    /// After a prompt of which the first set spells the end again.
+    pub(super) fn before(
+        session: &'a mut Session,
+        prompt: &'a [TokenId],
+        set: Option<&Trie>,
+        watch: &'a mut dyn Watch,
+    ) -> Result<Self, RuntimeError> {
+        let Some(set) = set.filter(|set| set.heal_bytes() > 0) else { return Self::new(session, prompt, watch) };
+        let prompt = session.vocab().before_set(prompt, set)?;
+        let mut run = Self::new(session, prompt, watch)?;
+        run.stats.healed_bytes = set.heal_bytes();
+        Ok(run)
     }
 
     /// Decodes what is not decoded yet: the logits after the last token are there then.
@@ -115,7 +129,8 @@ impl<'a> Run<'a> {
     pub(super) fn finish(self) -> Result<(Vec<TokenId>, String, GenerateStats), RuntimeError> {
         let Self { session, vocab, tokens, mut stats, passes_before, .. } = self;
         stats.forward_passes = session.forward_passes() - passes_before;
-        let text = String::from_utf8_lossy(&vocab.join(&tokens)?).into_owned();
+        let bytes = vocab.join(&tokens)?;
+        let text = String::from_utf8_lossy(bytes.get(stats.healed_bytes..).unwrap_or_default()).into_owned();
         Ok((tokens, text, stats))
     }
 }

@@ -140,7 +140,7 @@ impl<'t> Scores<'t> {
         ranking.truncate(most);
         let mass_low: f64 = self.logprobs.iter().filter(|p| !p.is_nan()).map(|p| p.exp()).sum();
         let left: f64 = open.iter().map(|open| open.logprob.exp()).sum();
-        let stats = ChooseStats { rows: self.rows, ..stats };
+        let stats = ChooseStats { rows: self.rows, healed_bytes: self.trie.heal_bytes(), ..stats };
         // Rounding must not make probabilities of more than all.
         let mass_low = mass_low.min(1.0);
         let (logprobs_high, is_certain) = if self.trie.is_tree() {

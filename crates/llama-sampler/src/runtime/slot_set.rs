@@ -231,15 +231,39 @@ impl Place<'_> {
         }
     }
 
+    /// The tokens between what was written and this set.
+    fn lead(&self, before: &Written, trie: &Trie) -> Result<Vec<TokenId>, FormError> {
+        let rest = before.rest_tokens(self.vocab)?;
+        if trie.heal_bytes() == 0 {
+            return Ok(rest);
+        }
+        let spelled = self.vocab.spelled_again(trie).unwrap_or_default();
+        if let Some(lead) = self.vocab.strip(&rest, &spelled) {
+            return Ok(lead.to_vec());
+        }
+        // A token of the literal goes over that place: the text up to there alone.
+        let shorter = before.rest().and_then(|rest| rest.strip_suffix(std::str::from_utf8(&spelled).ok()?));
+        let lead = shorter.and_then(|shorter| {
+            let text = before.text[..before.text.len() - spelled.len()].to_owned();
+            Written { text, rest: shorter.len(), tokens: before.tokens.clone() }.go_on(self.vocab, "")
+        });
+        lead.ok_or_else(|| FormError::NotHealed {
+            slot: self.name.to_owned(),
+            spelled: String::from_utf8_lossy(&spelled).into_owned(),
+            text: before.rest().unwrap_or_default().to_owned(),
+        })
+    }
+
     fn of_tokens(&self, before: &Written, trie: &Trie) -> Result<SlotSet, FormError> {
-        let lead = before.rest_tokens(self.vocab)?;
+        let lead = self.lead(before, trie)?;
         let mut ends = Vec::new();
         if trie.leaves().any(|leaf| trie.walk(&leaf.tokens).is_ok_and(|at| !trie.children(at).is_empty())) {
             let after = self.vocab.tokenize_inside(self.literal).ok_or_else(|| self.unspellable(self.literal))?;
             let nothing = Written { text: String::new(), rest: 0, tokens: Vec::new() };
             self.ends_after(&nothing, "", &after, 0, &mut ends);
         }
-        self.finish(lead, trie.clone(), ends, (0..trie.len()).collect())
+        // What it spells again is taken off here.
+        self.finish(lead, trie.clone().with_heal_bytes(0), ends, (0..trie.len()).collect())
     }
 
     fn finish(

@@ -20,7 +20,8 @@ pub enum Spelling {
 /// Values stand between texts, and a tokenizer cuts a text into tokens as a whole.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Texts<'t> {
-    /// What stands before every value: the prompt, or its end from a place where a token begins.
+    /// What stands before every value: the prompt, or its end from a place where a token begins; [`Vocab::border`] gives the end of
+    /// a prompt that matters.
     pub prefix: &'t str,
     /// What stands after every value; it belongs to the leaves.
     pub suffix: &'t str,
@@ -48,7 +49,7 @@ pub struct TextReport {
     pub straddling: usize,
     /// The first of them, by row; at most eight.
     pub first_straddling: Vec<usize>,
-    /// Bytes of the prefix that the set spells again: take so many off the end of the prompt.
+    /// Bytes of the prefix that the set spells again, as [`Trie::heal_bytes`]; a space that the tokenizer puts before a text counts.
     pub heal_bytes: usize,
 }
 
@@ -138,8 +139,7 @@ impl Texts<'_> {
                 }
             }
         }
-        let again: usize = before[common..].iter().filter_map(|&token| vocab.piece(token)).map(<[u8]>::len).sum();
-        report.heal_bytes = again.min(self.prefix.len());
+        report.heal_bytes = before[common..].iter().filter_map(|&token| vocab.piece(token)).map(<[u8]>::len).sum();
 
         if self.spelling == Spelling::All {
             // What the tokenizer writes, a space of its own included, without what is kept of the prefix.
@@ -151,7 +151,8 @@ impl Texts<'_> {
                 let text = whole.strip_prefix(kept.as_slice()).ok_or_else(unspellable)?.to_vec();
                 texts.push((text, tokens.strip_prefix(&before[..common])));
             }
-            return Ok(TextTrie { trie: spellings(vocab, values, texts)?, report });
+            let trie = spellings(vocab, values, texts)?.with_heal_bytes(report.heal_bytes as u32);
+            return Ok(TextTrie { trie, report });
         }
         if let (false, Some(&row)) = (self.heal, report.first_straddling.first()) {
             let (value, prefix) = (values[row].as_ref().to_owned(), self.prefix.to_owned());
@@ -169,7 +170,7 @@ impl Texts<'_> {
             leaves.for_each(|(name, tokens)| builder.push(Some(name), tokens));
             builder.build()?
         };
-        Ok(TextTrie { trie, report })
+        Ok(TextTrie { trie: trie.with_heal_bytes(report.heal_bytes as u32), report })
     }
 }
 
