@@ -83,8 +83,8 @@ def check(vocab: Vocab, values: list[str], prefix: str, suffix: str) -> Trie:
         "straddling": len(straddling),
         "first_straddling": straddling[:8],
     }
-    assert trie.heal_bytes == min(len(prefix.encode()), sum(len(vocab[token]) for token in before[kept:]))
-    healed = prefix.encode()[len(prefix.encode()) - trie.heal_bytes :]
+    assert trie.heal_bytes == sum(len(vocab[token]) for token in before[kept:])
+    healed = prefix.encode()[max(0, len(prefix.encode()) - trie.heal_bytes) :]
     own = b" " if kept == 0 and has_own_space(vocab) else b""
     for leaf in trie:
         assert leaf.name is not None
@@ -248,8 +248,8 @@ def test_forced_text_comes_in_canonical_tokens(vocab: Vocab) -> None:
 def test_every_spelling(vocab: Vocab, prefix: str, heal: bool) -> None:
     values = ["yes", "//a b", "日"]
     trie = Trie.from_strings(vocab, values, prefix, "\n", tokenization="all", heal=heal)
-    own = b" " if has_own_space(vocab) and len(prefix) == trie.heal_bytes else b""
-    text = own + prefix.encode()[len(prefix) - trie.heal_bytes :]
+    own = b" " if has_own_space(vocab) and len(prefix) <= trie.heal_bytes else b""
+    text = own + prefix.encode()[max(0, len(prefix) - trie.heal_bytes) :]
     names = trie.names or []
     for tokens, leaf in sequences(trie).items():
         assert b"".join(vocab[token] for token in tokens) == text + f"{names[leaf]}\n".encode()

@@ -42,6 +42,8 @@ pub(crate) struct ChoiceStats {
     tokens_decoded: usize,
     /// int: rows of logits that were read.
     rows: usize,
+    /// int: bytes at the end of the prompt that the values spell again, so that it was decoded without them.
+    healed_bytes: usize,
     /// float: seconds in all.
     seconds: f64,
     /// int: threads in use.
@@ -60,13 +62,14 @@ impl Choice {
             values
         };
         let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
-        let llama_sampler::ChooseStats { forward_passes, tokens_decoded, rows, seconds, n_threads } = choice.stats;
+        let llama_sampler::ChooseStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads } =
+            choice.stats;
         Self {
             name: trie.name(best).map(str::to_owned),
             index: place(best.index()),
             mass: choice.mass_low,
             mass_bounds: (choice.mass_low, choice.mass_high),
-            stats: ChoiceStats { forward_passes, tokens_decoded, rows, seconds, n_threads },
+            stats: ChoiceStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads },
             certain: choice.is_certain,
             logprobs: placed(&choice.logprobs),
             logprobs_high: choice.logprobs_high.as_deref().map(placed),
@@ -120,6 +123,7 @@ impl ChoiceStats {
         dict.set_item("forward_passes", self.forward_passes)?;
         dict.set_item("tokens_decoded", self.tokens_decoded)?;
         dict.set_item("rows", self.rows)?;
+        dict.set_item("healed_bytes", self.healed_bytes)?;
         dict.set_item("seconds", self.seconds)?;
         dict.set_item("n_threads", self.n_threads)?;
         Ok(dict)

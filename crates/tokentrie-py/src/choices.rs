@@ -4,6 +4,7 @@ use crate::choice::Choice;
 use crate::errors::{Class, Error, Result};
 use crate::gil::{Turns, locked};
 use crate::model::Model;
+use crate::strings::Texts;
 use llama_sampler::RuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
@@ -13,11 +14,31 @@ use trie_core::{TokenId, Trie};
 
 /// What may be chosen, and how much of it is scored.
 pub(crate) struct ChoiceSet {
+    pub(crate) values: Values,
+    pub(crate) end_tokens: Vec<TokenId>,
+    pub(crate) top: Option<usize>,
+}
+
+/// Values as they were given.
+pub(crate) enum Values {
+    /// One set after every prompt.
+    Made(Made),
+    /// Tokenised with the end of each prompt that is text.
+    Texts(Texts),
+}
+
+/// Values that are tokens.
+#[derive(Clone)]
+pub(crate) struct Made {
     pub(crate) trie: Trie,
     /// The number of each leaf among the values as they were given; `None` for leaf order.
     pub(crate) order: Option<Arc<[usize]>>,
-    pub(crate) end_tokens: Vec<TokenId>,
-    pub(crate) top: Option<usize>,
+}
+
+/// A prompt and the values after it.
+pub(crate) struct Question {
+    pub(crate) prompt: Vec<TokenId>,
+    pub(crate) set: Made,
 }
 
 /// Iterator over the choices of `Model.choose_many`, in the order of the prompts. Threads may share one: each choice goes to one
@@ -54,24 +75,26 @@ impl Choices {
         let mut group = Vec::new();
         let mut failed = None;
         for prompt in self.prompts.bind(py).clone().take(Self::GROUP) {
-            match prompt.map_err(Error::from).and_then(|prompt| model.prompt(&prompt)) {
-                Ok(prompt) => group.push(prompt),
+            match prompt.map_err(Error::from).and_then(|prompt| model.question(&prompt, &self.set)) {
+                Ok(question) => group.push(question),
                 Err(error) => {
                     failed = Some(error);
                     break;
                 }
             }
         }
-        match model.choose_group(py, &group, &self.set) {
-            Ok(Ok(choices)) => (choices, failed),
-            Ok(Err(RuntimeError::Prompt { number, error })) => {
-                // Those before the bad one are good.
-                let before = model.choose_group(py, &group[..number], &self.set);
-                let choices = before.ok().and_then(Result::ok).unwrap_or_default();
-                (choices, Some(RuntimeError::Prompt { number: read + number, error }.into()))
+        // Those before the first bad one are good.
+        let mut good = group.len();
+        loop {
+            match model.choose_group(py, &group[..good], &self.set) {
+                Ok(Ok(choices)) => return (choices, failed),
+                Ok(Err(RuntimeError::Prompt { number, error })) if number < good => {
+                    good = number;
+                    failed = Some(RuntimeError::Prompt { number: read + number, error }.into());
+                }
+                Ok(Err(error)) => return (Vec::new(), Some(error.into())),
+                Err(error) => return (Vec::new(), Some(error)),
             }
-            Ok(Err(error)) => (Vec::new(), Some(error.into())),
-            Err(error) => (Vec::new(), Some(error)),
         }
     }
 }

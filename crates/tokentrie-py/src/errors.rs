@@ -238,7 +238,7 @@ impl From<SetError> for Error {
     fn from(error: SetError) -> Self {
         match error {
             SetError::Build(error) => error.into(),
-            SetError::Empty { .. } | SetError::HalfNamed { .. } | SetError::NotATree { .. } => {
+            SetError::Empty { .. } | SetError::HalfNamed { .. } | SetError::Healed { .. } | SetError::NotATree { .. } => {
                 Class::Trie.error(error.to_string())
             }
         }
@@ -335,6 +335,7 @@ impl From<FormError> for Error {
             FormError::NothingToFill
             | FormError::RepeatedName { .. }
             | FormError::TextAfterText { .. }
+            | FormError::NotHealed { .. }
             | FormError::Endless { .. } => Class::Option,
             FormError::NoValues { .. }
             | FormError::RepeatedValue { .. }
@@ -367,6 +368,8 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::Stopped { .. } => Class::Cancelled,
         RuntimeError::OutOfRange { .. }
         | RuntimeError::EmptyPrompt
+        | RuntimeError::NotHealed { .. }
+        | RuntimeError::AllTakenBack { .. }
         | RuntimeError::NothingSelected
         | RuntimeError::Grammar { .. } => Class::Option,
         RuntimeError::OutsideVocabulary { .. }

@@ -10,9 +10,11 @@ use trie_core::TokenId;
 /// What `Model.generate` returns.
 #[pyclass(frozen, get_all, module = "tokentrie")]
 pub(crate) struct Generated {
-    /// str: the generated text; bytes that are no UTF-8 became U+FFFD.
+    /// str: the generated text, so that the prompt and this are the whole text: what the set spells again of the prompt is not in it.
+    /// Bytes that are no UTF-8 became U+FFFD.
     text: String,
-    /// list[int]: the generated tokens, end tokens of the span included, end of generation excluded.
+    /// list[int]: the generated tokens, end tokens of the span included, end of generation excluded. They follow the prompt's tokens
+    /// without the last ones that make up `stats.healed_bytes`, which they spell again.
     tokens: Vec<u32>,
     /// Leaf | None: the value, if the span was completed.
     leaf: Option<Leaf>,
@@ -46,6 +48,8 @@ pub(crate) struct Stats {
     forward_passes_saved: usize,
     /// int: how often no legal token had a usable logit.
     starved: u64,
+    /// int: bytes at the end of the prompt that the set spells again, so that it was decoded without them.
+    healed_bytes: usize,
     /// float: seconds in all.
     seconds: f64,
     /// float: seconds for the prompt.
@@ -114,6 +118,7 @@ impl Stats {
             sampled_tokens,
             forward_passes_saved,
             starved,
+            healed_bytes,
             prompt_seconds,
             decode_seconds,
             sample_seconds,
@@ -127,6 +132,7 @@ impl Stats {
             sampled_tokens,
             forward_passes_saved,
             starved,
+            healed_bytes,
             seconds,
             prompt_seconds,
             decode_seconds,
@@ -155,6 +161,7 @@ impl Stats {
         dict.set_item("sampled_tokens", self.sampled_tokens)?;
         dict.set_item("forward_passes_saved", self.forward_passes_saved)?;
         dict.set_item("starved", self.starved)?;
+        dict.set_item("healed_bytes", self.healed_bytes)?;
         dict.set_item("seconds", self.seconds)?;
         dict.set_item("prompt_seconds", self.prompt_seconds)?;
         dict.set_item("decode_seconds", self.decode_seconds)?;

@@ -1,28 +1,24 @@
 //! A model that generates inside a span.
 
-use crate::choice::Choice;
-use crate::choices::{ChoiceSet, Choices};
 use crate::errors::{Class, Error, Result, warn};
 use crate::form::Form;
 use crate::generated::Generated;
 use crate::gil::{Turns, locked, released};
-use crate::ids::tokens;
 use crate::options::{After, FillMode, Mode, Options};
 use crate::payload::{Cache, Spans, spans};
+use crate::prompt::Prompt;
 use crate::strings::{Sets, TextSet, Texts};
 use crate::vocab::Vocab;
 use crate::watch::Watch;
-use llama_sampler::{
-    ChooseOptions, Engine, FillOptions, GenerateOptions, ModelOptions, RuntimeError, Session, SessionOptions,
-};
+use llama_sampler::{Engine, FillOptions, GenerateOptions, ModelOptions, RuntimeError, Session, SessionOptions};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyList, PyString, PyTuple};
+use pyo3::types::{PyList, PyTuple};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use trie_core::{SpanRules, TokenId};
+use trie_core::{SpanRules, TokenId, Trie};
 
 const GREEDY: FillMode = FillMode { mode: Mode(trie_core::Mode::Greedy), exact: false };
 
@@ -151,8 +147,9 @@ impl Model {
     ///
     /// Args:
     ///     prompt: text, tokenized with the special tokens the model asks for and those named in it; or token ids.
-    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str as for `Trie.from_strings`, a Form, or
-    ///         None.
+    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Form, or None. The texts of a list are
+    ///         tokenized as the tokenizer would go on from a prompt that is text: where a token spans the border, the end of the prompt
+    ///         is taken back and spelled again (`stats.healed_bytes`). So it is with a healed Trie, whatever the prompt is.
     ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot as a whole.
     ///     max_tokens: the most tokens to generate; a Form is always filled to its end.
     ///     skip_ahead: decode forced tokens together with what follows them; the tokens are the same either way. Forms always do.
@@ -161,8 +158,8 @@ impl Model {
     ///     on_step: called with a Step after each token; what it raises ends the generation. It must not use this model.
     ///     end_tokens, temperature, top_k, top_p, min_p, seed: as for `Sampler`.
     ///
-    /// Returns Generated. A Form's has values by name; `end_tokens` and `after` are not for forms. Ctrl-C stops between two forward passes. Raises ContextError if
-    /// the prompt does not fit, ModelError if a forward pass fails, and as `Sampler` for the constraint and the settings.
+    /// Returns Generated. Its text goes on where the prompt ends. A Form's has values by name; `end_tokens` and `after` are not for forms. Ctrl-C stops between two forward passes. Raises ContextError if
+    /// the prompt does not fit, OptionError if it does not end as a healed Trie begins, ModelError if a forward pass fails, and as `Sampler` for the constraint and the settings.
     #[pyo3(
         signature = (
             prompt, constraint=None, mode=GREEDY, max_tokens=64, skip_ahead=true, *, seed=None, temperature=1.0, top_k=0,
@@ -194,7 +191,6 @@ impl Model {
         let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
         let sampling = options.sampling()?;
         let weights = self.weights(py)?;
-        let prompt = self.prompt(prompt)?;
         let started = Instant::now();
         if let Some(form) = constraint.and_then(|constraint| constraint.cast::<Form>().ok()) {
             if end_tokens.is_some() || after.0 == trie_core::After::Free {
@@ -203,6 +199,7 @@ impl Model {
                 );
             }
             let (form, fill) = (form.get().core(), FillOptions { sampling, exact, probabilities });
+            let prompt = self.prompt(prompt, form.begins_with())?;
             let filled = self.using(py, on_step, |session, watch| session.fill(&prompt, form, &fill, watch))?;
             return Ok(Generated::of_form(py, filled, started.elapsed().as_secs_f64())?);
         }
@@ -210,13 +207,23 @@ impl Model {
             let what = if exact { "mode \"exact\" is" } else { "probabilities are" };
             return Err(Class::Option.error(format!("{what} for forms: use `choose` for a set")));
         }
-        let rules = match constraint {
-            None => None,
+        let vocab = weights.vocab();
+        let (prompt, spans) = match constraint {
+            None => (self.prompt(prompt, None)?, None),
+            Some(list) if crate::strings::is_list(list) => {
+                let (prompt, set) = self.prompt_and_texts(prompt, &Texts::alone(list)?)?;
+                (prompt, Some(Arc::new([(String::new(), set.trie)]) as Spans))
+            }
             Some(constraint) => {
-                let rules = SpanRules::new(self.spans(weights.vocab(), constraint)?, weights.vocab().len())?;
-                Some(Arc::new(options.rules(rules, weights.vocab().end_of_generation())?))
+                let spans = spans(constraint, vocab.len(), Cache::Thread)?;
+                (self.prompt(prompt, spans.first().map(|(_, trie)| trie))?, Some(spans))
             }
         };
+        let rules = |spans: Spans| {
+            let rules = SpanRules::new(spans, vocab.len())?;
+            Ok::<_, Error>(Arc::new(options.rules(rules, vocab.end_of_generation())?))
+        };
+        let rules = spans.map(rules).transpose()?;
         let generate = GenerateOptions { sampling, max_tokens, skip_ahead };
         let generated =
             self.using(py, on_step, |session, watch| session.generate(&prompt, rules.as_ref(), &generate, watch))?;
@@ -238,63 +245,13 @@ impl Model {
                 return Err(Class::Option.error(format!("engine is {engine:?}: it must be \"gbnf\" or \"llguidance\"")));
             }
         };
-        let (py, prompt) = (prompt.py(), self.prompt(prompt)?);
+        let (py, prompt) = (prompt.py(), self.prompt(prompt, None)?);
         let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
         let started = Instant::now();
         let generated = self.using(py, None, |session, watch| {
             session.generate_with_grammar(&prompt, engine, grammar, max_tokens, watch)
         })?;
         Ok(Generated::new(py, generated, started.elapsed().as_secs_f64()))
-    }
-
-    /// The exact probability of every value after a prompt, and the most probable one: a greedy walk may end in another.
-    ///
-    /// Args:
-    ///     prompt: text or token ids, as for `generate`.
-    ///     choices: a list of distinct str, a Trie, or a payload (its first descriptor).
-    ///     prefix, suffix: text around the values of a list, as for `Trie.from_strings`.
-    ///     end_tokens: tokens of which one must follow a value; its probability then counts that as well.
-    ///     top: score only what the best so many values need. None scores all of a set that needs at most 4096 rows of logits,
-    ///         and of a larger one what the best value needs.
-    ///
-    /// Returns a Choice. Small sets take one forward pass after the prompt. Raises as `generate`; TrieError for a value that is
-    /// empty or repeated, ContextError for one that does not fit after the prompt.
-    #[pyo3(signature = (prompt, choices, *, prefix="", suffix="", end_tokens=None, top=None))]
-    fn choose(
-        &self,
-        prompt: &Bound<'_, PyAny>,
-        choices: &Bound<'_, PyAny>,
-        prefix: &str,
-        suffix: &str,
-        end_tokens: Option<&Bound<'_, PyAny>>,
-        top: Option<i64>,
-    ) -> Result<Choice> {
-        let set = self.set(choices, prefix, suffix, end_tokens, top)?;
-        let prompt = self.prompt(prompt)?;
-        let chosen = self.choose_group(choices.py(), &[prompt], &set)?;
-        let mut choices = chosen.map_err(RuntimeError::of_the_only_prompt)?;
-        choices.pop().ok_or_else(|| Class::Model.error("no choice was made"))
-    }
-
-    /// `choose` for many prompts, in their order: an iterator of Choice. Prompts are read 32 at a time; what all of those begin
-    /// with is decoded once, the rest in common forward passes.
-    #[pyo3(signature = (prompts, choices, *, prefix="", suffix="", end_tokens=None, top=None))]
-    fn choose_many(
-        slf: Bound<'_, Self>,
-        prompts: &Bound<'_, PyAny>,
-        choices: &Bound<'_, PyAny>,
-        prefix: &str,
-        suffix: &str,
-        end_tokens: Option<&Bound<'_, PyAny>>,
-        top: Option<i64>,
-    ) -> Result<Choices> {
-        if prompts.is_instance_of::<PyString>() {
-            let message = "prompts must be an iterable of prompts, not one str: give it to `choose`";
-            return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
-        }
-        let set = slf.get().set(choices, prefix, suffix, end_tokens, top)?;
-        let prompts = PyIterator::from_object(prompts)?.unbind();
-        Ok(Choices::new(slf.unbind(), prompts, set))
     }
 
     /// The token ids of a prompt in the model's own chat format.
@@ -323,7 +280,7 @@ impl Model {
     ///
     /// What the context holds of their beginning is not computed again. Raises as `generate`.
     fn logits<'py>(&self, tokens: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
-        let (py, tokens) = (tokens.py(), self.prompt(tokens)?);
+        let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
         let row = self.using(py, None, |session, watch| {
             session.prefill(&tokens, &mut || watch.wants_stop())?;
             session.logits().map(<[f32]>::to_vec)
@@ -345,12 +302,36 @@ impl Model {
 }
 
 impl Model {
-    fn weights(&self, py: Python<'_>) -> Result<llama_sampler::Model> {
+    pub(crate) fn weights(&self, py: Python<'_>) -> Result<llama_sampler::Model> {
         locked(py, &self.weights)?.clone().ok_or_else(closed)
     }
 
+    /// The tokens of a prompt before a set.
+    pub(crate) fn prompt(&self, prompt: &Bound<'_, PyAny>, set: Option<&Trie>) -> Result<Vec<TokenId>> {
+        let (py, prompt, weights) = (prompt.py(), Prompt::read(prompt)?, self.weights(prompt.py())?);
+        Ok(released(py, || prompt.tokens(weights.vocab(), set))?)
+    }
+
+    /// The tokens of a prompt, and the texts after it as a set.
+    pub(crate) fn prompt_and_texts(&self, prompt: &Bound<'_, PyAny>, texts: &Texts) -> Result<(Vec<TokenId>, TextSet)> {
+        let (py, weights) = (prompt.py(), self.weights(prompt.py())?);
+        let (prompt, vocab) = (Prompt::read(prompt)?, weights.vocab());
+        released(py, || match prompt {
+            // A prefix says what the border is.
+            Prompt::Text(_) if texts.prefix.is_empty() => {
+                let prompt = prompt.tokens(vocab, None)?;
+                let set = self.sets.after(vocab, texts, &prompt)?;
+                Ok((prompt, set))
+            }
+            prompt => {
+                let set = self.sets.get(vocab, texts)?;
+                Ok((prompt.tokens(vocab, Some(&set.trie))?, set))
+            }
+        })
+    }
+
     /// Runs `work` on the session without the GIL; other threads wait for their turn.
-    fn using<T: Send>(
+    pub(crate) fn using<T: Send>(
         &self,
         py: Python<'_>,
         on_step: Option<Py<PyAny>>,
@@ -365,75 +346,6 @@ impl Model {
         let done = released(py, || work(session, &mut watch));
         *locked(py, &self.cancel)? = None;
         watch.finish(done)
-    }
-
-    /// A choice for each of these prompts.
-    pub(crate) fn choose_group(
-        &self,
-        py: Python<'_>,
-        prompts: &[Vec<TokenId>],
-        set: &ChoiceSet,
-    ) -> Result<Result<Vec<Choice>, RuntimeError>> {
-        let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top, max_rows: None };
-        let prompts: Vec<&[TokenId]> = prompts.iter().map(Vec::as_slice).collect();
-        let mut refused = None;
-        let chosen =
-            self.using(py, None, |session, watch| match session.choose_many(&prompts, &set.trie, &options, watch) {
-                Err(error @ RuntimeError::Prompt { .. }) => {
-                    refused = Some(error);
-                    Ok(Vec::new())
-                }
-                chosen => chosen,
-            })?;
-        if let Some(refused) = refused {
-            return Ok(Err(refused));
-        }
-        Ok(Ok(chosen.into_iter().map(|choice| Choice::new(choice, &set.trie, set.order.as_deref())).collect()))
-    }
-
-    fn spans(&self, vocab: &llama_sampler::Vocab, constraint: &Bound<'_, PyAny>) -> Result<Spans> {
-        if constraint.is_instance_of::<PyList>() || constraint.is_instance_of::<PyTuple>() {
-            let (values, nothing) = (crate::strings::list(constraint)?, String::new);
-            let texts = Texts { values, prefix: nothing(), suffix: nothing(), distinct: false };
-            let TextSet { trie, .. } = released(constraint.py(), || self.sets.get(vocab, texts))?;
-            return Ok(Arc::new([(String::new(), trie)]));
-        }
-        spans(constraint, vocab.len(), Cache::Thread)
-    }
-
-    fn set(
-        &self,
-        choices: &Bound<'_, PyAny>,
-        prefix: &str,
-        suffix: &str,
-        end_tokens: Option<&Bound<'_, PyAny>>,
-        top: Option<i64>,
-    ) -> Result<ChoiceSet> {
-        let weights = self.weights(choices.py())?;
-        let vocab = weights.vocab();
-        let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?.unwrap_or_default();
-        let outside = |top| Class::Option.error(format!("top is {top}: it must be in 1..={}", u32::MAX));
-        let count = |top| u32::try_from(top).ok().filter(|&top| top > 0).ok_or_else(|| outside(top));
-        let top = top.map(count).transpose()?.map(|top| top as usize);
-        if choices.is_instance_of::<PyList>() || choices.is_instance_of::<PyTuple>() {
-            let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
-            let texts = Texts { values: crate::strings::list(choices)?, prefix, suffix, distinct: true };
-            let TextSet { trie, order } = released(choices.py(), || self.sets.get(vocab, texts))?;
-            return Ok(ChoiceSet { trie, order: Some(order), end_tokens, top });
-        }
-        if !prefix.is_empty() || !suffix.is_empty() {
-            return Err(
-                Class::Option.error("prefix and suffix go with a list of str: this set is made of tokens already")
-            );
-        }
-        let (_, trie) = spans(choices, vocab.len(), Cache::Thread)?[0].clone();
-        Ok(ChoiceSet { trie, order: None, end_tokens, top })
-    }
-
-    pub(crate) fn prompt(&self, prompt: &Bound<'_, PyAny>) -> Result<Vec<TokenId>> {
-        let Ok(text) = prompt.cast::<PyString>() else { return tokens(prompt, "prompt, ") };
-        let (text, weights) = (text.to_str()?, self.weights(prompt.py())?);
-        Ok(released(prompt.py(), || weights.vocab().tokenize(text, true, true))?)
     }
 }
 

@@ -6,11 +6,11 @@ use llama_sampler::{Spelling, TextError, Vocab};
 use lru::LruCache;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyList, PyString, PyTuple};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::Trie;
+use trie_core::{TokenId, Trie};
 
 /// Sets of text that were used last: a loop over prompts tokenizes its choices once.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Sets(Mutex<LruCache<Texts, TextSet>>);
 /// What makes a set of text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Texts {
-    pub(crate) values: Vec<String>,
+    pub(crate) values: Arc<[String]>,
     pub(crate) prefix: String,
     pub(crate) suffix: String,
     /// Whether values are told apart by their place: none may be empty or repeat another.
@@ -41,25 +41,50 @@ impl Default for Sets {
 }
 
 impl Sets {
-    /// The set, made by [`trie`] if it is not there.
+    /// The set after a prompt that was given as text: values are tokenised together with the end of it, and may begin inside its
+    /// last tokens.
     ///
     /// # Errors
-    /// As [`trie`], and `TrieError` for a value that is empty or repeated, by number, where values must be distinct.
-    pub(crate) fn get(&self, vocab: &Vocab, texts: Texts) -> Result<TextSet> {
-        if let Some(set) = self.sets().get(&texts) {
+    /// As [`Sets::get`].
+    pub(crate) fn after(&self, vocab: &Vocab, texts: &Texts, prompt: &[TokenId]) -> Result<TextSet> {
+        let prefix = vocab.border(prompt, &texts.values);
+        let some = !texts.suffix.is_empty() || texts.values.iter().all(|value| !value.is_empty());
+        if some && !prefix.is_empty() {
+            // A prompt with odd ends, or of which nothing would be left, stays as it is: then the values stand alone.
+            if let Ok(set) = self.get(vocab, &Texts { prefix, ..texts.clone() })
+                && vocab.before_set(prompt, &set.trie).is_ok()
+            {
+                return Ok(set);
+            }
+        }
+        self.get(vocab, texts)
+    }
+
+    /// The set, made if it is not there. Where a token goes over the border to the prefix, it begins before that token.
+    ///
+    /// # Errors
+    /// A vocabulary without a tokenizer, no value, an empty one, one whose tokens spell something else; and `TrieError` for a value that is empty or repeated, by number, where values must be distinct.
+    pub(crate) fn get(&self, vocab: &Vocab, texts: &Texts) -> Result<TextSet> {
+        if let Some(set) = self.sets().get(texts) {
             return Ok(set.clone());
         }
         if texts.distinct {
             distinct(&texts.values)?;
         }
-        let trie = trie(vocab, &texts.values, &texts.prefix, &texts.suffix)?;
+        let around = llama_sampler::Texts {
+            prefix: &texts.prefix,
+            suffix: &texts.suffix,
+            heal: true,
+            ..llama_sampler::Texts::default()
+        };
+        let trie = around.trie(vocab, &texts.values)?.trie;
         let order: Arc<[usize]> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
         if texts.distinct && order.len() < texts.values.len() {
             // Different texts, the same tokens: a tokenizer that normalises.
             return Err(Class::Vocabulary.error("two values have the same tokens"));
         }
         let set = TextSet { trie, order };
-        self.sets().put(texts, set.clone());
+        self.sets().put(texts.clone(), set.clone());
         Ok(set)
     }
 
@@ -67,6 +92,19 @@ impl Sets {
     fn sets(&self) -> MutexGuard<'_, LruCache<Texts, TextSet>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Texts {
+    /// A list or tuple of str with nothing around them.
+    pub(crate) fn alone(values: &Bound<'_, PyAny>) -> Result<Self> {
+        let (values, nothing) = (list(values)?.into(), String::new);
+        Ok(Self { values, prefix: nothing(), suffix: nothing(), distinct: false })
+    }
+}
+
+/// Whether texts are given, and no payload or trie.
+pub(crate) fn is_list(values: &Bound<'_, PyAny>) -> bool {
+    values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>()
 }
 
 /// A list of str.
@@ -83,16 +121,6 @@ pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
         Err(PyTypeError::new_err(format!("value {row} must be a str, not {shown} of type {name}")).into())
     };
     values.try_iter()?.enumerate().map(text).collect()
-}
-
-/// A trie of these values as the tokenizer writes them; see [`Texts::trie`](llama_sampler::Texts::trie).
-///
-/// # Errors
-/// A vocabulary without a tokenizer, no value, an empty one, one whose tokens spell something else, or one whose first
-/// token begins in the prefix.
-pub(crate) fn trie(vocab: &Vocab, values: &[String], prefix: &str, suffix: &str) -> Result<Trie> {
-    let texts = llama_sampler::Texts { prefix, suffix, ..llama_sampler::Texts::default() };
-    Ok(texts.trie(vocab, values)?.trie)
 }
 
 /// Which sequences `from_strings` is asked for.

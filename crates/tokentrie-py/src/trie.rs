@@ -125,8 +125,8 @@ impl Trie {
     ///     open_end: with "canonical", a token that spells the last of value + suffix and goes on is legal there as well, and ends
     ///         the value: `yes.` for "yes", or `",` where the suffix is `"`. `Model.generate` gives what is beyond as `overrun`.
     ///         8 bytes for each such token at each place, so values should end with a suffix that few tokens begin with.
-    ///     heal: where a token spans the border between prefix and value, begin the set before that token. Take the last
-    ///         `trie.heal_bytes` bytes off the prompt: every leaf spells them again.
+    ///     heal: where a token spans the border between prefix and value, begin the set before that token: every leaf spells
+    ///         the last `trie.heal_bytes` bytes of the prompt again, which `Model` takes off the prompt by itself.
     ///
     /// Raises VocabularyError, naming the value, if its tokens do not spell it (a tokenizer that normalises) or, canonical and not
     /// healed, if one spans the border; TrieError for no value, an empty one, or more than 32 bits count; OptionError for
@@ -153,10 +153,12 @@ impl Trie {
         Ok(Self(made.trie, Some(made.report)))
     }
 
-    /// int: bytes to take off the end of the prompt, because every leaf spells them again; 0 unless made with `heal=True`.
+    /// int: bytes at the end of the prompt that every leaf spells again; 0 unless made with `heal=True`. `Model` takes them off the
+    /// prompt by itself; with a Sampler in a loop of your own, do so. Where a tokenizer puts a space before a text, that space counts
+    /// as well if nothing of the prefix is kept. Files, pickles, `filter` and `|` keep it.
     #[getter]
     fn heal_bytes(&self) -> usize {
-        self.1.as_ref().map_or(0, |report| report.heal_bytes)
+        self.0.heal_bytes()
     }
 
     /// dict or None: what `from_strings` found: "values", their number; "straddling", how many have a token that begins in the

@@ -56,18 +56,22 @@ impl Trie {
     ///     offsets: integers of shape [sequences + 1]: where each begins and, after the last, where it ends. They start at 0,
     ///         ascend and end at the number of tokens.
     ///     names: one str a sequence, or None.
+    ///     heal_bytes: bytes at the end of the prompt that every sequence spells again, 0 … 2**32 - 1.
     ///
-    /// Raises as `from_sequences`, and TrieError for offsets that are otherwise.
+    /// Raises as `from_sequences`, TrieError for offsets that are otherwise, OptionError for other `heal_bytes`.
     #[classmethod]
-    #[pyo3(signature = (tokens, offsets, names=None))]
+    #[pyo3(signature = (tokens, offsets, names=None, heal_bytes=0))]
     fn from_numpy(
         kind: &Bound<'_, PyType>,
         tokens: &Bound<'_, PyAny>,
         offsets: &Bound<'_, PyAny>,
         names: Option<Vec<String>>,
+        heal_bytes: i64,
     ) -> Result<Self> {
+        let heal_bytes = crate::options::unsigned("heal_bytes", heal_bytes)?;
         let (tokens, offsets) = (self::tokens(tokens, "tokens, ")?, self::offsets(offsets)?);
-        Ok(Self::new(released(kind.py(), || from_flat(&tokens, &offsets, names.as_deref()))?))
+        let trie = released(kind.py(), || from_flat(&tokens, &offsets, names.as_deref()))?;
+        Ok(Self::new(trie.with_heal_bytes(heal_bytes)))
     }
 
     /// The bytes of the file that `save` writes. O(bytes).
@@ -102,7 +106,7 @@ impl Trie {
             return Ok((py.get_type::<Self>().getattr("from_bytes")?, arguments));
         }
         let (tokens, offsets) = self.arrays(py);
-        let arguments = (tokens, offsets, self.names()).into_pyobject(py)?;
+        let arguments = (tokens, offsets, self.names(), self.core().heal_bytes()).into_pyobject(py)?;
         Ok((py.get_type::<Self>().getattr("from_numpy")?, arguments))
     }
 

@@ -1,0 +1,151 @@
+//! `Model.choose`: the exact probability of every value.
+
+use crate::choice::Choice;
+use crate::choices::{ChoiceSet, Choices, Made, Question, Values};
+use crate::errors::{Class, Result};
+use crate::ids::tokens;
+use crate::model::Model;
+use crate::payload::{Cache, spans};
+use crate::strings::Texts;
+use llama_sampler::{ChooseOptions, RuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyIterator, PyString};
+use trie_core::TokenId;
+
+#[pymethods]
+impl Model {
+    /// The exact probability of every value after a prompt, and the most probable one: a greedy walk may end in another.
+    ///
+    /// Args:
+    ///     prompt: text or token ids, as for `generate`.
+    ///     choices: a list of distinct str, a Trie, or a payload (its first descriptor). The texts of a list are tokenized as the
+    ///         tokenizer would go on from a prompt that is text: where a token of one spans the border, the end of the prompt is taken
+    ///         back and spelled again by all of them (`stats.healed_bytes`). So it is with a healed Trie, whatever the prompt is.
+    ///     prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a prompt of ids ends
+    ///         with, or another border than that of a text.
+    ///     end_tokens: tokens of which one must follow a value; its probability then counts that as well.
+    ///     top: score only what the best so many values need. None scores all of a set that needs at most 4096 rows of logits,
+    ///         and of a larger one what the best value needs.
+    ///
+    /// Returns a Choice. Small sets take one forward pass after the prompt. Raises as `generate`; TrieError for a value that is
+    /// empty or repeated, OptionError for a prompt that does not end as a healed set begins, ContextError for one that does not fit after the prompt.
+    #[pyo3(signature = (prompt, choices, *, prefix="", suffix="", end_tokens=None, top=None))]
+    fn choose(
+        &self,
+        prompt: &Bound<'_, PyAny>,
+        choices: &Bound<'_, PyAny>,
+        prefix: &str,
+        suffix: &str,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        top: Option<i64>,
+    ) -> Result<Choice> {
+        let set = self.set(choices, prefix, suffix, end_tokens, top)?;
+        let question = self.question(prompt, &set)?;
+        let chosen = self.choose_group(choices.py(), &[question], &set)?;
+        let mut choices = chosen.map_err(RuntimeError::of_the_only_prompt)?;
+        choices.pop().ok_or_else(|| Class::Model.error("no choice was made"))
+    }
+
+    /// `choose` for many prompts, in their order: an iterator of Choice. Prompts are read 32 at a time; what all of those begin
+    /// with is decoded once, the rest in common forward passes.
+    #[pyo3(signature = (prompts, choices, *, prefix="", suffix="", end_tokens=None, top=None))]
+    fn choose_many(
+        slf: Bound<'_, Self>,
+        prompts: &Bound<'_, PyAny>,
+        choices: &Bound<'_, PyAny>,
+        prefix: &str,
+        suffix: &str,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        top: Option<i64>,
+    ) -> Result<Choices> {
+        if prompts.is_instance_of::<PyString>() {
+            let message = "prompts must be an iterable of prompts, not one str: give it to `choose`";
+            return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
+        }
+        let set = slf.get().set(choices, prefix, suffix, end_tokens, top)?;
+        let prompts = PyIterator::from_object(prompts)?.unbind();
+        Ok(Choices::new(slf.unbind(), prompts, set))
+    }
+}
+
+impl Model {
+    /// A prompt and the values after it.
+    pub(crate) fn question(&self, prompt: &Bound<'_, PyAny>, set: &ChoiceSet) -> Result<Question> {
+        match &set.values {
+            Values::Made(made) => Ok(Question { prompt: self.prompt(prompt, Some(&made.trie))?, set: made.clone() }),
+            Values::Texts(texts) => {
+                let (prompt, set) = self.prompt_and_texts(prompt, texts)?;
+                Ok(Question { prompt, set: Made { trie: set.trie, order: Some(set.order) } })
+            }
+        }
+    }
+
+    /// A choice for each of these prompts; those with the same values after them are decoded together.
+    pub(crate) fn choose_group(
+        &self,
+        py: Python<'_>,
+        questions: &[Question],
+        set: &ChoiceSet,
+    ) -> Result<Result<Vec<Choice>, RuntimeError>> {
+        let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top, max_rows: None };
+        let mut groups: Vec<(&Made, Vec<usize>)> = Vec::new();
+        for (number, question) in questions.iter().enumerate() {
+            match groups.iter_mut().find(|(made, _)| made.trie == question.set.trie) {
+                Some((_, numbers)) => numbers.push(number),
+                None => groups.push((&question.set, vec![number])),
+            }
+        }
+        let mut refused = None;
+        let mut chosen: Vec<(usize, Choice)> = Vec::with_capacity(questions.len());
+        self.using(py, None, |session, watch| {
+            for (made, numbers) in &groups {
+                let prompts: Vec<&[TokenId]> =
+                    numbers.iter().map(|&number| questions[number].prompt.as_slice()).collect();
+                match session.choose_many(&prompts, &made.trie, &options, watch) {
+                    Ok(choices) => {
+                        let choice = |choice| Choice::new(choice, &made.trie, made.order.as_deref());
+                        chosen.extend(numbers.iter().copied().zip(choices.into_iter().map(choice)));
+                    }
+                    Err(RuntimeError::Prompt { number, error }) => {
+                        refused = Some(RuntimeError::Prompt { number: numbers[number], error });
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })?;
+        if let Some(refused) = refused {
+            return Ok(Err(refused));
+        }
+        chosen.sort_unstable_by_key(|&(number, _)| number);
+        Ok(Ok(chosen.into_iter().map(|(_, choice)| choice).collect()))
+    }
+
+    fn set(
+        &self,
+        choices: &Bound<'_, PyAny>,
+        prefix: &str,
+        suffix: &str,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        top: Option<i64>,
+    ) -> Result<ChoiceSet> {
+        let weights = self.weights(choices.py())?;
+        let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?.unwrap_or_default();
+        let outside = |top| Class::Option.error(format!("top is {top}: it must be in 1..={}", u32::MAX));
+        let count = |top| u32::try_from(top).ok().filter(|&top| top > 0).ok_or_else(|| outside(top));
+        let top = top.map(count).transpose()?.map(|top| top as usize);
+        if crate::strings::is_list(choices) {
+            let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
+            let texts = Texts { prefix, suffix, distinct: true, ..Texts::alone(choices)? };
+            return Ok(ChoiceSet { values: Values::Texts(texts), end_tokens, top });
+        }
+        if !prefix.is_empty() || !suffix.is_empty() {
+            return Err(
+                Class::Option.error("prefix and suffix go with a list of str: this set is made of tokens already")
+            );
+        }
+        let (_, trie) = spans(choices, weights.vocab().len(), Cache::Thread)?[0].clone();
+        Ok(ChoiceSet { values: Values::Made(Made { trie, order: None }), end_tokens, top })
+    }
+}
