@@ -28,7 +28,7 @@ fuzz_target!(|file: &[u8]| {
 fn signed(file: &[u8]) -> Vec<u8> {
     let mut file = file.to_vec();
     if file.len() >= 64 {
-        let sections = usize::from(file[44]).min(15).min((file.len() - 64) / 32);
+        let sections = usize::from(file[44]).min(16).min((file.len() - 64) / 32);
         let mut sum = crc32fast::Hasher::new();
         sum.update(&file[..60]);
         sum.update(&file[64..64 + 32 * sections]);

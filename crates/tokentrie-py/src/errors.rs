@@ -238,9 +238,10 @@ impl From<SetError> for Error {
     fn from(error: SetError) -> Self {
         match error {
             SetError::Build(error) => error.into(),
-            SetError::Empty { .. } | SetError::HalfNamed { .. } | SetError::Healed { .. } | SetError::NotATree { .. } => {
-                Class::Trie.error(error.to_string())
-            }
+            SetError::Empty { .. }
+            | SetError::HalfNamed { .. }
+            | SetError::Healed { .. }
+            | SetError::NotATree { .. } => Class::Trie.error(error.to_string()),
         }
     }
 }
