@@ -136,3 +136,33 @@ def test_a_value_is_at_least_as_probable_as_its_own_tokens(kind: dict[str, str])
     assert choice.probabilities.sum() == pytest.approx(1)
     (many,) = model.choose_many([prompt], trie)
     np.testing.assert_allclose(many.logprobs, choice.logprobs, atol=1e-4)
+
+
+def test_the_budget_of_a_choice() -> None:
+    model = tokentrie.Model(n_threads=1, precise=True)
+    values = ["reply_to_all", "reply", "forward"]
+    exact = model.choose("Next: ", values, tokenization="all", max_rows=4000)
+    assert exact.certain
+    before = np.full(3, np.inf)
+    for max_rows in (1, 3, 30, 300, 3000):
+        choice = model.choose("Next: ", values, tokenization="all", max_rows=max_rows)
+        assert choice.stats.rows <= max_rows
+        # Rows of other batches differ by rounding: the weights are half precision.
+        assert np.all(np.exp(choice.logprobs) <= np.exp(exact.logprobs_high) * 1.02 + 1e-12)
+        assert np.all(np.exp(choice.logprobs_high) * 1.02 + 1e-12 >= np.exp(exact.logprobs))
+        gaps = np.exp(choice.logprobs_high) - np.exp(choice.logprobs)
+        assert np.all(gaps <= before + 1e-9)
+        before = gaps
+    assert before.max() < 1e-9
+    assert choice.name == exact.name == values[choice.index]
+    best = model.choose("Next: ", values, tokenization="all", top=1)
+    assert (best.name, best.certain) == (exact.name, True)
+    assert best.stats.rows <= exact.stats.rows
+    with pytest.raises(tokentrie.OptionError, match="max_rows is 0: it must be in 1"):
+        model.choose("Next: ", values, max_rows=0)
+    with pytest.raises(tokentrie.OptionError, match="made of tokens already"):
+        model.choose("Next: ", Trie.from_strings(model.vocab, values), tokenization="all")
+    with pytest.raises(tokentrie.OptionError, match='"some"'):
+        model.choose("Next: ", values, tokenization="some")
+    few = model.choose("Next: ", values, top=1, max_rows=1)
+    assert few.mass_bounds[0] <= few.mass_bounds[1]

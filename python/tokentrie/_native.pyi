@@ -330,8 +330,11 @@ class Model:
         *,
         prefix: str = "",
         suffix: str = "",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        open_end: bool = False,
         end_tokens: _Ids | None = None,
         top: int | None = None,
+        max_rows: int | None = None,
     ) -> Choice: ...
     def choose_many(
         self,
@@ -340,8 +343,11 @@ class Model:
         *,
         prefix: str = "",
         suffix: str = "",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        open_end: bool = False,
         end_tokens: _Ids | None = None,
         top: int | None = None,
+        max_rows: int | None = None,
     ) -> Choices: ...
     def chat_prompt(
         self,

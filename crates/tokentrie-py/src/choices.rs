@@ -17,6 +17,7 @@ pub(crate) struct ChoiceSet {
     pub(crate) values: Values,
     pub(crate) end_tokens: Vec<TokenId>,
     pub(crate) top: Option<usize>,
+    pub(crate) max_rows: Option<usize>,
 }
 
 /// Values as they were given.

@@ -6,11 +6,19 @@ use crate::errors::{Class, Result};
 use crate::ids::tokens;
 use crate::model::Model;
 use crate::payload::{Cache, spans};
-use crate::strings::Texts;
-use llama_sampler::{ChooseOptions, RuntimeError};
+use crate::strings::{Texts, spelling};
+use llama_sampler::{ChooseOptions, RuntimeError, Spelling};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
 use trie_core::TokenId;
+
+/// What makes a set of the texts of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Around<'t> {
+    prefix: &'t str,
+    suffix: &'t str,
+    spelling: Spelling,
+}
 
 #[pymethods]
 impl Model {
@@ -24,22 +32,31 @@ impl Model {
     ///     prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a prompt of ids ends
     ///         with, or another border than that of a text.
     ///     end_tokens: tokens of which one must follow a value; its probability then counts that as well.
+    ///     tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`. With "all" the
+    ///         probability is that of the text, in whatever tokens.
     ///     top: score only what the best so many values need. None scores all of a set that needs at most 4096 rows of logits,
     ///         and of a larger one what the best value needs.
+    ///     max_rows: read at most so many rows of logits, and give bounds where that was too few: `logprobs` are then lower and
+    ///         `logprobs_high` upper ones. None is 4096 where several sequences stand for one value, otherwise no limit.
     ///
     /// Returns a Choice. Small sets take one forward pass after the prompt. Raises as `generate`; TrieError for a value that is
     /// empty or repeated, OptionError for a prompt that does not end as a healed set begins, ContextError for one that does not fit after the prompt.
-    #[pyo3(signature = (prompt, choices, *, prefix="", suffix="", end_tokens=None, top=None))]
+    #[pyo3(signature = (prompt, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None, max_rows=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose(
         &self,
         prompt: &Bound<'_, PyAny>,
         choices: &Bound<'_, PyAny>,
         prefix: &str,
         suffix: &str,
+        tokenization: &str,
+        open_end: bool,
         end_tokens: Option<&Bound<'_, PyAny>>,
         top: Option<i64>,
+        max_rows: Option<i64>,
     ) -> Result<Choice> {
-        let set = self.set(choices, prefix, suffix, end_tokens, top)?;
+        let around = Around { prefix, suffix, spelling: spelling(tokenization, open_end)? };
+        let set = self.set(choices, around, end_tokens, top, max_rows)?;
         let question = self.question(prompt, &set)?;
         let chosen = self.choose_group(choices.py(), &[question], &set)?;
         let mut choices = chosen.map_err(RuntimeError::of_the_only_prompt)?;
@@ -48,21 +65,26 @@ impl Model {
 
     /// `choose` for many prompts, in their order: an iterator of Choice. Prompts are read 32 at a time; what all of those begin
     /// with is decoded once, the rest in common forward passes.
-    #[pyo3(signature = (prompts, choices, *, prefix="", suffix="", end_tokens=None, top=None))]
+    #[pyo3(signature = (prompts, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None, max_rows=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose_many(
         slf: Bound<'_, Self>,
         prompts: &Bound<'_, PyAny>,
         choices: &Bound<'_, PyAny>,
         prefix: &str,
         suffix: &str,
+        tokenization: &str,
+        open_end: bool,
         end_tokens: Option<&Bound<'_, PyAny>>,
         top: Option<i64>,
+        max_rows: Option<i64>,
     ) -> Result<Choices> {
         if prompts.is_instance_of::<PyString>() {
             let message = "prompts must be an iterable of prompts, not one str: give it to `choose`";
             return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
         }
-        let set = slf.get().set(choices, prefix, suffix, end_tokens, top)?;
+        let around = Around { prefix, suffix, spelling: spelling(tokenization, open_end)? };
+        let set = slf.get().set(choices, around, end_tokens, top, max_rows)?;
         let prompts = PyIterator::from_object(prompts)?.unbind();
         Ok(Choices::new(slf.unbind(), prompts, set))
     }
@@ -87,7 +109,7 @@ impl Model {
         questions: &[Question],
         set: &ChoiceSet,
     ) -> Result<Result<Vec<Choice>, RuntimeError>> {
-        let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top, max_rows: None };
+        let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top, max_rows: set.max_rows };
         let mut groups: Vec<(&Made, Vec<usize>)> = Vec::new();
         for (number, question) in questions.iter().enumerate() {
             match groups.iter_mut().find(|(made, _)| made.trie == question.set.trie) {
@@ -125,27 +147,31 @@ impl Model {
     fn set(
         &self,
         choices: &Bound<'_, PyAny>,
-        prefix: &str,
-        suffix: &str,
+        around: Around<'_>,
         end_tokens: Option<&Bound<'_, PyAny>>,
         top: Option<i64>,
+        max_rows: Option<i64>,
     ) -> Result<ChoiceSet> {
         let weights = self.weights(choices.py())?;
         let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?.unwrap_or_default();
-        let outside = |top| Class::Option.error(format!("top is {top}: it must be in 1..={}", u32::MAX));
-        let count = |top| u32::try_from(top).ok().filter(|&top| top > 0).ok_or_else(|| outside(top));
-        let top = top.map(count).transpose()?.map(|top| top as usize);
+        let count = |name: &str, count: Option<i64>| {
+            let outside = |count| Class::Option.error(format!("{name} is {count}: it must be in 1..={}", u32::MAX));
+            let positive = |count| u32::try_from(count).ok().filter(|&count| count > 0).ok_or_else(|| outside(count));
+            count.map(positive).transpose().map(|count| count.map(|count| count as usize))
+        };
+        let (top, max_rows) = (count("top", top)?, count("max_rows", max_rows)?);
         if crate::strings::is_list(choices) {
+            let Around { prefix, suffix, spelling } = around;
             let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
-            let texts = Texts { prefix, suffix, distinct: true, ..Texts::alone(choices)? };
-            return Ok(ChoiceSet { values: Values::Texts(texts), end_tokens, top });
+            let texts = Texts { prefix, suffix, distinct: true, spelling, ..Texts::alone(choices)? };
+            return Ok(ChoiceSet { values: Values::Texts(texts), end_tokens, top, max_rows });
         }
-        if !prefix.is_empty() || !suffix.is_empty() {
-            return Err(
-                Class::Option.error("prefix and suffix go with a list of str: this set is made of tokens already")
-            );
+        if around != Around::default() {
+            return Err(Class::Option.error(
+                "prefix, suffix, tokenization and open_end go with a list of str: this set is made of tokens already",
+            ));
         }
         let (_, trie) = spans(choices, weights.vocab().len(), Cache::Thread)?[0].clone();
-        Ok(ChoiceSet { values: Values::Made(Made { trie, order: None }), end_tokens, top })
+        Ok(ChoiceSet { values: Values::Made(Made { trie, order: None }), end_tokens, top, max_rows })
     }
 }

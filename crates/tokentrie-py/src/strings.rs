@@ -24,6 +24,7 @@ pub(crate) struct Texts {
     pub(crate) suffix: String,
     /// Whether values are told apart by their place: none may be empty or repeat another.
     pub(crate) distinct: bool,
+    pub(crate) spelling: Spelling,
 }
 
 /// A trie of texts, and the place of each leaf among them.
@@ -71,12 +72,8 @@ impl Sets {
         if texts.distinct {
             distinct(&texts.values)?;
         }
-        let around = llama_sampler::Texts {
-            prefix: &texts.prefix,
-            suffix: &texts.suffix,
-            heal: true,
-            ..llama_sampler::Texts::default()
-        };
+        let around =
+            llama_sampler::Texts { prefix: &texts.prefix, suffix: &texts.suffix, spelling: texts.spelling, heal: true };
         let trie = around.trie(vocab, &texts.values)?.trie;
         let order: Arc<[usize]> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
         if texts.distinct && order.len() < texts.values.len() {
@@ -98,7 +95,7 @@ impl Texts {
     /// A list or tuple of str with nothing around them.
     pub(crate) fn alone(values: &Bound<'_, PyAny>) -> Result<Self> {
         let (values, nothing) = (list(values)?.into(), String::new);
-        Ok(Self { values, prefix: nothing(), suffix: nothing(), distinct: false })
+        Ok(Self { values, prefix: nothing(), suffix: nothing(), distinct: false, spelling: Spelling::Canonical })
     }
 }
 

@@ -140,8 +140,8 @@ proptest! {
         }
         // From the root, what the canonical sequences of all texts have in common.
         let canonical: Vec<Sequence> = trie.leaves().map(|leaf| leaf.tokens).collect();
-        let common = (0..).take_while(|&at| {
-            canonical[0].get(at).is_some() && canonical.iter().all(|tokens| tokens.get(at) == canonical[0].get(at))
+        let common = (0..canonical[0].len()).take_while(|&at| {
+            canonical.iter().all(|tokens| tokens.get(at) == canonical[0].get(at))
         }).count();
         let forced: Sequence = trie.forced(Cursor::ROOT).collect();
         prop_assert!(forced.starts_with(&canonical[0][..common]), "{:?} {:?}", forced, canonical);

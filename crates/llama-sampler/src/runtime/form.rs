@@ -219,7 +219,7 @@ impl Form {
 fn check(part: &Part) -> Result<(), FormError> {
     match part {
         Part::Slot { name, values: SlotValues::Tokens(trie) } if !trie.is_tree() => {
-            return Err(FormError::NotATree { slot: name.clone() });
+            Err(FormError::NotATree { slot: name.clone() })
         }
         Part::Slot { name, values: SlotValues::Texts(values) } => {
             if values.is_empty() {

@@ -114,8 +114,8 @@ impl<'t> Scores<'t> {
     /// Whether no other value can be more probable than the first `top`.
     fn ranks(&self, top: usize, highest: &[f64]) -> bool {
         let ranking = self.ranking();
-        let Some(last) = ranking.get(top.min(self.logprobs.len()) - 1) else { return false };
-        let least = self.logprobs[last.index()];
+        let Some(lowest) = ranking.get(top.min(self.logprobs.len()) - 1) else { return false };
+        let least = self.logprobs[lowest.index()];
         let mut is_first = vec![false; self.logprobs.len()];
         ranking.iter().take(top).for_each(|leaf| is_first[leaf.index()] = true);
         highest.iter().zip(is_first).all(|(&highest, is_first)| is_first || highest <= least)

@@ -97,6 +97,9 @@ impl Canonical {
     fn new(scores: &Scores<'_>, most: usize, steps: &mut Steps) -> Self {
         let trie = scores.trie;
         let mut canonical = Self::default();
+        if most == 0 {
+            return canonical;
+        }
         let mut sequences: Vec<Vec<TokenId>> = trie.leaves().map(|leaf| leaf.tokens).collect();
         sequences.sort_unstable();
         for tokens in sequences {
@@ -163,14 +166,12 @@ impl Session {
         // Ways that are too long for the context: nothing more will be known of them.
         let mut too_long = Vec::new();
         let room = self.n_ctx() - prompt.len();
-        let mut canonical = match trie.is_tree() {
-            true => Canonical::default(),
-            false => Canonical::new(&scores, budget - 1, &mut steps),
-        };
+        let most_known = if trie.is_tree() { 0 } else { budget - 1 };
+        let mut canonical = Canonical::new(&scores, most_known, &mut steps);
         let mut push = |step, token, at, logprob| open.push(Open { logprob, at, step: steps.add(step, token) });
         canonical.expand(None, self.logits()?, &mut scores, &mut push);
-        let tree = std::mem::take(&mut canonical.tree);
-        stats.tokens_decoded += self.decode_tree(&tree, &mut || watch.stop(), &mut |node, row| {
+        let token_tree = std::mem::take(&mut canonical.tree);
+        stats.tokens_decoded += self.decode_tree(&token_tree, &mut || watch.stop(), &mut |node, row| {
             canonical.expand(Some(node), row, &mut scores, &mut push);
         })?;
         let settled = |scores: &Scores<'_>, open: &BinaryHeap<Open>, too_long: &[Open]| {

@@ -6,7 +6,7 @@ use super::vocab::Vocab;
 use trie_core::{BuildError, ForcedText, OverrunLeaf, SpelledLeaf, SpellingError, TokenId, Trie};
 
 /// Which token sequences stand for a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Spelling {
     /// The one that the tokenizer writes.
     #[default]
@@ -115,7 +115,7 @@ impl Texts<'_> {
         let mut report = TextReport { values: values.len(), ..TextReport::default() };
         if self.spelling == Spelling::All && !vocab.can_tokenize() && !self.heal {
             let whole = values.iter().map(|value| format!("{}{}", value.as_ref(), self.suffix).into_bytes());
-            let trie = spellings(vocab, values, whole.map(|text| (text, None)).collect())?;
+            let trie = spellings(vocab, values, &whole.map(|text| (text, None)).collect::<Vec<_>>())?;
             return Ok(TextTrie { trie, report });
         }
         let before = vocab.tokenize(self.prefix, false, false)?;
@@ -151,7 +151,7 @@ impl Texts<'_> {
                 let text = whole.strip_prefix(kept.as_slice()).ok_or_else(unspellable)?.to_vec();
                 texts.push((text, tokens.strip_prefix(&before[..common])));
             }
-            let trie = spellings(vocab, values, texts)?.with_heal_bytes(report.heal_bytes as u32);
+            let trie = spellings(vocab, values, &texts)?.with_heal_bytes(report.heal_bytes as u32);
             return Ok(TextTrie { trie, report });
         }
         if let (false, Some(&row)) = (self.heal, report.first_straddling.first()) {
@@ -188,7 +188,7 @@ fn spelled(vocab: &Vocab, text: &str, tokens: &[TokenId], what: impl Fn() -> Str
 fn spellings<S: AsRef<str>>(
     vocab: &Vocab,
     values: &[S],
-    texts: Vec<(Vec<u8>, Option<&[TokenId]>)>,
+    texts: &[(Vec<u8>, Option<&[TokenId]>)],
 ) -> Result<Trie, TextError> {
     let unspellable = |row: usize| TextError::Unspellable { row, value: values[row].as_ref().to_owned() };
     // Where the tokenizer does not say: a token of its own straddles the border.
@@ -242,7 +242,7 @@ fn fewest(vocab: &Vocab, text: &[u8]) -> Option<Vec<TokenId>> {
     for at in (0..text.len()).rev() {
         for (length, tokens) in vocab.by_bytes().prefixes(&text[at..]) {
             if let (Some(more), Some(&token)) = (count(&best, at + length), tokens.first())
-                && best[at].is_none_or(|(least, ..)| more + 1 <= least)
+                && best[at].is_none_or(|(least, ..)| more < least)
             {
                 best[at] = Some((more + 1, token, length));
             }

@@ -261,7 +261,6 @@ impl Header {
             let whole = bytes.is_multiple_of(4);
             let fits = match section.kind {
                 Kind::Tokens if is_graph => whole && bytes / 4 >= nodes,
-                Kind::Tokens => bytes == 4 * nodes,
                 Kind::FirstChild if is_graph => bytes == 4 * (nodes + 1),
                 Kind::FirstChild => whole && (8..=4 * nodes).contains(&bytes),
                 Kind::LeafNodes | Kind::LeavesByNode => bytes == 4 * leaves && !is_graph,
@@ -270,7 +269,7 @@ impl Header {
                 Kind::NameText => bytes < u32::MAX as usize,
                 Kind::Fingerprint => FINGERPRINT.contains(&bytes),
                 Kind::Targets => bytes == 4 * words(Kind::Tokens),
-                Kind::Forced | Kind::LeavesEnd => bytes == 4 * nodes,
+                Kind::Tokens | Kind::Forced | Kind::LeavesEnd => bytes == 4 * nodes,
                 Kind::EndNodes => whole && (leaves..nodes).contains(&(bytes / 4)),
                 Kind::EndLeaves => bytes == 4 * words(Kind::EndNodes),
                 Kind::Canonical => whole && bytes / 4 >= leaves,
