@@ -36,6 +36,20 @@ WORDS = [
     "e.g.",
     "<|tool_call>",
     "[PAD151646]",
+    "'S",
+    "don't",
+    "iPhone",
+    "12345",
+    "٣٤",
+    "½",
+    "e\u0301",
+    "\u0301x",
+    "👩\u200d👩\u200d👧",
+    "한국어",
+    "nul\0",
+    "\ufeff",
+    "\x85",
+    "<unk>",
 ]
 
 
@@ -62,7 +76,12 @@ def names(count: int, seed: int = 7) -> list[str]:
     while len(found) < count:
         made = "".join(chance.choice("aeioubcdfgklmnprstvz") for _ in range(chance.randint(2, 9)))
         words = [chance.choice([*WORDS, made.capitalize(), made]) for _ in range(chance.randint(1, 6))]
-        found["".join(word + chance.choice([" "] * 20 + ["  ", ", ", "\n", "\t "]) for word in words).rstrip()] = None
+        found[
+            "".join(
+                word + chance.choice([" "] * 20 + ["  ", ", ", "\n", "\t ", "   ", "\r\n", " \n ", "\u3000", ""])
+                for word in words
+            ).rstrip()
+        ] = None
     return list(found)
 
 

@@ -13,8 +13,8 @@ use super::error::RuntimeError;
 use super::preconditions::{MAX_TEXT, in_range};
 use super::threads::default_threads;
 use super::vocab::Vocab;
+use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -43,27 +43,31 @@ impl Rows {
 /// What a thread did: numbered portions, or none if cutting was found out to change something.
 type Done = Result<Option<Vec<(usize, Rows)>>, RuntimeError>;
 
+/// Parts and their tokens.
+type Shard = HashMap<String, Box<[TokenId]>, RandomState>;
+
 /// The tokens of the parts that were seen, for all threads. Several locks, so that they seldom wait for each other.
 struct Known {
-    hasher: RandomState,
-    shards: [Mutex<HashMap<String, Box<[TokenId]>>>; 64],
+    shards: [Mutex<Shard>; 64],
 }
 
 impl Known {
     fn new() -> Self {
-        Self { hasher: RandomState::new(), shards: std::array::from_fn(|_| Mutex::default()) }
+        Self { shards: std::array::from_fn(|_| Mutex::default()) }
     }
 
     /// Only whole entries are behind this lock, which no panic can leave half changed.
-    fn shard(&self, part: &str) -> MutexGuard<'_, HashMap<String, Box<[TokenId]>>> {
-        let shard = &self.shards[self.hasher.hash_one(part) as usize % self.shards.len()];
+    fn shard(&self, part: &str) -> MutexGuard<'_, Shard> {
+        // Its map hashes the part again, so this is only spread enough that threads seldom meet.
+        let spread = part.bytes().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        let shard = &self.shards[spread % self.shards.len()];
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Learns the parts that are not known and can be joined.
     fn learn(&self, parts: &[&str], vocab: &Vocab, cuts: &Cuts) -> Result<(), RuntimeError> {
         let new = parts.iter().copied().filter(|part| cuts.joins(part) && !self.shard(part).contains_key(*part));
-        let new: Vec<&str> = new.collect::<HashSet<_>>().into_iter().collect();
+        let new: Vec<&str> = new.collect::<HashSet<_, RandomState>>().into_iter().collect();
         let joint = if cuts.own_space() { " " } else { "" };
         for parts in new.chunks(64) {
             let text = parts.join(joint);
@@ -223,6 +227,7 @@ mod tests {
     use super::{PORTION, Rows};
     use crate::Vocab;
     use proptest::prelude::*;
+    use std::io::Write;
     use std::path::{Path, PathBuf};
     use trie_core::TokenId;
 
@@ -260,8 +265,27 @@ mod tests {
         "</",
         ">",
         "\"",
+        "'S",
+        "'RE",
+        "'d ",
+        "iPhone",
+        "ABC",
+        "a1b2",
+        "٣٤",
+        "½",
+        "/",
+        "\n\n",
+        " \n ",
         "é",
         "e\u{301}",
+        "\u{301}",
+        "ñandú",
+        "한국어",
+        "👩\u{200d}👩\u{200d}👧",
+        "\u{1f1fa}\u{1f1f8}",
+        "\u{feff}",
+        "\u{85}",
+        "\u{202e}",
         "ß",
         "日本",
         "🙂",
@@ -290,21 +314,56 @@ mod tests {
         paths
     }
 
+    fn texts(count: usize) -> impl Strategy<Value = Vec<String>> {
+        let text = prop::collection::vec(prop::sample::select(PARTS), 0..12).prop_map(|parts| parts.concat());
+        prop::collection::vec(text, count)
+    }
+
     fn rows(found: &[Rows]) -> Vec<Vec<TokenId>> {
         found.iter().flat_map(Rows::iter).map(<[TokenId]>::to_vec).collect()
     }
 
+    /// A file of a vocabulary with another pattern for words, in a file of its own that goes away.
+    fn with_words(path: &Path, words: &str) -> tempfile::NamedTempFile {
+        let bytes = std::fs::read(path).unwrap();
+        let key = b"tokenizer.ggml.pre\x08\0\0\0";
+        let at = bytes.windows(key.len()).position(|window| window == key).unwrap() + key.len();
+        let length = u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let words = [&(words.len() as u64).to_le_bytes()[..], words.as_bytes()].concat();
+        file.write_all(&[&bytes[..at], &words, &bytes[at + 8 + length..]].concat()).unwrap();
+        file
+    }
+
+    /// Every pattern, over a vocabulary in which tokens go over many borders of words.
+    #[test]
+    fn patterns_for_words() {
+        let wide =
+            |path: &PathBuf| ["llama-bpe.gguf", "qwen2.gguf"].iter().any(|end| path.to_string_lossy().ends_with(end));
+        for path in vocabularies().iter().filter(|path| wide(path)) {
+            for words in super::super::cuts::WORDS_OF_EACH_PATTERN {
+                let file = with_words(path, words);
+                let vocab = Vocab::from_gguf(file.path()).unwrap();
+                assert!(vocab.cuts().is_some(), "{words}");
+                proptest!(ProptestConfig::with_cases(1), |(texts in texts(PORTION + 1))| {
+                    let expected: Vec<_> = texts.iter().map(|text| vocab.tokenize(text, false, false).unwrap()).collect();
+                    let (cuts, known) = (vocab.cuts(), super::Known::new());
+                    let job = super::Job { vocab: &vocab, values: &texts, prefix: "", suffix: "", cuts, known };
+                    prop_assert_eq!(&rows(&job.run().unwrap().expect("cuts are right")), &expected, "{}", words);
+                });
+            }
+        }
+    }
+
     #[test]
     fn the_same_tokens_as_one_by_one() {
-        let part = prop::sample::select(PARTS);
-        let texts = prop::collection::vec(prop::collection::vec(part, 0..12), 5 * PORTION);
+        let texts = texts(5 * PORTION);
         let around = prop::sample::select(&["", "a", " ", "the ", "\n", "The city: \"", "\"", " the city is b"][..]);
         for path in vocabularies() {
             let vocab = Vocab::from_gguf(&path).unwrap();
             println!("{}: {}", path.display(), if vocab.cuts().is_some() { "cut" } else { "whole" });
             let config = ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(3) };
             proptest!(config, |(texts in &texts, prefix in &around, suffix in &around)| {
-                let texts: Vec<String> = texts.iter().map(|parts| parts.concat()).collect();
                 let whole = |text: &String| vocab.tokenize(&format!("{prefix}{text}{suffix}"), false, false).unwrap();
                 let expected: Vec<_> = texts.iter().map(whole).collect();
                 let (cuts, known) = (vocab.cuts(), super::Known::new());
