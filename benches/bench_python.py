@@ -103,34 +103,6 @@ def test_payload(benchmark: BenchmarkFixture, payload: str, who: str) -> None:
         benchmark(json.loads, payload)
 
 
-@pytest.fixture(scope="module")
-def table() -> npt.NDArray[np.int32]:
-    """A million rows of four ids, as of a catalogue of items: each place has 256 ids of its own."""
-    return (np.random.default_rng(4).integers(0, 256, (1_000_000, 4)) + 256 * np.arange(4)).astype(np.int32)
-
-
-def packed(table: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Four ids of one byte each as one number."""
-    return (table - 256 * np.arange(4)) @ (256 ** np.arange(3, -1, -1))
-
-
-BUILDS: dict[str, Callable[[npt.NDArray[np.int32]], object]] = {
-    "tokentrie": tokentrie.Trie.from_sequences,
-    "numpy lexsort": lambda table: np.lexsort(table.T[::-1]),
-    "numpy unique rows": lambda table: np.unique(table.view([("", np.int32)] * 4)),
-    "numpy unique packed": lambda table: np.unique(packed(table)),
-}
-
-
-@pytest.mark.benchmark(group="a million rows of four")
-@pytest.mark.parametrize("who", BUILDS)
-def test_build(benchmark: BenchmarkFixture, table: npt.NDArray[np.int32], who: str) -> None:
-    """The trie of a large table, beside numpy that only sorts it or drops duplicates."""
-    trie, rows = tokentrie.Trie.from_sequences(table), np.unique(packed(table), return_index=True)[1]
-    assert np.array_equal(trie.input_rows, rows)
-    benchmark.pedantic(BUILDS[who], (table,), rounds=5, warmup_rounds=1)
-
-
 def vocabulary() -> list[bytes]:
     """An invented vocabulary for the text engines: all bytes, then the names and their pieces, then filler."""
     pieces = [bytes([byte]) for byte in range(256)]

@@ -1,21 +1,16 @@
-"""What it costs to make a set of titles: `./dev bench`; needs TOKENTRIE_VOCAB_DIR.
-
-Run by itself it prints one line a vocabulary: `python benches/bench_strings.py [times]`.
-"""
+"""What it costs to make a set of titles, beside other tokenizers: `./dev bench`; needs TOKENTRIE_VOCAB_DIR."""
 
 from __future__ import annotations
 
 import os
 import random
-import sys
-import time
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
+import peers
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
-from tokentrie import Trie, Vocab
 
 FOLDER = os.environ.get("TOKENTRIE_VOCAB_DIR")
 PATHS = sorted(Path(FOLDER).glob("*.gguf")) if FOLDER else []
@@ -39,40 +34,16 @@ def titles() -> list[str]:
     return list(found)
 
 
-@cache
-def vocabulary(path: Path) -> Vocab:
-    """Loaded once, and what its first call makes is made."""
-    vocab = Vocab.from_gguf(path)
-    Trie.from_strings(vocab, ["warm"])
-    return vocab
-
-
-def check(vocab: Vocab, trie: Trie) -> None:
-    """Every hundredth leaf is what the tokenizer writes."""
-    assert len(trie) == COUNT
-    for leaf in (trie.leaf(index) for index in range(0, COUNT, 100)):
-        assert leaf is not None
-        assert leaf.tokens == vocab.tokenize(f"{leaf.name}\n")
-
-
 @pytest.mark.skipif(not PATHS, reason="TOKENTRIE_VOCAB_DIR names no folder with GGUF files")
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_titles(benchmark: BenchmarkFixture, path: Path) -> None:
-    vocab, values = vocabulary(path), titles()
-    check(vocab, benchmark.pedantic(Trie.from_strings, (vocab, values, "", "\n"), rounds=5))
-
-
-def main() -> None:
-    """Prints the least and the middle of some runs."""
-    for path in PATHS:
-        vocab, values, seconds = vocabulary(path), titles(), []
-        for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 5):
-            begin = time.perf_counter()
-            trie = Trie.from_strings(vocab, values, "", "\n")
-            seconds.append(time.perf_counter() - begin)
-        check(vocab, trie)
-        print(f"{path.stem}: {min(seconds):.3f} s, {sorted(seconds)[len(seconds) // 2]:.3f} s", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+@pytest.mark.parametrize("who", peers.TITLES)
+def test_titles(benchmark: BenchmarkFixture, path: Path, who: str, quick: bool) -> None:
+    """From a list of str to what constrains a model. All make the same tokens, or the same texts."""
+    benchmark.group = f"titles, {path.stem}"
+    values = titles()[: 1000 if quick else COUNT]
+    try:
+        make = peers.TITLES[who](path)
+    except peers.MissingError as error:
+        pytest.skip(f"{error}: its row is missing")
+    peers.check_titles(who, make(values), path, values)
+    benchmark.pedantic(make, (values,), rounds=1 if quick else 5)

@@ -1,4 +1,5 @@
-//! Building large sets on one thread and two, beside one sort of as many integers; small sets; and a step in each.
+//! Building large sets on one thread and two, beside one sort of as many integers and the `fst` crate; small sets; and a step
+//! in each.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::collections::BTreeSet;
@@ -7,17 +8,10 @@ use std::time::Duration;
 use tokentrie_benches::Random;
 use trie_core::{Rows, TokenId, Trie, TrieBuilder};
 
+mod common;
+use common::{check_fst, fst, fst_step, id, table};
+
 const ROWS: usize = 1_000_000;
-
-fn id(raw: u32) -> TokenId {
-    TokenId::new(raw).expect("a token id")
-}
-
-/// Rows of four, with so many ids in each place.
-fn table(rows: usize, ids: [u64; 4]) -> Vec<TokenId> {
-    let mut random = Random(4);
-    (0..rows).flat_map(|_| ids).map(|below| id(random.below(below))).collect()
-}
 
 /// Rows of one to seven; ids are as unevenly frequent as those of words.
 fn text(rows: usize) -> (Vec<TokenId>, Vec<usize>) {
@@ -66,12 +60,16 @@ fn large(criterion: &mut Criterion) {
             });
         }
     }
-    check(&even(&uniform).build().expect("usable rows"), even(&uniform), &uniform.chunks(4).collect::<Vec<_>>());
+    let trie = even(&uniform).build().expect("usable rows");
+    check(&trie, even(&uniform), &uniform.chunks(4).collect::<Vec<_>>());
+    check_fst(&fst(&uniform), &trie);
+    println!("build/{ROWS}/fst: {} bytes", fst(&uniform).as_fst().size());
     let mut random = Random(9);
     let keys: Vec<u64> = (0..ROWS).map(|_| random.next()).collect();
     group.bench_function("one-u64-sort", |b| {
         b.iter_batched_ref(|| keys.clone(), |keys| keys.sort_unstable(), BatchSize::LargeInput);
     });
+    group.sample_size(10).bench_function("fst", |b| b.iter_with_large_drop(|| fst(black_box(&uniform))));
     group.finish();
 }
 
@@ -92,11 +90,18 @@ fn step(criterion: &mut Criterion) {
         let tokens = table(rows, [8, 256, 256, 256]);
         let trie = Rows::even(&tokens, 4).expect("rows of four").build().expect("usable rows");
         let wanted: Vec<TokenId> = trie.children(trie.root()).to_vec();
-        assert!(wanted.iter().all(|&token| trie.step(trie.root(), token).is_some()));
-        criterion.bench_function(&format!("step/{rows}-rows/{}-children", wanted.len()), |b| {
-            let mut next = wanted.iter().cycle();
-            b.iter(|| trie.step(trie.root(), *next.next().expect("a cycle")));
-        });
+        let set = fst(&tokens);
+        let (set, root) = (set.as_fst(), set.as_fst().root().addr());
+        assert!(
+            wanted.iter().all(|&token| trie.step(trie.root(), token).is_some() && fst_step(set, root, token).is_some())
+        );
+        assert!((0..1000).all(|raw| fst_step(set, root, id(raw)).is_some() == wanted.contains(&id(raw))));
+        let mut group = criterion.benchmark_group(format!("step/{rows}-rows/{}-children", wanted.len()));
+        let mut next = wanted.iter().copied().cycle();
+        let mut next = || next.next().expect("a cycle");
+        group.bench_function("tokentrie", |b| b.iter(|| trie.step(trie.root(), next())));
+        group.bench_function("fst", |b| b.iter(|| fst_step(set, root, next())));
+        group.finish();
     }
 }
 
