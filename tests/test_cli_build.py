@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 from test_cli import Terminal
 from tokentrie import Model, Trie, Vocab
 
@@ -44,8 +49,6 @@ class TestBuild:
         elif kind == "jsonl":
             lines(source, [json.dumps({"name": value}) for value in VALUES])
         else:
-            pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: no Parquet")
-            parquet = pytest.importorskip("pyarrow.parquet")
             parquet.write_table(pyarrow.table({"name": VALUES}), source)
         result = run("build", source, "-o", out, *column, "--json")
         assert result.code == 0, result
@@ -79,6 +82,76 @@ class TestBuild:
         assert "border" in refused[0]["reason"]
         assert len(Trie.open(out, verify=True)) == 9004 - len(refused)
 
+    def test_a_column_is_read_by_row_groups(self, run: Terminal, vocab: Vocab, tmp_path: Path) -> None:
+        source, out = tmp_path / "names.parquet", tmp_path / "out.ttrie"
+        titles = [f"title {number}" for number in range(10_000)]
+        schema = pyarrow.schema({"noise": pyarrow.string(), "title": pyarrow.large_string(), "number": pyarrow.int32()})
+        with parquet.ParquetWriter(source, schema, compression="zstd") as writer:
+            for start in range(0, len(titles), 700):
+                part = titles[start : start + 700]
+                columns = [["x" * 50] * len(part), part, range(start, start + len(part))]
+                writer.write_table(pyarrow.table(columns, schema=schema))
+        assert parquet.ParquetFile(source).num_row_groups == 15
+        assert run("build", source, "--column", "title", "-o", out).code == 0
+        assert Trie.open(out, vocab=vocab, verify=True) == Trie.from_strings(vocab, titles)
+        assert run("build", source, "--field", "number", "-o", out).code == 0
+        assert Trie.open(out, vocab=vocab) == Trie.from_strings(vocab, [str(number) for number in range(10_000)])
+
+    def test_of_a_large_parquet_file_little_is_in_memory(self, tmp_path: Path) -> None:
+        source, text = tmp_path / "names.parquet", "x" * 1000
+        schema = pyarrow.schema({"title": pyarrow.string()})
+        with parquet.ParquetWriter(source, schema, compression="none", use_dictionary=False) as writer:
+            for group in range(30):
+                column = [[f"{group:02}{number:04}{text}" for number in range(10_000)]]
+                writer.write_table(pyarrow.table(column, schema=schema))
+        assert source.stat().st_size > 300e6
+        code = """
+import resource, sys
+from pathlib import Path
+import pyarrow.parquet
+from tokentrie.cli.values import texts
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert sum(1 for _ in texts(Path(sys.argv[1]), "title")) == 300_000
+print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+"""
+        done = subprocess.run([sys.executable, "-c", code, source], capture_output=True, text=True)
+        assert done.stderr == ""
+        assert int(done.stdout) < 150e6
+
+    def test_bad_parquet(self, run: Terminal, tmp_path: Path) -> None:
+        source, out = tmp_path / "names.parquet", tmp_path / "out.ttrie"
+
+        def refused(column: str, *parts: str) -> None:
+            run("build", source, "--column", column, "-o", out).fails(1, str(source), *parts)
+            assert not out.exists()
+
+        columns = {
+            "title": ["a", "b", None],
+            "list": [["a"], ["b"], []],
+            "map": [{"a": 1}, {"a": 2}, {"a": 3}],
+            "bytes": [b"a", b"b", b"c"],
+            "bool": [True, False, True],
+            "day": [datetime.date(2026, 1, day) for day in (1, 2, 3)],
+        }
+        parquet.write_table(pyarrow.table(columns), source)
+        refused("name", "there is no column 'name', only 'title', 'list', 'map'")
+        refused("map.a", "there is no column 'map.a'")
+        refused("title", "row 3: the field 'title' is null, not text")
+        refused("list", "row 1: the field 'list' is an array, not text")
+        refused("map", "row 1: the field 'map' is an object, not text")
+        refused("bytes", "row 1: the field 'bytes' is bytes, not text")
+        refused("bool", "row 1: the field 'bool' is true or false, not text")
+        refused("day", "row 1: the field 'day' is date, not text")
+        parquet.write_table(pyarrow.table({"title": [f"name {number}" for number in range(5000)]}), source)
+        whole = source.read_bytes()
+        for cut in (0, 3, 8, len(whole) // 2, len(whole) - 1):
+            source.write_bytes(whole[:cut])
+            refused("title")
+        source.write_bytes(whole[:2000] + bytes(3000) + whole[5000:])
+        refused("title")
+        source.unlink()
+        refused("title", "No such file")
+
     def test_bad_input(self, run: Terminal, tmp_path: Path) -> None:
         out = tmp_path / "out.ttrie"
         run("build", tmp_path / "no.txt", "-o", out).fails(1, "no.txt", "No such file")
@@ -88,7 +161,9 @@ class TestBuild:
         run("build", lines(tmp_path / "e.txt", []), "-o", out).fails(1, "no leaf")
         run("build", lines(tmp_path / "r.csv", ["id", "1"]), "-o", out).fails(2, "--field")
         run("build", lines(tmp_path / "r.csv", ["id", "1"]), "--field", "x", "-o", out).fails(1, "no column 'x'")
-        run("build", lines(tmp_path / "j.jsonl", ['{"x": [1]}']), "--field", "x", "-o", out).fails(1, "line 1", "list")
+        run("build", lines(tmp_path / "j.jsonl", ['{"x": [1]}']), "--field", "x", "-o", out).fails(
+            1, "line 1", "an array, not text"
+        )
         run("build", lines(tmp_path / "g.txt", ["a"]), "-o", tmp_path / "none" / "out.ttrie").fails(1, "none")
         run("build", lines(tmp_path / "g.txt", ["a"]), "-m", tmp_path / "g.txt", "-o", out).fails(1, "GGUF")
         assert not out.exists()

@@ -495,7 +495,7 @@ class TestBadRows:
         run(*rows_of(rows, tmp_path / "none" / "out")).fails(1, "out: No such file")
         run(*rows_of(rows, rows)).fails(2, "--output", "is the input")
         run(*rows_of(rows, Path(os.devnull))).fails(1, os.devnull, "not a file")
-        monkeypatch.setattr("tokentrie.cli.rows.LONGEST_LINE", 1 << 10)
+        monkeypatch.setattr("tokentrie.cli.lines.LONGEST_LINE", 1 << 10)
         rows.write_text('{"text": "%s"}' % ("a" * 2000))
         run(*rows_of(rows, tmp_path / "out")).fails(1, "rows.jsonl, line 1: longer than")
 

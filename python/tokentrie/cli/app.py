@@ -226,7 +226,9 @@ def build(
         Path | None,
         typer.Option("--vocab", "-m", metavar="M.gguf", help="GGUF with the vocabulary; the tiny model's without it."),
     ] = None,
-    field: Annotated[str | None, typer.Option(metavar="NAME", help="The column that holds the values.")] = None,
+    field: Annotated[
+        str | None, typer.Option("--field", "--column", metavar="NAME", help="The column that holds the values.")
+    ] = None,
     prefix: Annotated[
         str, typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
     ] = "",

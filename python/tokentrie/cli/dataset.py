@@ -198,10 +198,10 @@ def _results(
     prepared = [_prepare(row, prompts, chooser) for row in group]
     for row, made in zip(group, prepared, strict=True):
         if isinstance(made, str) and not skip_errors:
-            raise tokentrie.TokenTrieError(f"{rows.place(row.line)}: {made}; --skip-errors passes over such rows")
+            raise tokentrie.TokenTrieError(f"{rows.lines.place(row.line)}: {made}; --skip-errors passes over such rows")
         if taken := row.fields.keys() & (ERROR if isinstance(made, str) else RESULT):
             problem = f"the field {min(taken)!r} has the name of a result: rename it"
-            raise tokentrie.TokenTrieError(f"{rows.place(row.line)}: {problem}")
+            raise tokentrie.TokenTrieError(f"{rows.lines.place(row.line)}: {problem}")
     tokens = [made for made in prepared if isinstance(made, list)]
     results = chooser.results(tokens) if tokens else iter(())
     return [
@@ -242,5 +242,5 @@ def _progress(rows: Input) -> Iterator[Callable[[int], None]]:
         return
     columns = (TextColumn("{task.fields[done]:,} rows"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=screen, transient=True) as progress:
-        task = progress.add_task("", total=rows.size, done=0)
-        yield lambda done: progress.update(task, completed=rows.position, done=done)
+        task = progress.add_task("", total=rows.lines.size, done=0)
+        yield lambda done: progress.update(task, completed=rows.lines.position, done=done)

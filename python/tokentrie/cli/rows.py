@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import json
 import math
 import re
 import string
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +15,8 @@ from typing import Any, NoReturn
 
 import typer
 
-import tokentrie
+from tokentrie.cli.lines import LONGEST_LINE, Lines, not_utf8
 
-# A file without line breaks must not fill the memory.
-LONGEST_LINE = 16 << 20
 JSON_LINES = {".jsonl", ".ndjson"}
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -50,53 +46,31 @@ class Input:
 
     def __init__(self, path: Path, needed: set[str]) -> None:
         """Opens it. `needed` are the columns that a CSV file must have."""
-        standard = str(path) == "-"
-        self._path = path
         self._needed = needed
-        self._kind = ".jsonl" if standard else path.suffix.lower()
+        self._kind = ".jsonl" if str(path) == "-" else path.suffix.lower()
         if self._kind not in JSON_LINES | DELIMITERS.keys():
             problem = f"{path}: the name must end with {', '.join([*sorted(JSON_LINES), *DELIMITERS])}"
             raise typer.BadParameter(problem, param_hint="--input")
-        self._stream = sys.stdin.buffer if standard else path.open("rb")
-        self.size = None if standard else path.stat().st_size
-        """Bytes in all, if known."""
-        self.position = 0
-        """Bytes read so far."""
+        self.lines = Lines(path)
+        """What is read, and how far."""
 
     def __enter__(self) -> Input:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._stream is not sys.stdin.buffer:
-            self._stream.close()
+        self.lines.__exit__(kind, error, at)
 
     def __iter__(self) -> Iterator[Row]:
         return self._json_rows() if self._kind in JSON_LINES else self._csv_rows(DELIMITERS[self._kind])
 
-    def place(self, line: int) -> str:
-        """For messages."""
-        return f"{self._path}, line {line}"
-
-    def _fail(self, line: int, problem: object) -> NoReturn:
-        raise tokentrie.TokenTrieError(f"{self.place(line)}: {problem}")
-
-    def _lines(self) -> Iterator[tuple[int, bytes]]:
-        number = 0
-        while line := self._stream.readline(LONGEST_LINE + 1):
-            number += 1
-            self.position += len(line)
-            if len(line) > LONGEST_LINE:
-                self._fail(number, f"longer than {LONGEST_LINE >> 20} MiB")
-            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-
     def _json_rows(self) -> Iterator[Row]:
-        for number, line in self._lines():
+        for number, line in self.lines:
             if not line.strip():
                 continue
             try:
                 fields = json.loads(line.decode(), parse_constant=_no_number, parse_float=_finite)
             except UnicodeDecodeError as error:
-                yield Row(number, {}, _not_utf8(error))
+                yield Row(number, {}, not_utf8(error))
             except json.JSONDecodeError as error:
                 yield Row(number, {}, f"malformed JSON at column {error.colno}: {error.msg}")
             except (ValueError, RecursionError) as error:
@@ -107,18 +81,9 @@ class Input:
                 else:
                     yield Row(number, {}, "not a JSON object")
 
-    def _texts(self) -> Iterator[str]:
-        return (self._text(number, line) for number, line in self._lines())
-
-    def _text(self, number: int, line: bytes) -> str:
-        try:
-            return line.decode()
-        except UnicodeDecodeError as error:
-            self._fail(number, _not_utf8(error))
-
     def _csv_rows(self, delimiter: str) -> Iterator[Row]:
         csv.field_size_limit(LONGEST_LINE)
-        reader = csv.reader(self._texts(), delimiter=delimiter, strict=True)
+        reader = csv.reader((text for _, text in self.lines.texts()), delimiter=delimiter, strict=True)
         header: list[str] = []
         line = 1
         while True:
@@ -127,7 +92,7 @@ class Input:
             except StopIteration:
                 return
             except csv.Error as error:
-                self._fail(line, f"malformed CSV: {error}")
+                self.lines.fail(line, f"malformed CSV: {error}")
             if not header:
                 header = self._header(line, values)
             elif len(values) == len(header):
@@ -139,9 +104,9 @@ class Input:
 
     def _header(self, line: int, names: list[str]) -> list[str]:
         if repeated := {name for name in names if names.count(name) > 1}:
-            self._fail(line, f"two columns have the name {min(repeated)!r}")
+            self.lines.fail(line, f"two columns have the name {min(repeated)!r}")
         if names and (missing := self._needed - set(names)):
-            self._fail(line, f"there is no column {min(missing)!r}, only {', '.join(map(repr, names))}")
+            self.lines.fail(line, f"there is no column {min(missing)!r}, only {', '.join(map(repr, names))}")
         return names
 
 
@@ -175,7 +140,7 @@ class Prompts(string.Formatter):
         if self._template is None:
             if self._field not in row.fields:
                 raise _missing(self._field, row.fields)
-            prompt = self.format_field(self._text(self._field, row.fields[self._field]), "")
+            prompt = self.format_field(plain_text(self._field, row.fields[self._field]), "")
         else:
             try:
                 prompt = self.vformat(self._template, (), row.fields)
@@ -197,26 +162,23 @@ class Prompts(string.Formatter):
             value, _ = super().get_field(field_name, args, kwargs)
         except (LookupError, AttributeError, TypeError):
             raise _missing(field_name, kwargs) from None
-        return self._text(field_name, value), field_name
+        return plain_text(field_name, value), field_name
 
-    def _text(self, name: str | None, value: object) -> str | float:
-        """Text, or a number that can be written as text."""
-        if isinstance(value, int | float):
-            return value
-        if not isinstance(value, str):
-            kind = {dict: "an object", list: "an array", type(None): "null"}.get(type(value), "something else")
-            raise RowError(f"the field {name!r} is {kind}, not text")
-        if SURROGATE.search(value):
-            raise RowError("half a surrogate pair is no text")
+
+def plain_text(name: str | None, value: object) -> str | float:
+    """What a field holds, if that is text, or a number that can be written as text."""
+    if isinstance(value, int | float):
         return value
+    if not isinstance(value, str):
+        kind = {dict: "an object", list: "an array", type(None): "null"}.get(type(value), type(value).__name__)
+        raise RowError(f"the field {name!r} is {kind}, not text")
+    if SURROGATE.search(value):
+        raise RowError("half a surrogate pair is no text")
+    return value
 
 
 def _missing(name: str | None, fields: Mapping[str, Any]) -> RowError:
     return RowError(f"there is no field {name!r}, only {', '.join(map(repr, fields)) or 'an empty row'}")
-
-
-def _not_utf8(error: UnicodeDecodeError) -> str:
-    return f"not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
 
 
 def _no_number(name: str) -> NoReturn:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
 
 import numpy as np
 import typer
 
 import tokentrie
-from tokentrie.cli.rows import DELIMITERS, JSON_LINES, LONGEST_LINE, Input
+from tokentrie.cli.lines import Lines
+from tokentrie.cli.rows import DELIMITERS, JSON_LINES, Input, RowError, plain_text
 
 ARRAY = ".npy"
 PARQUET = ".parquet"
+# Rows and bytes of a Parquet file that are read at once.
+BATCH, BUFFER = 4096, 1 << 16
 TABLES = {*JSON_LINES, *DELIMITERS, PARQUET}
 
 
@@ -45,18 +46,9 @@ def ids(path: Path) -> np.ndarray:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """A line is a value; empty ones are none."""
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(line) > LONGEST_LINE:
-                _fail(path, number, f"longer than {LONGEST_LINE >> 20} MiB")
-            line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            try:
-                text = line.decode().removesuffix("\n").removesuffix("\r")
-            except UnicodeDecodeError as error:
-                _fail(path, number, f"not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}")
-            if text:
+    with Lines(path) as lines:
+        for number, line in lines.texts():
+            if text := line.removesuffix("\n").removesuffix("\r"):
                 yield number, text
 
 
@@ -64,36 +56,39 @@ def _table(path: Path, field: str) -> Iterator[tuple[int, str]]:
     with Input(path, {field}) as rows:
         for row in rows:
             if row.problem is not None:
-                _fail(path, row.line, row.problem)
+                rows.lines.fail(row.line, row.problem)
             if field not in row.fields:
-                _fail(path, row.line, f"there is no field {field!r}")
-            yield row.line, _text(path, row.line, field, row.fields[field])
+                rows.lines.fail(row.line, f"there is no field {field!r}")
+            yield row.line, _text(rows.lines.place(row.line), field, row.fields[field])
 
 
 def _parquet(path: Path, field: str) -> Iterator[tuple[int, str]]:
+    """One column, some rows at a time, so that neither a long file nor a long row group fills the memory."""
     try:
         from pyarrow import ArrowException, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
         raise tokentrie.TokenTrieError(f"{path}: to read Parquet, install pyarrow") from None
+    with path.open("rb") as stream:
+        try:
+            file = parquet.ParquetFile(stream, buffer_size=BUFFER)
+            if field not in file.schema_arrow.names:
+                names = ", ".join(map(repr, file.schema_arrow.names))
+                raise tokentrie.TokenTrieError(f"{path}: there is no column {field!r}, only {names}")
+            row = 0
+            for group in range(file.num_row_groups):
+                for batch in file.iter_batches(BATCH, row_groups=[group], columns=[field]):
+                    for value in batch.column(field).to_pylist():
+                        row += 1
+                        yield row, _text(f"{path}, row {row}", field, value)
+        except (ArrowException, OSError) as error:
+            # Damage in the pages of a column is an OSError.
+            raise tokentrie.TokenTrieError(f"{path}: {error}") from error
+
+
+def _text(place: str, field: str, value: object) -> str:
     try:
-        file = parquet.ParquetFile(path)
-        if field not in file.schema_arrow.names:
-            names = ", ".join(map(repr, file.schema_arrow.names))
-            raise tokentrie.TokenTrieError(f"{path}: there is no column {field!r}, only {names}")
-        row = 0
-        for batch in file.iter_batches(columns=[field]):
-            for value in batch.column(0).to_pylist():
-                row += 1
-                yield row, _text(path, row, field, value)
-    except ArrowException as error:
-        raise tokentrie.TokenTrieError(f"{path}: {error}") from error
-
-
-def _text(path: Path, line: int, field: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        _fail(path, line, f"the field {field!r} is {type(value).__name__}, not text")
-    return str(value)
-
-
-def _fail(path: Path, line: int, problem: object) -> NoReturn:
-    raise tokentrie.TokenTrieError(f"{path}, line {line}: {problem}")
+        if isinstance(value, bool):
+            raise RowError(f"the field {field!r} is true or false, not text")
+        return str(plain_text(field, value))
+    except RowError as error:
+        raise tokentrie.TokenTrieError(f"{place}: {error}") from error
