@@ -340,7 +340,7 @@ class TestInspect:
     def test_refusals(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for args, message in [
             (["--find", "1 9"], "no leaf has the tokens or the name '1 9'"),
-            (["--path", "x"], "--path, --depth and --max-children are for payloads"),
+            (["--path", "x"], "--path is for payloads"),
         ]:
             assert main(["inspect", str(path), *args]) == 1
             shown = capsys.readouterr()
@@ -349,6 +349,26 @@ class TestInspect:
         path.write_bytes(path.read_bytes()[:-3])
         assert main(["inspect", str(path)]) == 1
         assert "cut off" in capsys.readouterr().err
+
+    def test_drawing(self, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        picture = tmp_path / "set.svg"
+        assert main(["inspect", str(path), "--depth", "1", "--max-children", "2", "--svg", str(picture)]) == 0
+        assert capsys.readouterr().out.splitlines()[-6:] == [
+            "set.ttrie",
+            "├── [1 2] → REPLY (2 leaves)",
+            "│   └── … (1 leaf)",
+            "├── [4] (2 leaves)",
+            "│   └── … (2 leaves)",
+            "└── … 1 more (1 leaf)",
+        ]
+        assert "(2&#160;leaves)" in picture.read_text(encoding="utf-8")
+        assert main(["inspect", str(path), "--json", "--depth", "1"]) == 0
+        tree = json.loads(capsys.readouterr().out)["tree"]
+        assert [child["tokens"] for child in tree["children"]] == [[1, 2], [4], [9]]
+        assert [child["hidden"]["leaves"] for child in tree["children"]] == [1, 2, 0]
+        assert main(["inspect", str(path), "--svg", str(picture)]) == 0
+        # Without limits a small set is drawn whole.
+        assert "[4&#160;4]" in picture.read_text(encoding="utf-8")
 
     def test_text_of_tokens(self, tmp_path: Path, tiny_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         vocab = Vocab.from_gguf(tiny_path)

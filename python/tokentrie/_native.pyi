@@ -38,6 +38,7 @@ __all__ = [
     "VocabularyError",
     "__version__",
     "_levels",
+    "_outline",
 ]
 
 __version__: Final[str]
@@ -195,6 +196,9 @@ class Trie:
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 def _levels(trie: Trie) -> list[list[int]]: ...
+def _outline(
+    trie: Trie, max_depth: int | None = None, max_children: int | None = None
+) -> list[tuple[int | None, list[int], bool, str | None, int, int, int]]: ...
 
 @final
 class Sampler:

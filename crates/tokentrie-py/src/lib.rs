@@ -23,6 +23,7 @@ mod strings;
 mod trie;
 mod trie_export;
 mod trie_sets;
+mod trie_shape;
 mod trie_text;
 mod vocab;
 mod watch;
@@ -47,7 +48,9 @@ mod _native {
     #[pymodule_export]
     use crate::session::{CacheInfo, Session};
     #[pymodule_export]
-    use crate::trie::{Trie, levels};
+    use crate::trie::Trie;
+    #[pymodule_export]
+    use crate::trie_shape::{levels, outline};
     #[pymodule_export]
     use crate::vocab::Vocab;
     use pyo3::prelude::*;

@@ -16,7 +16,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use trie_core::{FileOptions, LeafId, Level, Payload, TokenId, VocabularyId};
+use trie_core::{FileOptions, LeafId, Payload, TokenId, VocabularyId};
 
 /// The immutable set of token sequences that one span may produce. Cheap to share, also between threads.
 ///
@@ -297,16 +297,6 @@ impl Trie {
         let prefix = prefix.map_or(Ok(Vec::new()), |prefix| tokens(prefix, ""))?;
         self.0.walk(&prefix).map_err(Error::from)
     }
-}
-
-/// Nodes, leaves, choices, most children, steps and forced steps of every depth, the root's first. O(nodes).
-#[pyfunction]
-#[pyo3(name = "_levels")]
-pub(crate) fn levels(py: Python<'_>, trie: PyRef<'_, Trie>) -> Vec<[usize; 6]> {
-    let trie = trie.core();
-    let levels = released(py, || trie.levels());
-    let row = |at: Level| [at.nodes, at.leaves, at.choices, at.most_children, at.steps, at.forced_steps];
-    levels.into_iter().map(row).collect()
 }
 
 /// Iterates over the leaves of a trie.

@@ -229,7 +229,11 @@ fn core<'v>(vocab: Option<&'v PyRef<'_, Vocab>>) -> Option<&'v llama_sampler::Vo
     vocab.map(|vocab| &**vocab.core())
 }
 
-fn limits(trie: &trie_core::Trie, depth: Option<i64>, children: Option<i64>) -> Result<OutlineLimits> {
+/// How much to draw.
+///
+/// # Errors
+/// `OptionError` for a negative limit.
+pub(crate) fn limits(trie: &trie_core::Trie, depth: Option<i64>, children: Option<i64>) -> Result<OutlineLimits> {
     let limit = |name: &str, value: Option<i64>| {
         let size = |value| {
             let negative = || Class::Option.error(format!("{name} is {value}: it must be at least 0"));

@@ -9,9 +9,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 import tokentrie
-from tokentrie.cli import console, inspect_file
-from tokentrie.cli.loading import open_vocab, token_text
-from tokentrie.cli.outline import Limits, Node, Outline
+from tokentrie.cli import console, inspect_file, outline
+from tokentrie.cli.loading import open_vocab
+from tokentrie.cli.outline import Counts, Node
 
 ANY_VOCABULARY = 2**31
 
@@ -28,10 +28,11 @@ def run(
 ) -> None:
     """Reads, counts and prints."""
     if inspect_file.is_file(payload):
-        if path is not None or depth is not None or max_children is not None:
-            problem = f"{payload}: --path, --depth and --max-children are for payloads; a .ttrie file has one set"
-            raise tokentrie.TokenTrieError(problem)
-        _run_file(payload, vocab_path, find, svg, as_json)
+        if path is not None:
+            raise tokentrie.TokenTrieError(f"{payload}: --path is for payloads; a .ttrie file has one set")
+        wanted = any(option is not None for option in (depth, max_children, svg))
+        limits = (depth, max_children) if wanted else None
+        _run_file(payload, vocab_path, find, limits, svg, as_json)
         return
     if find is not None:
         raise tokentrie.TokenTrieError(f"{payload}: --find needs a .ttrie file")
@@ -47,12 +48,11 @@ def run(
     screen = console.screen()
     for name, trie in tries.items():
         with console.working(f"counting the leaves of {name}"):
-            outline = Outline(trie)
-            node = outline.draw(Limits.choose(len(trie), depth, max_children))
+            counts, root = Counts(trie), Node.root(trie, depth, max_children)
         if as_json:
-            descriptors.append(_document(name, trie, outline, node, vocab))
+            descriptors.append(_document(name, trie, counts, root, vocab))
         else:
-            drawn.append(_tree(name, trie, outline, node, vocab))
+            drawn.append(_tree(name, trie, counts, root, vocab))
             screen.print(drawn[-1])
     if svg:
         console.save_svg(svg, f"tokentrie inspect {payload.name}", [*drawn])
@@ -63,9 +63,16 @@ def run(
         )
 
 
-def _run_file(file: Path, vocab_path: Path | None, find: str | None, svg: Path | None, as_json: bool) -> None:
+def _run_file(
+    file: Path,
+    vocab_path: Path | None,
+    find: str | None,
+    limits: inspect_file.Limits | None,
+    svg: Path | None,
+    as_json: bool,
+) -> None:
     vocab = open_vocab(vocab_path) if vocab_path else None
-    summary = inspect_file.read(file, vocab, find)
+    summary = inspect_file.read(file, vocab, find, limits)
     if as_json:
         console.print_json(inspect_file.document(summary, vocab))
         return
@@ -85,70 +92,27 @@ def _tries(content: bytes, vocab: tokentrie.Vocab | None, path: str | None) -> d
     return tries
 
 
-def _tree(name: str, trie: tokentrie.Trie, outline: Outline, root: Node, vocab: tokentrie.Vocab | None) -> Tree:
-    share = round(100 * outline.forced_steps / outline.steps)
+def _tree(name: str, trie: tokentrie.Trie, counts: Counts, root: Node, vocab: tokentrie.Vocab | None) -> Tree:
     heading = Text().append(console.printable(name) or '""', style="bold")
     heading.append(
         f": {console.count(len(trie), 'leaf', 'leaves')}, {trie.nodes:,} nodes, {trie.nbytes:,} bytes, "
-        f"at most {console.count(outline.max_depth, 'token', 'tokens')}, "
-        f"{outline.forced_steps:,} of {outline.steps:,} steps forced ({share} %)"
+        f"at most {console.count(counts.max_depth, 'token', 'tokens')}, {counts.forced()}"
     )
     tree = Tree(heading, guide_style="dim")
-    if root.run or root.name is not None:
-        _grow(tree, root, vocab)
-    else:
-        _grow_children(tree, root, vocab)
+    outline.grow(tree, root, vocab)
     return tree
 
 
-def _grow(parent: Tree, node: Node, vocab: tokentrie.Vocab | None) -> None:
-    _grow_children(parent.add(_label(node, vocab)), node, vocab)
-
-
-def _grow_children(tree: Tree, node: Node, vocab: tokentrie.Vocab | None) -> None:
-    for child in node.children:
-        _grow(tree, child, vocab)
-    if node.hidden_branches:
-        more = f"… {node.hidden_branches:,} more" if node.children else "…"
-        tree.add(Text(f"{more} ({console.count(node.hidden_leaves, 'leaf', 'leaves')})", style="dim"))
-
-
-def _label(node: Node, vocab: tokentrie.Vocab | None) -> Text:
-    """One line: ids, their text, the value that ends here, and the leaves below where there is more than one."""
-    label = Text().append(f"[{' '.join(map(str, node.run))}]", style="cyan")
-    if vocab:
-        label.append(" " + " ".join(console.quoted(vocab[token]) for token in node.run))
-    if node.terminal:
-        label.append(" → ", style="dim")
-        label.append(console.printable(node.name or "(no name)"), style="bold green")
-    if node.leaves > 1:
-        label.append(f" ({console.count(node.leaves, 'leaf', 'leaves')})")
-    return label
-
-
 def _document(
-    name: str, trie: tokentrie.Trie, outline: Outline, root: Node, vocab: tokentrie.Vocab | None
+    name: str, trie: tokentrie.Trie, counts: Counts, root: Node, vocab: tokentrie.Vocab | None
 ) -> dict[str, Any]:
     return {
         "path": name,
         "leaves": len(trie),
         "nodes": trie.nodes,
         "bytes": trie.nbytes,
-        "max_depth": outline.max_depth,
-        "steps": outline.steps,
-        "forced_steps": outline.forced_steps,
-        "tree": _node_document(root, vocab),
-    }
-
-
-def _node_document(node: Node, vocab: tokentrie.Vocab | None) -> dict[str, Any]:
-    document: dict[str, Any] = {"tokens": node.run}
-    if vocab:
-        document["text"] = [token_text(vocab, token) for token in node.run]
-    return document | {
-        "terminal": node.terminal,
-        "name": node.name,
-        "leaves": node.leaves,
-        "children": [_node_document(child, vocab) for child in node.children],
-        "hidden": {"branches": node.hidden_branches, "leaves": node.hidden_leaves},
+        "max_depth": counts.max_depth,
+        "steps": counts.steps,
+        "forced_steps": counts.forced_steps,
+        "tree": outline.document(root, vocab),
     }

@@ -8,26 +8,18 @@ from typing import Any
 
 from rich.table import Table
 from rich.text import Text
+from rich.tree import Tree
 
 import tokentrie
-from tokentrie._native import _levels
-from tokentrie.cli import console
+from tokentrie.cli import console, outline
 from tokentrie.cli.loading import token_text
+from tokentrie.cli.outline import Counts, Level, Node
 
 MAGIC = b"\x89ttrie\r\n"
 SAMPLES = 10
 
-
-@dataclass(frozen=True)
-class Level:
-    """One depth of a trie. A step counts once for each leaf that it leads to."""
-
-    nodes: int
-    leaves: int
-    choices: int
-    most_children: int
-    steps: int
-    forced_steps: int
+Limits = tuple[int | None, int | None]
+"""Levels and branches to draw; without one, all of a small trie and the beginnings of a large one."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +28,11 @@ class Summary:
 
     path: Path
     trie: tokentrie.Trie
-    levels: list[Level]
+    counts: Counts
     leaves: list[tokentrie.Leaf]
     """The one that was found, or some from all over the file."""
-    steps: int
-    forced_steps: int
+    root: Node | None
+    """What was asked to be drawn."""
 
 
 def is_file(path: Path) -> bool:
@@ -54,14 +46,13 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def read(path: Path, vocab: tokentrie.Vocab | None, find: str | None) -> Summary:
+def read(path: Path, vocab: tokentrie.Vocab | None, find: str | None, limits: Limits | None) -> Summary:
     """Reads and verifies all of it."""
     with console.working(f"reading {path}"):
         trie = tokentrie.Trie.open(path, vocab=vocab, verify=True)
-        levels = [Level(*row) for row in _levels(trie)]
         leaves = _samples(trie) if find is None else [_find(path, trie, find)]
-    steps, forced = (sum(getattr(level, name) for level in levels) for name in ("steps", "forced_steps"))
-    return Summary(path, trie, levels, leaves, steps, forced)
+        root = None if limits is None else Node.root(trie, *limits)
+        return Summary(path, trie, Counts(trie), leaves, root)
 
 
 def _samples(trie: tokentrie.Trie) -> list[tokentrie.Leaf]:
@@ -84,17 +75,20 @@ def _find(path: Path, trie: tokentrie.Trie, what: str) -> tokentrie.Leaf:
     return found
 
 
-def shown(summary: Summary, vocab: tokentrie.Vocab | None) -> list[Text | Table]:
+def shown(summary: Summary, vocab: tokentrie.Vocab | None) -> list[Text | Table | Tree]:
     """For people."""
     trie = summary.trie
-    share = round(100 * summary.forced_steps / summary.steps)
     heading = Text().append(console.printable(summary.path.name), style="bold")
     heading.append(
         f": {console.count(len(trie), 'leaf', 'leaves')}, {trie.nodes:,} nodes, "
-        f"{summary.path.stat().st_size:,} bytes in the file, "
-        f"{summary.forced_steps:,} of {summary.steps:,} steps forced ({share} %)"
+        f"{summary.path.stat().st_size:,} bytes in the file, {summary.counts.forced()}"
     )
-    return [heading, _depths(summary.levels), _leaves(summary.leaves, vocab)]
+    parts = [heading, _depths(summary.counts.levels), _leaves(summary.leaves, vocab)]
+    if summary.root:
+        tree = Tree(Text(console.printable(summary.path.name)), guide_style="dim")
+        outline.grow(tree, summary.root, vocab)
+        parts.append(tree)
+    return parts
 
 
 def _depths(levels: list[Level]) -> Table:
@@ -129,19 +123,20 @@ def _leaves(leaves: list[tokentrie.Leaf], vocab: tokentrie.Vocab | None) -> Tabl
 
 def document(summary: Summary, vocab: tokentrie.Vocab | None) -> dict[str, Any]:
     """For JSON."""
-    trie = summary.trie
+    trie, counts = summary.trie, summary.counts
+    tree = {"tree": outline.document(summary.root, vocab)} if summary.root else {}
     return {
         "file": str(summary.path),
         "vocabulary": len(vocab) if vocab else None,
         "leaves": len(trie),
         "nodes": trie.nodes,
         "bytes": summary.path.stat().st_size,
-        "max_depth": len(summary.levels) - 1,
-        "steps": summary.steps,
-        "forced_steps": summary.forced_steps,
-        "levels": [asdict(level) for level in summary.levels],
+        "max_depth": counts.max_depth,
+        "steps": counts.steps,
+        "forced_steps": counts.forced_steps,
+        "levels": [asdict(level) for level in counts.levels],
         "sample": [_leaf(leaf, vocab) for leaf in summary.leaves],
-    }
+    } | tree
 
 
 def _leaf(leaf: tokentrie.Leaf, vocab: tokentrie.Vocab | None) -> dict[str, Any]:

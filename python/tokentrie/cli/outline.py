@@ -1,33 +1,46 @@
-"""The shape of a trie: counts over all of it, and as much of it as shall be drawn.
-
-Leaves come in the order of their token sequences, so those below a node are neighbours: a node is a range of leaves
-and a depth, and what the first and the last of a range have in common, all of them have.
-"""
+"""The shape of a trie: counts over all of it, and as much of it as shall be drawn."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice, pairwise
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.text import Text
+from rich.tree import Tree
 
 import tokentrie
+from tokentrie._native import _levels, _outline
+from tokentrie.cli import console
+from tokentrie.cli.loading import token_text
 
 
 @dataclass(frozen=True)
-class Limits:
-    """How much to draw."""
+class Level:
+    """One depth of a trie. A step counts once for each leaf that it leads to."""
 
-    depth: int
-    children: int
+    nodes: int
+    leaves: int
+    choices: int
+    most_children: int
+    steps: int
+    forced_steps: int
 
-    SMALL = 200
 
-    @classmethod
-    def choose(cls, leaves: int, depth: int | None, children: int | None) -> Limits:
-        """What was asked for; otherwise all of a small trie and the beginnings of a large one."""
-        small = leaves <= cls.SMALL
-        return cls(depth or (cls.SMALL if small else 2), children or (cls.SMALL if small else 12))
+class Counts:
+    """What can be counted on a trie. One pass over its nodes."""
+
+    def __init__(self, trie: tokentrie.Trie) -> None:
+        self.levels = [Level(*row) for row in _levels(trie)]
+        self.max_depth = len(self.levels) - 1
+        self.steps = sum(level.steps for level in self.levels)
+        """Tokens of all leaves together."""
+        self.forced_steps = sum(level.forced_steps for level in self.levels)
+        """Those of which exactly one is allowed."""
+
+    def forced(self) -> str:
+        """For people."""
+        share = round(100 * self.forced_steps / self.steps)
+        return f"{self.forced_steps:,} of {self.steps:,} steps forced ({share} %)"
 
 
 @dataclass(frozen=True)
@@ -38,80 +51,58 @@ class Node:
     terminal: bool
     name: str | None
     leaves: int
-    children: list[Node]
     hidden_branches: int
     hidden_leaves: int
+    children: list[Node] = field(default_factory=list)
+
+    @classmethod
+    def root(cls, trie: tokentrie.Trie, depth: int | None, max_children: int | None) -> Node:
+        """The tree to draw. Without limits all of a small trie and the beginnings of a large one."""
+        nodes: list[Node] = []
+        for parent, *what in _outline(trie, depth, max_children):
+            nodes.append(cls(*what))
+            if parent is not None:
+                nodes[parent].children.append(nodes[-1])
+        return nodes[0]
 
 
-class Outline:
-    """The leaves of a trie with what can be counted on them."""
-
-    def __init__(self, trie: tokentrie.Trie) -> None:
-        leaves = list(trie)
-        self._tokens = [leaf.tokens for leaf in leaves]
-        self._names = [leaf.name for leaf in leaves]
-        self.max_depth = max(map(len, self._tokens))
-        self.steps = sum(map(len, self._tokens))
-        """Tokens of all leaves together."""
-        self.forced_steps = self.steps - self._chosen_steps()
-        """Those of which exactly one is allowed."""
-
-    def _chosen_steps(self) -> int:
-        """Steps with a choice.
-
-        Two neighbours part, or one ends and the other goes on, at a node that has a choice, and every such node is met
-        this way; all leaves below it have that choice. One pass, with a stack of the nodes that are still open.
-        """
-        total = 0
-        open_nodes: list[tuple[int, int]] = []  # depth, and the first leaf below
-        for index, common in enumerate(self._common_prefixes()):
-            first = index
-            while open_nodes and open_nodes[-1][0] > common:
-                depth, first = open_nodes.pop()
-                total += self._leaves_strictly_below(depth, first, index + 1)
-            if common >= 0 and (not open_nodes or open_nodes[-1][0] < common):
-                open_nodes.append((common, first))
-        return total
-
-    def _common_prefixes(self) -> Iterator[int]:
-        """Of each leaf and the next one; -1 after the last."""
-        yield from (_common_prefix(left, right) for left, right in pairwise(self._tokens))
-        yield -1
-
-    def _leaves_strictly_below(self, depth: int, low: int, high: int) -> int:
-        return high - low - (len(self._tokens[low]) == depth)
-
-    def draw(self, limits: Limits) -> Node:
-        """The tree from the root down. The root's run is what all leaves begin with."""
-        return self._node(0, len(self._tokens), 0, limits.depth, limits.children)
-
-    def _node(self, low: int, high: int, depth: int, levels: int, most: int) -> Node:
-        first = self._tokens[low]
-        end = _common_prefix(first, self._tokens[high - 1])
-        terminal = len(first) == end
-        branches = self._branches(low + terminal, high, end)
-        drawn = list(islice(branches, most)) if levels else []
-        hidden = list(branches)
-        return Node(
-            run=first[depth:end],
-            terminal=terminal,
-            name=self._names[low] if terminal else None,
-            leaves=high - low,
-            children=[self._node(*branch, end, levels - 1, most) for branch in drawn],
-            hidden_branches=len(hidden),
-            hidden_leaves=sum(high - low for low, high in hidden),
-        )
-
-    def _branches(self, low: int, high: int, depth: int) -> Iterator[tuple[int, int]]:
-        """Ranges of leaves that have the same token at this depth."""
-        while low < high:
-            end = bisect_right(self._tokens, self._tokens[low][depth], low, high, key=lambda tokens: tokens[depth])
-            yield low, end
-            low = end
+def grow(tree: Tree, root: Node, vocab: tokentrie.Vocab | None) -> None:
+    """Draws what is below the root; the root itself only where it holds something."""
+    below = [(tree, root)]
+    if root.run or root.name is not None:
+        below = [(tree.add(_label(root, vocab)), root)]
+    while below:
+        branch, node = below.pop()
+        below += [(branch.add(_label(child, vocab)), child) for child in node.children]
+        if node.hidden_branches:
+            more = f"… {node.hidden_branches:,} more" if node.children else "…"
+            branch.add(Text(f"{more} ({console.count(node.hidden_leaves, 'leaf', 'leaves')})", style="dim"))
 
 
-def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
-    for depth, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a != b:
-            return depth
-    return min(len(left), len(right))
+def _label(node: Node, vocab: tokentrie.Vocab | None) -> Text:
+    """One line: ids, their text, the value that ends here, and the leaves below where there is more than one."""
+    label = Text().append(f"[{' '.join(map(str, node.run))}]", style="cyan")
+    if vocab:
+        label.append(" " + " ".join(console.quoted(vocab[token]) for token in node.run))
+    if node.terminal:
+        label.append(" → ", style="dim")
+        label.append(console.printable(node.name or "(no name)"), style="bold green")
+    if node.leaves > 1:
+        label.append(f" ({console.count(node.leaves, 'leaf', 'leaves')})")
+    return label
+
+
+def document(node: Node, vocab: tokentrie.Vocab | None) -> dict[str, Any]:
+    """For JSON."""
+    text = {"text": [token_text(vocab, token) for token in node.run]} if vocab else {}
+    return (
+        {"tokens": node.run}
+        | text
+        | {
+            "terminal": node.terminal,
+            "name": node.name,
+            "leaves": node.leaves,
+            "children": [document(child, vocab) for child in node.children],
+            "hidden": {"branches": node.hidden_branches, "leaves": node.hidden_leaves},
+        }
+    )
