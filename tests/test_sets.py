@@ -7,6 +7,7 @@ import multiprocessing
 import operator
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,50 @@ def test_other_processes() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(rows_of, (whole,)) == [(1, 2), (3,)]
         assert pool.apply(operator.or_, (whole, whole)) == whole
+
+
+def test_files_are_pickled_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, rows = tmp_path / "sét.ttrie", np.stack([np.arange(100_000) // 300, np.arange(100_000) % 300], axis=1)
+    whole = Trie.from_sequences(rows, [f"name {row}" for row in range(100_000)])
+    whole.save(path)
+    monkeypatch.chdir(tmp_path)
+    opened, verified = Trie.open(path.name), Trie.open(path, verify=True)
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert len(pickle.dumps(opened, protocol)) < 1000
+    monkeypatch.chdir("/")
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        arguments = [(trie, tokens) for trie in (opened, verified) for tokens in ([5, 7], [5, 300], [333, 99], [333])]
+        expected = [True, False, True, False] * 2
+        assert pool.starmap(operator.contains, arguments) == expected
+        # What comes back is a file again, and equal.
+        assert pool.apply(copy.copy, (opened,)) == whole
+    assert len(pickle.dumps(pickle.loads(pickle.dumps(verified)))) < 1000
+    assert len(pickle.dumps(opened.union())) > 100_000
+
+
+def test_a_pickled_file_must_be_there_and_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "set.ttrie"
+    whole = Trie.from_sequences([[1, 2], [3]], ["a", "b"])
+    whole.save(path)
+    opened = Trie.open(path)
+    by_path = pickle.dumps(opened)
+    path.unlink()
+    with pytest.raises(FileNotFoundError) as error:
+        pickle.loads(by_path)
+    assert error.value.filename == str(path)
+    # Equal but for one name of the same length.
+    Trie.from_sequences([[1, 2], [3]], ["a", "c"]).save(path)
+    with pytest.raises(TrieError, match=f"{path}: not the file that was pickled") as changed:
+        pickle.loads(by_path)
+    assert "trie.union()" in str(changed.value)
+    path.write_bytes(b"no trie")
+    with pytest.raises(TrieError, match=r"not a \.ttrie file"):
+        pickle.loads(by_path)
+    # The process that has it open still has all of it, so what it pickles now holds the leaves themselves.
+    again = pickle.loads(pickle.dumps(opened))
+    assert again == whole
+    whole.save(path)
+    assert pickle.loads(by_path) == whole
 
 
 @given(NAMED)

@@ -22,6 +22,7 @@ mod session;
 mod strings;
 mod trie;
 mod trie_export;
+mod trie_file;
 mod trie_sets;
 mod trie_shape;
 mod trie_text;

@@ -6,6 +6,7 @@ use crate::ids::{Rows, tokens};
 use crate::leaf::Leaf;
 use crate::payload::{warn_dropped, with_text};
 use crate::strings;
+use crate::trie_file::Origin;
 use crate::vocab::{Vocab, VocabArg};
 use llama_sampler::{TextReport, Texts};
 use numpy::PyArray1;
@@ -22,13 +23,22 @@ use trie_core::{FileOptions, LeafId, Payload, TokenId, VocabularyId};
 ///
 /// Leaves are numbered by the order of their token sequences, so the same set gives the same trie whatever the order of
 /// the input. Made by `from_payload`, `from_sequences`, `from_numpy`, `from_strings` or `open`, or from other tries by `|`, `&`, `-`, `^`,
-/// `filter` and `sample`. `==` compares sequences and names; `<=` and the like compare the sequences. Can be pickled.
+/// `filter` and `sample`. `==` compares sequences and names; `<=` and the like compare the sequences. Can be pickled: an open file by
+/// its path, anything else whole.
 #[pyclass(frozen, module = "tokentrie")]
-pub(crate) struct Trie(trie_core::Trie, Option<TextReport>);
+pub(crate) struct Trie(trie_core::Trie, Option<TextReport>, Option<Origin>);
 
 impl Trie {
     pub(crate) fn new(trie: trie_core::Trie) -> Self {
-        Self(trie, None)
+        Self(trie, None, None)
+    }
+
+    pub(crate) fn of_file((trie, origin): (trie_core::Trie, Option<Origin>)) -> Self {
+        Self(trie, None, origin)
+    }
+
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.2.as_ref()
     }
 
     pub(crate) fn core(&self) -> &trie_core::Trie {
@@ -150,7 +160,7 @@ impl Trie {
         }
         let (vocab, values) = (vocab.core(), strings::list(values)?);
         let made = released(py, || texts.trie(vocab, &values))?;
-        Ok(Self(made.trie, Some(made.report)))
+        Ok(Self(made.trie, Some(made.report), None))
     }
 
     /// int: bytes at the end of the prompt that every leaf spells again; 0 unless made with `heal=True`. `Model` takes them off the
@@ -202,7 +212,7 @@ impl Trie {
     #[pyo3(signature = (path, *, vocab=None, verify=false))]
     fn open(py: Python<'_>, path: PathBuf, vocab: Option<VocabArg<'_>>, verify: bool) -> Result<Self> {
         let options = FileOptions { vocabulary: vocab.as_ref().map(|vocab| vocabulary_id(py, vocab)), verify };
-        Ok(Self::new(released(py, || trie_core::Trie::open(path, options))?))
+        Ok(Self::of_file(released(py, || Origin::open(&path, options))?))
     }
 
     /// Number of leaves, at least 1.

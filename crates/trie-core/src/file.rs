@@ -5,6 +5,7 @@
 
 mod header;
 mod read;
+mod stamp;
 mod verify;
 mod verify_graph;
 mod write;
@@ -15,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use header::{Counts, Header, Kind};
+pub use stamp::FileStamp;
 
 /// The vocabulary that the ids of a trie belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

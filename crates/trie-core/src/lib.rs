@@ -54,7 +54,7 @@ pub use byte_trie::ByteTrie;
 pub use cache::{CacheStats, TrieCache};
 pub use draw::{DrawError, DrawSettings};
 pub use export::{NotInGbnf, TextGrammar};
-pub use file::{FileError, FileOptions, FileProblem, VocabularyId};
+pub use file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId};
 pub use graph::{ForcedText, OverrunLeaf, SpelledLeaf, SpellingError};
 pub use ids::{LeafId, NodeId, TokenId, TokenIdError};
 pub use kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};

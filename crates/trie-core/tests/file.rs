@@ -466,6 +466,27 @@ fn saving_replaces_the_file_and_leaves_nothing_else() {
 }
 
 #[test]
+fn a_stamp_tells_contents_apart() {
+    let folder = Folder::new("stamp");
+    let path = folder.0.join("set.ttrie");
+    let stamp = |trie: &Trie, fingerprint| {
+        trie.save(&path, Some(VocabularyId { size: VOCABULARY, fingerprint })).unwrap();
+        let (opened, stamp) = Trie::open_stamped(&path, FileOptions::default()).unwrap();
+        assert_eq!(opened, *trie);
+        stamp
+    };
+    let stamps = [
+        stamp(&small(true), None),
+        stamp(&small(false), None),
+        stamp(&equally_long(), None),
+        stamp(&small(true), Some("a")),
+        stamp(&small(true), Some("b")),
+    ];
+    assert!((0..5).all(|one| (0..one).all(|other| stamps[one] != stamps[other])));
+    assert_eq!(stamp(&small(true), None), stamps[0]);
+}
+
+#[test]
 fn the_system_has_its_say() {
     let folder = Folder::new("errors");
     let open = |name: &str| Trie::open(folder.0.join(name), FileOptions::default()).unwrap_err();

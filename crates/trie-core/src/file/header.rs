@@ -169,6 +169,12 @@ impl Header {
         bytes
     }
 
+    /// The bytes of the header and the section table of a file that was checked.
+    pub(super) fn of_file(file: &[u8]) -> &[u8] {
+        let sections = file.get(..HEADER).map_or(0, |header| u32_at(header, 44) as usize);
+        file.get(..HEADER + ENTRY * sections).unwrap_or_default()
+    }
+
     /// Reads and checks all of it. `O(1)`.
     pub(super) fn read(file: &[u8]) -> Result<Self, FileProblem> {
         let cut_off = |need: u64| FileProblem::Truncated { bytes: file.len(), need };

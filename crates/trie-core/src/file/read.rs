@@ -22,10 +22,13 @@ impl Trie {
     /// # Errors
     /// [`FileError`] says what is wrong, and where.
     pub fn open(path: impl AsRef<Path>, options: FileOptions<'_>) -> Result<Self, FileError> {
-        let path = path.as_ref();
+        Self::open_map(path.as_ref(), options).map(|(trie, _)| trie)
+    }
+
+    pub(super) fn open_map(path: &Path, options: FileOptions<'_>) -> Result<(Self, Arc<Map>), FileError> {
         let map = map(path).map_err(FileError::io(path, "open"))?;
-        match map {
-            Some(map) => trie(&Arc::new(map), options),
+        match map.map(Arc::new) {
+            Some(map) => trie(&map, options).map(|trie| (trie, map)),
             None => Err(FileProblem::Truncated { bytes: 0, need: 64 }),
         }
         .map_err(|problem| problem.at(path))
