@@ -158,7 +158,7 @@ print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
         run("build", tmp_path, "-o", out).fails(1, str(tmp_path))
         (tmp_path / "bad.txt").write_bytes(b"good\n\xff\n")
         run("build", tmp_path / "bad.txt", "-o", out).fails(1, "bad.txt, line 2", "not UTF-8: byte 0 is 0xff")
-        run("build", lines(tmp_path / "e.txt", []), "-o", out).fails(1, "no leaf")
+        run("build", lines(tmp_path / "e.txt", []), "-o", out).fails(1, "e.txt: holds no value, so the set has no leaf")
         run("build", lines(tmp_path / "r.csv", ["id", "1"]), "-o", out).fails(2, "--field")
         run("build", lines(tmp_path / "r.csv", ["id", "1"]), "--field", "x", "-o", out).fails(1, "no column 'x'")
         run("build", lines(tmp_path / "j.jsonl", ['{"x": [1]}']), "--field", "x", "-o", out).fails(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,12 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to in the block; at its end the file takes the place of `path`, or is gone after an error."""
+    """A path to write to in the block; at its end the file takes the place of `path`, or is gone after an error.
+
+    Raises OSError where something is in its place that is no file, such as a device.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         yield partial

@@ -5,6 +5,7 @@ mod common;
 use common::{Naive, id, ids};
 use proptest::prelude::*;
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use trie_core::{
@@ -500,10 +501,14 @@ fn the_system_has_its_say() {
     assert!(open("empty.ttrie").to_string().contains("empty.ttrie: cut off: it has 0 bytes"));
     assert!(Trie::open("/dev/null", FileOptions::default()).is_err());
     let save = |path: PathBuf| small(true).save(path, None).unwrap_err();
-    assert_eq!(kind(save(folder.0.join("nowhere/set.ttrie"))), std::io::ErrorKind::NotFound);
+    let nowhere = save(folder.0.join("nowhere/set.ttrie"));
+    assert!(matches!(&nowhere, FileError::Io { source, .. } if source.raw_os_error().is_some()), "{nowhere}");
+    assert_eq!(kind(nowhere), std::io::ErrorKind::NotFound);
+    let _socket = UnixListener::bind(folder.0.join("socket")).unwrap();
+    assert_eq!(kind(save(folder.0.join("socket"))), std::io::ErrorKind::InvalidInput);
     fs::create_dir(folder.0.join("folder")).unwrap();
     assert!(matches!(save(folder.0.join("folder")), FileError::Io { action: "replace", .. }));
-    assert_eq!(folder.names(), ["empty.ttrie", "folder"], "no temporary file stays");
+    assert_eq!(folder.names(), ["empty.ttrie", "folder", "socket"], "no temporary file stays");
 }
 
 #[test]

@@ -60,11 +60,16 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
     else:
         with console.working(f"reading {job.input}"):
             read = list(values.texts(job.input, job.field))
+        if not read:
+            raise tokentrie.TrieError(f"{job.input}: holds no value, so the set has no leaf")
         count = len(read)
         with console.working(f"building a trie of {count:,} values"):
-            trie = _trie(job, vocab, read, refused)
-    if job.refused is not None:
-        _report(job.refused, refused)
+            kept = _kept(job, vocab, read, refused)
+            if job.refused is not None:
+                _report(job.refused, refused)
+            if not kept:
+                raise tokentrie.TrieError(f"{job.input}: all values are refused: see {job.refused}")
+            trie = _made(job, vocab, kept)
     with console.working(f"saving {output}"):
         trie.save(output, vocab)
     summary: dict[str, Any] = {
@@ -89,21 +94,21 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
     )
 
 
-def _trie(job: Job, vocab: tokentrie.Vocab, read: list[tuple[int, str]], refused: list[Refused]) -> tokentrie.Trie:
-    """The trie of the good values; the bad ones go to `refused`, or end it where nobody asked for them."""
+def _made(job: Job, vocab: tokentrie.Vocab, texts: list[str]) -> tokentrie.Trie:
+    settings = {"prefix": job.prefix, "suffix": job.suffix, "tokenization": job.tokenization, "heal": job.heal}
+    return tokentrie.Trie.from_strings(vocab, texts, **settings)  # type: ignore[arg-type]
 
-    def made(texts: list[str]) -> tokentrie.Trie:
-        settings = {"prefix": job.prefix, "suffix": job.suffix, "tokenization": job.tokenization, "heal": job.heal}
-        return tokentrie.Trie.from_strings(vocab, texts, **settings)  # type: ignore[arg-type]
 
+def _kept(job: Job, vocab: tokentrie.Vocab, read: list[tuple[int, str]], refused: list[Refused]) -> list[str]:
+    """The good values; the bad ones go to `refused`, unless nobody asked for them: then all are kept."""
     if job.refused is None:
-        return made([text for _, text in read])
+        return [text for _, text in read]
 
     def good(part: list[tuple[int, str]]) -> list[str]:
         """Halves of halves, until each bad value is alone."""
         texts = [text for _, text in part]
         try:
-            made(texts)
+            _made(job, vocab, texts)
         except (tokentrie.VocabularyError, tokentrie.TrieError, tokentrie.OptionError) as error:
             if len(part) == 1:
                 refused.append(Refused(*part[0], str(error)))
@@ -116,7 +121,7 @@ def _trie(job: Job, vocab: tokentrie.Vocab, read: list[tuple[int, str]], refused
     kept: list[str] = []
     while part := list(islice(rows, CHUNK)):
         kept += good(part)
-    return made(kept)
+    return kept
 
 
 def _report(path: Path, refused: list[Refused]) -> None:

@@ -3,7 +3,7 @@
 use super::{Counts, FileError, FileProblem, Header, Kind, VocabularyId};
 use crate::trie::{LeafTable, Trie};
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -27,14 +27,17 @@ impl Trie {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
+        // Renaming would put a file in the place of a device, such as /dev/null.
+        if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+            return Err(FileError::io(path, "replace")(source));
+        }
         let mut prefix = OsString::from(".");
         prefix.push(path.file_name().unwrap_or_default());
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(".partial");
-        #[cfg(unix)]
         // As any new file: what the umask leaves.
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut partial = builder.tempfile_in(folder).map_err(FileError::io(folder, "create a file there"))?;
+        let made =
+            tempfile::Builder::new().prefix(&prefix).suffix(".partial").make_in(folder, |path| File::create_new(path));
+        let mut partial = made.map_err(FileError::io(folder, "create a file there"))?;
         write(partial.as_file_mut(), &header, &parts).map_err(FileError::io(path, "write"))?;
         partial.as_file().sync_all().map_err(FileError::io(path, "write"))?;
         partial.persist(path).map_err(|error| FileError::io(path, "replace")(error.error))?;
