@@ -81,12 +81,12 @@ class TestValues:
         if source.suffix == ".jsonl":
             source.write_text('{"name": "a"}\n{"name": "b"}\n')
             os.truncate(source, 1 << 30)
-        process = start(*BUILD, source, *columns, "-o", out)
-        assert process.stdout
-        assert process.stderr
-        printed, said = process.stdout.read(), process.stderr.read()
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        with start(*BUILD, source, *columns, "-o", out) as process:
+            assert process.stdout
+            assert process.stderr
+            printed, said = process.stdout.read(), process.stderr.read()
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
         Result(process.returncode, printed, said).fails(1, f"{source}, line 3: longer than 16 MiB")
         assert 1024 * used.ru_maxrss < 400e6
         untouched(out)

@@ -83,7 +83,7 @@ def shown(summary: Summary, vocab: tokentrie.Vocab | None) -> list[Text | Table 
         f": {console.count(len(trie), 'leaf', 'leaves')}, {trie.nodes:,} nodes, "
         f"{summary.path.stat().st_size:,} bytes in the file, {summary.counts.forced()}"
     )
-    parts = [heading, _depths(summary.counts.levels), _leaves(summary.leaves, vocab)]
+    parts: list[Text | Table | Tree] = [heading, _depths(summary.counts.levels), _leaves(summary.leaves, vocab)]
     if summary.root:
         tree = Tree(Text(console.printable(summary.path.name)), guide_style="dim")
         outline.grow(tree, summary.root, vocab)

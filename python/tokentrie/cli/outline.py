@@ -59,8 +59,8 @@ class Node:
     def root(cls, trie: tokentrie.Trie, depth: int | None, max_children: int | None) -> Node:
         """The tree to draw. Without limits all of a small trie and the beginnings of a large one."""
         nodes: list[Node] = []
-        for parent, *what in _outline(trie, depth, max_children):
-            nodes.append(cls(*what))
+        for parent, run, terminal, name, leaves, branches, below in _outline(trie, depth, max_children):
+            nodes.append(cls(run, terminal, name, leaves, branches, below))
             if parent is not None:
                 nodes[parent].children.append(nodes[-1])
         return nodes[0]
