@@ -40,6 +40,7 @@ mod levels;
 #[allow(unsafe_code, reason = "slices of mapped files and the map itself; every other file is safe")]
 mod map;
 mod outline;
+mod packed;
 mod payload;
 mod rules;
 mod sampler;

@@ -6,6 +6,7 @@
 use crate::graph::Graph;
 use crate::ids::{LeafId, NodeId, TokenId};
 use crate::map::Array;
+use crate::packed::Packed;
 
 /// The arrays of a trie, on the heap or in a mapped file.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(crate) struct Store {
     pub(crate) leaves: LeafTable,
     pub(crate) names: Option<Names>,
     /// First row of the input that gave each leaf; empty where that is not known.
-    pub(crate) input_rows: Vec<u32>,
+    pub(crate) input_rows: Packed,
     pub(crate) max_token: TokenId,
     pub(crate) max_depth: u32,
     /// Whether the arrays were built here or verified, so that no token is above `max_token`.

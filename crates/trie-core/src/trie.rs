@@ -148,7 +148,7 @@ impl Trie {
     /// Bytes held: arrays, names and this structure itself. Those of an open file are shared with whoever has it open.
     pub fn nbytes(&self) -> usize {
         let s = &*self.0;
-        let words = s.tokens.len() + s.first_child.len() + s.inner_terminals.len() + s.input_rows.len();
+        let words = s.tokens.len() + s.first_child.len() + s.inner_terminals.len() + s.input_rows.words();
         let names = s.names.as_ref().map_or(0, |n| n.text.len() + 4 * n.ends.len());
         words * 4 + s.leaves.nbytes() + s.graph.as_ref().map_or(0, Graph::nbytes) + names + size_of::<Store>()
     }
@@ -272,7 +272,7 @@ impl Trie {
 
     /// The first input row that gave this leaf; `None` for a trie from a file, which does not hold it.
     pub fn input_row(&self, leaf: LeafId) -> Option<usize> {
-        self.0.input_rows.get(leaf.index()).map(|&row| row as usize)
+        self.0.input_rows.get(leaf.index()).map(|row| row as usize)
     }
 
     /// Tokens that must come next whatever the model says, up to the next choice or the end of a leaf.

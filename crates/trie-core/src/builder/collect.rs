@@ -11,10 +11,11 @@ use std::hint::black_box;
 pub(super) struct Leaves {
     /// The first row of the input that gave each.
     pub(super) rows: Vec<u32>,
-    /// The row with the smallest name, where there are names.
-    pub(super) named: Vec<u32>,
-    /// How many tokens each shares with the leaf before it, and how many it has.
-    lengths: Vec<(u32, u32)>,
+    /// Leaves of this run that have the name of another row, and which.
+    pub(super) renamed: Vec<(u32, u32)>,
+    /// How many tokens each shares with the leaf before it, and how many it has; `LONG` where that is in the next item of `long`.
+    lengths: Vec<[u8; 2]>,
+    long: Vec<(u32, u32)>,
     /// The tokens of each after those it shares. They are copied where they are at hand: rows in the order of the input would
     /// have to be fetched from everywhere.
     tokens: Vec<TokenId>,
@@ -35,8 +36,12 @@ impl Leaves {
     #[inline]
     pub(super) fn for_each<'a>(parts: &'a [Self], mut visit: impl FnMut(NewLeaf<'a>)) {
         for part in parts {
-            let (mut before, mut tokens) = (part.shared_before, &part.tokens[..]);
-            for &(shared, length) in &part.lengths {
+            let (mut before, mut tokens, mut long) = (part.shared_before, &part.tokens[..], part.long.iter());
+            for &lengths in &part.lengths {
+                let (shared, length) = match lengths {
+                    LONG => long.next().copied().unwrap_or_default(),
+                    [shared, length] => (u32::from(shared), u32::from(length)),
+                };
                 let (new, others) = tokens.split_at((length - shared) as usize);
                 tokens = others;
                 visit(NewLeaf { shared: (shared + before) as usize, tokens: &new[before as usize..] });
@@ -46,6 +51,9 @@ impl Leaves {
     }
 }
 
+/// No leaf is shorter than what it shares.
+const LONG: [u8; 2] = [1, 0];
+
 /// Takes rows in order and makes leaves of them.
 pub(super) struct Collector<'a, S> {
     pub(super) source: &'a S,
@@ -53,19 +61,22 @@ pub(super) struct Collector<'a, S> {
     pub(super) leaves: Leaves,
     last_key: Option<u64>,
     run: Vec<u32>,
+    /// Reading a row takes less than decoding its key: all of them are in the cache.
+    near: bool,
 }
+
+const NEAR: usize = 1 << 12;
 
 impl<'a, S: Source> Collector<'a, S> {
     pub(super) fn new(source: &'a S, names: Option<NameList<'a>>, rows: usize) -> Self {
         let leaves = Leaves {
             rows: Vec::with_capacity(rows),
-            named: Vec::with_capacity(if names.is_some() { rows } else { 0 }),
             lengths: Vec::with_capacity(rows),
             // Most often a leaf has a token or two of its own.
-            tokens: Vec::with_capacity(source.tokens().min(2 * rows + 256)),
-            shared_before: 0,
+            tokens: Vec::with_capacity(source.tokens().min(2 * rows + rows / 8 + 256)),
+            ..Leaves::default()
         };
-        Self { source, names, leaves, last_key: None, run: Vec::new() }
+        Self { source, names, leaves, last_key: None, run: Vec::new(), near: source.tokens() < NEAR }
     }
 
     /// Reads from rows that will be taken next, so that their memory is waited for together and not one after the other.
@@ -81,19 +92,22 @@ impl<'a, S: Source> Collector<'a, S> {
         let shared = self.last_key.replace(key).map_or(0, |last| packing.shared(last, key));
         let alone = rows.len() == 1;
         let Some(first) = rows.next() else { return };
-        if packing.is_whole(key) {
+        if alone && self.near {
+            self.push_new(first, self.source.row(first as usize), shared);
+        } else if packing.is_whole(key) {
             let (tokens, count) = packing.tokens(key);
             self.push_new(first, &tokens[..count], shared);
         } else if alone {
             self.push_new(first, self.source.row(first as usize), shared);
         } else {
+            let from = packing.decided(key);
             let mut run = std::mem::take(&mut self.run);
             run.clear();
             run.push(first);
             run.extend(rows);
-            sort_from(self.source, &mut run, packing.end, MOST_ROUNDS);
+            sort_from(self.source, &mut run, from, MOST_ROUNDS);
             self.push_new(run[0], self.source.row(run[0] as usize), shared);
-            run[1..].iter().for_each(|&row| self.push(row, packing.end));
+            run[1..].iter().for_each(|&row| self.push(row, from));
             self.run = run;
             return;
         }
@@ -116,23 +130,30 @@ impl<'a, S: Source> Collector<'a, S> {
     #[inline]
     fn push_new(&mut self, row: u32, tokens: &[TokenId], shared: u32) {
         self.leaves.rows.push(row);
-        self.leaves.lengths.push((shared, tokens.len() as u32));
+        self.leaves.lengths.push(match (u8::try_from(shared), u8::try_from(tokens.len())) {
+            (Ok(shared), Ok(length)) => [shared, length],
+            _ => {
+                self.leaves.long.push((shared, tokens.len() as u32));
+                LONG
+            }
+        });
         match &tokens[shared as usize..] {
             // Most often; a call to copy memory takes longer.
             &[token] => self.leaves.tokens.push(token),
             tokens => self.leaves.tokens.extend_from_slice(tokens),
         }
-        if self.names.is_some() {
-            self.leaves.named.push(row);
-        }
     }
 
     /// Another row of the last leaf. It comes later in the input but may have the smaller name.
     fn push_same(&mut self, row: u32) {
-        if let (Some(names), Some(named)) = (self.names, self.leaves.named.last_mut())
-            && names.get(row) < names.get(*named)
-        {
-            *named = row;
+        let (Some(names), Some(&first)) = (self.names, self.leaves.rows.last()) else { return };
+        let leaf = self.leaves.rows.len() as u32 - 1;
+        let named = self.leaves.renamed.last_mut().filter(|(renamed, _)| *renamed == leaf);
+        if names.get(row) < names.get(named.as_ref().map_or(first, |named| named.1)) {
+            match named {
+                Some(named) => named.1 = row,
+                None => self.leaves.renamed.push((leaf, row)),
+            }
         }
     }
 }

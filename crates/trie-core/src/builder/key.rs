@@ -4,6 +4,8 @@ use crate::ids::TokenId;
 
 /// As many tokens as are looked at for one key.
 pub(super) const WINDOW: usize = 8;
+/// No place is so wide that it has this code.
+const NO_CODE: u32 = u32::MAX;
 
 /// What the tokens of some rows span, in each place of a window.
 #[derive(Debug, Clone)]
@@ -31,6 +33,22 @@ impl Extent {
         }
     }
 
+    /// The extent of so many rows, and in each place as much of it as common tokens span: those of some of the rows.
+    pub(super) fn narrowed(self, common: &Self) -> Common {
+        let mut narrow = Common { low: self.low, high: self.high, all: self };
+        for place in 0..WINDOW {
+            let (low, high) = (common.low[place], common.high[place]);
+            let span = high.saturating_sub(low);
+            let bits = |span: u32| u32::BITS - span.leading_zeros();
+            // A bit or two more are not worth the looking for tokens outside.
+            if low <= high && bits(narrow.high[place] - narrow.low[place]) > bits(span) + 2 {
+                narrow.low[place] = narrow.low[place].max(low.saturating_sub(span / 2 + 1));
+                narrow.high[place] = narrow.high[place].min(high.saturating_add(span / 2 + 1));
+            }
+        }
+        narrow
+    }
+
     /// Widens the extent to another one.
     pub(super) fn merge(&mut self, other: &Self) {
         for place in 0..WINDOW {
@@ -42,14 +60,30 @@ impl Extent {
     }
 }
 
+/// What nearly all tokens span, in each place, of what all of them do.
+#[derive(Debug)]
+pub(super) struct Common {
+    low: [u32; WINDOW],
+    high: [u32; WINDOW],
+    all: Extent,
+}
+
 /// How the tokens from `begin` to `end` of a row become a key: each less the smallest of its place, in no more bits than
-/// needed, the first one highest. A token that a row does not have is 0 and sorts first.
+/// needed, the first one highest. A token that a row does not have is 0 and sorts first. All tokens below what is common in a place are
+/// one code, and all above it another: with one of these a key ends, and nothing is said of the tokens from there on.
 #[derive(Debug, Clone)]
 pub(super) struct Packing {
     // One array each, so that a key is a few vector instructions. A place that is not in the key has an empty mask.
     base: [u32; WINDOW],
+    floor: [u32; WINDOW],
+    top: [u32; WINDOW],
     mask: [u32; WINDOW],
     shift: [u32; WINDOW],
+    /// The codes that stand for more than one token; `NO_CODE` where there are none.
+    below: [u32; WINDOW],
+    above: [u32; WINDOW],
+    /// Whether there are such codes.
+    narrow: bool,
     /// Places of the window that every row has.
     present: usize,
     begin: usize,
@@ -65,41 +99,84 @@ pub(super) struct Packing {
 
 impl Packing {
     /// The key of as many places of the window as fit in `room` bits, at most 63; one place takes at most 32.
-    pub(super) fn new(extent: &Extent, begin: usize, room: u32) -> Self {
-        let (mut base, mut mask, mut shift) = ([0; WINDOW], [0u32; WINDOW], [0; WINDOW]);
+    pub(super) fn new(extent: Extent, begin: usize, room: u32) -> Self {
+        Self::of_common(&Common { low: extent.low, high: extent.high, all: extent }, begin, room)
+    }
+
+    /// The same where places are only as wide as common tokens need.
+    pub(super) fn of_common(common: &Common, begin: usize, room: u32) -> Self {
+        let extent = &common.all;
+        let [mut base, mut floor, mut top, mut mask, mut shift] = [[0u32; WINDOW]; 5];
+        let [mut below, mut above] = [[NO_CODE; WINDOW]; 2];
         let (mut count, mut bits) = (0, 0);
         while count < WINDOW && begin + count < extent.longest {
+            let (low, high) = (common.low[count], common.high[count]);
+            let none = u32::from(extent.shortest <= begin + count);
+            let (lower, higher) = (extent.low[count] < low, extent.high[count] > high);
             // Wraps where 0 is a token and some rows have none: then 0 becomes 1.
-            let first = extent.low[count].wrapping_sub(u32::from(extent.shortest <= begin + count));
-            let span = extent.high[count].wrapping_sub(first);
-            let width = u32::BITS - span.leading_zeros();
+            let first = low.wrapping_sub(none + u32::from(lower));
+            let last = high.wrapping_sub(first) + u32::from(higher);
+            let width = u32::BITS - last.leading_zeros();
             if bits + width > room {
                 break;
             }
             bits += width;
             base[count] = first;
-            mask[count] = u32::MAX.checked_shr(span.leading_zeros()).unwrap_or(0);
+            floor[count] = low - u32::from(lower);
+            top[count] = last;
+            mask[count] = u32::MAX.checked_shr(last.leading_zeros()).unwrap_or(0);
+            if lower {
+                below[count] = none;
+            }
+            if higher {
+                above[count] = last;
+            }
             count += 1;
         }
+        let narrow = [below, above] != [[NO_CODE; WINDOW]; 2];
         let end = begin + count;
         let mut shared = [end as u32; 65];
-        let mut above = bits;
+        let mut end_bit = bits;
         for place in 0..count {
-            shift[place] = above - mask[place].count_ones();
-            shared[shift[place] as usize + 1..=above as usize].fill((begin + place) as u32);
-            above = shift[place];
+            shift[place] = end_bit - mask[place].count_ones();
+            shared[shift[place] as usize + 1..=end_bit as usize].fill((begin + place) as u32);
+            end_bit = shift[place];
         }
         let present = extent.shortest.clamp(begin, end) - begin;
-        Self { base, mask, shift, present, begin, end, bits, whole: end >= extent.longest, shared }
+        let whole = end >= extent.longest;
+        Self { base, floor, top, mask, shift, below, above, narrow, present, begin, end, bits, whole, shared }
     }
 
     /// The key of the tokens of a row from the beginning of the window on.
     #[inline]
     pub(super) fn key(&self, window: &[TokenId]) -> u64 {
-        let places = self.base.iter().zip(&self.mask).zip(&self.shift);
-        window.iter().zip(places).fold(0, |key, (token, ((base, mask), shift))| {
-            key | u64::from(token.get().wrapping_sub(*base) & mask) << shift
-        })
+        let places = self.base.iter().zip(&self.floor).zip(&self.top).zip(&self.shift);
+        let key = window.iter().zip(places).fold(0, |key, (token, (((base, floor), top), shift))| {
+            key | u64::from(token.get().max(*floor).wrapping_sub(*base).min(*top)) << shift
+        });
+        match self.uncommon(key) {
+            Some(place) => key >> self.shift[place] << self.shift[place],
+            None => key,
+        }
+    }
+
+    /// The first place whose code stands for more than one token.
+    #[inline]
+    fn uncommon(&self, key: u64) -> Option<usize> {
+        if !self.narrow {
+            return None;
+        }
+        let is = |place: usize| -> bool {
+            let code = self.code(key, place);
+            (code == self.below[place]) | (code == self.above[place])
+        };
+        let any = (0..WINDOW).fold(false, |any, place| any | is(place));
+        if any { (0..WINDOW).find(|&place| is(place)) } else { None }
+    }
+
+    /// How many tokens of a row its key decides.
+    pub(super) fn decided(&self, key: u64) -> usize {
+        self.uncommon(key).map_or(self.end, |place| self.begin + place)
     }
 
     /// The tokens that gave a key, and how many.
@@ -116,7 +193,7 @@ impl Packing {
     #[inline]
     pub(super) fn is_whole(&self, key: u64) -> bool {
         let places = self.end - self.begin;
-        self.whole || self.present < places && self.code(key, places - 1) == 0
+        (self.whole || self.present < places && self.code(key, places - 1) == 0) && self.uncommon(key).is_none()
     }
 
     #[inline]

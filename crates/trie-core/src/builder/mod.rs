@@ -79,6 +79,9 @@ pub enum BuildError {
     },
 }
 
+/// Bytes of a name for which room is made.
+const USUAL_NAME: usize = 16;
+
 /// Nodes, rows and bytes of names are counted in 32 bits; one value is kept free.
 pub(crate) const LIMIT: usize = u32::MAX as usize - 1;
 
@@ -100,6 +103,11 @@ impl TrieBuilder {
         self.tokens.extend_from_slice(tokens);
         self.ends.push(self.tokens.len());
         if let Some(name) = name {
+            if self.name_ends.is_empty() {
+                // As many names as there is room for leaves.
+                self.name_ends.reserve(self.ends.capacity());
+                self.names.reserve(self.ends.capacity() * USUAL_NAME);
+            }
             self.names.push_str(name);
             self.name_ends.push(self.names.len());
         }

@@ -18,7 +18,7 @@ const BUCKET_BITS: u32 = 5;
 const MOST_BUCKET_BITS: u32 = 13;
 
 pub(super) fn leaves<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
-    if source.len() < FEW { vec![by_comparing(source, names)] } else { by_keys(source, names, threads) }
+    if source.len() < FEW { vec![by_one_key(source, names)] } else { by_keys(source, names, threads) }
 }
 
 /// All rows by their first two tokens as one number, which decides nearly every comparison, then by tokens.
@@ -41,6 +41,20 @@ pub(super) fn by_comparing<S: Source>(source: &S, names: Option<NameList<'_>>) -
     collector.leaves
 }
 
+/// The same by keys, without buckets.
+pub(super) fn by_one_key<S: Source>(source: &S, names: Option<NameList<'_>>) -> Leaves {
+    let mut extent = Extent::NOTHING;
+    (0..source.len()).for_each(|row| extent.add(source.row(row), 0));
+    let row_bits = bits_for(source.len());
+    let packing = Packing::new(extent, 0, (u64::BITS - row_bits).min(u64::BITS - 1));
+    let mut entries: Vec<u64> =
+        (0..source.len()).map(|row| packing.key(source.row(row)) << row_bits | row as u64).collect();
+    entries.sort_unstable();
+    let mut collector = Collector::new(source, names, entries.len());
+    collect_entries(&packing, row_bits, 0, &entries, &mut collector);
+    collector.leaves
+}
+
 /// The same by keys, in parts on several threads.
 pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
     let parts: Vec<Range<usize>> =
@@ -55,7 +69,8 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
         all
     });
 
-    let keys = Keys::new(source.len(), |room| Packing::new(&extent, 0, room));
+    let common = extent.narrowed(&sample(source));
+    let keys = Keys::new(source.len(), |room| Packing::of_common(&common, 0, room));
     let counts = on_threads(threads, |part| keys.count(source, parts[part].clone()));
     if Count::ascending(&counts) {
         let parts = keys.cut_between_keys(source, &parts);
@@ -88,6 +103,16 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
             collector.leaves
         }),
     )
+}
+
+/// What some rows span, from everywhere.
+fn sample<S: Source>(source: &S) -> Extent {
+    const ROWS: usize = 1 << 10;
+    // No order that the rows may have repeats with this.
+    const STEP: usize = 0x9E37_79B9;
+    let mut extent = Extent::NOTHING;
+    (1..=ROWS).for_each(|nth| extent.add(source.row(nth.wrapping_mul(STEP) % source.len()), 0));
+    extent
 }
 
 /// A key is split: its top bits choose the bucket, the rest stands over the row's number in an entry of the bucket.
@@ -148,9 +173,7 @@ impl Keys {
         let key = |entry: u64| (bucket as u64) << self.rest_bits | entry >> self.row_bits;
         let row = |entry: &u64| (entry & mask) as u32;
         collector.touch(entries.iter().filter(|&&entry| !self.packing.is_whole(key(entry))).map(row));
-        for run in entries.chunk_by(|a, b| a >> self.row_bits == b >> self.row_bits) {
-            collector.push_run(&self.packing, key(run[0]), run.iter().map(row));
-        }
+        collect_entries(&self.packing, self.row_bits, (bucket as u64) << self.rest_bits, entries, collector);
     }
 
     fn collect_ascending<S: Source>(&self, part: Range<usize>, collector: &mut Collector<'_, S>) {
@@ -176,6 +199,20 @@ impl Keys {
             cut
         };
         parts.iter().map(|part| move_up(part.start)..move_up(part.end)).collect()
+    }
+}
+
+/// Takes entries that are in order: each holds what a key is above `base`, over the number of its row.
+fn collect_entries<S: Source>(
+    packing: &Packing,
+    row_bits: u32,
+    base: u64,
+    entries: &[u64],
+    collector: &mut Collector<'_, S>,
+) {
+    let row = |entry: &u64| (entry & ((1 << row_bits) - 1)) as u32;
+    for run in entries.chunk_by(|a, b| a >> row_bits == b >> row_bits) {
+        collector.push_run(packing, base | run[0] >> row_bits, run.iter().map(row));
     }
 }
 
@@ -239,8 +276,9 @@ pub(super) fn sort_from<S: Source>(source: &S, rows: &mut [u32], mut from: usize
         for &row in &*rows {
             extent.add(source.row(row as usize), from);
         }
-        let packing = Packing::new(&extent, from, (u64::BITS - row_bits).min(u64::BITS - 1));
-        if packing.bits > 0 || packing.end >= extent.longest {
+        let longest = extent.longest;
+        let packing = Packing::new(extent, from, (u64::BITS - row_bits).min(u64::BITS - 1));
+        if packing.bits > 0 || packing.end >= longest {
             break packing;
         }
         // All rows go on alike.

@@ -7,19 +7,20 @@ use super::rows::NameList;
 use super::threads::both;
 use super::{BuildError, LIMIT};
 use crate::ids::TokenId;
+use crate::packed::Packed;
 use crate::trie::{LeafTable, Names, Store};
+use std::mem::replace;
 
 pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads: usize) -> Result<Store, BuildError> {
     let levels = Levels::new(&parts)?;
     let ((tokens, max_token), nodes) = both(threads, || tokens(&parts, &levels), || Nodes::new(&parts, &levels));
     let mut rows = Vec::new();
-    let mut name_rows = Vec::new();
+    let mut renamed = Vec::new();
     for part in &mut parts {
+        renamed.extend(part.renamed.iter().map(|&(leaf, row)| (rows.len() as u32 + leaf, row)));
         take(&mut rows, &mut part.rows);
-        take(&mut name_rows, &mut part.named);
     }
     drop(parts);
-    rows.shrink_to_fit();
     Ok(Store {
         max_token,
         max_depth: levels.last() as u32,
@@ -29,8 +30,8 @@ pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads:
         leaves: nodes.leaves,
         verified: true,
         graph: None,
-        names: names.map(|names| pack_names(names, &name_rows)),
-        input_rows: rows,
+        names: names.map(|names| pack_names(names, &rows, &renamed)),
+        input_rows: Packed::new(rows),
     })
 }
 
@@ -57,23 +58,20 @@ impl Levels {
             begin[leaf.shared + 1] += 1;
             end[length] += 1;
         });
-        let mut levels =
-            Self { nodes: Vec::with_capacity(begin.len() + 1), leaves: Vec::with_capacity(begin.len() + 1) };
         let (mut width, mut nodes, mut leaves) = (0, 0, 0);
-        for (level, (begin, end)) in begin.into_iter().zip(end).enumerate() {
-            levels.nodes.push(nodes as u32);
-            levels.leaves.push(leaves);
-            width += begin as usize;
+        for (level, (begin, end)) in begin.iter_mut().zip(&mut end).enumerate() {
+            width += replace(begin, nodes as u32) as usize;
             nodes += width;
-            width -= end as usize;
-            leaves += if level == 0 { 0 } else { end };
+            let ended = replace(end, leaves);
+            width -= ended as usize;
+            leaves += if level == 0 { 0 } else { ended };
             if nodes > LIMIT {
                 return Err(BuildError::TooLarge { what: "nodes of the trie", count: nodes, limit: LIMIT });
             }
         }
-        levels.nodes.push(nodes as u32);
-        levels.leaves.push(leaves);
-        Ok(levels)
+        begin.push(nodes as u32);
+        end.push(leaves);
+        Ok(Self { nodes: begin, leaves: end })
     }
 
     /// The number of the last level; the root's is 0.
@@ -190,10 +188,13 @@ impl Table {
     }
 }
 
-fn pack_names(names: NameList<'_>, rows: &[u32]) -> Names {
+/// The names of the leaves that come from these rows, but for those that are renamed.
+fn pack_names(names: NameList<'_>, rows: &[u32], renamed: &[(u32, u32)]) -> Names {
     let mut text = String::with_capacity(names.text.len());
     let mut ends = Vec::with_capacity(rows.len());
-    for &row in rows {
+    let mut renamed = renamed.iter().peekable();
+    for (leaf, &row) in (0..).zip(rows) {
+        let row = renamed.next_if(|(renamed, _)| *renamed == leaf).map_or(row, |&(_, row)| row);
         text.push_str(names.get(row));
         ends.push(text.len() as u32);
     }

@@ -86,7 +86,7 @@ fn against_map(rows: &[Vec<u32>], set: &Set) {
 }
 
 /// Numbers that look random and are the same in every run.
-fn random(seed: u64) -> impl FnMut(u32) -> u32 {
+fn random(seed: u64) -> impl FnMut(u32) -> u32 + use<> {
     let mut state = seed;
     move |below| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -136,6 +136,25 @@ fn ragged_rows() {
     check(&(0..3000).map(|_| row(4, 50_000)).collect::<Vec<_>>());
     check(&(0..3000).map(|_| row(40, 2)).collect::<Vec<_>>());
     check(&(0..3000).map(|_| row(3, 1)).collect::<Vec<_>>());
+}
+
+#[test]
+fn outliers() {
+    let mut r = random(6);
+    // So few that a sample does not see them, or sees one; below and above what is common, in every place, several in a row.
+    for seldom in [7, 60, 900] {
+        for middle in [0, 1, 70_000, MAX - 9] {
+            let mut id = |r: &mut dyn FnMut(u32) -> u32| match r(seldom) {
+                0 => r(3) * (MAX / 2),
+                1 => r(MAX),
+                _ => middle + r(9),
+            };
+            let rows = even(3000, |_| std::array::from_fn(|_| id(&mut r)));
+            check(&rows);
+            check(&rows.into_iter().map(|row| row[..=r(4) as usize % 4].to_vec()).collect::<Vec<_>>());
+            check(&(0..3000).map(|_| (0..=r(12)).map(|_| id(&mut r)).collect()).collect::<Vec<_>>());
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{FileError, FileOptions, FileProblem, Header, Kind, verify};
 use crate::graph::Graph;
 use crate::ids::{NodeId, TokenId};
 use crate::map::{Array, Map};
+use crate::packed::Packed;
 use crate::trie::{LeafTable, Names, Store, Trie};
 use bytemuck::Pod;
 use std::fs::{self, File};
@@ -100,7 +101,7 @@ fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
             }
             None => None,
         },
-        input_rows: Vec::new(),
+        input_rows: Packed::default(),
         max_token: TokenId::new(counts.max_token).unwrap_or(TokenId::MAX),
         max_depth: counts.max_depth,
         verified: false,

@@ -3,6 +3,7 @@
 use super::Graph;
 use crate::builder::{BuildError, LIMIT};
 use crate::ids::TokenId;
+use crate::packed::Packed;
 use crate::trie::{LeafTable, Names, Store, Trie};
 
 /// No node.
@@ -112,7 +113,7 @@ impl Draft {
                 count: self.canonical_ends.len() as u32,
             },
             names: self.names,
-            input_rows: self.input_rows,
+            input_rows: Packed::new(self.input_rows),
             verified: true,
             graph: Some(Graph {
                 targets: targets.into(),
