@@ -16,7 +16,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use header::{Counts, Header, Kind};
+pub(crate) use read::of_written;
 pub use stamp::FileStamp;
+pub(crate) use write::replace_whole;
 
 /// The vocabulary that the ids of a trie belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,19 +126,24 @@ impl FileProblem {
         Self::Damaged { place: place.into(), reason: reason.into() }
     }
 
-    fn at(self, path: &Path) -> FileError {
+    pub(crate) fn at(self, path: &Path) -> FileError {
         FileError::Content { path: path.to_owned(), problem: self }
     }
 }
 
 impl FileError {
-    fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), action, source }
     }
 }
 
 impl VocabularyId<'_> {
-    fn check(&self, max_token: u32) -> Result<(), FileProblem> {
+    /// Sizes beyond 32 bits do not exist; the size of an int is only as good as what it was asked for.
+    pub(crate) fn stored_size(self) -> u32 {
+        u32::try_from(self.size).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn check(&self, max_token: u32) -> Result<(), FileProblem> {
         if max_token as usize >= self.size {
             return Err(FileProblem::OutsideVocabulary { max_token, n_vocab: self.size });
         }

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use memmap2::{Mmap, MmapMut};
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -29,6 +29,15 @@ impl Map {
     pub(crate) fn of_bytes(bytes: &[u8]) -> io::Result<Self> {
         let mut pages = MmapMut::map_anon(bytes.len())?;
         pages.copy_from_slice(bytes);
+        pages.make_read_only().map(Self)
+    }
+
+    /// A copy of a file, which must not be empty, read from its beginning.
+    pub(crate) fn of_contents(file: &mut File) -> io::Result<Self> {
+        let length = file.seek(SeekFrom::End(0))?;
+        file.rewind()?;
+        let mut pages = MmapMut::map_anon(usize::try_from(length).map_err(io::Error::other)?)?;
+        file.read_exact(&mut pages)?;
         pages.make_read_only().map(Self)
     }
 

@@ -49,6 +49,16 @@ impl Leaves {
             }
         }
     }
+
+    /// For each leaf the row that it comes from and the one that it has its name from.
+    pub(super) fn origins(parts: &[Self]) -> impl Iterator<Item = (u32, u32)> + '_ {
+        parts.iter().flat_map(|part| {
+            let mut renamed = part.renamed.iter().peekable();
+            (0..).zip(&part.rows).map(move |(leaf, &row)| {
+                (row, renamed.next_if(|(other, _)| *other == leaf).map_or(row, |&(_, row)| row))
+            })
+        })
+    }
 }
 
 /// No leaf is shorter than what it shares.
@@ -130,13 +140,12 @@ impl<'a, S: Source> Collector<'a, S> {
     #[inline]
     fn push_new(&mut self, row: u32, tokens: &[TokenId], shared: u32) {
         self.leaves.rows.push(row);
-        self.leaves.lengths.push(match (u8::try_from(shared), u8::try_from(tokens.len())) {
-            (Ok(shared), Ok(length)) => [shared, length],
-            _ => {
-                self.leaves.long.push((shared, tokens.len() as u32));
-                LONG
-            }
-        });
+        if let (Ok(shared), Ok(length)) = (u8::try_from(shared), u8::try_from(tokens.len())) {
+            self.leaves.lengths.push([shared, length]);
+        } else {
+            self.leaves.lengths.push(LONG);
+            self.leaves.long.push((shared, tokens.len() as u32));
+        }
         match &tokens[shared as usize..] {
             // Most often; a call to copy memory takes longer.
             &[token] => self.leaves.tokens.push(token),
@@ -148,10 +157,10 @@ impl<'a, S: Source> Collector<'a, S> {
     fn push_same(&mut self, row: u32) {
         let (Some(names), Some(&first)) = (self.names, self.leaves.rows.last()) else { return };
         let leaf = self.leaves.rows.len() as u32 - 1;
-        let named = self.leaves.renamed.last_mut().filter(|(renamed, _)| *renamed == leaf);
-        if names.get(row) < names.get(named.as_ref().map_or(first, |named| named.1)) {
-            match named {
-                Some(named) => named.1 = row,
+        let before = self.leaves.renamed.last_mut().filter(|(other, _)| *other == leaf);
+        if names.get(row) < names.get(before.as_ref().map_or(first, |before| before.1)) {
+            match before {
+                Some(before) => before.1 = row,
                 None => self.leaves.renamed.push((leaf, row)),
             }
         }

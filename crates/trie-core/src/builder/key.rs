@@ -168,7 +168,7 @@ impl Packing {
         }
         let is = |place: usize| -> bool {
             let code = self.code(key, place);
-            (code == self.below[place]) | (code == self.above[place])
+            code == self.below[place] || code == self.above[place]
         };
         let any = (0..WINDOW).fold(false, |any, place| any | is(place));
         if any { (0..WINDOW).find(|&place| is(place)) } else { None }

@@ -14,6 +14,7 @@ mod threads;
 
 use crate::ids::TokenId;
 use crate::trie::Trie;
+use collect::{Leaves, NewLeaf};
 use rows::{Even, Fixed, NameList, Ragged, Source};
 
 /// Collects leaves; [`TrieBuilder::build`] packs them. Order does not matter: the same set gives the same trie.
@@ -45,6 +46,18 @@ pub struct Rows<'a> {
 enum Shape<'a> {
     Even(Even<'a>),
     Ragged(Ragged<'a>),
+}
+
+/// A leaf that comes after those before it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SortedLeaf<'a> {
+    /// Tokens that it shares with the leaf before.
+    pub(crate) shared: usize,
+    /// Its other tokens.
+    pub(crate) tokens: &'a [TokenId],
+    /// The first row that gave it.
+    pub(crate) row: u32,
+    pub(crate) name: Option<&'a str>,
 }
 
 /// Leaves that make no trie.
@@ -123,14 +136,59 @@ impl TrieBuilder {
         self.ends.is_empty()
     }
 
+    /// Names so far: as many as leaves, or none.
+    pub(crate) fn name_count(&self) -> usize {
+        self.name_ends.len()
+    }
+
+    /// Bytes that building would take now, what is held already included.
+    pub(crate) fn bytes(&self) -> usize {
+        // Beside the tokens: where a row ends, its entry while it is sorted, and what is noted of a leaf.
+        const ROW: usize = 32;
+        self.names.len() + 8 * self.name_ends.len() + 8 * self.tokens.len() + ROW * self.ends.len()
+    }
+
+    /// Forgets the leaves and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.tokens.clear();
+        self.ends.clear();
+        self.names.clear();
+        self.name_ends.clear();
+    }
+
+    /// Visits the leaves in order. `build` says whether there are any.
+    ///
+    /// # Errors
+    /// As `build`, or what `visit` returns.
+    pub(crate) fn visit_in_order<E: From<BuildError>>(
+        &self,
+        mut visit: impl FnMut(SortedLeaf<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let rows = Ragged { tokens: &self.tokens, ends: &self.ends };
+        let names = self.name_list();
+        check(&rows, names)?;
+        let parts = order::leaves(&rows, names, threads::worthwhile(rows.len()));
+        let mut origins = Leaves::origins(&parts);
+        let mut result = Ok(());
+        Leaves::for_each(&parts, |NewLeaf { shared, tokens }| {
+            if let (Ok(()), Some((row, named))) = (&result, origins.next()) {
+                result = visit(SortedLeaf { shared, tokens, row, name: names.map(|names| names.get(named)) });
+            }
+        });
+        result
+    }
+
+    fn name_list(&self) -> Option<NameList<'_>> {
+        (!self.name_ends.is_empty()).then_some(NameList { text: &self.names, ends: &self.name_ends })
+    }
+
     /// Sorts the leaves and packs them. `O(n log n)`: keys of several tokens are sorted, and tokens only compared where
     /// keys are equal.
     ///
     /// # Errors
     /// No leaf at all, an empty leaf, names for some leaves only, or more than 32-bit offsets can address.
     pub fn build(self) -> Result<Trie, BuildError> {
-        let names = (!self.name_ends.is_empty()).then_some(NameList { text: &self.names, ends: &self.name_ends });
-        build(Ragged { tokens: &self.tokens, ends: &self.ends }, names, self.threads)
+        build(Ragged { tokens: &self.tokens, ends: &self.ends }, self.name_list(), self.threads)
     }
 }
 

@@ -21,7 +21,10 @@ pub(super) fn leaves<S: Source>(source: &S, names: Option<NameList<'_>>, threads
     if source.len() < FEW { vec![by_one_key(source, names)] } else { by_keys(source, names, threads) }
 }
 
+/// The naive way.
+///
 /// All rows by their first two tokens as one number, which decides nearly every comparison, then by tokens.
+#[cfg(test)]
 pub(super) fn by_comparing<S: Source>(source: &S, names: Option<NameList<'_>>) -> Leaves {
     let key = |row: usize| {
         let tokens = source.row(row);

@@ -14,10 +14,9 @@ use std::mem::replace;
 pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads: usize) -> Result<Store, BuildError> {
     let levels = Levels::new(&parts)?;
     let ((tokens, max_token), nodes) = both(threads, || tokens(&parts, &levels), || Nodes::new(&parts, &levels));
+    let names = names.map(|names| pack_names(names, &parts, levels.leaf_count()));
     let mut rows = Vec::new();
-    let mut renamed = Vec::new();
     for part in &mut parts {
-        renamed.extend(part.renamed.iter().map(|&(leaf, row)| (rows.len() as u32 + leaf, row)));
         take(&mut rows, &mut part.rows);
     }
     drop(parts);
@@ -30,7 +29,7 @@ pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads:
         leaves: nodes.leaves,
         verified: true,
         graph: None,
-        names: names.map(|names| pack_names(names, &rows, &renamed)),
+        names,
         input_rows: Packed::new(rows),
     })
 }
@@ -188,13 +187,10 @@ impl Table {
     }
 }
 
-/// The names of the leaves that come from these rows, but for those that are renamed.
-fn pack_names(names: NameList<'_>, rows: &[u32], renamed: &[(u32, u32)]) -> Names {
+fn pack_names(names: NameList<'_>, parts: &[Leaves], leaves: u32) -> Names {
     let mut text = String::with_capacity(names.text.len());
-    let mut ends = Vec::with_capacity(rows.len());
-    let mut renamed = renamed.iter().peekable();
-    for (leaf, &row) in (0..).zip(rows) {
-        let row = renamed.next_if(|(renamed, _)| *renamed == leaf).map_or(row, |&(_, row)| row);
+    let mut ends = Vec::with_capacity(leaves as usize);
+    for (_, row) in Leaves::origins(parts) {
         text.push_str(names.get(row));
         ends.push(text.len() as u32);
     }

@@ -144,7 +144,7 @@ fn outliers() {
     // So few that a sample does not see them, or sees one; below and above what is common, in every place, several in a row.
     for seldom in [7, 60, 900] {
         for middle in [0, 1, 70_000, MAX - 9] {
-            let mut id = |r: &mut dyn FnMut(u32) -> u32| match r(seldom) {
+            let id = |r: &mut dyn FnMut(u32) -> u32| match r(seldom) {
                 0 => r(3) * (MAX / 2),
                 1 => r(MAX),
                 _ => middle + r(9),

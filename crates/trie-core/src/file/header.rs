@@ -123,13 +123,28 @@ pub(crate) struct Header {
 impl Header {
     /// Sections in the order of their kinds, one after the other.
     pub(super) fn new(counts: Counts, parts: &[(Kind, &[u8])]) -> Self {
-        let mut begin = (HEADER + ENTRY * parts.len()).next_multiple_of(ALIGNMENT);
-        let section = |&(kind, bytes): &(Kind, &[u8])| {
-            let at = begin..begin + bytes.len();
-            begin = at.end.next_multiple_of(ALIGNMENT);
-            Section { kind, bytes: at, checksum: crc32fast::hash(bytes) }
+        let mut header = Self::layout(counts, parts.iter().map(|&(kind, bytes)| (kind, bytes.len())));
+        for (section, (_, bytes)) in header.sections.iter_mut().zip(parts) {
+            section.checksum = crc32fast::hash(bytes);
+        }
+        header
+    }
+
+    /// The same for sections of so many bytes that are yet to be written.
+    pub(crate) fn layout(counts: Counts, lengths: impl ExactSizeIterator<Item = (Kind, usize)>) -> Self {
+        let mut begin = (HEADER + ENTRY * lengths.len()).next_multiple_of(ALIGNMENT);
+        let section = |(kind, length)| {
+            let bytes = begin..begin + length;
+            begin = bytes.end.next_multiple_of(ALIGNMENT);
+            Section { kind, bytes, checksum: 0 }
         };
-        Self { counts, sections: parts.iter().map(section).collect() }
+        Self { counts, sections: lengths.map(section).collect() }
+    }
+
+    /// Where a section is, and its checksum once that is known.
+    pub(crate) fn place(&mut self, kind: Kind) -> Option<(usize, &mut u32)> {
+        let section = self.sections.iter_mut().find(|section| section.kind == kind)?;
+        Some((section.bytes.start, &mut section.checksum))
     }
 
     pub(super) fn sections(&self) -> &[Section] {
@@ -140,11 +155,12 @@ impl Header {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
-    fn end(&self) -> u64 {
+    /// Length of the file.
+    pub(crate) fn end(&self) -> u64 {
         self.sections.last().map_or(0, |last| last.bytes.end as u64)
     }
 
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let Counts { leaves, nodes, max_token, max_depth, n_vocab } = self.counts;
         let mut bytes = MAGIC.to_vec();
         let word = |bytes: &mut Vec<u8>, word: u32| bytes.extend(word.to_le_bytes());

@@ -64,7 +64,21 @@ fn map(path: &Path) -> io::Result<Option<Map>> {
     if file.metadata()?.len() == 0 { Ok(None) } else { Map::of_file(&file).map(Some) }
 }
 
+/// A trie from a file that this program has just written.
+pub(crate) fn of_written(file: &mut File, input_rows: Packed) -> Result<Trie, FileError> {
+    let path = Path::new("");
+    let map = Map::of_contents(file).map_err(FileError::io(path, "read what was written"))?;
+    let (store, _) = store(&Arc::new(map), FileOptions::default()).map_err(|problem| problem.at(path))?;
+    Ok(Trie::from_store(Store { input_rows, verified: true, ..store }))
+}
+
 fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
+    let (store, heal_bytes) = store(map, options)?;
+    Ok(Trie::from_store(store).with_heal_bytes(heal_bytes))
+}
+
+/// The arrays, and how many bytes of the prompt they spell again.
+fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileProblem> {
     let header = Header::read(map.bytes())?;
     let counts = header.counts;
     if let Some(vocabulary) = options.vocabulary {
@@ -117,14 +131,14 @@ fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
         return Err(FileProblem::damaged("root", "its children are not nodes with tokens of the vocabulary"));
     }
     if !options.verify {
-        return Ok(Trie::from_store(store).with_heal_bytes(heal_bytes));
+        return Ok((store, heal_bytes));
     }
     verify::checksums(map.bytes(), &header)?;
     verify::contents(&store, &header)?;
     if heal_bytes == 0 && header.section(Kind::HealBytes).is_some() {
         return Err(FileProblem::damaged("section heal_bytes", "0, which is what no such section means"));
     }
-    Ok(Trie::from_store(Store { verified: true, ..store }).with_heal_bytes(heal_bytes))
+    Ok((Store { verified: true, ..store }, heal_bytes))
 }
 
 fn graph(map: &Arc<Map>, header: &Header) -> Result<Graph, FileProblem> {

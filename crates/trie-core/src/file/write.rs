@@ -23,28 +23,7 @@ impl Trie {
     pub fn save(&self, path: impl AsRef<Path>, vocabulary: Option<VocabularyId<'_>>) -> Result<(), FileError> {
         let path = path.as_ref();
         let (header, parts) = self.image(vocabulary).map_err(|problem| problem.at(path))?;
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        // Renaming would put a file in the place of a device, such as /dev/null.
-        if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-            let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-            return Err(FileError::io(path, "replace")(source));
-        }
-        let mut prefix = OsString::from(".");
-        prefix.push(path.file_name().unwrap_or_default());
-        // As any new file: what the umask leaves.
-        let made =
-            tempfile::Builder::new().prefix(&prefix).suffix(".partial").make_in(folder, |path| File::create_new(path));
-        let mut partial = made.map_err(FileError::io(folder, "create a file there"))?;
-        write(partial.as_file_mut(), &header, &parts).map_err(FileError::io(path, "write"))?;
-        partial.as_file().sync_all().map_err(FileError::io(path, "write"))?;
-        partial.persist(path).map_err(|error| FileError::io(path, "replace")(error.error))?;
-        // The new name, too, must outlive a power failure.
-        #[cfg(unix)]
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(FileError::io(folder, "flush the folder"))?;
-        Ok(())
+        replace_whole(path, |file| write(file, &header, &parts))
     }
 
     /// The bytes of [`Trie::save`], somewhere else.
@@ -99,11 +78,36 @@ impl Trie {
             nodes: self.nodes() as u32,
             max_token,
             max_depth: store.max_depth,
-            // Sizes beyond 32 bits do not exist; the size of an int is only as good as what it was asked for.
-            n_vocab: vocabulary.map_or(0, |vocabulary| u32::try_from(vocabulary.size).unwrap_or(u32::MAX)),
+            n_vocab: vocabulary.map_or(0, VocabularyId::stored_size),
         };
         Ok((Header::new(counts, &parts), parts))
     }
+}
+
+/// Writes a file that appears at this path when it is whole and on disk; an error leaves nothing behind.
+pub(crate) fn replace_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), FileError> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // Renaming would put a file in the place of a device, such as /dev/null.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+        return Err(FileError::io(path, "replace")(source));
+    }
+    let mut prefix = OsString::from(".");
+    prefix.push(path.file_name().unwrap_or_default());
+    // As any new file: what the umask leaves.
+    let made =
+        tempfile::Builder::new().prefix(&prefix).suffix(".partial").make_in(folder, |path| File::create_new(path));
+    let mut partial = made.map_err(FileError::io(folder, "create a file there"))?;
+    write(partial.as_file_mut()).map_err(FileError::io(path, "write"))?;
+    partial.as_file().sync_all().map_err(FileError::io(path, "write"))?;
+    partial.persist(path).map_err(|error| FileError::io(path, "replace")(error.error))?;
+    // The new name, too, must outlive a power failure.
+    #[cfg(unix)]
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(FileError::io(folder, "flush the folder"))?;
+    Ok(())
 }
 
 fn write(out: &mut impl Write, header: &Header, parts: &[(Kind, &[u8])]) -> io::Result<()> {
