@@ -21,7 +21,9 @@ fn by_runs(rows: &[Row], budget: usize, folder: &Path) -> RunBuilder {
 
 fn in_memory(rows: &[Row]) -> Trie {
     let mut builder = TrieBuilder::default();
-    rows.iter().for_each(|(name, tokens)| builder.push(name.as_deref(), &ids(tokens)));
+    for (name, tokens) in rows {
+        builder.push(name.as_deref(), &ids(tokens));
+    }
     builder.build().unwrap()
 }
 
