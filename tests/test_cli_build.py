@@ -68,6 +68,25 @@ class TestBuild:
         run("build", tmp_path / "no.npy", "-o", tmp_path / "out.ttrie").fails(1, "no array that numpy saved")
         run("build", tmp_path / "ids.npy", "--heal", "-o", tmp_path / "out.ttrie").fails(2, "--heal", "token ids")
 
+    @pytest.mark.parametrize("memory", ["1", "64k", "1GiB"])
+    def test_any_memory_gives_the_same_file(self, run: Terminal, vocab: Vocab, tmp_path: Path, memory: str) -> None:
+        values = [f"open_{row * 7919 % 700}" for row in range(5000)] + [" "]
+        out, bad = tmp_path / "out.ttrie", tmp_path / "bad.jsonl"
+        source = lines(tmp_path / "v.txt", values)
+        summary = json.loads(run("build", source, "-o", out, "--refused", bad, "--memory", memory, "--json").out)
+        assert (summary["values"], summary["leaves"]) == (5001, 701)
+        assert out.read_bytes() == Trie.from_strings(vocab, values).to_bytes(vocab)
+        rows = np.arange(3000).reshape(-1, 3) * 7919 % 1000
+        np.save(tmp_path / "ids.npy", rows)
+        assert run("build", tmp_path / "ids.npy", "-o", out, "--memory", memory).code == 0
+        assert out.read_bytes() == Trie.from_sequences(rows).to_bytes(vocab)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "ids.npy", "out.ttrie", "v.txt"]
+
+    @pytest.mark.parametrize("memory", ["0", "-1", "much", "5T", "1.5G"])
+    def test_no_memory(self, run: Terminal, tmp_path: Path, memory: str) -> None:
+        source = lines(tmp_path / "v.txt", VALUES)
+        run("build", source, "-o", tmp_path / "out.ttrie", f"--memory={memory}").fails(2, "--memory", memory)
+
     def test_refused_values_are_listed(self, run: Terminal, vocab: Vocab, tmp_path: Path) -> None:
         # After "ye" the tokenizer joins what begins with "s".
         source = lines(tmp_path / "v.txt", ["no", "s", "maybe", *(f"x{i}" for i in range(9000)), "same"])

@@ -105,9 +105,12 @@ class Trie:
     def from_payload(payload: _Payload, path: str | None = None, *, vocab: Vocab | int | None = None) -> Trie: ...
     @staticmethod
     def from_sequences(
-        sequences: Iterable[_Ids] | NDArray[np.integer[Any]],
-        names: Sequence[str] | None = None,
+        sequences: Iterable[_Ids | NDArray[np.integer[Any]]] | NDArray[np.integer[Any]],
+        names: Iterable[str] | None = None,
         vocab: Vocab | int | None = None,
+        *,
+        memory: int | None = None,
+        path: str | PathLike[str] | None = None,
     ) -> Trie: ...
     @staticmethod
     def from_strings(
@@ -118,6 +121,9 @@ class Trie:
         tokenization: Literal["canonical", "all"] = "canonical",
         open_end: bool = False,
         heal: bool = False,
+        *,
+        memory: int | None = None,
+        path: str | PathLike[str] | None = None,
     ) -> Trie: ...
     @classmethod
     def from_numpy(

@@ -21,6 +21,7 @@ mod search;
 mod session;
 mod slot_set;
 mod template;
+mod text_stream;
 mod texts;
 mod threads;
 mod tokenize_all;
@@ -36,6 +37,7 @@ pub use generate::{Finish, GenerateOptions, GenerateStats, Generated, Step, Watc
 pub use grammar::Engine;
 pub use model::{Model, ModelOptions, Progress};
 pub use session::{Session, SessionOptions};
+pub use text_stream::TextStream;
 pub use texts::{Spelling, TextError, TextReport, TextTrie, Texts};
 pub use threads::default_threads;
 pub use vocab::Vocab;

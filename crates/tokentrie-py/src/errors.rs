@@ -10,7 +10,7 @@ use pyo3::types::{PyTuple, PyType};
 use std::ffi::{CStr, CString};
 use std::io;
 use trie_core::{
-    BuildError, DrawError, FileError, FileProblem, NotAllowed, NotInGbnf, PayloadError, RowError, RulesError,
+    BuildError, DrawError, FileError, FileProblem, NotAllowed, NotInGbnf, PayloadError, RowError, RulesError, RunError,
     SamplerError, SetError, SpanError,
 };
 
@@ -230,6 +230,15 @@ impl From<BuildError> for Error {
             | BuildError::EmptySequence { .. }
             | BuildError::MixedNames { .. }
             | BuildError::TooLarge { .. } => Class::Trie.error(error.to_string()),
+        }
+    }
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Build(error) => error.into(),
+            RunError::File(error) => error.into(),
         }
     }
 }

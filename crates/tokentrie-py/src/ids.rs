@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyString, PyTuple};
 use std::fmt::Display;
-use trie_core::{BuildError, TokenId, TrieBuilder};
+use trie_core::{BuildError, TokenId, Trie};
 
 /// A token id, or several.
 pub(crate) enum OneOrMany {
@@ -106,12 +106,12 @@ fn extend_from_array(array: &Bound<'_, PyUntypedArray>, place: &str, out: &mut V
     read_array(array, &|position| format!("{place}position {position}: "), out)
 }
 
-fn is_integer(array: &Bound<'_, PyUntypedArray>) -> bool {
+pub(crate) fn is_integer(array: &Bound<'_, PyUntypedArray>) -> bool {
     matches!(array.dtype().kind(), b'i' | b'u')
 }
 
 /// Appends the entries of an integer array of any shape, in C order; `place` says where the n-th of them stands.
-fn read_array(
+pub(crate) fn read_array(
     array: &Bound<'_, PyUntypedArray>,
     place: &dyn Fn(usize) -> String,
     out: &mut Vec<TokenId>,
@@ -157,134 +157,41 @@ pub(crate) fn one_or_many(value: &Bound<'_, PyAny>) -> Result<OneOrMany> {
     tokens(value, "").map(OneOrMany::Many)
 }
 
-/// The rows of [`crate::trie::Trie`]'s `from_sequences`, in the order of the input.
-pub(crate) enum Rows {
-    /// Rows of one length, which is not 0.
-    Even { tokens: Vec<TokenId>, width: usize },
-    /// Anything else.
-    Ragged { tokens: Vec<TokenId>, ends: Vec<usize> },
+/// The ids of a two-dimensional array of 32-bit integers in C order. Copied, because other threads may write to the array while
+/// the trie is built.
+pub(crate) struct Table {
+    tokens: Vec<TokenId>,
+    width: usize,
 }
 
-/// [`Rows`] without Python, for threads that do not hold the GIL.
-#[derive(Clone, Copy)]
-pub(crate) enum RowSlices<'a> {
-    Even { tokens: &'a [TokenId], width: usize },
-    Ragged { tokens: &'a [TokenId], ends: &'a [usize] },
-}
-
-impl Rows {
-    /// Reads a two-dimensional integer array, or any iterable of what [`tokens`] reads.
-    ///
-    /// # Errors
-    /// As [`token`], naming row and position.
-    pub(crate) fn read(rows: &Bound<'_, PyAny>) -> Result<Self> {
-        let (mut tokens, mut ends) = (Vec::new(), Vec::new());
-        match rows.cast::<PyUntypedArray>() {
-            Ok(array) if array.ndim() == 2 && is_integer(array) => {
-                let (rows, width) = (array.shape()[0], array.shape()[1]);
-                if let Some(tokens) = copied(array) {
-                    return Ok(Self::Even { tokens, width });
-                }
-                let place = |nth| format!("row {}, position {}: ", nth / width, nth % width);
-                read_array(array, &place, &mut tokens)?;
-                ends.extend((1..=rows).map(|row| row * width));
-            }
-            Ok(array) if array.dtype().kind() != b'O' => {
-                let (dtype, shape) = (array.dtype(), array.shape());
-                let message = format!(
-                    "sequences must be lists or a two-dimensional integer array, not one of dtype {dtype} and shape {shape:?}"
-                );
-                return Err(PyTypeError::new_err(message).into());
-            }
-            _ => {
-                for (row, sequence) in rows.try_iter()?.enumerate() {
-                    extend(&sequence?, &format!("row {row}, "), &mut tokens)?;
-                    ends.push(tokens.len());
-                }
-            }
-        }
-        Ok(Self::Ragged { tokens, ends })
-    }
-
-    pub(crate) fn slices(&self) -> RowSlices<'_> {
-        match self {
-            Self::Even { tokens, width } => RowSlices::Even { tokens, width: *width },
-            Self::Ragged { tokens, ends } => RowSlices::Ragged { tokens, ends },
-        }
-    }
-}
-
-/// The ids of an array of 32-bit integers in C order, if all of them are token ids. Copied, because other threads may write to the
-/// array while the trie is built.
-fn copied(array: &Bound<'_, PyUntypedArray>) -> Option<Vec<TokenId>> {
-    let array = array.extract::<PyReadonlyArrayDyn<'_, i32>>().ok()?;
-    // A slice is had of column order too, but not in the order of the rows.
-    let ids = array.as_slice().ok().filter(|ids| array.is_c_contiguous() && !ids.is_empty())?.to_vec();
-    // The sign bit of all of them together: a loop without branches. A bad id is found again and named by the slow path.
-    let usable = ids.iter().fold(0, |all, id| all | id) >= 0;
-    usable.then(|| bytemuck::cast_vec(ids))
-}
-
-impl<'a> RowSlices<'a> {
-    pub(crate) fn len(self) -> usize {
-        match self {
-            Self::Even { tokens, width } => tokens.len() / width,
-            Self::Ragged { ends, .. } => ends.len(),
-        }
-    }
-
-    fn tokens(self) -> &'a [TokenId] {
-        match self {
-            Self::Even { tokens, .. } | Self::Ragged { tokens, .. } => tokens,
-        }
-    }
-
-    /// Row and position of the n-th of all tokens.
-    fn place(self, nth: usize) -> (usize, usize) {
-        match self {
-            Self::Even { width, .. } => (nth / width, nth % width),
-            Self::Ragged { ends, .. } => {
-                let row = ends.partition_point(|&end| end <= nth);
-                (row, nth - row.checked_sub(1).map_or(0, |before| ends[before]))
-            }
-        }
+impl Table {
+    /// `None` for anything else, or if one of them is no token id: reading them one by one names it.
+    pub(crate) fn read(rows: &Bound<'_, PyAny>) -> Option<Self> {
+        let array = rows.cast::<PyUntypedArray>().ok().filter(|array| array.ndim() == 2)?;
+        let (width, ids) = (array.shape()[1], array.extract::<PyReadonlyArrayDyn<'_, i32>>().ok()?);
+        // A slice is had of column order too, but not in the order of the rows.
+        let ids = ids.as_slice().ok().filter(|ids| !ids.is_empty() && array.is_c_contiguous())?.to_vec();
+        // The sign bit of all of them together: a loop without branches.
+        let usable = ids.iter().fold(0, |all, id| all | id) >= 0;
+        usable.then(|| Self { tokens: bytemuck::cast_vec(ids), width })
     }
 
     /// # Errors
     /// `VocabularyError` for an id that a vocabulary of this size does not have, naming row and position.
-    pub(crate) fn check_inside(self, n_vocab: usize) -> Result<()> {
-        let Some(nth) = self.tokens().iter().position(|token| token.index() >= n_vocab) else { return Ok(()) };
-        let (token, (row, position)) = (self.tokens()[nth], self.place(nth));
-        Err(Class::Vocabulary.error(format!(
-            "row {row}, position {position}: token id {token} is outside the vocabulary of {n_vocab} tokens"
-        )))
+    pub(crate) fn check_inside(&self, n_vocab: usize) -> Result<()> {
+        let Some(nth) = self.tokens.iter().position(|token| token.index() >= n_vocab) else { return Ok(()) };
+        Err(outside_vocabulary(nth / self.width, nth % self.width, self.tokens[nth], n_vocab))
     }
 
     /// # Errors
     /// As [`trie_core::TrieBuilder::build`].
-    pub(crate) fn build(self, names: Option<&[String]>) -> std::result::Result<trie_core::Trie, BuildError> {
-        let rows = match self {
-            Self::Even { tokens, width } => trie_core::Rows::even(tokens, width),
-            Self::Ragged { tokens, ends } => trie_core::Rows::ragged(tokens, ends),
-        };
-        match (rows, names) {
-            (Some(rows), None) => rows.build(),
-            (_, names) => self.builder(names).build(),
-        }
+    pub(crate) fn build(&self) -> std::result::Result<Trie, BuildError> {
+        trie_core::Rows::even(&self.tokens, self.width).ok_or(BuildError::NoLeaves)?.build()
     }
+}
 
-    fn builder(self, names: Option<&[String]>) -> TrieBuilder {
-        let tokens = self.tokens();
-        let mut builder = TrieBuilder::with_capacity(self.len(), tokens.len());
-        let mut begin = 0;
-        for row in 0..self.len() {
-            let end = match self {
-                Self::Even { width, .. } => begin + width,
-                Self::Ragged { ends, .. } => ends[row],
-            };
-            builder.push(names.and_then(|names| names.get(row)).map(String::as_str), &tokens[begin..end]);
-            begin = end;
-        }
-        builder
-    }
+pub(crate) fn outside_vocabulary(row: usize, position: usize, token: TokenId, n_vocab: usize) -> Error {
+    Class::Vocabulary.error(format!(
+        "row {row}, position {position}: token id {token} is outside the vocabulary of {n_vocab} tokens"
+    ))
 }

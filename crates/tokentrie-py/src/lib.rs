@@ -19,6 +19,7 @@ mod payload;
 mod prompt;
 mod sampler;
 mod session;
+mod stream;
 mod strings;
 mod trie;
 mod trie_export;

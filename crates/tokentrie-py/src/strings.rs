@@ -1,12 +1,11 @@
 //! Legal values given as text.
 
 use crate::errors::{Class, Error, Result};
-use crate::ids::{shown, type_name};
+use crate::stream::text;
 use llama_sampler::{Spelling, TextError, Vocab};
 use lru::LruCache;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyList, PyTuple};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -109,15 +108,7 @@ pub(crate) fn is_list(values: &Bound<'_, PyAny>) -> bool {
 /// # Errors
 /// `TypeError` for an item of another type, by number.
 pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
-    let text = |(row, value): (usize, PyResult<Bound<'_, PyAny>>)| -> Result<String> {
-        let value = value?;
-        if let Ok(text) = value.cast::<PyString>() {
-            return Ok(text.to_str()?.to_owned());
-        }
-        let (shown, name) = (shown(&value), type_name(&value));
-        Err(PyTypeError::new_err(format!("value {row} must be a str, not {shown} of type {name}")).into())
-    };
-    values.try_iter()?.enumerate().map(text).collect()
+    values.try_iter()?.enumerate().map(|(row, value)| text(&value?, || format!("value {row}"))).collect()
 }
 
 /// Which sequences `from_strings` is asked for.
@@ -142,6 +133,7 @@ impl From<TextError> for Error {
         let class = match error {
             TextError::Runtime(error) => return error.into(),
             TextError::Build(error) => return error.into(),
+            TextError::Run(error) => return error.into(),
             TextError::Empty { .. } => Class::Trie,
             TextError::NoRoundTrip { .. } | TextError::Unspellable { .. } | TextError::Straddles { .. } => {
                 Class::Vocabulary

@@ -2,13 +2,14 @@
 
 use crate::errors::{Class, Error, Result};
 use crate::gil::{locked, released};
-use crate::ids::{Rows, tokens};
+use crate::ids::{Table, tokens};
 use crate::leaf::Leaf;
 use crate::payload::{warn_dropped, with_text};
+use crate::stream::{self, Target};
 use crate::strings;
 use crate::trie_file::Origin;
 use crate::vocab::{Vocab, VocabArg};
-use llama_sampler::{TextReport, Texts};
+use llama_sampler::{Spelling, TextReport, Texts};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -91,40 +92,45 @@ impl Trie {
     /// Builds a trie from token sequences.
     ///
     /// Args:
-    ///     sequences: lists of int, or an integer array of shape [rows, length]; an int32 array in C order is read fastest. Equal
-    ///         rows become one leaf.
-    ///     names: one str a row, or None. Of equal rows the smallest name stays, by code point.
+    ///     sequences: lists of int, or an integer array of shape [rows, length]; an int32 array in C order is read fastest. Or an
+    ///         iterator of either, which is read as it goes: its items are dropped one after the other. Equal rows become one leaf.
+    ///     names: one str a row, as a list or an iterator, or None. Of equal rows the smallest name stays, by code point.
     ///     vocab: a Vocab or a vocabulary size to check the ids against.
+    ///     memory: bytes of rows to hold at once; what is above that is sorted in temporary files, in the folder that the variable
+    ///         TMPDIR names. The trie comes on top of it, unless it goes to `path`. None: all rows.
+    ///     path: write the trie there, as `save` would, and open it. With `memory` it is never held as a whole.
     ///
     /// Raises TrieError for no rows, an empty row (by number) or names that do not match; VocabularyError for an id out of
-    /// range, naming row, position and id; TypeError for what are no integers. O(n log n).
+    /// range, naming row, position and id; TypeError for what are no integers; OSError for what the operating system says of a
+    /// file: then nothing is left behind, and `path` is as it was. O(n log n).
     #[staticmethod]
-    #[pyo3(signature = (sequences, names=None, vocab=None))]
+    #[pyo3(signature = (sequences, names=None, vocab=None, *, memory=None, path=None))]
     fn from_sequences(
         sequences: &Bound<'_, PyAny>,
-        names: Option<Vec<String>>,
+        names: Option<&Bound<'_, PyAny>>,
         vocab: Option<VocabArg<'_>>,
+        memory: Option<usize>,
+        path: Option<PathBuf>,
     ) -> Result<Self> {
-        let rows = Rows::read(sequences)?;
-        let rows = rows.slices();
-        if let Some(names) = names.as_ref().filter(|names| names.len() != rows.len()) {
-            return Err(Class::Trie.error(format!(
-                "{} names for {} sequences: give one each, or None",
-                names.len(),
-                rows.len()
-            )));
+        let py = sequences.py();
+        let vocabulary = vocab.as_ref().map(|vocab| vocabulary_id(py, vocab));
+        let n_vocab = vocabulary.map(|vocabulary| vocabulary.size);
+        let target = Target { memory, path, vocabulary };
+        if names.is_none()
+            && target.is_plain()
+            && let Some(table) = Table::read(sequences)
+        {
+            table.check_inside(n_vocab.unwrap_or(usize::MAX))?;
+            return Ok(Self::new(released(py, || table.build())?));
         }
-        if let Some(vocab) = &vocab {
-            rows.check_inside(vocab.size())?;
-        }
-        Ok(Self::new(released(sequences.py(), || rows.build(names.as_deref()))?))
+        Ok(Self::new(stream::sequences(sequences, names, n_vocab, target)?))
     }
 
     /// Builds a trie from texts; they become the names.
     ///
     /// Args:
     ///     vocab: a Vocab; with a tokenizer unless every spelling is wanted and nothing healed.
-    ///     values: one str each. Equal ones become one leaf, one may be a prefix of another, and an empty one needs a suffix.
+    ///     values: one str each, as a list or an iterator; an iterator is read as it goes (canonical, not healed). Equal ones become one leaf, one may be a prefix of another, and an empty one needs a suffix.
     ///         Any character may stand in them; different Unicode forms of a letter are different values.
     ///     prefix, suffix: the text around them; the prefix is the prompt, or its end from where a token begins.
     ///     tokenization: "canonical", the one sequence that the tokenizer writes for prefix + value + suffix, as plain text, with the
@@ -137,12 +143,13 @@ impl Trie {
     ///         8 bytes for each such token at each place, so values should end with a suffix that few tokens begin with.
     ///     heal: where a token spans the border between prefix and value, begin the set before that token: every leaf spells
     ///         the last `trie.heal_bytes` bytes of the prompt again, which `Model` takes off the prompt by itself.
+    ///     memory, path: as in `from_sequences`; canonical, not healed and without open ends.
     ///
     /// Raises VocabularyError, naming the value, if its tokens do not spell it (a tokenizer that normalises) or, canonical and not
     /// healed, if one spans the border; TrieError for no value, an empty one, or more than 32 bits count; OptionError for
     /// another tokenization. Uses all cores; a part of a text that comes again is tokenised once.
     #[staticmethod]
-    #[pyo3(signature = (vocab, values, prefix="", suffix="", tokenization="canonical", open_end=false, heal=false))]
+    #[pyo3(signature = (vocab, values, prefix="", suffix="", tokenization="canonical", open_end=false, heal=false, *, memory=None, path=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn from_strings(
         py: Python<'_>,
@@ -153,12 +160,27 @@ impl Trie {
         tokenization: &str,
         open_end: bool,
         heal: bool,
+        memory: Option<usize>,
+        path: Option<PathBuf>,
     ) -> Result<Self> {
         let texts = Texts { prefix, suffix, spelling: strings::spelling(tokenization, open_end)?, heal };
         if values.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("values must be a list of str, not one str").into());
         }
-        let (vocab, values) = (vocab.core(), strings::list(values)?);
+        let plain = texts.spelling == Spelling::Canonical && !heal;
+        let vocab = vocab.core();
+        let fingerprint = || Some(released(py, || vocab.fingerprint()));
+        let vocabulary = path.is_some().then(|| VocabularyId { size: vocab.len(), fingerprint: fingerprint() });
+        let target = Target { memory, path, vocabulary };
+        if !plain && !target.is_plain() {
+            let message = "memory and path go with tokenization=\"canonical\", without open_end and heal";
+            return Err(Class::Option.error(message));
+        }
+        if plain && !(target.is_plain() && values.hasattr("__len__")?) {
+            let (trie, report) = stream::texts(vocab, values, &texts, target)?;
+            return Ok(Self(trie, Some(report)));
+        }
+        let values = strings::list(values)?;
         let made = released(py, || texts.trie(vocab, &values))?;
         Ok(Self(made.trie, Some(made.report), None))
     }

@@ -245,12 +245,19 @@ def build(
             metavar="FILE.jsonl", help="Leave out values that make no leaf, and list them there with reasons."
         ),
     ] = None,
+    memory: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE", help="Rows to hold at once, such as 512M; the rest waits in temporary files (in TMPDIR)."
+        ),
+    ] = "512M",
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Make a .ttrie file of a file of values. The file appears whole or not at all."""
     from tokentrie.cli import build as command
 
-    command.run(command.Job(values, field, prefix, suffix, tokenization, heal, refused), vocab, output, as_json)
+    job = command.Job(values, field, prefix, suffix, tokenization, heal, refused, command.size(memory))
+    command.run(job, vocab, output, as_json)
 
 
 @app.command()

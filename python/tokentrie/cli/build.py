@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
@@ -28,9 +30,10 @@ class Job:
     field: str | None
     prefix: str
     suffix: str
-    tokenization: str
+    tokenization: Literal["canonical", "all"]
     heal: bool
     refused: Path | None
+    memory: int
 
     def __post_init__(self) -> None:
         texts = {"--prefix": self.prefix, "--suffix": self.suffix, "--heal": self.heal, "--refused": self.refused}
@@ -52,29 +55,19 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
     """Reads, builds, saves and prints a summary."""
     started = time.perf_counter()
     vocab = open_vocab(vocab_path)
-    refused: list[Refused] = []
+    read = _Values(job, vocab)
     if job.input.suffix.lower() == values.ARRAY:
         rows = values.ids(job.input)
         with console.working(f"building a trie of {len(rows):,} rows"):
-            trie, count = tokentrie.Trie.from_sequences(rows, vocab=vocab), len(rows)
+            trie = tokentrie.Trie.from_sequences(rows, vocab=vocab, memory=job.memory, path=output)
+        read.count = len(rows)
     else:
-        with console.working(f"reading {job.input}"):
-            read = list(values.texts(job.input, job.field))
-        if not read:
-            raise tokentrie.TrieError(f"{job.input}: holds no value, so the set has no leaf")
-        count = len(read)
-        with console.working(f"building a trie of {count:,} values"):
-            kept = _kept(job, vocab, read, refused)
-            if job.refused is not None:
-                _report(job.refused, refused)
-            if not kept:
-                raise tokentrie.TrieError(f"{job.input}: all values are refused: see {job.refused}")
-            trie = _made(job, vocab, kept)
-    with console.working(f"saving {output}"):
-        trie.save(output, vocab)
+        with console.working(f"building a trie of {job.input}"):
+            trie = _trie(job, vocab, read, output)
+    refused = read.refused
     summary: dict[str, Any] = {
         "output": str(output),
-        "values": count,
+        "values": read.count,
         "refused": len(refused),
         "leaves": len(trie),
         "nodes": trie.nodes,
@@ -88,40 +81,80 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
     wrong = f", {len(refused):,} refused" if refused else ""
     healed = f"; take {console.count(trie.heal_bytes, 'byte', 'bytes')} off the prompt" if trie.heal_bytes else ""
     console.screen().print(
-        f"{console.printable(str(output))}: {console.count(count, 'value', 'values')}{wrong}, "
+        f"{console.printable(str(output))}: {console.count(read.count, 'value', 'values')}{wrong}, "
         f"{console.count(len(trie), 'leaf', 'leaves')}, {console.count(trie.nodes, 'node', 'nodes')}, "
         f"{summary['bytes']:,} bytes, {console.milliseconds(summary['seconds'])}{healed}"
     )
 
 
-def _made(job: Job, vocab: tokentrie.Vocab, texts: list[str]) -> tokentrie.Trie:
-    settings = {"prefix": job.prefix, "suffix": job.suffix, "tokenization": job.tokenization, "heal": job.heal}
-    return tokentrie.Trie.from_strings(vocab, texts, **settings)  # type: ignore[arg-type]
+def size(text: str) -> int:
+    """Bytes: a whole number, or one with K, M or G after it, of 1024."""
+    found = re.fullmatch(r"(\d{1,18})([KMG]?)i?B?", text.strip(), re.IGNORECASE)
+    if not found or not int(found[1]):
+        raise typer.BadParameter(f"{text!r} is no number of bytes, such as 512M", param_hint="--memory")
+    return int(found[1]) << 10 * " KMG".index(found[2].upper() or " ")
 
 
-def _kept(job: Job, vocab: tokentrie.Vocab, read: list[tuple[int, str]], refused: list[Refused]) -> list[str]:
-    """The good values; the bad ones go to `refused`, unless nobody asked for them: then all are kept."""
-    if job.refused is None:
-        return [text for _, text in read]
+def _trie(job: Job, vocab: tokentrie.Vocab, read: _Values, output: Path) -> tokentrie.Trie:
+    """The trie of the good values in `output`, and what is wrong with the others where that is asked for."""
+    try:
+        trie = _made(job, vocab, read.good(), output)
+    except tokentrie.TrieError:
+        if not read.count:
+            raise tokentrie.TrieError(f"{job.input}: holds no value, so the set has no leaf") from None
+        if len(read.refused) < read.count or job.refused is None:
+            raise
+        _report(job.refused, read.refused)
+        raise tokentrie.TrieError(f"{job.input}: all values are refused: see {job.refused}") from None
+    if job.refused is not None:
+        _report(job.refused, read.refused)
+    return trie
 
-    def good(part: list[tuple[int, str]]) -> list[str]:
+
+class _Values:
+    """The values of a file, read as they are asked for."""
+
+    def __init__(self, job: Job, vocab: tokentrie.Vocab) -> None:
+        self.job = job
+        self.vocab = vocab
+        self.count = 0
+        """Values read so far."""
+        self.refused: list[Refused] = []
+        """Those of them that make no leaf, where they are asked for."""
+
+    def good(self) -> Iterator[str]:
+        """The values that make a leaf; all, where a bad one is an error."""
+        rows = values.texts(self.job.input, self.job.field)
+        while part := list(islice(rows, CHUNK)):
+            self.count += len(part)
+            yield from [text for _, text in part] if self.job.refused is None else self._good(part)
+
+    def _good(self, part: list[tuple[int, str]]) -> list[str]:
         """Halves of halves, until each bad value is alone."""
         texts = [text for _, text in part]
         try:
-            _made(job, vocab, texts)
+            _made(self.job, self.vocab, texts)
         except (tokentrie.VocabularyError, tokentrie.TrieError, tokentrie.OptionError) as error:
             if len(part) == 1:
-                refused.append(Refused(*part[0], str(error)))
+                self.refused.append(Refused(*part[0], str(error)))
                 return []
             middle = len(part) // 2
-            return good(part[:middle]) + good(part[middle:])
+            return self._good(part[:middle]) + self._good(part[middle:])
         return texts
 
-    rows = iter(read)
-    kept: list[str] = []
-    while part := list(islice(rows, CHUNK)):
-        kept += good(part)
-    return kept
+
+def _made(
+    job: Job, vocab: tokentrie.Vocab, texts: list[str] | Iterator[str], output: Path | None = None
+) -> tokentrie.Trie:
+    """The trie of these values, in `output` or in memory."""
+    if job.tokenization == "canonical" and not job.heal:
+        memory = None if output is None else job.memory
+        return tokentrie.Trie.from_strings(vocab, texts, job.prefix, job.suffix, memory=memory, path=output)
+    # All values are needed at once.
+    trie = tokentrie.Trie.from_strings(vocab, texts, job.prefix, job.suffix, job.tokenization, heal=job.heal)
+    if output is not None:
+        trie.save(output, vocab)
+    return trie
 
 
 def _report(path: Path, refused: list[Refused]) -> None:

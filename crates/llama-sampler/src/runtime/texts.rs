@@ -3,7 +3,7 @@
 use super::error::RuntimeError;
 use super::tokenize_all::Rows;
 use super::vocab::Vocab;
-use trie_core::{BuildError, ForcedText, OverrunLeaf, SpelledLeaf, SpellingError, TokenId, Trie};
+use trie_core::{BuildError, ForcedText, OverrunLeaf, RunError, SpelledLeaf, SpellingError, TokenId, Trie};
 
 /// Which token sequences stand for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -62,6 +62,9 @@ pub enum TextError {
     /// No value, or more than 32 bits count.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// A temporary file, or the one to write.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// Nothing is left of a value.
     #[error("row {row} is empty: a leaf needs at least one token, give a suffix or leave it out")]
     Empty {
@@ -175,7 +178,12 @@ impl Texts<'_> {
 }
 
 /// That tokens stand for their text.
-fn spelled(vocab: &Vocab, text: &str, tokens: &[TokenId], what: impl Fn() -> String) -> Result<(), TextError> {
+pub(super) fn spelled(
+    vocab: &Vocab,
+    text: &str,
+    tokens: &[TokenId],
+    what: impl Fn() -> String,
+) -> Result<(), TextError> {
     // Some tokenizers put a space before a text, and some tidy up spaces when they give one back.
     if vocab.writes(tokens, ["", text, ""]) || vocab.detokenize(tokens)? == text.as_bytes() {
         return Ok(());
