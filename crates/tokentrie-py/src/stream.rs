@@ -3,6 +3,7 @@
 use crate::errors::{Class, Error, Result};
 use crate::gil::released;
 use crate::ids::{extend, is_integer, outside_vocabulary, read_array, shown, type_name};
+use crate::trie_file::Origin;
 use llama_sampler::{TextReport, TextStream, Texts, Vocab};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -35,6 +36,9 @@ impl Target<'_> {
     }
 }
 
+/// A set, and the file that it is in.
+pub(crate) type Made = (Trie, Option<Origin>);
+
 /// The set of these sequences; `names` gives each a name.
 ///
 /// # Errors
@@ -44,7 +48,7 @@ pub(crate) fn sequences(
     names: Option<&Bound<'_, PyAny>>,
     n_vocab: Option<usize>,
     target: Target<'_>,
-) -> Result<Trie> {
+) -> Result<Made> {
     let py = rows.py();
     let mut builder = target.builder();
     let mut names = names.map(|names| Names::new(names, rows)).transpose()?;
@@ -61,14 +65,14 @@ pub(crate) fn sequences(
         names.finish()?;
     }
     let Target { path, vocabulary, .. } = target;
-    let trie = released(py, move || match path {
-        None => builder.finish(),
+    let made = released(py, move || match path {
+        None => Ok((builder.finish()?, None)),
         Some(path) => {
             builder.finish_to(&path, vocabulary)?;
-            Ok(Trie::open(path, FileOptions::default())?)
+            Ok::<Made, RunError>(Origin::open(&path, FileOptions::default())?)
         }
     });
-    Ok(trie?)
+    Ok(made?)
 }
 
 /// The set of these texts; what they are cannot be healed, and has one spelling.
@@ -80,7 +84,7 @@ pub(crate) fn texts(
     values: &Bound<'_, PyAny>,
     texts: &Texts<'_>,
     target: Target<'_>,
-) -> Result<(Trie, TextReport)> {
+) -> Result<(Made, TextReport)> {
     let py = values.py();
     let mut stream = TextStream::new(vocab, texts, target.builder())?;
     let (mut portion, mut bytes): (Vec<String>, usize) = (Vec::new(), 0);
@@ -100,10 +104,10 @@ pub(crate) fn texts(
         stream.push(&portion)?;
         drop(portion);
         match path {
-            None => stream.finish(),
+            None => stream.finish().map(|(trie, report)| ((trie, None), report)),
             Some(path) => {
                 let report = stream.finish_to(&path, vocabulary)?;
-                Ok((Trie::open(path, FileOptions::default()).map_err(RunError::from)?, report))
+                Ok((Origin::open(&path, FileOptions::default()).map_err(RunError::from)?, report))
             }
         }
     });

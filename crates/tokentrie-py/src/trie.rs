@@ -123,7 +123,7 @@ impl Trie {
             table.check_inside(n_vocab.unwrap_or(usize::MAX))?;
             return Ok(Self::new(released(py, || table.build())?));
         }
-        Ok(Self::new(stream::sequences(sequences, names, n_vocab, target)?))
+        Ok(Self::of_file(stream::sequences(sequences, names, n_vocab, target)?))
     }
 
     /// Builds a trie from texts; they become the names.
@@ -177,8 +177,8 @@ impl Trie {
             return Err(Class::Option.error(message));
         }
         if plain && !(target.is_plain() && values.hasattr("__len__")?) {
-            let (trie, report) = stream::texts(vocab, values, &texts, target)?;
-            return Ok(Self(trie, Some(report)));
+            let ((trie, origin), report) = stream::texts(vocab, values, &texts, target)?;
+            return Ok(Self(trie, Some(report), origin));
         }
         let values = strings::list(values)?;
         let made = released(py, || texts.trie(vocab, &values))?;
