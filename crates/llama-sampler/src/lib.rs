@@ -67,6 +67,6 @@ pub use runtime::{
     supports_graphics_cards,
 };
 pub use trie_core::{
-    After, ByteTrie, DrawSettings, Leaf, LeafId, Mode, Payload, SamplerOptions, Span, SpanError, SpanRules, State,
-    TokenId, Trie,
+    After, ByteTrie, DrawSettings, Leaf, LeafId, Mode, Payload, RunBuilder, RunError, SamplerOptions, Span, SpanError,
+    SpanRules, State, TokenId, Trie,
 };

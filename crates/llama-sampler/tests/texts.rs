@@ -3,7 +3,7 @@
 mod common;
 
 use common::{id, tiny_model, vocab_files};
-use llama_sampler::{LeafId, Spelling, TextError, Texts, TokenId, Trie, Vocab};
+use llama_sampler::{LeafId, RunBuilder, Spelling, TextError, TextStream, Texts, TokenId, Trie, Vocab};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -153,4 +153,32 @@ fn more_spellings_than_there_are_numbers() {
     let made = ALL.trie(&vocab, &["a".to_owned(), "a".repeat(100_000)]).unwrap();
     assert_eq!((made.trie.len(), made.trie.nodes(), made.trie.max_depth()), (2, 100_001, 100_000));
     assert_eq!(made.trie.leaf(LeafId::new(1)).unwrap().tokens, [id(1)].repeat(50_000));
+}
+
+/// Portions of any size, and hardly any memory, give the set that all values at once give.
+#[test]
+fn texts_in_portions() {
+    for path in vocab_files().into_iter().chain([tiny_model()]) {
+        let vocab = Vocab::from_gguf(&path).unwrap();
+        let values: Vec<String> = (0..2000).map(|row| format!("Item {} of {row}é", row * 7919 % 900)).collect();
+        for (prefix, suffix) in [("", ""), ("{\"a\": \"", "\"")] {
+            let texts = Texts { prefix, suffix, ..Texts::default() };
+            let expected = texts.trie(&vocab, &values);
+            for (portion, budget) in [(1, 0), (700, 10_000), (5000, usize::MAX)] {
+                let mut stream = TextStream::new(&vocab, &texts, RunBuilder::new(budget)).unwrap();
+                let pushed = values.chunks(portion).try_for_each(|values| stream.push(values));
+                let made = pushed.and_then(|()| stream.finish());
+                match (&expected, made) {
+                    (Ok(expected), Ok((trie, report))) => {
+                        assert!(trie == expected.trie && report == expected.report);
+                        assert!(
+                            trie.leaves().all(|leaf| trie.input_row(leaf.index) == expected.trie.input_row(leaf.index))
+                        );
+                    }
+                    (Err(expected), Err(error)) => assert_eq!(error.to_string(), expected.to_string()),
+                    (expected, made) => panic!("{}: {expected:?}, {made:?}", path.display()),
+                }
+            }
+        }
+    }
 }
