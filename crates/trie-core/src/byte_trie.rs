@@ -1,7 +1,10 @@
 //! The tokens of a vocabulary by their bytes: which begin a text, and which does a text begin.
 
+mod image;
+
 use crate::builder::BuildError;
 use crate::ids::TokenId;
+pub use image::ByteTrieError;
 
 /// Tokens sorted by their bytes, and a trie over them. Nine bytes a node and four a token, in plain arrays.
 ///

@@ -52,7 +52,7 @@ mod store;
 mod trie;
 
 pub use builder::{BuildError, Rows, TrieBuilder};
-pub use byte_trie::ByteTrie;
+pub use byte_trie::{ByteTrie, ByteTrieError};
 pub use cache::{CacheStats, TrieCache};
 pub use draw::{DrawError, DrawSettings};
 pub use export::{NotInGbnf, TextGrammar};
