@@ -3,7 +3,9 @@
 //! Every match is exhaustive and without a wildcard: an error added in Rust breaks the build until it is mapped here.
 
 use llama_sampler::{FormError, RuntimeError};
-use pyo3::exceptions::{PyException, PyIndexError, PyOSError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{
+    PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PySystemExit, PyUserWarning, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
@@ -358,8 +360,35 @@ impl From<FormError> for Error {
     }
 }
 
+/// What a tokenizer in Python raised.
+fn raised(error: &RuntimeError) -> Option<&PyErr> {
+    match error {
+        RuntimeError::Prompt { error, .. }
+        | RuntimeError::Argument { error, .. }
+        | RuntimeError::Value { error, .. } => raised(error),
+        RuntimeError::Tokenizer(error) => error.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// An error of ours that was caused by one of Python's; interrupts stay what they are.
+fn caused(error: &RuntimeError, cause: &PyErr) -> Error {
+    Python::attach(|py| {
+        let cause = cause.clone_ref(py);
+        if cause.is_instance_of::<PyKeyboardInterrupt>(py) || cause.is_instance_of::<PySystemExit>(py) {
+            return Error::Python(cause);
+        }
+        let ours = PyErr::from(class_of(error).error(error.to_string()));
+        ours.set_cause(py, Some(cause));
+        Error::Python(ours)
+    })
+}
+
 impl From<RuntimeError> for Error {
     fn from(error: RuntimeError) -> Self {
+        if let Some(cause) = raised(&error) {
+            return caused(&error, cause);
+        }
         let class = class_of(&error);
         match error {
             RuntimeError::Draw(error) => error.into(),
@@ -372,7 +401,9 @@ impl From<RuntimeError> for Error {
 
 fn class_of(error: &RuntimeError) -> Class {
     match error {
-        RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => class_of(error),
+        RuntimeError::Prompt { error, .. }
+        | RuntimeError::Argument { error, .. }
+        | RuntimeError::Value { error, .. } => class_of(error),
         // These have classes of their own.
         RuntimeError::Draw(_) | RuntimeError::Sampler(_) | RuntimeError::Form(_) => Class::Base,
         RuntimeError::Stopped { .. } => Class::Cancelled,
@@ -385,6 +416,8 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::OutsideVocabulary { .. }
         | RuntimeError::VocabularyMismatch { .. }
         | RuntimeError::NoTokenizer
+        | RuntimeError::Tokenizer(_)
+        | RuntimeError::TokenizerFile { .. }
         | RuntimeError::NoVocabulary { .. }
         | RuntimeError::MissingSpecial { .. } => Class::Vocabulary,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,

@@ -21,6 +21,7 @@ mod sampler;
 mod session;
 mod stream;
 mod strings;
+mod tokenizer;
 mod trie;
 mod trie_export;
 mod trie_file;

@@ -7,24 +7,32 @@ use crate::trie::id_array;
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyBytesMethods, PyInt};
+use pyo3::types::{PyBytes, PyBytesMethods, PyInt, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
 use trie_core::TokenId;
 
 /// A model's vocabulary: which ids there are, the bytes of each, and which of them end a generation.
 ///
-/// Made by `from_gguf` or `from_tokens`, or taken from `Model.vocab`. Immutable; may be used from several threads at once.
+/// Made by `from_gguf`, `from_tokenizer`, `from_tiktoken` or `from_tokens`, or taken from `Model.vocab`. Immutable; may be used from
+/// several threads at once. Can be pickled, unless it comes from a GGUF.
 #[pyclass(frozen, sequence, module = "tokentrie")]
-pub(crate) struct Vocab(Arc<llama_sampler::Vocab>);
+pub(crate) struct Vocab(Arc<llama_sampler::Vocab>, Option<Origin>);
+
+/// The method that made a vocabulary, and of what.
+type Origin = (&'static str, Py<PyAny>);
 
 impl Vocab {
     pub(crate) fn new(vocab: Arc<llama_sampler::Vocab>) -> Self {
-        Self(vocab)
+        Self(vocab, None)
     }
 
     pub(crate) fn core(&self) -> &Arc<llama_sampler::Vocab> {
         &self.0
+    }
+
+    fn outside(&self, token: isize) -> Error {
+        Error::Index(format!("token id {token} is outside the vocabulary of {} tokens", self.0.len()))
     }
 }
 
@@ -35,7 +43,51 @@ impl Vocab {
     /// Raises ModelError for a file that is missing, truncated or no GGUF. O(tokens): a tenth of a second for big ones.
     #[staticmethod]
     fn from_gguf(py: Python<'_>, path: PathBuf) -> Result<Self> {
-        Ok(Self(Arc::new(released(py, || llama_sampler::Vocab::from_gguf(path))?)))
+        Ok(Self::new(Arc::new(released(py, || llama_sampler::Vocab::from_gguf(path))?)))
+    }
+
+    /// The vocabulary of a Hugging Face tokenizer, which then tokenizes all texts: every method gives its ids.
+    ///
+    /// Args:
+    ///     tokenizer: a tokenizers.Tokenizer, a fast tokenizer of transformers, or the path of a tokenizer.json, which needs the
+    ///         Python package tokenizers. It is copied, without truncation, padding and dropout.
+    ///     eog: ids that end a generation. If None, those with a name that llama.cpp knows (llama-vocab.cpp), such as "<|im_end|>" or
+    ///         "</s>", and the tokenizer's eos_token_id if it is one of transformers.
+    ///     n_vocab: number of ids, where the model has more than the tokenizer; the others are unused.
+    ///
+    /// Names of control tokens in plain text stay text: all tokens that are added and special, that look it ("<|...|>"), or that end a
+    /// generation. Raises VocabularyError for a file that cannot be read, for a decoder that does not say what bytes a token stands
+    /// for, for what the library raises, or without the library; OptionError for n_vocab. O(bytes of the JSON).
+    #[staticmethod]
+    #[pyo3(signature = (tokenizer, eog=None, n_vocab=None))]
+    fn from_tokenizer(
+        tokenizer: &Bound<'_, PyAny>,
+        eog: Option<&Bound<'_, PyAny>>,
+        n_vocab: Option<usize>,
+    ) -> Result<Self> {
+        let eog = eog.map(|eog| tokens(eog, "eog, ")).transpose()?;
+        let (vocab, plain) = crate::tokenizer::hugging_face(tokenizer, eog, n_vocab)?;
+        Ok(Self(Arc::new(vocab), Some(("from_tokenizer", plain))))
+    }
+
+    /// The vocabulary of a tiktoken encoding, which then tokenizes all texts: every method gives its ids.
+    ///
+    /// Args:
+    ///     encoding: a tiktoken.Encoding or its name, which needs the Python package tiktoken and may need the network.
+    ///     eog, n_vocab: as in `from_tokenizer`; by name only special tokens end a generation.
+    ///
+    /// Special tokens are control tokens: their names in plain text stay text. Nothing is added around a prompt. Raises VocabularyError
+    /// for an encoding that cannot be had, or without the library; OptionError for n_vocab. O(tokens).
+    #[staticmethod]
+    #[pyo3(signature = (encoding, eog=None, n_vocab=None))]
+    fn from_tiktoken(
+        encoding: &Bound<'_, PyAny>,
+        eog: Option<&Bound<'_, PyAny>>,
+        n_vocab: Option<usize>,
+    ) -> Result<Self> {
+        let eog = eog.map(|eog| tokens(eog, "eog, ")).transpose()?;
+        let (vocab, encoding) = crate::tokenizer::tiktoken(encoding, eog, n_vocab)?;
+        Ok(Self(Arc::new(vocab), Some(("from_tiktoken", encoding))))
     }
 
     /// A vocabulary from the bytes of its tokens. It cannot tokenize.
@@ -64,7 +116,7 @@ impl Vocab {
         }
         let pieces = read.iter().map(PyBytesMethods::as_bytes);
         let vocab = llama_sampler::Vocab::from_tokens(pieces, ids(eog, "eog, ")?, ids(control, "control, ")?)?;
-        Ok(Self(Arc::new(vocab)))
+        Ok(Self::new(Arc::new(vocab)))
     }
 
     /// Number of tokens.
@@ -75,8 +127,16 @@ impl Vocab {
     /// The bytes that a token stands for; a control token's are its name. Raises IndexError outside 0 … len - 1.
     fn __getitem__<'py>(&self, py: Python<'py>, token: isize) -> Result<Bound<'py, PyBytes>> {
         let piece = TokenId::try_from(token as i64).ok().and_then(|token| self.0.piece(token));
-        let outside = || Error::Index(format!("token id {token} is outside the vocabulary of {} tokens", self.0.len()));
-        Ok(PyBytes::new(py, piece.ok_or_else(outside)?))
+        Ok(PyBytes::new(py, piece.ok_or_else(|| self.outside(token))?))
+    }
+
+    /// What a token is for: "text"; "byte", one byte of a character without a token of its own; "control", no text, such as "<s>";
+    /// "unknown", for text that cannot be spelled; "unused", never produced or without bytes.
+    ///
+    /// Raises IndexError outside 0 … len - 1.
+    fn kind(&self, token: isize) -> Result<&'static str> {
+        let kind = TokenId::try_from(token as i64).ok().and_then(|token| self.0.kind(token));
+        Ok(kind.ok_or_else(|| self.outside(token))?.name())
     }
 
     /// list[int]: ids that end a generation, ascending.
@@ -85,7 +145,7 @@ impl Vocab {
         self.0.end_of_generation().iter().map(|id| id.get()).collect()
     }
 
-    /// list[int]: ids that are no text, ascending.
+    /// list[int]: ids that are no text, ascending: control tokens and the unknown one.
     #[getter]
     fn control(&self) -> Vec<u32> {
         self.0.control().iter().map(|id| id.get()).collect()
@@ -103,7 +163,8 @@ impl Vocab {
     ///     add_special: add what the model wants around a prompt.
     ///     parse_special: read names of control tokens in the text as those tokens; only for text that is trusted.
     ///
-    /// Raises VocabularyError if the vocabulary was made from bytes, OptionError for more than 2**30 bytes of text.
+    /// Raises VocabularyError if the vocabulary was made from bytes, if a tokenizer of Python fails, or if it reads the name of a
+    /// control token as that token against parse_special; OptionError for more than 2**30 bytes of text.
     #[pyo3(signature = (text, add_special=false, parse_special=false))]
     fn tokenize(&self, py: Python<'_>, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<u32>> {
         let ids = released(py, || self.0.tokenize(text, add_special, parse_special))?;
@@ -154,6 +215,21 @@ impl Vocab {
 
     fn __repr__(&self) -> String {
         format!("<tokentrie.Vocab: {} tokens>", self.0.len())
+    }
+
+    /// For pickle and copy: what made it, with its tokenizer or its pieces.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let class = py.get_type::<Self>();
+        if let Some((method, source)) = &self.1 {
+            let arguments = (source, self.eog(), self.0.len()).into_pyobject(py)?;
+            return Ok((class.getattr(*method)?, arguments));
+        }
+        if self.0.can_tokenize() {
+            return Err(PyTypeError::new_err("a vocabulary of a GGUF cannot be pickled: read the file again").into());
+        }
+        let ids = (0..self.0.len() as u32).filter_map(TokenId::new);
+        let pieces: Vec<_> = ids.filter_map(|token| Some(PyBytes::new(py, self.0.piece(token)?))).collect();
+        Ok((class.getattr("from_tokens")?, (pieces, self.eog(), self.control()).into_pyobject(py)?))
     }
 }
 

@@ -184,7 +184,7 @@ def inspect(
     ],
     vocab: Annotated[
         Path | None,
-        typer.Option("--vocab", metavar="M.gguf", help="Show the text of tokens, and drop leaves outside."),
+        typer.Option("--vocab", metavar="M", help="GGUF or tokenizer.json: show the text of tokens, and drop leaves outside."),
     ] = None,
     path: Annotated[
         str | None,
@@ -224,7 +224,7 @@ def build(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT.ttrie", help="The file to write.")],
     vocab: Annotated[
         Path | None,
-        typer.Option("--vocab", "-m", metavar="M.gguf", help="GGUF with the vocabulary; the tiny model's without it."),
+        typer.Option("--vocab", "-m", metavar="M", help="GGUF or tokenizer.json; the tiny model's without it."),
     ] = None,
     field: Annotated[
         str | None, typer.Option("--field", "--column", metavar="NAME", help="The column that holds the values.")

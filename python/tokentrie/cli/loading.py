@@ -49,7 +49,8 @@ def open_vocab(path: Path | None) -> tokentrie.Vocab:
     """The vocabulary alone; of the tiny model if no path is given."""
     path = path or packaged_model()
     with console.working(f"reading the vocabulary of {path.name}"):
-        return tokentrie.Vocab.from_gguf(path)
+        from_json = path.suffix.lower() == ".json"
+        return tokentrie.Vocab.from_tokenizer(path) if from_json else tokentrie.Vocab.from_gguf(path)
 
 
 def open_model(

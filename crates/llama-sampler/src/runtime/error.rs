@@ -1,6 +1,7 @@
 //! What can go wrong in the runtime: what, where and with which value.
 
 use super::form::FormError;
+use super::tokenizer::TokenizerError;
 use std::path::PathBuf;
 use trie_core::{DrawError, SamplerError, TokenId};
 
@@ -118,6 +119,23 @@ pub enum RuntimeError {
     MissingSpecial {
         /// Which one.
         token: &'static str,
+    },
+    /// A tokenizer that is not llama.cpp's failed, or what it gave cannot be used.
+    #[error("the tokenizer: {0}")]
+    Tokenizer(#[from] TokenizerError),
+    /// A `tokenizer.json` that says too little of its tokens, or is none.
+    #[error("not a tokenizer.json that can be used: {reason}")]
+    TokenizerFile {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// What is wrong with one of several values.
+    #[error("value {row}: {error}")]
+    Value {
+        /// Its place, from 0.
+        row: usize,
+        /// What is wrong with it.
+        error: Box<RuntimeError>,
     },
     /// More tokens than the context holds.
     #[error("{held} tokens are held and {asked} more were given: the context has room for {n_ctx}")]

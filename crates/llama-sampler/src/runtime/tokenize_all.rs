@@ -162,13 +162,22 @@ impl<S: AsRef<str>> Job<'_, S> {
 
 impl Vocab {
     /// The tokens of `prefix + value + suffix` for each value, as [`Vocab::tokenize`] gives them for plain text; in order, a
-    /// list of portions. On all cores.
+    /// list of portions. On all cores; a caller's tokenizer is given all texts at once.
     pub(super) fn tokenize_all<S: AsRef<str> + Sync>(
         &self,
         values: &[S],
         prefix: &str,
         suffix: &str,
     ) -> Result<Vec<Rows>, RuntimeError> {
+        if let Some(tokenizer) = self.callers() {
+            let mut rows = Rows::default();
+            let texts = values.iter().map(|value| [prefix, value.as_ref(), suffix].concat());
+            self.ask_all(tokenizer, texts, |tokens| {
+                rows.tokens.extend_from_slice(tokens);
+                rows.ends.push(rows.tokens.len());
+            })?;
+            return Ok(vec![rows]);
+        }
         let job = |cuts| Job { vocab: self, values, prefix, suffix, cuts, known: Known::new() };
         if let Some(rows) = job(self.cuts()).run()? {
             return Ok(rows);

@@ -4,6 +4,7 @@ use super::cuts::Cuts;
 use super::error::RuntimeError;
 use super::model::load;
 use super::preconditions::{MAX_TEXT, in_range, inside_vocabulary};
+use super::tokenizer::Tokenizer;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
@@ -14,7 +15,42 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use trie_core::{ByteTrie, TokenId};
 
-/// A vocabulary: from a GGUF, with its tokenizer, or from a list of tokens, without one.
+/// What a token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenKind {
+    /// A piece of text.
+    Text,
+    /// One byte of a character that has no token of its own.
+    Byte,
+    /// No text: it tells the model something.
+    Control,
+    /// Stands for text that the vocabulary cannot spell.
+    Unknown,
+    /// Never produced.
+    Unused,
+}
+
+impl TokenKind {
+    /// In lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Byte => "byte",
+            Self::Control => "control",
+            Self::Unknown => "unknown",
+            Self::Unused => "unused",
+        }
+    }
+}
+
+/// Who makes tokens of text.
+#[derive(Debug)]
+pub(super) enum Source {
+    Llama(Arc<LlamaModel>),
+    Caller(Arc<dyn Tokenizer>),
+}
+
+/// A vocabulary: from a GGUF, with its tokenizer, or from a list of tokens, without one or with the caller's.
 ///
 /// Immutable and shared between threads; put it into an `Arc`.
 #[derive(Debug)]
@@ -25,12 +61,12 @@ pub struct Vocab {
     ends: Vec<usize>,
     end_of_generation: Vec<TokenId>,
     control: Vec<TokenId>,
-    /// Tokens that the file says are not used.
-    unused: Vec<TokenId>,
-    tokenizer: Option<Arc<LlamaModel>>,
-    fingerprint: OnceLock<String>,
+    /// Of each token.
+    kinds: Vec<TokenKind>,
+    tokenizer: Option<Source>,
     /// Whether the tokenizer puts a space before a text.
-    spaced: OnceLock<bool>,
+    spaced: bool,
+    fingerprint: OnceLock<String>,
     by_bytes: OnceLock<ByteTrie>,
     cuts: OnceLock<Option<Cuts>>,
 }
@@ -61,15 +97,22 @@ impl Vocab {
             vocab.token_to_piece_into(token, &mut bytes, true, None);
             ends.push(bytes.len());
         }
-        let of_kind = |is: &dyn Fn(LlamaToken) -> bool| {
-            vocab.tokens().filter(|&token| is(token)).filter_map(|token| TokenId::try_from(token.0).ok()).collect()
+        let end_of_generation =
+            vocab.tokens().filter(|&token| vocab.is_eog(token)).filter_map(|token| TokenId::try_from(token.0).ok());
+        let kind = |token| {
+            let has = |attribute| vocab.attr(token).contains(attribute);
+            match () {
+                // The tokenizer reads the name of the unknown token as it reads those of control tokens.
+                () if has(LlamaTokenAttr::Unknown) => TokenKind::Unknown,
+                () if vocab.is_control(token) => TokenKind::Control,
+                () if has(LlamaTokenAttr::Unused) => TokenKind::Unused,
+                () if has(LlamaTokenAttr::Byte) => TokenKind::Byte,
+                () => TokenKind::Text,
+            }
         };
-        let end_of_generation = of_kind(&|token| vocab.is_eog(token));
-        // The tokenizer reads the name of the unknown token as it reads those of control tokens.
-        let unknown = |token| vocab.attr(token).contains(LlamaTokenAttr::Unknown);
-        let control = of_kind(&|token| vocab.is_control(token) || unknown(token));
-        let unused = of_kind(&|token| vocab.attr(token).contains(LlamaTokenAttr::Unused));
-        Self::from_parts(bytes, ends, [end_of_generation, control, unused], Some(model))
+        let kinds = vocab.tokens().map(kind).collect();
+        let end_of_generation = end_of_generation.collect();
+        Self::from_parts(bytes, ends, kinds, end_of_generation, Some(Source::Llama(model)))
     }
 
     /// A vocabulary from the bytes of its tokens, the end-of-generation tokens and the control tokens.
@@ -81,43 +124,68 @@ impl Vocab {
         end_of_generation: Vec<TokenId>,
         control: Vec<TokenId>,
     ) -> Result<Self, RuntimeError> {
-        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-        for piece in pieces {
+        let mut tokens: Vec<_> = pieces.into_iter().map(|piece| (piece, TokenKind::Text)).collect();
+        inside_vocabulary(&control, tokens.len())?;
+        for token in control {
+            tokens[token.index()].1 = TokenKind::Control;
+        }
+        Self::new(tokens, end_of_generation, None)
+    }
+
+    /// A vocabulary from the bytes and kinds of its tokens and the end-of-generation tokens, with a tokenizer if there is one, which
+    /// is asked for the tokens of one letter.
+    ///
+    /// # Errors
+    /// No token at all, an id that the list does not have, or the tokenizer fails.
+    pub fn new(
+        tokens: impl IntoIterator<Item = (impl AsRef<[u8]>, TokenKind)>,
+        mut end_of_generation: Vec<TokenId>,
+        tokenizer: Option<Arc<dyn Tokenizer>>,
+    ) -> Result<Self, RuntimeError> {
+        let (mut bytes, mut ends, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+        for (piece, kind) in tokens {
             bytes.extend_from_slice(piece.as_ref());
             ends.push(bytes.len());
+            kinds.push(kind);
         }
         in_range("number of tokens", ends.len() as u64, 1, TokenId::MAX.index() as u64 + 1)?;
-        let sorted = |mut tokens: Vec<TokenId>| {
-            inside_vocabulary(&tokens, ends.len())?;
-            tokens.sort_unstable();
-            tokens.dedup();
-            Ok::<_, RuntimeError>(tokens)
-        };
-        let (end_of_generation, control) = (sorted(end_of_generation)?, sorted(control)?);
-        Self::from_parts(bytes, ends, [end_of_generation, control, Vec::new()], None)
+        inside_vocabulary(&end_of_generation, ends.len())?;
+        end_of_generation.sort_unstable();
+        end_of_generation.dedup();
+        Self::from_parts(bytes, ends, kinds, end_of_generation, tokenizer.map(Source::Caller))
     }
 
     fn from_parts(
         bytes: Vec<u8>,
         ends: Vec<usize>,
-        [end_of_generation, control, unused]: [Vec<TokenId>; 3],
-        tokenizer: Option<Arc<LlamaModel>>,
+        kinds: Vec<TokenKind>,
+        end_of_generation: Vec<TokenId>,
+        tokenizer: Option<Source>,
     ) -> Result<Self, RuntimeError> {
         // Keeps the byte trie within 32 bits.
         in_range("bytes of all tokens", bytes.len() as u64, 0, MAX_TEXT)?;
+        let is_control = |kind: &TokenKind| matches!(kind, TokenKind::Control | TokenKind::Unknown);
+        let control = kinds.iter().zip(0..).filter(|(kind, _)| is_control(kind)).filter_map(|(_, id)| TokenId::new(id));
+        let control = control.collect();
         let (fingerprint, by_bytes, cuts) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(Self {
+        let mut vocab = Self {
             bytes,
             ends,
             end_of_generation,
             control,
-            unused,
+            kinds,
             tokenizer,
+            spaced: false,
             fingerprint,
-            spaced: OnceLock::new(),
             by_bytes,
             cuts,
-        })
+        };
+        // Not when it is first needed: a caller's tokenizer may wait for a lock that those who wait for this one hold.
+        if vocab.can_tokenize() {
+            let first = vocab.tokenize("a", false, false)?;
+            vocab.spaced = vocab.join(&first)? == b" a";
+        }
+        Ok(vocab)
     }
 
     /// Number of tokens.
@@ -155,9 +223,15 @@ impl Vocab {
     /// Whether the token is text: not a control token, not marked as unused, not one that ends the output, and not without bytes.
     pub fn is_text(&self, token: TokenId) -> bool {
         self.piece(token).is_some_and(|piece| !piece.is_empty())
-            && [&self.control, &self.unused, &self.end_of_generation]
-                .iter()
-                .all(|kind| kind.binary_search(&token).is_err())
+            && matches!(self.kind(token), Some(TokenKind::Text | TokenKind::Byte))
+            && !self.is_end_of_generation(token)
+    }
+
+    /// What the token is for; `None` outside the vocabulary. One that stands for nothing is unused.
+    pub fn kind(&self, token: TokenId) -> Option<TokenKind> {
+        let kind = *self.kinds.get(token.index())?;
+        let empty = kind == TokenKind::Text && self.piece(token).is_none_or(<[u8]>::is_empty);
+        Some(if empty { TokenKind::Unused } else { kind })
     }
 
     /// Whether the token is found in a text before anything else, so that none goes over its borders.
@@ -202,26 +276,45 @@ impl Vocab {
 
     /// The same, or with a space before it where the tokenizer puts one.
     pub(super) fn writes(&self, tokens: &[TokenId], [before, text, after]: [&str; 3]) -> bool {
-        self.spells(tokens, [before, text, after])
-            || (self.cuts().is_some_and(Cuts::own_space) && self.spells(tokens, [" ", before, text, after]))
+        if self.spaced && self.spells(tokens, [" ", before, text, after]) {
+            return true;
+        }
+        // Where a space is put only if there is none, a text that begins with one loses it.
+        let begins = || [before, text, after].into_iter().find(|part| !part.is_empty()).unwrap_or_default();
+        !(self.spaced && begins().starts_with(' ')) && self.spells(tokens, [before, text, after])
     }
 
-    fn tokenizer(&self) -> Option<&LlamaModel> {
-        self.tokenizer.as_deref()
+    /// The tokenizer that a caller brought.
+    pub(super) fn callers(&self) -> Option<&dyn Tokenizer> {
+        match &self.tokenizer {
+            Some(Source::Caller(tokenizer)) => Some(&**tokenizer),
+            _ => None,
+        }
     }
 
     /// Where texts may be cut for its tokenizer.
     pub(super) fn cuts(&self) -> Option<&Cuts> {
-        self.cuts.get_or_init(|| self.tokenizer().and_then(Cuts::of)).as_ref()
+        let cuts = || match &self.tokenizer {
+            Some(Source::Llama(model)) => Cuts::of(model),
+            _ => None,
+        };
+        self.cuts.get_or_init(cuts).as_ref()
     }
 
     /// Tokens of a text. `add_special` adds what the model wants around a prompt; `parse_special` reads the names of
     /// control tokens in the text as those tokens: only for text that is trusted.
     ///
     /// # Errors
-    /// The vocabulary has no tokenizer, or the text is over 2^30 bytes.
+    /// The vocabulary has no tokenizer, the text is over 2^30 bytes, or a caller's tokenizer fails or reads the name of a control
+    /// token as that token against `parse_special`.
     pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<TokenId>, RuntimeError> {
-        let vocab = self.tokenizer.as_ref().ok_or(RuntimeError::NoTokenizer)?.vocab();
+        let vocab = match self.tokenizer.as_ref().ok_or(RuntimeError::NoTokenizer)? {
+            Source::Llama(model) => model.vocab(),
+            Source::Caller(tokenizer) => {
+                let rows = self.ask(&**tokenizer, &[text.to_owned()], add_special, parse_special)?;
+                return Ok(rows.into_iter().next().unwrap_or_default());
+            }
+        };
         in_range("length of the text in bytes", text.len() as u64, 0, MAX_TEXT)?;
         if add_special {
             // llama.cpp asserts that a special token which it is told to add exists.
@@ -281,20 +374,24 @@ impl Vocab {
     /// # Errors
     /// A token outside the vocabulary.
     pub fn detokenize(&self, tokens: &[TokenId]) -> Result<Vec<u8>, RuntimeError> {
-        let Some(model) = &self.tokenizer else { return self.join(tokens) };
+        let Some(source) = &self.tokenizer else { return self.join(tokens) };
         inside_vocabulary(tokens, self.len())?;
         in_range("number of tokens", tokens.len() as u64, 0, MAX_TEXT)?;
         if tokens.is_empty() {
             return Ok(Vec::new());
         }
         // llama.cpp also tidies up spaces before punctuation, which the text may have had.
-        let spaced = *self.spaced.get_or_init(|| {
-            let tokens = self.tokenize("a", false, false).and_then(|tokens| self.join(&tokens));
-            tokens.is_ok_and(|bytes| bytes == b" a")
-        });
-        if !spaced {
+        if !self.spaced {
             return self.join(tokens);
         }
+        let model = match source {
+            Source::Llama(model) => model,
+            Source::Caller(_) => {
+                let mut bytes = self.join(tokens)?;
+                bytes.drain(..usize::from(bytes.starts_with(b" ")));
+                return Ok(bytes);
+            }
+        };
         let tokens: Vec<LlamaToken> = tokens.iter().map(|token| LlamaToken(token.as_i32())).collect();
         Ok(model.vocab().detokenize(&tokens, false, true))
     }

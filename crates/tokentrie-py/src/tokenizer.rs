@@ -1,0 +1,209 @@
+//! The Python libraries tokenizers and tiktoken as tokenizers of a vocabulary.
+
+use crate::errors::{Class, Result};
+use crate::gil::released;
+use crate::ids::type_name;
+use llama_sampler::{TokenKind, Tokenizer, TokenizerError, TokenizerJson, Vocab, end_of_generation_by_name};
+use pyo3::exceptions::{PyImportError, PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{IntoPyDict, PyString};
+use std::path::PathBuf;
+use std::sync::Arc;
+use trie_core::TokenId;
+
+/// A copy of a `tokenizers.Tokenizer`, because the caller's may be changed.
+struct HuggingFace {
+    /// Reads names of control tokens as text.
+    plain: Py<PyAny>,
+    /// Reads them as those tokens. Made when it is needed.
+    parsing: PyOnceLock<Py<PyAny>>,
+}
+
+impl std::fmt::Debug for HuggingFace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("HuggingFace").field(&self.plain).finish()
+    }
+}
+
+/// A `tiktoken.Encoding`, which does not change.
+#[derive(Debug)]
+struct Tiktoken(Py<PyAny>);
+
+type Rows = Result<Vec<Vec<TokenId>>, TokenizerError>;
+
+impl Tokenizer for HuggingFace {
+    fn tokenize(&self, texts: &[String], add_special: bool, parse_special: bool) -> Rows {
+        Python::attach(|py| {
+            let tokenizer = if parse_special {
+                self.parsing.get_or_try_init(py, || copy(&self.plain.bind(py).call_method0("to_str")?, false))?
+            } else {
+                &self.plain
+            };
+            let settings = [("add_special_tokens", add_special)].into_py_dict(py)?;
+            let found = tokenizer.bind(py).call_method("encode_batch", (texts,), Some(&settings))?;
+            found.try_iter()?.map(|row| ids(&row?.getattr("ids")?)).collect()
+        })
+    }
+}
+
+impl Tokenizer for Tiktoken {
+    /// There is nothing to add around a text.
+    fn tokenize(&self, texts: &[String], _add_special: bool, parse_special: bool) -> Rows {
+        Python::attach(|py| {
+            let encoding = self.0.bind(py);
+            if parse_special {
+                let settings = [("allowed_special", "all")].into_py_dict(py)?;
+                return texts
+                    .iter()
+                    .map(|text| ids(&encoding.call_method("encode", (text,), Some(&settings))?))
+                    .collect();
+            }
+            // Its batches are made by Python threads: for short texts they take several times as long as calls.
+            let encode = encoding.getattr("encode_ordinary")?;
+            texts.iter().map(|text| ids(&encode.call1((text,))?)).collect()
+        })
+    }
+}
+
+fn ids(tokens: &Bound<'_, PyAny>) -> Result<Vec<TokenId>, TokenizerError> {
+    let id = |token| TokenId::new(token).ok_or_else(|| format!("it gave the token id {token}").into());
+    tokens.extract::<Vec<u32>>()?.into_iter().map(id).collect()
+}
+
+/// A `tokenizers.Tokenizer` of this JSON.
+fn copy(json: &Bound<'_, PyAny>, plain: bool) -> PyResult<Py<PyAny>> {
+    let tokenizer = json.py().import("tokenizers")?.getattr("Tokenizer")?.call_method1("from_str", (json,))?;
+    // Versions before 0.15.1 have no such attribute, and cannot have one set.
+    tokenizer.setattr("encode_special_tokens", plain)?;
+    Ok(tokenizer.unbind())
+}
+
+/// A vocabulary, and the object that makes the same again.
+pub(crate) type Made = (Vocab, Py<PyAny>);
+
+/// The vocabulary of a `tokenizers.Tokenizer`, of what has one as its `backend_tokenizer`, or of a file.
+///
+/// # Errors
+/// `TypeError` for anything else; a class of ours for what cannot be read or used, with what the library raised as its cause.
+pub(crate) fn hugging_face(
+    source: &Bound<'_, PyAny>,
+    eog: Option<Vec<TokenId>>,
+    n_vocab: Option<usize>,
+) -> Result<Made> {
+    let py = source.py();
+    let backend = source.getattr_opt("backend_tokenizer")?;
+    let (text, place) = json(backend.as_ref().unwrap_or(source))?;
+    let read = released(py, || TokenizerJson::read(&text));
+    let read = read.map_err(|error| Class::Vocabulary.error(format!("{place}: {error}")))?;
+    let json = PyString::new(py, read.plain.as_deref().unwrap_or(&text)).into_any();
+    let plain = copy(&json, true).map_err(failed(py, &place, "tokenizers"))?;
+    for (name, token) in &read.added {
+        let found: Option<u32> = plain.bind(py).call_method1("token_to_id", (name,))?.extract()?;
+        if found != Some(token.get()) {
+            let found = found.map_or_else(|| "None".to_owned(), |id| id.to_string());
+            let message = format!("{place}: the token {name:?} has id {token}, but tokenizers gives it {found}");
+            return Err(Class::Vocabulary.error(message));
+        }
+    }
+    let mut end_of_generation = read.end_of_generation;
+    if backend.is_some() {
+        // What transformers knows from other files beside the tokenizer's.
+        let eos: Option<u32> = source.getattr_opt("eos_token_id")?.and_then(|token| token.extract().ok());
+        end_of_generation.extend(eos.and_then(TokenId::new));
+    }
+    let tokenizer = HuggingFace { plain: plain.clone_ref(py), parsing: PyOnceLock::new() };
+    let vocab = vocab(py, read.tokens, eog.unwrap_or(end_of_generation), n_vocab, Arc::new(tokenizer))?;
+    Ok((vocab, plain))
+}
+
+/// The JSON of a tokenizer or of a file, and what to call it in messages.
+fn json(source: &Bound<'_, PyAny>) -> Result<(String, String)> {
+    let place = type_name(source);
+    if source.hasattr("to_str")? && source.hasattr("encode_batch")? {
+        let text = source.call_method0("to_str").map_err(failed(source.py(), &place, "tokenizers"))?;
+        return Ok((text.extract()?, place));
+    }
+    let Ok(path) = source.extract::<PathBuf>() else {
+        let message = format!(
+            "a tokenizer must be a tokenizers.Tokenizer, a fast tokenizer of transformers or a path to a tokenizer.json, not {place}"
+        );
+        return Err(PyTypeError::new_err(message).into());
+    };
+    let place = path.display().to_string();
+    let text = released(source.py(), || std::fs::read_to_string(&path));
+    let text = text.map_err(|error| Class::Vocabulary.error(format!("cannot read {place}: {error}")))?;
+    Ok((text, place))
+}
+
+/// The vocabulary of a `tiktoken.Encoding`, or of the one with this name.
+///
+/// # Errors
+/// As [`hugging_face`].
+pub(crate) fn tiktoken(source: &Bound<'_, PyAny>, eog: Option<Vec<TokenId>>, n_vocab: Option<usize>) -> Result<Made> {
+    let py = source.py();
+    let encoding = match source.cast::<PyString>() {
+        Ok(name) => {
+            let load = || py.import("tiktoken")?.call_method1("get_encoding", (name,));
+            load().map_err(failed(py, &format!("the encoding {:?}", name.to_string_lossy()), "tiktoken"))?
+        }
+        Err(_) if source.hasattr("encode_ordinary")? => source.clone(),
+        Err(_) => {
+            let found = type_name(source);
+            let message = format!("an encoding must be a tiktoken.Encoding or its name, not {found}");
+            return Err(PyTypeError::new_err(message).into());
+        }
+    };
+    let mut tokens = Vec::new();
+    for id in 0..encoding.getattr("n_vocab")?.extract::<u32>()? {
+        tokens.push(match encoding.call_method1("decode_single_token_bytes", (id,)) {
+            Ok(bytes) => (bytes.extract::<Vec<u8>>()?, TokenKind::Text),
+            Err(error) if error.is_instance_of::<PyKeyError>(py) => (Vec::new(), TokenKind::Unused),
+            Err(error) => return Err(error.into()),
+        });
+    }
+    let mut names = Vec::new();
+    for name in encoding.getattr("special_tokens_set")?.try_iter()? {
+        let name: String = name?.extract()?;
+        let id: u32 = encoding.call_method1("encode_single_token", (&name,))?.extract()?;
+        if let (Some(token), Some((_, kind))) = (TokenId::new(id), tokens.get_mut(id as usize)) {
+            *kind = TokenKind::Control;
+            names.push((name, token));
+        }
+    }
+    let known = || end_of_generation_by_name(names.iter().map(|(name, token)| (name.as_str(), *token)));
+    let tokenizer = Arc::new(Tiktoken(encoding.clone().unbind()));
+    let vocab = vocab(py, tokens, eog.unwrap_or_else(known), n_vocab, tokenizer)?;
+    Ok((vocab, encoding.unbind()))
+}
+
+/// With unused ids at the end up to the size that was asked for.
+fn vocab(
+    py: Python<'_>,
+    mut tokens: Vec<(Vec<u8>, TokenKind)>,
+    eog: Vec<TokenId>,
+    n_vocab: Option<usize>,
+    tokenizer: Arc<dyn Tokenizer>,
+) -> Result<Vocab> {
+    let size = n_vocab.unwrap_or(tokens.len());
+    if size < tokens.len() || size > TokenizerJson::MAX_TOKENS as usize {
+        let (least, most) = (tokens.len(), TokenizerJson::MAX_TOKENS);
+        return Err(Class::Option.error(format!("n_vocab is {size}: it must be in {least}..={most}")));
+    }
+    tokens.resize(size, (Vec::new(), TokenKind::Unused));
+    Ok(released(py, || Vocab::new(tokens, eog, Some(tokenizer)))?)
+}
+
+/// What a library raised, as an error of ours that says where. A library that is missing is named.
+fn failed(py: Python<'_>, place: &str, library: &str) -> impl Fn(PyErr) -> PyErr {
+    move |error| {
+        let message = if error.is_instance_of::<PyImportError>(py) {
+            format!("{place}: this needs the Python package {library}: pip install {library}")
+        } else {
+            format!("{place}: {library}: {error}")
+        };
+        let ours = PyErr::from(Class::Vocabulary.error(message));
+        ours.set_cause(py, Some(error));
+        ours
+    }
+}
