@@ -184,7 +184,9 @@ def inspect(
     ],
     vocab: Annotated[
         Path | None,
-        typer.Option("--vocab", metavar="M", help="GGUF or tokenizer.json: show the text of tokens, and drop leaves outside."),
+        typer.Option(
+            "--vocab", metavar="M", help="GGUF or tokenizer.json: show the text of tokens, and drop leaves outside."
+        ),
     ] = None,
     path: Annotated[
         str | None,

@@ -136,7 +136,7 @@ impl Vocab {
     /// is asked for the tokens of one letter.
     ///
     /// # Errors
-    /// No token at all, an id that the list does not have, or the tokenizer fails.
+    /// No token at all, or an id that the list does not have.
     pub fn new(
         tokens: impl IntoIterator<Item = (impl AsRef<[u8]>, TokenKind)>,
         mut end_of_generation: Vec<TokenId>,
@@ -181,10 +181,8 @@ impl Vocab {
             cuts,
         };
         // Not when it is first needed: a caller's tokenizer may wait for a lock that those who wait for this one hold.
-        if vocab.can_tokenize() {
-            let first = vocab.tokenize("a", false, false)?;
-            vocab.spaced = vocab.join(&first)? == b" a";
-        }
+        let first = vocab.tokenize("a", false, false).and_then(|tokens| vocab.join(&tokens));
+        vocab.spaced = first.is_ok_and(|bytes| bytes == b" a");
         Ok(vocab)
     }
 
