@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow
 import pytest
+from pairs import write
 from pyarrow import parquet
 from test_cli import Terminal
 from tokentrie import Model, Trie, Vocab
@@ -56,6 +57,21 @@ class TestBuild:
         assert (summary["values"], summary["leaves"], summary["refused"]) == (6, 6, 0)
         assert summary["bytes"] == out.stat().st_size
         assert Trie.open(out, vocab=vocab, verify=True) == Trie.from_strings(vocab, VALUES)
+
+    def test_a_tokenizer_json_in_place_of_a_gguf(self, run: Terminal, vocab: Vocab, tmp_path: Path) -> None:
+        pytest.importorskip("tokenizers", reason="the package tokenizers is not installed")
+        source, out = lines(tmp_path / "values.txt", VALUES), tmp_path / "out.ttrie"
+        tokenizer = write("tiny", tmp_path / "tokenizer.json")
+        result = run("build", source, "-o", out, "--vocab", tokenizer)
+        assert result.code == 0, result
+        assert Trie.open(out, vocab=vocab, verify=True) == Trie.from_strings(vocab, VALUES)
+        shown = run("inspect", out, "--vocab", tokenizer, "--json")
+        assert json.loads(shown.out)["vocabulary"] == len(vocab)
+        tokenizer.write_text("{}")
+        failed = run("build", source, "-o", out, "--vocab", tokenizer)
+        assert failed.code != 0
+        assert "missing field `model`" in failed.err
+        assert failed.err.count("\n") == 1
 
     def test_token_ids(self, run: Terminal, tmp_path: Path) -> None:
         rows = np.array([[5, 6, 7], [5, 6, 8], [9, 1, 2]], dtype=np.int32)

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+OPTIONAL = ["tokenizers", "tiktoken"]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -27,4 +28,7 @@ def programs() -> list[tuple[Path, str]]:
 @pytest.mark.parametrize(("page", "program"), [pytest.param(*e, id=e[0].name) for e in programs()])
 def test_example(page: Path, program: str, tiny_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for package in OPTIONAL:
+        if f"import {package}\n" in program:
+            pytest.importorskip(package, reason=f"the package {package} is not installed")
     exec(compile(program, str(page), "exec"), {"__name__": "__example__"})

@@ -1,4 +1,4 @@
-"""Vocabularies of the libraries tokenizers, transformers and tiktoken: their ids, and the same as llama.cpp's for the same tokens."""
+"""Vocabularies of tokenizers, transformers and tiktoken: their ids, and llama.cpp's for the same tokens."""
 
 from __future__ import annotations
 
@@ -250,7 +250,9 @@ def test_added_tokens_that_are_text(tmp_path: Path) -> None:
         plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
         ids = range(len(made["model"]["vocab"]), 10_000)
         added = ["<think>", "<|fim_prefix|>", "<|eom_id|>", "  two"]
-        made["added_tokens"] += [{"id": token, "content": text, **plain} for token, text in zip(ids, added)]
+        made["added_tokens"] += [
+            {"id": token, "content": text, **plain} for token, text in zip(ids, added, strict=False)
+        ]
 
     path = write("tiny", tmp_path / "tokenizer.json", change)
     vocab = Vocab.from_tokenizer(path)
@@ -338,7 +340,7 @@ def test_custom_parts_cannot_be_copied() -> None:
 
     made = small(tokenizers.models.WordLevel({"a": 0}, "a"))
     made.pre_tokenizer = tokenizers.pre_tokenizers.PreTokenizer.custom(Whole())
-    with pytest.raises(VocabularyError, match="Tokenizer: tokenizers: .*[Cc]ustom") as caught:
+    with pytest.raises(VocabularyError, match=r"Tokenizer: tokenizers: .*[Cc]ustom") as caught:
         Vocab.from_tokenizer(made)
     assert caught.value.__cause__ is not None
 
@@ -385,10 +387,10 @@ def test_errors_of_the_library_say_which_value() -> None:
     vocab = Vocab.from_tiktoken(Faulty(fault))
     values = [f"v{number}" for number in range(3000)]
     values[1234] = values[2000] = "no!"
-    with pytest.raises(VocabularyError, match="^value 1234: the tokenizer: ValueError: no exclamations$") as caught:
+    with pytest.raises(VocabularyError, match=r"^value 1234: the tokenizer: ValueError: no exclamations$") as caught:
         Trie.from_strings(vocab, values)
     assert caught.value.__cause__ is fault
-    with pytest.raises(VocabularyError, match="^the tokenizer: ValueError"):
+    with pytest.raises(VocabularyError, match=r"^the tokenizer: ValueError"):
         vocab.tokenize("!")
     with pytest.raises(KeyboardInterrupt):
         Trie.from_strings(Vocab.from_tiktoken(Faulty(KeyboardInterrupt())), values)
@@ -396,7 +398,7 @@ def test_errors_of_the_library_say_which_value() -> None:
     class Panic(BaseException):
         """What libraries in Rust raise."""
 
-    with pytest.raises(VocabularyError, match="value 1234: the tokenizer: .*Panic"):
+    with pytest.raises(VocabularyError, match=r"value 1234: the tokenizer: .*Panic"):
         Trie.from_strings(Vocab.from_tiktoken(Faulty(Panic())), values)
 
 

@@ -92,7 +92,7 @@ pub(crate) fn hugging_face(
     n_vocab: Option<usize>,
 ) -> Result<Made> {
     let py = source.py();
-    let backend = source.getattr_opt("backend_tokenizer")?;
+    let backend = source.getattr_opt("backend_tokenizer")?.filter(|backend| !backend.is_none());
     let (text, place) = json(backend.as_ref().unwrap_or(source))?;
     let read = released(py, || TokenizerJson::read(&text));
     let read = read.map_err(|error| Class::Vocabulary.error(format!("{place}: {error}")))?;
@@ -154,8 +154,10 @@ pub(crate) fn tiktoken(source: &Bound<'_, PyAny>, eog: Option<Vec<TokenId>>, n_v
             return Err(PyTypeError::new_err(message).into());
         }
     };
+    let size: u32 = encoding.getattr("n_vocab")?.extract()?;
+    check_size(size as usize, 1)?;
     let mut tokens = Vec::new();
-    for id in 0..encoding.getattr("n_vocab")?.extract::<u32>()? {
+    for id in 0..size {
         tokens.push(match encoding.call_method1("decode_single_token_bytes", (id,)) {
             Ok(bytes) => (bytes.extract::<Vec<u8>>()?, TokenKind::Text),
             Err(error) if error.is_instance_of::<PyKeyError>(py) => (Vec::new(), TokenKind::Unused),
@@ -177,6 +179,14 @@ pub(crate) fn tiktoken(source: &Bound<'_, PyAny>, eog: Option<Vec<TokenId>>, n_v
     Ok((vocab, encoding.unbind()))
 }
 
+fn check_size(size: usize, least: usize) -> Result<()> {
+    let most = TokenizerJson::MAX_TOKENS as usize;
+    if (least..=most).contains(&size) {
+        return Ok(());
+    }
+    Err(Class::Option.error(format!("n_vocab is {size}: it must be in {least}..={most}")))
+}
+
 /// With unused ids at the end up to the size that was asked for.
 fn vocab(
     py: Python<'_>,
@@ -186,10 +196,7 @@ fn vocab(
     tokenizer: Arc<dyn Tokenizer>,
 ) -> Result<Vocab> {
     let size = n_vocab.unwrap_or(tokens.len());
-    if size < tokens.len() || size > TokenizerJson::MAX_TOKENS as usize {
-        let (least, most) = (tokens.len(), TokenizerJson::MAX_TOKENS);
-        return Err(Class::Option.error(format!("n_vocab is {size}: it must be in {least}..={most}")));
-    }
+    check_size(size, tokens.len())?;
     tokens.resize(size, (Vec::new(), TokenKind::Unused));
     Ok(released(py, || Vocab::new(tokens, eog, Some(tokenizer)))?)
 }

@@ -1,4 +1,6 @@
-//! The tokens of a model: their bytes, their kinds, and text to tokens and back.
+//! The tokens of a model: their bytes and their kinds; `vocab/text.rs` makes tokens of text and text of tokens.
+
+mod text;
 
 use super::cuts::Cuts;
 use super::error::RuntimeError;
@@ -7,12 +9,12 @@ use super::preconditions::{MAX_TEXT, in_range, inside_vocabulary};
 use super::tokenizer::Tokenizer;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
-use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::LlamaTokenAttr;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use text::Source;
 use trie_core::{ByteTrie, TokenId};
 
 /// What a token is for.
@@ -41,13 +43,6 @@ impl TokenKind {
             Self::Unused => "unused",
         }
     }
-}
-
-/// Who makes tokens of text.
-#[derive(Debug)]
-pub(super) enum Source {
-    Llama(Arc<LlamaModel>),
-    Caller(Arc<dyn Tokenizer>),
 }
 
 /// A vocabulary: from a GGUF, with its tokenizer, or from a list of tokens, without one or with the caller's.
@@ -133,7 +128,7 @@ impl Vocab {
     }
 
     /// A vocabulary from the bytes and kinds of its tokens and the end-of-generation tokens, with a tokenizer if there is one, which
-    /// is asked for the tokens of one letter.
+    /// is asked for the tokens of some letters.
     ///
     /// # Errors
     /// No token at all, or an id that the list does not have.
@@ -181,8 +176,7 @@ impl Vocab {
             cuts,
         };
         // Not when it is first needed: a caller's tokenizer may wait for a lock that those who wait for this one hold.
-        let first = vocab.tokenize("a", false, false).and_then(|tokens| vocab.join(&tokens));
-        vocab.spaced = first.is_ok_and(|bytes| bytes == b" a");
+        vocab.spaced = vocab.can_tokenize() && vocab.puts_space();
         Ok(vocab)
     }
 
@@ -259,139 +253,6 @@ impl Vocab {
     /// Tokens of text that these bytes begin with, shortest first. `O(longest token)`.
     pub fn prefix_tokens(&self, bytes: &[u8]) -> Vec<TokenId> {
         self.by_bytes().prefixes(bytes).flat_map(|(_, tokens)| tokens.iter().copied()).collect()
-    }
-
-    /// Whether text can be tokenized: not if the vocabulary was made from a list of tokens.
-    pub fn can_tokenize(&self) -> bool {
-        self.tokenizer.is_some()
-    }
-
-    /// Whether these tokens are these texts, one after the other.
-    pub(super) fn spells<const N: usize>(&self, tokens: &[TokenId], texts: [&str; N]) -> bool {
-        let pieces = tokens.iter().filter_map(|&token| self.piece(token)).flatten().copied();
-        pieces.eq(texts.iter().flat_map(|text| text.bytes()))
-    }
-
-    /// The same, or with a space before it where the tokenizer puts one.
-    pub(super) fn writes(&self, tokens: &[TokenId], [before, text, after]: [&str; 3]) -> bool {
-        if self.spaced && self.spells(tokens, [" ", before, text, after]) {
-            return true;
-        }
-        // Where a space is put only if there is none, a text that begins with one loses it.
-        let begins = || [before, text, after].into_iter().find(|part| !part.is_empty()).unwrap_or_default();
-        !(self.spaced && begins().starts_with(' ')) && self.spells(tokens, [before, text, after])
-    }
-
-    /// The tokenizer that a caller brought.
-    pub(super) fn callers(&self) -> Option<&dyn Tokenizer> {
-        match &self.tokenizer {
-            Some(Source::Caller(tokenizer)) => Some(&**tokenizer),
-            _ => None,
-        }
-    }
-
-    /// Where texts may be cut for its tokenizer.
-    pub(super) fn cuts(&self) -> Option<&Cuts> {
-        let cuts = || match &self.tokenizer {
-            Some(Source::Llama(model)) => Cuts::of(model),
-            _ => None,
-        };
-        self.cuts.get_or_init(cuts).as_ref()
-    }
-
-    /// Tokens of a text. `add_special` adds what the model wants around a prompt; `parse_special` reads the names of
-    /// control tokens in the text as those tokens: only for text that is trusted.
-    ///
-    /// # Errors
-    /// The vocabulary has no tokenizer, the text is over 2^30 bytes, or a caller's tokenizer fails or reads the name of a control
-    /// token as that token against `parse_special`.
-    pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<TokenId>, RuntimeError> {
-        let vocab = match self.tokenizer.as_ref().ok_or(RuntimeError::NoTokenizer)? {
-            Source::Llama(model) => model.vocab(),
-            Source::Caller(tokenizer) => {
-                let rows = self.ask(&**tokenizer, &[text.to_owned()], add_special, parse_special)?;
-                return Ok(rows.into_iter().next().unwrap_or_default());
-            }
-        };
-        in_range("length of the text in bytes", text.len() as u64, 0, MAX_TEXT)?;
-        if add_special {
-            // llama.cpp asserts that a special token which it is told to add exists.
-            let wanted = [
-                (vocab.should_add_bos(), vocab.bos(), "begin-of-text"),
-                (vocab.should_add_eos(), vocab.eos(), "end-of-text"),
-                (vocab.should_add_sep(), vocab.sep(), "separator"),
-            ];
-            if let Some(&(_, _, token)) = wanted.iter().find(|(add, token, _)| *add && token.0 < 0) {
-                return Err(RuntimeError::MissingSpecial { token });
-            }
-        }
-        let tokens = vocab.tokenize(text.as_bytes(), add_special, parse_special);
-        Ok(tokens.into_iter().filter_map(|token| TokenId::try_from(token.0).ok()).collect())
-    }
-
-    /// Tokens of a text as it stands in the middle of another, as plain text: [`Vocab::join`] gives it back. `None` if there are
-    /// none, as with a tokenizer that normalises.
-    pub fn tokenize_inside(&self, text: &str) -> Option<Vec<TokenId>> {
-        self.inside(text, false)
-    }
-
-    pub(super) fn inside(&self, text: &str, parse_special: bool) -> Option<Vec<TokenId>> {
-        if text.is_empty() {
-            return Some(Vec::new());
-        }
-        let tokens = self.tokenize(text, false, parse_special).ok()?;
-        if self.spells(&tokens, [text]) {
-            return Some(tokens);
-        }
-        // Some tokenizers put a space before a text: here it goes before a line break, and both are cut off.
-        let tokens = self.tokenize(&format!("\n{text}"), false, parse_special).ok()?;
-        let mut length = 0;
-        let from = tokens.iter().rposition(|&token| {
-            length += self.piece(token).map_or(0, <[u8]>::len);
-            length >= text.len()
-        })?;
-        self.spells(&tokens[from..], [text]).then(|| tokens[from..].to_vec())
-    }
-
-    /// How many of these tokens it takes to write so many bytes.
-    pub(super) fn tokens_over(&self, tokens: &[TokenId], bytes: usize) -> usize {
-        let mut written = 0;
-        tokens
-            .iter()
-            .take_while(|&&token| {
-                let more = written < bytes;
-                written += self.piece(token).map_or(0, <[u8]>::len);
-                more
-            })
-            .count()
-    }
-
-    /// The bytes of a whole text: the inverse of [`Vocab::tokenize`]. Some tokenizers put a space before the text
-    /// and take it away here; use [`Vocab::join`] for tokens from the middle of a text.
-    ///
-    /// # Errors
-    /// A token outside the vocabulary.
-    pub fn detokenize(&self, tokens: &[TokenId]) -> Result<Vec<u8>, RuntimeError> {
-        let Some(source) = &self.tokenizer else { return self.join(tokens) };
-        inside_vocabulary(tokens, self.len())?;
-        in_range("number of tokens", tokens.len() as u64, 0, MAX_TEXT)?;
-        if tokens.is_empty() {
-            return Ok(Vec::new());
-        }
-        // llama.cpp also tidies up spaces before punctuation, which the text may have had.
-        if !self.spaced {
-            return self.join(tokens);
-        }
-        let model = match source {
-            Source::Llama(model) => model,
-            Source::Caller(_) => {
-                let mut bytes = self.join(tokens)?;
-                bytes.drain(..usize::from(bytes.starts_with(b" ")));
-                return Ok(bytes);
-            }
-        };
-        let tokens: Vec<LlamaToken> = tokens.iter().map(|token| LlamaToken(token.as_i32())).collect();
-        Ok(model.vocab().detokenize(&tokens, false, true))
     }
 
     /// The bytes of these tokens, one after the other, as they stand in the middle of a text.
