@@ -3,7 +3,7 @@
 mod common;
 
 use common::{id, tiny_model, vocab_files};
-use llama_sampler::{LeafId, RunBuilder, Spelling, TextError, TextStream, Texts, TokenId, Trie, Vocab};
+use llama_sampler::{ByteTrie, LeafId, RunBuilder, Spelling, TextError, TextStream, Texts, TokenId, Trie, Vocab};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -33,6 +33,10 @@ fn tokens_by_their_bytes() {
         let (nodes, bytes) = (trie.nodes(), trie.nbytes());
         println!("{}: {} tokens, {nodes} nodes, {bytes} bytes, {seconds:.3} s", path.display(), trie.len());
         assert!(bytes - 4 * trie.len() < 12 * nodes);
+        let image = trie.to_bytes();
+        let started = Instant::now();
+        assert_eq!(ByteTrie::from_bytes(&image).as_ref(), Ok(trie), "from {} bytes", image.len());
+        println!("{:.3} s from its bytes", started.elapsed().as_secs_f64());
 
         let texts: Vec<TokenId> = (0..vocab.len() as u32).map(id).filter(|&token| vocab.is_text(token)).collect();
         assert_eq!(trie.len(), texts.len());

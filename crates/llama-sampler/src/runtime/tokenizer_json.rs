@@ -8,6 +8,7 @@ use super::vocab::TokenKind;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 use trie_core::TokenId;
 
@@ -67,11 +68,12 @@ impl<'de> Deserialize<'de> for Names {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
-                let mut names = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    names.push(entry);
+                // Of a name that comes twice the last id counts, as in the library.
+                let mut names = BTreeMap::new();
+                while let Some((name, id)) = map.next_entry()? {
+                    names.insert(name, id);
                 }
-                Ok(Names(names))
+                Ok(Names(names.into_iter().collect()))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names, A::Error> {
@@ -260,7 +262,11 @@ impl TokenizerJson {
 /// The same file with these tokens marked as special, and nothing that makes other tokens of a text than its own.
 fn plain(text: &str, is_control: impl Fn(usize) -> bool) -> Result<String, String> {
     let mut file: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    for added in file["added_tokens"].as_array_mut().into_iter().flatten() {
+    // Lists of the fields can be read too, but not changed by name.
+    if !file.is_object() || !file["model"].is_object() {
+        return Err("the file and its model must be objects".into());
+    }
+    for added in file.get_mut("added_tokens").and_then(Value::as_array_mut).into_iter().flatten() {
         if added["id"].as_u64().is_some_and(|id| is_control(id as usize)) {
             added["special"] = Value::Bool(true);
         }
@@ -359,6 +365,30 @@ mod tests {
         assert!(self::read(&json!({"model": {"vocab": {"a": 0}}})).unwrap().plain.is_none());
     }
 
+    proptest::proptest! {
+        #[test]
+        fn damage_is_an_error(
+            cuts in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), 0..9usize, "[\\[\\]{},:\"0-9a-z▁-]{0,3}"), 1..5),
+        ) {
+            let parts = json!([{"type": "ByteFallback"}, {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}]);
+            let added = json!([{"id": 3, "content": "<|x|>"}, {"id": 1, "content": "a", "special": true}]);
+            let mut file: Vec<char> = json!({
+                "model": {"vocab": {"▁a": 0, "a": 1, "<0x0A>": 2}, "unk_token": "a", "dropout": 0.5},
+                "added_tokens": added,
+                "decoder": {"type": "Sequence", "decoders": parts},
+                "padding": {},
+            }).to_string().chars().collect();
+            for (at, length, text) in cuts {
+                let at = at.index(file.len() + 1);
+                file.splice(at..file.len().min(at + length), text.chars());
+            }
+            if let Ok(read) = TokenizerJson::read(&file.into_iter().collect::<String>()) {
+                let again = read.plain.map_or(Ok(None), |plain| TokenizerJson::read(&plain).map(Some)).unwrap();
+                proptest::prop_assert!(again.is_none_or(|again| again.tokens == read.tokens && again.plain.is_none()));
+            }
+        }
+    }
+
     #[test]
     fn what_is_no_tokenizer() {
         let refused = |file: &Value, says: &str| {
@@ -366,6 +396,9 @@ mod tests {
             assert!(error.contains(says), "{error}");
         };
         refused(&json!([]), "invalid");
+        refused(&json!([[], {"vocab": {"a": 0}}, null, null, {}, null]), "must be objects");
+        let bare = json!([{"a": 0}, null, null, null, 0.5]);
+        refused(&json!({"model": bare}), "must be objects");
         refused(&json!({"model": {}}), "missing field `vocab`");
         refused(&json!({"model": {"vocab": {"a": -1}}}), "invalid value");
         refused(&json!({"model": {"vocab": {"a": 16_777_216}}}), "token id 16777216 is over the limit");
