@@ -226,14 +226,6 @@ impl Vocab {
         Some(if empty { TokenKind::Unused } else { kind })
     }
 
-    /// Whether the token is found in a text before anything else, so that none goes over its borders.
-    pub(super) fn stands_alone(&self, token: TokenId) -> bool {
-        let defined =
-            |model: &LlamaModel| model.vocab().attr(LlamaToken(token.as_i32())).contains(LlamaTokenAttr::UserDefined);
-        self.control.binary_search(&token).is_ok()
-            || (token.index() < self.len() && self.tokenizer().is_some_and(defined))
-    }
-
     /// The tokens that are text ([`Vocab::is_text`]) by their bytes. Made on the first call, in some 30 ms for 150,000 tokens.
     pub fn by_bytes(&self) -> &ByteTrie {
         self.by_bytes.get_or_init(|| {

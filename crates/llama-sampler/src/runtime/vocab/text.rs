@@ -7,6 +7,7 @@ use crate::runtime::preconditions::{MAX_TEXT, in_range, inside_vocabulary};
 use crate::runtime::tokenizer::Tokenizer;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::token_type::LlamaTokenAttr;
 use std::sync::Arc;
 use trie_core::TokenId;
 
@@ -56,6 +57,17 @@ impl Vocab {
             Some(Source::Caller(tokenizer)) => Some(&**tokenizer),
             _ => None,
         }
+    }
+
+    /// Whether the token is found in a text before anything else, so that none goes over its borders.
+    pub(in crate::runtime) fn stands_alone(&self, token: TokenId) -> bool {
+        let defined = match &self.tokenizer {
+            Some(Source::Llama(model)) if token.index() < self.len() => {
+                model.vocab().attr(LlamaToken(token.as_i32())).contains(LlamaTokenAttr::UserDefined)
+            }
+            _ => false,
+        };
+        defined || self.control().binary_search(&token).is_ok()
     }
 
     /// Where texts may be cut for its tokenizer.
