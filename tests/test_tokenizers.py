@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pairs import BYTE_LEVEL, PATHS, encoding, hugging_face, write
-from test_strings import names
+from test_strings import names as values_with_an_empty_one
 from tokentrie import OptionError, Sampler, Trie, Vocab, VocabularyError
 
 tokenizers = pytest.importorskip("tokenizers", reason="the package tokenizers is not installed")
@@ -27,6 +27,11 @@ needs_tiktoken = pytest.mark.skipif(tiktoken is None, reason="the package tiktok
 
 TEXTS = ["", "x", " x", "  two  spaces ", "naïve café 日本語 🙂", "e\u0301", "nul\0byte", "\n", "1984 (new)", "a" * 300]
 SPECIAL = ["<|im_end|>", "a<|endoftext|>b", "<s>", "</s>", "<unk>", "<|eot_id|>", "<bos>", "<|im_<|im_end|>end|>"]
+
+
+def names(count: int) -> list[str]:
+    """Different ones, none of them empty."""
+    return [name for name in values_with_an_empty_one(count + 1) if name][:count]
 
 
 @cache
