@@ -63,8 +63,8 @@ pub use plug::{SamplerCounts, SamplerHandle, SamplerStatus, TokenTrieSampler};
 pub use runtime::{
     Choice, ChooseOptions, ChooseStats, Engine, Field, FillOptions, Filled, Finish, Form, FormError, GenerateOptions,
     GenerateStats, Generated, Model, ModelOptions, Part, Progress, RuntimeError, Session, SessionOptions, SlotValues,
-    Spelling, Step, TextError, TextReport, TextStream, TextTrie, Texts, TokenKind, Tokenizer, TokenizerError, TokenizerJson, Vocab,
-    Watch, default_threads, end_of_generation_by_name, supports_graphics_cards,
+    Spelling, Step, TextError, TextReport, TextStream, TextTrie, Texts, TokenKind, Tokenizer, TokenizerError,
+    TokenizerJson, Vocab, Watch, default_threads, end_of_generation_by_name, supports_graphics_cards,
 };
 pub use trie_core::{
     After, ByteTrie, DrawSettings, Leaf, LeafId, Mode, Payload, RunBuilder, RunError, SamplerOptions, Span, SpanError,
