@@ -232,3 +232,21 @@ def test_a_built_set_constrains_a_model(run: Terminal, tmp_path: Path, tiny_path
         trie = Trie.open(out, vocab=model.vocab)
         assert model.generate("Next: ", trie).leaf is not None
         assert model.choose("Next: ", trie).name in VALUES
+
+
+@pytest.mark.parametrize("kind", [{"tokenization": "all"}, {"open_end": True}])
+def test_sets_of_many_sequences(run: Terminal, vocab: Vocab, tmp_path: Path, kind: dict[str, object]) -> None:
+    source, out = lines(tmp_path / "v.txt", VALUES), tmp_path / "v.ttrie"
+    options = ["--open-end"] if "open_end" in kind else ["--tokenization", "all"]
+    assert run("build", source, "-o", out, *options).code == 0
+    trie = Trie.open(out, vocab=vocab, verify=True)
+    assert trie == Trie.from_strings(vocab, VALUES, **kind)  # type: ignore[arg-type]
+    shown = run("inspect", out, "--depth", 3)
+    assert shown.code == 0
+    assert "several sequences stand for one value" in " ".join(shown.out.split())
+    assert json.loads(run("inspect", out, "--json").out)["is_tree"] is False
+    found = run("inspect", out, "--find", "open_files")
+    assert "open_files" in found.out
+    both = ["--tokenization", "all", "--open-end"]
+    run("build", source, "-o", tmp_path / "no.ttrie", *both).fails(2, "open_end goes with")
+    assert not (tmp_path / "no.ttrie").exists()

@@ -238,6 +238,9 @@ def build(
     tokenization: Annotated[
         Literal["canonical", "all"], typer.Option(help="As the tokenizer writes a value, or in every spelling.")
     ] = "canonical",
+    open_end: Annotated[
+        bool, typer.Option("--open-end", help="Allow a token that spells the end of a value and goes on.")
+    ] = False,
     heal: Annotated[
         bool, typer.Option("--heal", help="Begin before a token that spans the border to the prefix.")
     ] = False,
@@ -258,7 +261,7 @@ def build(
     """Make a .ttrie file of a file of values. The file appears whole or not at all."""
     from tokentrie.cli import build as command
 
-    job = command.Job(values, field, prefix, suffix, tokenization, heal, refused, command.size(memory))
+    job = command.Job(values, field, prefix, suffix, tokenization, open_end, heal, refused, command.size(memory))
     command.run(job, vocab, output, as_json)
 
 

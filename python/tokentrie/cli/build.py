@@ -31,12 +31,19 @@ class Job:
     prefix: str
     suffix: str
     tokenization: Literal["canonical", "all"]
+    open_end: bool
     heal: bool
     refused: Path | None
     memory: int
 
     def __post_init__(self) -> None:
-        texts = {"--prefix": self.prefix, "--suffix": self.suffix, "--heal": self.heal, "--refused": self.refused}
+        texts = {
+            "--prefix": self.prefix,
+            "--suffix": self.suffix,
+            "--open-end": self.open_end,
+            "--heal": self.heal,
+            "--refused": self.refused,
+        }
         given = [name for name, value in texts.items() if value]
         if self.input.suffix.lower() == values.ARRAY and given:
             raise typer.BadParameter("goes with texts, and an array has token ids", param_hint=given[0])
@@ -96,19 +103,15 @@ def size(text: str) -> int:
 
 
 def _trie(job: Job, vocab: tokentrie.Vocab, read: _Values, output: Path) -> tokentrie.Trie:
-    """The trie of the good values in `output`, and what is wrong with the others where that is asked for."""
+    """The trie of the good values, in `output`."""
     try:
-        trie = _made(job, vocab, read.good(), output)
+        return _made(job, vocab, read.good(), output)
     except tokentrie.TrieError:
         if not read.count:
             raise tokentrie.TrieError(f"{job.input}: holds no value, so the set has no leaf") from None
-        if len(read.refused) < read.count or job.refused is None:
+        if len(read.refused) < read.count:
             raise
-        _report(job.refused, read.refused)
         raise tokentrie.TrieError(f"{job.input}: all values are refused: see {job.refused}") from None
-    if job.refused is not None:
-        _report(job.refused, read.refused)
-    return trie
 
 
 class _Values:
@@ -123,11 +126,16 @@ class _Values:
         """Those of them that make no leaf, where they are asked for."""
 
     def good(self) -> Iterator[str]:
-        """The values that make a leaf; all, where a bad one is an error."""
+        """The values that make a leaf; all, where a bad one is an error.
+
+        What is wrong with the others is written when the last was read: before the set.
+        """
         rows = values.texts(self.job.input, self.job.field)
         while part := list(islice(rows, CHUNK)):
             self.count += len(part)
             yield from [text for _, text in part] if self.job.refused is None else self._good(part)
+        if self.job.refused is not None:
+            _report(self.job.refused, self.refused)
 
     def _good(self, part: list[tuple[int, str]]) -> list[str]:
         """Halves of halves, until each bad value is alone."""
@@ -147,11 +155,13 @@ def _made(
     job: Job, vocab: tokentrie.Vocab, texts: list[str] | Iterator[str], output: Path | None = None
 ) -> tokentrie.Trie:
     """The trie of these values, in `output` or in memory."""
-    if job.tokenization == "canonical" and not job.heal:
+    if job.tokenization == "canonical" and not job.open_end and not job.heal:
         memory = None if output is None else job.memory
         return tokentrie.Trie.from_strings(vocab, texts, job.prefix, job.suffix, memory=memory, path=output)
     # All values are needed at once.
-    trie = tokentrie.Trie.from_strings(vocab, texts, job.prefix, job.suffix, job.tokenization, heal=job.heal)
+    trie = tokentrie.Trie.from_strings(
+        vocab, texts, job.prefix, job.suffix, job.tokenization, open_end=job.open_end, heal=job.heal
+    )
     if output is not None:
         trie.save(output, vocab)
     return trie

@@ -79,6 +79,8 @@ def shown(summary: Summary, vocab: tokentrie.Vocab | None) -> list[Text | Table 
     """For people."""
     trie = summary.trie
     heading = Text().append(console.printable(summary.path.name), style="bold")
+    if not trie.is_tree:
+        heading.append(", where several sequences stand for one value and the canonical ones are shown")
     heading.append(
         f": {console.count(len(trie), 'leaf', 'leaves')}, {trie.nodes:,} nodes, "
         f"{summary.path.stat().st_size:,} bytes in the file, {summary.counts.forced()}"
@@ -130,6 +132,7 @@ def document(summary: Summary, vocab: tokentrie.Vocab | None) -> dict[str, Any]:
         "vocabulary": len(vocab) if vocab else None,
         "leaves": len(trie),
         "nodes": trie.nodes,
+        "is_tree": trie.is_tree,
         "bytes": summary.path.stat().st_size,
         "max_depth": counts.max_depth,
         "steps": counts.steps,
