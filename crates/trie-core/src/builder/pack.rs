@@ -12,14 +12,14 @@ use crate::trie::{LeafTable, Names, Store};
 use std::mem::replace;
 
 pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads: usize) -> Result<Store, BuildError> {
-    let levels = Levels::new(&parts)?;
-    let ((tokens, max_token), nodes) = both(threads, || tokens(&parts, &levels), || Nodes::new(&parts, &levels));
-    let names = names.map(|names| pack_names(names, &parts, levels.leaf_count()));
+    let names = names.map(|names| pack_names(names, &parts));
     let mut rows = Vec::new();
     for part in &mut parts {
         take(&mut rows, &mut part.rows);
     }
-    drop(parts);
+    let (input_rows, levels) = both(threads, || Packed::new(rows), || Levels::new(&parts));
+    let levels = levels?;
+    let ((tokens, max_token), nodes) = both(threads, || tokens(&parts, &levels), || Nodes::new(&parts, &levels));
     Ok(Store {
         max_token,
         max_depth: levels.last() as u32,
@@ -30,7 +30,7 @@ pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads:
         verified: true,
         graph: None,
         names,
-        input_rows: Packed::new(rows),
+        input_rows,
     })
 }
 
@@ -187,9 +187,9 @@ impl Table {
     }
 }
 
-fn pack_names(names: NameList<'_>, parts: &[Leaves], leaves: u32) -> Names {
+fn pack_names(names: NameList<'_>, parts: &[Leaves]) -> Names {
     let mut text = String::with_capacity(names.text.len());
-    let mut ends = Vec::with_capacity(leaves as usize);
+    let mut ends = Vec::with_capacity(parts.iter().map(|part| part.rows.len()).sum());
     for (_, row) in Leaves::origins(parts) {
         text.push_str(names.get(row));
         ends.push(text.len() as u32);
