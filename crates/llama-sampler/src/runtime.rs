@@ -21,6 +21,7 @@ mod scores;
 mod search;
 mod session;
 mod slot_set;
+mod spellings;
 mod template;
 mod text_stream;
 mod texts;

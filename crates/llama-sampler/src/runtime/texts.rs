@@ -1,9 +1,10 @@
 //! A set of texts as a trie: as the tokenizer writes them, or in every spelling.
 
 use super::error::RuntimeError;
+use super::spellings::spellings;
 use super::tokenize_all::Rows;
 use super::vocab::Vocab;
-use trie_core::{BuildError, ForcedText, OverrunLeaf, RunError, SpelledLeaf, SpellingError, TokenId, Trie};
+use trie_core::{BuildError, OverrunLeaf, RunError, TokenId, Trie};
 
 /// Which token sequences stand for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -190,78 +191,4 @@ pub(super) fn spelled(
     }
     let spelled = String::from_utf8_lossy(&vocab.join(tokens)?).into_owned();
     Err(TextError::NoRoundTrip { what: what(), text: text.to_owned(), spelled })
-}
-
-/// Every sequence of tokens of text that spells these texts, of which the tokenizer's own are known or not.
-fn spellings<S: AsRef<str>>(
-    vocab: &Vocab,
-    values: &[S],
-    texts: &[(Vec<u8>, Option<&[TokenId]>)],
-) -> Result<Trie, TextError> {
-    let unspellable = |row: usize| TextError::Unspellable { row, value: values[row].as_ref().to_owned() };
-    // Where the tokenizer does not say: a token of its own straddles the border.
-    let mut own: Vec<Vec<TokenId>> = vec![Vec::new(); texts.len()];
-    for (row, (text, _)) in texts.iter().enumerate().filter(|(_, (text, known))| known.is_none() && !text.is_empty()) {
-        own[row] = alone(vocab, text).ok_or_else(|| unspellable(row))?;
-    }
-    let leaves: Vec<SpelledLeaf<'_>> = texts
-        .iter()
-        .zip(&own)
-        .zip(values)
-        .map(|(((bytes, known), own), value)| SpelledLeaf {
-            name: value.as_ref(),
-            bytes,
-            canonical: known.unwrap_or(own),
-        })
-        .collect();
-    Trie::spellings(&leaves, vocab.by_bytes(), |texts| first_tokens(vocab, texts)).map_err(|error| match error {
-        SpellingError::Build(BuildError::EmptySequence { row }) => TextError::Empty { row },
-        SpellingError::Build(error) => error.into(),
-        SpellingError::Unspellable { row } => unspellable(row),
-    })
-}
-
-/// The tokens of a text as it stands in the middle of another; without a tokenizer, the fewest that spell it.
-fn alone(vocab: &Vocab, text: &[u8]) -> Option<Vec<TokenId>> {
-    let written = std::str::from_utf8(text).ok().and_then(|text| vocab.tokenize_inside(text));
-    written.or_else(|| fewest(vocab, text))
-}
-
-/// What [`Trie::spellings`] asks.
-fn first_tokens(vocab: &Vocab, texts: &[ForcedText<'_>]) -> Vec<Option<TokenId>> {
-    let values: Vec<&str> = texts.iter().map(|text| text.text).collect();
-    let portions = vocab.tokenize_all(&values, "", "").unwrap_or_default();
-    let mut rows = portions.iter().flat_map(Rows::iter);
-    let first = |text: &&str| {
-        // Some tokenizers put a space before a text, which is not wanted here.
-        let written = rows.next().filter(|tokens| vocab.spells(tokens, [text]));
-        written.map_or_else(|| alone(vocab, text.as_bytes())?.first().copied(), |tokens| tokens.first().copied())
-    };
-    values.iter().map(first).collect()
-}
-
-/// The fewest tokens that spell a text; of as many, those whose first are longest. `O(length · longest token)`.
-fn fewest(vocab: &Vocab, text: &[u8]) -> Option<Vec<TokenId>> {
-    // From each byte: how many tokens it takes to the end, and the first of them with its length.
-    let mut best: Vec<Option<(usize, TokenId, usize)>> = vec![None; text.len() + 1];
-    let count = |best: &[Option<(usize, TokenId, usize)>], at: usize| {
-        if at == text.len() { Some(0) } else { best[at].map(|(count, ..)| count) }
-    };
-    for at in (0..text.len()).rev() {
-        for (length, tokens) in vocab.by_bytes().prefixes(&text[at..]) {
-            if let (Some(more), Some(&token)) = (count(&best, at + length), tokens.first())
-                && best[at].is_none_or(|(least, ..)| more < least)
-            {
-                best[at] = Some((more + 1, token, length));
-            }
-        }
-    }
-    let mut tokens = Vec::new();
-    let mut at = 0;
-    while at < text.len() {
-        let (_, token, length) = best[at]?;
-        tokens.push(token);
-        at += length;
-    }
-    Some(tokens)
 }

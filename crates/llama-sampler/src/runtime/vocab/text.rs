@@ -125,12 +125,17 @@ impl Vocab {
         }
         // Some tokenizers put a space before a text: here it goes before a line break, and both are cut off.
         let tokens = self.tokenize(&format!("\n{text}"), false, parse_special).ok()?;
+        self.ending(&tokens, text).map(<[_]>::to_vec)
+    }
+
+    /// Those of these tokens at the end that spell this text, if any do.
+    pub(in crate::runtime) fn ending<'t>(&self, tokens: &'t [TokenId], text: &str) -> Option<&'t [TokenId]> {
         let mut length = 0;
         let from = tokens.iter().rposition(|&token| {
             length += self.piece(token).map_or(0, <[u8]>::len);
             length >= text.len()
         })?;
-        self.spells(&tokens[from..], [text]).then(|| tokens[from..].to_vec())
+        Some(&tokens[from..]).filter(|tokens| self.spells(tokens, [text]))
     }
 
     /// How many of these tokens it takes to write so many bytes.
