@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,16 +16,10 @@ from typing import Any
 
 import peers
 from bench_strings import COUNT, PATHS, titles
+from memory import status
 
 ROOT = Path(__file__).resolve().parent.parent
 RUST = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "peak"
-
-
-def status(name: str) -> int:
-    """A line of /proc/self/status, in bytes."""
-    found = re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    assert found
-    return 1024 * int(found[1])
 
 
 def finished(made: Any) -> str:
