@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle
 from test_strings import sequences
-from tokentrie import Sampler, Trie, Vocab
+from tokentrie import Sampler, Trie, TrieError, Vocab
 
 PIECES = [b"a", b"b", b"c", b"ab", b"bc", b"abc", b"ca", b"."]
 TEXTS = st.lists(st.text("abc", min_size=1, max_size=5), min_size=1, max_size=5)
@@ -166,3 +168,35 @@ def test_the_budget_of_a_choice() -> None:
         model.choose("Next: ", values, tokenization="some")
     few = model.choose("Next: ", values, top=1, max_rows=1)
     assert few.mass_bounds[0] <= few.mass_bounds[1]
+
+
+def test_a_damaged_set_ends_in_an_error(tmp_path: Path) -> None:
+    model = tokentrie.Model(n_threads=1)
+    path = tmp_path / "set.ttrie"
+    for kind in ({"tokenization": "all"}, {}):
+        Trie.from_strings(model.vocab, ["reply_to_all", "reply_to_one", "no"], **kind).save(path)  # type: ignore[arg-type]
+        data = bytearray(path.read_bytes())
+        sections = struct.unpack_from("<I", data, 44)[0]
+        for at in range(64, 64 + 32 * sections, 32):
+            number, _, begin, length = struct.unpack_from("<IIQQ", data, at)
+            if number == (9 if kind else 2):
+                # Where edges lead, or where children begin: nowhere, but for the root's.
+                keep = 0 if kind else 8
+                data[begin + keep : begin + length] = (b"\xff" if kind else b"\1\0\0\0") * (
+                    (length - keep) // (1 if kind else 4)
+                )
+        path.write_bytes(data)
+        with pytest.raises(TrieError):
+            Trie.open(path, verify=True)
+        damaged = Trie.open(path)
+        for skip_ahead in (True, False):
+            with pytest.raises(TrieError, match="damaged"):
+                model.generate("Next: ", damaged, skip_ahead=skip_ahead, after="stop", max_tokens=8)
+
+
+def test_long_names_of_files(tmp_path: Path) -> None:
+    trie = Trie.from_sequences([[1, 2]])
+    path = tmp_path / ("n" * 247 + ".ttrie")
+    trie.save(path)
+    assert Trie.open(path) == trie
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]

@@ -177,6 +177,10 @@ def test_models_that_read_names_in_text() -> None:
         Trie.from_strings(vocab, ["ab", "a"])
     with pytest.raises(VocabularyError, match='"<unk>" as the control token 0'):
         Trie.from_strings(vocab, ["ab", "<unk>"])
+    many = [*["ab"] * 90_000, "[CLS]", "ab"]
+    for kind in ({}, {"memory": 1 << 20}):
+        with pytest.raises(VocabularyError, match="value 90000: "):
+            Trie.from_strings(vocab, iter(many), **kind)
 
 
 def test_word_pieces() -> None:

@@ -4,8 +4,8 @@ mod common;
 
 use common::{ids, precise_model, tiny_model, trie};
 use llama_sampler::{
-    Choice, ChooseOptions, Model, ModelOptions, RuntimeError, Session, SessionOptions, Spelling, Texts, TokenId, Trie,
-    Vocab, Watch,
+    Choice, ChooseOptions, LeafId, Model, ModelOptions, RuntimeError, Session, SessionOptions, Spelling, Texts,
+    TokenId, Trie, Vocab, Watch,
 };
 use std::sync::Arc;
 
@@ -371,4 +371,28 @@ fn spellings_too_long_for_the_context_stay_in_the_bounds() {
     let long = long.trie(&vocab, &["one two three four five six seven eight nine ten eleven twelve"]).unwrap().trie;
     let error = session.choose(&prompt, &long, &ChooseOptions::default(), &mut ()).unwrap_err();
     assert!(error.to_string().contains("eleven"), "{error}");
+}
+
+/// What is open above an improbable value is far below what is open elsewhere.
+#[test]
+fn bounds_of_the_improbable_hold_beside_the_probable() {
+    let mut session = session(true, 512);
+    let vocab = Arc::clone(session.vocab());
+    let prompt = vocab.tokenize("Once upon a time", true, false).unwrap();
+    let all = Texts { spelling: Spelling::All, ..Texts::default() };
+    for value in ["zq7#@ plumbus%$ xj", "~~{}^^\\|zzq", "qqqqjjjjxxxx"] {
+        let alone = all.trie(&vocab, &[value]).unwrap().trie;
+        let options = ChooseOptions { max_rows: Some(3000), ..ChooseOptions::default() };
+        let least = session.choose(&prompt, &alone, &options, &mut ()).unwrap().logprobs[0];
+        let both = all.trie(&vocab, &["the city", value]).unwrap().trie;
+        let leaf = (0..2).find(|&leaf| both.name(LeafId::new(leaf)) == Some(value)).unwrap() as usize;
+        for max_rows in [2, 8, 20, 100, 800] {
+            let options = ChooseOptions { max_rows: Some(max_rows), ..ChooseOptions::default() };
+            let choice = session.choose(&prompt, &both, &options, &mut ()).unwrap();
+            let high = choice.logprobs_high.as_ref().unwrap_or(&choice.logprobs)[leaf];
+            // Rows of other batches differ by rounding.
+            assert!(high >= least - 0.01, "{value}: {high} with {max_rows} rows, and at least {least}");
+            assert!(high >= choice.logprobs[leaf]);
+        }
+    }
 }

@@ -420,6 +420,7 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::TokenizerFile { .. }
         | RuntimeError::NoVocabulary { .. }
         | RuntimeError::MissingSpecial { .. } => Class::Vocabulary,
+        RuntimeError::DamagedSet => Class::Trie,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
         RuntimeError::Backend { .. }
         | RuntimeError::File { .. }

@@ -152,7 +152,8 @@ impl Model {
     ///         is taken back and spelled again (`stats.healed_bytes`). So it is with a healed Trie, whatever the prompt is.
     ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot as a whole.
     ///     max_tokens: the most tokens to generate; a Form is always filled to its end.
-    ///     skip_ahead: decode forced tokens together with what follows them; the tokens are the same either way. Forms always do.
+    ///     skip_ahead: decode forced tokens together with what follows them; the tokens are the same either way, but
+    ///         with every spelling only this takes text that must come in the tokenizer's own tokens. Forms always do.
     ///     after: "stop" ends with the span, "free" goes on until the model ends its output.
     ///     probabilities: of a Form, also score every value of every slot.
     ///     on_step: called with a Step after each token; what it raises ends the generation. It must not use this model.

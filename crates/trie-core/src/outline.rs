@@ -70,7 +70,7 @@ impl Trie {
                 open.push((self.child(at, nth), Some(self.children(at)[nth]), Some(number), depth - 1));
             }
             let hidden_leaves = if shown < count {
-                self.leaves_below(at).end - self.leaves_below(self.child(at, shown)).start
+                self.leaves_below(at).end.saturating_sub(self.leaves_below(self.child(at, shown)).start)
             } else {
                 0
             };

@@ -174,7 +174,7 @@ impl Session {
             trie.leaves().map(|leaf| leaf.tokens.len()).max().unwrap_or(1)
         };
         // The row after a value matters only where an end token must follow.
-        let needed = longest - usize::from(options.end_tokens.is_empty());
+        let needed = longest.saturating_sub(usize::from(options.end_tokens.is_empty()));
         for (number, prompt) in prompts.iter().enumerate() {
             let checked = not_empty(prompt)
                 .and_then(|()| inside_vocabulary(prompt, n_vocab))

@@ -137,6 +137,9 @@ pub enum RuntimeError {
         /// What is wrong with it.
         error: Box<RuntimeError>,
     },
+    /// A set was walked to where nothing follows and no leaf ends.
+    #[error("a value ended where the set has none: it is damaged; open it with verify=True to see where")]
+    DamagedSet,
     /// More tokens than the context holds.
     #[error("{held} tokens are held and {asked} more were given: the context has room for {n_ctx}")]
     ContextFull {

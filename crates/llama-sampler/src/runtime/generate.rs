@@ -1,6 +1,6 @@
 //! Generation inside a span: prompt, then token after token until the span, the model or a limit ends it.
 //!
-//! Two loops give the same tokens. The one that skips ahead owns the row of logits: a token that is forced is never
+//! Two loops give the same tokens (in a set of spellings, only the first takes text that must come in the tokenizer's tokens). The one that skips ahead owns the row of logits: a token that is forced is never
 //! asked for, it is decoded together with whatever is next needed. The other puts the span into llama.cpp's own chain
 //! and takes one forward pass a token.
 
@@ -192,6 +192,9 @@ fn generated(run: Run<'_>, finish: Finish, span: Option<&Span>) -> Result<Genera
     let vocab = Arc::clone(&run.vocab);
     let (tokens, text, stats) = run.finish()?;
     let leaf = span.and_then(Span::leaf);
+    if leaf.is_none() && span.is_some_and(|span| span.state() == State::Complete) {
+        return Err(RuntimeError::DamagedSet);
+    }
     let mut overrun = Vec::new();
     if let (Some(span), Some(leaf)) = (span.filter(|span| !span.trie().is_tree()), &leaf) {
         let walked = vocab.join(&tokens[..span.depth().min(tokens.len())])?;

@@ -2,6 +2,7 @@
 
 use super::choose::{Choice, ChooseStats};
 use super::search::Open;
+use std::cmp::Reverse;
 use trie_core::{Cursor, LeafId, TokenId, Trie, log_add, log_probability, log_sum_exp};
 
 /// The values scored so far.
@@ -84,31 +85,40 @@ impl<'t> Scores<'t> {
     }
 
     /// The log of what each value's probability can be at most, while these positions were not read.
+    ///
+    /// The leaves below two positions are nested or apart. So what is open above a leaf is a stack, and only added up: a small
+    /// part would be lost in the difference of large sums.
     fn highest(&self, open: &[Open]) -> Vec<f64> {
-        // What is added from one leaf on, and what is taken away again after the last.
-        let mut change = vec![0.0; self.logprobs.len() + 1];
-        for Open { logprob, at, .. } in open {
-            let below = self.trie.leaves_below(*at);
-            change[below.start as usize] += logprob.exp();
-            change[below.end as usize] -= logprob.exp();
-        }
-        let mut above = 0.0;
-        let sum = |(&known, change): (&f64, &f64)| {
-            above += change;
-            // What was added and taken away again leaves rounding behind.
-            let (known, above) = (if known.is_nan() { f64::NEG_INFINITY } else { known }, f64::max(above, 0.0));
-            (known.exp() + above).min(1.0).ln().max(known)
+        let mut open: Vec<(u32, Reverse<u32>, f64)> = open
+            .iter()
+            .map(|open| (self.trie.leaves_below(open.at), open.logprob))
+            .map(|(below, logprob)| (below.start, Reverse(below.end), logprob))
+            .collect();
+        open.sort_unstable_by_key(|&(start, end, _)| (start, end));
+        let mut open = open.into_iter().peekable();
+        let mut above: Vec<(u32, f64)> = Vec::new();
+        let bound = |(leaf, &known): (u32, &f64)| {
+            while above.last().is_some_and(|&(end, _)| end <= leaf) {
+                above.pop();
+            }
+            while let Some((_, Reverse(end), logprob)) = open.next_if(|&(start, ..)| start <= leaf) {
+                if end > leaf {
+                    above.push((end, log_add(above.last().map_or(f64::NEG_INFINITY, |&(_, sum)| sum), logprob)));
+                }
+            }
+            let known = if known.is_nan() { f64::NEG_INFINITY } else { known };
+            log_add(known, above.last().map_or(f64::NEG_INFINITY, |&(_, sum)| sum)).min(0.0)
         };
-        self.logprobs.iter().zip(&change).map(sum).collect()
+        (0..).zip(&self.logprobs).map(bound).collect()
     }
 
     /// Whether the best `top` values, or all, are known as well as they can be while these positions were not read.
     pub(super) fn is_settled(&self, open: &[Open]) -> bool {
         /// Share of the mass that single precision does not tell from none.
         const NOTHING: f64 = f32::EPSILON as f64;
-        let left: f64 = open.iter().map(|open| open.logprob.exp()).sum();
-        let found: f64 = self.logprobs.iter().filter(|known| !known.is_nan()).map(|known| known.exp()).sum();
-        left <= found * NOTHING || (self.top > 0 && self.ranks(self.top, &self.highest(open)))
+        let left = open.iter().map(|open| open.logprob).fold(f64::NEG_INFINITY, log_add);
+        let found = self.logprobs.iter().copied().filter(|known| !known.is_nan()).fold(f64::NEG_INFINITY, log_add);
+        left <= found + NOTHING.ln() || (self.top > 0 && self.ranks(self.top, &self.highest(open)))
     }
 
     /// Whether no other value can be more probable than the first `top`.

@@ -17,7 +17,7 @@ pub(super) fn spellings<S: AsRef<str>>(
     // Where the tokenizer does not say: a token of its own straddles the border.
     let mut own: Vec<Vec<TokenId>> = vec![Vec::new(); texts.len()];
     for (row, (text, _)) in texts.iter().enumerate().filter(|(_, (text, known))| known.is_none() && !text.is_empty()) {
-        own[row] = alone(vocab, text).ok_or_else(|| unspellable(row))?;
+        own[row] = alone(vocab, text)?.ok_or_else(|| unspellable(row))?;
     }
     let leaves: Vec<SpelledLeaf<'_>> = texts
         .iter()
@@ -46,9 +46,16 @@ pub(super) fn spellings<S: AsRef<str>>(
 }
 
 /// The tokens of a text as it stands in the middle of another; without a tokenizer, the fewest that spell it.
-fn alone(vocab: &Vocab, text: &[u8]) -> Option<Vec<TokenId>> {
-    let written = std::str::from_utf8(text).ok().and_then(|text| vocab.tokenize_inside(text));
-    written.or_else(|| fewest(vocab, text))
+fn alone(vocab: &Vocab, text: &[u8]) -> Result<Option<Vec<TokenId>>, RuntimeError> {
+    let written = match std::str::from_utf8(text) {
+        Ok(text) if vocab.can_tokenize() => {
+            // A tokenizer that fails is not one that has no answer.
+            vocab.tokenize(text, false, false)?;
+            vocab.tokenize_inside(text)
+        }
+        _ => None,
+    };
+    Ok(written.or_else(|| fewest(vocab, text)))
 }
 
 /// What [`Trie::spellings`] asks.
@@ -61,10 +68,10 @@ fn first_tokens(vocab: &Vocab, texts: &[ForcedText<'_>]) -> Result<Vec<Option<To
     let before = if vocab.cuts().is_some_and(Cuts::own_space) { "\n" } else { "" };
     let portions = vocab.tokenize_all(&values, before, "")?;
     let first = |(tokens, text): (&[TokenId], &&str)| match vocab.ending(tokens, text) {
-        Some(tokens) => tokens.first().copied(),
-        None => alone(vocab, text.as_bytes())?.first().copied(),
+        Some(tokens) => Ok(tokens.first().copied()),
+        None => Ok(alone(vocab, text.as_bytes())?.and_then(|tokens| tokens.first().copied())),
     };
-    Ok(portions.iter().flat_map(Rows::iter).zip(&values).map(first).collect())
+    portions.iter().flat_map(Rows::iter).zip(&values).map(first).collect()
 }
 
 /// The fewest tokens that spell a text; of as many, those whose first are longest. `O(length · longest token)`.

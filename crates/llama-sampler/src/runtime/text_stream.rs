@@ -1,5 +1,6 @@
 //! A set of texts that come in portions, so that they need not be in memory together.
 
+use super::error::RuntimeError;
 use super::texts::{TextError, TextReport, Texts, spelled};
 use super::tokenize_all::Rows;
 use super::vocab::Vocab;
@@ -42,7 +43,11 @@ impl<'v> TextStream<'v> {
     /// # Errors
     /// As [`Texts::trie`], but what is wrong with the border to the prefix is told at the end; or a temporary file.
     pub fn push<S: AsRef<str> + Sync>(&mut self, values: &[S]) -> Result<(), TextError> {
-        let portions = self.vocab.tokenize_all(values, &self.prefix, &self.suffix)?;
+        let before = self.report.values;
+        let portions = self.vocab.tokenize_all(values, &self.prefix, &self.suffix).map_err(|error| match error {
+            RuntimeError::Value { row, error } => RuntimeError::Value { row: before + row, error },
+            error => error,
+        })?;
         for (tokens, value) in portions.iter().flat_map(Rows::iter).zip(values) {
             self.add(tokens, value.as_ref())?;
         }

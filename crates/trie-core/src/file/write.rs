@@ -96,7 +96,8 @@ pub(crate) fn replace_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Re
         return Err(FileError::io(path, "replace")(source));
     }
     let mut prefix = OsString::from(".");
-    prefix.push(path.file_name().unwrap_or_default());
+    // With what is added to it, a longer name could be too long.
+    prefix.push(path.file_name().filter(|name| name.len() <= 200).unwrap_or("set.ttrie".as_ref()));
     // As any new file: what the umask leaves.
     let made =
         tempfile::Builder::new().prefix(&prefix).suffix(".partial").make_in(folder, |path| File::create_new(path));
@@ -104,9 +105,11 @@ pub(crate) fn replace_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Re
     write(partial.as_file_mut()).map_err(FileError::io(path, "write"))?;
     partial.as_file().sync_all().map_err(FileError::io(path, "write"))?;
     partial.persist(path).map_err(|error| FileError::io(path, "replace")(error.error))?;
-    // The new name, too, must outlive a power failure.
+    // The new name, too, must outlive a power failure; a folder that may be written but not read cannot be flushed.
     #[cfg(unix)]
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(FileError::io(folder, "flush the folder"))?;
+    if let Ok(opened) = File::open(folder) {
+        opened.sync_all().map_err(FileError::io(folder, "flush the folder"))?;
+    }
     Ok(())
 }
 
