@@ -239,7 +239,7 @@ REJECTED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a set": ({"choices": {"yes"}}, TypeError, "set"),
     "nothing": ({"choices": None}, TypeError, "NoneType"),
     "no payload": ({"choices": "yes"}, PayloadError, "line 1, column 1"),
-    "half a character": ({"choices": ["\ud800"]}, ValueError, "ud800"),
+    "half a character": ({"choices": ["\ud800"]}, VocabularyError, "value 0: half a surrogate pair"),
     "value too long": ({"choices": ["x " * 2000]}, ContextError, "context of 1024"),
     "leaf too long": ({"choices": BIG}, ContextError, "context of 1024"),
     "leaf too long for the best": ({"choices": BIG, "top": 1}, ContextError, "context of 1024"),

@@ -250,3 +250,25 @@ def test_sets_of_many_sequences(run: Terminal, vocab: Vocab, tmp_path: Path, kin
     both = ["--tokenization", "all", "--open-end"]
     run("build", source, "-o", tmp_path / "no.ttrie", *both).fails(2, "open_end goes with")
     assert not (tmp_path / "no.ttrie").exists()
+
+
+def test_nothing_takes_the_place_of_what_is_read(run: Terminal, tmp_path: Path, tiny_path: Path) -> None:
+    source = lines(tmp_path / "v.txt", VALUES)
+    (tmp_path / "link.txt").symlink_to(source)
+    before = source.read_bytes()
+    run("build", source, "-o", source).fails(2, "--output", "VALUES")
+    run("build", source, "-o", tmp_path / "link.txt").fails(2, "--output")
+    run("build", source, "-o", tmp_path / "a.ttrie", "--refused", source).fails(2, "--refused")
+    run("build", source, "-o", tmp_path / "a.ttrie", "--refused", tmp_path / "a.ttrie").fails(2, "too")
+    run("build", source, "--vocab", tiny_path, "-o", tiny_path).fails(2, "--vocab")
+    assert source.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "v.txt"]
+
+
+def test_files_for_two_vocabularies_are_not_compared(run: Terminal, tmp_path: Path, vocab: Vocab) -> None:
+    one, other = tmp_path / "one.ttrie", tmp_path / "other.ttrie"
+    trie = Trie.from_sequences([[1], [2]])
+    trie.save(one, vocab)
+    trie.save(other, Vocab.from_tokens([b"a", b"b", b"c"]))
+    run("diff", one, other).fails(1, "two vocabularies")
+    assert run("diff", one, one).code == 0

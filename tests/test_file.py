@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokentrie
 from hypothesis import given
 from hypothesis import strategies as st
 from tokentrie import Model, Sampler, Trie, TrieError, Vocab, VocabularyError
@@ -377,3 +378,28 @@ class TestInspect:
         assert main(args) == 0
         assert "yes" in capsys.readouterr().out
         assert (tmp_path / "set.svg").read_text().startswith("<svg")
+
+
+def test_a_set_for_another_vocabulary_is_refused_wherever_it_is_used(tmp_path: Path) -> None:
+    other = Vocab.from_tokens([bytes([byte]) for byte in range(256)])
+    model = tokentrie.Model(n_threads=1)
+    path, mine = tmp_path / "other.ttrie", tmp_path / "mine.ttrie"
+    Trie.from_sequences([[97], [98]]).save(path, other)
+    Trie.from_sequences([[97], [98]]).save(mine, model.vocab)
+    trie, right = Trie.open(path), Trie.open(mine)
+    assert (trie.fingerprint, right.fingerprint) == (other.fingerprint, model.vocab.fingerprint)
+    assert Trie.from_sequences([[97]]).fingerprint is None
+    assert model.generate("x", right).leaf is not None
+    tokentrie.Sampler(other, trie)
+    tokentrie.Sampler(256, trie)
+    for use in (
+        lambda: model.generate("x", trie),
+        lambda: model.generate("x", trie, skip_ahead=False),
+        lambda: model.choose("x", trie),
+        lambda: list(model.choose_many(["x"], trie)),
+        lambda: tokentrie.Sampler(model.vocab, trie),
+        lambda: trie | right,
+    ):
+        with pytest.raises(tokentrie.VocabularyError, match="vocabular"):
+            use()
+    assert len(trie | Trie.from_sequences([[99]])) == 3

@@ -166,8 +166,14 @@ def test_the_budget_of_a_choice() -> None:
         model.choose("Next: ", Trie.from_strings(model.vocab, values), tokenization="all")
     with pytest.raises(tokentrie.OptionError, match='"some"'):
         model.choose("Next: ", values, tokenization="some")
-    few = model.choose("Next: ", values, top=1, max_rows=1)
-    assert few.mass_bounds[0] <= few.mass_bounds[1]
+    own = model.choose("Next: ", values)
+    for top in (None, 1):
+        few = model.choose("Next: ", values, top=top, max_rows=1)
+        assert not np.isnan([few.logprobs, few.logprobs_high]).any()
+        assert np.all(few.logprobs <= own.logprobs + 0.02)
+        assert np.all(few.logprobs_high >= own.logprobs - 0.02)
+        assert few.mass_bounds[0] <= few.mass_bounds[1]
+        assert len(few.ranking) == (top or 3)
 
 
 def test_a_damaged_set_ends_in_an_error(tmp_path: Path) -> None:

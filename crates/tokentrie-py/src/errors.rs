@@ -249,6 +249,7 @@ impl From<SetError> for Error {
     fn from(error: SetError) -> Self {
         match error {
             SetError::Build(error) => error.into(),
+            SetError::OtherVocabulary { .. } => Class::Vocabulary.error(error.to_string()),
             SetError::Empty { .. }
             | SetError::HalfNamed { .. }
             | SetError::Healed { .. }
@@ -421,6 +422,7 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::NoVocabulary { .. }
         | RuntimeError::MissingSpecial { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet => Class::Trie,
+        RuntimeError::OtherVocabulary { .. } => Class::Vocabulary,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
         RuntimeError::Backend { .. }
         | RuntimeError::File { .. }

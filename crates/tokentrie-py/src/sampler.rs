@@ -40,6 +40,9 @@ impl Sampler {
     ) -> Result<Self> {
         let n_vocab = vocab.size();
         let rules = SpanRules::new(spans(constraint, n_vocab, cache)?, n_vocab)?;
+        if let VocabArg::Vocab(vocab) = vocab {
+            rules.spans().iter().try_for_each(|(_, trie)| vocab.get().core().check_set(trie))?;
+        }
         let rules = options.rules(rules, vocab.end_of_generation())?;
         Ok(Self(Mutex::new(trie_core::Sampler::new(Arc::new(rules), options.sampling()?)?)))
     }

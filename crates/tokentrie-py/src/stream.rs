@@ -115,10 +115,11 @@ pub(crate) fn texts(
 }
 
 /// # Errors
-/// `TypeError` for what is no str, `UnicodeEncodeError` for half a surrogate pair.
+/// `TypeError` for what is no str, `VocabularyError` for half a surrogate pair.
 pub(crate) fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Result<String> {
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(text.to_str()?.to_owned());
+        let half = |_| Class::Vocabulary.error(format!("{}: half a surrogate pair is no text", place()));
+        return Ok(text.to_str().map_err(half)?.to_owned());
     }
     let (place, shown, name) = (place(), shown(value), type_name(value));
     Err(PyTypeError::new_err(format!("{place} must be a str, not {shown} of type {name}")).into())

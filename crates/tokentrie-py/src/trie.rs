@@ -242,6 +242,13 @@ impl Trie {
         self.0.len()
     }
 
+    /// str | None: `Vocab.fingerprint` of the vocabulary that the ids are of, where the trie is from a file that was saved for one.
+    /// It is refused with another vocabulary.
+    #[getter]
+    fn fingerprint(&self) -> Option<&str> {
+        self.core().fingerprint()
+    }
+
     /// bool: whether one token sequence stands for each leaf. Not after `from_strings` with `tokenization="all"` or `open_end=True`:
     /// then the tokens of a leaf are the canonical ones, `in` and `find` know the others too, and `|`, `filter` and the like raise.
     #[getter]

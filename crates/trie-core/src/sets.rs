@@ -54,6 +54,12 @@ pub enum SetError {
         /// That of the second.
         other: usize,
     },
+    /// The same ids mean other tokens.
+    #[error("{what} of sets that were saved for two vocabularies: their fingerprints differ")]
+    OtherVocabulary {
+        /// What it would have been.
+        what: &'static str,
+    },
     /// More than a trie can hold.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -99,6 +105,11 @@ impl Trie {
         }
         if operation.mixes() && self.has_names() != other.has_names() {
             return Err(SetError::HalfNamed { what: operation.what() });
+        }
+        if let (Some(one), Some(other)) = (self.fingerprint(), other.fingerprint())
+            && one != other
+        {
+            return Err(SetError::OtherVocabulary { what: operation.what() });
         }
         if self.heal_bytes() != other.heal_bytes() {
             let (one, other) = (self.heal_bytes(), other.heal_bytes());

@@ -26,6 +26,8 @@ pub(crate) struct Store {
     pub(crate) max_depth: u32,
     /// Whether the arrays were built here or verified, so that no token is above `max_token`.
     pub(crate) verified: bool,
+    /// What the vocabulary of the ids is known by, in a file that says so.
+    pub(crate) fingerprint: Option<Array<u8>>,
     /// Where edges lead, in a set in which several token sequences stand for one leaf.
     pub(crate) graph: Option<Graph>,
 }

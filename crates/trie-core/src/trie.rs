@@ -120,6 +120,11 @@ impl Trie {
         Self(self.0, bytes)
     }
 
+    /// What the vocabulary of the ids is known by, where the trie is from a file that was saved for one.
+    pub fn fingerprint(&self) -> Option<&str> {
+        std::str::from_utf8(self.0.fingerprint.as_ref()?).ok()
+    }
+
     /// Bytes at the end of the prompt that every leaf spells again; 0 where the set begins after the prompt.
     pub fn heal_bytes(&self) -> usize {
         self.1 as usize

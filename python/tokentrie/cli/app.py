@@ -247,7 +247,7 @@ def build(
     refused: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.jsonl", help="Leave out values that make no leaf, and list them there with reasons."
+            metavar="FILE.jsonl", help="Leave out values that the tokenizer refuses, and list them there with reasons."
         ),
     ] = None,
     memory: Annotated[

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -61,6 +63,7 @@ class Refused:
 def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
     """Reads, builds, saves and prints a summary."""
     started = time.perf_counter()
+    _distinct({"VALUES": job.input, "--vocab": vocab_path, "--output": output, "--refused": job.refused})
     vocab = open_vocab(vocab_path)
     read = _Values(job, vocab)
     if job.input.suffix.lower() == values.ARRAY:
@@ -92,6 +95,17 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
         f"{console.count(len(trie), 'leaf', 'leaves')}, {console.count(trie.nodes, 'node', 'nodes')}, "
         f"{summary['bytes']:,} bytes, {console.milliseconds(summary['seconds'])}{healed}"
     )
+
+
+def _distinct(files: dict[str, Path | None]) -> None:
+    """That nothing which is read or written takes the place of another."""
+    if (output := files["--output"]) and output.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(output))
+    given = {name: path.resolve() for name, path in files.items() if path is not None}
+    for name in ("--output", "--refused"):
+        for other, path in given.items():
+            if other != name and given.get(name) == path:
+                raise typer.BadParameter(f"{path} is {other} too", param_hint=name)
 
 
 def size(text: str) -> int:

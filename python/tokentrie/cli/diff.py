@@ -14,6 +14,10 @@ def run(first: Path, second: Path, most: int, as_json: bool) -> bool:
     """Compares leaves by their tokens and prints what differs. Returns whether nothing does."""
     with console.working("comparing"):
         one, other = (tokentrie.Trie.open(path, verify=True) for path in (first, second))
+        if one.fingerprint and other.fingerprint and one.fingerprint != other.fingerprint:
+            raise tokentrie.VocabularyError(
+                f"{first} and {second} were saved for two vocabularies: ids mean other tokens"
+            )
         gone, new = _without(one, other), _without(other, one)
     in_both = len(one) - (len(gone) if gone else 0)
     same = gone is None and new is None

@@ -162,6 +162,7 @@ impl Session {
         options: &ChooseOptions<'_>,
     ) -> Result<(), RuntimeError> {
         let n_vocab = self.vocab().len();
+        self.vocab().check_set(trie)?;
         inside_vocabulary(options.end_tokens, n_vocab).map_err(|error| error.of("end_tokens"))?;
         if trie.max_token().index() >= n_vocab {
             return Err(RuntimeError::VocabularyMismatch { rules: trie.max_token().index() + 1, n_vocab });
@@ -250,7 +251,7 @@ impl Session {
             n_threads: self.n_threads(),
             ..ChooseStats::default()
         };
-        Ok(scores.into_iter().map(|set| set.into_choice(usize::MAX, &[], stats)).collect())
+        Ok(scores.into_iter().map(|set| set.into_choice(usize::MAX, &[], true, stats)).collect())
     }
 }
 

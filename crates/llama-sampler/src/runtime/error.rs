@@ -137,6 +137,14 @@ pub enum RuntimeError {
         /// What is wrong with it.
         error: Box<RuntimeError>,
     },
+    /// A set that was saved for another vocabulary: the same ids mean other tokens.
+    #[error("the set was saved for another vocabulary: its fingerprint is {found}, this one's is {expected}")]
+    OtherVocabulary {
+        /// In the file.
+        found: String,
+        /// Of the vocabulary that it is used with.
+        expected: String,
+    },
     /// A set was walked to where nothing follows and no leaf ends.
     #[error("a value ended where the set has none: it is damaged; open it with verify=True to see where")]
     DamagedSet,
@@ -151,7 +159,10 @@ pub enum RuntimeError {
         n_ctx: usize,
     },
     /// A value that does not fit after the prompt.
-    #[error("{value:?} has {tokens} tokens: after a prompt of {prompt} they do not fit into the context of {n_ctx}")]
+    #[error(
+        "{} has {tokens} tokens: after a prompt of {prompt} they do not fit into the context of {n_ctx}",
+        super::texts::short(.value)
+    )]
     ValueTooLong {
         /// The longest value's name; empty without names.
         value: String,

@@ -181,6 +181,8 @@ impl Session {
 
     fn check_rules(&self, rules: Option<&Arc<SpanRules>>, options: &GenerateOptions) -> Result<(), RuntimeError> {
         let n_vocab = self.vocab().len();
+        let spans = rules.map(|rules| rules.spans()).unwrap_or_default();
+        spans.iter().try_for_each(|(_, trie)| self.vocab().check_set(trie))?;
         if let Some(rules) = rules.map(|rules| rules.n_vocab()).filter(|&rules| rules > n_vocab) {
             return Err(RuntimeError::VocabularyMismatch { rules, n_vocab });
         }

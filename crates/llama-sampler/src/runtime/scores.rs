@@ -140,29 +140,27 @@ impl<'t> Scores<'t> {
         ranking.into_iter().map(LeafId::new).collect()
     }
 
-    /// What is known while these positions were not read.
-    pub(super) fn into_choice(mut self, most: usize, open: &[Open], stats: ChooseStats) -> Choice {
-        if !self.trie.is_tree() {
-            // No sequence of theirs was found: nothing is known but an upper bound.
+    /// What is known while these positions were not read; with bounds of what was not scored, if wanted.
+    pub(super) fn into_choice(mut self, most: usize, open: &[Open], bounds: bool, stats: ChooseStats) -> Choice {
+        let logprobs_high = (bounds && !open.is_empty()).then(|| self.highest(open));
+        if bounds {
+            // Nothing is known of them but an upper bound.
             self.logprobs.iter_mut().filter(|known| known.is_nan()).for_each(|known| *known = f64::NEG_INFINITY);
         }
         let mut ranking = self.ranking();
         ranking.truncate(most);
-        let mass_low: f64 = self.logprobs.iter().filter(|p| !p.is_nan()).map(|p| p.exp()).sum();
-        let left: f64 = open.iter().map(|open| open.logprob.exp()).sum();
+        let is_certain = match &logprobs_high {
+            Some(highest) => self.ranks(1, highest),
+            None => {
+                let least = ranking.first().map_or(f64::NEG_INFINITY, |best| self.logprobs[best.index()]);
+                open.iter().all(|open| open.logprob <= least)
+            }
+        };
+        let mass_low = self.logprobs.iter().filter(|p| !p.is_nan()).fold(0.0, |sum, p| sum + p.exp());
+        let left = open.iter().fold(0.0, |sum, open| sum + open.logprob.exp());
         let stats = ChooseStats { rows: self.rows, healed_bytes: self.trie.heal_bytes(), ..stats };
         // Rounding must not make probabilities of more than all.
-        let mass_low = mass_low.min(1.0);
-        let (logprobs_high, is_certain) = if self.trie.is_tree() {
-            let least = ranking.first().map_or(f64::NEG_INFINITY, |best| self.logprobs[best.index()]);
-            (None, open.iter().all(|open| open.logprob <= least))
-        } else if open.is_empty() {
-            (None, true)
-        } else {
-            let highest = self.highest(open);
-            let is_certain = self.ranks(1, &highest);
-            (Some(highest), is_certain)
-        };
+        let mass_low = f64::min(mass_low, 1.0);
         let mass_high = (mass_low + left).min(1.0);
         Choice { logprobs: self.logprobs, logprobs_high, ranking, is_certain, mass_low, mass_high, stats }
     }

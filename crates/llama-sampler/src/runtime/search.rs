@@ -203,6 +203,9 @@ impl Session {
         stats.seconds = started.elapsed().as_secs_f64();
         let mut left = open.into_vec();
         left.extend(too_long);
-        Ok(scores.into_choice(if trie.is_tree() { top } else { options.top.unwrap_or(usize::MAX) }, &left, stats))
+        // Where values are searched for, those that were not found are not ranked; within a budget nothing else is known.
+        let bounds = !trie.is_tree() || options.max_rows.is_some();
+        let most = if trie.is_tree() && !bounds { top } else { options.top.unwrap_or(usize::MAX) };
+        Ok(scores.into_choice(most, &left, bounds, stats))
     }
 }

@@ -73,7 +73,7 @@ pub enum TextError {
         row: usize,
     },
     /// The tokenizer changes the text, or the vocabulary lacks some of its bytes.
-    #[error("{what}: the tokens of {text:?} spell {spelled:?}")]
+    #[error("{what}: the tokens of {} spell {}", short(.text), short(.spelled))]
     NoRoundTrip {
         /// Prefix or row.
         what: String,
@@ -83,7 +83,7 @@ pub enum TextError {
         spelled: String,
     },
     /// No tokens spell the value.
-    #[error("value {row}: no tokens of this vocabulary spell {value:?}")]
+    #[error("value {row}: no tokens of this vocabulary spell {}", short(.value))]
     Unspellable {
         /// The value's place.
         row: usize,
@@ -92,8 +92,10 @@ pub enum TextError {
     },
     /// A token begins in the prefix and ends in the value.
     #[error(
-        "value {row}: {value:?} has a token that spans the border to the prefix {prefix:?}; {count} of {values} values do: \
-         Trie.from_strings with heal=True begins the set before that token"
+        "value {row}: {} has a token that spans the border to the prefix {}; {count} of {values} values do: \
+         Trie.from_strings with heal=True begins the set before that token",
+        short(.value),
+        short(.prefix)
     )]
     Straddles {
         /// The first such value's place.
@@ -107,6 +109,15 @@ pub enum TextError {
         /// Of so many.
         values: usize,
     },
+}
+
+/// A text in quotes, not all of it if it is long.
+pub(super) fn short(text: &str) -> String {
+    const SHOWN: usize = 120;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),
+        None => format!("{text:?}"),
+    }
 }
 
 impl Texts<'_> {

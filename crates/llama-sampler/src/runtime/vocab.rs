@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use text::Source;
-use trie_core::{ByteTrie, TokenId};
+use trie_core::{ByteTrie, TokenId, Trie};
 
 /// What a token is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +178,20 @@ impl Vocab {
         // Not when it is first needed: a caller's tokenizer may wait for a lock that those who wait for this one hold.
         vocab.spaced = vocab.can_tokenize() && vocab.puts_space();
         Ok(vocab)
+    }
+
+    /// That a set is not known to be for another vocabulary: only a file that was saved for one says.
+    ///
+    /// # Errors
+    /// [`RuntimeError::OtherVocabulary`].
+    pub fn check_set(&self, set: &Trie) -> Result<(), RuntimeError> {
+        match set.fingerprint() {
+            Some(found) if found != self.fingerprint() => {
+                let (found, expected) = (found.to_owned(), self.fingerprint().to_owned());
+                Err(RuntimeError::OtherVocabulary { found, expected })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Number of tokens.

@@ -29,6 +29,7 @@ pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads:
         leaves: nodes.leaves,
         verified: true,
         graph: None,
+        fingerprint: None,
         names,
         input_rows,
     })

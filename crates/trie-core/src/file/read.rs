@@ -120,6 +120,7 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileP
         max_depth: counts.max_depth,
         verified: false,
         graph: header.is_graph().then(|| graph(map, &header)).transpose()?,
+        fingerprint: header.section(Kind::Fingerprint).map(|_| array(map, &header, Kind::Fingerprint)).transpose()?,
     };
     let heal_bytes = match header.section(Kind::HealBytes) {
         Some(_) => array::<u32>(map, &header, Kind::HealBytes)?.first().copied().unwrap_or(0),

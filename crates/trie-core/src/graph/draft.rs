@@ -115,6 +115,7 @@ impl Draft {
             names: self.names,
             input_rows: Packed::new(self.input_rows),
             verified: true,
+            fingerprint: None,
             graph: Some(Graph {
                 targets: targets.into(),
                 forced: forced.into(),
