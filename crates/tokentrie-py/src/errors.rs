@@ -416,13 +416,13 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::Grammar { .. } => Class::Option,
         RuntimeError::OutsideVocabulary { .. }
         | RuntimeError::VocabularyMismatch { .. }
+        | RuntimeError::OtherVocabulary { .. }
         | RuntimeError::NoTokenizer
         | RuntimeError::Tokenizer(_)
         | RuntimeError::TokenizerFile { .. }
         | RuntimeError::NoVocabulary { .. }
         | RuntimeError::MissingSpecial { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet => Class::Trie,
-        RuntimeError::OtherVocabulary { .. } => Class::Vocabulary,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
         RuntimeError::Backend { .. }
         | RuntimeError::File { .. }

@@ -69,7 +69,10 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
     if job.input.suffix.lower() == values.ARRAY:
         rows = values.ids(job.input)
         with console.working(f"building a trie of {len(rows):,} rows"):
-            trie = tokentrie.Trie.from_sequences(rows, vocab=vocab, memory=job.memory, path=output)
+            try:
+                trie = tokentrie.Trie.from_sequences(rows, vocab=vocab, memory=job.memory, path=output)
+            except (tokentrie.TrieError, tokentrie.VocabularyError) as error:
+                raise type(error)(f"{job.input}: {error}") from None
         read.count = len(rows)
     else:
         with console.working(f"building a trie of {job.input}"):
@@ -120,9 +123,11 @@ def _trie(job: Job, vocab: tokentrie.Vocab, read: _Values, output: Path) -> toke
     """The trie of the good values, in `output`."""
     try:
         return _made(job, vocab, read.good(), output)
-    except tokentrie.TrieError:
+    except (tokentrie.TrieError, tokentrie.VocabularyError) as error:
         if not read.count:
             raise tokentrie.TrieError(f"{job.input}: holds no value, so the set has no leaf") from None
+        if job.refused is None:
+            raise type(error)(f"{job.input}: {error}; --refused FILE lists such values by their lines") from None
         if len(read.refused) < read.count:
             raise
         raise tokentrie.TrieError(f"{job.input}: all values are refused: see {job.refused}") from None

@@ -149,12 +149,11 @@ impl<'t> Scores<'t> {
         }
         let mut ranking = self.ranking();
         ranking.truncate(most);
-        let is_certain = match &logprobs_high {
-            Some(highest) => self.ranks(1, highest),
-            None => {
-                let least = ranking.first().map_or(f64::NEG_INFINITY, |best| self.logprobs[best.index()]);
-                open.iter().all(|open| open.logprob <= least)
-            }
+        let is_certain = if let Some(highest) = &logprobs_high {
+            self.ranks(1, highest)
+        } else {
+            let least = ranking.first().map_or(f64::NEG_INFINITY, |best| self.logprobs[best.index()]);
+            open.iter().all(|open| open.logprob <= least)
         };
         let mass_low = self.logprobs.iter().filter(|p| !p.is_nan()).fold(0.0, |sum, p| sum + p.exp());
         let left = open.iter().fold(0.0, |sum, open| sum + open.logprob.exp());
