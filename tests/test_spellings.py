@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import struct
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -206,3 +209,13 @@ def test_long_names_of_files(tmp_path: Path) -> None:
     trie.save(path)
     assert Trie.open(path) == trie
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_ctrl_c_ends_a_build() -> None:
+    vocab = tokentrie.Model(n_threads=1).vocab
+    values = [f"value {number * 7919 % 100_003} of many" for number in range(100_000)]
+    for kind in ({"tokenization": "all"}, {"open_end": True}):
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            Trie.from_strings(vocab, values, **kind)  # type: ignore[arg-type]
+        assert len(Trie.from_strings(vocab, values[:10], **kind)) == 10  # type: ignore[arg-type]

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{id, tiny_model, vocab_files};
-use llama_sampler::{ByteTrie, LeafId, RunBuilder, Spelling, TextError, TextStream, Texts, TokenId, Trie, Vocab};
+use llama_sampler::{
+    BuildError, ByteTrie, LeafId, RunBuilder, Spelling, TextError, TextStream, Texts, TokenId, Trie, Vocab,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -184,5 +186,16 @@ fn texts_in_portions() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn whoever_waits_can_stop_it() {
+    let vocab = Vocab::from_gguf(tiny_model()).unwrap();
+    for spelling in [Spelling::All, Spelling::OpenEnd] {
+        let texts = Texts { spelling, ..ALL };
+        let made = texts.trie_unless(&vocab, &["some", "texts"], &|| true);
+        assert!(matches!(made, Err(TextError::Build(BuildError::Stopped))), "{made:?}");
+        assert!(texts.trie_unless(&vocab, &["some", "texts"], &|| false).is_ok());
     }
 }

@@ -231,6 +231,7 @@ impl From<BuildError> for Error {
             BuildError::NoLeaves
             | BuildError::EmptySequence { .. }
             | BuildError::MixedNames { .. }
+            | BuildError::Stopped
             | BuildError::TooLarge { .. } => Class::Trie.error(error.to_string()),
         }
     }

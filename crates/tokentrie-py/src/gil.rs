@@ -3,13 +3,55 @@
 use crate::errors::{Class, Error, Result};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{ThreadId, current};
+use std::thread::{Thread, ThreadId, current, park_timeout, scope};
 use std::time::Duration;
 
 /// Runs `work` without the GIL. `work` must not touch Python; it may come back with [`Python::attach`].
 pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
     py.detach(work)
+}
+
+/// Runs `work` without the GIL on a thread of its own, and lets Ctrl-C end it: then `work` is told to stop when it asks.
+///
+/// # Errors
+/// A signal's exception; what `work` gave then is dropped.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T + Send,
+) -> Result<T> {
+    let (stopped, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    let waiting = current();
+    scope(|scope| {
+        let worker = scope.spawn(|| {
+            // Also where it panics.
+            let _awake = Awake { done: &done, waiting };
+            work(&|| stopped.load(Ordering::Relaxed))
+        });
+        let mut signal = Ok(());
+        while signal.is_ok() && !done.load(Ordering::Acquire) {
+            released(py, || park_timeout(Turns::PAUSE));
+            signal = py.check_signals();
+        }
+        stopped.store(signal.is_err(), Ordering::Relaxed);
+        let made = released(py, || worker.join()).unwrap_or_else(|panic| resume_unwind(panic));
+        signal.map(|()| made).map_err(Error::from)
+    })
+}
+
+/// Wakes who waits, when dropped.
+struct Awake<'d> {
+    done: &'d AtomicBool,
+    waiting: Thread,
+}
+
+impl Drop for Awake<'_> {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Release);
+        self.waiting.unpark();
+    }
 }
 
 /// Locks without ever holding the GIL while waiting, so that the holder can always finish.

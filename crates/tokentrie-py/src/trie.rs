@@ -1,7 +1,7 @@
 //! The set of legal values.
 
 use crate::errors::{Class, Error, Result};
-use crate::gil::{locked, released};
+use crate::gil::{interruptible, locked, released};
 use crate::ids::{Table, tokens};
 use crate::leaf::Leaf;
 use crate::payload::{warn_dropped, with_text};
@@ -181,7 +181,11 @@ impl Trie {
             return Ok(Self(trie, Some(report), origin));
         }
         let values = strings::list(values)?;
-        let made = released(py, || texts.trie(vocab, &values))?;
+        let made = if texts.spelling == Spelling::Canonical {
+            released(py, || texts.trie(vocab, &values))?
+        } else {
+            interruptible(py, |stop| texts.trie_unless(vocab, &values, stop))??
+        };
         Ok(Self(made.trie, Some(made.report), None))
     }
 

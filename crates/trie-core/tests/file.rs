@@ -153,7 +153,7 @@ fn spelled() -> Trie {
     let texts = [("ab", ids(&[2])), ("abab", ids(&[2, 2])), ("bba", ids(&[1, 3]))];
     let leaves =
         texts.each_ref().map(|(text, tokens)| SpelledLeaf { name: text, bytes: text.as_bytes(), canonical: tokens });
-    Trie::spellings(&leaves, &vocab, |texts| vec![Some(id(1)); texts.len()]).unwrap()
+    Trie::spellings(&leaves, &vocab, |texts| vec![Some(id(1)); texts.len()], &|| false).unwrap()
 }
 
 /// Two leaves, one the beginning of the other, that may be overrun.
@@ -162,7 +162,7 @@ fn overrun() -> Trie {
     let vocab = ByteTrie::new(tokens.iter().zip(0..).map(|(text, token)| (text.as_bytes(), id(token)))).unwrap();
     let (one, other) = (ids(&[2]), ids(&[2, 0]));
     let leaves = [OverrunLeaf { name: "ab", tokens: &one }, OverrunLeaf { name: "aba", tokens: &other }];
-    Trie::with_overrun(&leaves, &vocab, |token| tokens[token.index()].as_bytes()).unwrap()
+    Trie::with_overrun(&leaves, &vocab, |token| tokens[token.index()].as_bytes(), &|| false).unwrap()
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Vocab {
             .zip(&canonical)
             .map(|(text, canonical)| SpelledLeaf { name: text, bytes: text.as_bytes(), canonical })
             .collect();
-        Trie::spellings(&leaves, &self.by_bytes(), |texts| self.first(texts))
+        Trie::spellings(&leaves, &self.by_bytes(), |texts| self.first(texts), &|| false)
     }
 }
 
@@ -159,7 +159,7 @@ proptest! {
             .collect();
         let names: Vec<String> = (0..rows.len()).map(|row| format!("{row}")).collect();
         let leaves: Vec<OverrunLeaf<'_>> = rows.iter().zip(&names).map(|(tokens, name)| OverrunLeaf { name, tokens }).collect();
-        let trie = Trie::with_overrun(&leaves, &vocab.by_bytes(), |token| &vocab.0[token.index()]).unwrap();
+        let trie = Trie::with_overrun(&leaves, &vocab.by_bytes(), |token| &vocab.0[token.index()], &|| false).unwrap();
 
         let own: Vec<&Sequence> = BTreeSet::from_iter(&rows).into_iter().collect();
         let mut sequences: BTreeMap<Sequence, usize> = own.iter().enumerate().map(|(leaf, tokens)| ((*tokens).clone(), leaf)).collect();
@@ -231,10 +231,28 @@ fn size_does_not_grow_with_the_number_of_spellings() {
     let vocab = Vocab((1..=8).map(|length| vec![b'a'; length]).collect());
     let text = "a".repeat(1000);
     let leaf = SpelledLeaf { name: &text, bytes: text.as_bytes(), canonical: &vec![id(7); 125] };
-    let trie = Trie::spellings(&[leaf], &vocab.by_bytes(), |texts| vec![None; texts.len()]).unwrap();
+    let trie = Trie::spellings(&[leaf], &vocab.by_bytes(), |texts| vec![None; texts.len()], &|| false).unwrap();
     assert_eq!((trie.len(), trie.nodes(), trie.max_depth()), (1, 1001, 1000));
     assert!(trie.nbytes() < 80_000, "{}", trie.nbytes());
     assert_eq!(trie.forced(Cursor::ROOT).collect::<Vec<_>>(), vec![id(7); 125]);
     assert_eq!(trie.find(&vec![id(0); 1000]), Some(LeafId::new(0)));
     assert_eq!(trie.find(&vec![id(0); 999]), None);
+}
+
+#[test]
+fn whoever_waits_can_stop_it() {
+    let vocab = Vocab(vec![b"a".to_vec(), b"aa".to_vec()]);
+    let text = "a".repeat(10_000);
+    let leaf = SpelledLeaf { name: "a", bytes: text.as_bytes(), canonical: &[id(1)].repeat(5000) };
+    let asked = std::cell::Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() == 2
+    };
+    let made = Trie::spellings(&[leaf], &vocab.by_bytes(), |texts| vec![None; texts.len()], &stop);
+    assert_eq!(made, Err(SpellingError::Build(BuildError::Stopped)));
+    assert_eq!(asked.get(), 2);
+    let leaf = OverrunLeaf { name: "a", tokens: &[id(0)].repeat(5000) };
+    let made = Trie::with_overrun(&[leaf], &vocab.by_bytes(), |token| &vocab.0[token.index()], &|| true);
+    assert_eq!(made, Err(BuildError::Stopped));
 }

@@ -12,6 +12,7 @@ pub(super) fn spellings<S: AsRef<str>>(
     vocab: &Vocab,
     values: &[S],
     texts: &[(Vec<u8>, Option<&[TokenId]>)],
+    stop: &dyn Fn() -> bool,
 ) -> Result<Trie, TextError> {
     let unspellable = |row: usize| TextError::Unspellable { row, value: values[row].as_ref().to_owned() };
     // Where the tokenizer does not say: a token of its own straddles the border.
@@ -30,12 +31,13 @@ pub(super) fn spellings<S: AsRef<str>>(
         })
         .collect();
     let mut failed = None;
-    let made = Trie::spellings(&leaves, vocab.by_bytes(), |texts| {
+    let first = |texts: &[ForcedText<'_>]| {
         first_tokens(vocab, texts).unwrap_or_else(|error| {
             failed.get_or_insert(error);
             vec![None; texts.len()]
         })
-    });
+    };
+    let made = Trie::spellings(&leaves, vocab.by_bytes(), first, stop);
     match (failed, made) {
         (Some(error), _) => Err(error.into()),
         (None, Ok(trie)) => Ok(trie),

@@ -127,10 +127,24 @@ impl Texts<'_> {
     /// # Errors
     /// See [`TextError`].
     pub fn trie<S: AsRef<str> + Sync>(&self, vocab: &Vocab, values: &[S]) -> Result<TextTrie, TextError> {
+        self.trie_unless(vocab, values, &|| false)
+    }
+
+    /// [`Texts::trie`], unless `stop` wants it to end before. It is asked while spellings and open ends are found, which
+    /// takes longest.
+    ///
+    /// # Errors
+    /// As there, and [`BuildError::Stopped`].
+    pub fn trie_unless<S: AsRef<str> + Sync>(
+        &self,
+        vocab: &Vocab,
+        values: &[S],
+        stop: &dyn Fn() -> bool,
+    ) -> Result<TextTrie, TextError> {
         let mut report = TextReport { values: values.len(), ..TextReport::default() };
         if self.spelling == Spelling::All && !vocab.can_tokenize() && !self.heal {
             let whole = values.iter().map(|value| format!("{}{}", value.as_ref(), self.suffix).into_bytes());
-            let trie = spellings(vocab, values, &whole.map(|text| (text, None)).collect::<Vec<_>>())?;
+            let trie = spellings(vocab, values, &whole.map(|text| (text, None)).collect::<Vec<_>>(), stop)?;
             return Ok(TextTrie { trie, report });
         }
         let before = vocab.tokenize(self.prefix, false, false)?;
@@ -166,7 +180,7 @@ impl Texts<'_> {
                 let text = whole.strip_prefix(kept.as_slice()).ok_or_else(unspellable)?.to_vec();
                 texts.push((text, tokens.strip_prefix(&before[..common])));
             }
-            let trie = spellings(vocab, values, &texts)?.with_heal_bytes(report.heal_bytes as u32);
+            let trie = spellings(vocab, values, &texts, stop)?.with_heal_bytes(report.heal_bytes as u32);
             return Ok(TextTrie { trie, report });
         }
         if let (false, Some(&row)) = (self.heal, report.first_straddling.first()) {
@@ -179,7 +193,7 @@ impl Texts<'_> {
         let leaves = rows().map(|(_, (tokens, value))| (value.as_ref(), &tokens[common..]));
         let trie = if self.spelling == Spelling::OpenEnd {
             let leaves: Vec<OverrunLeaf<'_>> = leaves.map(|(name, tokens)| OverrunLeaf { name, tokens }).collect();
-            Trie::with_overrun(&leaves, vocab.by_bytes(), |token| vocab.piece(token).unwrap_or_default())?
+            Trie::with_overrun(&leaves, vocab.by_bytes(), |token| vocab.piece(token).unwrap_or_default(), stop)?
         } else {
             let mut builder = Trie::builder();
             leaves.for_each(|(name, tokens)| builder.push(Some(name), tokens));

@@ -80,6 +80,9 @@ pub enum BuildError {
         /// All leaves.
         rows: usize,
     },
+    /// The caller wanted it to stop.
+    #[error("stopped before the set was made")]
+    Stopped,
     /// 32-bit offsets would not be enough.
     #[error("{what}: {count} is over the limit of {limit}")]
     TooLarge {

@@ -39,19 +39,20 @@ impl Draft {
     }
 
     /// The set. `edges` adds those of one node, each token once, in any order; only nodes on a way from the root to the
-    /// end of a leaf stay. `O(edges · log)`.
+    /// end of a leaf stay. `stop` is asked now and then. `O(edges · log)`.
     ///
     /// # Errors
-    /// More edges than 32 bits count; the number of a leaf that cannot be reached.
+    /// More edges than 32 bits count, or `stop` said so; the number of a leaf that cannot be reached.
     pub(super) fn pack(
         self,
+        stop: &dyn Fn() -> bool,
         edges: impl FnMut(u32, &mut Vec<(TokenId, u32)>),
     ) -> Result<Result<Trie, u32>, BuildError> {
         let mut is_end = vec![false; self.nodes()];
         for &(node, _) in &self.ends {
             is_end[node as usize] = true;
         }
-        let (kept, max_depth) = Edges::toward(&is_end, edges)?;
+        let (kept, max_depth) = Edges::toward(&is_end, stop, edges)?;
         let number = kept.numbers(self.nodes());
         let reached =
             |&(node, leaf): &(u32, u32)| (number[node as usize] != NONE).then_some((number[node as usize], leaf));
@@ -131,6 +132,7 @@ impl Edges {
     /// Edges to nodes from which an end can be reached, and the most edges on a way from the root to one.
     fn toward(
         is_end: &[bool],
+        stop: &dyn Fn() -> bool,
         mut edges: impl FnMut(u32, &mut Vec<(TokenId, u32)>),
     ) -> Result<(Self, u32), BuildError> {
         /// The most edges on a way to an end.
@@ -139,6 +141,9 @@ impl Edges {
         let mut kept = Self { all: Vec::new(), ends: Vec::with_capacity(is_end.len()) };
         let mut family = Vec::new();
         for node in (0..is_end.len()).rev() {
+            if node % (1 << 12) == 0 && stop() {
+                return Err(BuildError::Stopped);
+            }
             family.clear();
             edges(node as u32, &mut family);
             family.retain(|&(_, target)| longest[target as usize] != DEAD);

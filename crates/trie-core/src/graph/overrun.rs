@@ -43,16 +43,17 @@ impl Trie {
     /// `O(nodes · tokens there)`, one thread.
     ///
     /// # Errors
-    /// No leaf, an empty one, or more than 32 bits count.
+    /// No leaf, an empty one, more than 32 bits count, or `stop` said so.
     pub fn with_overrun<'v>(
         leaves: &[OverrunLeaf<'_>],
         vocab: &ByteTrie,
         piece: impl Fn(TokenId) -> &'v [u8],
+        stop: &dyn Fn() -> bool,
     ) -> Result<Self, BuildError> {
         let places = Places::new(leaves, true)?;
         let draft = places.draft(leaves);
         let mut beyond = Vec::new();
-        let packed = draft.pack(|place, edges| places.edges_beyond(place, vocab, &piece, &mut beyond, edges))?;
+        let packed = draft.pack(stop, |place, edges| places.edges_beyond(place, vocab, &piece, &mut beyond, edges))?;
         // Every leaf is reached by its own tokens.
         packed.map_err(|_| BuildError::NoLeaves)
     }

@@ -71,7 +71,7 @@ impl Trie {
     /// that pass there agree, and after another spelling those that `first` gives: the first token of the canonical sequence of
     /// each text that it is asked about, if there is one.
     ///
-    /// `O(places · tokens there)`, one thread.
+    /// `stop` is asked now and then. `O(places · tokens there)`, one thread.
     ///
     /// # Errors
     /// See [`SpellingError`].
@@ -79,11 +79,12 @@ impl Trie {
         texts: &[SpelledLeaf<'_>],
         vocab: &ByteTrie,
         mut first: impl FnMut(&[ForcedText<'_>]) -> Vec<Option<TokenId>>,
+        stop: &dyn Fn() -> bool,
     ) -> Result<Self, SpellingError> {
         let places = Places::new(texts, false)?;
         let mut draft = places.draft(texts);
-        draft.forced = Some(places.forced(texts, vocab, &mut first));
-        let packed = draft.pack(|place, edges| places.edges(place, vocab, edges))?;
+        draft.forced = Some(places.forced(texts, vocab, &mut first, stop));
+        let packed = draft.pack(stop, |place, edges| places.edges(place, vocab, edges))?;
         packed.map_err(|leaf| SpellingError::Unspellable { row: places.input_rows[leaf as usize] as usize })
     }
 }
@@ -108,6 +109,7 @@ impl Places<u8> {
         texts: &[SpelledLeaf<'_>],
         vocab: &ByteTrie,
         first: &mut impl FnMut(&[ForcedText<'_>]) -> Vec<Option<TokenId>>,
+        stop: &dyn Fn() -> bool,
     ) -> Vec<Option<TokenId>> {
         let agreed = self.agreed(texts, vocab);
         let mut forced: Vec<Option<TokenId>> = agreed
@@ -131,6 +133,10 @@ impl Places<u8> {
                     let ends = ends && valid == run.len();
                     asked.push((place, run[..valid].to_vec(), ends));
                 }
+            }
+            if asked.len() == PORTION && stop() {
+                // Nothing will be packed.
+                return forced;
             }
             if asked.len() == PORTION || place == 0 {
                 let questions: Vec<ForcedText<'_>> = asked
