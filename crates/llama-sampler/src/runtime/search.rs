@@ -39,21 +39,34 @@ impl PartialOrd for Open {
     }
 }
 
-/// All steps that were seen, each with the one before it; the first is none.
+/// What is still to be read, and the ways there.
 #[derive(Debug)]
-struct Steps(Vec<(u32, TokenId)>);
+struct Frontier {
+    open: BinaryHeap<Open>,
+    /// All steps that were seen, each with the one before it; the first is none.
+    steps: Vec<(u32, TokenId)>,
+}
 
-impl Steps {
-    fn add(&mut self, before: u32, token: TokenId) -> u32 {
-        self.0.push((before, token));
-        self.0.len() as u32 - 1
+impl Frontier {
+    fn new() -> Self {
+        Self { open: BinaryHeap::new(), steps: vec![(0, TokenId::default())] }
+    }
+
+    fn step(&mut self, before: u32, token: TokenId) -> u32 {
+        self.steps.push((before, token));
+        self.steps.len() as u32 - 1
+    }
+
+    fn push(&mut self, before: u32, token: TokenId, at: Cursor, logprob: f64) {
+        let step = self.step(before, token);
+        self.open.push(Open { logprob, at, step });
     }
 
     fn way(&self, step: u32) -> Vec<TokenId> {
         let mut tokens = Vec::new();
         let mut at = step;
         while at > 0 {
-            let (before, token) = self.0[at as usize];
+            let (before, token) = self.steps[at as usize];
             tokens.push(token);
             at = before;
         }
@@ -94,7 +107,7 @@ struct Canonical {
 
 impl Canonical {
     /// At most so many rows of them.
-    fn new(scores: &Scores<'_>, most: usize, steps: &mut Steps) -> Self {
+    fn new(scores: &Scores<'_>, most: usize, frontier: &mut Frontier) -> Self {
         let trie = scores.trie;
         let mut canonical = Self::default();
         if most == 0 {
@@ -113,7 +126,7 @@ impl Canonical {
                     None => {
                         let fresh = canonical.tree.push(node, token, true);
                         canonical.below.insert((node, token), fresh);
-                        canonical.nodes.push(Open { logprob: f64::NEG_INFINITY, at, step: steps.add(step, token) });
+                        canonical.nodes.push(Open { logprob: f64::NEG_INFINITY, at, step: frontier.step(step, token) });
                         fresh
                     }
                 });
@@ -156,56 +169,53 @@ impl Session {
         let mut stats = ChooseStats { n_threads: self.n_threads(), ..ChooseStats::default() };
         stats.tokens_decoded = self.prefill(prompt, &mut || watch.stop())?;
 
+        let is_tree = trie.is_tree();
         let mut scores = Scores::new(trie, options.end_tokens);
-        let (top, budget) = (options.top.unwrap_or(1), options.budget(trie));
-        scores.top = if trie.is_tree() { top } else { options.top.unwrap_or(0) };
+        scores.top = options.top.unwrap_or(usize::from(is_tree));
+        let budget = options.budget(trie);
         let most = self.branches().max(WIDTH);
         let mut width = WIDTH;
-        let mut steps = Steps(vec![(0, TokenId::default())]);
-        let mut open = BinaryHeap::new();
+        let mut frontier = Frontier::new();
         // Ways that are too long for the context: nothing more will be known of them.
         let mut too_long = Vec::new();
         let room = self.n_ctx() - prompt.len();
-        let most_known = if trie.is_tree() { 0 } else { budget - 1 };
-        let mut canonical = Canonical::new(&scores, most_known, &mut steps);
-        let mut push = |step, token, at, logprob| open.push(Open { logprob, at, step: steps.add(step, token) });
+        let mut canonical = Canonical::new(&scores, if is_tree { 0 } else { budget - 1 }, &mut frontier);
+        let mut push = |step, token, at, logprob| frontier.push(step, token, at, logprob);
         canonical.expand(None, self.logits()?, &mut scores, &mut push);
         let token_tree = std::mem::take(&mut canonical.tree);
         stats.tokens_decoded += self.decode_tree(&token_tree, &mut || watch.stop(), &mut |node, row| {
             canonical.expand(Some(node), row, &mut scores, &mut push);
         })?;
         let settled = |scores: &Scores<'_>, open: &BinaryHeap<Open>, too_long: &[Open]| {
-            !trie.is_tree() && scores.is_settled(&[open.as_slice(), too_long].concat())
+            !is_tree && scores.is_settled(&[open.as_slice(), too_long].concat())
         };
-        while scores.rows() < budget && !settled(&scores, &open, &too_long) {
+        while scores.rows() < budget && !settled(&scores, &frontier.open, &too_long) {
             let threshold = scores.threshold();
             let mut chosen: Vec<Open> = Vec::new();
             while chosen.len() < width.min(budget - scores.rows())
-                && let Some(next) = open.peek().copied().filter(|next| next.logprob > threshold)
+                && let Some(next) = frontier.open.peek().copied().filter(|next| next.logprob > threshold)
             {
-                open.pop();
+                frontier.open.pop();
                 if next.at.depth() > room { too_long.push(next) } else { chosen.push(next) }
             }
             if chosen.is_empty() {
                 break;
             }
             width = (width + width / 8).min(most);
-            let (token_tree, places) = steps.tree(&chosen);
+            let (token_tree, places) = frontier.tree(&chosen);
             stats.tokens_decoded += self.decode_tree(&token_tree, &mut || watch.stop(), &mut |node, row| {
                 if let Some(Open { logprob, at, step }) = places[node] {
-                    scores.expand(at, logprob, row, |token, at, logprob| {
-                        open.push(Open { logprob, at, step: steps.add(step, token) });
-                    });
+                    scores.expand(at, logprob, row, |token, at, logprob| frontier.push(step, token, at, logprob));
                 }
             })?;
         }
         stats.forward_passes = self.forward_passes() - before;
         stats.seconds = started.elapsed().as_secs_f64();
-        let mut left = open.into_vec();
+        let mut left = frontier.open.into_vec();
         left.extend(too_long);
-        // Where values are searched for, those that were not found are not ranked; within a budget nothing else is known.
-        let bounds = !trie.is_tree() || options.max_rows.is_some();
-        let most = if trie.is_tree() && !bounds { top } else { options.top.unwrap_or(usize::MAX) };
-        Ok(scores.into_choice(most, &left, bounds, stats))
+        // A search that ends by itself ranks what it was for; with bounds something is known of every value.
+        let bounds = !is_tree || options.max_rows.is_some();
+        let ranked = options.top.unwrap_or(if bounds { usize::MAX } else { 1 });
+        Ok(scores.into_choice(ranked, &left, bounds, stats))
     }
 }
