@@ -1,7 +1,7 @@
 //! A set of texts that come in portions, so that they need not be in memory together.
 
 use super::error::RuntimeError;
-use super::texts::{TextError, TextReport, Texts, spelled};
+use super::texts::{TextError, TextReport, Texts, spelled, value_spelled};
 use super::tokenize_all::Rows;
 use super::vocab::Vocab;
 use std::path::Path;
@@ -57,16 +57,10 @@ impl<'v> TextStream<'v> {
     fn add(&mut self, tokens: &[TokenId], value: &str) -> Result<(), TextError> {
         let row = self.report.values;
         self.report.values += 1;
-        if !self.vocab.writes(tokens, [&self.prefix, value, &self.suffix]) {
-            let text = format!("{}{value}{}", self.prefix, self.suffix);
-            spelled(self.vocab, &text, tokens, || format!("value {row}"))?;
-        }
+        value_spelled(self.vocab, [&self.prefix, value, &self.suffix], tokens, row)?;
         match tokens.strip_prefix(&self.before[..]) {
             None => {
-                self.report.straddling += 1;
-                if self.report.first_straddling.len() < 8 {
-                    self.report.first_straddling.push(row);
-                }
+                self.report.straddles(row);
                 self.straddling.get_or_insert_with(|| value.to_owned());
             }
             Some([]) => _ = self.empty.get_or_insert(row),
@@ -103,11 +97,7 @@ impl<'v> TextStream<'v> {
     }
 
     fn check(&self) -> Result<(), TextError> {
-        if let (Some(value), Some(&row)) = (&self.straddling, self.report.first_straddling.first()) {
-            let (value, prefix) = (value.clone(), self.prefix.clone());
-            let (count, values) = (self.report.straddling, self.report.values);
-            return Err(TextError::Straddles { row, value, prefix, count, values });
-        }
+        self.report.none_straddles(&self.prefix, |_| self.straddling.clone().unwrap_or_default())?;
         self.empty.map_or(Ok(()), |row| Err(TextError::Empty { row }))
     }
 }

@@ -50,8 +50,23 @@ pub struct TextReport {
     pub straddling: usize,
     /// The first of them, by row; at most eight.
     pub first_straddling: Vec<usize>,
-    /// Bytes of the prefix that the set spells again, as [`Trie::heal_bytes`]; a space that the tokenizer puts before a text counts.
-    pub heal_bytes: usize,
+}
+
+impl TextReport {
+    /// Notes a value that has a token which begins in the prefix.
+    pub(super) fn straddles(&mut self, row: usize) {
+        self.straddling += 1;
+        if self.first_straddling.len() < 8 {
+            self.first_straddling.push(row);
+        }
+    }
+
+    /// That there is none; `value` gives the first.
+    pub(super) fn none_straddles(&self, prefix: &str, value: impl FnOnce(usize) -> String) -> Result<(), TextError> {
+        let Some(&row) = self.first_straddling.first() else { return Ok(()) };
+        let (value, prefix) = (value(row), prefix.to_owned());
+        Err(TextError::Straddles { row, value, prefix, count: self.straddling, values: self.values })
+    }
 }
 
 /// Why texts make no trie.
@@ -154,21 +169,16 @@ impl Texts<'_> {
 
         let mut common = before.len();
         for (row, (tokens, value)) in rows() {
-            if !vocab.writes(tokens, [self.prefix, value.as_ref(), self.suffix]) {
-                let text = format!("{}{}{}", self.prefix, value.as_ref(), self.suffix);
-                spelled(vocab, &text, tokens, || format!("value {row}"))?;
-            }
+            value_spelled(vocab, [self.prefix, value.as_ref(), self.suffix], tokens, row)?;
             if !tokens.starts_with(&before) {
-                report.straddling += 1;
-                if report.first_straddling.len() < 8 {
-                    report.first_straddling.push(row);
-                }
+                report.straddles(row);
                 if self.heal {
                     common = common.min(tokens.iter().zip(&before).take_while(|(a, b)| a == b).count());
                 }
             }
         }
-        report.heal_bytes = before[common..].iter().filter_map(|&token| vocab.piece(token)).map(<[u8]>::len).sum();
+        // A space that the tokenizer puts before a text counts.
+        let heal_bytes: usize = before[common..].iter().filter_map(|&token| vocab.piece(token)).map(<[u8]>::len).sum();
 
         if self.spelling == Spelling::All {
             // What the tokenizer writes, a space of its own included, without what is kept of the prefix.
@@ -180,12 +190,11 @@ impl Texts<'_> {
                 let text = whole.strip_prefix(kept.as_slice()).ok_or_else(unspellable)?.to_vec();
                 texts.push((text, tokens.strip_prefix(&before[..common])));
             }
-            let trie = spellings(vocab, values, &texts, stop)?.with_heal_bytes(report.heal_bytes as u32);
+            let trie = spellings(vocab, values, &texts, stop)?.with_heal_bytes(heal_bytes as u32);
             return Ok(TextTrie { trie, report });
         }
-        if let (false, Some(&row)) = (self.heal, report.first_straddling.first()) {
-            let (value, prefix) = (values[row].as_ref().to_owned(), self.prefix.to_owned());
-            return Err(TextError::Straddles { row, value, prefix, count: report.straddling, values: values.len() });
+        if !self.heal {
+            report.none_straddles(self.prefix, |row| values[row].as_ref().to_owned())?;
         }
         if let Some((row, _)) = rows().find(|(_, (tokens, _))| tokens.len() <= common) {
             return Err(TextError::Empty { row });
@@ -199,8 +208,16 @@ impl Texts<'_> {
             leaves.for_each(|(name, tokens)| builder.push(Some(name), tokens));
             builder.build()?
         };
-        Ok(TextTrie { trie: trie.with_heal_bytes(report.heal_bytes as u32), report })
+        Ok(TextTrie { trie: trie.with_heal_bytes(heal_bytes as u32), report })
     }
+}
+
+/// That tokens stand for a value between the texts around it.
+pub(super) fn value_spelled(vocab: &Vocab, texts: [&str; 3], tokens: &[TokenId], row: usize) -> Result<(), TextError> {
+    if vocab.writes(tokens, texts) {
+        return Ok(());
+    }
+    spelled(vocab, &texts.concat(), tokens, || format!("value {row}"))
 }
 
 /// That tokens stand for their text.
