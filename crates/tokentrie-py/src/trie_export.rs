@@ -191,9 +191,7 @@ impl Trie {
         max_depth: Option<i64>,
         max_children: Option<i64>,
     ) -> Result<String> {
-        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
-        let limits = limits(trie, max_depth, max_children)?;
-        released(py, || trie_text::mermaid(trie, vocab, limits))
+        self.drawn(py, vocab, max_depth, max_children, trie_text::mermaid)
     }
 
     /// The trie as a Graphviz digraph, text for `dot -Tsvg`. Boxes, arguments, errors and cost as for `to_mermaid`.
@@ -205,15 +203,26 @@ impl Trie {
         max_depth: Option<i64>,
         max_children: Option<i64>,
     ) -> Result<String> {
-        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
-        let limits = limits(trie, max_depth, max_children)?;
-        released(py, || trie_text::dot(trie, vocab, limits))
+        self.drawn(py, vocab, max_depth, max_children, trie_text::dot)
     }
 }
 
 type Flat<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>);
 
 impl Trie {
+    fn drawn(
+        &self,
+        py: Python<'_>,
+        vocab: Option<PyRef<'_, Vocab>>,
+        max_depth: Option<i64>,
+        max_children: Option<i64>,
+        draw: fn(&trie_core::Trie, Option<&llama_sampler::Vocab>, OutlineLimits) -> Result<String>,
+    ) -> Result<String> {
+        let (trie, vocab) = (self.core(), core(vocab.as_ref()));
+        let limits = limits(trie, max_depth, max_children)?;
+        released(py, || draw(trie, vocab, limits))
+    }
+
     fn arrays<'py>(&self, py: Python<'py>) -> Flat<'py> {
         let trie = self.core();
         let (tokens, offsets) = released(py, || {

@@ -56,16 +56,11 @@ impl Kind {
         Self::CanonicalEnds,
         Self::HealBytes,
     ];
+
     /// Those of a set in which several sequences stand for one leaf: all or none.
-    const GRAPH: [Self; 7] = [
-        Self::Targets,
-        Self::Forced,
-        Self::LeavesEnd,
-        Self::EndNodes,
-        Self::EndLeaves,
-        Self::Canonical,
-        Self::CanonicalEnds,
-    ];
+    fn of_graph() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|kind| (Self::Targets..=Self::CanonicalEnds).contains(kind))
+    }
 
     /// As `docs/file-format.md` calls it.
     pub(super) const fn name(self) -> &'static str {
@@ -262,7 +257,7 @@ impl Header {
 
     /// Whether several sequences may stand for one leaf.
     pub(super) fn is_graph(&self) -> bool {
-        Kind::GRAPH.into_iter().any(|kind| self.section(kind).is_some())
+        Kind::of_graph().any(|kind| self.section(kind).is_some())
     }
 
     fn check_lengths(&self) -> Result<(), FileProblem> {
@@ -271,7 +266,7 @@ impl Header {
         let always = [Kind::Tokens, Kind::FirstChild, Kind::InnerTerminals].map(|kind| (kind, true));
         let pairs = [(Kind::LeafNodes, Kind::LeavesByNode), (Kind::NameText, Kind::NameEnds)];
         let pairs = pairs.into_iter().flat_map(|(one, other)| [(one, has(other)), (other, has(one))]);
-        let graph = Kind::GRAPH.map(|kind| (kind, is_graph));
+        let graph = Kind::of_graph().map(|kind| (kind, is_graph));
         if let Some((kind, _)) =
             always.into_iter().chain(pairs).chain(graph).find(|&(kind, needed)| needed && !has(kind))
         {
