@@ -2,7 +2,7 @@
 
 mod image;
 
-use crate::builder::BuildError;
+use crate::builder::{BuildError, fits};
 use crate::ids::TokenId;
 pub use image::ByteTrieError;
 
@@ -45,9 +45,6 @@ impl Default for ByteTrie {
         Self { bytes: vec![0], first_child: vec![1, 1], first_token: vec![0], tokens: Vec::new() }
     }
 }
-
-/// Nodes and tokens are counted in 32 bits.
-const LIMIT: usize = u32::MAX as usize - 1;
 
 impl ByteTrie {
     /// Sorts these tokens and writes the trie. `O(n log n)` comparisons and one pass over all bytes.
@@ -180,8 +177,4 @@ impl ByteTrie {
         let (first, last) = (self.first_child[at.node] as usize, self.first_child[at.node + 1] as usize);
         if first < last { self.first_token[first] as usize } else { at.end }
     }
-}
-
-pub(crate) fn fits(what: &'static str, count: usize) -> Result<(), BuildError> {
-    if count > LIMIT { Err(BuildError::TooLarge { what, count, limit: LIMIT }) } else { Ok(()) }
 }

@@ -143,14 +143,13 @@ impl LeafTable {
         ((leaf as usize) < self.len()).then_some(LeafId(leaf))
     }
 
-    /// The node at which this leaf ends.
+    /// The node at which this leaf of a tree ends.
     pub(crate) fn node(&self, leaf: LeafId) -> Option<NodeId> {
         match self {
             Self::Tail(first, count) => (leaf.0 < *count).then(|| NodeId(first + leaf.0)),
             Self::Table { nodes, .. } => nodes.get(leaf.index()).copied().map(NodeId),
-            Self::Ends { nodes, leaves, .. } => {
-                nodes.get(leaves.partition_point(|&before| before < leaf.0)).copied().map(NodeId)
-            }
+            // Its canonical sequence leads there.
+            Self::Ends { .. } => None,
         }
     }
 

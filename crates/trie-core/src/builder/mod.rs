@@ -99,7 +99,12 @@ pub enum BuildError {
 const USUAL_NAME: usize = 16;
 
 /// Nodes, rows and bytes of names are counted in 32 bits; one value is kept free.
-pub(crate) const LIMIT: usize = u32::MAX as usize - 1;
+const LIMIT: usize = u32::MAX as usize - 1;
+
+/// That so many can be counted.
+pub(crate) fn fits(what: &'static str, count: usize) -> Result<(), BuildError> {
+    if count > LIMIT { Err(BuildError::TooLarge { what, count, limit: LIMIT }) } else { Ok(()) }
+}
 
 impl TrieBuilder {
     /// A builder with room for `rows` leaves of `tokens` tokens together.
@@ -244,13 +249,9 @@ fn check<S: Source>(source: &S, names: Option<NameList<'_>>) -> Result<(), Build
         return Err(BuildError::NoLeaves);
     }
     let name_bytes = names.map_or(0, |names| names.text.len());
-    for (what, count) in
-        [("leaves", rows), ("tokens of all leaves", source.tokens()), ("bytes of all names", name_bytes)]
-    {
-        if count > LIMIT {
-            return Err(BuildError::TooLarge { what, count, limit: LIMIT });
-        }
-    }
+    fits("leaves", rows)?;
+    fits("tokens of all leaves", source.tokens())?;
+    fits("bytes of all names", name_bytes)?;
     if let Some(names) = names.filter(|names| names.ends.len() != rows) {
         return Err(BuildError::MixedNames { names: names.ends.len(), rows });
     }

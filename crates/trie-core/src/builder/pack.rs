@@ -5,7 +5,7 @@
 use super::collect::{Leaves, NewLeaf};
 use super::rows::NameList;
 use super::threads::both;
-use super::{BuildError, LIMIT};
+use super::{BuildError, fits};
 use crate::ids::TokenId;
 use crate::packed::Packed;
 use crate::trie::{LeafTable, Names, Store};
@@ -65,9 +65,7 @@ impl Levels {
             let ended = replace(end, leaves);
             width -= ended as usize;
             leaves += if level == 0 { 0 } else { ended };
-            if nodes > LIMIT {
-                return Err(BuildError::TooLarge { what: "nodes of the trie", count: nodes, limit: LIMIT });
-            }
+            fits("nodes of the trie", nodes)?;
         }
         begin.push(nodes as u32);
         end.push(leaves);

@@ -1,7 +1,7 @@
 //! From nodes in order and the edges of each to the arrays of a set.
 
 use super::Graph;
-use crate::builder::{BuildError, LIMIT};
+use crate::builder::{BuildError, fits};
 use crate::ids::TokenId;
 use crate::packed::Packed;
 use crate::trie::{LeafTable, Names, Store, Trie};
@@ -151,9 +151,7 @@ impl Edges {
             longest[node] = below.unwrap_or(if is_end[node] { 0 } else { DEAD });
             kept.all.extend_from_slice(&family);
             kept.ends.push(kept.all.len());
-            if kept.all.len() > LIMIT {
-                return Err(BuildError::TooLarge { what: "edges of the set", count: kept.all.len(), limit: LIMIT });
-            }
+            fits("edges of the set", kept.all.len())?;
         }
         let depth = longest.first().copied().filter(|&depth| depth != DEAD).unwrap_or(0);
         Ok((kept, depth))

@@ -1,8 +1,7 @@
 //! A tree over the sequences of some leaves, numbered depth first: the leaves at and below a place are neighbours.
 
 use super::draft::Draft;
-use crate::builder::BuildError;
-use crate::byte_trie::fits;
+use crate::builder::{BuildError, fits};
 use crate::trie::Names;
 
 /// A leaf before it has a number.

@@ -125,7 +125,7 @@ impl Places<u8> {
         }
         let mut asked: Vec<(u32, Vec<u8>, bool)> = Vec::new();
         for place in (0..self.items.len() as u32).rev() {
-            if matches!(agreed[place as usize], Agreed::Nothing) && self.leaves(place) > 0 {
+            if agreed[place as usize] == Agreed::Nothing {
                 let (run, ends) = self.run(place);
                 // A character may have been begun before, and may be ended after.
                 let valid = std::str::from_utf8(&run).map_or_else(|error| error.valid_up_to(), str::len);

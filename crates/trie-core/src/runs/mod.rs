@@ -9,7 +9,7 @@ mod run;
 mod sections;
 mod shape;
 
-use crate::builder::{BuildError, LIMIT, TrieBuilder};
+use crate::builder::{BuildError, TrieBuilder, fits};
 use crate::file::{FileError, VocabularyId, of_written, replace_whole};
 use crate::ids::TokenId;
 use crate::packed::Packed;
@@ -97,9 +97,7 @@ impl RunBuilder {
         if tokens.is_empty() {
             return Err(BuildError::EmptySequence { row: self.len() }.into());
         }
-        if self.len() == LIMIT {
-            return Err(BuildError::TooLarge { what: "leaves", count: LIMIT + 1, limit: LIMIT }.into());
-        }
+        fits("leaves", self.len() + 1)?;
         self.chunk.push(name, tokens);
         if self.chunk.bytes() >= self.budget { self.spill() } else { Ok(()) }
     }

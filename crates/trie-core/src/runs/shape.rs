@@ -1,6 +1,6 @@
 //! How many nodes each level of a set has, counted while its leaves go by in order.
 
-use crate::builder::{BuildError, LIMIT};
+use crate::builder::{BuildError, fits};
 use crate::ids::TokenId;
 
 /// The nodes at one depth.
@@ -67,9 +67,7 @@ impl Shape {
     pub(super) fn check(&self) -> Result<(), BuildError> {
         let nodes = self.levels.iter().map(|level| level.nodes).sum();
         for (what, count) in [("nodes of the trie", nodes), ("bytes of all names", self.name_bytes)] {
-            if count > LIMIT as u64 {
-                return Err(BuildError::TooLarge { what, count: count as usize, limit: LIMIT });
-            }
+            fits(what, usize::try_from(count).unwrap_or(usize::MAX))?;
         }
         Ok(())
     }
