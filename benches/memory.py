@@ -34,6 +34,14 @@ def status(name: str) -> int:
     return 1024 * int(found[1])
 
 
+def peak_of(make: Callable[[], Any]) -> tuple[Any, int]:
+    """What it makes, and the bytes that this process held at most beyond what it held before."""
+    Path("/proc/self/clear_refs").write_text("5")  # sets the peak back to what is held now
+    before = status("VmRSS")
+    made = make()
+    return made, status("VmHWM") - before
+
+
 def arrays(rows: int, ids: int) -> Iterator[np.ndarray]:
     """Rows of four random ids."""
     random = np.random.default_rng(5)
@@ -78,10 +86,9 @@ CASES: dict[str, Callable[[Path, int], Trie]] = {
 def one(case: str, folder: Path, rows: int) -> None:
     """What a process of its own does."""
     tokentrie.Model().vocab.tokenize("loaded")
-    Path("/proc/self/clear_refs").write_text("5")  # sets the peak back to what is held now
-    before, started = status("VmRSS"), time.perf_counter()
-    trie = CASES[case](folder / "set.ttrie", rows)
-    seconds, peak = time.perf_counter() - started, status("VmHWM") - before
+    started = time.perf_counter()
+    trie, peak = peak_of(lambda: CASES[case](folder / "set.ttrie", rows))
+    seconds = time.perf_counter() - started
     file = folder / "set.ttrie"
     size = file.stat().st_size if file.exists() else trie.nbytes
     check(trie, case, rows)

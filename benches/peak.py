@@ -16,7 +16,7 @@ from typing import Any
 
 import peers
 from bench_strings import COUNT, PATHS, titles
-from memory import status
+from memory import peak_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RUST = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "peak"
@@ -32,10 +32,8 @@ def finished(made: Any) -> str:
 
 def measure(make: Any, given: Any) -> None:
     """Builds once in this process and prints the peak and the finished set."""
-    Path("/proc/self/clear_refs").write_text("5")  # sets the peak back to what is held now
-    before = status("VmRSS")
-    made = make(given)
-    print(status("VmHWM") - before, finished(made))
+    made, peak = peak_of(lambda: make(given))
+    print(peak, finished(made))
 
 
 def one(who: str, count: int, path: str | None = None) -> None:
