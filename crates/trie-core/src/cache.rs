@@ -1,20 +1,20 @@
 //! A session's cache of payloads: the same text, or the same content in other words, is built once.
 
+use crate::constraint::AnyConstraint;
 use crate::payload::{Payload, PayloadError};
-use crate::trie::Trie;
 use lru::LruCache;
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 type Key = [u8; 32];
-type Spans = Arc<[(String, Trie)]>;
+type Constraints = Arc<[(String, AnyConstraint)]>;
 
 /// Least-recently-used payloads. Owned by one session, and therefore without locks; a trie in use survives its eviction.
 #[derive(Debug)]
 pub struct TrieCache {
     by_text: LruCache<Key, Arc<Payload>>,
-    by_content: LruCache<Key, Spans>,
+    by_content: LruCache<Key, Constraints>,
     stats: CacheStats,
 }
 
@@ -62,12 +62,12 @@ impl TrieCache {
         }
         let mut payload = Payload::from_json(text, n_vocab)?;
         let content = content_key(&payload);
-        if let Some(spans) = self.by_content.get(&content) {
+        if let Some(constraints) = self.by_content.get(&content) {
             self.stats.content_hits += 1;
-            payload.spans = spans.clone();
+            payload.constraints = constraints.clone();
         } else {
             self.stats.misses += 1;
-            self.by_content.put(content, payload.spans.clone());
+            self.by_content.put(content, payload.constraints.clone());
         }
         let payload = Arc::new(payload);
         if self.by_text.push(key, payload.clone()).is_some() {
@@ -103,11 +103,11 @@ fn content_key(payload: &Payload) -> Key {
         hash.update(text);
     };
     text(&payload.model_id);
-    text(&payload.spans.len().to_string());
-    for (path, _) in payload.spans.iter() {
+    text(&payload.constraints.len().to_string());
+    for (path, _) in payload.constraints.iter() {
         text(path);
     }
-    for (_, trie) in payload.spans.iter() {
+    for (_, trie) in payload.tries() {
         trie.hash_content(&mut |bytes| hash.update(bytes));
     }
     hash.finalize().into()

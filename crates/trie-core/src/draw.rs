@@ -6,6 +6,7 @@
 //! equal logits, whose order is unspecified there, go to the lower id here.
 
 use crate::ids::TokenId;
+use crate::logits::{clean, is_usable};
 use rand_mt::Mt;
 
 /// How to draw. The default changes nothing: temperature 1 and no truncation.
@@ -93,10 +94,10 @@ impl Draw {
         self.sorted = false;
         self.candidates.extend(ids.map(|token| {
             let logit = row[token.index()];
-            Candidate { token, logit: if logit.is_nan() { f32::NEG_INFINITY } else { logit }, p: 0.0 }
+            Candidate { token, logit: clean(logit), p: 0.0 }
         }));
         let best = self.max_logit();
-        if best == f32::NEG_INFINITY {
+        if !is_usable(best) {
             return None;
         }
         if best == f32::INFINITY {

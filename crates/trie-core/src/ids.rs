@@ -71,7 +71,7 @@ impl fmt::Display for TokenId {
 }
 
 /// A node of one trie, numbered breadth first; the root is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NodeId(pub(crate) u32);
 
 /// A leaf of one trie, numbered by the order of the token sequences.

@@ -1,8 +1,10 @@
 //! The loops over a row of logits: pick the best of `k`, mask all but `k`, set `k` bits.
 //!
-//! Every function takes ascending ids that lie inside the row; [`crate::Sampler`] checks that once per row.
+//! Ids ascend and lie inside the row; [`crate::Sampler`] checks that once per row. Bits beyond the row are not looked at.
 
+use crate::constraint::{Mask, Tokens};
 use crate::ids::TokenId;
+use crate::logits::{greater, is_usable};
 
 /// A token with the reason it was picked.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,7 +18,7 @@ pub struct Pick {
 impl Pick {
     /// Whether there was no finite logit to choose by: the lowest id was taken.
     pub fn starved(&self) -> bool {
-        self.logit == f32::NEG_INFINITY
+        !is_usable(self.logit)
     }
 
     /// The better of two: the higher logit, at a tie the lower id.
@@ -76,12 +78,6 @@ fn block_max(row: &[f32], block: &[TokenId]) -> f32 {
     high.into_iter().fold(f32::NEG_INFINITY, greater)
 }
 
-/// The greater; a NaN never wins.
-#[inline]
-fn greater(high: f32, value: f32) -> f32 {
-    if value > high { value } else { high }
-}
-
 /// The best of a whole row, as [`argmax`]. `None` for an empty row. `O(V)`.
 pub(crate) fn argmax_row(row: &[f32]) -> Option<Pick> {
     let mut high = [f32::NEG_INFINITY; 4 * LANES];
@@ -97,29 +93,82 @@ pub(crate) fn argmax_row(row: &[f32]) -> Option<Pick> {
     TokenId::new(first as u32).map(|token| Pick { token, logit: best })
 }
 
+/// The best of a set, as [`argmax`].
+#[inline]
+pub(crate) fn argmax_of(row: &[f32], tokens: Tokens<'_>) -> Option<Pick> {
+    match tokens {
+        Tokens::Ids(ids) => argmax(row, ids),
+        Tokens::Mask(mask) => argmax_bits(row, mask),
+    }
+}
+
+/// As [`argmax`] over the bits of a mask. Words are compared as wholes where all of their bits are set.
+fn argmax_bits(row: &[f32], mask: Mask<'_>) -> Option<Pick> {
+    let start = Pick { token: mask.iter().next()?, logit: f32::NEG_INFINITY };
+    let words = row.chunks(32).zip(mask.words()).zip(0u32..);
+    Some(words.fold(start, |best, ((logits, &word), at)| {
+        if word == u32::MAX && logits.iter().copied().fold(f32::NEG_INFINITY, greater) <= best.logit {
+            return best;
+        }
+        let bits = logits.iter().enumerate().filter(|&(bit, _)| word >> bit & 1 == 1);
+        bits.fold(best, |best, (bit, &logit)| match TokenId::new(at * 32 + bit as u32) {
+            Some(token) if logit > best.logit => Pick { token, logit },
+            _ => best,
+        })
+    }))
+}
+
 /// Sets everything to −inf but `tokens` and `ends`, whose logits keep their exact bits. `saved` is scratch.
 ///
 /// `O(V)`: one fill of the row; saving and restoring `k` values is lost in it.
 ///
 /// # Panics
 /// If an id is not inside the row.
-pub fn mask_row(row: &mut [f32], tokens: &[TokenId], ends: &[TokenId], saved: &mut Vec<f32>) {
-    let ids = || tokens.iter().chain(ends);
-    saved.clear();
-    saved.extend(ids().map(|id| row[id.index()]));
-    row.fill(f32::NEG_INFINITY);
-    for (id, &logit) in ids().zip(saved.iter()) {
-        row[id.index()] = logit;
+pub fn mask_row(row: &mut [f32], tokens: Tokens<'_>, ends: &[TokenId], saved: &mut Vec<f32>) {
+    match tokens {
+        Tokens::Ids(tokens) => {
+            let ids = || tokens.iter().chain(ends);
+            saved.clear();
+            saved.extend(ids().map(|id| row[id.index()]));
+            row.fill(f32::NEG_INFINITY);
+            for (id, &logit) in ids().zip(saved.iter()) {
+                row[id.index()] = logit;
+            }
+        }
+        Tokens::Mask(mask) => {
+            saved.clear();
+            saved.extend(ends.iter().map(|id| row[id.index()]));
+            let words = mask.words().iter().copied().chain(std::iter::repeat(0));
+            for (logits, word) in row.chunks_mut(32).zip(words) {
+                match word {
+                    u32::MAX => {}
+                    0 => logits.fill(f32::NEG_INFINITY),
+                    _ => {
+                        for (bit, logit) in logits.iter_mut().enumerate() {
+                            *logit = if word >> bit & 1 == 1 { *logit } else { f32::NEG_INFINITY };
+                        }
+                    }
+                }
+            }
+            for (id, &logit) in ends.iter().zip(saved.iter()) {
+                row[id.index()] = logit;
+            }
+        }
     }
 }
 
-/// Sets the bits of these ids: bit `i % 32` of word `i / 32`.
+/// Sets the bits of a set: bit `i % 32` of word `i / 32`.
 ///
 /// # Panics
 /// If there are too few words.
-pub fn fill_bits(words: &mut [i32], ids: &[TokenId]) {
-    for id in ids {
-        words[id.index() / 32] |= 1 << (id.index() % 32);
+pub fn fill_bits(words: &mut [i32], tokens: Tokens<'_>) {
+    match tokens {
+        Tokens::Ids(ids) => {
+            for id in ids {
+                words[id.index() / 32] |= 1 << (id.index() % 32);
+            }
+        }
+        Tokens::Mask(mask) => words.iter_mut().zip(mask.words()).for_each(|(word, &bits)| *word |= bits as i32),
     }
 }
 
@@ -128,8 +177,7 @@ pub fn clear_bits(words: &mut [i32], ones: usize) {
     for (index, word) in words.iter_mut().enumerate() {
         *word = match ones.saturating_sub(index * 32) {
             32.. => -1,
-            0 => 0,
-            some => (1 << some) - 1,
+            some => ((1u32 << some) - 1) as i32,
         };
     }
 }
@@ -154,7 +202,39 @@ mod tests {
     }
 
     #[test]
-    fn first_bits_up_to_any_border() {
+    fn bits_and_ids_do_the_same() {
+        let mut random = 7u64;
+        let mut next = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) as u32
+        };
+        for n in [1usize, 31, 32, 33, 200] {
+            for density in [1, 2, 40] {
+                let row: Vec<f32> =
+                    (0..n).map(|_| [f32::NAN, f32::NEG_INFINITY, 1.0, 2.0][next() as usize % 4]).collect();
+                let mut words = vec![0u32; n.div_ceil(32)];
+                for id in (0..n).filter(|_| next() % density == 0 || density == 1) {
+                    words[id / 32] |= 1 << (id % 32);
+                }
+                let mask = Mask::new(&words, n).unwrap();
+                let list: Vec<TokenId> = mask.iter().collect();
+                let (bits, list) = (Tokens::Mask(mask), Tokens::Ids(&list));
+                assert_eq!(argmax_of(&row, bits), argmax_of(&row, list));
+                let ends = ids(&[0]);
+                let masked = |tokens| {
+                    let mut row = row.clone();
+                    mask_row(&mut row, tokens, ends, &mut Vec::new());
+                    let mut words = vec![0; n.div_ceil(32)];
+                    fill_bits(&mut words, tokens);
+                    (row.into_iter().map(f32::to_bits).collect::<Vec<_>>(), words)
+                };
+                assert_eq!(masked(bits), masked(list));
+            }
+        }
+    }
+
+    #[test]
+    fn first_bits_up_to_any_boundary() {
         for ones in 0..=96 {
             let mut words = [77; 3];
             clear_bits(&mut words, ones);

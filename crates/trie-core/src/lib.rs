@@ -11,7 +11,7 @@
 //! let json = br#"{"modelId": "m", "descriptors": [{"path": "action", "leaves": [
 //!     {"name": "THINK", "tokens": [5, 6]}, {"name": "STOP", "tokens": [2]}]}]}"#;
 //! let payload = Payload::from_json(json, Some(8))?;
-//! let rules = SpanRules::new(payload.spans, 8)?;
+//! let rules = SpanRules::new(payload.constraints, 8)?;
 //! let mut sampler = Sampler::new(Arc::new(rules), SamplerOptions::default())?;
 //!
 //! // The model likes token 7 best, but only 2 and 5 may come, and after 5 the 6 is forced.
@@ -30,6 +30,7 @@
 mod builder;
 mod byte_trie;
 mod cache;
+mod constraint;
 mod draw;
 mod export;
 mod file;
@@ -37,12 +38,12 @@ mod graph;
 mod ids;
 mod kernel;
 mod levels;
+pub mod logits;
 #[allow(unsafe_code, reason = "slices of mapped files and the map itself; every other file is safe")]
 mod map;
 mod outline;
 mod packed;
 mod payload;
-mod rules;
 mod runs;
 mod sampler;
 mod sets;
@@ -54,6 +55,10 @@ mod trie;
 pub use builder::{BuildError, Rows, TrieBuilder};
 pub use byte_trie::{ByteTrie, ByteTrieError};
 pub use cache::{CacheStats, TrieCache};
+pub use constraint::{
+    AnyConstraint, AnyState, Constraint, Ending, Mask, Next, NotListed, Role, Scratch, Sequence, SequenceError,
+    SequenceState, Step, Tokens, TrieState, Unconstrained,
+};
 pub use draw::{DrawError, DrawSettings};
 pub use export::{NotInGbnf, TextGrammar};
 pub use file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId};
@@ -63,10 +68,9 @@ pub use kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
 pub use levels::Level;
 pub use outline::{OutlineLimits, OutlineNode};
 pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
-pub use rules::{After, RulesError, SpanRules};
 pub use runs::{RunBuilder, RunError};
 pub use sampler::{Mode, RowError, Sampler, SamplerError, SamplerOptions};
 pub use sets::{LeafWalk, SetError, SetOperation};
 pub use softmax::{log_add, log_probability, log_sum_exp};
-pub use span::{Allowed, Observed, Span, SpanError, SpanForced, State};
+pub use span::{After, Allowed, ForcedRun, Observed, RulesError, Span, SpanError, SpanRules, SpanState, Status};
 pub use trie::{Cursor, Forced, Leaf, NotAllowed, Trie};

@@ -6,6 +6,7 @@
 //! ```
 
 use crate::builder::{BuildError, TrieBuilder};
+use crate::constraint::AnyConstraint;
 use crate::ids::TokenId;
 use crate::trie::Trie;
 use serde::de::{self, Deserialize, Deserializer, Unexpected};
@@ -19,7 +20,7 @@ pub struct Payload {
     /// The model whose vocabulary the ids belong to; empty where none was given.
     pub model_id: String,
     /// Path and trie of each descriptor with at least one usable leaf, in the order of the payload.
-    pub spans: Arc<[(String, Trie)]>,
+    pub constraints: Arc<[(String, AnyConstraint)]>,
     /// What was left out.
     pub report: PayloadReport,
 }
@@ -144,6 +145,11 @@ impl<'de> Deserialize<'de> for TokenId {
 }
 
 impl Payload {
+    /// Path and trie of each descriptor.
+    pub fn tries(&self) -> impl Iterator<Item = (&str, &Trie)> {
+        self.constraints.iter().filter_map(|(path, constraint)| Some((path.as_str(), constraint.as_trie()?)))
+    }
+
     /// Reads a payload. Unknown fields are ignored at any depth; nothing recurses on the input.
     ///
     /// `n_vocab` is the size of the vocabulary: leaves with ids beyond it are dropped and reported. `O(bytes)` and one sort
@@ -154,7 +160,7 @@ impl Payload {
     pub fn from_json(text: &[u8], n_vocab: Option<usize>) -> Result<Self, PayloadError> {
         let raw: RawPayload<'_> = serde_json::from_slice(text).map_err(|_| explain(text))?;
         let mut report = PayloadReport::default();
-        let mut spans: Vec<(String, Trie)> = Vec::with_capacity(raw.descriptors.len());
+        let mut constraints: Vec<(String, AnyConstraint)> = Vec::with_capacity(raw.descriptors.len());
         for (index, descriptor) in raw.descriptors.iter().enumerate() {
             if raw.descriptors[..index].iter().any(|before| before.path == descriptor.path) {
                 return Err(PayloadError::DuplicatePath { path: descriptor.path.to_string() });
@@ -166,18 +172,18 @@ impl Payload {
             }
             let path = descriptor.path.to_string();
             match builder.build() {
-                Ok(trie) => spans.push((path, trie)),
+                Ok(trie) => constraints.push((path, trie.into())),
                 Err(source) => return Err(PayloadError::Build { path, source }),
             }
         }
-        if spans.is_empty() {
+        if constraints.is_empty() {
             return Err(PayloadError::NoUsableLeaf {
                 descriptors: raw.descriptors.len(),
                 empty: report.empty_leaves,
                 outside: report.out_of_vocabulary,
             });
         }
-        Ok(Self { model_id: raw.model_id.into_owned(), spans: spans.into(), report })
+        Ok(Self { model_id: raw.model_id.into_owned(), constraints: constraints.into(), report })
     }
 }
 

@@ -1,10 +1,11 @@
 //! The choice over a row of logits, for hosts that own the row.
 
+use crate::constraint::{Scratch, Tokens};
 use crate::draw::{Draw, DrawError, DrawSettings};
 use crate::ids::TokenId;
-use crate::kernel::{Pick, argmax, argmax_row, clear_bits, fill_bits, mask_row};
-use crate::rules::SpanRules;
-use crate::span::{Allowed, Span, SpanError, State};
+use crate::kernel::{Pick, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
+use crate::logits::is_usable;
+use crate::span::{Allowed, Span, SpanError, SpanRules, Status};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -45,6 +46,7 @@ pub struct RowError {
 
 /// Why a sampler refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SamplerError {
     /// The row is too short.
     #[error(transparent)]
@@ -52,6 +54,14 @@ pub enum SamplerError {
     /// The token or request does not fit the span.
     #[error(transparent)]
     Span(#[from] SpanError),
+    /// Nothing may come: a file that was damaged after it was written, and that nobody verified.
+    #[error("the set is damaged: after {depth} tokens of {path:?} nothing follows and no value ends; verify its file")]
+    Damaged {
+        /// The path of the constraint.
+        path: String,
+        /// Tokens walked in it.
+        depth: usize,
+    },
 }
 
 /// A [`Span`] with a way to choose. Clones are independent; the trie is shared.
@@ -64,6 +74,7 @@ pub struct Sampler {
     seed: u32,
     starved: u64,
     saved: Vec<f32>,
+    scratch: Scratch,
 }
 
 impl Sampler {
@@ -84,6 +95,7 @@ impl Sampler {
             seed,
             starved: 0,
             saved: Vec::new(),
+            scratch: Scratch::default(),
         })
     }
 
@@ -131,28 +143,30 @@ impl Sampler {
     /// where everything is allowed, `O(V)`.
     ///
     /// # Errors
-    /// A row shorter than the vocabulary.
-    pub fn sample(&mut self, logits: &[f32]) -> Result<TokenId, RowError> {
+    /// A row shorter than the vocabulary, or a set that is damaged where the span stands.
+    #[inline]
+    pub fn sample(&mut self, logits: &[f32]) -> Result<TokenId, SamplerError> {
         let row = self.row(logits)?;
-        let allowed = self.span.allowed();
-        let chosen = match (self.mode, &mut self.draw) {
-            (Mode::Sampled, Some(draw)) => match allowed {
-                Allowed::All | Allowed::Open { .. } => {
-                    draw.draw(row, (0..row.len() as u32).filter_map(TokenId::new), &self.settings)
-                }
-                Allowed::Only { .. } => draw.draw(row, allowed.iter(), &self.settings),
-            },
-            _ => match allowed {
-                Allowed::All | Allowed::Open { .. } => argmax_row(row),
-                Allowed::Only { tokens, ends } => best_of(row, tokens, ends),
+        let allowed = self.span.allowed(&mut self.scratch);
+        let chosen = match (allowed, &mut self.draw) {
+            (Allowed::Nothing, _) => return Err(self.damaged()),
+            (Allowed::Only { tokens, ends }, None) => best_of(row, tokens, ends),
+            (Allowed::All | Allowed::Open { .. }, None) => usable(argmax_row(row)),
+            (Allowed::Only { .. }, Some(draw)) => draw.draw(row, allowed.iter(), &self.settings),
+            (Allowed::All | Allowed::Open { .. }, Some(draw)) => {
+                draw.draw(row, (0..row.len() as u32).filter_map(TokenId::new), &self.settings)
             }
-            .filter(|pick| !pick.starved())
-            .map(|pick| pick.token),
         };
-        Ok(chosen.unwrap_or_else(|| {
-            self.starved += 1;
-            allowed.iter().next().unwrap_or_default()
-        }))
+        if let Some(token) = chosen {
+            return Ok(token);
+        }
+        self.starved += 1;
+        Ok(allowed.first().unwrap_or_default())
+    }
+
+    #[cold]
+    fn damaged(&self) -> SamplerError {
+        SamplerError::Damaged { path: self.span.path().to_owned(), depth: self.span.depth() }
     }
 
     /// Takes a token without a row, because it is forced. The draws stay in step with those of a host that samples every token.
@@ -183,14 +197,18 @@ impl Sampler {
     /// Sets every logit that may not come to −inf; the others keep their exact bits. Does nothing where everything may come.
     ///
     /// # Errors
-    /// A row shorter than the vocabulary; nothing was written then.
-    pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), RowError> {
+    /// As [`Sampler::sample`]; nothing was written then.
+    pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), SamplerError> {
         self.row(logits)?;
-        let Allowed::Only { tokens, ends } = self.span.allowed() else { return Ok(()) };
-        let alive = |id: &TokenId| logits[id.index()] > f32::NEG_INFINITY;
-        if !tokens.iter().chain(ends).any(alive) {
+        let allowed = self.span.allowed(&mut self.scratch);
+        let (tokens, ends) = match allowed {
+            Allowed::All | Allowed::Open { .. } => return Ok(()),
+            Allowed::Nothing => return Err(self.damaged()),
+            Allowed::Only { tokens, ends } => (tokens, ends),
+        };
+        if !allowed.iter().any(|id| is_usable(logits[id.index()])) {
             self.starved += 1;
-            let lowest = self.span.allowed().iter().next().unwrap_or_default();
+            let lowest = allowed.first().unwrap_or_default();
             logits.fill(f32::NEG_INFINITY);
             logits[lowest.index()] = 0.0;
             return Ok(());
@@ -207,33 +225,48 @@ impl Sampler {
     /// Sets bit `i % 32` of word `i / 32` for every token `i` that may come, and clears all others.
     ///
     /// # Errors
-    /// Too few words; nothing was written then.
-    pub fn fill_bitmask(&self, words: &mut [i32]) -> Result<(), RowError> {
+    /// Too few words, or a set that is damaged where the span stands; nothing was written then.
+    pub fn fill_bitmask(&mut self, words: &mut [i32]) -> Result<(), SamplerError> {
         let (need, n_vocab) = (self.mask_words(), self.span.rules().n_vocab());
         if words.len() < need {
-            return Err(RowError { what: "a bit mask", got: words.len(), need, n_vocab });
+            return Err(RowError { what: "a bit mask", got: words.len(), need, n_vocab }.into());
         }
-        match self.span.allowed() {
+        match self.span.allowed(&mut self.scratch) {
             Allowed::All | Allowed::Open { .. } => clear_bits(words, n_vocab),
+            Allowed::Nothing => return Err(self.damaged()),
             Allowed::Only { tokens, ends } => {
                 words.fill(0);
                 fill_bits(words, tokens);
-                fill_bits(words, ends);
+                fill_bits(words, Tokens::Ids(ends));
             }
         }
         Ok(())
     }
 
-    /// Shorthand for the span's state.
-    pub fn state(&self) -> State {
-        self.span.state()
+    /// What may come next, read without a row: see [`Span::allowed`].
+    pub fn allowed(&mut self) -> Allowed<'_> {
+        self.span.allowed(&mut self.scratch)
+    }
+
+    /// Shorthand for the span's status.
+    pub fn status(&self) -> Status {
+        self.span.status()
     }
 }
 
-/// The best of two ascending sets.
-fn best_of(row: &[f32], tokens: &[TokenId], ends: &[TokenId]) -> Option<Pick> {
-    match (argmax(row, tokens), argmax(row, ends)) {
-        (Some(token), Some(end)) => Some(token.or_better(end)),
-        (one, other) => one.or(other),
-    }
+/// The best of two sets.
+#[inline]
+fn best_of(row: &[f32], tokens: Tokens<'_>, ends: &[TokenId]) -> Option<TokenId> {
+    let best = match (argmax_of(row, tokens), ends) {
+        (one, []) => one,
+        (None, ends) => argmax(row, ends),
+        (Some(token), ends) => Some(argmax(row, ends).map_or(token, |end| token.or_better(end))),
+    };
+    usable(best)
+}
+
+/// The token, unless its logit is as bad as none.
+#[inline]
+fn usable(best: Option<Pick>) -> Option<TokenId> {
+    best.filter(|pick| !pick.starved()).map(|pick| pick.token)
 }

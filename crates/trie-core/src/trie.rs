@@ -28,13 +28,25 @@ use std::sync::Arc;
 /// # Ok::<(), trie_core::BuildError>(())
 /// ```
 #[derive(Clone)]
-pub struct Trie(Arc<Store>, u32);
+pub struct Trie {
+    store: Arc<Store>,
+    info: SetInfo,
+}
+
+/// What belongs to a set beside its arrays.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct SetInfo {
+    /// Bytes at the end of the prompt that every leaf spells again, for token healing.
+    heal_bytes: u32,
+    /// Tokens that end a value where its user names no others, ascending; `None` if the set has none.
+    end_tokens: Option<Arc<[TokenId]>>,
+}
 
 /// A position in a trie: eight bytes, `Copy`. Clone, rollback and reorder of positions cost nothing.
 ///
 /// A cursor belongs to the trie it came from. In another one it may name no node: it then has no children and is no
 /// terminal; nothing panics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Cursor {
     node: NodeId,
     depth: u32,
@@ -46,6 +58,11 @@ impl Cursor {
 
     pub(crate) const fn at(node: NodeId, depth: u32) -> Self {
         Self { node, depth }
+    }
+
+    /// The position after one more token.
+    pub(crate) const fn below(self, node: NodeId) -> Self {
+        Self { node, depth: self.depth + 1 }
     }
 
     /// The node at this position.
@@ -89,9 +106,9 @@ pub struct NotAllowed {
 impl NotAllowed {
     const SHOWN: usize = 8;
 
-    pub(crate) fn new(token: TokenId, position: usize, allowed: &[TokenId]) -> Self {
-        let shown = allowed.iter().take(Self::SHOWN).copied().collect();
-        Self { token, position, count: allowed.len(), allowed: shown }
+    pub(crate) fn new(token: TokenId, position: usize, mut legal: impl Iterator<Item = TokenId>) -> Self {
+        let allowed: Vec<TokenId> = legal.by_ref().take(Self::SHOWN).collect();
+        Self { token, position, count: allowed.len() + legal.count(), allowed }
     }
 }
 
@@ -110,49 +127,65 @@ impl Trie {
     }
 
     pub(crate) fn from_store(store: Store) -> Self {
-        Self(Arc::new(store), 0)
+        Self { store: Arc::new(store), info: SetInfo::default() }
     }
 
     /// The same leaves, of which each first spells so many bytes of the prompt again: whoever walks the trie takes them off
     /// the prompt before.
     #[must_use]
-    pub fn with_heal_bytes(self, bytes: u32) -> Self {
-        Self(self.0, bytes)
+    pub fn with_heal_bytes(mut self, bytes: u32) -> Self {
+        self.info.heal_bytes = bytes;
+        self
+    }
+
+    /// The same leaves, of which each ends with one of these tokens where its user names no others.
+    #[must_use]
+    pub fn with_end_tokens(mut self, tokens: impl Into<Vec<TokenId>>) -> Self {
+        let mut tokens: Vec<TokenId> = tokens.into();
+        tokens.sort_unstable();
+        tokens.dedup();
+        self.info.end_tokens = (!tokens.is_empty()).then(|| tokens.into());
+        self
+    }
+
+    /// Tokens that end a value where its user names no others, ascending; often none.
+    pub fn end_tokens(&self) -> &[TokenId] {
+        self.info.end_tokens.as_deref().unwrap_or_default()
     }
 
     /// What the vocabulary of the ids is known by, where the trie is from a file that was saved for one.
     pub fn fingerprint(&self) -> Option<&str> {
-        std::str::from_utf8(self.0.fingerprint.as_ref()?).ok()
+        std::str::from_utf8(self.store.fingerprint.as_ref()?).ok()
     }
 
     /// Bytes at the end of the prompt that every leaf spells again; 0 where the set begins after the prompt.
     pub fn heal_bytes(&self) -> usize {
-        self.1 as usize
+        self.info.heal_bytes as usize
     }
 
     /// [`Trie::heal_bytes`] as it lies in a file.
     pub(crate) fn heal_word(&self) -> &u32 {
-        &self.1
+        &self.info.heal_bytes
     }
 
     pub(crate) fn store(&self) -> &Store {
-        &self.0
+        &self.store
     }
 
     /// Number of leaves, at least 1.
     #[allow(clippy::len_without_is_empty, reason = "a trie is never empty")]
     pub fn len(&self) -> usize {
-        self.0.leaves.len()
+        self.store.leaves.len()
     }
 
     /// Number of nodes, the root included.
     pub fn nodes(&self) -> usize {
-        self.0.nodes()
+        self.store.nodes()
     }
 
     /// Bytes held: arrays, names and this structure itself. Those of an open file are shared with whoever has it open.
     pub fn nbytes(&self) -> usize {
-        let s = &*self.0;
+        let s = &*self.store;
         let words = s.tokens.len() + s.first_child.len() + s.inner_terminals.len() + s.input_rows.words();
         let names = s.names.as_ref().map_or(0, |n| n.text.len() + 4 * n.ends.len());
         words * 4 + s.leaves.nbytes() + s.graph.as_ref().map_or(0, Graph::nbytes) + names + size_of::<Store>()
@@ -160,12 +193,12 @@ impl Trie {
 
     /// The largest token id of any leaf.
     pub fn max_token(&self) -> TokenId {
-        self.0.max_token
+        self.store.max_token
     }
 
     /// Tokens of the longest leaf.
     pub fn max_depth(&self) -> usize {
-        self.0.max_depth as usize
+        self.store.max_depth as usize
     }
 
     /// The root.
@@ -177,33 +210,33 @@ impl Trie {
     /// Tokens that continue from here, ascending; empty at the end of a leaf that is no prefix of another.
     #[inline]
     pub fn children(&self, at: Cursor) -> &[TokenId] {
-        let tokens = self.0.children(at.node);
-        if self.0.verified { tokens } else { self.0.inside(tokens) }
+        let tokens = self.store.children(at.node);
+        if self.store.verified { tokens } else { self.store.inside(tokens) }
     }
 
     #[inline]
     pub(crate) fn is_childless(&self, at: Cursor) -> bool {
-        self.0.children(at.node).is_empty()
+        self.store.children(at.node).is_empty()
     }
 
     /// The position after `token`, or `None` where it is no child. `O(log k)`.
     #[inline]
     pub fn step(&self, at: Cursor, token: TokenId) -> Option<Cursor> {
-        let (first, tokens) = self.0.family(at.node);
+        let (first, tokens) = self.store.family(at.node);
         let nth = tokens.binary_search(&token).ok()?;
-        Some(Cursor { node: self.0.target(at.node, first + nth as u32), depth: at.depth + 1 })
+        Some(Cursor { node: self.store.target(at.node, first + nth as u32), depth: at.depth + 1 })
     }
 
     #[inline]
     pub(crate) fn child(&self, at: Cursor, nth: usize) -> Cursor {
-        Cursor { node: self.0.target(at.node, self.0.family(at.node).0 + nth as u32), depth: at.depth + 1 }
+        Cursor { node: self.store.target(at.node, self.store.family(at.node).0 + nth as u32), depth: at.depth + 1 }
     }
 
     /// Whether one sequence leads to each position. Not in a set in which several stand for one leaf
     /// ([`Trie::spellings`], [`Trie::with_overrun`]).
     #[inline]
     pub fn is_tree(&self) -> bool {
-        self.0.graph.is_none()
+        self.store.graph.is_none()
     }
 
     /// The position `up` tokens nearer to the root (the root, if that is nearer), or `None` if this is no tree: then a
@@ -211,7 +244,7 @@ impl Trie {
     pub fn ancestor(&self, at: Cursor, up: usize) -> Option<Cursor> {
         let mut at = at;
         for _ in 0..up.min(at.depth()) {
-            match self.0.parent(at.node) {
+            match self.store.parent(at.node) {
                 _ if !self.is_tree() => return None,
                 Some(node) if at.depth > 1 => at = Cursor { node, depth: at.depth - 1 },
                 _ => return Some(Cursor::ROOT),
@@ -227,7 +260,9 @@ impl Trie {
     pub fn walk(&self, prefix: &[TokenId]) -> Result<Cursor, NotAllowed> {
         let mut at = Cursor::ROOT;
         for (position, &token) in prefix.iter().enumerate() {
-            at = self.step(at, token).ok_or_else(|| NotAllowed::new(token, position, self.children(at)))?;
+            at = self
+                .step(at, token)
+                .ok_or_else(|| NotAllowed::new(token, position, self.children(at).iter().copied()))?;
         }
         Ok(at)
     }
@@ -235,14 +270,25 @@ impl Trie {
     /// Whether a leaf ends here. It may go on: one leaf can be a prefix of another.
     #[inline]
     pub fn is_terminal(&self, at: Cursor) -> bool {
+        self.ends_leaf(at, self.is_childless(at))
+    }
+
+    /// [`Trie::is_terminal`], given whether the position has no children.
+    ///
+    /// In a file that nobody verified a node may have lost its children: only the table of leaves says that one ends there.
+    #[inline]
+    pub(crate) fn ends_leaf(&self, at: Cursor, childless: bool) -> bool {
         let node = at.node.index();
-        node != 0 && node < self.nodes() && (self.is_childless(at) || self.is_inner_terminal(at))
+        node != 0
+            && node < self.nodes()
+            && (childless || self.is_inner_terminal(at))
+            && (self.store.verified || self.store.leaves.leaf(at.node).is_some())
     }
 
     /// Whether a leaf ends here that is a prefix of another one.
     #[inline]
     pub(crate) fn is_inner_terminal(&self, at: Cursor) -> bool {
-        let inner = &self.0.inner_terminals;
+        let inner = &self.store.inner_terminals;
         !inner.is_empty() && inner.binary_search(&at.node.0).is_ok()
     }
 
@@ -251,7 +297,7 @@ impl Trie {
         if !self.is_terminal(at) {
             return None;
         }
-        self.0.leaves.leaf(at.node)
+        self.store.leaves.leaf(at.node)
     }
 
     /// The leaf with these tokens. `O(length · log k)`.
@@ -263,21 +309,21 @@ impl Trie {
     ///
     /// Where several sequences stand for the leaf, its tokens are the canonical one.
     pub fn leaf(&self, leaf: LeafId) -> Option<Leaf> {
-        let tokens = match &self.0.graph {
-            None => self.0.path(self.0.leaves.node(leaf)?)?,
-            Some(graph) => self.0.inside(graph.canonical(leaf)?).to_vec(),
+        let tokens = match &self.store.graph {
+            None => self.store.path(self.store.leaves.node(leaf)?)?,
+            Some(graph) => self.store.inside(graph.canonical(leaf)?).to_vec(),
         };
         Some(Leaf { index: leaf, name: self.name(leaf).map(str::to_owned), tokens })
     }
 
     /// The name of a leaf; `None` without names.
     pub fn name(&self, leaf: LeafId) -> Option<&str> {
-        self.0.names.as_ref()?.get(leaf.index())
+        self.store.names.as_ref()?.get(leaf.index())
     }
 
     /// The first input row that gave this leaf; `None` for a trie from a file, which does not hold it.
     pub fn input_row(&self, leaf: LeafId) -> Option<usize> {
-        self.0.input_rows.get(leaf.index()).map(|row| row as usize)
+        self.store.input_rows.get(leaf.index()).map(|row| row as usize)
     }
 
     /// Tokens that must come next whatever the model says, up to the next choice or the end of a leaf.
@@ -289,15 +335,15 @@ impl Trie {
 
     /// The child that must come next.
     pub(crate) fn forced_child(&self, at: Cursor) -> Option<(TokenId, Cursor)> {
-        let (first, tokens) = self.0.family(at.node);
-        let nth = match &self.0.graph {
+        let (first, tokens) = self.store.family(at.node);
+        let nth = match &self.store.graph {
             None if tokens.len() == 1 => 0,
             None => return None,
             Some(graph) => graph.forced(at.node)?.checked_sub(first)? as usize,
         };
         let token = *tokens.get(nth)?;
         // A terminal with a child is a choice: to end here or to go on.
-        if token > self.0.max_token || self.is_terminal(at) {
+        if token > self.store.max_token || self.is_terminal(at) {
             return None;
         }
         Some((token, self.child(at, nth)))
@@ -305,7 +351,7 @@ impl Trie {
 
     /// Numbers of the leaves at and below this position: they are neighbours. `O(depth)`.
     pub fn leaves_below(&self, at: Cursor) -> Range<u32> {
-        if let (Some(graph), LeafTable::Ends { nodes, leaves, .. }) = (&self.0.graph, &self.0.leaves) {
+        if let (Some(graph), LeafTable::Ends { nodes, leaves, .. }) = (&self.store.graph, &self.store.leaves) {
             let first = leaves.get(nodes.partition_point(|&end| end < at.node.0)).copied();
             let end = graph.leaves_end.get(at.node.index()).copied().filter(|&end| end as usize <= self.len());
             return first.zip(end).map_or(0..0, |(first, end)| if first < end { first..end } else { 0..0 });
@@ -318,7 +364,7 @@ impl Trie {
             first = self.child(first, 0);
         }
         let mut last = at;
-        while let count @ 1.. = self.0.children(last.node).len() {
+        while let count @ 1.. = self.store.children(last.node).len() {
             last = self.child(last, count - 1);
         }
         match (self.leaf_at(first), self.leaf_at(last)) {
@@ -338,8 +384,10 @@ impl Trie {
 impl Trie {
     /// Feeds the arrays that `==` compares, each after its length.
     pub(crate) fn hash_content(&self, feed: &mut dyn FnMut(&[u8])) {
-        let s = &*self.0;
-        feed(&self.1.to_le_bytes());
+        let s = &*self.store;
+        feed(&self.info.heal_bytes.to_le_bytes());
+        feed(&(self.end_tokens().len() as u64).to_le_bytes());
+        feed(bytemuck::cast_slice(self.end_tokens()));
         let mut part = |bytes: &[u8]| {
             feed(&(bytes.len() as u64).to_le_bytes());
             feed(bytes);
@@ -361,9 +409,9 @@ impl Trie {
 
 impl PartialEq for Trie {
     fn eq(&self, other: &Self) -> bool {
-        let (a, b) = (&*self.0, &*other.0);
-        self.1 == other.1
-            && (Arc::ptr_eq(&self.0, &other.0)
+        let (a, b) = (&*self.store, &*other.store);
+        self.info == other.info
+            && (Arc::ptr_eq(&self.store, &other.store)
                 || (a.tokens == b.tokens
                     && a.first_child == b.first_child
                     && a.inner_terminals == b.inner_terminals

@@ -10,7 +10,7 @@ fn text(model: &str, name: &str, token: u32, space: &str) -> String {
 }
 
 fn shares(a: &Payload, b: &Payload) -> bool {
-    std::sync::Arc::ptr_eq(&a.spans, &b.spans)
+    std::sync::Arc::ptr_eq(&a.constraints, &b.constraints)
 }
 
 #[test]
@@ -36,8 +36,8 @@ fn another_model_name_token_or_vocabulary_does_not() {
     }
     // In a vocabulary of 9 tokens, leaf Z is gone.
     let smaller = cache.payload(text("m", "A", 2, "").as_bytes(), Some(9)).unwrap();
-    assert_eq!((smaller.spans[0].1.len(), smaller.report.out_of_vocabulary), (1, 1));
-    assert_eq!(first.spans[0].1.len(), 2);
+    assert_eq!((smaller.tries().next().unwrap().1.len(), smaller.report.out_of_vocabulary), (1, 1));
+    assert_eq!(first.tries().next().unwrap().1.len(), 2);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn eviction_never_invalidates_a_trie_in_use() {
     }
     let stats = cache.stats();
     assert_eq!((stats.misses, stats.evictions, stats.len), (9, 7, 2));
-    assert_eq!(kept.spans[0].1.len(), 2);
+    assert_eq!(kept.tries().next().unwrap().1.len(), 2);
     cache.clear();
     assert_eq!(cache.stats().len, 0);
 }

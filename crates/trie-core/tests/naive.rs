@@ -163,7 +163,7 @@ proptest! {
         let mut span = sampler.span().clone();
         span.rollback(back).unwrap();
         let expected = &history[history.len() - 1 - back];
-        prop_assert_eq!(span.state(), expected.state());
+        prop_assert_eq!(span.status(), expected.status());
         prop_assert_eq!(span.cursor(), expected.cursor());
         prop_assert_eq!(span.accepted(), expected.accepted());
         prop_assert_eq!(span.allowed(), expected.allowed());

@@ -79,8 +79,8 @@ fn what_is_left_out_is_reported() {
     assert_eq!(payload.report.dropped[0].name, "BAD");
     assert_eq!(payload.report.dropped[0].token.get(), 999);
     assert_eq!(payload.report.empty_paths, ["none"]);
-    assert_eq!(payload.spans.len(), 1);
-    assert!(payload.spans[0].1.find(&ids(&[2])).is_some());
+    assert_eq!(payload.constraints.len(), 1);
+    assert!(payload.tries().next().unwrap().1.find(&ids(&[2])).is_some());
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn unknown_fields_may_be_deeper_than_any_stack() {
         "[".repeat(depth),
         "]".repeat(depth)
     );
-    assert_eq!(read(&text).unwrap().spans.len(), 1);
+    assert_eq!(read(&text).unwrap().constraints.len(), 1);
     let broken = format!(r#"{{"junk":{}"#, "[".repeat(depth));
     assert!(read(&broken).is_err());
 }
@@ -110,9 +110,9 @@ fn sixty_four_mebibytes_are_no_trouble() {
     }
     text.push_str("]}]}");
     let payload = read(&text).unwrap();
-    assert_eq!(payload.spans[0].1.len(), leaves as usize);
-    let found = payload.spans[0].1.find(&ids(&[3, 5, 7])).unwrap();
-    assert_eq!(payload.spans[0].1.name(found), Some("a rather long name of one leaf 3077"));
+    assert_eq!(payload.tries().next().unwrap().1.len(), leaves as usize);
+    let found = payload.tries().next().unwrap().1.find(&ids(&[3, 5, 7])).unwrap();
+    assert_eq!(payload.tries().next().unwrap().1.name(found), Some("a rather long name of one leaf 3077"));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn thirty_actions_fit_in_four_kilobytes() {
         .map(|n| format!(r#"{{"name":"SOME_ACTION_{n:02}","tokens":[{},{},{},{}]}}"#, n / 4, n, n + 7, n + 9))
         .collect();
     let text = format!(r#"{{"modelId":"m","descriptors":[{{"path":"action","leaves":[{}]}}]}}"#, leaves.join(","));
-    let trie = read(&text).unwrap().spans[0].1.clone();
+    let trie = read(&text).unwrap().tries().next().unwrap().1.clone();
     assert_eq!(trie.len(), 30);
     assert!(trie.nbytes() <= 4096, "{} bytes", trie.nbytes());
 }

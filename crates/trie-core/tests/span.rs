@@ -6,7 +6,7 @@ use common::{id, ids};
 use std::sync::Arc;
 use trie_core::{
     After, Allowed, DrawSettings, Mode, Observed, RulesError, Sampler, SamplerOptions, Span, SpanError, SpanRules,
-    State, Trie,
+    Status, Trie,
 };
 
 /// `REPLY` is a prefix of `REPLY_THREAD`; `STOP` shares nothing.
@@ -21,7 +21,8 @@ fn trie() -> Trie {
 fn rules() -> SpanRules {
     let mut lang = Trie::builder();
     lang.push(Some("en"), &ids(&[2]));
-    SpanRules::new(vec![("action".to_owned(), trie()), ("lang".to_owned(), lang.build().unwrap())], 64).unwrap()
+    let lang = lang.build().unwrap();
+    SpanRules::new(vec![("action".to_owned(), trie().into()), ("lang".to_owned(), lang.into())], 64).unwrap()
 }
 
 fn span(rules: SpanRules) -> Span {
@@ -35,13 +36,13 @@ fn name(span: &Span) -> Option<String> {
 #[test]
 fn armed_moving_complete() {
     let mut s = span(rules());
-    assert_eq!((s.state(), s.depth(), s.path()), (State::Active, 0, "action"));
-    assert_eq!(s.allowed(), Allowed::Only { tokens: &ids(&[1, 9]), ends: &[] });
+    assert_eq!((s.status(), s.depth(), s.path()), (Status::Active, 0, "action"));
+    assert_eq!(s.allowed(&mut Scratch::default()), Allowed::Only { tokens: Tokens::Ids(&ids(&[1, 9])), ends: &[] });
     s.accept(id(9)).unwrap();
-    assert_eq!((s.state(), name(&s).as_deref()), (State::Complete, Some("STOP")));
-    assert_eq!(s.allowed(), Allowed::All);
+    assert_eq!((s.status(), name(&s).as_deref()), (Status::Complete, Some("STOP")));
+    assert_eq!(s.allowed(&mut Scratch::default()), Allowed::All);
     s.accept(id(63)).unwrap();
-    assert_eq!((s.state(), name(&s).as_deref(), s.accepted()), (State::Complete, Some("STOP"), 2));
+    assert_eq!((s.status(), name(&s).as_deref(), s.accepted()), (Status::Complete, Some("STOP"), 2));
     assert_eq!(s.forced().count(), 0);
 }
 
@@ -49,14 +50,14 @@ fn armed_moving_complete() {
 fn an_open_prefix_leaf_ends_with_any_other_token() {
     let mut s = span(rules());
     s.accept_all(&ids(&[1, 2])).unwrap();
-    assert!(s.is_open() && s.leaf().is_none() && s.state() == State::Active);
-    assert_eq!(s.allowed(), Allowed::Open { children: &ids(&[3]) });
+    assert!(s.is_open() && s.leaf().is_none() && s.status() == Status::Active);
+    assert_eq!(s.allowed(&mut Scratch::default()), Allowed::Open { tokens: Tokens::Ids(&ids(&[3])) });
     assert_eq!(s.forced().count(), 0, "ending here is a choice");
     let mut longer = s.clone();
     longer.accept(id(3)).unwrap();
     assert_eq!(name(&longer).as_deref(), Some("REPLY_THREAD"));
     s.accept(id(50)).unwrap();
-    assert_eq!((s.state(), name(&s).as_deref()), (State::Complete, Some("REPLY")));
+    assert_eq!((s.status(), name(&s).as_deref()), (Status::Complete, Some("REPLY")));
     s.rollback(1).unwrap();
     assert!(s.is_open());
 }
@@ -66,17 +67,17 @@ fn end_tokens_close_a_leaf() {
     let mut s = span(rules().with_end_tokens(ids(&[40])).unwrap());
     assert_eq!(s.forced().count(), 0);
     s.accept(id(9)).unwrap();
-    assert_eq!((s.state(), s.leaf()), (State::Active, None));
+    assert_eq!((s.status(), s.leaf()), (Status::Active, None));
     assert_eq!(s.forced().collect::<Vec<_>>(), ids(&[40]), "a single end token is forced");
     assert!(matches!(s.accept(id(50)), Err(SpanError::NotAllowed(_))));
     s.accept(id(40)).unwrap();
-    assert_eq!((s.state(), name(&s).as_deref()), (State::Complete, Some("STOP")));
+    assert_eq!((s.status(), name(&s).as_deref()), (Status::Complete, Some("STOP")));
 
     s.reset();
     s.accept(id(1)).unwrap();
     assert_eq!(s.forced().collect::<Vec<_>>(), ids(&[2]), "never past a terminal that has a choice");
     s.accept(id(2)).unwrap();
-    assert_eq!(s.allowed().iter().collect::<Vec<_>>(), ids(&[3, 40]));
+    assert_eq!(s.allowed(&mut Scratch::default()).iter().collect::<Vec<_>>(), ids(&[3, 40]));
     assert!(!s.is_open());
 }
 
@@ -84,7 +85,7 @@ fn end_tokens_close_a_leaf() {
 fn a_token_that_is_child_and_end_token_is_the_child() {
     let mut s = span(rules().with_end_tokens(ids(&[3])).unwrap());
     s.accept_all(&ids(&[1, 2])).unwrap();
-    assert_eq!(s.allowed().iter().collect::<Vec<_>>(), ids(&[3]));
+    assert_eq!(s.allowed(&mut Scratch::default()).iter().collect::<Vec<_>>(), ids(&[3]));
     assert_eq!(s.forced().collect::<Vec<_>>(), ids(&[3, 3]));
     s.accept_all(&ids(&[3, 3])).unwrap();
     assert_eq!(name(&s).as_deref(), Some("REPLY_THREAD"));
@@ -96,14 +97,14 @@ fn after_stop_allows_only_the_end() {
     let stop = rules().with_end_of_generation(ids(&[61, 60, 60])).unwrap().with_after(After::Stop).unwrap();
     let mut s = span(stop);
     s.accept(id(9)).unwrap();
-    assert_eq!(s.allowed(), Allowed::Only { tokens: &[], ends: &ids(&[60, 61]) });
+    assert_eq!(s.allowed(&mut Scratch::default()), Allowed::Only { tokens: Tokens::Ids(&[]), ends: &ids(&[60, 61]) });
     assert!(s.accept(id(5)).is_err());
     assert_eq!(s.observe(id(5)), Observed::TurnedOff);
-    assert_eq!(s.state(), State::Off);
+    assert_eq!(s.status(), Status::Off);
     s.rollback(1).unwrap();
-    assert_eq!((s.state(), name(&s).as_deref()), (State::Complete, Some("STOP")));
+    assert_eq!((s.status(), name(&s).as_deref()), (Status::Complete, Some("STOP")));
     s.accept(id(60)).unwrap();
-    assert_eq!(s.state(), State::Complete);
+    assert_eq!(s.status(), Status::Complete);
     // Without end-of-generation tokens, the end tokens stand in for them.
     let ends = rules().with_end_tokens(ids(&[40])).unwrap().with_after(After::Stop).unwrap();
     assert_eq!(ends.stop_tokens(), ids(&[40]));
@@ -116,7 +117,7 @@ fn illegal_tokens_are_refused_and_change_nothing() {
     assert_eq!(error, "token 5 at position 0 is not allowed there: only [1, 9] may follow");
     assert_eq!(s.accept(id(64)).unwrap_err(), SpanError::OutsideVocabulary { token: id(64), n_vocab: 64 });
     assert!(s.accept_all(&ids(&[1, 2, 3, 64])).is_err());
-    assert_eq!((s.state(), s.accepted()), (State::Active, 0), "all or nothing");
+    assert_eq!((s.status(), s.accepted()), (Status::Active, 0), "all or nothing");
     assert_eq!(s.rollback(1).unwrap_err(), SpanError::RollbackTooFar { asked: 1, accepted: 0 });
     let unknown = s.activate("color").unwrap_err().to_string();
     assert_eq!(unknown, r#"no trie has the path "color"; there are ["action", "lang"]"#);
@@ -126,24 +127,24 @@ fn illegal_tokens_are_refused_and_change_nothing() {
 fn a_host_that_cannot_be_told() {
     let mut s = span(rules().with_patience(3));
     assert_eq!(s.observe(id(5)), Observed::Ignored);
-    assert_eq!((s.state(), s.accepted()), (State::Active, 1));
+    assert_eq!((s.status(), s.accepted()), (Status::Active, 1));
     assert_eq!(s.observe(id(1)), Observed::Accepted);
     assert_eq!(s.observe(id(77)), Observed::TurnedOff);
-    assert_eq!((s.state(), s.allowed(), s.leaf()), (State::Off, Allowed::All, None));
+    assert_eq!((s.status(), s.allowed(&mut Scratch::default()), s.leaf()), (Status::Off, Allowed::All, None));
     assert_eq!(s.observe(id(5)), Observed::Accepted);
     s.rollback(1).unwrap();
-    assert_eq!(s.state(), State::Off);
+    assert_eq!(s.status(), Status::Off);
     s.rollback(1).unwrap();
-    assert_eq!((s.state(), s.depth()), (State::Active, 1));
+    assert_eq!((s.status(), s.depth()), (Status::Active, 1));
     s.rollback(2).unwrap();
-    assert_eq!((s.state(), s.accepted()), (State::Active, 0));
+    assert_eq!((s.status(), s.accepted()), (Status::Active, 0));
 
     for expected in [Observed::Ignored, Observed::Ignored, Observed::TurnedOff] {
         assert_eq!(s.observe(id(5)), expected, "patience is over after three");
     }
-    assert_eq!(s.state(), State::Off);
+    assert_eq!(s.status(), Status::Off);
     s.reset();
-    assert_eq!((s.state(), s.accepted()), (State::Active, 0));
+    assert_eq!((s.status(), s.accepted()), (Status::Active, 0));
 }
 
 #[test]
@@ -154,20 +155,20 @@ fn several_tries_are_never_merged() {
     s.accept(id(2)).unwrap();
     assert_eq!(name(&s).as_deref(), Some("en"));
     s.deactivate();
-    assert_eq!((s.state(), s.allowed(), s.leaf()), (State::Idle, Allowed::All, None));
+    assert_eq!((s.status(), s.allowed(&mut Scratch::default()), s.leaf()), (Status::Idle, Allowed::All, None));
     s.accept(id(33)).unwrap();
-    assert_eq!((s.state(), s.accepted()), (State::Idle, 1));
+    assert_eq!((s.status(), s.accepted()), (Status::Idle, 1));
     s.rollback(1).unwrap();
-    assert_eq!(s.state(), State::Idle);
+    assert_eq!(s.status(), Status::Idle);
     s.activate("lang").unwrap();
-    assert_eq!((s.state(), s.path()), (State::Active, "lang"));
+    assert_eq!((s.status(), s.path()), (Status::Active, "lang"));
     s.reset();
     assert_eq!(s.path(), "action");
 }
 
 #[test]
 fn rules_are_checked() {
-    let spans = || vec![("a".to_owned(), trie())];
+    let spans = || vec![("a".to_owned(), AnyConstraint::from(trie()))];
     assert_eq!(SpanRules::new(vec![], 5).unwrap_err(), RulesError::NoTrie);
     assert_eq!(SpanRules::new(spans(), 0).unwrap_err(), RulesError::VocabularySize { n_vocab: 0 });
     let outside = SpanRules::new(spans(), 9).unwrap_err().to_string();
@@ -247,7 +248,7 @@ fn advance_gives_everything_up_to_the_next_choice() {
     assert_eq!(tokens, ids(&[1, 2]));
     sampler.advance(&row, &mut tokens).unwrap();
     assert_eq!(tokens, ids(&[1, 2, 3, 40]));
-    assert_eq!(sampler.state(), State::Complete);
+    assert_eq!(sampler.status(), Status::Complete);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use common::{id, ids};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use trie_core::{Mode, Payload, Sampler, SamplerOptions, SpanRules, State, Trie, TrieCache};
+use trie_core::{Mode, Payload, Sampler, SamplerOptions, SpanRules, Status, Trie, TrieCache};
 
 fn cases(kind: &str) -> Vec<Value> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/payload_and_sampler.json");
@@ -87,7 +87,7 @@ fn run(case: &Value) {
     assert_eq!(payload.is_ok(), steps[0]["expect"] == "non_null", "{what}: {payload:?}");
     let Ok(payload) = payload else { return };
     assert_eq!(payload.report.out_of_vocabulary > 0, steps[0]["expect_warning"] == true, "{what}");
-    let rules = Arc::new(SpanRules::new(payload.spans, n_vocab).unwrap());
+    let rules = Arc::new(SpanRules::new(payload.constraints, n_vocab).unwrap());
     let mode = if input["mode"] == 0 { Mode::Greedy } else { Mode::Sampled };
     let new =
         |seed| Sampler::new(rules.clone(), SamplerOptions { mode, seed: Some(seed), ..Default::default() }).unwrap();
@@ -126,7 +126,7 @@ fn run(case: &Value) {
             "state" => {
                 let leaf = sampler.span().leaf().and_then(|leaf| leaf.name);
                 assert_eq!(leaf.as_deref(), step["expect"]["completed_leaf"].as_str(), "{what}");
-                assert_eq!(sampler.state() == State::Active, step["expect"]["active"].as_bool().unwrap(), "{what}");
+                assert_eq!(sampler.status() == Status::Active, step["expect"]["active"].as_bool().unwrap(), "{what}");
             }
             other => panic!("{what}: unknown step {other}"),
         }

@@ -1,7 +1,7 @@
-//! What does not change during the life of a span: its tries and the tokens around them.
+//! What does not change during the life of a span: its constraints and the tokens around their values.
 
+use crate::constraint::{AnyConstraint, Constraint};
 use crate::ids::TokenId;
-use crate::trie::Trie;
 use std::sync::Arc;
 
 /// What follows a complete leaf.
@@ -14,23 +14,33 @@ pub enum After {
     Stop,
 }
 
-/// Tries, end tokens and limits of a span, checked once and shared by `Arc`.
+/// Constraints by path, end tokens and limits of a span: checked once, immutable, shared by `Arc`.
 #[derive(Debug, Clone)]
-pub struct SpanRules {
-    spans: Arc<[(String, Trie)]>,
+pub struct SpanRules<C = AnyConstraint> {
+    constraints: Arc<[(String, C)]>,
     n_vocab: usize,
-    end_tokens: Vec<TokenId>,
+    /// What was given for all of them, or what each brings itself.
+    end_tokens: EndTokens,
     end_of_generation: Vec<TokenId>,
     after: After,
     patience: u32,
 }
 
+/// Tokens that may close a value.
+#[derive(Debug, Clone)]
+enum EndTokens {
+    Given(Vec<TokenId>),
+    /// Of each constraint, by number; empty where none has any.
+    Own(Vec<Vec<TokenId>>),
+}
+
 /// Rules that contradict the vocabulary or each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RulesError {
-    /// No trie at all.
-    #[error("a span needs at least one trie")]
-    NoTrie,
+    /// No constraint at all.
+    #[error("a span needs at least one constraint")]
+    NoConstraint,
     /// The vocabulary size is 0 or over 2^31.
     #[error("a vocabulary of {n_vocab} tokens: the size must be in 1..=2147483648")]
     VocabularySize {
@@ -54,42 +64,49 @@ pub enum RulesError {
     NothingToStopOn,
 }
 
-impl SpanRules {
+impl<C: Constraint> SpanRules<C> {
     /// Accepted tokens without progress after which an armed span turns itself off.
     pub const PATIENCE: u32 = 500;
 
-    /// Rules over these tries, by path; the first is active at the start. `n_vocab` is the number of token ids.
+    /// Rules over these constraints, by path; the first is active at the start. `n_vocab` is the number of token ids.
+    /// A set that has end tokens of its own ([`Trie::end_tokens`](crate::Trie::end_tokens)) ends with those.
     ///
     /// # Errors
-    /// No trie, a size out of range, or a trie with an id that the vocabulary does not have.
-    pub fn new(spans: impl Into<Arc<[(String, Trie)]>>, n_vocab: usize) -> Result<Self, RulesError> {
-        let spans = spans.into();
+    /// No constraint, a size out of range, or an id that the vocabulary does not have.
+    pub fn new(constraints: impl Into<Arc<[(String, C)]>>, n_vocab: usize) -> Result<Self, RulesError> {
+        let constraints = constraints.into();
         if n_vocab == 0 || n_vocab > TokenId::MAX.index() + 1 {
             return Err(RulesError::VocabularySize { n_vocab });
         }
-        if spans.is_empty() {
-            return Err(RulesError::NoTrie);
+        if constraints.is_empty() {
+            return Err(RulesError::NoConstraint);
         }
-        for (path, trie) in spans.iter() {
-            inside(n_vocab, &[trie.max_token()], || format!("trie {path:?}"))?;
+        for (path, constraint) in constraints.iter() {
+            inside(n_vocab, constraint.max_token().as_slice(), || format!("trie {path:?}"))?;
+        }
+        let mut own = Vec::new();
+        if constraints.iter().any(|(_, constraint)| !own_ends(constraint).is_empty()) {
+            own.extend(constraints.iter().map(|(_, constraint)| own_ends(constraint).to_vec()));
+            own.iter().try_for_each(|ends| inside(n_vocab, ends, || "end tokens".to_owned()))?;
         }
         Ok(Self {
-            spans,
+            constraints,
             n_vocab,
-            end_tokens: Vec::new(),
+            end_tokens: EndTokens::Own(own),
             end_of_generation: Vec::new(),
             after: After::Free,
             patience: Self::PATIENCE,
         })
     }
 
-    /// Tokens that may close the span at the end of a leaf.
+    /// Tokens that may close the span at the end of a value, in place of those that sets bring themselves.
     ///
     /// # Errors
     /// An id outside the vocabulary.
     pub fn with_end_tokens(mut self, tokens: impl Into<Vec<TokenId>>) -> Result<Self, RulesError> {
-        self.end_tokens = ascending(tokens.into());
-        inside(self.n_vocab, &self.end_tokens, || "end tokens".to_owned())?;
+        let tokens = ascending(tokens.into());
+        inside(self.n_vocab, &tokens, || "end tokens".to_owned())?;
+        self.end_tokens = EndTokens::Given(tokens);
         Ok(self)
     }
 
@@ -109,7 +126,8 @@ impl SpanRules {
     /// [`After::Stop`] where neither end-of-generation nor end tokens are known.
     pub fn with_after(mut self, after: After) -> Result<Self, RulesError> {
         self.after = after;
-        if after == After::Stop && self.stop_tokens().is_empty() {
+        let stops = (0..self.constraints.len() as u32).all(|number| !self.stop_tokens_of(number).is_empty());
+        if after == After::Stop && !stops {
             return Err(RulesError::NothingToStopOn);
         }
         Ok(self)
@@ -122,28 +140,49 @@ impl SpanRules {
         self
     }
 
-    /// Path and trie of every span; never empty.
-    pub fn spans(&self) -> &[(String, Trie)] {
-        &self.spans
+    /// Path and constraint, in their order; never empty.
+    #[inline]
+    pub fn constraints(&self) -> &[(String, C)] {
+        &self.constraints
+    }
+
+    /// The set that the first constraint begins with, if it begins with one: a prompt may be healed for it.
+    pub fn first_set(&self) -> Option<&crate::Trie> {
+        self.constraints[0].1.first_set()
     }
 
     /// Number of token ids.
+    #[inline]
     pub fn n_vocab(&self) -> usize {
         self.n_vocab
     }
 
-    /// Tokens that may close the span, ascending.
+    /// Tokens that may close a value of the first constraint, ascending.
     pub fn end_tokens(&self) -> &[TokenId] {
-        &self.end_tokens
+        self.end_tokens_of(0)
     }
 
-    /// What may follow a complete leaf under [`After::Stop`], ascending: end of generation, or where the vocabulary
-    /// names none, the end tokens.
+    #[inline]
+    pub(super) fn end_tokens_of(&self, constraint: u32) -> &[TokenId] {
+        match &self.end_tokens {
+            EndTokens::Given(tokens) => tokens,
+            EndTokens::Own(of_each) => of_each.get(constraint as usize).map_or(&[], Vec::as_slice),
+        }
+    }
+
+    /// What may follow a complete value of the first constraint under [`After::Stop`], ascending: end of generation, or where the
+    /// vocabulary names none, the end tokens.
     pub fn stop_tokens(&self) -> &[TokenId] {
-        if self.end_of_generation.is_empty() { &self.end_tokens } else { &self.end_of_generation }
+        self.stop_tokens_of(0)
     }
 
-    /// What follows a complete leaf.
+    #[inline]
+    pub(super) fn stop_tokens_of(&self, constraint: u32) -> &[TokenId] {
+        if self.end_of_generation.is_empty() { self.end_tokens_of(constraint) } else { &self.end_of_generation }
+    }
+
+    /// What follows a complete value.
+    #[inline]
     pub fn after(&self) -> After {
         self.after
     }
@@ -152,6 +191,11 @@ impl SpanRules {
     pub fn patience(&self) -> u32 {
         self.patience
     }
+}
+
+/// The end tokens that a constraint's last set brings.
+fn own_ends(constraint: &impl Constraint) -> &[TokenId] {
+    constraint.sets().last().map_or(&[], |set| set.end_tokens())
 }
 
 fn ascending(mut tokens: Vec<TokenId>) -> Vec<TokenId> {

@@ -1,0 +1,317 @@
+//! A constraint of any kind, behind one type: a trie directly, because it must cost nothing; every other kind behind a pointer.
+
+use super::{Constraint, Ending, Next, NotListed, Scratch, Step, Tokens, TrieState};
+use crate::ids::TokenId;
+use crate::trie::{Leaf, Trie};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// Any [`Constraint`]. A clone is one reference count.
+#[derive(Clone)]
+pub struct AnyConstraint(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Trie(Trie),
+    Other(Arc<dyn Erased>),
+}
+
+/// The state of any constraint; of a trie it is stored in place. A clone is a copy or one reference count.
+///
+/// A state belongs to the constraint it came from. In one of another kind nothing may follow it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnyState(StateKind);
+
+#[derive(Debug, Clone)]
+enum StateKind {
+    Trie(TrieState),
+    Other(Arc<dyn ErasedState>),
+}
+
+trait ErasedState: Any + fmt::Debug + Send + Sync {
+    fn equals(&self, other: &dyn Any) -> bool;
+}
+
+impl<S: Any + PartialEq + fmt::Debug + Send + Sync> ErasedState for S {
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref::<S>().is_some_and(|other| self == other)
+    }
+}
+
+impl PartialEq for StateKind {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Trie(one), Self::Trie(other)) => one == other,
+            (Self::Other(one), Self::Other(other)) => one.equals(&**other),
+            _ => false,
+        }
+    }
+}
+
+/// [`Constraint`] without its type of state.
+trait Erased: Any + fmt::Debug + Send + Sync {
+    fn start(&self) -> Arc<dyn ErasedState>;
+    fn next<'a>(&'a self, at: &'a dyn Any, scratch: &'a mut Scratch) -> Next<'a>;
+    fn step(&self, at: &dyn Any, token: TokenId) -> Option<Step<Arc<dyn ErasedState>>>;
+    fn ending(&self, at: &dyn Any) -> Ending;
+    fn forced(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId>;
+    fn leaf(&self, at: &dyn Any) -> Option<Leaf>;
+    fn leaves(&self, at: &dyn Any) -> Vec<Leaf>;
+    fn remembers(&self) -> bool;
+    fn back(&self, at: &dyn Any, tokens: usize) -> Option<Arc<dyn ErasedState>>;
+    fn max_token(&self) -> Option<TokenId>;
+    fn sets(&self) -> Vec<&Trie>;
+    fn first_set(&self) -> Option<&Trie>;
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed>;
+}
+
+const NOTHING: Next<'static> = Next { tokens: Tokens::Ids(&[]), ending: Ending::No };
+
+/// What implements [`Erased`]: the kinds themselves would have every method twice.
+#[derive(Debug)]
+struct Of<C>(C);
+
+impl<C: Constraint> Erased for Of<C> {
+    fn start(&self) -> Arc<dyn ErasedState> {
+        Arc::new(self.0.start())
+    }
+
+    fn next<'a>(&'a self, at: &'a dyn Any, scratch: &'a mut Scratch) -> Next<'a> {
+        at.downcast_ref().map_or(NOTHING, |at| self.0.next(at, scratch))
+    }
+
+    fn step(&self, at: &dyn Any, token: TokenId) -> Option<Step<Arc<dyn ErasedState>>> {
+        let Step { state, role } = self.0.step(at.downcast_ref()?, token)?;
+        Some(Step { state: Arc::new(state), role })
+    }
+
+    fn ending(&self, at: &dyn Any) -> Ending {
+        at.downcast_ref().map_or(Ending::No, |at| self.0.ending(at))
+    }
+
+    fn forced(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId> {
+        self.0.forced(at.downcast_ref()?, scratch)
+    }
+
+    fn leaf(&self, at: &dyn Any) -> Option<Leaf> {
+        self.0.leaf(at.downcast_ref()?)
+    }
+
+    fn leaves(&self, at: &dyn Any) -> Vec<Leaf> {
+        at.downcast_ref().map_or_else(Vec::new, |at| self.0.leaves(at))
+    }
+
+    fn remembers(&self) -> bool {
+        self.0.remembers()
+    }
+
+    fn back(&self, at: &dyn Any, tokens: usize) -> Option<Arc<dyn ErasedState>> {
+        let back = self.0.back(at.downcast_ref()?, tokens)?;
+        Some(Arc::new(back))
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        self.0.max_token()
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        self.0.sets()
+    }
+
+    fn first_set(&self) -> Option<&Trie> {
+        self.0.first_set()
+    }
+
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
+        self.0.to_trie(limit)
+    }
+}
+
+impl AnyConstraint {
+    /// A constraint of whatever kind.
+    pub fn new<C: Constraint>(constraint: C) -> Self {
+        let any: &dyn Any = &constraint;
+        if let Some(same) = any.downcast_ref::<Self>() {
+            return same.clone();
+        }
+        if let Some(trie) = any.downcast_ref::<Trie>() {
+            return trie.clone().into();
+        }
+        Self(Kind::Other(Arc::new(Of(constraint))))
+    }
+
+    /// The trie, if it is one.
+    #[inline]
+    pub fn as_trie(&self) -> Option<&Trie> {
+        match &self.0 {
+            Kind::Trie(trie) => Some(trie),
+            Kind::Other(_) => None,
+        }
+    }
+
+    /// The constraint as the kind that it is, if it is that kind.
+    pub fn downcast_ref<C: Constraint>(&self) -> Option<&C> {
+        match &self.0 {
+            Kind::Trie(trie) => (trie as &dyn Any).downcast_ref(),
+            Kind::Other(other) => (&**other as &dyn Any).downcast_ref::<Of<C>>().map(|of| &of.0),
+        }
+    }
+}
+
+impl AnyState {
+    /// The position, where the constraint is a trie.
+    pub fn as_trie(&self) -> Option<TrieState> {
+        match &self.0 {
+            StateKind::Trie(at) => Some(*at),
+            StateKind::Other(_) => None,
+        }
+    }
+}
+
+impl From<Trie> for AnyConstraint {
+    fn from(trie: Trie) -> Self {
+        Self(Kind::Trie(trie))
+    }
+}
+
+impl fmt::Debug for AnyConstraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Trie(trie) => trie.fmt(f),
+            Kind::Other(other) => other.fmt(f),
+        }
+    }
+}
+
+/// A constraint with a state of its own kind.
+enum Pair<'a> {
+    Trie(&'a Trie, &'a TrieState),
+    Other(&'a dyn Erased, &'a dyn Any),
+    /// The state is of another kind: nothing may follow it.
+    Mismatch,
+}
+
+impl AnyConstraint {
+    #[inline]
+    fn with<'a>(&'a self, at: &'a AnyState) -> Pair<'a> {
+        match (&self.0, &at.0) {
+            (Kind::Trie(trie), StateKind::Trie(at)) => Pair::Trie(trie, at),
+            (Kind::Other(other), StateKind::Other(at)) => Pair::Other(&**other, &**at),
+            _ => Pair::Mismatch,
+        }
+    }
+}
+
+impl Constraint for AnyConstraint {
+    type State = AnyState;
+
+    #[inline]
+    fn start(&self) -> AnyState {
+        match &self.0 {
+            Kind::Trie(trie) => AnyState(StateKind::Trie(trie.start())),
+            Kind::Other(other) => AnyState(StateKind::Other(other.start())),
+        }
+    }
+
+    #[inline]
+    fn next<'a>(&'a self, at: &'a AnyState, scratch: &'a mut Scratch) -> Next<'a> {
+        match self.with(at) {
+            Pair::Trie(trie, at) => trie.next(at, scratch),
+            Pair::Other(other, at) => other.next(at, scratch),
+            Pair::Mismatch => NOTHING,
+        }
+    }
+
+    #[inline]
+    fn step(&self, at: &AnyState, token: TokenId) -> Option<Step<AnyState>> {
+        match self.with(at) {
+            Pair::Trie(trie, at) => {
+                let Step { state, role } = Constraint::step(trie, at, token)?;
+                Some(Step { state: AnyState(StateKind::Trie(state)), role })
+            }
+            Pair::Other(other, at) => {
+                let Step { state, role } = other.step(at, token)?;
+                Some(Step { state: AnyState(StateKind::Other(state)), role })
+            }
+            Pair::Mismatch => None,
+        }
+    }
+
+    #[inline]
+    fn ending(&self, at: &AnyState) -> Ending {
+        match self.with(at) {
+            Pair::Trie(trie, at) => trie.ending(at),
+            Pair::Other(other, at) => other.ending(at),
+            Pair::Mismatch => Ending::No,
+        }
+    }
+
+    fn forced(&self, at: &AnyState, scratch: &mut Scratch) -> Option<TokenId> {
+        match self.with(at) {
+            Pair::Trie(trie, at) => Constraint::forced(trie, at, scratch),
+            Pair::Other(other, at) => other.forced(at, scratch),
+            Pair::Mismatch => None,
+        }
+    }
+
+    fn leaf(&self, at: &AnyState) -> Option<Leaf> {
+        match self.with(at) {
+            Pair::Trie(trie, at) => Constraint::leaf(trie, at),
+            Pair::Other(other, at) => other.leaf(at),
+            Pair::Mismatch => None,
+        }
+    }
+
+    fn leaves(&self, at: &AnyState) -> Vec<Leaf> {
+        match self.with(at) {
+            Pair::Trie(trie, at) => Constraint::leaves(trie, at),
+            Pair::Other(other, at) => other.leaves(at),
+            Pair::Mismatch => Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn remembers(&self) -> bool {
+        match &self.0 {
+            Kind::Trie(trie) => trie.remembers(),
+            Kind::Other(other) => other.remembers(),
+        }
+    }
+
+    fn back(&self, at: &AnyState, tokens: usize) -> Option<AnyState> {
+        match self.with(at) {
+            Pair::Trie(trie, at) => trie.back(at, tokens).map(StateKind::Trie).map(AnyState),
+            Pair::Other(other, at) => other.back(at, tokens).map(StateKind::Other).map(AnyState),
+            Pair::Mismatch => None,
+        }
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        match &self.0 {
+            Kind::Trie(trie) => Some(trie.max_token()),
+            Kind::Other(other) => other.max_token(),
+        }
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        match &self.0 {
+            Kind::Trie(trie) => vec![trie],
+            Kind::Other(other) => other.sets(),
+        }
+    }
+
+    fn first_set(&self) -> Option<&Trie> {
+        match &self.0 {
+            Kind::Trie(trie) => Some(trie),
+            Kind::Other(other) => other.first_set(),
+        }
+    }
+
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
+        match &self.0 {
+            Kind::Trie(trie) => Constraint::to_trie(trie, limit),
+            Kind::Other(other) => other.to_trie(limit),
+        }
+    }
+}

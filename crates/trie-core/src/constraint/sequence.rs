@@ -1,0 +1,231 @@
+//! Constraints one after the other.
+
+use super::{AnyConstraint, AnyState, Constraint, Ending, Next, NotListed, Scratch, Step, Tokens};
+use crate::ids::TokenId;
+use crate::trie::{Leaf, Trie};
+use std::sync::Arc;
+
+/// One constraint after the other: each part begins where a value of the part before ends.
+///
+/// Where a value ends that longer ones go on from, a token of a longer one is taken as that. So a value of the next part that
+/// begins with the same token cannot follow there, as with end tokens.
+///
+/// ```
+/// use trie_core::{AnyConstraint, Scratch, Sequence, Span, SpanRules, TokenId, Trie};
+/// let id = |id| TokenId::new(id).unwrap();
+/// let set = |values: &[(&str, u32)]| {
+///     let mut builder = Trie::builder();
+///     values.iter().for_each(|&(name, token)| builder.push(Some(name), &[id(token)]));
+///     builder.build().map(AnyConstraint::from)
+/// };
+/// let parts = [set(&[("get", 1), ("set", 2)])?, set(&[("name", 7), ("color", 9)])?];
+/// let rules = SpanRules::new(vec![(String::new(), AnyConstraint::new(Sequence::new(parts)?))], 10)?;
+/// let mut span = Span::new(rules.into());
+/// span.accept_all(&[id(2), id(9)])?;
+/// let names: Vec<_> = span.leaves().into_iter().filter_map(|leaf| leaf.name).collect();
+/// assert_eq!(names, ["set", "color"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Sequence {
+    parts: Arc<[AnyConstraint]>,
+}
+
+/// Parts that make no sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SequenceError {
+    /// No part at all.
+    #[error("a sequence needs at least one part")]
+    NoParts,
+    /// A part that never ends is followed by another.
+    #[error("part {part} of {parts} lets everything come, so nothing can follow it: it must be the last")]
+    NeverEnds {
+        /// Its number, from 0.
+        part: usize,
+        /// How many there are.
+        parts: usize,
+    },
+    /// A part that begins with the end of the prompt, after another part.
+    #[error("part {part} begins inside the text before it (token healing): only the first may")]
+    Healed {
+        /// Its number, from 0.
+        part: usize,
+    },
+}
+
+/// Where a walk through a [`Sequence`] is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SequenceState {
+    part: usize,
+    at: AnyState,
+    before: Option<Arc<Passed>>,
+}
+
+/// A part that was passed: the state at its end, and those before.
+#[derive(Debug, PartialEq)]
+struct Passed {
+    at: AnyState,
+    before: Option<Arc<Passed>>,
+}
+
+impl Sequence {
+    /// These parts, in their order.
+    ///
+    /// # Errors
+    /// No part, a part without end that is not the last, or a set that begins inside the prompt and is not the first.
+    pub fn new(parts: impl IntoIterator<Item = AnyConstraint>) -> Result<Self, SequenceError> {
+        let parts: Arc<[AnyConstraint]> = parts.into_iter().collect();
+        if parts.is_empty() {
+            return Err(SequenceError::NoParts);
+        }
+        let free = |part: &AnyConstraint| part.ending(&part.start()) == Ending::Free;
+        if let Some(part) = parts[..parts.len() - 1].iter().position(free) {
+            return Err(SequenceError::NeverEnds { part, parts: parts.len() });
+        }
+        let healed = |part: &AnyConstraint| part.first_set().is_some_and(|set| set.heal_bytes() > 0);
+        if let Some(part) = parts.iter().skip(1).position(healed) {
+            return Err(SequenceError::Healed { part: part + 1 });
+        }
+        Ok(Self { parts })
+    }
+
+    /// The parts.
+    pub fn parts(&self) -> &[AnyConstraint] {
+        &self.parts
+    }
+
+    fn is_last(&self, part: usize) -> bool {
+        part + 1 >= self.parts.len()
+    }
+
+    /// Goes on to the next part where this one is over.
+    fn settle(&self, state: SequenceState) -> SequenceState {
+        if self.is_last(state.part) || self.parts[state.part].ending(&state.at) != Ending::Must {
+            return state;
+        }
+        let part = state.part + 1;
+        // A part whose first state ends a value would be passed as well, but a value has at least one token.
+        SequenceState { part, at: self.parts[part].start(), before: Some(passed(state.at, state.before)) }
+    }
+}
+
+fn passed(at: AnyState, before: Option<Arc<Passed>>) -> Arc<Passed> {
+    Arc::new(Passed { at, before })
+}
+
+impl Constraint for Sequence {
+    type State = SequenceState;
+
+    fn start(&self) -> SequenceState {
+        SequenceState { part: 0, at: self.parts[0].start(), before: None }
+    }
+
+    fn next<'a>(&'a self, state: &'a SequenceState, scratch: &'a mut Scratch) -> Next<'a> {
+        let Some(part) = self.parts.get(state.part) else {
+            return Next { tokens: Tokens::default(), ending: Ending::No };
+        };
+        if self.is_last(state.part) || part.ending(&state.at) != Ending::May {
+            return part.next(&state.at, scratch);
+        }
+        // A value ends here: those that go on in this part, and the first of the next one.
+        let (ids, scratch) = scratch.split();
+        ids.clear();
+        ids.extend(part.next(&state.at, scratch).tokens.iter());
+        let (next, start) = (&self.parts[state.part + 1], self.parts[state.part + 1].start());
+        let first = next.next(&start, scratch);
+        ids.extend(first.tokens.iter());
+        ids.sort_unstable();
+        ids.dedup();
+        let ending = if first.ending == Ending::Free { Ending::Free } else { Ending::No };
+        Next { tokens: Tokens::Ids(ids), ending }
+    }
+
+    fn step(&self, state: &SequenceState, token: TokenId) -> Option<Step<SequenceState>> {
+        let part = self.parts.get(state.part)?;
+        if let Some(Step { state: at, role }) = part.step(&state.at, token) {
+            let state = SequenceState { part: state.part, at, before: state.before.clone() };
+            return Some(Step { state: self.settle(state), role });
+        }
+        if self.is_last(state.part) || part.ending(&state.at) != Ending::May {
+            return None;
+        }
+        let number = state.part + 1;
+        let next = &self.parts[number];
+        let Step { state: at, role } = next.step(&next.start(), token)?;
+        let before = Some(passed(state.at.clone(), state.before.clone()));
+        Some(Step { state: self.settle(SequenceState { part: number, at, before }), role })
+    }
+
+    fn forced(&self, state: &SequenceState, scratch: &mut Scratch) -> Option<TokenId> {
+        let part = self.parts.get(state.part)?;
+        if part.ending(&state.at) == Ending::No {
+            return part.forced(&state.at, scratch);
+        }
+        let Next { tokens, ending } = self.next(state, scratch);
+        (ending == Ending::No).then(|| tokens.only()).flatten()
+    }
+
+    fn leaf(&self, state: &SequenceState) -> Option<Leaf> {
+        self.leaves(state).pop()
+    }
+
+    fn leaves(&self, state: &SequenceState) -> Vec<Leaf> {
+        let mut states = vec![&state.at];
+        let mut before = &state.before;
+        while let Some(passed) = before {
+            states.push(&passed.at);
+            before = &passed.before;
+        }
+        states.into_iter().rev().zip(self.parts.iter()).flat_map(|(at, part)| part.leaves(at)).collect()
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        self.parts.iter().filter_map(Constraint::max_token).max()
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        self.parts.iter().flat_map(Constraint::sets).collect()
+    }
+
+    fn first_set(&self) -> Option<&Trie> {
+        self.parts.first().and_then(Constraint::first_set)
+    }
+
+    /// A value for each way through the parts; its name joins theirs.
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
+        let sets: Vec<Trie> = self.parts.iter().map(|part| part.to_trie(limit)).collect::<Result<_, _>>()?;
+        let count =
+            sets.iter().try_fold(1usize, |count, set| count.checked_mul(set.len()).filter(|&count| count <= limit));
+        count.ok_or(NotListed::TooMany { limit })?;
+        let mut values = vec![(String::new(), Vec::new())];
+        for set in &sets {
+            let leaves: Vec<Leaf> = set.leaves().collect();
+            let longer = |(name, tokens): &(String, Vec<TokenId>)| {
+                let after = |leaf: &Leaf| {
+                    (
+                        format!("{name}{}", leaf.name.as_deref().unwrap_or_default()),
+                        [tokens.as_slice(), &leaf.tokens].concat(),
+                    )
+                };
+                leaves.iter().map(after).collect::<Vec<_>>()
+            };
+            values = values.iter().flat_map(longer).collect();
+        }
+        let named = sets.iter().all(|set| set.leaf(crate::ids::LeafId::new(0)).is_some_and(|leaf| leaf.name.is_some()));
+        let mut builder = Trie::builder();
+        for (name, tokens) in values.iter().filter(|(_, tokens)| self.takes(tokens)) {
+            builder.push(named.then_some(name.as_str()), tokens);
+        }
+        let heal_bytes = sets[0].heal_bytes() as u32;
+        builder.build().map(|trie| trie.with_heal_bytes(heal_bytes)).map_err(|_| NotListed::Damaged)
+    }
+}
+
+impl Sequence {
+    /// Whether these tokens are a value: one part may take what another needs.
+    fn takes(&self, tokens: &[TokenId]) -> bool {
+        let walked = tokens.iter().try_fold(self.start(), |at, &token| self.step(&at, token).map(|step| step.state));
+        walked.is_some_and(|at| self.is_last(at.part) && matches!(self.ending(&at), Ending::May | Ending::Must))
+    }
+}

@@ -1,0 +1,102 @@
+//! A trie as a constraint: its children may follow, and its leaves are the values.
+
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Step, Tokens};
+use crate::ids::{NodeId, TokenId};
+use crate::trie::{Cursor, Leaf, Trie};
+
+/// A position in a trie with what is known of it: which children it has, and whether a leaf ends there. Twenty bytes, `Copy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct TrieState {
+    at: Cursor,
+    first: u32,
+    count: u32,
+    ending: Ending,
+}
+
+impl TrieState {
+    /// The position.
+    #[inline]
+    pub const fn cursor(self) -> Cursor {
+        self.at
+    }
+}
+
+impl Trie {
+    /// The state at a position.
+    #[inline]
+    pub(crate) fn settle(&self, at: Cursor) -> TrieState {
+        let store = self.store();
+        let (first, children) = store.family(at.node());
+        let count = if store.verified { children.len() } else { store.inside(children).len() } as u32;
+        let ending = match (count, self.ends_leaf(at, children.is_empty())) {
+            (_, false) => Ending::No,
+            (0, true) => Ending::Must,
+            (_, true) => Ending::May,
+        };
+        TrieState { at, first, count, ending }
+    }
+
+    #[inline]
+    fn tokens_of(&self, at: &TrieState) -> &[TokenId] {
+        let first = at.first as usize;
+        self.store().tokens.get(first..first + at.count as usize).unwrap_or_default()
+    }
+}
+
+impl Constraint for Trie {
+    type State = TrieState;
+
+    #[inline]
+    fn start(&self) -> TrieState {
+        self.settle(Cursor::ROOT)
+    }
+
+    #[inline]
+    fn next<'a>(&'a self, at: &'a TrieState, _: &'a mut Scratch) -> Next<'a> {
+        Next { tokens: Tokens::Ids(self.tokens_of(at)), ending: at.ending }
+    }
+
+    #[inline]
+    fn step(&self, at: &TrieState, token: TokenId) -> Option<Step<TrieState>> {
+        let nth = self.tokens_of(at).binary_search(&token).ok()?;
+        let node: NodeId = self.store().target(at.at.node(), at.first + nth as u32);
+        Some(Step { state: self.settle(at.at.below(node)), role: Role::Value })
+    }
+
+    #[inline]
+    fn ending(&self, at: &TrieState) -> Ending {
+        at.ending
+    }
+
+    fn forced(&self, at: &TrieState, _: &mut Scratch) -> Option<TokenId> {
+        self.forced_child(at.at).map(|(token, _)| token)
+    }
+
+    fn leaf(&self, at: &TrieState) -> Option<Leaf> {
+        self.leaf_at(at.at).and_then(|leaf| Trie::leaf(self, leaf))
+    }
+
+    fn remembers(&self) -> bool {
+        self.is_tree()
+    }
+
+    fn back(&self, at: &TrieState, tokens: usize) -> Option<TrieState> {
+        self.ancestor(at.at, tokens).map(|at| self.settle(at))
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        Some(Trie::max_token(self))
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        vec![self]
+    }
+
+    fn first_set(&self) -> Option<&Trie> {
+        Some(self)
+    }
+
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
+        if self.len() > limit { Err(NotListed::TooMany { limit }) } else { Ok(self.clone()) }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a logit is worth: one policy for numbers that are none, infinities, and rows without anything usable.
+//!
+//! - NaN counts as −inf: it never wins and is never drawn.
+//! - +inf is certainty: where a legal token has it, only those that have it can be chosen.
+//! - A row is *starved* where every legal logit is −inf or NaN. Then the lowest legal id is taken, and counted: never another token.
+
+/// The logit, with NaN as −inf.
+#[inline]
+pub fn clean(logit: f32) -> f32 {
+    if logit.is_nan() { f32::NEG_INFINITY } else { logit }
+}
+
+/// Whether a token with this logit can be chosen.
+#[inline]
+pub fn is_usable(logit: f32) -> bool {
+    logit > f32::NEG_INFINITY
+}
+
+/// The greater of two logits; a NaN never wins.
+#[inline]
+pub(crate) fn greater(high: f32, logit: f32) -> f32 {
+    if logit > high { logit } else { high }
+}
+
+/// What a logit weighs beside the best one: `exp(logit − best)`, in 0 … 1. Where the best is +inf, 1 for its like and 0 for others;
+/// where nothing is usable, 0.
+///
+/// ```
+/// use trie_core::logits::weight;
+/// assert_eq!(weight(2.0, 2.0), 1.0);
+/// assert_eq!(weight(f32::NAN, 2.0), 0.0);
+/// assert_eq!(weight(2.0, f32::INFINITY), 0.0);
+/// ```
+#[inline]
+pub fn weight(logit: f32, best: f32) -> f32 {
+    if !is_usable(logit) {
+        0.0
+    } else if best == f32::INFINITY {
+        f32::from(u8::from(logit == f32::INFINITY))
+    } else {
+        (logit - best).exp()
+    }
+}
+
+/// The shares of these logits in their sum of weights. A starved row gives all to the first.
+pub fn shares(logits: &[f32]) -> Vec<f32> {
+    let best = logits.iter().copied().fold(f32::NEG_INFINITY, greater);
+    let weights: Vec<f32> = logits.iter().map(|&logit| weight(logit, best)).collect();
+    let sum: f32 = weights.iter().sum();
+    let first = |index: usize| f32::from(u8::from(index == 0));
+    weights.iter().enumerate().map(|(index, weight)| if sum > 0.0 { weight / sum } else { first(index) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_logits() {
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        assert_eq!(shares(&[1.0, 1.0, nan]), [0.5, 0.5, 0.0]);
+        assert_eq!(shares(&[inf, 1.0, inf]), [0.5, 0.0, 0.5]);
+        assert_eq!(shares(&[nan, -inf, nan]), [1.0, 0.0, 0.0]);
+        assert!(shares(&[]).is_empty());
+        assert!(is_usable(inf) && !is_usable(-inf) && !is_usable(nan));
+        assert_eq!((clean(nan), clean(1.0)), (-inf, 1.0));
+    }
+}

@@ -1,0 +1,254 @@
+//! One constrained stretch of output. `rules.rs` holds what does not change, `state.rs` what does, `walk.rs` decides; a [`Span`]
+//! is all three for hosts that go on, go back and switch between constraints.
+
+mod allowed;
+mod rules;
+mod state;
+mod walk;
+
+pub use allowed::Allowed;
+pub use rules::{After, RulesError, SpanRules};
+pub use state::{SpanState, Status};
+pub use walk::{ForcedRun, Observed};
+
+use crate::constraint::{AnyConstraint, AnyState, Constraint, Role, Scratch};
+use crate::ids::TokenId;
+use crate::trie::{Leaf, NotAllowed};
+use std::sync::Arc;
+
+/// A request that the span refuses; its state is as before.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpanError {
+    /// The token is not among the allowed ones.
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// The vocabulary has no such token.
+    #[error("token id {token} is outside the vocabulary of {n_vocab} tokens")]
+    OutsideVocabulary {
+        /// The id.
+        token: TokenId,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// More tokens than were accepted since the span was armed.
+    #[error("cannot roll back {asked} tokens: {accepted} were accepted since the span was armed")]
+    RollbackTooFar {
+        /// Tokens to take back.
+        asked: usize,
+        /// Tokens there are.
+        accepted: usize,
+    },
+    /// No constraint of that path.
+    #[error("no trie has the path {path:?}; there are {known:?}")]
+    UnknownPath {
+        /// The path that was asked for.
+        path: String,
+        /// The paths there are.
+        known: Vec<String>,
+    },
+}
+
+/// A state with its rules, and what is needed to go back. A clone is independent and `O(1)`, or `O(walk)` where the constraint
+/// does not remember how a state was reached.
+#[derive(Debug, Clone)]
+pub struct Span {
+    rules: Arc<SpanRules>,
+    /// The one that is walked, at hand: a step must not look it up.
+    constraint: AnyConstraint,
+    state: SpanState<AnyState>,
+    /// The states before each token of the walk, where they cannot be told from the last one; empty for a tree.
+    passed: Vec<AnyState>,
+}
+
+impl Span {
+    /// A span armed at the start of the first constraint.
+    pub fn new(rules: Arc<SpanRules>) -> Self {
+        let state = rules.start();
+        Self { constraint: rules.constraint(&state).clone(), state, rules, passed: Vec::new() }
+    }
+
+    /// The rules it follows.
+    pub fn rules(&self) -> &Arc<SpanRules> {
+        &self.rules
+    }
+
+    /// The constraint it walks.
+    #[inline]
+    pub fn constraint(&self) -> &AnyConstraint {
+        &self.constraint
+    }
+
+    /// The path of that constraint.
+    pub fn path(&self) -> &str {
+        &self.rules.constraints()[self.state.constraint as usize].0
+    }
+
+    /// Where it is, as a value.
+    pub fn state(&self) -> &SpanState<AnyState> {
+        &self.state
+    }
+
+    /// Where it is in its life.
+    #[inline]
+    pub fn status(&self) -> Status {
+        self.state.status
+    }
+
+    /// Whether a value ends here and may also go on, with no end token to tell: the whole row competes.
+    pub fn is_open(&self) -> bool {
+        matches!(self.allowed(&mut Scratch::default()), Allowed::Open { .. })
+    }
+
+    /// What may come next. Of a trie `O(1)`, allocation-free.
+    #[inline]
+    pub fn allowed<'a>(&'a self, scratch: &'a mut Scratch) -> Allowed<'a> {
+        self.rules.allowed_in(&self.constraint, &self.state, scratch)
+    }
+
+    /// The tokens that must come next because exactly one may at each step, up to the end of the span.
+    pub fn forced(&self) -> ForcedRun<'_, AnyConstraint> {
+        self.rules.forced_run(&self.state)
+    }
+
+    /// The value, once complete.
+    pub fn leaf(&self) -> Option<Leaf> {
+        if self.status() == Status::Complete { self.constraint.leaf(&self.state.at) } else { None }
+    }
+
+    /// The values known so far, in order: more than one where constraints follow each other.
+    pub fn leaves(&self) -> Vec<Leaf> {
+        // A value that may go on is none yet.
+        let over =
+            self.status() == Status::Complete || !matches!(self.allowed(&mut Scratch::default()), Allowed::Open { .. });
+        let mut leaves = self.constraint.leaves(&self.state.at);
+        if !over {
+            leaves.pop();
+        }
+        leaves
+    }
+
+    /// Tokens walked in the constraint.
+    pub fn depth(&self) -> usize {
+        self.state.depth()
+    }
+
+    /// Tokens accepted since the span was armed, ignored and free ones included.
+    pub fn accepted(&self) -> usize {
+        self.state.accepted()
+    }
+
+    /// Takes a token, and says what it was.
+    ///
+    /// # Errors
+    /// A token that is not allowed, or that the vocabulary does not have; the state is as before.
+    #[inline]
+    pub fn accept(&mut self, token: TokenId) -> Result<Role, SpanError> {
+        match self.rules.step_in(&self.constraint, &self.state, token) {
+            Some(step) => {
+                self.go(step.state);
+                Ok(step.role)
+            }
+            None => Err(self.refusal(token)),
+        }
+    }
+
+    #[cold]
+    fn refusal(&self, token: TokenId) -> SpanError {
+        let n_vocab = self.rules.n_vocab();
+        if token.index() >= n_vocab {
+            return SpanError::OutsideVocabulary { token, n_vocab };
+        }
+        let mut scratch = Scratch::default();
+        NotAllowed::new(token, self.accepted(), self.allowed(&mut scratch).iter()).into()
+    }
+
+    #[inline]
+    fn go(&mut self, state: SpanState<AnyState>) {
+        let before = std::mem::replace(&mut self.state, state);
+        if self.state.depth > before.depth && !self.constraint.remembers() {
+            self.passed.push(before.at);
+        }
+    }
+
+    /// Takes all tokens or none.
+    ///
+    /// # Errors
+    /// As [`Span::accept`], for the first token that fails.
+    pub fn accept_all(&mut self, tokens: &[TokenId]) -> Result<(), SpanError> {
+        let before = self.state.clone();
+        tokens.iter().try_for_each(|&token| self.accept(token).map(|_| ())).inspect_err(|_| self.restore(before))
+    }
+
+    /// Takes a token from a host that cannot be refused, such as a C callback. Allocation-free for tries.
+    pub fn observe(&mut self, token: TokenId) -> Observed {
+        let (state, observed) = self.rules.observe_in(&self.constraint, &self.state, token);
+        self.go(state);
+        observed
+    }
+
+    /// Takes back the last `n` accepted tokens. Of a trie `O(n log nodes)`.
+    ///
+    /// # Errors
+    /// More than [`Span::accepted`].
+    pub fn rollback(&mut self, n: usize) -> Result<(), SpanError> {
+        let accepted = self.accepted();
+        if n > accepted {
+            return Err(SpanError::RollbackTooFar { asked: n, accepted });
+        }
+        let from_tail = n.min(self.state.tail as usize);
+        let from_walk = (n - from_tail).min(self.depth());
+        let at = self.rules.back(&self.state, from_walk).unwrap_or_else(|| {
+            let kept = self.passed.len().saturating_sub(from_walk);
+            self.passed.get(kept).cloned().unwrap_or_else(|| self.constraint.start())
+        });
+        let mut state = self.state.replace(at);
+        state.tail -= from_tail as u32;
+        state.depth -= from_walk as u32;
+        state.ignored -= (n - from_tail - from_walk) as u32;
+        state.status = match self.status() {
+            Status::Idle => Status::Idle,
+            Status::Off if state.accepted() >= state.off_at as usize => Status::Off,
+            _ => self.rules.settled(&self.constraint, &state),
+        };
+        self.restore(state);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: SpanState<AnyState>) {
+        self.passed.truncate(state.depth());
+        self.state = state;
+    }
+
+    /// As after creation: armed at the start of the first constraint.
+    pub fn reset(&mut self) {
+        self.arm(0);
+    }
+
+    fn arm(&mut self, constraint: u32) {
+        let state = self.rules.armed(constraint);
+        self.constraint = self.rules.constraint(&state).clone();
+        self.restore(state);
+    }
+
+    /// Arms the start of the constraint with this path, whatever the state was.
+    ///
+    /// # Errors
+    /// No constraint has that path.
+    pub fn activate(&mut self, path: &str) -> Result<(), SpanError> {
+        let known = self.rules.constraints();
+        let found = known.iter().position(|(known, _)| known == path);
+        let constraint = found.ok_or_else(|| SpanError::UnknownPath {
+            path: path.to_owned(),
+            known: known.iter().map(|(known, _)| known.clone()).collect(),
+        })?;
+        self.arm(constraint as u32);
+        Ok(())
+    }
+
+    /// Stops constraining until a path is activated or the span is reset.
+    pub fn deactivate(&mut self) {
+        let state = SpanState { status: Status::Idle, ..self.rules.armed(self.state.constraint) };
+        self.restore(state);
+    }
+}

@@ -1,0 +1,75 @@
+//! Where a span is, as a value: everything that changes while it is walked.
+
+/// Where a span is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Constraining: at the start or on the way to the end of a value.
+    Active,
+    /// The value is known; the span is over.
+    Complete,
+    /// Switched off by the host until it activates a path.
+    Idle,
+    /// Switched off because something that was not allowed was accepted.
+    Off,
+}
+
+impl Status {
+    /// The name that hosts see: `active`, `complete`, `idle` or `off`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Complete => "complete",
+            Self::Idle => "idle",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// Where a span is. `Copy` where the constraint's own state is: clones, drafts and beams copy a few integers.
+///
+/// The tokens accepted so far are *ignored ones, then the walk, then a tail*. So three numbers and one position tell all of them
+/// apart, and rollback of a trie needs no history.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpanState<S> {
+    pub(super) at: S,
+    pub(super) status: Status,
+    /// Which of the constraints is walked.
+    pub(super) constraint: u32,
+    /// Tokens of the walk.
+    pub(super) depth: u32,
+    /// Tokens after the walk: an end token and whatever followed the span.
+    pub(super) tail: u32,
+    /// Illegal tokens before the walk, from a host that cannot be refused.
+    pub(super) ignored: u32,
+    /// The number of accepted tokens when the span turned itself off.
+    pub(super) off_at: u32,
+}
+
+impl<S> SpanState<S> {
+    /// Where it is in its life.
+    #[inline]
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The state of the constraint that is walked.
+    #[inline]
+    pub fn position(&self) -> &S {
+        &self.at
+    }
+
+    /// Tokens walked in the constraint.
+    pub fn depth(&self) -> usize {
+        self.depth as usize
+    }
+
+    /// Tokens accepted since the span was armed, ignored and free ones included.
+    pub fn accepted(&self) -> usize {
+        self.ignored as usize + self.depth() + self.tail as usize
+    }
+
+    pub(super) fn replace<T>(&self, at: T) -> SpanState<T> {
+        let Self { status, constraint, depth, tail, ignored, off_at, .. } = *self;
+        SpanState { at, status, constraint, depth, tail, ignored, off_at }
+    }
+}
