@@ -104,16 +104,17 @@ fn use_all(trie: &Trie) -> usize {
 
 /// A sampler's life on it: rows, masks, rollback.
 fn walk(trie: &Trie, mode: Mode, ends: &[u32]) -> usize {
-    let Ok(rules) = SpanRules::new(vec![("span".to_owned(), trie.clone())], VOCABULARY) else { return 0 };
+    let Ok(rules) = SpanRules::of(trie.clone(), VOCABULARY) else { return 0 };
     let rules = Arc::new(rules.with_end_tokens(ids(ends)).unwrap());
     let options = SamplerOptions { mode, seed: Some(3), ..SamplerOptions::default() };
     let mut sampler = Sampler::new(rules, options).unwrap();
     let row: Vec<f32> = (0..VOCABULARY).map(|id| (id * 7 % 11) as f32).collect();
     let (mut tokens, mut words) = (Vec::new(), [0; 2]);
     for _ in 0..6 {
-        sampler.mask(&mut row.clone()).unwrap();
-        sampler.mask(&mut [f32::NAN; VOCABULARY]).unwrap();
-        sampler.fill_bitmask(&mut words).unwrap();
+        // A damaged set is refused, by all alike.
+        let refused = sampler.mask(&mut row.clone()).is_err();
+        assert_eq!(sampler.mask(&mut [f32::NAN; VOCABULARY]).is_err(), refused);
+        assert_eq!(sampler.fill_bitmask(&mut words).is_err(), refused);
         let _ = sampler.advance(&row, &mut tokens);
         let _ = sampler.span().leaf();
         sampler.span_mut().observe(id(40));

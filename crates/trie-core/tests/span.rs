@@ -5,8 +5,8 @@ mod common;
 use common::{id, ids};
 use std::sync::Arc;
 use trie_core::{
-    After, Allowed, DrawSettings, Mode, Observed, RulesError, Sampler, SamplerOptions, Span, SpanError, SpanRules,
-    Status, Trie,
+    After, Allowed, AnyConstraint, DrawSettings, Mode, Observed, Role, RulesError, Sampler, SamplerOptions, Scratch,
+    Span, SpanError, SpanRules, Status, Tokens, Trie,
 };
 
 /// `REPLY` is a prefix of `REPLY_THREAD`; `STOP` shares nothing.
@@ -128,10 +128,10 @@ fn a_host_that_cannot_be_told() {
     let mut s = span(rules().with_patience(3));
     assert_eq!(s.observe(id(5)), Observed::Ignored);
     assert_eq!((s.status(), s.accepted()), (Status::Active, 1));
-    assert_eq!(s.observe(id(1)), Observed::Accepted);
+    assert_eq!(s.observe(id(1)), Observed::Accepted(Role::Value));
     assert_eq!(s.observe(id(77)), Observed::TurnedOff);
     assert_eq!((s.status(), s.allowed(&mut Scratch::default()), s.leaf()), (Status::Off, Allowed::All, None));
-    assert_eq!(s.observe(id(5)), Observed::Accepted);
+    assert_eq!(s.observe(id(5)), Observed::Accepted(Role::Free));
     s.rollback(1).unwrap();
     assert_eq!(s.status(), Status::Off);
     s.rollback(1).unwrap();
@@ -169,7 +169,7 @@ fn several_tries_are_never_merged() {
 #[test]
 fn rules_are_checked() {
     let spans = || vec![("a".to_owned(), AnyConstraint::from(trie()))];
-    assert_eq!(SpanRules::new(vec![], 5).unwrap_err(), RulesError::NoTrie);
+    assert_eq!(SpanRules::<Trie>::new(vec![], 5).unwrap_err(), RulesError::NoConstraint);
     assert_eq!(SpanRules::new(spans(), 0).unwrap_err(), RulesError::VocabularySize { n_vocab: 0 });
     let outside = SpanRules::new(spans(), 9).unwrap_err().to_string();
     assert_eq!(outside, r#"trie "a": token id 9 is outside the vocabulary of 9 tokens"#);
@@ -266,8 +266,8 @@ fn steps_allocate_nothing() {
             sampler.fill_bitmask(&mut words).unwrap();
             sampler.mask(&mut row).unwrap();
             sampler.advance(&row, &mut tokens).unwrap();
-            let trie = sampler.span().trie();
-            let at = sampler.span().cursor();
+            let trie = sampler.span().constraint().as_trie().unwrap();
+            let at = sampler.span().state().position().as_trie().unwrap().cursor();
             std::hint::black_box((trie.leaves_below(at), trie.leaf_at(at), sampler.span().forced().count()));
             sampler.span_mut().rollback(tokens.len()).unwrap();
             row.fill(0.5);

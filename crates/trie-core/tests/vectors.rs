@@ -102,7 +102,7 @@ fn run(case: &Value) {
                     assert_eq!(masked[token.parse::<usize>().unwrap()], expected, "{what} token {token}");
                 }
             }
-            "accept" => sampler.span_mut().accept(id(step["token"].as_u64().unwrap() as u32)).unwrap(),
+            "accept" => _ = sampler.span_mut().accept(id(step["token"].as_u64().unwrap() as u32)).unwrap(),
             "reset" => sampler.reset(),
             "activate" => sampler.span_mut().activate(step["path"].as_str().unwrap()).unwrap(),
             "chain_sample" => {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 ///     builder.build().map(AnyConstraint::from)
 /// };
 /// let parts = [set(&[("get", 1), ("set", 2)])?, set(&[("name", 7), ("color", 9)])?];
-/// let rules = SpanRules::new(vec![(String::new(), AnyConstraint::new(Sequence::new(parts)?))], 10)?;
+/// let rules = SpanRules::of(AnyConstraint::new(Sequence::new(parts)?), 10)?;
 /// let mut span = Span::new(rules.into());
 /// span.accept_all(&[id(2), id(9)])?;
 /// let names: Vec<_> = span.leaves().into_iter().filter_map(|leaf| leaf.name).collect();

@@ -64,6 +64,16 @@ pub enum RulesError {
     NothingToStopOn,
 }
 
+impl SpanRules {
+    /// Rules over one constraint, whose path is empty.
+    ///
+    /// # Errors
+    /// As [`SpanRules::new`].
+    pub fn of(constraint: impl Into<AnyConstraint>, n_vocab: usize) -> Result<Self, RulesError> {
+        Self::new(vec![(String::new(), constraint.into())], n_vocab)
+    }
+}
+
 impl<C: Constraint> SpanRules<C> {
     /// Accepted tokens without progress after which an armed span turns itself off.
     pub const PATIENCE: u32 = 500;
