@@ -87,13 +87,13 @@ pub enum NotListed {
 ///
 /// What an implementation must do, and what follows if it does not:
 ///
-/// - `step` takes exactly the tokens of `next`, or any token at a state that is [`Ending::Free`]. If `next` names a token that
-///   `step` refuses, choosing it is an error; a token that only `step` knows can never be chosen.
+/// - `advance` takes exactly the tokens of `next`, or any token at a state that is [`Ending::Free`]. If `next` names a token that
+///   `advance` refuses, choosing it is an error; a token that only `advance` knows can never be chosen.
 /// - Tokens ascend, each once, none above `max_token`. Otherwise look-ups miss; rows are still never read outside.
 /// - [`Ending::No`] without a token means damage. Nothing may come then: never everything.
 /// - No state is on a cycle of forced tokens. Otherwise forced runs do not end.
 ///
-/// It may answer from a cache, allocate in `step`, and lend what it likes from itself or from the caller's [`Scratch`].
+/// It may answer from a cache, allocate in `advance`, and lend what it likes from itself or from the caller's [`Scratch`].
 pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// A place in the constraint: small, and cheap to clone. For tries and finite automata it is `Copy`.
     type State: Clone + fmt::Debug + PartialEq + Send + Sync + 'static;
@@ -104,8 +104,15 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// What may follow.
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a>;
 
-    /// The state after a token, or `None` if it does not go on here.
-    fn step(&self, at: &Self::State, token: TokenId) -> Option<Step<Self::State>>;
+    /// Goes on by a token and says what it was; `None`, and nothing changed, if it does not go on here.
+    fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role>;
+
+    /// The state after a token: [`Constraint::advance`] on a copy.
+    fn step(&self, at: &Self::State, token: TokenId) -> Option<Step<Self::State>> {
+        let mut state = at.clone();
+        let role = self.advance(&mut state, token)?;
+        Some(Step { state, role })
+    }
 
     /// Whether a value ends here.
     fn ending(&self, at: &Self::State) -> Ending {
@@ -131,9 +138,9 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// The state so many tokens of the walk ago.
-    fn back(&self, _at: &Self::State, _tokens: usize) -> Option<Self::State> {
-        None
+    /// Goes back by so many tokens of the walk, at most to its start; `false`, and nothing changed, where it does not remember.
+    fn back(&self, _at: &mut Self::State, _tokens: usize) -> bool {
+        false
     }
 
     /// The largest id that may be named; `None` where ids are not the constraint's own.

@@ -1,7 +1,7 @@
 //! A trie as a constraint: its children may follow, and its leaves are the values.
 
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Step, Tokens};
-use crate::ids::{NodeId, TokenId};
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens};
+use crate::ids::TokenId;
 use crate::trie::{Cursor, Leaf, Trie};
 
 /// A position in a trie with what is known of it: which children it has, and whether a leaf ends there. Twenty bytes, `Copy`.
@@ -15,7 +15,7 @@ pub struct TrieState {
 
 impl TrieState {
     /// The position.
-    #[inline]
+    #[inline(always)]
     pub const fn cursor(self) -> Cursor {
         self.at
     }
@@ -23,20 +23,21 @@ impl TrieState {
 
 impl Trie {
     /// The state at a position.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle(&self, at: Cursor) -> TrieState {
         let store = self.store();
         let (first, children) = store.family(at.node());
+        let childless = children.is_empty();
         let count = if store.verified { children.len() } else { store.inside(children).len() } as u32;
-        let ending = match (count, self.ends_leaf(at, children.is_empty())) {
-            (_, false) => Ending::No,
-            (0, true) => Ending::Must,
-            (_, true) => Ending::May,
+        let ending = match self.ends_leaf(at, childless) {
+            false => Ending::No,
+            true if childless => Ending::Must,
+            true => Ending::May,
         };
         TrieState { at, first, count, ending }
     }
 
-    #[inline]
+    #[inline(always)]
     fn tokens_of(&self, at: &TrieState) -> &[TokenId] {
         let first = at.first as usize;
         self.store().tokens.get(first..first + at.count as usize).unwrap_or_default()
@@ -46,24 +47,26 @@ impl Trie {
 impl Constraint for Trie {
     type State = TrieState;
 
-    #[inline]
+    #[inline(always)]
     fn start(&self) -> TrieState {
         self.settle(Cursor::ROOT)
     }
 
-    #[inline]
+    #[inline(always)]
     fn next<'a>(&'a self, at: &'a TrieState, _: &'a mut Scratch) -> Next<'a> {
         Next { tokens: Tokens::Ids(self.tokens_of(at)), ending: at.ending }
     }
 
-    #[inline]
-    fn step(&self, at: &TrieState, token: TokenId) -> Option<Step<TrieState>> {
+    #[inline(always)]
+    fn advance(&self, at: &mut TrieState, token: TokenId) -> Option<Role> {
         let nth = self.tokens_of(at).binary_search(&token).ok()?;
-        let node: NodeId = self.store().target(at.at.node(), at.first + nth as u32);
-        Some(Step { state: self.settle(at.at.below(node)), role: Role::Value })
+        let node = self.store().target(at.at.node(), at.first + nth as u32);
+        // Written in place: what is copied right after it was written in parts waits for the processor's store buffer.
+        *at = self.settle(at.at.below(node));
+        Some(Role::Value)
     }
 
-    #[inline]
+    #[inline(always)]
     fn ending(&self, at: &TrieState) -> Ending {
         at.ending
     }
@@ -80,8 +83,12 @@ impl Constraint for Trie {
         self.is_tree()
     }
 
-    fn back(&self, at: &TrieState, tokens: usize) -> Option<TrieState> {
-        self.ancestor(at.at, tokens).map(|at| self.settle(at))
+    fn back(&self, at: &mut TrieState, tokens: usize) -> bool {
+        let before = self.ancestor(at.at, tokens);
+        if let Some(before) = before {
+            *at = self.settle(before);
+        }
+        before.is_some()
     }
 
     fn max_token(&self) -> Option<TokenId> {
