@@ -68,15 +68,13 @@ impl Store {
         self.family(node).1
     }
 
-    /// Those of `tokens` before one that no vocabulary of this trie has. Callers index rows of logits with what they get.
+    /// Those of `tokens` before one that is above the largest id or not above the one before it. Callers index rows of logits with
+    /// what they get, and look tokens up by halves.
     #[cold]
-    pub(crate) fn inside<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
-        let highest = tokens.iter().copied().fold(TokenId::default(), TokenId::max);
-        if highest <= self.max_token {
-            return tokens;
-        }
-        let outside = tokens.iter().position(|&token| token > self.max_token);
-        &tokens[..outside.unwrap_or(0)]
+    pub(crate) fn sound<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
+        let inside = tokens.iter().take_while(|&&token| token <= self.max_token).count();
+        let ascending = tokens[..inside].windows(2).take_while(|pair| pair[0] < pair[1]).count();
+        &tokens[..inside.min(ascending + 1)]
     }
 
     /// The token on the edge into a node.

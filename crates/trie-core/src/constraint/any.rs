@@ -60,9 +60,9 @@ trait Erased: Any + fmt::Debug + Send + Sync {
     fn next<'a>(&'a self, at: &'a dyn Any, scratch: &'a mut Scratch) -> Next<'a>;
     fn advance(&self, at: &mut dyn Any, token: TokenId) -> Option<Role>;
     fn ending(&self, at: &dyn Any) -> Ending;
-    fn forced(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId>;
-    fn leaf(&self, at: &dyn Any) -> Option<Leaf>;
-    fn leaves(&self, at: &dyn Any) -> Vec<Leaf>;
+    fn forced_token(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId>;
+    fn value(&self, at: &dyn Any) -> Option<Leaf>;
+    fn values(&self, at: &dyn Any) -> Vec<Leaf>;
     fn remembers(&self) -> bool;
     fn back(&self, at: &mut dyn Any, tokens: usize) -> bool;
     fn max_token(&self) -> Option<TokenId>;
@@ -94,16 +94,16 @@ impl<C: Constraint> Erased for Of<C> {
         at.downcast_ref().map_or(Ending::No, |at| self.0.ending(at))
     }
 
-    fn forced(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId> {
-        self.0.forced(at.downcast_ref()?, scratch)
+    fn forced_token(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId> {
+        self.0.forced_token(at.downcast_ref()?, scratch)
     }
 
-    fn leaf(&self, at: &dyn Any) -> Option<Leaf> {
-        self.0.leaf(at.downcast_ref()?)
+    fn value(&self, at: &dyn Any) -> Option<Leaf> {
+        self.0.value(at.downcast_ref()?)
     }
 
-    fn leaves(&self, at: &dyn Any) -> Vec<Leaf> {
-        at.downcast_ref().map_or_else(Vec::new, |at| self.0.leaves(at))
+    fn values(&self, at: &dyn Any) -> Vec<Leaf> {
+        at.downcast_ref().map_or_else(Vec::new, |at| self.0.values(at))
     }
 
     fn remembers(&self) -> bool {
@@ -256,26 +256,26 @@ impl Constraint for AnyConstraint {
         }
     }
 
-    fn forced(&self, at: &AnyState, scratch: &mut Scratch) -> Option<TokenId> {
+    fn forced_token(&self, at: &AnyState, scratch: &mut Scratch) -> Option<TokenId> {
         match self.with(at) {
-            Pair::Trie(trie, at) => Constraint::forced(trie, at, scratch),
-            Pair::Other(other, at) => other.forced(at, scratch),
+            Pair::Trie(trie, at) => trie.forced_token(at, scratch),
+            Pair::Other(other, at) => other.forced_token(at, scratch),
             Pair::Mismatch => None,
         }
     }
 
-    fn leaf(&self, at: &AnyState) -> Option<Leaf> {
+    fn value(&self, at: &AnyState) -> Option<Leaf> {
         match self.with(at) {
-            Pair::Trie(trie, at) => Constraint::leaf(trie, at),
-            Pair::Other(other, at) => other.leaf(at),
+            Pair::Trie(trie, at) => trie.value(at),
+            Pair::Other(other, at) => other.value(at),
             Pair::Mismatch => None,
         }
     }
 
-    fn leaves(&self, at: &AnyState) -> Vec<Leaf> {
+    fn values(&self, at: &AnyState) -> Vec<Leaf> {
         match self.with(at) {
-            Pair::Trie(trie, at) => Constraint::leaves(trie, at),
-            Pair::Other(other, at) => other.leaves(at),
+            Pair::Trie(trie, at) => trie.values(at),
+            Pair::Other(other, at) => other.values(at),
             Pair::Mismatch => Vec::new(),
         }
     }

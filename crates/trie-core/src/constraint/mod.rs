@@ -120,17 +120,17 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     }
 
     /// The token that must come next where no value ends. By default the only one that may.
-    fn forced(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
+    fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
         let Next { tokens, ending } = self.next(at, scratch);
         (ending == Ending::No).then(|| tokens.only()).flatten()
     }
 
     /// The value that ends at this state, or that ended last.
-    fn leaf(&self, at: &Self::State) -> Option<Leaf>;
+    fn value(&self, at: &Self::State) -> Option<Leaf>;
 
     /// All values up to this state that are known, in order: more than one where constraints follow each other.
-    fn leaves(&self, at: &Self::State) -> Vec<Leaf> {
-        self.leaf(at).into_iter().collect()
+    fn values(&self, at: &Self::State) -> Vec<Leaf> {
+        self.value(at).into_iter().collect()
     }
 
     /// Whether [`Constraint::back`] always answers. Where it does not, walkers keep the states they passed.

@@ -160,27 +160,27 @@ impl Constraint for Sequence {
         Some(role)
     }
 
-    fn forced(&self, state: &SequenceState, scratch: &mut Scratch) -> Option<TokenId> {
+    fn forced_token(&self, state: &SequenceState, scratch: &mut Scratch) -> Option<TokenId> {
         let part = self.parts.get(state.part)?;
         if part.ending(&state.at) == Ending::No {
-            return part.forced(&state.at, scratch);
+            return part.forced_token(&state.at, scratch);
         }
         let Next { tokens, ending } = self.next(state, scratch);
         (ending == Ending::No).then(|| tokens.only()).flatten()
     }
 
-    fn leaf(&self, state: &SequenceState) -> Option<Leaf> {
-        self.leaves(state).pop()
+    fn value(&self, state: &SequenceState) -> Option<Leaf> {
+        self.values(state).pop()
     }
 
-    fn leaves(&self, state: &SequenceState) -> Vec<Leaf> {
+    fn values(&self, state: &SequenceState) -> Vec<Leaf> {
         let mut states = vec![&state.at];
         let mut before = &state.before;
         while let Some(passed) = before {
             states.push(&passed.at);
             before = &passed.before;
         }
-        states.into_iter().rev().zip(self.parts.iter()).flat_map(|(at, part)| part.leaves(at)).collect()
+        states.into_iter().rev().zip(self.parts.iter()).flat_map(|(at, part)| part.values(at)).collect()
     }
 
     fn max_token(&self) -> Option<TokenId> {

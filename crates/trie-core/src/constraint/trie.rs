@@ -28,7 +28,7 @@ impl Trie {
         let store = self.store();
         let (first, children) = store.family(at.node());
         let childless = children.is_empty();
-        let count = if store.verified { children.len() } else { store.inside(children).len() } as u32;
+        let count = if store.verified { children.len() } else { store.sound(children).len() } as u32;
         let ending = match self.ends_leaf(at, childless) {
             false => Ending::No,
             true if childless => Ending::Must,
@@ -71,11 +71,11 @@ impl Constraint for Trie {
         at.ending
     }
 
-    fn forced(&self, at: &TrieState, _: &mut Scratch) -> Option<TokenId> {
+    fn forced_token(&self, at: &TrieState, _: &mut Scratch) -> Option<TokenId> {
         self.forced_child(at.at).map(|(token, _)| token)
     }
 
-    fn leaf(&self, at: &TrieState) -> Option<Leaf> {
+    fn value(&self, at: &TrieState) -> Option<Leaf> {
         self.leaf_at(at.at).and_then(|leaf| Trie::leaf(self, leaf))
     }
 

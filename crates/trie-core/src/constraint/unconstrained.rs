@@ -30,7 +30,7 @@ impl Constraint for Unconstrained {
         Some(Role::Free)
     }
 
-    fn leaf(&self, (): &()) -> Option<Leaf> {
+    fn value(&self, (): &()) -> Option<Leaf> {
         None
     }
 

@@ -128,7 +128,7 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileP
     };
     // A set without a beginning would allow everything or nothing.
     let root = store.children(NodeId::ROOT);
-    if root.is_empty() || store.inside(root).len() < root.len() {
+    if root.is_empty() || store.sound(root).len() < root.len() {
         return Err(FileProblem::damaged("root", "its children are not nodes with tokens of the vocabulary"));
     }
     if !options.verify {

@@ -113,7 +113,7 @@ impl Span {
 
     /// The value, once complete.
     pub fn leaf(&self) -> Option<Leaf> {
-        if self.status() == Status::Complete { self.constraint.leaf(&self.state.at) } else { None }
+        if self.status() == Status::Complete { self.constraint.value(&self.state.at) } else { None }
     }
 
     /// The values known so far, in order: more than one where constraints follow each other.
@@ -121,7 +121,7 @@ impl Span {
         // A value that may go on is none yet.
         let over =
             self.status() == Status::Complete || !matches!(self.allowed(&mut Scratch::default()), Allowed::Open { .. });
-        let mut leaves = self.constraint.leaves(&self.state.at);
+        let mut leaves = self.constraint.values(&self.state.at);
         if !over {
             leaves.pop();
         }

@@ -168,7 +168,7 @@ impl<C: Constraint> SpanRules<C> {
         }
         let constraint = self.constraint(state);
         if constraint.ending(&state.at) == Ending::No {
-            return constraint.forced(&state.at, scratch);
+            return constraint.forced_token(&state.at, scratch);
         }
         self.allowed_in(constraint, state, scratch).only()
     }
