@@ -62,7 +62,7 @@ trait Erased: Any + fmt::Debug + Send + Sync {
     fn ending(&self, at: &dyn Any) -> Ending;
     fn forced_token(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId>;
     fn value(&self, at: &dyn Any) -> Option<Leaf>;
-    fn values(&self, at: &dyn Any) -> Vec<Leaf>;
+    fn values(&self, at: &dyn Any, over: bool) -> Vec<Leaf>;
     fn remembers(&self) -> bool;
     fn back(&self, at: &mut dyn Any, tokens: usize) -> bool;
     fn max_token(&self) -> Option<TokenId>;
@@ -102,8 +102,8 @@ impl<C: Constraint> Erased for Of<C> {
         self.0.value(at.downcast_ref()?)
     }
 
-    fn values(&self, at: &dyn Any) -> Vec<Leaf> {
-        at.downcast_ref().map_or_else(Vec::new, |at| self.0.values(at))
+    fn values(&self, at: &dyn Any, over: bool) -> Vec<Leaf> {
+        at.downcast_ref().map_or_else(Vec::new, |at| self.0.values(at, over))
     }
 
     fn remembers(&self) -> bool {
@@ -145,7 +145,7 @@ impl AnyConstraint {
     }
 
     /// The trie, if it is one.
-    #[inline(always)]
+    #[inline]
     pub fn as_trie(&self) -> Option<&Trie> {
         match &self.0 {
             Kind::Trie(trie) => Some(trie),
@@ -196,7 +196,7 @@ enum Pair<'a> {
 }
 
 impl AnyConstraint {
-    #[inline(always)]
+    #[inline]
     fn with<'a>(&'a self, at: &'a AnyState) -> Pair<'a> {
         match (&self.0, &at.0) {
             (Kind::Trie(trie), StateKind::Trie(at)) => Pair::Trie(trie, at),
@@ -220,7 +220,7 @@ fn advance_shared(constraint: &dyn Erased, at: &mut Arc<dyn ErasedState>, token:
 impl Constraint for AnyConstraint {
     type State = AnyState;
 
-    #[inline(always)]
+    #[inline]
     fn start(&self) -> AnyState {
         match &self.0 {
             Kind::Trie(trie) => AnyState(StateKind::Trie(trie.start())),
@@ -228,7 +228,7 @@ impl Constraint for AnyConstraint {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn next<'a>(&'a self, at: &'a AnyState, scratch: &'a mut Scratch) -> Next<'a> {
         match self.with(at) {
             Pair::Trie(trie, at) => trie.next(at, scratch),
@@ -237,7 +237,7 @@ impl Constraint for AnyConstraint {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn advance(&self, at: &mut AnyState, token: TokenId) -> Option<Role> {
         match (&self.0, &mut at.0) {
             (Kind::Trie(trie), StateKind::Trie(at)) => trie.advance(at, token),
@@ -247,7 +247,7 @@ impl Constraint for AnyConstraint {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn ending(&self, at: &AnyState) -> Ending {
         match self.with(at) {
             Pair::Trie(trie, at) => trie.ending(at),
@@ -272,15 +272,15 @@ impl Constraint for AnyConstraint {
         }
     }
 
-    fn values(&self, at: &AnyState) -> Vec<Leaf> {
+    fn values(&self, at: &AnyState, over: bool) -> Vec<Leaf> {
         match self.with(at) {
-            Pair::Trie(trie, at) => trie.values(at),
-            Pair::Other(other, at) => other.values(at),
+            Pair::Trie(trie, at) => trie.values(at, over),
+            Pair::Other(other, at) => other.values(at, over),
             Pair::Mismatch => Vec::new(),
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn remembers(&self) -> bool {
         match &self.0 {
             Kind::Trie(trie) => trie.remembers(),

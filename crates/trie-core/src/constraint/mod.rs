@@ -128,9 +128,10 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// The value that ends at this state, or that ended last.
     fn value(&self, at: &Self::State) -> Option<Leaf>;
 
-    /// All values up to this state that are known, in order: more than one where constraints follow each other.
-    fn values(&self, at: &Self::State) -> Vec<Leaf> {
-        self.value(at).into_iter().collect()
+    /// The values known at this state, in order: more than one where constraints follow each other. The one that ends here counts
+    /// if the span is `over`; until then it may go on.
+    fn values(&self, at: &Self::State, over: bool) -> Vec<Leaf> {
+        over.then(|| self.value(at)).flatten().into_iter().collect()
     }
 
     /// Whether [`Constraint::back`] always answers. Where it does not, walkers keep the states they passed.

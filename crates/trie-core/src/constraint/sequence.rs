@@ -170,17 +170,18 @@ impl Constraint for Sequence {
     }
 
     fn value(&self, state: &SequenceState) -> Option<Leaf> {
-        self.values(state).pop()
+        self.values(state, true).pop()
     }
 
-    fn values(&self, state: &SequenceState) -> Vec<Leaf> {
-        let mut states = vec![&state.at];
+    fn values(&self, state: &SequenceState, over: bool) -> Vec<Leaf> {
+        let mut passed = Vec::new();
         let mut before = &state.before;
-        while let Some(passed) = before {
-            states.push(&passed.at);
-            before = &passed.before;
+        while let Some(part) = before {
+            passed.push(&part.at);
+            before = &part.before;
         }
-        states.into_iter().rev().zip(self.parts.iter()).flat_map(|(at, part)| part.values(at)).collect()
+        let passed = passed.into_iter().rev().zip(self.parts.iter()).flat_map(|(at, part)| part.values(at, true));
+        passed.chain(self.parts.get(state.part).map_or_else(Vec::new, |part| part.values(&state.at, over))).collect()
     }
 
     fn max_token(&self) -> Option<TokenId> {

@@ -15,7 +15,7 @@ pub struct TrieState {
 
 impl TrieState {
     /// The position.
-    #[inline(always)]
+    #[inline]
     pub const fn cursor(self) -> Cursor {
         self.at
     }
@@ -23,7 +23,7 @@ impl TrieState {
 
 impl Trie {
     /// The state at a position.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn settle(&self, at: Cursor) -> TrieState {
         let store = self.store();
         let (first, children) = store.family(at.node());
@@ -37,7 +37,7 @@ impl Trie {
         TrieState { at, first, count, ending }
     }
 
-    #[inline(always)]
+    #[inline]
     fn tokens_of(&self, at: &TrieState) -> &[TokenId] {
         let first = at.first as usize;
         self.store().tokens.get(first..first + at.count as usize).unwrap_or_default()
@@ -47,17 +47,17 @@ impl Trie {
 impl Constraint for Trie {
     type State = TrieState;
 
-    #[inline(always)]
+    #[inline]
     fn start(&self) -> TrieState {
         self.settle(Cursor::ROOT)
     }
 
-    #[inline(always)]
+    #[inline]
     fn next<'a>(&'a self, at: &'a TrieState, _: &'a mut Scratch) -> Next<'a> {
         Next { tokens: Tokens::Ids(self.tokens_of(at)), ending: at.ending }
     }
 
-    #[inline(always)]
+    #[inline]
     fn advance(&self, at: &mut TrieState, token: TokenId) -> Option<Role> {
         let nth = self.tokens_of(at).binary_search(&token).ok()?;
         let node = self.store().target(at.at.node(), at.first + nth as u32);
@@ -66,7 +66,7 @@ impl Constraint for Trie {
         Some(Role::Value)
     }
 
-    #[inline(always)]
+    #[inline]
     fn ending(&self, at: &TrieState) -> Ending {
         at.ending
     }

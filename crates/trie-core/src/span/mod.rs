@@ -116,16 +116,9 @@ impl Span {
         if self.status() == Status::Complete { self.constraint.value(&self.state.at) } else { None }
     }
 
-    /// The values known so far, in order: more than one where constraints follow each other.
+    /// The values known so far, in order: more than one where constraints follow each other. A value that may go on is none yet.
     pub fn leaves(&self) -> Vec<Leaf> {
-        // A value that may go on is none yet.
-        let over =
-            self.status() == Status::Complete || !matches!(self.allowed(&mut Scratch::default()), Allowed::Open { .. });
-        let mut leaves = self.constraint.values(&self.state.at);
-        if !over {
-            leaves.pop();
-        }
-        leaves
+        self.constraint.values(&self.state.at, self.status() == Status::Complete)
     }
 
     /// Tokens walked in the constraint.
@@ -150,7 +143,7 @@ impl Span {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn advance(&mut self, token: TokenId) -> Option<Role> {
         if self.constraint.remembers() {
             return self.rules.advance_in(&self.constraint, &mut self.state, token);

@@ -49,7 +49,7 @@ impl<C: Constraint> SpanRules<C> {
     }
 
     /// [`SpanRules::allowed`] with the constraint at hand: a step must not look it up.
-    #[inline(always)]
+    #[inline]
     pub(super) fn allowed_in<'a>(
         &'a self,
         constraint: &'a C,
@@ -83,7 +83,7 @@ impl<C: Constraint> SpanRules<C> {
     }
 
     /// [`SpanRules::advance`] with the constraint at hand.
-    #[inline(always)]
+    #[inline]
     pub(super) fn advance_in(&self, constraint: &C, state: &mut SpanState<C::State>, token: TokenId) -> Option<Role> {
         if token.index() >= self.n_vocab() {
             return None;
