@@ -72,7 +72,9 @@ impl Constraint for Multiples {
             values = values.iter().flat_map(longer).collect();
         }
         let mut builder = Trie::builder();
-        values.iter().for_each(|value| builder.push(None, value));
+        for value in &values {
+            builder.push(None, value);
+        }
         builder.build().map_err(|_| NotListed::Damaged)
     }
 }
