@@ -63,7 +63,7 @@ proptest! {
             let leaf = LeafId::new(index as u32);
             prop_assert_eq!(trie.find(&ids(tokens)), Some(leaf));
             prop_assert_eq!(trie.leaf(leaf).unwrap().tokens, ids(tokens));
-            prop_assert_eq!(trie.name(leaf), Some(name.as_str()));
+            prop_assert_eq!(trie.name(leaf), Some(name.as_str().into()));
             prop_assert_eq!(trie.input_row(leaf), Some(*row));
         }
         prop_assert!(trie.leaf(LeafId::new(leaves.len() as u32)).is_none());

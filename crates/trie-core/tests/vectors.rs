@@ -45,7 +45,7 @@ fn build_trie() {
             let unique = trie.leaf_at(at).is_some() && trie.children(at).is_empty();
             assert_eq!(unique, node["unique_continuation"].as_bool().unwrap(), "{what} {path:?}");
             let name = trie.leaf_at(at).and_then(|leaf| trie.name(leaf));
-            assert_eq!(name, node["leaf_name"].as_str(), "{what} {path:?}");
+            assert_eq!(name.as_deref(), node["leaf_name"].as_str(), "{what} {path:?}");
         }
     }
 }
