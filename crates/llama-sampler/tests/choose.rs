@@ -385,7 +385,7 @@ fn bounds_of_the_improbable_hold_beside_the_probable() {
         let options = ChooseOptions { max_rows: Some(3000), ..ChooseOptions::default() };
         let least = session.choose(&prompt, &alone, &options, &mut ()).unwrap().logprobs[0];
         let both = all.trie(&vocab, &["the city", value]).unwrap().trie;
-        let leaf = (0..2).find(|&leaf| both.name(LeafId::new(leaf)) == Some(value)).unwrap() as usize;
+        let leaf = (0..2).find(|&leaf| both.name(LeafId::new(leaf)).as_deref() == Some(value)).unwrap() as usize;
         for max_rows in [2, 8, 20, 100, 800] {
             let options = ChooseOptions { max_rows: Some(max_rows), ..ChooseOptions::default() };
             let choice = session.choose(&prompt, &both, &options, &mut ()).unwrap();

@@ -7,6 +7,7 @@ use llama_sampler::{
     BuildError, ByteTrie, LeafId, RunBuilder, Spelling, TextError, TextStream, Texts, TokenId, Trie, Vocab,
 };
 use proptest::prelude::*;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -130,7 +131,7 @@ fn every_spelling_and_open_ends_on_real_vocabularies() {
             let bytes: BTreeMap<_, _> =
                 canonical.trie.leaves().map(|leaf| (leaf.name, vocab.join(&leaf.tokens).unwrap())).collect();
             for (tokens, leaf) in found {
-                let name = made.trie.name(leaf).map(str::to_owned);
+                let name = made.trie.name(leaf).map(Cow::into_owned);
                 assert_eq!(vocab.join(&tokens).unwrap(), bytes[&name], "{tokens:?}");
                 assert!(tokens.iter().all(|&token| vocab.is_text(token)));
             }
@@ -138,7 +139,7 @@ fn every_spelling_and_open_ends_on_real_vocabularies() {
             let open = Texts { spelling: Spelling::OpenEnd, ..texts }.trie(&vocab, &values).unwrap();
             let mut beyond = 0;
             for (tokens, leaf) in sequences(&open.trie) {
-                let name = open.trie.name(leaf).map(str::to_owned);
+                let name = open.trie.name(leaf).map(Cow::into_owned);
                 let (spelled, value) = (vocab.join(&tokens).unwrap(), &bytes[&name]);
                 assert!(spelled.starts_with(value), "{tokens:?}");
                 if own[&name] != tokens {

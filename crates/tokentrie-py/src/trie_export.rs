@@ -10,13 +10,14 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+use std::borrow::Cow;
 use trie_core::{FileOptions, LeafId, OutlineLimits};
 
 #[pymethods]
 impl Trie {
     /// list[str] | None: the names of all leaves in order, where names were given.
     #[getter]
-    fn names(&self) -> Option<Vec<&str>> {
+    fn names(&self) -> Option<Vec<Cow<'_, str>>> {
         (0..self.core().len() as u32).map(|leaf| self.core().name(LeafId::new(leaf))).collect()
     }
 

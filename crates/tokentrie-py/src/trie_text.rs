@@ -40,7 +40,7 @@ fn texts(trie: &Trie, vocab: Option<&Vocab>) -> Result<Vec<String>> {
         } else {
             let unnamed =
                 || Class::Trie.error("the leaves have no names: give a vocab, which says what their tokens spell");
-            trie.name(leaf).ok_or_else(unnamed)?.to_owned()
+            trie.name(leaf).ok_or_else(unnamed)?.into_owned()
         };
         texts.push(text);
     }
@@ -115,7 +115,7 @@ fn label(trie: &Trie, vocab: Option<&Vocab>, node: &OutlineNode) -> String {
     let tokens: Vec<String> = node.run.iter().map(|&token| shown(token, vocab)).collect();
     let mut parts = vec![tokens.join(" ")];
     if let Some(leaf) = node.leaf {
-        parts.push(format!("→ {}", trie.name(leaf).map_or("(no name)".to_owned(), printable)));
+        parts.push(format!("→ {}", trie.name(leaf).map_or("(no name)".to_owned(), |name| printable(&name))));
     }
     if node.leaves > 1 || node.run.is_empty() {
         parts.push(format!("({})", leaves(node.leaves)));

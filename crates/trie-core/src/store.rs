@@ -7,6 +7,7 @@ use crate::graph::Graph;
 use crate::ids::{LeafId, NodeId, TokenId};
 use crate::map::Array;
 use crate::packed::Packed;
+use std::borrow::Cow;
 
 /// The arrays of a trie, on the heap or in a mapped file.
 #[derive(Debug)]
@@ -24,10 +25,10 @@ pub(crate) struct Store {
     pub(crate) input_rows: Packed,
     pub(crate) max_token: TokenId,
     pub(crate) max_depth: u32,
-    /// Whether the arrays were built here or verified, so that no token is above `max_token`.
+    /// Whether the arrays were built here or verified, and nobody else can change them: no token is above `max_token`.
     pub(crate) verified: bool,
     /// What the vocabulary of the ids is known by, in a file that says so.
-    pub(crate) fingerprint: Option<Array<u8>>,
+    pub(crate) fingerprint: Option<String>,
     /// Where edges lead, in a set in which several token sequences stand for one leaf.
     pub(crate) graph: Option<Graph>,
 }
@@ -163,9 +164,13 @@ impl LeafTable {
 }
 
 impl Names {
-    pub(crate) fn get(&self, index: usize) -> Option<&str> {
+    /// The name of a leaf; a copy of it where others may change the text.
+    pub(crate) fn get(&self, index: usize) -> Option<Cow<'_, str>> {
         let end = *self.ends.get(index)? as usize;
         let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        std::str::from_utf8(self.text.get(begin..end)?).ok()
+        match self.text.copied(begin..end)? {
+            Cow::Borrowed(name) => std::str::from_utf8(name).ok().map(Cow::Borrowed),
+            Cow::Owned(name) => String::from_utf8(name).ok().map(Cow::Owned),
+        }
     }
 }

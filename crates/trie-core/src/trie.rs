@@ -8,6 +8,7 @@ use crate::builder::TrieBuilder;
 use crate::graph::Graph;
 use crate::ids::{LeafId, NodeId, TokenId};
 pub(crate) use crate::store::{LeafTable, Names, Store};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 /// builder.push(Some("STOP"), &[id(9)]);
 /// let trie = builder.build()?;
 /// assert_eq!(trie.children(trie.root()), [id(1), id(9)]);
-/// assert_eq!(trie.find(&[id(9)]).and_then(|leaf| trie.name(leaf)), Some("STOP"));
+/// assert_eq!(trie.find(&[id(9)]).and_then(|leaf| trie.name(leaf)).as_deref(), Some("STOP"));
 /// # Ok::<(), trie_core::BuildError>(())
 /// ```
 #[derive(Clone)]
@@ -155,7 +156,7 @@ impl Trie {
 
     /// What the vocabulary of the ids is known by, where the trie is from a file that was saved for one.
     pub fn fingerprint(&self) -> Option<&str> {
-        std::str::from_utf8(self.store.fingerprint.as_ref()?).ok()
+        self.store.fingerprint.as_deref()
     }
 
     /// Bytes at the end of the prompt that every leaf spells again; 0 where the set begins after the prompt.
@@ -331,11 +332,13 @@ impl Trie {
                 graph.canonical(leaf)?.iter().copied().take_while(|&token| token <= self.store.max_token).collect()
             }
         };
-        Some(Leaf { index: leaf, name: self.name(leaf).map(str::to_owned), tokens })
+        Some(Leaf { index: leaf, name: self.name(leaf).map(Cow::into_owned), tokens })
     }
 
-    /// The name of a leaf; `None` without names.
-    pub fn name(&self, leaf: LeafId) -> Option<&str> {
+    /// The name of a leaf; `None` without names, and for one that is no text in a file that nobody verified.
+    ///
+    /// It is lent, but copied out of a mapped file, which others may change.
+    pub fn name(&self, leaf: LeafId) -> Option<Cow<'_, str>> {
         self.store.names.as_ref()?.get(leaf.index())
     }
 

@@ -9,6 +9,7 @@ use super::generate::{GenerateStats, Watch, only};
 use super::run::Run;
 use super::session::Session;
 use super::slot_set::{SlotSet, Written};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{Allowed, Cursor, LeafId, Mode, Sampler, SamplerError, SamplerOptions, State, TokenId};
@@ -167,7 +168,7 @@ impl Filler<'_, '_> {
         let probabilities = chosen.filter(|_| self.options.probabilities).map(|(_, shares)| shares);
         let index = Some(set.order[leaf.index()]);
         // A set of tokens is called by its names.
-        let value = set.trie().name(leaf).map_or(value, str::to_owned);
+        let value = set.trie().name(leaf).map_or(value, Cow::into_owned);
         self.values.push(Field { name: name.to_owned(), value, index, probabilities });
         Ok(())
     }
