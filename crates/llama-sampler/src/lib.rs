@@ -1,9 +1,11 @@
 //! A token trie inside llama.cpp.
 //!
-//! [`TokenTrieSampler`] is an ordinary sampler for `llama_cpp_2`'s chains, and [`Model`] and [`Session`] are a safe
-//! runtime for the main job: load a GGUF, feed a prompt, choose one of a finite set.
+//! [`TokenTrieSampler`] is a sampler for the chains of any llama.cpp, whatever links or loads it. With the default feature
+//! `llama` it is an ordinary sampler for `llama_cpp_2`'s chains too, and `Model` and `Session` are a safe runtime for the
+//! main job: load a GGUF, feed a prompt, choose one of a finite set.
 //!
 //! ```
+//! # #[cfg(feature = "llama")] {
 //! use llama_cpp_2::sampling::LlamaSampler;
 //! use llama_cpp_2::token::{LlamaToken, data::LlamaTokenData, data_array::LlamaTokenDataArray};
 //! use llama_sampler::{Mode, SpanRules, TokenId, TokenTrieSampler, Trie};
@@ -30,12 +32,14 @@
 //!     assert_eq!(token.0, expected);
 //! }
 //! assert_eq!(handle.leaf().unwrap().name.as_deref(), Some("THINK"));
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! With a model:
 //!
 //! ```no_run
+//! # #[cfg(feature = "llama")] {
 //! use llama_sampler::{After, GenerateOptions, Model, ModelOptions, Payload, SessionOptions, SpanRules};
 //! use std::sync::Arc;
 //!
@@ -49,6 +53,7 @@
 //! let mut session = model.session(SessionOptions::default())?;
 //! let out = session.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ())?;
 //! println!("{} in {} forward passes", out.text, out.stats.forward_passes);
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -56,10 +61,12 @@
 //!
 //! One sequence a session; device-side sampling is not provided yet. Set `TOKENTRIE_LLAMA_LOG` to see llama.cpp's log.
 
-mod plug;
+mod callbacks;
+#[cfg(feature = "llama")]
 mod runtime;
 
-pub use plug::{SamplerCounts, SamplerHandle, SamplerStatus, TokenTrieSampler};
+pub use callbacks::{SamplerCounts, SamplerHandle, SamplerInit, SamplerStatus, TokenTrieSampler, abi};
+#[cfg(feature = "llama")]
 pub use runtime::{
     Choice, ChooseOptions, ChooseStats, Engine, Field, FillOptions, Filled, Finish, Form, FormError, GenerateOptions,
     GenerateStats, Generated, Model, ModelOptions, Part, Progress, RuntimeError, Session, SessionOptions, SlotValues,

@@ -27,9 +27,9 @@ fn build(
     mode: Mode,
     rest: impl IntoIterator<Item = LlamaSampler>,
 ) -> (LlamaSampler, SamplerHandle) {
-    let plug = TokenTrieSampler::new(Arc::clone(rules), mode);
-    let handle = plug.handle();
-    (LlamaSampler::chain(std::iter::once(plug.into_llama_sampler()).chain(rest), true), handle)
+    let first = TokenTrieSampler::new(Arc::clone(rules), mode);
+    let handle = first.handle();
+    (LlamaSampler::chain(std::iter::once(first.into_llama_sampler()).chain(rest), true), handle)
 }
 
 /// What may follow the trie in a chain.
@@ -91,6 +91,13 @@ fn step(chain: &mut LlamaSampler, logits: &[f32]) -> (Applied, i32) {
 }
 
 #[test]
+fn it_has_a_name_and_no_seed() {
+    let sampler = TokenTrieSampler::new(shared_rules(VOCAB, LEAVES), Mode::Greedy).into_llama_sampler();
+    assert_eq!(sampler.name(), Some(c"token-trie"));
+    assert_eq!(sampler.get_seed(), u32::MAX);
+}
+
+#[test]
 fn no_seed_and_no_chain_takes_an_illegal_token() {
     let ends = common::rules(VOCAB, LEAVES).with_end_tokens(ids([7, 20, 299])).unwrap();
     let ends = Arc::new(ends.with_end_of_generation(ids([5])).unwrap().with_after(After::Stop).unwrap());
@@ -132,9 +139,9 @@ fn a_trie_behind_truncating_samplers_puts_a_legal_token_back() {
     let rules = shared_rules(VOCAB, LEAVES);
     for seed in 0..SEEDS {
         for first in [LlamaSampler::top_k(3), LlamaSampler::temp(0.0), LlamaSampler::top_p(0.1, 1)] {
-            let plug = TokenTrieSampler::new(Arc::clone(&rules), Mode::Sampled);
-            let handle = plug.handle();
-            let links = [first, plug.into_llama_sampler(), LlamaSampler::temp(2.0), LlamaSampler::dist(seed)];
+            let second = TokenTrieSampler::new(Arc::clone(&rules), Mode::Sampled);
+            let handle = second.handle();
+            let links = [first, second.into_llama_sampler(), LlamaSampler::temp(2.0), LlamaSampler::dist(seed)];
             let mut chain = LlamaSampler::chain(links, true);
             let mut numbers = Numbers(u64::from(seed) + 99);
             while handle.state() == State::Active && !handle.span().is_open() {
@@ -262,7 +269,7 @@ fn lazy_grammar(model: &LlamaModel, grammar: &std::ffi::CStr, trigger: &std::ffi
         llama_sampler_init_grammar_lazy_patterns(vocab, grammar, root, triggers.as_mut_ptr(), 1, std::ptr::null(), 0)
     };
     assert!(!raw.is_null());
-    // SAFETY: one owning pointer each, as in `plug.rs`.
+    // SAFETY: one owning pointer each, as in `callbacks/linked.rs`.
     unsafe { std::mem::transmute::<*mut llama_cpp_sys_2::llama_sampler, LlamaSampler>(raw) }
 }
 

@@ -1,4 +1,4 @@
-//! Every `sampler_script` of the shared vectors, run through the plug in real chains.
+//! Every `sampler_script` of the shared vectors, run through the callbacks in real chains.
 
 mod common;
 

@@ -10,7 +10,7 @@ use super::error::RuntimeError;
 use super::preconditions::in_range;
 use super::run::Run;
 use super::session::Session;
-use crate::plug::SamplerHandle;
+use crate::callbacks::SamplerHandle;
 use llama_cpp_2::sampling::LlamaSampler;
 use std::sync::Arc;
 use std::time::Instant;

@@ -73,8 +73,15 @@ impl Inner {
 }
 
 impl Shared {
-    pub(super) fn new(inner: Inner, poisoned: bool) -> Self {
-        Self { inner: Mutex::new(inner), poisoned: AtomicBool::new(poisoned) }
+    pub(super) fn new(inner: Inner) -> Self {
+        Self { inner: Mutex::new(inner), poisoned: AtomicBool::new(false) }
+    }
+
+    /// Its own state, at the same place; a closed one stays closed.
+    pub(super) fn copy(&self) -> Self {
+        #[cfg(test)]
+        super::tests::panic_where_asked();
+        Self { inner: Mutex::new(self.lock().clone()), poisoned: AtomicBool::new(self.is_poisoned()) }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -132,7 +139,7 @@ impl SamplerHandle {
 
     /// Takes tokens that the chain did not sample, such as a forced run: all or none.
     ///
-    /// The other samplers of the chain (penalties, grammar) do not see them; use `LlamaSampler::accept` where they must.
+    /// The other samplers of the chain (penalties, grammar) do not see them; use `llama_sampler_accept` where they must.
     ///
     /// # Errors
     /// The first token that is not allowed.
