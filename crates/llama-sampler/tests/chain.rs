@@ -6,8 +6,11 @@ use common::{Applied, Numbers, apply, ids, in_child, in_id_order, shared_rules, 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
-use llama_cpp_sys_2::{llama_model, llama_model_get_vocab, llama_sampler_init_grammar_lazy_patterns, llama_vocab};
-use llama_sampler::{After, Mode, SamplerHandle, SpanRules, State, TokenId, TokenTrieSampler, Vocab};
+use llama_cpp_sys_2::{
+    llama_model, llama_model_get_vocab, llama_sampler as RawSampler, llama_sampler_accept, llama_sampler_copy,
+    llama_sampler_free, llama_sampler_init_grammar_lazy_patterns, llama_vocab,
+};
+use llama_sampler::{After, Mode, SamplerHandle, SamplerInit, SpanRules, State, TokenId, TokenTrieSampler, Vocab};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -177,6 +180,28 @@ fn clone_and_reset_inside_a_chain() {
 }
 
 #[test]
+fn llama_sampler_copy_moves_the_state() {
+    let rules = shared_rules(VOCAB, LEAVES);
+    let start = || {
+        let sampler = TokenTrieSampler::new(Arc::clone(&rules), Mode::Greedy);
+        (sampler.handle(), sampler.into_raw(SamplerInit::linked()).cast::<RawSampler>())
+    };
+    let ((from_handle, from), (to_handle, to)) = (start(), start());
+    from_handle.accept_all(&ids([10])).unwrap();
+    // SAFETY: two live samplers of one type.
+    unsafe { llama_sampler_copy(from, to) };
+    // SAFETY: a live sampler.
+    unsafe { llama_sampler_accept(to, 25) };
+    assert_eq!((from_handle.status().depth, to_handle.status().depth), (1, 0), "neither sees the copy");
+    // SAFETY: one owning pointer each, as in `callbacks/linked.rs`.
+    let mut to = unsafe { std::mem::transmute::<*mut RawSampler, LlamaSampler>(to) };
+    let row = in_id_order(&vec![0.0; VOCAB]);
+    assert_eq!(apply(&mut to, &row, false).kept.len(), VOCAB, "complete: what follows is free");
+    // SAFETY: alive until here, and nobody else owns it.
+    unsafe { llama_sampler_free(from) };
+}
+
+#[test]
 fn any_order_of_dropping() {
     let rules = shared_rules(VOCAB, LEAVES);
     let logits = Numbers(3).logits(VOCAB);
@@ -270,7 +295,7 @@ fn lazy_grammar(model: &LlamaModel, grammar: &std::ffi::CStr, trigger: &std::ffi
     };
     assert!(!raw.is_null());
     // SAFETY: one owning pointer each, as in `callbacks/linked.rs`.
-    unsafe { std::mem::transmute::<*mut llama_cpp_sys_2::llama_sampler, LlamaSampler>(raw) }
+    unsafe { std::mem::transmute::<*mut RawSampler, LlamaSampler>(raw) }
 }
 
 #[test]

@@ -29,8 +29,15 @@ struct ChainParams {
     no_perf: bool,
 }
 
+/// Into the test's output also where it passes: what the printing macros say the harness swallows then.
+fn say(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
 /// A loaded library: the functions that a host needs.
 struct Llama {
+    /// Newer versions only.
+    #[cfg_attr(not(feature = "llama"), expect(dead_code, reason = "compared with the linked one"))]
     version: Option<String>,
     init: InitFn,
     chain_init: unsafe extern "C" fn(ChainParams) -> *mut RawSampler,
@@ -64,8 +71,7 @@ impl Llama {
         let usual = binary.ancestors().nth(3).unwrap().join("second-llama/lib").join(file);
         if named.is_none() && !usual.exists() {
             let (path, tool) = (usual.display(), "tools/second_llama.py");
-            // Not by a macro: the test harness would swallow it.
-            writeln!(std::io::stderr(), "NOT RUN: no second llama.cpp at {path}; {tool} builds it").unwrap();
+            say(&format!("NOT RUN: no second llama.cpp at {path}; {tool} builds it"));
             return None;
         }
         let path = named.unwrap_or(usual);
@@ -81,9 +87,11 @@ impl Llama {
         }
         // SAFETY: as above.
         let version = unsafe { library.get::<unsafe extern "C" fn() -> *const c_char>(b"llama_version") }.ok();
-        // SAFETY: it answers with a static string.
-        let version = version.map(|version| unsafe { CStr::from_ptr(version()) }.to_str().unwrap().to_owned());
-        writeln!(std::io::stderr(), "second llama.cpp: {}, version {version:?}", path.display()).unwrap();
+        // SAFETY: it takes nothing and answers with a static string.
+        let version = version.map(|version| unsafe { version() });
+        // SAFETY: that string.
+        let version = version.map(|version| unsafe { CStr::from_ptr(version) }.to_str().unwrap().to_owned());
+        say(&format!("second llama.cpp: {}, version {version:?}", path.display()));
         Some(Self {
             version,
             init: function!(b"llama_sampler_init"),
@@ -160,13 +168,20 @@ impl Chain {
         unsafe { (self.llama.apply)(self.raw, &raw mut array) };
         // llama.cpp may let the array point elsewhere, so what it left is read through the array.
         assert!(array.size <= candidates.len() && (0..array.size as i64).contains(&array.selected));
-        // SAFETY: the array holds `size` candidates, of which this is one.
-        unsafe { (*array.data.add(array.selected as usize)).id }
+        // SAFETY: the array holds `size` candidates, which stay where they are until the chain is used again.
+        let left = unsafe { std::slice::from_raw_parts(array.data, array.size) };
+        left[array.selected as usize].id
     }
 
     fn accept(&mut self, token: Token) {
         // SAFETY: a live chain.
         unsafe { (self.llama.accept)(self.raw, token) };
+    }
+
+    /// Our sampler in it.
+    fn first(&self) -> *mut RawSampler {
+        // SAFETY: a live chain with at least one sampler.
+        unsafe { (self.llama.chain_get)(self.raw, 0) }
     }
 
     fn reset(&mut self) {
@@ -206,10 +221,10 @@ fn it_is_another_llama_cpp() {
     #[cfg(feature = "llama")]
     assert_ne!(llama.init as usize, llama_cpp_sys_2::llama_sampler_init as *const () as usize);
     let (chain, handle) = llama.with_trie(&shared_rules(VOCAB, LEAVES), Mode::Greedy, &[]);
-    // SAFETY: a live chain with one sampler.
-    let first = unsafe { (llama.chain_get)(chain.raw, 0) };
-    // SAFETY: a live sampler, which answers with a static string.
-    assert_eq!(unsafe { CStr::from_ptr((llama.name)(first)) }, c"token-trie");
+    // SAFETY: a live sampler.
+    let name = unsafe { (llama.name)(chain.first()) };
+    // SAFETY: it answers with a static string.
+    assert_eq!(unsafe { CStr::from_ptr(name) }, c"token-trie");
     drop(chain);
     assert_eq!(handle.state(), State::Active, "the status outlives the chain");
 }
@@ -285,8 +300,8 @@ fn clone_reset_copy_and_free() {
 
     if let Some(sampler_copy) = llama.copy {
         let (mut other, other_handle) = llama.with_trie(&rules, Mode::Greedy, &[llama.greedy()]);
-        // SAFETY: two live samplers of one type: each is the first of its chain.
-        unsafe { sampler_copy((llama.chain_get)(chain.raw, 0), (llama.chain_get)(other.raw, 0)) };
+        // SAFETY: two live samplers of one type.
+        unsafe { sampler_copy(chain.first(), other.first()) };
         assert_eq!(step(&mut other, &logits), 20, "it goes on where the original stands");
         assert_eq!((handle.status().depth, other_handle.counts().accepted), (1, 0));
     }
@@ -311,8 +326,10 @@ fn the_linked_llama_cpp_agrees() {
     use llama_cpp_2::token::{LlamaToken, data_array::LlamaTokenDataArray};
 
     let Some(llama) = Llama::second() else { return };
+    // SAFETY: it takes nothing.
+    let linked = unsafe { llama_cpp_sys_2::llama_version() };
     // SAFETY: it answers with a static string.
-    let linked = unsafe { CStr::from_ptr(llama_cpp_sys_2::llama_version()) }.to_str().unwrap();
+    let linked = unsafe { CStr::from_ptr(linked) }.to_str().unwrap();
     let same_version = llama.version.as_deref() == Some(linked);
     let rules = shared_rules(VOCAB, LEAVES);
     for seed in 0..SEEDS {

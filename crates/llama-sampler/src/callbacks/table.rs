@@ -146,8 +146,8 @@ unsafe extern "C" fn clone(sampler: *const RawSampler) -> *mut RawSampler {
 }
 
 unsafe extern "C" fn free(sampler: *mut RawSampler) {
-    // SAFETY: Shell; the place is written to through the pointer that llama.cpp gave.
-    let ctx = unsafe { (&raw mut (*sampler).ctx).replace(null_mut()) };
+    // SAFETY: Shell, and Owned: `free` has the shell to itself.
+    let ctx = unsafe { std::mem::replace(&mut (*sampler).ctx, null_mut()) };
     if ctx.is_null() {
         return;
     }

@@ -62,24 +62,26 @@ pub struct Sampler<const LATER: usize>(pub *mut RawSampler);
 impl<const LATER: usize> Sampler<LATER> {
     pub const INIT: InitFn = init::<LATER>;
 
-    /// Reads a shell, as C does through its pointer.
-    fn shell(&self) -> (&Table<LATER>, *mut c_void) {
-        // SAFETY: alive until this is dropped; nobody writes to it during the reads.
-        let (iface, ctx) = unsafe { ((*self.0).iface, (*self.0).ctx) };
+    /// The table, read as C reads it: through the sampler's pointer.
+    fn table(&self) -> &Table<LATER> {
+        // SAFETY: alive until this is dropped; nobody writes to it during the read.
+        let iface = unsafe { (*self.0).iface };
         // SAFETY: a static table, at least as long as this version's.
-        (unsafe { &*iface.cast_const().cast::<Table<LATER>>() }, ctx)
+        unsafe { &*iface.cast_const().cast::<Table<LATER>>() }
     }
 
     /// `llama_sampler_name`.
     pub fn name(&self) -> &CStr {
-        let name = self.shell().0.name.unwrap();
-        // SAFETY: a callback on its own sampler, which answers with a static string.
-        unsafe { CStr::from_ptr(name(self.0)) }
+        let name = self.table().name.unwrap();
+        // SAFETY: a callback on its own sampler.
+        let name = unsafe { name(self.0) };
+        // SAFETY: it answers with a static string.
+        unsafe { CStr::from_ptr(name) }
     }
 
     /// `llama_sampler_accept`.
     pub fn accept(&mut self, token: Token) {
-        if let Some(accept) = self.shell().0.accept {
+        if let Some(accept) = self.table().accept {
             // SAFETY: a callback on its own sampler.
             unsafe { accept(self.0, token) };
         }
@@ -87,7 +89,7 @@ impl<const LATER: usize> Sampler<LATER> {
 
     /// `llama_sampler_apply`; as in a chain, on the host where no device-side callback is set.
     pub fn apply(&mut self, array: *mut TokenDataArray) {
-        let (table, _) = self.shell();
+        let table = self.table();
         assert!(table.later.iter().all(Option::is_none), "the device would be asked");
         // SAFETY: a callback on its own sampler, and an array that nobody else uses now.
         unsafe { table.apply.unwrap()(self.0, array) };
@@ -95,7 +97,7 @@ impl<const LATER: usize> Sampler<LATER> {
 
     /// `llama_sampler_reset`.
     pub fn reset(&mut self) {
-        if let Some(reset) = self.shell().0.reset {
+        if let Some(reset) = self.table().reset {
             // SAFETY: a callback on its own sampler.
             unsafe { reset(self.0) };
         }
@@ -103,7 +105,7 @@ impl<const LATER: usize> Sampler<LATER> {
 
     /// The callback `free` alone, without deleting the sampler: half of `llama_sampler_copy`.
     pub fn free_state(&mut self) {
-        if let Some(free) = self.shell().0.free {
+        if let Some(free) = self.table().free {
             // SAFETY: a callback on its own sampler.
             unsafe { free(self.0) };
         }
@@ -112,17 +114,19 @@ impl<const LATER: usize> Sampler<LATER> {
     /// `llama_sampler_clone`, which may be null.
     pub fn try_clone(&self) -> Option<Self> {
         // SAFETY: a callback on its own sampler.
-        let raw = unsafe { self.shell().0.clone.expect("it has a context")(self.0) };
+        let raw = unsafe { self.table().clone.expect("it has a context")(self.0) };
         (!raw.is_null()).then(|| Self(raw))
     }
 
     /// `llama_sampler_copy`.
     pub fn copy_to(&self, other: &mut Self) {
-        assert!(std::ptr::eq(self.shell().0, other.shell().0), "cannot copy between different sampler types");
+        assert!(std::ptr::eq(self.table(), other.table()), "cannot copy between different sampler types");
         let copy = self.try_clone().unwrap();
         other.free_state();
-        // SAFETY: both are alive, and nobody else uses them.
-        unsafe { (*other.0).ctx = (*copy.0).ctx };
+        // SAFETY: alive, and nobody else uses it.
+        let ctx = unsafe { (*copy.0).ctx };
+        // SAFETY: as before.
+        unsafe { (*other.0).ctx = ctx };
         delete::<LATER>(copy.0);
         std::mem::forget(copy);
     }
