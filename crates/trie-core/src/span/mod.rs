@@ -11,7 +11,7 @@ pub use rules::{After, RulesError, SpanRules};
 pub use state::{SpanState, Status};
 pub use walk::{ForcedRun, Observed};
 
-use crate::constraint::{AnyConstraint, AnyState, Constraint, Role, Scratch};
+use crate::constraint::{AnyConstraint, AnyState, Constraint, Ending, Role, Scratch};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, NotAllowed};
 use std::sync::Arc;
@@ -109,6 +109,26 @@ impl Span {
     /// The tokens that must come next because exactly one may at each step, up to the end of the span.
     pub fn forced(&self) -> ForcedRun<'_, AnyConstraint> {
         self.rules.forced_run(&self.state)
+    }
+
+    /// The next token, if it must come: the first of [`Span::forced`].
+    pub fn forced_token(&self, scratch: &mut Scratch) -> Option<TokenId> {
+        self.rules.forced(&self.state, scratch)
+    }
+
+    /// What a token would be, if it may come.
+    pub fn role_of(&self, token: TokenId) -> Option<Role> {
+        self.rules.step(&self.state, token).map(|step| step.role)
+    }
+
+    /// Whether a value ends here, whatever has to follow it.
+    pub fn ending(&self) -> Ending {
+        self.constraint.ending(&self.state.at)
+    }
+
+    /// Whether the span is over and nothing but the end of the output may follow.
+    pub fn is_over(&self) -> bool {
+        self.status() == Status::Complete && self.rules.after() == After::Stop
     }
 
     /// The value, once complete.

@@ -19,12 +19,13 @@ pub struct SlotSet {
     pub rules: Arc<SpanRules>,
     /// For each leaf, the index of its value.
     pub order: Vec<usize>,
+    trie: Trie,
 }
 
 impl SlotSet {
     /// The trie.
     pub fn trie(&self) -> &Trie {
-        &self.rules.spans()[0].1
+        &self.trie
     }
 }
 
@@ -263,7 +264,7 @@ impl Place<'_> {
         ends: Vec<TokenId>,
         order: Vec<usize>,
     ) -> Result<SlotSet, FormError> {
-        let rules = SpanRules::new(vec![(self.name.to_owned(), trie)], self.vocab.len())?.with_end_tokens(ends)?;
-        Ok(SlotSet { lead, rules: Arc::new(rules), order })
+        let rules = SpanRules::of(trie.clone(), self.vocab.len())?.with_end_tokens(ends)?;
+        Ok(SlotSet { lead, rules: Arc::new(rules), order, trie })
     }
 }
