@@ -1,5 +1,5 @@
-//! Every path through the callbacks, in a llama.cpp written in Rust: no file, no foreign code, so that valgrind or Miri may
-//! watch. What llama.cpp itself makes of them is in `chain.rs` and `second_llama.rs`.
+//! Every path through the callbacks, in a llama.cpp written in Rust: no file, no foreign code, so that valgrind or Miri
+//! may watch. What llama.cpp itself makes of them is in `chain.rs` and `second_llama.rs`.
 
 #[path = "common/fake_llama.rs"]
 mod fake_llama;

@@ -1,5 +1,5 @@
-//! The sampler on hand-made candidate arrays, and against a naive twin. They come through the callbacks, from a llama.cpp in
-//! Rust.
+//! The sampler on hand-made candidate arrays, and against a naive twin. They come through the callbacks, from a
+//! llama.cpp in Rust.
 
 #[path = "common/fake_llama.rs"]
 mod fake_llama;
