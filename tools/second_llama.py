@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A second llama.cpp, as a shared library that knows nothing of ours: crates/llama-sampler/tests/second_llama.rs runs our
-sampler inside its chains.
+"""A second llama.cpp, as a shared library that knows nothing of ours: crates/llama-sampler/tests/second_llama.rs runs
+our sampler inside its chains.
 
     tools/second_llama.py                                 the source that the crate llama-cpp-sys-2 carries
     tools/second_llama.py --llama-cpp-python 0.3.36       the one inside that version's source distribution on PyPI
     tools/second_llama.py --source FOLDER                 any other
 
-The last line of output is the path of the library. It is built once for each source, and found again from then on. Needs
-what the package's own build needs: a C++ compiler and cmake (`eval "$(./dev env)"` brings the latter).
+The last line of output is the path of the library. It is built once for each source, and found again from then on.
+Needs what the package's own build needs: a C++ compiler and cmake (`eval "$(./dev env)"` brings the latter).
 """
 
 from __future__ import annotations

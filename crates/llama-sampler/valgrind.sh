@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The callbacks under valgrind: no invalid read or write, no definite leak. Their tests bring a llama.cpp written in Rust,
-# so that nothing else has to be built. With --linked whole chains of the real one too, after a build of the workspace:
-# eval "$(./dev env)" && crates/llama-sampler/valgrind.sh --linked
+# The callbacks under valgrind: no invalid read or write, no definite leak. Their tests bring a llama.cpp written in
+# Rust, so that nothing else has to be built. With --linked whole chains of the real one too, after a build of the
+# workspace: eval "$(./dev env)" && crates/llama-sampler/valgrind.sh --linked
 #
 # Valgrind before 3.25 does not know AVX-512, so the code is built apart without it. The kernels of a llama.cpp that is
 # there have it too, which is why the one linked test that loads a model is left out.
@@ -11,7 +11,9 @@ target=${CARGO_TARGET_DIR:-target}
 export RUSTFLAGS='-C target-cpu=x86-64-v2' CARGO_TARGET_DIR=${TOKENTRIE_VALGRIND_TARGET:-$target/valgrind}
 
 # build CARGO-ARGUMENTS: the paths of the test binaries
-build() { cargo test -p llama-sampler --no-run --message-format=json "$@" | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'; }
+build() {
+  cargo test -p llama-sampler --no-run --message-format=json "$@" | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
+}
 
 # watch BINARY HARNESS-ARGUMENTS
 watch() {

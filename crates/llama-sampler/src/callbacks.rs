@@ -27,8 +27,8 @@ use status::{Inner, Shared};
 use std::sync::Arc;
 use trie_core::{Mode, Span, SpanRules};
 
-/// A token trie as a sampler for a chain of llama.cpp: put it **first**, since after top-k, top-p or a temperature of 0 the
-/// legal tokens may be gone.
+/// A token trie as a sampler for a chain of llama.cpp: put it **first**, since after top-k, top-p or a temperature of 0
+/// the legal tokens may be gone.
 ///
 /// Allowed candidates move to the front and the array shrinks, which costs `O(allowed)` and no pass over the
 /// vocabulary. In [`Mode::Greedy`] one candidate remains, already selected; in [`Mode::Sampled`] the rest of the chain
@@ -66,8 +66,8 @@ impl TokenTrieSampler {
 
     /// A `llama_sampler *` for the llama.cpp that `init` belongs to; null where that made none.
     ///
-    /// Whoever has it owns it: `llama_sampler_chain_add` of that library takes it over, else `llama_sampler_free` of that
-    /// library frees it. Versions of llama.cpp that were looked at are named in [`abi`].
+    /// Whoever has it owns it: `llama_sampler_chain_add` of that library takes it over, else `llama_sampler_free` of
+    /// that library frees it. Versions of llama.cpp that were looked at are named in [`abi`].
     pub fn into_raw(self, init: SamplerInit) -> *mut RawSampler {
         table::shell(self.shared, init)
     }

@@ -1,5 +1,5 @@
-//! Every path through the callbacks, in a llama.cpp written in Rust: no file, no foreign code, so that valgrind or Miri may
-//! watch. What llama.cpp itself makes of them is in `chain.rs` and `second_llama.rs`.
+//! Every path through the callbacks, in a llama.cpp written in Rust: no file, no foreign code, so that valgrind or Miri
+//! may watch. What llama.cpp itself makes of them is in `chain.rs` and `second_llama.rs`.
 
 #[path = "common/fake_llama.rs"]
 mod fake_llama;
@@ -259,7 +259,8 @@ fn random_walks_stay_inside() {
             let kept = &data[..array.size];
             assert_eq!(kept.is_empty(), given.is_empty(), "seed {seed}");
             if before.status() == Status::Active {
-                let legal = |token: i32| before.allowed(&mut Scratch::default()).contains(TokenId::try_from(token).unwrap());
+                let legal =
+                    |token: i32| before.allowed(&mut Scratch::default()).contains(TokenId::try_from(token).unwrap());
                 assert!(kept.iter().all(|candidate| legal(candidate.id)), "seed {seed}: {kept:?}");
                 assert!(before.is_open() || kept.iter().all(|candidate| candidate.logit.is_finite()), "seed {seed}");
             }

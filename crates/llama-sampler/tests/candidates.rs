@@ -1,5 +1,5 @@
-//! The sampler on hand-made candidate arrays, and against a naive twin. They come through the callbacks, from a llama.cpp in
-//! Rust.
+//! The sampler on hand-made candidate arrays, and against a naive twin. They come through the callbacks, from a
+//! llama.cpp in Rust.
 
 #[path = "common/fake_llama.rs"]
 mod fake_llama;
@@ -170,7 +170,9 @@ fn naive(span: &Span, mode: Mode, array: &[(i32, f32)]) -> Option<(BTreeMap<i32,
     let legal: BTreeSet<i32> = match span.allowed(&mut Scratch::default()) {
         trie_core::Allowed::All => return None,
         trie_core::Allowed::Open { .. } => (0..n_vocab as i32).collect(),
-        trie_core::Allowed::Only { tokens, ends } => tokens.iter().chain(ends.iter().copied()).map(TokenId::as_i32).collect(),
+        trie_core::Allowed::Only { tokens, ends } => {
+            tokens.iter().chain(ends.iter().copied()).map(TokenId::as_i32).collect()
+        }
         trie_core::Allowed::Nothing => unreachable!("no set here is damaged"),
     };
     if array.is_empty() {

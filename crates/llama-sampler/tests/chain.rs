@@ -325,7 +325,10 @@ fn with_grammars_eager_and_lazy() {
             while handle.state() == Status::Active {
                 let before = handle.span();
                 let (_, token) = step(&mut chain, &numbers.logits(vocab.len()));
-                assert!(before.allowed(&mut Scratch::default()).contains(TokenId::try_from(token).unwrap()), "seed {seed}");
+                assert!(
+                    before.allowed(&mut Scratch::default()).contains(TokenId::try_from(token).unwrap()),
+                    "seed {seed}"
+                );
             }
             seen[usize::from(lazy)].insert(handle.leaf().unwrap().name.unwrap());
         }

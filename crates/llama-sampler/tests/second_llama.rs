@@ -1,5 +1,5 @@
-//! The sampler inside the chains of a llama.cpp that was built apart and is loaded by name, as a host in another language
-//! does. `tools/second_llama.py` builds one; `TOKENTRIE_SECOND_LLAMA` names any other `libllama`.
+//! The sampler inside the chains of a llama.cpp that was built apart and is loaded by name, as a host in another
+//! language does. `tools/second_llama.py` builds one; `TOKENTRIE_SECOND_LLAMA` names any other `libllama`.
 #![cfg(unix)]
 
 #[path = "common/plain.rs"]

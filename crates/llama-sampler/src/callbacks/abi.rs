@@ -1,4 +1,5 @@
-//! llama.cpp's types as its C header lays them out, written by hand so that none of its code is needed. Nothing here runs.
+//! llama.cpp's types as its C header lays them out, written by hand so that none of its code is needed. Nothing here
+//! runs.
 //!
 //! The table of callbacks has grown at its end, and only there. Looked at were the headers of
 //!
@@ -9,8 +10,8 @@
 //! | 0.5.0, the one in llama-cpp-python 0.3.36 | 12 fields: `backend_reset` and `copy_state` more |
 //! | 0.6.0, the one in `llama-cpp-sys-2` 0.1.160 | the same 12 |
 //!
-//! Candidates, their array and the sampler itself are the same in all of them. llama.cpp before `llama_sampler_init` was
-//! exported (the one in llama-cpp-python 0.3.7) offers no way in.
+//! Candidates, their array and the sampler itself are the same in all of them. llama.cpp before `llama_sampler_init`
+//! was exported (the one in llama-cpp-python 0.3.7) offers no way in.
 
 use std::ffi::{c_char, c_void};
 
@@ -43,8 +44,8 @@ pub struct TokenDataArray {
     pub sorted: bool,
 }
 
-/// `llama_sampler`: a table of callbacks and what they work on. Only `llama_sampler_init` makes one, since only the same
-/// library may free it.
+/// `llama_sampler`: a table of callbacks and what they work on. Only `llama_sampler_init` makes one, since only the
+/// same library may free it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawSampler {
@@ -54,8 +55,8 @@ pub struct RawSampler {
     pub ctx: *mut c_void,
 }
 
-/// `llama_sampler_i`: the table of callbacks, longer than any version's. What an older version does not know it does not
-/// read; in what a newer one has added it finds null.
+/// `llama_sampler_i`: the table of callbacks, longer than any version's. What an older version does not know it does
+/// not read; in what a newer one has added it finds null.
 #[repr(C)]
 #[derive(Debug)]
 #[non_exhaustive]

@@ -12,10 +12,11 @@ impl SamplerInit {
     /// That function.
     ///
     /// # Safety
-    /// - It is `llama_sampler_init` of a llama.cpp, or behaves like it: it returns a new [`RawSampler`] with this table and
-    ///   this `ctx`, or null, and never throws.
-    /// - That library is laid out as the module [`abi`](super::abi) says, and calls the table as its own header says: with
-    ///   samplers that are alive, `free` once and last, an array of candidates that nobody else touches during the call.
+    /// - It is `llama_sampler_init` of a llama.cpp, or behaves like it: it returns a new [`RawSampler`] with this table
+    ///   and this `ctx`, or null, and never throws.
+    /// - That library is laid out as the module [`abi`](super::abi) says, and calls the table as its own header says:
+    ///   with samplers that are alive, `free` once and last, an array of candidates that nobody else touches during the
+    ///   call.
     /// - It stays loaded for as long as any sampler made through it, or a clone of one, is alive.
     pub const unsafe fn new(init: InitFn) -> Self {
         Self(init)
@@ -31,7 +32,8 @@ impl SamplerInit {
     }
 
     pub(super) fn call(self, table: *mut Callbacks, ctx: *mut c_void) -> *mut RawSampler {
-        // SAFETY: whoever made `self` has promised that this is `llama_sampler_init`, which takes any table and context.
+        // SAFETY: whoever made `self` has promised that this is `llama_sampler_init`, which takes any table and
+        // context.
         unsafe { (self.0)(table, ctx) }
     }
 }

@@ -156,7 +156,8 @@ impl SamplerHandle {
 
     /// Takes tokens that the chain did not sample, such as a forced run: all or none.
     ///
-    /// The other samplers of the chain (penalties, grammar) do not see them; use `llama_sampler_accept` where they must.
+    /// The other samplers of the chain (penalties, grammar) do not see them; use `llama_sampler_accept` where they
+    /// must.
     ///
     /// # Errors
     /// The first token that is not allowed.

@@ -1,9 +1,11 @@
 //! The callbacks that llama.cpp calls. Every SAFETY note here rests on one of three facts, named once:
 //!
-//! - **Shell**: llama.cpp calls a callback only with a `llama_sampler` that carries [`TABLE`], and only [`shell`] makes such
-//!   samplers, with a `ctx` from `Box::into_raw`. During the call the sampler is alive. `ctx` is null only after `free`.
-//! - **Owned**: one shell owns its `ctx`, given back by `free` alone, which has the shell to itself. `llama_sampler_copy`
-//!   calls `free` and then moves the `ctx` of a clone into the old shell, so a `ctx` never points back to a shell.
+//! - **Shell**: llama.cpp calls a callback only with a `llama_sampler` that carries [`TABLE`], and only [`shell`] makes
+//!   such samplers, with a `ctx` from `Box::into_raw`. During the call the sampler is alive. `ctx` is null only after
+//!   `free`.
+//! - **Owned**: one shell owns its `ctx`, given back by `free` alone, which has the shell to itself.
+//!   `llama_sampler_copy` calls `free` and then moves the `ctx` of a clone into the old shell, so a `ctx` never points
+//!   back to a shell.
 //! - **Array**: llama.cpp hands over an array whose `data` points to `size` initialised candidates that nothing else
 //!   touches during the call (`llama_sampler_apply` in `llama.cpp/src/llama-sampler.cpp`).
 

@@ -1,4 +1,5 @@
-//! What only the inside can see: panics in callbacks. They run on a llama.cpp in Rust, as the tests in `tests/callbacks.rs`.
+//! What only the inside can see: panics in callbacks. They run on a llama.cpp in Rust, as the tests in
+//! `tests/callbacks.rs`.
 
 use super::abi;
 use super::table::{TABLE, guarded};
