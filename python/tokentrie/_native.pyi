@@ -547,7 +547,7 @@ class Trie:
         Uses all cores; a part of a text that comes again is tokenised once.
 
         Args:
-            vocab: a Vocab that can tokenise; one that cannot does for tokenization="all" without heal.
+            vocab: a Vocab that can tokenise; any Vocab with tokenization="all" and without heal.
             values: one str each, as a list or an iterator; an iterator is read as it goes (canonical, not healed).
                 Equal values become one leaf, one may be a prefix of another, and an empty one needs a suffix. Any
                 character may stand in them; different Unicode forms of a letter are different values.
@@ -573,7 +573,7 @@ class Trie:
         Raises:
             VocabularyError: the tokens of a value do not give its text back (a tokenizer that normalises), or,
                 canonical and not healed, one crosses the boundary. It names the value.
-            TrieError: there is no value, an empty one, or more than 32 bits count.
+            TrieError: there is no value, one is empty (it says which), or the set is too large.
             OptionError: the tokenization is another, or arguments do not go together.
             TypeError: a value is no str, or `values` is one str.
 
@@ -964,13 +964,13 @@ class Trie:
             1
         """
     def sample(self, n: int, seed: _Seed | None = None) -> Trie:
-        """A trie of `n` different leaves, drawn evenly. Cost: one pass over the nodes.
+        """A trie of `n` different leaves chosen at random, all equally likely. Cost: one pass over the nodes.
 
         Args:
             n: how many, 1 to the number of leaves.
-            seed: whatever `numpy.random.default_rng` takes; None draws anew each time. The leaves are those with
-                the numbers `default_rng(seed).choice(len(trie), n, replace=False, shuffle=False)`, so the same
-                numpy gives the same leaves.
+            seed: whatever `numpy.random.default_rng` takes; with None they are others each time. The leaves are
+                those with the numbers `default_rng(seed).choice(len(trie), n, replace=False, shuffle=False)`, so
+                the same numpy gives the same leaves.
 
         Returns:
             Trie.
@@ -1177,7 +1177,7 @@ class Sampling:
         min_p: keep tokens at least this times as probable as the best, 0 to 1; 0 keeps all.
         seed: seed of the draw, 0 to 2**32 - 1; with None each sampler takes one from the operating system.
 
-    Cuts and draw are those of llama.cpp, in its order: top_k, top_p, min_p, temperature, draw.
+    Truncation and draw are those of llama.cpp, in its order: top_k, top_p, min_p, temperature, draw.
 
     Raises:
         OptionError: a setting is out of range.
@@ -1259,8 +1259,8 @@ class Sampler:
             cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for many
             samplers make the Trie once.
         mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
-        end_tokens: ids of which one must close the span at the end of a leaf. None: a leaf that cannot go on is
-            complete at once.
+        end_tokens: ids that close the span at the end of a leaf. None: a leaf that cannot go on is complete at
+            once.
         after: what follows a complete leaf: "free" leaves logits alone, "stop" allows only end of generation.
         temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`.
         sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
@@ -1712,7 +1712,7 @@ class Model:
                 but in a set with tokenization="all" only this takes text that must come in the tokenizer's own
                 tokens. Forms always do.
             seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
-            end_tokens: ids of which one must close the span, as for `Sampler`; not for forms.
+            end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
             after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
             probabilities: of a Form, also score every value of every slot.
             on_step: called with a Step after each token; what it raises ends the generation. It must not use this
@@ -2021,7 +2021,7 @@ class Choices:
 
 @final
 class Slot:
-    """A place in a form for one value of a set.
+    """The part of a form that takes one value of a set.
 
     Texts are tokenised together with what stands around them, so that the whole text of the form has the tokens
     that the tokenizer gives it; token sequences are taken as they are. An empty str makes a slot optional.
@@ -2046,7 +2046,7 @@ class Slot:
 
 @final
 class Text:
-    """A place in a form for text that the model writes freely. The end of the model's output ends it as well.
+    """The part of a form that the model writes freely. The end of the model's output ends it as well.
 
     Args:
         name: what the text is called in `Generated.values`.
@@ -2072,7 +2072,7 @@ class Text:
 
 @final
 class Form:
-    """Text with places to fill in: literals (str), Slot and Text, in their order.
+    """Text with parts to fill in: literals (str), Slot and Text, in their order.
 
     Give it to `Model.generate` as the constraint. Literals are never sampled, each slot gets one of its values, and
     the result has the values by name. It is bound to no model; what it works out for a vocabulary, it keeps.
@@ -2231,6 +2231,6 @@ class Step:
         """
     @property
     def probabilities(self) -> NDArray[np.float32]:
-        """numpy.ndarray: float32 [k], their probabilities among each other, before temperature and cuts; at an open
-        leaf among all tokens, so that what is missing to 1 is the probability of ending there.
+        """numpy.ndarray: float32 [k], their probabilities among each other, before temperature and truncation; at an
+        open leaf among all tokens, so that what is missing to 1 is the probability of ending there.
         """

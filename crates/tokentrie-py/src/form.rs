@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use trie_core::Payload;
 
-/// A place in a form for one value of a set.
+/// The part of a form that takes one value of a set.
 ///
 /// Texts are tokenised together with what stands around them, so that the whole text of the form has the tokens
 /// that the tokenizer gives it; token sequences are taken as they are. An empty str makes a slot optional.
@@ -65,7 +65,7 @@ impl Slot {
     }
 }
 
-/// A place in a form for text that the model writes freely. The end of the model's output ends it as well.
+/// The part of a form that the model writes freely. The end of the model's output ends it as well.
 ///
 /// Args:
 ///     name: what the text is called in `Generated.values`.
@@ -110,7 +110,7 @@ impl Text {
     }
 }
 
-/// Text with places to fill in: literals (str), Slot and Text, in their order.
+/// Text with parts to fill in: literals (str), Slot and Text, in their order.
 ///
 /// Give it to `Model.generate` as the constraint. Literals are never sampled, each slot gets one of its values, and
 /// the result has the values by name. It is bound to no model; what it works out for a vocabulary, it keeps.

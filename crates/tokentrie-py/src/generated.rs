@@ -237,8 +237,8 @@ impl Step {
         crate::trie::id_array(py, self.candidates.iter().map(|(token, _)| *token))
     }
 
-    /// numpy.ndarray: float32 [k], their probabilities among each other, before temperature and cuts; at an open
-    /// leaf among all tokens, so that what is missing to 1 is the probability of ending there.
+    /// numpy.ndarray: float32 [k], their probabilities among each other, before temperature and truncation; at an
+    /// open leaf among all tokens, so that what is missing to 1 is the probability of ending there.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
         PyArray1::from_vec(py, self.candidates.iter().map(|(_, share)| *share).collect())

@@ -191,7 +191,7 @@ impl Model {
     ///         but in a set with tokenization="all" only this takes text that must come in the tokenizer's own
     ///         tokens. Forms always do.
     ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
-    ///     end_tokens: ids of which one must close the span, as for `Sampler`; not for forms.
+    ///     end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
     ///     after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
     ///     probabilities: of a Form, also score every value of every slot.
     ///     on_step: called with a Step after each token; what it raises ends the generation. It must not use this

@@ -25,8 +25,8 @@ use trie_core::{Allowed, SpanRules, TokenId};
 ///         cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for many
 ///         samplers make the Trie once.
 ///     mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
-///     end_tokens: ids of which one must close the span at the end of a leaf. None: a leaf that cannot go on is
-///         complete at once.
+///     end_tokens: ids that close the span at the end of a leaf. None: a leaf that cannot go on is complete at
+///         once.
 ///     after: what follows a complete leaf: "free" leaves logits alone, "stop" allows only end of generation.
 ///     temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`.
 ///     sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.

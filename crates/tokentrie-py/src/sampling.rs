@@ -33,7 +33,7 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
 ///     min_p: keep tokens at least this times as probable as the best, 0 to 1; 0 keeps all.
 ///     seed: seed of the draw, 0 to 2**32 - 1; with None each sampler takes one from the operating system.
 ///
-/// Cuts and draw are those of llama.cpp, in its order: top_k, top_p, min_p, temperature, draw.
+/// Truncation and draw are those of llama.cpp, in its order: top_k, top_p, min_p, temperature, draw.
 ///
 /// Raises:
 ///     OptionError: a setting is out of range.

@@ -165,7 +165,7 @@ impl Trie {
     /// Uses all cores; a part of a text that comes again is tokenised once.
     ///
     /// Args:
-    ///     vocab: a Vocab that can tokenise; one that cannot does for tokenization="all" without heal.
+    ///     vocab: a Vocab that can tokenise; any Vocab with tokenization="all" and without heal.
     ///     values: one str each, as a list or an iterator; an iterator is read as it goes (canonical, not healed).
     ///         Equal values become one leaf, one may be a prefix of another, and an empty one needs a suffix. Any
     ///         character may stand in them; different Unicode forms of a letter are different values.
@@ -191,7 +191,7 @@ impl Trie {
     /// Raises:
     ///     VocabularyError: the tokens of a value do not give its text back (a tokenizer that normalises), or,
     ///         canonical and not healed, one crosses the boundary. It names the value.
-    ///     TrieError: there is no value, an empty one, or more than 32 bits count.
+    ///     TrieError: there is no value, one is empty (it says which), or the set is too large.
     ///     OptionError: the tokenization is another, or arguments do not go together.
     ///     TypeError: a value is no str, or `values` is one str.
     ///

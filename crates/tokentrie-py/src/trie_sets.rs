@@ -251,13 +251,13 @@ impl Trie {
         Ok(Self::new(selected?))
     }
 
-    /// A trie of `n` different leaves, drawn evenly. Cost: one pass over the nodes.
+    /// A trie of `n` different leaves chosen at random, all equally likely. Cost: one pass over the nodes.
     ///
     /// Args:
     ///     n: how many, 1 to the number of leaves.
-    ///     seed: whatever `numpy.random.default_rng` takes; None draws anew each time. The leaves are those with
-    ///         the numbers `default_rng(seed).choice(len(trie), n, replace=False, shuffle=False)`, so the same
-    ///         numpy gives the same leaves.
+    ///     seed: whatever `numpy.random.default_rng` takes; with None they are others each time. The leaves are
+    ///         those with the numbers `default_rng(seed).choice(len(trie), n, replace=False, shuffle=False)`, so
+    ///         the same numpy gives the same leaves.
     ///
     /// Returns:
     ///     Trie.
