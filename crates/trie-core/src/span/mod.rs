@@ -40,13 +40,18 @@ pub enum SpanError {
         accepted: usize,
     },
     /// No constraint of that path.
-    #[error("no trie has the path {path:?}; there are {known:?}")]
-    UnknownPath {
-        /// The path that was asked for.
-        path: String,
-        /// The paths there are.
-        known: Vec<String>,
-    },
+    #[error(transparent)]
+    UnknownPath(#[from] UnknownPath),
+}
+
+/// A path that no constraint has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no trie has the path {path:?}; there are {known:?}")]
+pub struct UnknownPath {
+    /// The path that was asked for.
+    pub path: String,
+    /// The paths there are.
+    pub known: Vec<String>,
 }
 
 /// A state with its rules, and what is needed to go back. A clone is independent and `O(1)`, or `O(walk)` where the constraint
@@ -256,7 +261,7 @@ impl Span {
     pub fn activate(&mut self, path: &str) -> Result<(), SpanError> {
         let known = self.rules.constraints();
         let found = known.iter().position(|(known, _)| known == path);
-        let constraint = found.ok_or_else(|| SpanError::UnknownPath {
+        let constraint = found.ok_or_else(|| UnknownPath {
             path: path.to_owned(),
             known: known.iter().map(|(known, _)| known.clone()).collect(),
         })?;
