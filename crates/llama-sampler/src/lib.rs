@@ -4,6 +4,7 @@
 //! runtime for the main job: load a GGUF, feed a prompt, choose one of a finite set.
 //!
 //! ```
+//! # #[cfg(feature = "llama")] {
 //! use llama_cpp_2::sampling::LlamaSampler;
 //! use llama_cpp_2::token::{LlamaToken, data::LlamaTokenData, data_array::LlamaTokenDataArray};
 //! use llama_sampler::TokenTrieSampler;
@@ -31,12 +32,14 @@
 //!     assert_eq!(token.0, expected);
 //! }
 //! assert_eq!(handle.leaf().unwrap().name.as_deref(), Some("THINK"));
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! With a model:
 //!
 //! ```no_run
+//! # #[cfg(feature = "llama")] {
 //! use llama_sampler::{ContextOptions, GenerateOptions, Model, ModelOptions};
 //! use std::sync::Arc;
 //! use trie_core::{After, Payload, SpanRules};
@@ -51,6 +54,7 @@
 //! let mut context = model.context(ContextOptions::default())?;
 //! let out = context.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ())?;
 //! println!("{} in {} forward passes", out.text, out.stats.forward_passes);
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
