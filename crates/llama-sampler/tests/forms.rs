@@ -114,7 +114,7 @@ impl Watch for Stop {
 }
 
 #[test]
-fn a_form_that_does_not_fit_leaves_the_session_usable() {
+fn a_form_that_does_not_fit_leaves_the_context_usable() {
     let mut context = context();
     let long = Form::new([literal(&"far too long ".repeat(2000)), slot("x", &["1", "2"])]).unwrap();
     let prompt = prompt(&context);

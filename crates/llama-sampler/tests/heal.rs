@@ -53,7 +53,7 @@ fn a_text_prompt_and_its_values_are_one_text() {
             for leaf in made.trie.leaves() {
                 let text = format!("{prompt}{}", leaf.name.as_deref().unwrap());
                 let expected = vocab.tokenize(&text, true, true).unwrap();
-                // A name of a control token that the border cuts in two stays text.
+                // A name of a control token that the boundary cuts in two stays text.
                 if expected.iter().filter(|token| vocab.control().contains(token)).count()
                     == tokens.iter().filter(|token| vocab.control().contains(token)).count()
                 {
@@ -79,7 +79,7 @@ fn healed(vocab: &Vocab, prefix: &str, values: &[&str]) -> Trie {
 }
 
 #[test]
-fn a_session_takes_the_end_of_the_prompt_back() {
+fn a_context_takes_the_end_of_the_prompt_back() {
     let mut context = tiny();
     let vocab = Arc::clone(context.vocab());
     let values = ["yes", "no", "cancel"];

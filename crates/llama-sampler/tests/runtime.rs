@@ -125,7 +125,7 @@ fn a_long_prompt_can_be_stopped_between_two_passes() {
 }
 
 #[test]
-fn a_session_moves_between_threads_and_outlives_its_model() {
+fn a_context_moves_between_threads_and_outlives_its_model() {
     let mut context = context(ContextOptions::default());
     let tokens = prompt(&context);
     context.feed(&tokens, &mut || false).unwrap();

@@ -320,6 +320,7 @@ impl From<FormError> for Error {
             FormError::NothingToFill
             | FormError::RepeatedName { .. }
             | FormError::TextAfterText { .. }
+            | FormError::NoSlot { .. }
             | FormError::NotHealed { .. }
             | FormError::Endless { .. } => Class::Option,
             FormError::NoValues { .. }
@@ -460,8 +461,7 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::Template { .. }
         | RuntimeError::NoLogits
         | RuntimeError::Decode { .. } => Class::Model,
-        // These have classes of their own.
-        RuntimeError::Draw(_) | RuntimeError::Sampler(_) | RuntimeError::Form(_) => Class::Base,
+        // Draw, Sampler and Form have classes of their own.
         _ => Class::Base,
     }
 }

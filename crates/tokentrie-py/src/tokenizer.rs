@@ -36,7 +36,7 @@ type Rows = Result<Vec<Vec<TokenId>>, TokenizerError>;
 /// Of the one text that was asked for.
 fn only(rows: Rows) -> Row {
     let gave = |rows: Vec<_>| TokenizerError::from(format!("it gave tokens of {} texts for 1", rows.len()));
-    Ok(<[_; 1]>::try_from(rows?).map(|[row]| row).map_err(gave)?)
+    <[_; 1]>::try_from(rows?).map(|[row]| row).map_err(gave)
 }
 
 impl Tokenizer for HuggingFace {

@@ -104,9 +104,7 @@ impl Context {
                 // Written with what stands before it, because tokens may cross the boundary.
                 Part::Literal(_) => {}
                 Part::Slot { name, values } => filler.slot(index, name, values)?,
-                Part::Text { name, stop, max_tokens, exclude } => {
-                    filler.free(index, name, stop, *max_tokens, exclude)?;
-                }
+                Part::Text { name, stop, max_tokens, .. } => filler.free(index, name, stop, *max_tokens)?,
             }
         }
         filler.finish()
@@ -261,17 +259,10 @@ impl Filler<'_, '_> {
         Ok(leaf.index)
     }
 
-    fn free(
-        &mut self,
-        index: usize,
-        name: &str,
-        stop: &str,
-        max_tokens: usize,
-        exclude: &[char],
-    ) -> Result<(), RuntimeError> {
+    fn free(&mut self, index: usize, name: &str, stop: &str, max_tokens: usize) -> Result<(), RuntimeError> {
         self.write_rest()?;
         let vocab = Arc::clone(&self.generation.vocab);
-        let allowed = self.form.text_tokens(index, stop, exclude, &vocab);
+        let allowed = self.form.text_tokens(index, &vocab);
         let mut chain = chain::build(None, &self.sampling())?.sampler;
         let begin = self.generation.tokens.len();
         let mut bytes: Vec<u8> = Vec::new();

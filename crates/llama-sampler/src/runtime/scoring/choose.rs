@@ -106,7 +106,7 @@ impl Context {
     ///
     /// # Errors
     /// An empty prompt, one that the set does not begin in, or that does not fit together with the longest value, a trie or end token outside the
-    /// vocabulary, `top` of 0, a failed forward pass, or `watch` asked to stop. The session can be used afterwards.
+    /// vocabulary, `top` of 0, a failed forward pass, or `watch` asked to stop. The context can be used afterwards.
     pub fn choose(
         &mut self,
         prompt: &[TokenId],
