@@ -28,6 +28,7 @@ pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads:
         inner_terminals: nodes.inner_terminals.into(),
         leaves: nodes.leaves,
         verified: true,
+        unread: None,
         graph: None,
         fingerprint: None,
         names,

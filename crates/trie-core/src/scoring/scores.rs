@@ -1,0 +1,193 @@
+//! What is known of a set's values while it is scored.
+
+use super::choice::{Choice, ChooseStats};
+use super::frontier::Open;
+use super::rows::DeadEnd;
+use super::values::{At, Values, needs_row};
+use crate::constraint::{Scratch, Step};
+use crate::ids::{LeafId, TokenId};
+use crate::softmax::{log_add, log_probability, log_sum_exp};
+use crate::span::Allowed;
+use std::cmp::Reverse;
+
+/// The values scored so far.
+pub(super) struct Scores<'v> {
+    values: &'v Values,
+    logprobs: Vec<f64>,
+    /// The best `top` of them, falling.
+    best: Vec<f64>,
+    top: usize,
+    scratch: Vec<f32>,
+    rows: usize,
+}
+
+impl<'v> Scores<'v> {
+    /// `top` is how many of the best are looked for; 0 for all.
+    pub(super) fn new(values: &'v Values, top: usize) -> Self {
+        let logprobs = vec![f64::NAN; values.trie().len()];
+        Self { values, logprobs, best: Vec::new(), top, scratch: Vec::new(), rows: 0 }
+    }
+
+    /// Rows read so far.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Reads the row after a position of this log-probability. `open` gets the tokens after it that need a row, where they lead,
+    /// and the log-probability there.
+    pub(super) fn expand(
+        &mut self,
+        at: At,
+        logprob: f64,
+        row: &[f32],
+        mut open: impl FnMut(TokenId, At, f64),
+    ) -> Result<(), DeadEnd> {
+        self.rows += 1;
+        let certain;
+        let (row, sum) = match log_sum_exp(row) {
+            f64::INFINITY => {
+                certain = certainties(row);
+                (&certain[..], log_sum_exp(&certain))
+            }
+            sum => (row, sum),
+        };
+        let dead_end = DeadEnd(at.depth());
+        let mut scratch = Scratch::default();
+        let (tokens, stops) = match self.values.rules.allowed(&at, &mut scratch) {
+            Allowed::Only { tokens, ends: [] } => (tokens, None),
+            Allowed::Only { tokens, ends } => {
+                // A token that is both is taken as the child.
+                let ends = ends.iter().filter(|&&end| !tokens.contains(end));
+                let stops = ends.map(|end| log_probability(row[end.index()], sum)).fold(f64::NEG_INFINITY, log_add);
+                (tokens, Some(stops))
+            }
+            Allowed::Open { tokens } => {
+                // Ending is whatever no child is. Summed without them: 1 − Σ would cancel.
+                self.scratch.clear();
+                self.scratch.extend_from_slice(row);
+                for child in tokens.iter() {
+                    self.scratch[child.index()] = f32::NEG_INFINITY;
+                }
+                let stops = log_sum_exp(&self.scratch) - sum;
+                // In a row without a usable logit nothing is probable, not even to stop.
+                (tokens, Some(if stops.is_nan() { f64::NEG_INFINITY } else { stops.min(0.0) }))
+            }
+            Allowed::All | Allowed::Nothing => return Err(dead_end),
+        };
+        if let Some(stops) = stops {
+            self.leaf(at, logprob + stops)?;
+        }
+        for child in tokens.iter() {
+            let Step { state: below, .. } = self.values.rules.step(&at, child).ok_or(dead_end)?;
+            let logprob = logprob + log_probability(row[child.index()], sum);
+            if needs_row(&below) { open(child, below, logprob) } else { self.leaf(below, logprob)? }
+        }
+        Ok(())
+    }
+
+    fn leaf(&mut self, at: At, logprob: f64) -> Result<(), DeadEnd> {
+        let leaf = self.values.trie().leaf_at(at.position().cursor()).ok_or(DeadEnd(at.depth()))?;
+        let known = self.logprobs[leaf.index()];
+        // Of several sequences of one value, any may be the output.
+        self.logprobs[leaf.index()] = if known.is_nan() { logprob } else { log_add(known, logprob) };
+        let place = self.best.partition_point(|&better| better >= logprob);
+        if place < self.top {
+            self.best.truncate(self.top - 1);
+            self.best.insert(place, logprob);
+        }
+        Ok(())
+    }
+
+    /// The log-probability that a position must have for the search for the best to go on there.
+    pub(super) fn threshold(&self) -> f64 {
+        let best = self.best.get(self.top.wrapping_sub(1)).copied();
+        // Sequences of one value add up: none is too improbable to matter.
+        best.filter(|_| self.values.trie().is_tree()).unwrap_or(f64::NEG_INFINITY)
+    }
+
+    /// The log of what each value's probability can be at most, while these positions were not read.
+    ///
+    /// The leaves below two positions are nested or apart. So what is open above a leaf is a stack, and only added up: a small
+    /// part would be lost in the difference of large sums.
+    fn highest(&self, open: &[Open]) -> Vec<f64> {
+        let below = |open: &Open| self.values.trie().leaves_below(open.at.position().cursor());
+        let mut open: Vec<(u32, Reverse<u32>, f64)> = open
+            .iter()
+            .map(|open| (below(open), open.logprob))
+            .map(|(below, logprob)| (below.start, Reverse(below.end), logprob))
+            .collect();
+        open.sort_unstable_by_key(|&(start, end, _)| (start, end));
+        let mut open = open.into_iter().peekable();
+        let mut above: Vec<(u32, f64)> = Vec::new();
+        let bound = |(leaf, &known): (u32, &f64)| {
+            while above.last().is_some_and(|&(end, _)| end <= leaf) {
+                above.pop();
+            }
+            while let Some((_, Reverse(end), logprob)) = open.next_if(|&(start, ..)| start <= leaf) {
+                if end > leaf {
+                    above.push((end, log_add(above.last().map_or(f64::NEG_INFINITY, |&(_, sum)| sum), logprob)));
+                }
+            }
+            let known = if known.is_nan() { f64::NEG_INFINITY } else { known };
+            log_add(known, above.last().map_or(f64::NEG_INFINITY, |&(_, sum)| sum)).min(0.0)
+        };
+        (0..).zip(&self.logprobs).map(bound).collect()
+    }
+
+    /// Whether the best `top` values, or all, are known as well as they can be while these positions were not read.
+    pub(super) fn is_settled(&self, open: &[Open]) -> bool {
+        /// Share of the mass that single precision does not tell from none.
+        const NOTHING: f64 = f32::EPSILON as f64;
+        let left = open.iter().map(|open| open.logprob).fold(f64::NEG_INFINITY, log_add);
+        let found = self.logprobs.iter().copied().filter(|known| !known.is_nan()).fold(f64::NEG_INFINITY, log_add);
+        left <= found + NOTHING.ln() || (self.top > 0 && self.ranks(self.top, &self.highest(open)))
+    }
+
+    /// Whether no other value can be more probable than the first `top`.
+    fn ranks(&self, top: usize, highest: &[f64]) -> bool {
+        let ranking = self.ranking();
+        let Some(lowest) = ranking.get(top.min(self.logprobs.len()) - 1) else { return false };
+        let least = self.logprobs[lowest.index()];
+        let mut is_first = vec![false; self.logprobs.len()];
+        ranking.iter().take(top).for_each(|leaf| is_first[leaf.index()] = true);
+        highest.iter().zip(is_first).all(|(&highest, is_first)| is_first || highest <= least)
+    }
+
+    /// The scored values, best first.
+    fn ranking(&self) -> Vec<LeafId> {
+        let mut ranking: Vec<u32> = (0..self.logprobs.len() as u32).collect();
+        let score = |leaf: u32| self.logprobs[leaf as usize];
+        ranking.retain(|&leaf| !score(leaf).is_nan());
+        ranking.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));
+        ranking.into_iter().map(LeafId::new).collect()
+    }
+
+    /// What is known while these positions were not read; with bounds of what was not scored, if wanted.
+    pub(super) fn into_choice(mut self, most: usize, open: &[Open], bounds: bool, stats: ChooseStats) -> Choice {
+        let logprobs_high = (bounds && !open.is_empty()).then(|| self.highest(open));
+        if bounds {
+            // Nothing is known of them but an upper bound.
+            self.logprobs.iter_mut().filter(|known| known.is_nan()).for_each(|known| *known = f64::NEG_INFINITY);
+        }
+        let mut ranking = self.ranking();
+        ranking.truncate(most);
+        let is_certain = if let Some(highest) = &logprobs_high {
+            self.ranks(1, highest)
+        } else {
+            let least = ranking.first().map_or(f64::NEG_INFINITY, |best| self.logprobs[best.index()]);
+            open.iter().all(|open| open.logprob <= least)
+        };
+        let mass_low = self.logprobs.iter().filter(|p| !p.is_nan()).fold(0.0, |sum, p| sum + p.exp());
+        let left = open.iter().fold(0.0, |sum, open| sum + open.logprob.exp());
+        let stats = ChooseStats { rows: self.rows, healed_bytes: self.values.trie().heal_bytes(), ..stats };
+        // Rounding must not make probabilities of more than all.
+        let mass_low = f64::min(mass_low, 1.0);
+        let mass_high = (mass_low + left).min(1.0);
+        Choice { logprobs: self.logprobs, logprobs_high, ranking, is_certain, mass_low, mass_high, stats }
+    }
+}
+
+/// A row with infinite logits as one without: those tokens are alike, and nothing else is possible.
+fn certainties(row: &[f32]) -> Vec<f32> {
+    row.iter().map(|&logit| if logit == f32::INFINITY { 0.0 } else { f32::NEG_INFINITY }).collect()
+}
