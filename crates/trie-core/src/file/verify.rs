@@ -34,9 +34,9 @@ impl Unread {
 }
 
 impl Trie {
-    /// Reads the whole set once where it is from a file that nobody verified: checksums, and everything that a walk relies on.
-    /// The answer is remembered, for its clones as well. `O(nodes)` the first time; a set that was built, or verified when it was
-    /// opened ([`FileOptions::verify`](crate::FileOptions::verify)), costs nothing.
+    /// Reads the whole set once where it is from a file that nobody verified: checksums, and everything that a walk
+    /// relies on. The answer is remembered, for its clones as well. `O(nodes)` the first time; a set that was built, or
+    /// verified when it was opened ([`FileOptions::verify`](crate::FileOptions::verify)), costs nothing.
     ///
     /// ```
     /// use trie_core::{FileOptions, TokenId, Trie};

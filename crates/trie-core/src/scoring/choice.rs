@@ -13,8 +13,8 @@ use crate::softmax::log_add;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ChooseOptions<'a> {
-    /// Tokens of which one must follow the value. `None`: those that the set brings ([`Trie::end_tokens`](crate::Trie::end_tokens)),
-    /// often none.
+    /// Tokens of which one must follow the value. `None`: those that the set brings
+    /// ([`Trie::end_tokens`](crate::Trie::end_tokens)), often none.
     pub end_tokens: Option<&'a [TokenId]>,
     /// Score only as much as the best so many values need. `None` scores every value of a set that needs at most
     /// [`ChooseOptions::MAX_ROWS`] rows of logits, and of a larger one what the best value needs.
@@ -59,8 +59,8 @@ impl<'a> ChooseOptions<'a> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// Log of each value's probability under the whole vocabulary; NaN for a value that was not scored. Where several sequences
-    /// stand for a value, of all that were scored together: a lower bound unless all were.
+    /// Log of each value's probability under the whole vocabulary; NaN for a value that was not scored. Where several
+    /// sequences stand for a value, of all that were scored together: a lower bound unless all were.
     pub logprobs: Vec<f64>,
     /// Then the upper bounds; `None` where there are no others than `logprobs`.
     pub logprobs_high: Option<Vec<f64>>,
@@ -77,8 +77,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Probabilities among the values: they add up to 1 where all were scored. Where not, the share is a lower bound, taken of
-    /// the upper bound of the mass, and NaN for what was not scored.
+    /// Probabilities among the values: they add up to 1 where all were scored. Where not, the share is a lower bound,
+    /// taken of the upper bound of the mass, and NaN for what was not scored.
     pub fn probabilities(&self) -> Vec<f64> {
         let known = self.logprobs.iter().copied().filter(|logprob| !logprob.is_nan()).fold(f64::NEG_INFINITY, log_add);
         // The mass of all values can be too small for a double where its log is not.

@@ -3,18 +3,19 @@
 use super::tree::TokenTree;
 use crate::ids::TokenId;
 
-/// A host that can decode a tree of tokens: llama.cpp in waves over copied sequences, torch with a tree mask, or a function of
-/// token prefixes ([`PrefixRows`](super::PrefixRows)). [`choose`](super::choose) asks it for rows of logits.
+/// A host that can decode a tree of tokens: llama.cpp in waves over copied sequences, torch with a tree mask, or a
+/// function of token prefixes ([`PrefixRows`](super::PrefixRows)). [`choose`](super::choose) asks it for rows of
+/// logits.
 ///
 /// What an implementation must do, and what follows if it does not:
 ///
-/// - Rows have [`TreeDecoder::n_vocab`] numbers, each wanted one is given once, and that of a node after that of its parent.
-///   Otherwise there is a [`RowProblem`](super::RowProblem) and no choice.
+/// - Rows have [`TreeDecoder::n_vocab`] numbers, each wanted one is given once, and that of a node after that of its
+///   parent. Otherwise there is a [`RowProblem`](super::RowProblem) and no choice.
 /// - A row is that after the prompt and the path to its node, and nothing else. Otherwise probabilities are wrong.
 /// - An error leaves the host usable. It ends the choice, so that is how one is cancelled.
 ///
-/// It may decode a tree in pieces, several times, or in any order that gives parents first, and may keep what it knows of a prompt:
-/// the trees of one choice come after one prompt.
+/// It may decode a tree in pieces, several times, or in any order that gives parents first, and may keep what it knows
+/// of a prompt: the trees of one choice come after one prompt.
 pub trait TreeDecoder {
     /// What can go wrong, being told to stop included.
     type Error;
@@ -33,10 +34,11 @@ pub trait TreeDecoder {
         0
     }
 
-    /// Decodes `tree` after `prompt`, and calls `each` with the row after every wanted node, parents first, before them that after
-    /// the prompt (node `None`) where [`TokenTree::wants_root`]. Returns what it took.
+    /// Decodes `tree` after `prompt`, and calls `each` with the row after every wanted node, parents first, before them
+    /// that after the prompt (node `None`) where [`TokenTree::wants_root`]. Returns what it took.
     ///
-    /// The prompt may be empty: then no row after it is wanted. All ids are below `n_vocab`, and prompt and tree have room.
+    /// The prompt may be empty: then no row after it is wanted. All ids are below `n_vocab`, and prompt and tree have
+    /// room.
     ///
     /// # Errors
     /// The host's own; rows that were given before count for nothing then.

@@ -95,7 +95,10 @@ pub enum PromptProblem {
         room: usize,
     },
     /// No room for the longest value.
-    #[error("no room for a value of {tokens} tokens{} after the {prompt} of the prompt: there is room for {room}", named(.value))]
+    #[error(
+        "no room for a value of {tokens} tokens{} after the {prompt} of the prompt: there is room for {room}",
+        named(.value.as_ref())
+    )]
     ValueTooLong {
         /// Its name, where it has one.
         value: Option<String>,
@@ -140,6 +143,6 @@ pub enum RowProblem {
     },
 }
 
-fn named(value: &Option<String>) -> String {
-    value.as_ref().map_or_else(String::new, |name| format!(" ({name:?})"))
+fn named(value: Option<&String>) -> String {
+    value.map_or_else(String::new, |name| format!(" ({name:?})"))
 }

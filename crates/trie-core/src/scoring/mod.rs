@@ -1,12 +1,12 @@
 //! The exact probability of every value: what a greedy walk cannot know.
 //!
-//! `log P(value)` is the sum of the log-softmax, over the whole vocabulary, along its tokens; then, where end tokens are
-//! given, that any of them follows, and at a leaf that is a prefix of others without end tokens, that none of its
-//! children follows. Where several sequences stand for one value, it is the sum over them. The machine of `span/` says where a
-//! value ends and what goes on; rows of logits come from whatever host implements [`TreeDecoder`].
+//! `log P(value)` is the sum of the log-softmax, over the whole vocabulary, along its tokens; then, where end tokens
+//! are given, that any of them follows, and at a leaf that is a prefix of others without end tokens, that none of its
+//! children follows. Where several sequences stand for one value, it is the sum over them. The machine of `span/` says
+//! where a value ends and what goes on; rows of logits come from whatever host implements [`TreeDecoder`].
 //!
-//! Small sets are scored as one tree of tokens (`whole.rs`), large ones best first (`search.rs`); `scores.rs` keeps what is known
-//! of the values, and `rows.rs` refuses rows that are not the ones that were asked for.
+//! Small sets are scored as one tree of tokens (`whole.rs`), large ones best first (`search.rs`); `scores.rs` keeps
+//! what is known of the values, and `rows.rs` refuses rows that are not the ones that were asked for.
 
 mod choice;
 mod decoder;
@@ -32,8 +32,9 @@ use values::Values;
 
 /// The probabilities of the values of a constraint after `prompt`.
 ///
-/// A set that begins inside the prompt ([`Trie::heal_bytes`](crate::Trie::heal_bytes)) comes after what it leaves of it: take the
-/// bytes that it has again off the prompt before. A set from a file that nobody verified is read whole, once.
+/// A set that begins inside the prompt ([`Trie::heal_bytes`](crate::Trie::heal_bytes)) comes after what it leaves of
+/// it: take the bytes that it has again off the prompt before. A set from a file that nobody verified is read whole,
+/// once.
 ///
 /// ```
 /// use trie_core::{ChooseOptions, PrefixRows, TokenId, Trie, choose};
@@ -43,9 +44,11 @@ use values::Values;
 /// builder.push(Some("no"), &[id(3)]);
 /// let set = builder.build()?;
 ///
-/// // A model of four tokens: after token 1 all are alike, otherwise 3 is three times as probable as each of the others.
+/// // A model of four tokens: after token 1 all are alike, otherwise 3 is three times as probable as each other one.
 /// let mut model = PrefixRows::new(4, |prefixes: &[&[TokenId]]| {
-///     let row = |prefix: &&[TokenId]| if prefix.last() == Some(&id(1)) { [0.0; 4] } else { [0.0, 0.0, 0.0, 3f32.ln()] };
+///     let row = |prefix: &&[TokenId]| {
+///         if prefix.last() == Some(&id(1)) { [0.0; 4] } else { [0.0, 0.0, 0.0, 3f32.ln()] }
+///     };
 ///     Ok::<_, std::convert::Infallible>(prefixes.iter().flat_map(row).collect::<Vec<f32>>())
 /// });
 /// let choice = choose(&mut model, &[id(0)], set, &ChooseOptions::new())?;
@@ -57,16 +60,16 @@ use values::Values;
 /// ```
 ///
 /// # Errors
-/// A constraint without a list of its values, a damaged set, an empty prompt or one that does not fit together with the longest
-/// value, an id outside the vocabulary, a limit of 0, rows that were not asked for, or what the host says. The host can be used
-/// afterwards.
+/// A constraint without a list of its values, a damaged set, an empty prompt or one that does not fit together with the
+/// longest value, an id outside the vocabulary, a limit of 0, rows that were not asked for, or what the host says. The
+/// host can be used afterwards.
 pub fn choose<D: TreeDecoder + ?Sized>(
     decoder: &mut D,
     prompt: &[TokenId],
     constraint: impl Into<AnyConstraint>,
     options: &ChooseOptions<'_>,
 ) -> Result<Choice, ChooseError<D::Error>> {
-    let values = Values::new(constraint.into(), options, decoder.n_vocab())?;
+    let values = Values::new(&constraint.into(), options, decoder.n_vocab())?;
     check_prompts(decoder, &[prompt], &values)?;
     if searches(&values, options, decoder.room().saturating_sub(prompt.len())) {
         return search::best_first(decoder, prompt, &values, options);
@@ -75,19 +78,19 @@ pub fn choose<D: TreeDecoder + ?Sized>(
     choices.pop().ok_or(ChooseError::Prompt { number: 0, problem: PromptProblem::Empty })
 }
 
-/// [`choose`] for several prompts, in order. Where all values are scored, what all prompts begin with is decoded once, and the
-/// rest as one tree.
+/// [`choose`] for several prompts, in order. Where all values are scored, what all prompts begin with is decoded once,
+/// and the rest as one tree.
 ///
 /// # Errors
-/// As [`choose`]; nothing is given for any prompt then. [`ChooseError::Prompt`] says which was refused; all of them are looked at
-/// before anything is decoded.
+/// As [`choose`]; nothing is given for any prompt then. [`ChooseError::Prompt`] says which was refused; all of them are
+/// looked at before anything is decoded.
 pub fn choose_many<D: TreeDecoder + ?Sized>(
     decoder: &mut D,
     prompts: &[&[TokenId]],
     constraint: impl Into<AnyConstraint>,
     options: &ChooseOptions<'_>,
 ) -> Result<Vec<Choice>, ChooseError<D::Error>> {
-    let values = Values::new(constraint.into(), options, decoder.n_vocab())?;
+    let values = Values::new(&constraint.into(), options, decoder.n_vocab())?;
     check_prompts(decoder, prompts, &values)?;
     if prompts.is_empty() {
         // What the host holds stays: it may be the beginning of the next ones.

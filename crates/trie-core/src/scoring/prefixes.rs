@@ -4,8 +4,8 @@ use super::decoder::{Decoded, TreeDecoder};
 use super::tree::TokenTree;
 use crate::ids::TokenId;
 
-/// A function that gives a row of logits for each of some token prefixes, one row after the other: what a notebook has. Nothing is
-/// remembered between calls, so a prompt is read again for every row.
+/// A function that gives a row of logits for each of some token prefixes, one row after the other: what a notebook has.
+/// Nothing is remembered between calls, so a prompt is read again for every row.
 ///
 /// See [`choose`](super::choose) for an example.
 #[derive(Debug, Clone)]

@@ -1,4 +1,5 @@
-//! Asking a host for rows, and refusing what was not asked for: a missing row must not become a quiet wrong probability.
+//! Asking a host for rows, and refusing what was not asked for: a missing row must not become a quiet wrong
+//! probability.
 
 use super::choice::ChooseStats;
 use super::decoder::{Decoded, TreeDecoder};

@@ -33,8 +33,8 @@ impl<'v> Scores<'v> {
         self.rows
     }
 
-    /// Reads the row after a position of this log-probability. `open` gets the tokens after it that need a row, where they lead,
-    /// and the log-probability there.
+    /// Reads the row after a position of this log-probability. `open` gets the tokens after it that need a row, where
+    /// they lead, and the log-probability there.
     pub(super) fn expand(
         &mut self,
         at: At,
@@ -107,8 +107,8 @@ impl<'v> Scores<'v> {
 
     /// The log of what each value's probability can be at most, while these positions were not read.
     ///
-    /// The leaves below two positions are nested or apart. So what is open above a leaf is a stack, and only added up: a small
-    /// part would be lost in the difference of large sums.
+    /// The leaves below two positions are nested or apart. So what is open above a leaf is a stack, and only added up:
+    /// a small part would be lost in the difference of large sums.
     fn highest(&self, open: &[Open]) -> Vec<f64> {
         let below = |open: &Open| self.values.trie().leaves_below(open.at.position().cursor());
         let mut open: Vec<(u32, Reverse<u32>, f64)> = open

@@ -1,9 +1,9 @@
 //! The most probable values of a large set, reading as few rows as that takes.
 //!
-//! Best first: a log-probability only falls along a path, so when the best value found beats every open position, it is the best
-//! of all. Where several sequences stand for one value their probabilities add up, and what is open above a value bounds what
-//! may still come: the search ends when the bounds do not overlap, when nothing is left that single precision would tell, or
-//! when its budget is spent. The bounds hold in any case.
+//! Best first: a log-probability only falls along a path, so when the best value found beats every open position, it is
+//! the best of all. Where several sequences stand for one value their probabilities add up, and what is open above a
+//! value bounds what may still come: the search ends when the bounds do not overlap, when nothing is left that single
+//! precision would tell, or when its budget is spent. The bounds hold in any case.
 
 use super::choice::{Choice, ChooseOptions, ChooseStats};
 use super::decoder::TreeDecoder;
@@ -21,7 +21,8 @@ use std::time::Instant;
 /// Positions that are read together at first. It grows while a search goes on: then most of them are needed anyway.
 const WIDTH: usize = 32;
 
-/// The best `options.top` values, or where several sequences stand for one value, all of them as well as the budget allows.
+/// The best `options.top` values, or where several sequences stand for one value, all of them as well as the budget
+/// allows.
 pub(super) fn best_first<D: TreeDecoder + ?Sized>(
     decoder: &mut D,
     prompt: &[TokenId],
@@ -79,13 +80,13 @@ impl Frontier {
     }
 }
 
-/// The canonical sequences of a set's values, as one tree. They are read first, where the values have others besides: whatever
-/// the budget is, something is then known of each.
+/// The canonical sequences of a set's values, as one tree. They are read first, where the values have others besides:
+/// whatever the budget is, something is then known of each.
 #[derive(Debug)]
 struct Canonical {
     tree: TokenTree,
     /// Where nothing was read yet.
-    root: Open,
+    start: Open,
     /// For each node, where it is, how it was reached, and its log-probability once that is known.
     nodes: Vec<Open>,
     /// The node behind a node, or behind the root, and a token.
@@ -95,8 +96,8 @@ struct Canonical {
 impl Canonical {
     /// The root, and at most so many other positions, none deeper than `room`.
     fn new(values: &Values, most: usize, room: usize, frontier: &mut Frontier) -> Self {
-        let root = Open { logprob: 0.0, at: values.rules.start(), step: 0 };
-        let mut canonical = Self { tree: TokenTree::new(), root, nodes: Vec::new(), below: HashMap::new() };
+        let start = Open { logprob: 0.0, at: values.rules.start(), step: 0 };
+        let mut canonical = Self { tree: TokenTree::new(), start, nodes: Vec::new(), below: HashMap::new() };
         canonical.tree.want_root();
         if most == 0 {
             return canonical;
@@ -126,7 +127,7 @@ impl Canonical {
     }
 
     fn open(&self, node: Option<usize>) -> Open {
-        node.map_or(self.root, |node| self.nodes[node])
+        node.map_or(self.start, |node| self.nodes[node])
     }
 
     /// Reads the row of a node, or of the root; `open` gets what is not among the nodes.

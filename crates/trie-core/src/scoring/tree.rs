@@ -46,8 +46,8 @@ impl TokenTree {
         Self::default()
     }
 
-    /// Adds a token after the first `depth` tokens of the path to the one added last (after all of them, if there are fewer).
-    /// `wanted` asks for the row after it. Returns its index.
+    /// Adds a token after the first `depth` tokens of the path to the one added last (after all of them, if there are
+    /// fewer). `wanted` asks for the row after it. Returns its index.
     pub fn push(&mut self, depth: usize, token: TokenId, wanted: bool) -> usize {
         self.path.truncate(depth);
         let parent = self.path.last().copied();

@@ -1,4 +1,5 @@
-//! A constraint as a set of values, and the machine that walks it. Everything that scoring knows of ends comes from there.
+//! A constraint as a set of values, and the machine that walks it. Everything that scoring knows of ends comes from
+//! there.
 
 use super::choice::ChooseOptions;
 use super::error::ChooseError;
@@ -22,7 +23,7 @@ pub(super) struct Values {
 impl Values {
     /// The values of a constraint, checked.
     pub(super) fn new<E>(
-        constraint: AnyConstraint,
+        constraint: &AnyConstraint,
         options: &ChooseOptions<'_>,
         n_vocab: usize,
     ) -> Result<Self, ChooseError<E>> {
@@ -31,7 +32,7 @@ impl Values {
                 return Err(ChooseError::Zero { what });
             }
         }
-        let trie = list(&constraint)?;
+        let trie = list(constraint)?;
         if trie.max_token().index() >= n_vocab {
             return Err(ChooseError::SetOutsideVocabulary { max_token: trie.max_token(), n_vocab });
         }
@@ -47,7 +48,8 @@ impl Values {
         &self.rules.constraints()[0].1
     }
 
-    /// Tokens after the prompt that a host must have room for. The row after a value matters only where an end token must follow.
+    /// Tokens after the prompt that a host must have room for. The row after a value matters only where an end token
+    /// must follow.
     pub(super) fn needed(&self) -> usize {
         let trie = self.trie();
         let longest = if trie.is_tree() {

@@ -16,7 +16,8 @@ struct Wanted {
     /// The number of its prompt.
     prompt: usize,
     at: At,
-    /// Known once its parent's row was read. The same position may be reached on several paths, so it belongs to the node.
+    /// Known once its parent's row was read. The same position may be reached on several paths, so it belongs to the
+    /// node.
     logprob: f64,
 }
 
