@@ -9,11 +9,12 @@ use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
-use llama_sampler::{Mode, SpanRules, TokenId, TokenTrieSampler, Trie};
+use llama_sampler::TokenTrieSampler;
 use llguidance::{Matcher, ParserFactory, api::TopLevelGrammar};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokentrie_benches::{ACTIONS, row};
+use trie_core::{Mode, Span, SpanRules, TokenId, Trie};
 
 /// A large real vocabulary where one is at hand, else the tiny model's.
 fn vocabulary() -> PathBuf {
@@ -68,7 +69,7 @@ fn chain(criterion: &mut Criterion) {
     let with =
         |first: Option<LlamaSampler>, rest: Vec<LlamaSampler>| LlamaSampler::chain(first.into_iter().chain(rest), true);
 
-    let k = llama_sampler::Span::new(Arc::clone(&rules)).allowed().iter().count();
+    let k = Span::new(Arc::clone(&rules)).allowed().iter().count();
     let mut group = criterion.benchmark_group(format!("chain/{n_vocab}/k={k}"));
     group.bench_function("build-candidates", |b| b.iter(candidates));
     let cases = [

@@ -48,7 +48,7 @@ fn payload(criterion: &mut Criterion) {
     assert_eq!((plain.model_id, plain.descriptors[0].path), ("bench", "action"));
     for leaf in &plain.descriptors[0].leaves {
         let tokens: Vec<_> = leaf.tokens.iter().filter_map(|&id| trie_core::TokenId::new(id)).collect();
-        assert_eq!(trie.find(&tokens).and_then(|found| trie.name(found)), Some(leaf.name));
+        assert_eq!(trie.find(&tokens).and_then(|found| trie.name(found)).as_deref(), Some(leaf.name));
     }
 
     let mut group = criterion.benchmark_group(format!("payload/{}-bytes/{}-trie-bytes", text.len(), trie.nbytes()));

@@ -1,13 +1,14 @@
 //! A token trie inside llama.cpp.
 //!
-//! [`TokenTrieSampler`] is an ordinary sampler for `llama_cpp_2`'s chains, and [`Model`] and [`Session`] are a safe
+//! [`TokenTrieSampler`] is an ordinary sampler for `llama_cpp_2`'s chains, and [`Model`] and [`Context`] are a safe
 //! runtime for the main job: load a GGUF, feed a prompt, choose one of a finite set.
 //!
 //! ```
 //! use llama_cpp_2::sampling::LlamaSampler;
 //! use llama_cpp_2::token::{LlamaToken, data::LlamaTokenData, data_array::LlamaTokenDataArray};
-//! use llama_sampler::{Mode, SpanRules, TokenId, TokenTrieSampler, Trie};
+//! use llama_sampler::TokenTrieSampler;
 //! use std::sync::Arc;
+//! use trie_core::{Mode, SpanRules, TokenId, Trie};
 //!
 //! let id = |id| TokenId::new(id).unwrap();
 //! let mut builder = Trie::builder();
@@ -36,8 +37,9 @@
 //! With a model:
 //!
 //! ```no_run
-//! use llama_sampler::{After, GenerateOptions, Model, ModelOptions, Payload, SessionOptions, SpanRules};
+//! use llama_sampler::{ContextOptions, GenerateOptions, Model, ModelOptions};
 //! use std::sync::Arc;
+//! use trie_core::{After, Payload, SpanRules};
 //!
 //! let model = Model::load("model.gguf", ModelOptions::default())?;
 //! let vocab = model.vocab();
@@ -46,27 +48,26 @@
 //!     .with_end_of_generation(vocab.end_of_generation())?
 //!     .with_after(After::Stop)?;
 //! let prompt = vocab.tokenize("The next action is ", true, true)?;
-//! let mut session = model.session(SessionOptions::default())?;
-//! let out = session.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ())?;
+//! let mut context = model.context(ContextOptions::default())?;
+//! let out = context.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ())?;
 //! println!("{} in {} forward passes", out.text, out.stats.forward_passes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Limits
 //!
-//! One sequence a session; device-side sampling is not provided yet. Set `TOKENTRIE_LLAMA_LOG` to see llama.cpp's log.
+//! One sequence a context; device-side sampling is not provided yet. Set `TOKENTRIE_LLAMA_LOG` to see llama.cpp's log.
 
+#[cfg(feature = "llama")]
 mod plug;
+#[cfg(feature = "llama")]
 mod runtime;
 
+#[cfg(feature = "llama")]
 pub use plug::{SamplerCounts, SamplerHandle, SamplerStatus, TokenTrieSampler};
+#[cfg(feature = "llama")]
 pub use runtime::{
-    Choice, ChooseOptions, ChooseStats, Engine, Field, FillOptions, Filled, Finish, Form, FormError, GenerateOptions,
-    GenerateStats, Generated, Model, ModelOptions, Part, Progress, RuntimeError, Session, SessionOptions, SlotValues,
-    Spelling, Step, TextError, TextReport, TextStream, TextTrie, Texts, TokenKind, Tokenizer, TokenizerError,
-    TokenizerJson, Vocab, Watch, default_threads, end_of_generation_by_name, supports_graphics_cards,
-};
-pub use trie_core::{
-    After, BuildError, ByteTrie, DrawSettings, Leaf, LeafId, Mode, Payload, RunBuilder, RunError, SamplerOptions, Span,
-    SpanError, SpanRules, State, TokenId, Trie,
+    Choice, ChooseOptions, ChooseStats, Context, ContextOptions, Engine, Field, FillOptions, Filled, Finish,
+    GenerateOptions, GenerateStats, Generated, Model, ModelOptions, Progress, RuntimeError, Step, Watch,
+    default_threads, supports_graphics_cards, vocab_from_gguf,
 };

@@ -7,9 +7,11 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_sys_2::{llama_model, llama_model_get_vocab, llama_sampler_init_grammar_lazy_patterns, llama_vocab};
-use llama_sampler::{After, Mode, SamplerHandle, SpanRules, State, TokenId, TokenTrieSampler, Vocab};
+use llama_sampler::{SamplerHandle, TokenTrieSampler};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use trie_core::{After, Mode, SpanRules, State, TokenId};
+use trie_text::Vocab;
 
 const VOCAB: usize = 300;
 const SEEDS: u32 = 256;
@@ -273,7 +275,7 @@ fn with_grammars_eager_and_lazy() {
     backend.void_logs();
     let params = llama_cpp_2::model::params::LlamaModelParams::default().with_vocab_only(true);
     let model = LlamaModel::load_from_file(&backend, tiny_model(), &params).unwrap();
-    let vocab = Vocab::from_gguf(tiny_model()).unwrap();
+    let vocab = llama_sampler::vocab_from_gguf(tiny_model()).unwrap();
     let rules = words(&vocab);
     let mut seen = [BTreeSet::new(), BTreeSet::new()];
     for seed in 0..SEEDS {

@@ -3,16 +3,15 @@
 mod common;
 
 use common::{ids, precise_model, tiny_model, trie};
-use llama_sampler::{
-    Choice, ChooseOptions, LeafId, Model, ModelOptions, RuntimeError, Session, SessionOptions, Spelling, Texts,
-    TokenId, Trie, Vocab, Watch,
-};
+use llama_sampler::{Choice, ChooseOptions, Context, ContextOptions, Model, ModelOptions, RuntimeError, Watch};
 use std::sync::Arc;
+use trie_core::{LeafId, TokenId, Trie};
+use trie_text::{Texts, Tokenization, Vocab};
 
-fn session(precise: bool, n_batch: u32) -> Session {
+fn context(precise: bool, n_batch: u32) -> Context {
     let path = if precise { precise_model() } else { tiny_model() };
     let model = Model::load(path, ModelOptions::default()).unwrap();
-    model.session(SessionOptions { n_threads: Some(1), precise, n_batch, ..Default::default() }).unwrap()
+    model.context(ContextOptions::default().with_n_threads(1).with_precise(precise).with_n_batch(n_batch)).unwrap()
 }
 
 fn set(vocab: &Vocab, values: &[String]) -> Trie {
@@ -40,28 +39,28 @@ fn rounding(trie: &Trie) -> f64 {
 }
 
 /// One forward pass a token, from an empty context each time.
-fn naive(session: &mut Session, prompt: &[TokenId], trie: &Trie, ends: &[TokenId]) -> Vec<f64> {
-    let row = |session: &mut Session, after: &[TokenId]| {
-        session.clear();
+fn naive(context: &mut Context, prompt: &[TokenId], trie: &Trie, ends: &[TokenId]) -> Vec<f64> {
+    let row = |context: &mut Context, after: &[TokenId]| {
+        context.clear();
         for token in [prompt, after].concat() {
-            session.feed(&[token], &mut || false).unwrap();
+            context.feed(&[token], &mut || false).unwrap();
         }
-        session.logits().unwrap().to_vec()
+        context.logits().unwrap().to_vec()
     };
     trie.leaves()
         .map(|leaf| {
             let mut logprob = 0.0;
             for (depth, &token) in leaf.tokens.iter().enumerate() {
-                logprob += log_softmax(&row(session, &leaf.tokens[..depth]), token);
+                logprob += log_softmax(&row(context, &leaf.tokens[..depth]), token);
             }
             let at = trie.walk(&leaf.tokens).unwrap();
             let children = trie.children(at);
             if !ends.is_empty() {
-                let row = row(session, &leaf.tokens);
+                let row = row(context, &leaf.tokens);
                 let stops = ends.iter().filter(|end| !children.contains(end));
                 logprob += stops.map(|&end| log_softmax(&row, end).exp()).sum::<f64>().ln();
             } else if !children.is_empty() {
-                let row = row(session, &leaf.tokens);
+                let row = row(context, &leaf.tokens);
                 logprob += (1.0 - children.iter().map(|&child| log_softmax(&row, child).exp()).sum::<f64>()).ln();
             }
             logprob
@@ -95,15 +94,15 @@ const MIXED: [&str; 9] = [
 
 #[test]
 fn equals_scoring_each_value_token_by_token() {
-    let mut session = session(true, 512);
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context(true, 512);
+    let vocab = Arc::clone(context.vocab());
     let trie = set(&vocab, &strings(&MIXED));
     for text in ["The next action is ", "Is it?", "x"] {
         let prompt = vocab.tokenize(text, true, false).unwrap();
         for ends in [&[][..], vocab.end_of_generation()] {
-            let expected = naive(&mut session, &prompt, &trie, ends);
+            let expected = naive(&mut context, &prompt, &trie, ends);
             let options = ChooseOptions { end_tokens: ends, ..ChooseOptions::default() };
-            let choice = session.choose(&prompt, &trie, &options, &mut ()).unwrap();
+            let choice = context.choose(&prompt, &trie, &options, &mut ()).unwrap();
             assert!(worst(&choice, &expected) < rounding(&trie), "differs by {}", worst(&choice, &expected));
             checked(&choice);
         }
@@ -112,12 +111,12 @@ fn equals_scoring_each_value_token_by_token() {
 
 #[test]
 fn llama_cpps_defaults_are_less_exact() {
-    let mut session = session(false, 512);
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context(false, 512);
+    let vocab = Arc::clone(context.vocab());
     let trie = set(&vocab, &strings(&MIXED));
     let prompt = vocab.tokenize("The next action is ", true, false).unwrap();
-    let expected = naive(&mut session, &prompt, &trie, &[]);
-    let choice = session.choose(&prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
+    let expected = naive(&mut context, &prompt, &trie, &[]);
+    let choice = context.choose(&prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
     println!("with llama.cpp's defaults the log-probabilities differ by {}", worst(&choice, &expected));
     assert!(worst(&choice, &expected) < 0.1, "differs by {}", worst(&choice, &expected));
 }
@@ -125,7 +124,7 @@ fn llama_cpps_defaults_are_less_exact() {
 #[test]
 fn waves_and_pieces_change_nothing() {
     let values: Vec<String> = (0..300).map(|n| format!("value number {} of {}", n * 7, n)).collect();
-    let mut whole = session(true, 512);
+    let mut whole = context(true, 512);
     let vocab = Arc::clone(whole.vocab());
     let trie = set(&vocab, &values);
     let prompt = vocab.tokenize("Choose a value: ", true, false).unwrap();
@@ -134,7 +133,7 @@ fn waves_and_pieces_change_nothing() {
     checked(&expected);
     assert!(expected.stats.forward_passes >= 300_u64.div_ceil(127));
     for n_batch in [1, 7, 128] {
-        let mut pieces = session(true, n_batch);
+        let mut pieces = context(true, n_batch);
         let choice = pieces.choose(&prompt, &trie, &options, &mut ()).unwrap();
         let most = worst(&choice, &expected.logprobs);
         assert!(most < rounding(&trie), "batches of {n_batch} differ by {most}");
@@ -145,13 +144,13 @@ fn waves_and_pieces_change_nothing() {
 #[test]
 fn a_hundred_labels_take_one_pass_after_the_prompt() {
     let values: Vec<String> = (0..100).map(|n| format!("label{n}")).collect();
-    let mut session = session(true, 512);
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context(true, 512);
+    let vocab = Arc::clone(context.vocab());
     let trie = set(&vocab, &values);
     let prompt = vocab.tokenize("The label of this text is ", true, false).unwrap();
-    let choice = session.choose(&prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
+    let choice = context.choose(&prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
     assert_eq!(choice.stats.forward_passes, 2, "the prompt and the set");
-    let again = session.choose(&prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
+    let again = context.choose(&prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
     assert_eq!(again.stats.forward_passes, 1, "the set alone");
     assert_eq!(again.logprobs, choice.logprobs);
 }
@@ -159,18 +158,18 @@ fn a_hundred_labels_take_one_pass_after_the_prompt() {
 #[test]
 fn the_best_few_of_many_without_scoring_all() {
     let values: Vec<String> = (0..600).map(|n| format!("{} {} title", ["the", "a", "my"][n % 3], n * 31)).collect();
-    let mut session = session(true, 512);
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context(true, 512);
+    let vocab = Arc::clone(context.vocab());
     let trie = set(&vocab, &values);
     let prompt = vocab.tokenize("The title is ", true, false).unwrap();
     for ends in [&[][..], vocab.end_of_generation()] {
-        let all = session
+        let all = context
             .choose(&prompt, &trie, &ChooseOptions { end_tokens: ends, ..ChooseOptions::default() }, &mut ())
             .unwrap();
         checked(&all);
         for top in [1, 5, 1000] {
             let few = ChooseOptions { end_tokens: ends, top: Some(top), ..ChooseOptions::default() };
-            let found = session.choose(&prompt, &trie, &few, &mut ()).unwrap();
+            let found = context.choose(&prompt, &trie, &few, &mut ()).unwrap();
             assert_eq!(found.ranking, all.ranking[..top.min(600)]);
             for leaf in &found.ranking {
                 assert!((found.logprobs[leaf.index()] - all.logprobs[leaf.index()]).abs() < rounding(&trie));
@@ -185,23 +184,23 @@ fn the_best_few_of_many_without_scoring_all() {
 
 #[test]
 fn several_prompts_share_what_they_begin_with() {
-    let mut session = session(true, 512);
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context(true, 512);
+    let vocab = Arc::clone(context.vocab());
     let trie = set(&vocab, &strings(&["positive", "negative", "neutral"]));
     let shared = "Label the review: positive, negative or neutral. ";
     let texts = ["I loved it", "It was a terrible movie", "ok", "I loved it", ""].map(|text| format!("{shared}{text}"));
     let prompts: Vec<Vec<TokenId>> = texts.iter().map(|text| vocab.tokenize(text, true, false).unwrap()).collect();
     let slices: Vec<&[TokenId]> = prompts.iter().map(Vec::as_slice).collect();
-    let together = session.choose_many(&slices, &trie, &ChooseOptions::default(), &mut ()).unwrap();
+    let together = context.choose_many(&slices, &trie, &ChooseOptions::default(), &mut ()).unwrap();
     for (prompt, choice) in prompts.iter().zip(&together) {
-        session.clear();
-        let alone = session.choose(prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
+        context.clear();
+        let alone = context.choose(prompt, &trie, &ChooseOptions::default(), &mut ()).unwrap();
         assert!(worst(choice, &alone.logprobs) < rounding(&trie));
         checked(choice);
     }
     assert!(worst(&together[0], &together[3].logprobs) < rounding(&trie));
     assert_eq!(together[0].stats.forward_passes, 2);
-    assert!(session.choose_many(&[], &trie, &ChooseOptions::default(), &mut ()).unwrap().is_empty());
+    assert!(context.choose_many(&[], &trie, &ChooseOptions::default(), &mut ()).unwrap().is_empty());
 }
 
 #[test]
@@ -213,46 +212,46 @@ fn refused_before_anything_is_decoded() {
         }
     }
     let model = Model::load(precise_model(), ModelOptions::default()).unwrap();
-    let options = SessionOptions { n_ctx: Some(256), n_threads: Some(1), ..Default::default() };
-    let mut session = model.session(options).unwrap();
-    let vocab = Arc::clone(session.vocab());
+    let options = ContextOptions::default().with_n_ctx(256).with_n_threads(1);
+    let mut context = model.context(options).unwrap();
+    let vocab = Arc::clone(context.vocab());
     let small = set(&vocab, &strings(&["yes", "no"]));
     let prompt = vocab.tokenize("Yes or no? ", true, false).unwrap();
     let plain = ChooseOptions::default();
-    let refused = |session: &mut Session, prompt: &[TokenId], trie: &Trie, options: &ChooseOptions<'_>| {
-        let before = session.forward_passes();
-        let error = session.choose(prompt, trie, options, &mut ()).unwrap_err();
-        assert_eq!(session.forward_passes(), before);
+    let refused = |context: &mut Context, prompt: &[TokenId], trie: &Trie, options: &ChooseOptions<'_>| {
+        let before = context.forward_passes();
+        let error = context.choose(prompt, trie, options, &mut ()).unwrap_err();
+        assert_eq!(context.forward_passes(), before);
         error
     };
-    assert!(matches!(refused(&mut session, &[], &small, &plain), RuntimeError::EmptyPrompt));
+    assert!(matches!(refused(&mut context, &[], &small, &plain), RuntimeError::EmptyPrompt));
     let long = ids((0..257).map(|n| n % 200 + 40));
-    assert!(matches!(refused(&mut session, &long, &small, &plain), RuntimeError::ContextFull { .. }));
+    assert!(matches!(refused(&mut context, &long, &small, &plain), RuntimeError::ContextFull { .. }));
     let outside = trie(&[("far", &[vocab.len() as u32])]);
-    assert!(matches!(refused(&mut session, &prompt, &outside, &plain), RuntimeError::VocabularyMismatch { .. }));
+    assert!(matches!(refused(&mut context, &prompt, &outside, &plain), RuntimeError::VocabularyMismatch { .. }));
     let none = ChooseOptions { top: Some(0), ..plain };
-    assert!(matches!(refused(&mut session, &prompt, &small, &none), RuntimeError::OutOfRange { .. }));
+    assert!(matches!(refused(&mut context, &prompt, &small, &none), RuntimeError::OutOfRange { .. }));
     let ends = ids([vocab.len() as u32]);
     let far = ChooseOptions { end_tokens: &ends, ..plain };
-    let error = refused(&mut session, &prompt, &small, &far).to_string();
+    let error = refused(&mut context, &prompt, &small, &far).to_string();
     assert!(error.starts_with("end_tokens: token id") && error.contains("outside the vocabulary"), "{error}");
-    let error = session.choose(&prompt, &small, &plain, &mut Stop).unwrap_err();
+    let error = context.choose(&prompt, &small, &plain, &mut Stop).unwrap_err();
     assert!(matches!(error, RuntimeError::Stopped { .. }), "{error}");
 
     // A value longer than the context, and one that is too long together with the prompt.
     for length in [300, 256] {
         let long: Vec<u32> = (0..length).map(|n| n % 200 + 40).collect();
         let long = trie(&[("long", &long), ("short", &[7])]);
-        let error = session.choose(&prompt, &long, &plain, &mut ()).unwrap_err();
+        let error = context.choose(&prompt, &long, &plain, &mut ()).unwrap_err();
         assert!(matches!(error, RuntimeError::ValueTooLong { .. }), "{error}");
         let top = ChooseOptions { top: Some(1), ..plain };
-        assert!(session.choose(&prompt, &long, &top, &mut ()).is_err());
+        assert!(context.choose(&prompt, &long, &top, &mut ()).is_err());
     }
     // All cells are free again.
-    assert!(session.choose(&prompt, &small, &plain, &mut ()).is_ok());
-    session.clear();
-    session.feed(&long[..256], &mut || false).unwrap();
-    let choice = session.choose(&long[..256], &small, &plain, &mut ()).unwrap();
+    assert!(context.choose(&prompt, &small, &plain, &mut ()).is_ok());
+    context.clear();
+    context.feed(&long[..256], &mut || false).unwrap();
+    let choice = context.choose(&long[..256], &small, &plain, &mut ()).unwrap();
     assert_eq!(choice.ranking.len(), 2, "single tokens need no room of their own");
 }
 
@@ -266,25 +265,25 @@ fn every_cell_is_given_back() {
         }
     }
     let model = Model::load(precise_model(), ModelOptions::default()).unwrap();
-    let options = SessionOptions { n_ctx: Some(160), n_threads: Some(1), ..Default::default() };
-    let mut session = model.session(options).unwrap();
-    let vocab = Arc::clone(session.vocab());
+    let options = ContextOptions::default().with_n_ctx(160).with_n_threads(1);
+    let mut context = model.context(options).unwrap();
+    let vocab = Arc::clone(context.vocab());
     let values: Vec<String> = (0..200).map(|n| format!("value {n} of {}", n * 7)).collect();
     let trie = set(&vocab, &values);
     let prompt = vocab.tokenize("Choose a value: ", true, false).unwrap();
     for (top, passes) in [(None, usize::MAX), (None, 3), (Some(2), usize::MAX), (Some(2), 3)] {
         let options = ChooseOptions { top, ..Default::default() };
-        let chosen = session.choose(&prompt, &trie, &options, &mut StopAt(passes));
+        let chosen = context.choose(&prompt, &trie, &options, &mut StopAt(passes));
         assert_eq!(chosen.is_ok(), passes == usize::MAX, "{chosen:?}");
         // No call to clear: a cell that a branch kept would be missing now.
-        let filler = ids((0..session.room() as u32).map(|n| n % 200 + 40));
-        session.feed(&filler, &mut || false).unwrap();
-        assert_eq!(session.room(), 0);
+        let filler = ids((0..context.room() as u32).map(|n| n % 200 + 40));
+        context.feed(&filler, &mut || false).unwrap();
+        assert_eq!(context.room(), 0);
     }
 }
 
 /// Every sequence of a set that is no tree, scored alone, and summed for each value.
-fn naive_sums(session: &mut Session, prompt: &[TokenId], set: &Trie) -> Vec<f64> {
+fn naive_sums(context: &mut Context, prompt: &[TokenId], set: &Trie) -> Vec<f64> {
     let mut sums = vec![0.0; set.len()];
     let mut open = vec![(Vec::new(), set.root())];
     let (mut leaves, mut rows) = (Vec::new(), Vec::new());
@@ -301,35 +300,35 @@ fn naive_sums(session: &mut Session, prompt: &[TokenId], set: &Trie) -> Vec<f64>
         rows.iter().map(|row: &Vec<TokenId>| row.iter().map(|token| token.get()).collect()).collect();
     let names: Vec<String> = (0..rows.len()).map(|row| row.to_string()).collect();
     let tree = trie(&names.iter().map(String::as_str).zip(rows.iter().map(Vec::as_slice)).collect::<Vec<_>>());
-    for (leaf, logprob) in tree.leaves().zip(naive(session, prompt, &tree, &[])) {
+    for (leaf, logprob) in tree.leaves().zip(naive(context, prompt, &tree, &[])) {
         sums[leaves[leaf.name.unwrap().parse::<usize>().unwrap()].index()] += logprob.exp();
     }
     sums.iter().map(|sum| sum.ln()).collect()
 }
 
 #[test]
-fn a_string_is_as_probable_as_all_of_its_spellings() {
-    let mut session = session(true, 512);
-    let vocab = Arc::clone(session.vocab());
+fn a_string_is_as_probable_as_all_of_its_tokenizations() {
+    let mut context = context(true, 512);
+    let vocab = Arc::clone(context.vocab());
     let prompt = vocab.tokenize("The answer is ", true, false).unwrap();
-    for (spelling, values) in [
-        (Spelling::All, &["yes", "no", "reply", "yesno"][..]),
-        (Spelling::OpenEnd, &["yes", "no", "reply", "list_files"][..]),
+    for (tokenization, values) in [
+        (Tokenization::All, &["yes", "no", "reply", "yesno"][..]),
+        (Tokenization::OpenEnd, &["yes", "no", "reply", "list_files"][..]),
     ] {
-        let set = Texts { spelling, ..Texts::default() }.trie(&vocab, values).unwrap().trie;
-        let expected = naive_sums(&mut session, &prompt, &set);
-        let rows = session.choose(&prompt, &set, &ChooseOptions::default(), &mut ()).unwrap();
-        assert!(worst(&rows, &expected) < 1e-4, "{spelling:?} differs by {}", worst(&rows, &expected));
+        let set = Texts::default().with_tokenization(tokenization).trie(&vocab, values).unwrap().trie;
+        let expected = naive_sums(&mut context, &prompt, &set);
+        let rows = context.choose(&prompt, &set, &ChooseOptions::default(), &mut ()).unwrap();
+        assert!(worst(&rows, &expected) < 1e-4, "{tokenization:?} differs by {}", worst(&rows, &expected));
         assert!(rows.is_certain && rows.logprobs_high.is_none());
         checked(&rows);
-        let both = session.choose_many(&[&prompt, &prompt[..3]], &set, &ChooseOptions::default(), &mut ()).unwrap();
+        let both = context.choose_many(&[&prompt, &prompt[..3]], &set, &ChooseOptions::default(), &mut ()).unwrap();
         assert!(worst(&both[0], &expected) < 1e-4);
 
         // Bounds hold whatever the budget is, and close as it grows.
         let mut before = f64::INFINITY;
         for max_rows in [1, 2, 5, 20, 200, 4000] {
             let options = ChooseOptions { max_rows: Some(max_rows), ..ChooseOptions::default() };
-            let choice = session.choose(&prompt, &set, &options, &mut ()).unwrap();
+            let choice = context.choose(&prompt, &set, &options, &mut ()).unwrap();
             assert!(choice.stats.rows <= max_rows.max(1), "{} rows of {max_rows}", choice.stats.rows);
             let high = choice.logprobs_high.clone().unwrap_or_else(|| choice.logprobs.clone());
             for ((low, high), exact) in choice.logprobs.iter().zip(&high).zip(&expected) {
@@ -347,48 +346,48 @@ fn a_string_is_as_probable_as_all_of_its_spellings() {
 
         // The best alone takes fewer rows than all.
         let best = ChooseOptions { top: Some(1), ..ChooseOptions::default() };
-        let choice = session.choose(&prompt, &set, &best, &mut ()).unwrap();
+        let choice = context.choose(&prompt, &set, &best, &mut ()).unwrap();
         assert!(choice.is_certain && choice.stats.rows <= rows.stats.rows);
         assert_eq!(choice.ranking, rows.ranking[..1]);
     }
 }
 
 #[test]
-fn spellings_too_long_for_the_context_stay_in_the_bounds() {
+fn tokenizations_too_long_for_the_context_stay_in_the_bounds() {
     let path = precise_model();
     let model = Model::load(path, ModelOptions::default()).unwrap();
-    let options = SessionOptions { n_threads: Some(1), precise: true, n_ctx: Some(16), ..Default::default() };
-    let mut session = model.session(options).unwrap();
-    let vocab = Arc::clone(session.vocab());
+    let options = ContextOptions::default().with_n_threads(1).with_precise(true).with_n_ctx(16);
+    let mut context = model.context(options).unwrap();
+    let vocab = Arc::clone(context.vocab());
     let prompt = vocab.tokenize("The answer is ", true, false).unwrap();
-    let set = Texts { spelling: Spelling::All, ..Texts::default() };
+    let set = Texts::default().with_tokenization(Tokenization::All);
     let set = set.trie(&vocab, &["a rather long value", "no"]).unwrap().trie;
-    assert!(prompt.len() + set.max_depth() > session.n_ctx());
-    let choice = session.choose(&prompt, &set, &ChooseOptions::default(), &mut ()).unwrap();
+    assert!(prompt.len() + set.max_depth() > context.n_ctx());
+    let choice = context.choose(&prompt, &set, &ChooseOptions::default(), &mut ()).unwrap();
     assert!(choice.logprobs.iter().all(|low| low.is_finite()));
     assert!(choice.mass_low > 0.0 && choice.mass_high >= choice.mass_low);
-    let long = Texts { spelling: Spelling::All, ..Texts::default() };
+    let long = Texts::default().with_tokenization(Tokenization::All);
     let long = long.trie(&vocab, &["one two three four five six seven eight nine ten eleven twelve"]).unwrap().trie;
-    let error = session.choose(&prompt, &long, &ChooseOptions::default(), &mut ()).unwrap_err();
+    let error = context.choose(&prompt, &long, &ChooseOptions::default(), &mut ()).unwrap_err();
     assert!(error.to_string().contains("eleven"), "{error}");
 }
 
 /// What is open above an improbable value is far below what is open elsewhere.
 #[test]
 fn bounds_of_the_improbable_hold_beside_the_probable() {
-    let mut session = session(true, 512);
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context(true, 512);
+    let vocab = Arc::clone(context.vocab());
     let prompt = vocab.tokenize("Once upon a time", true, false).unwrap();
-    let all = Texts { spelling: Spelling::All, ..Texts::default() };
+    let all = Texts::default().with_tokenization(Tokenization::All);
     for value in ["zq7#@ plumbus%$ xj", "~~{}^^\\|zzq", "qqqqjjjjxxxx"] {
         let alone = all.trie(&vocab, &[value]).unwrap().trie;
         let options = ChooseOptions { max_rows: Some(3000), ..ChooseOptions::default() };
-        let least = session.choose(&prompt, &alone, &options, &mut ()).unwrap().logprobs[0];
+        let least = context.choose(&prompt, &alone, &options, &mut ()).unwrap().logprobs[0];
         let both = all.trie(&vocab, &["the city", value]).unwrap().trie;
-        let leaf = (0..2).find(|&leaf| both.name(LeafId::new(leaf)) == Some(value)).unwrap() as usize;
+        let leaf = (0..2).find(|&leaf| both.name(LeafId::new(leaf)).as_deref() == Some(value)).unwrap() as usize;
         for max_rows in [2, 8, 20, 100, 800] {
             let options = ChooseOptions { max_rows: Some(max_rows), ..ChooseOptions::default() };
-            let choice = session.choose(&prompt, &both, &options, &mut ()).unwrap();
+            let choice = context.choose(&prompt, &both, &options, &mut ()).unwrap();
             let high = choice.logprobs_high.as_ref().unwrap_or(&choice.logprobs)[leaf];
             // Rows of other batches differ by rounding.
             assert!(high >= least - 0.01, "{value}: {high} with {max_rows} rows, and at least {least}");

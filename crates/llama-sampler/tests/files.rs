@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::{id, ids, in_child, tiny_model, vocab_files};
-use llama_sampler::{Model, ModelOptions, RuntimeError, Vocab};
+use common::{id, in_child, tiny_model, vocab_files};
+use llama_sampler::{Model, ModelOptions, RuntimeError, vocab_from_gguf};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use trie_text::VocabError;
 
 fn model() -> Model {
     Model::load(tiny_model(), ModelOptions::default()).unwrap()
@@ -14,7 +15,7 @@ fn model() -> Model {
 
 #[test]
 fn text_to_tokens_and_back() {
-    let vocab = Vocab::from_gguf(tiny_model()).unwrap();
+    let vocab = vocab_from_gguf(tiny_model()).unwrap();
     for text in ["", "a", "The quick brown fox", "  two  spaces ", "naïve Ünïcödé 😀 漢字", "a\0b\n\t\"'"] {
         let tokens = vocab.tokenize(text, false, false).unwrap();
         assert_eq!(vocab.detokenize(&tokens).unwrap(), text.as_bytes(), "{text:?}");
@@ -29,28 +30,14 @@ fn text_to_tokens_and_back() {
     assert_eq!(vocab.fingerprint(), model().vocab().fingerprint());
     assert_eq!(vocab.piece(id(vocab.len() as u32)), None);
     let outside = vocab.detokenize(&[id(0), id(1 << 30)]).unwrap_err();
-    assert!(matches!(outside, RuntimeError::OutsideVocabulary { position: 1, .. }), "{outside}");
+    assert!(matches!(outside, VocabError::OutsideVocabulary { position: 1, .. }), "{outside}");
     assert!(vocab.join(&[id(1 << 30)]).is_err());
-}
-
-#[test]
-fn a_vocabulary_from_a_list() {
-    let vocab = Vocab::from_tokens([b"a".as_slice(), b"bc", b"", b"</s>"], ids([3]), ids([3, 3])).unwrap();
-    assert_eq!((vocab.len(), vocab.is_empty(), vocab.control()), (4, false, &ids([3])[..]));
-    assert_eq!(vocab.piece(id(0)), Some(&b"a"[..]));
-    assert_eq!(vocab.piece(id(2)), Some(&b""[..]));
-    assert_eq!(vocab.detokenize(&ids([1, 0, 2, 1])).unwrap(), b"bcabc");
-    assert!(matches!(vocab.tokenize("a", false, false), Err(RuntimeError::NoTokenizer)));
-    assert!(Vocab::from_tokens([b"a"], ids([1]), vec![]).is_err());
-    assert!(Vocab::from_tokens(Vec::<Vec<u8>>::new(), vec![], vec![]).is_err());
-    let other = Vocab::from_tokens([b"ab".as_slice(), b"c", b"", b"</s>"], ids([3]), ids([3])).unwrap();
-    assert_ne!(vocab.fingerprint(), other.fingerprint());
 }
 
 #[test]
 fn wide_vocabularies() {
     for path in vocab_files() {
-        let vocab = Vocab::from_gguf(&path).unwrap();
+        let vocab = vocab_from_gguf(&path).unwrap();
         let longest =
             (0..vocab.len() as u32).filter_map(|token| vocab.piece(id(token))).map(<[u8]>::len).max().unwrap();
         println!("{}: {} tokens, longest piece {longest} bytes", path.display(), vocab.len());
@@ -82,7 +69,7 @@ impl Drop for Scratch {
 }
 
 fn refused(path: &Path) -> String {
-    let vocab = Vocab::from_gguf(path).unwrap_err().to_string();
+    let vocab = vocab_from_gguf(path).unwrap_err().to_string();
     let model = Model::load(path, ModelOptions::default()).unwrap_err().to_string();
     let name = path.file_name().unwrap().to_str().unwrap();
     assert!(vocab.contains(name) && model.contains(name), "{vocab} | {model}");
@@ -135,7 +122,7 @@ fn files_without_weights_or_without_a_vocabulary() {
         let file = patched("vocabulary.gguf", header, &[&header[..8], &[0; 8]].concat());
         let error = Model::load(&file.0, ModelOptions::default()).unwrap_err();
         assert!(matches!(error, RuntimeError::VocabularyOnly { .. }), "{error}");
-        assert_eq!(Vocab::from_gguf(&file.0).unwrap().fingerprint(), model().vocab().fingerprint());
+        assert_eq!(vocab_from_gguf(&file.0).unwrap().fingerprint(), model().vocab().fingerprint());
 
         let file = patched("none.gguf", b"\x04\0\0\0\0\0\0\0gpt2", b"\x04\0\0\0\0\0\0\0none");
         assert!(refused(&file.0).contains("holds no vocabulary"));
@@ -149,9 +136,9 @@ fn a_special_token_that_the_tokenizer_adds_but_the_file_does_not_define() {
     in_child("a_special_token_that_the_tokenizer_adds_but_the_file_does_not_define", || {
         let (old, new) = ([b"add_eos_token", FALSE].concat(), [b"add_sep_token", TRUE].concat());
         let file = patched("separator.gguf", &old, &new);
-        let vocab = Vocab::from_gguf(&file.0).unwrap();
+        let vocab = vocab_from_gguf(&file.0).unwrap();
         let error = vocab.tokenize("text", true, false).unwrap_err();
-        assert_eq!(error.to_string(), "the tokenizer adds a separator token, but the model file defines none");
+        assert_eq!(error.to_string(), "the tokenizer: it adds a separator token, but the model file defines none");
         assert!(!vocab.tokenize("text", false, false).unwrap().is_empty());
     });
 }
@@ -182,18 +169,18 @@ fn truncated_and_damaged_files() {
 fn loading_reports_progress_and_can_be_stopped() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
-    let progress = Box::new(move |share: f32| {
+    let progress = move |share: f32| {
         assert!((0.0..=1.0).contains(&share));
         counted.fetch_add(1, Ordering::Relaxed);
         true
-    });
-    Model::load(tiny_model(), ModelOptions { progress: Some(progress), ..Default::default() }).unwrap();
+    };
+    Model::load(tiny_model(), ModelOptions::default().with_progress(progress)).unwrap();
     assert!(calls.load(Ordering::Relaxed) > 1);
-    let stops = ModelOptions { progress: Some(Box::new(|_| false)), ..Default::default() };
+    let stops = ModelOptions::default().with_progress(|_| false);
     assert!(matches!(Model::load(tiny_model(), stops), Err(RuntimeError::Stopped { .. })));
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let panics = ModelOptions { progress: Some(Box::new(|_| panic!("in a callback"))), ..Default::default() };
+    let panics = ModelOptions::default().with_progress(|_| panic!("in a callback"));
     let error = Model::load(tiny_model(), panics).unwrap_err();
     std::panic::set_hook(hook);
     assert!(matches!(error, RuntimeError::Stopped { .. }), "{error}");

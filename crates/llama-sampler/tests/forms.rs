@@ -4,16 +4,17 @@ mod common;
 
 use common::{precise_model, trie};
 use llama_sampler::{
-    After, DrawSettings, Engine, FillOptions, Filled, Form, GenerateOptions, Mode, Model, ModelOptions, Part,
-    RuntimeError, SamplerOptions, Session, SessionOptions, SlotValues, SpanRules, TokenId, Watch,
+    Context, ContextOptions, Engine, FillOptions, Filled, GenerateOptions, Model, ModelOptions, RuntimeError, Watch,
 };
 use std::sync::Arc;
+use trie_core::{After, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId};
+use trie_text::{Form, Part, SlotValues};
 
 const ACTIONS: [&str; 3] = ["REPLY", "REPLY_THREAD", "STOP"];
 
-fn session() -> Session {
+fn context() -> Context {
     let model = Model::load(precise_model(), ModelOptions::default()).unwrap();
-    model.session(SessionOptions { n_threads: Some(1), precise: true, ..Default::default() }).unwrap()
+    model.context(ContextOptions::default().with_n_threads(1).with_precise(true)).unwrap()
 }
 
 fn literal(text: &str) -> Part {
@@ -31,33 +32,33 @@ fn mail() -> Form {
         .unwrap()
 }
 
-fn prompt(session: &Session) -> Vec<TokenId> {
-    session.vocab().tokenize("The next action is ", true, true).unwrap()
+fn prompt(context: &Context) -> Vec<TokenId> {
+    context.vocab().tokenize("The next action is ", true, true).unwrap()
 }
 
-fn fill(session: &mut Session, form: &Form, options: &FillOptions) -> Filled {
-    let prompt = prompt(session);
-    session.fill(&prompt, form, options, &mut ()).unwrap()
+fn fill(context: &mut Context, form: &Form, options: &FillOptions) -> Filled {
+    let prompt = prompt(context);
+    context.fill(&prompt, form, options, &mut ()).unwrap()
 }
 
 fn sampled(seed: u32) -> FillOptions {
     let draw = DrawSettings { temperature: 6.0, ..Default::default() };
     let sampling = SamplerOptions { mode: Mode::Sampled, draw, seed: Some(seed) };
-    FillOptions { sampling, ..Default::default() }
+    FillOptions::default().with_sampling(sampling)
 }
 
 #[test]
 fn literals_and_values_make_the_text_with_the_tokenizers_own_tokens() {
-    let (mut session, form) = (session(), mail());
+    let (mut context, form) = (context(), mail());
     let mut seen = std::collections::BTreeSet::new();
     for seed in 0..60 {
-        let filled = fill(&mut session, &form, &sampled(seed));
+        let filled = fill(&mut context, &form, &sampled(seed));
         let [action, to] = &filled.values[..] else { panic!("two slots") };
         assert_eq!(filled.text, format!("{{\"action\": \"{}\", \"to\": \"{}\"}}", action.value, to.value));
-        assert_eq!(filled.tokens, session.vocab().tokenize(&filled.text, false, false).unwrap());
+        assert_eq!(filled.tokens, context.vocab().tokenize(&filled.text, false, false).unwrap());
         assert!(filled.canonical);
         assert_eq!(ACTIONS[action.index.unwrap()], action.value);
-        assert_eq!(fill(&mut session, &form, &sampled(seed)).text, filled.text, "seed {seed}");
+        assert_eq!(fill(&mut context, &form, &sampled(seed)).text, filled.text, "seed {seed}");
         seen.insert(filled.text);
     }
     assert_eq!(seen.len(), 9, "every pair of values can come: {seen:?}");
@@ -65,40 +66,40 @@ fn literals_and_values_make_the_text_with_the_tokenizers_own_tokens() {
 
 #[test]
 fn the_exact_mode_takes_the_most_probable_value_of_each_slot() {
-    let (mut session, form) = (session(), mail());
-    let options = FillOptions { exact: true, probabilities: true, ..Default::default() };
-    let filled = fill(&mut session, &form, &options);
+    let (mut context, form) = (context(), mail());
+    let options = FillOptions::default().with_exact(true).with_probabilities(true);
+    let filled = fill(&mut context, &form, &options);
     for field in &filled.values {
         let shares = field.probabilities.as_ref().unwrap();
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-6);
         let best = (0..shares.len()).max_by(|&a, &b| shares[a].total_cmp(&shares[b]));
         assert_eq!(field.index, best);
     }
-    let again = fill(&mut session, &form, &options);
+    let again = fill(&mut context, &form, &options);
     assert_eq!((&again.values, &again.tokens), (&filled.values, &filled.tokens));
 }
 
 #[test]
 fn only_branch_points_cost_a_pass() {
-    let (mut session, form) = (session(), mail());
-    let stats = fill(&mut session, &form, &FillOptions::default()).stats;
+    let (mut context, form) = (context(), mail());
+    let stats = fill(&mut context, &form, &FillOptions::default()).stats;
     assert_eq!(stats.forward_passes as usize, stats.sampled_tokens);
     assert_eq!(stats.forward_passes_saved, stats.forced_tokens);
     let fixed = Form::new([literal("a "), slot("b", &["c"]), literal(" d")]).unwrap();
-    let stats = fill(&mut session, &fixed, &FillOptions::default()).stats;
+    let stats = fill(&mut context, &fixed, &FillOptions::default()).stats;
     assert_eq!((stats.forward_passes, stats.sampled_tokens), (0, 0));
 }
 
 #[test]
 fn free_text_ends_at_its_stop_or_its_limit() {
-    let mut session = session();
+    let mut context = context();
     let form = Form::new([literal("\""), Part::text("note", "\"", 6), literal("\"}"), slot("x", &["1", "2"])]).unwrap();
     for seed in 0..40 {
-        let filled = fill(&mut session, &form, &sampled(seed));
+        let filled = fill(&mut context, &form, &sampled(seed));
         let (note, x) = (&filled.values[0], &filled.values[1]);
         assert_eq!(filled.text, format!("\"{}\"}}{}", note.value, x.value));
         assert!(!note.value.contains(['"', '\\', '\n']), "{:?}", note.value);
-        assert_eq!(session.vocab().join(&filled.tokens).unwrap(), filled.text.as_bytes());
+        assert_eq!(context.vocab().join(&filled.tokens).unwrap(), filled.text.as_bytes());
     }
 }
 
@@ -114,24 +115,24 @@ impl Watch for Stop {
 
 #[test]
 fn a_form_that_does_not_fit_leaves_the_session_usable() {
-    let mut session = session();
+    let mut context = context();
     let long = Form::new([literal(&"far too long ".repeat(2000)), slot("x", &["1", "2"])]).unwrap();
-    let prompt = prompt(&session);
-    let refused = session.fill(&prompt, &long, &FillOptions::default(), &mut ()).unwrap_err();
+    let prompt = prompt(&context);
+    let refused = context.fill(&prompt, &long, &FillOptions::default(), &mut ()).unwrap_err();
     assert!(matches!(refused, RuntimeError::ContextFull { .. }), "{refused}");
 
-    let stopped = session.fill(&prompt, &mail(), &FillOptions::default(), &mut Stop(0));
+    let stopped = context.fill(&prompt, &mail(), &FillOptions::default(), &mut Stop(0));
     assert!(matches!(stopped, Err(RuntimeError::Stopped { .. })) || stopped.unwrap().stats.forward_passes == 1);
-    let filled = fill(&mut session, &mail(), &FillOptions::default());
-    session.clear();
-    assert_eq!(fill(&mut session, &mail(), &FillOptions::default()).text, filled.text);
+    let filled = fill(&mut context, &mail(), &FillOptions::default());
+    context.clear();
+    assert_eq!(fill(&mut context, &mail(), &FillOptions::default()).text, filled.text);
 }
 
 #[test]
 fn a_grammar_of_llama_cpps_gives_the_same_value() {
-    let mut session = session();
-    let prompt = prompt(&session);
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context();
+    let prompt = prompt(&context);
+    let vocab = Arc::clone(context.vocab());
     let values = ["cancel", "book", "x"];
     let grammar = format!("root ::= {}", values.map(|value| format!("\"{value}\"")).join(" | "));
     let tokens: Vec<Vec<u32>> = values
@@ -142,14 +143,14 @@ fn a_grammar_of_llama_cpps_gives_the_same_value() {
     let rules = SpanRules::new(vec![("value".to_owned(), trie(&leaves))], vocab.len()).unwrap();
     let rules = rules.with_end_of_generation(vocab.end_of_generation()).unwrap().with_after(After::Stop).unwrap();
 
-    let ours = session.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ()).unwrap();
-    let theirs = session.generate_with_grammar(&prompt, Engine::Gbnf, &grammar, 64, &mut ()).unwrap();
+    let ours = context.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ()).unwrap();
+    let theirs = context.generate_with_grammar(&prompt, Engine::Gbnf, &grammar, 64, &mut ()).unwrap();
     assert!(values.contains(&theirs.text.as_str()), "{:?}", theirs.text);
     assert!(values.contains(&ours.text.as_str()));
     assert!(theirs.stats.forward_passes >= ours.stats.forward_passes);
 
-    let error = session.generate_with_grammar(&prompt, Engine::Gbnf, "root ::= (", 64, &mut ()).unwrap_err();
+    let error = context.generate_with_grammar(&prompt, Engine::Gbnf, "root ::= (", 64, &mut ()).unwrap_err();
     assert!(matches!(error, RuntimeError::Grammar { .. }), "{error}");
-    let error = session.generate_with_grammar(&prompt, Engine::Gbnf, "boot ::= \"a\"", 64, &mut ()).unwrap_err();
+    let error = context.generate_with_grammar(&prompt, Engine::Gbnf, "boot ::= \"a\"", 64, &mut ()).unwrap_err();
     assert!(matches!(error, RuntimeError::Grammar { .. }), "{error}");
 }

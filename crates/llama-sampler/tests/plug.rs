@@ -5,10 +5,11 @@ mod common;
 use common::{apply, id, ids, in_id_order, rules, shared_rules};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
-use llama_sampler::{After, Mode, Span, SpanRules, State, TokenId, TokenTrieSampler, Trie};
+use llama_sampler::TokenTrieSampler;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use trie_core::{After, Mode, Span, SpanRules, State, TokenId, Trie};
 
 const LEAVES: &[(&str, &[u32])] = &[("THINK", &[5, 6]), ("STOP", &[2]), ("WAIT", &[5, 7])];
 

@@ -1,25 +1,24 @@
-//! Sessions and generation on a real model: the one inside the Python package.
+//! Contexts and generation on a real model: the one inside the Python package.
 
 mod common;
 
 use common::{id, ids, tiny_model, trie};
-use llama_sampler::{
-    After, DrawSettings, Finish, GenerateOptions, Mode, Model, ModelOptions, RuntimeError, SamplerOptions, Session,
-    SessionOptions, SpanRules, Step, TokenId, Vocab, Watch,
-};
+use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Model, ModelOptions, RuntimeError, Step, Watch};
 use std::sync::Arc;
+use trie_core::{After, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId};
+use trie_text::{Vocab, VocabError};
 
 fn model() -> Model {
     Model::load(tiny_model(), ModelOptions::default()).unwrap()
 }
 
 /// One thread: the tests run side by side, and waiting threads of llama.cpp keep a core busy.
-fn session(options: SessionOptions) -> Session {
-    model().session(SessionOptions { n_threads: Some(1), ..options }).unwrap()
+fn context(options: ContextOptions) -> Context {
+    model().context(options.with_n_threads(1)).unwrap()
 }
 
-fn prompt(session: &Session) -> Vec<TokenId> {
-    session.vocab().tokenize("What is the weather in Riga? Answer: ", true, false).unwrap()
+fn prompt(context: &Context) -> Vec<TokenId> {
+    context.vocab().tokenize("What is the weather in Riga? Answer: ", true, false).unwrap()
 }
 
 fn values(vocab: &Vocab, values: &[&str]) -> SpanRules {
@@ -40,65 +39,64 @@ fn stopping(vocab: &Vocab) -> Arc<SpanRules> {
 
 fn sampled(seed: u32, temperature: f32) -> GenerateOptions {
     let draw = DrawSettings { temperature, top_k: 40, top_p: 0.95, min_p: 0.01 };
-    GenerateOptions {
-        sampling: SamplerOptions { mode: Mode::Sampled, draw, seed: Some(seed) },
-        max_tokens: 32,
-        skip_ahead: true,
-    }
+    GenerateOptions::default()
+        .with_sampling(SamplerOptions { mode: Mode::Sampled, draw, seed: Some(seed) })
+        .with_max_tokens(32)
+        .with_skip_ahead(true)
 }
 
-// ---- sessions
+// ---- contexts
 
 #[test]
 fn options_out_of_range_are_refused() {
     let model = model();
     let trained = model.n_ctx_train();
-    let base = SessionOptions::default();
+    let base = ContextOptions::default();
     for (options, what) in [
-        (SessionOptions { n_ctx: Some(0), ..base }, "n_ctx is 0"),
-        (SessionOptions { n_ctx: Some(trained + 1), ..base }, "n_ctx is"),
-        (SessionOptions { n_ctx: Some(u32::MAX), ..base }, "n_ctx is 4294967295"),
-        (SessionOptions { n_batch: 0, ..base }, "n_batch is 0"),
-        (SessionOptions { n_batch: u32::MAX, ..base }, "n_batch is"),
-        (SessionOptions { n_threads: Some(0), ..base }, "n_threads is 0"),
-        (SessionOptions { n_threads: Some(1 << 20), ..base }, "n_threads is 1048576"),
+        (base.with_n_ctx(0), "n_ctx is 0"),
+        (base.with_n_ctx(trained + 1), "n_ctx is"),
+        (base.with_n_ctx(u32::MAX), "n_ctx is 4294967295"),
+        (base.with_n_batch(0), "n_batch is 0"),
+        (base.with_n_batch(u32::MAX), "n_batch is"),
+        (base.with_n_threads(0), "n_threads is 0"),
+        (base.with_n_threads(1 << 20), "n_threads is 1048576"),
     ] {
-        let message = model.session(options).unwrap_err().to_string();
+        let message = model.context(options).unwrap_err().to_string();
         assert!(message.contains(what), "{message}");
     }
-    let session = model.session(base).unwrap();
-    assert_eq!(session.n_ctx(), trained.min(4096) as usize);
-    assert!(session.n_threads() >= 1);
+    let context = model.context(base).unwrap();
+    assert_eq!(context.n_ctx(), trained.min(4096) as usize);
+    assert!(context.n_threads() >= 1);
 }
 
 #[test]
 fn tokens_that_must_not_reach_llama_cpp() {
-    let mut session = session(SessionOptions { n_ctx: Some(16), ..Default::default() });
-    let n_vocab = session.vocab().len() as u32;
-    assert!(matches!(session.logits(), Err(RuntimeError::NoLogits)));
-    assert!(matches!(session.feed(&[], &mut || false), Err(RuntimeError::EmptyPrompt)));
-    let error = session.feed(&ids([1, n_vocab]), &mut || false).unwrap_err();
-    assert!(matches!(error, RuntimeError::OutsideVocabulary { position: 1, .. }), "{error}");
-    let error = session.feed(&ids([1; 17]), &mut || false).unwrap_err();
+    let mut context = context(ContextOptions::default().with_n_ctx(16));
+    let n_vocab = context.vocab().len() as u32;
+    assert!(matches!(context.logits(), Err(RuntimeError::NoLogits)));
+    assert!(matches!(context.feed(&[], &mut || false), Err(RuntimeError::EmptyPrompt)));
+    let error = context.feed(&ids([1, n_vocab]), &mut || false).unwrap_err();
+    assert!(matches!(error, RuntimeError::Vocab(VocabError::OutsideVocabulary { position: 1, .. })), "{error}");
+    let error = context.feed(&ids([1; 17]), &mut || false).unwrap_err();
     assert_eq!(error.to_string(), "0 tokens are held and 17 more were given: the context has room for 16");
-    assert_eq!((session.forward_passes(), session.room()), (0, 16));
-    session.feed(&ids([1; 15]), &mut || false).unwrap();
-    assert!(session.feed(&ids([1; 2]), &mut || false).is_err());
-    session.feed(&ids([1]), &mut || false).unwrap();
-    assert_eq!((session.room(), session.tokens().len()), (0, 16));
-    session.clear();
-    assert!(matches!(session.logits(), Err(RuntimeError::NoLogits)));
-    session.feed(&ids([1; 16]), &mut || false).unwrap();
+    assert_eq!((context.forward_passes(), context.room()), (0, 16));
+    context.feed(&ids([1; 15]), &mut || false).unwrap();
+    assert!(context.feed(&ids([1; 2]), &mut || false).is_err());
+    context.feed(&ids([1]), &mut || false).unwrap();
+    assert_eq!((context.room(), context.tokens().len()), (0, 16));
+    context.clear();
+    assert!(matches!(context.logits(), Err(RuntimeError::NoLogits)));
+    context.feed(&ids([1; 16]), &mut || false).unwrap();
 }
 
 #[test]
 fn pieces_give_the_same_logits_as_one_pass() {
-    let tokens = prompt(&session(SessionOptions::default()));
+    let tokens = prompt(&context(ContextOptions::default()));
     let row = |n_batch| {
-        let mut session = session(SessionOptions { n_batch, ..Default::default() });
-        session.feed(&tokens, &mut || false).unwrap();
-        assert_eq!(session.forward_passes(), (tokens.len() as u64).div_ceil(session.n_batch() as u64));
-        session.logits().unwrap().to_vec()
+        let mut context = context(ContextOptions::default().with_n_batch(n_batch));
+        context.feed(&tokens, &mut || false).unwrap();
+        assert_eq!(context.forward_passes(), (tokens.len() as u64).div_ceil(context.n_batch() as u64));
+        context.logits().unwrap().to_vec()
     };
     let (whole, pieces, single) = (row(512), row(3), row(1));
     assert_eq!(whole.len(), model().vocab().len());
@@ -110,42 +108,42 @@ fn pieces_give_the_same_logits_as_one_pass() {
 
 #[test]
 fn a_long_prompt_can_be_stopped_between_two_passes() {
-    let mut session = session(SessionOptions { n_batch: 4, ..Default::default() });
+    let mut context = context(ContextOptions::default().with_n_batch(4));
     let tokens = ids((0..20).map(|n| n + 1));
     let mut asked = 0;
-    let error = session
+    let error = context
         .feed(&tokens, &mut || {
             asked += 1;
             asked == 3
         })
         .unwrap_err();
     assert!(matches!(error, RuntimeError::Stopped { done: 8, of: 20, .. }), "{error}");
-    assert_eq!((session.forward_passes(), session.tokens()), (2, &tokens[..8]));
-    assert!(session.logits().is_err());
-    session.feed(&tokens[8..], &mut || false).unwrap();
-    assert!(session.logits().unwrap().iter().all(|logit| logit.is_finite()));
+    assert_eq!((context.forward_passes(), context.tokens()), (2, &tokens[..8]));
+    assert!(context.logits().is_err());
+    context.feed(&tokens[8..], &mut || false).unwrap();
+    assert!(context.logits().unwrap().iter().all(|logit| logit.is_finite()));
 }
 
 #[test]
 fn a_session_moves_between_threads_and_outlives_its_model() {
-    let mut session = session(SessionOptions::default());
-    let tokens = prompt(&session);
-    session.feed(&tokens, &mut || false).unwrap();
-    let before = session.logits().unwrap().to_vec();
+    let mut context = context(ContextOptions::default());
+    let tokens = prompt(&context);
+    context.feed(&tokens, &mut || false).unwrap();
+    let before = context.logits().unwrap().to_vec();
     let after = std::thread::spawn(move || {
-        session.clear();
-        session.feed(&tokens, &mut || false).unwrap();
-        session.logits().unwrap().to_vec()
+        context.clear();
+        context.feed(&tokens, &mut || false).unwrap();
+        context.logits().unwrap().to_vec()
     });
     assert_eq!(before, after.join().unwrap());
     let model = model();
-    let sessions: Vec<_> = (0..4)
+    let contexts: Vec<_> = (0..4)
         .map(|_| {
             let model = model.clone();
-            std::thread::spawn(move || model.session(SessionOptions::default()).unwrap().n_ctx())
+            std::thread::spawn(move || model.context(ContextOptions::default()).unwrap().n_ctx())
         })
         .collect();
-    for thread in sessions {
+    for thread in contexts {
         assert!(thread.join().unwrap() > 0);
     }
 }
@@ -165,11 +163,11 @@ fn greedy_takes_the_best_of_the_allowed_at_every_step() {
             self.0.push((step.allowed.to_vec(), step.token, step.forced));
         }
     }
-    let mut session = session(SessionOptions::default());
-    let rules = stopping(session.vocab());
-    let prompt = prompt(&session);
+    let mut context = context(ContextOptions::default());
+    let rules = stopping(context.vocab());
+    let prompt = prompt(&context);
     let mut seen = Seen(Vec::new());
-    let out = session.generate(&prompt, Some(&rules), &GenerateOptions::default(), &mut seen).unwrap();
+    let out = context.generate(&prompt, Some(&rules), &GenerateOptions::default(), &mut seen).unwrap();
     let leaf = out.leaf.unwrap();
     assert_eq!((out.finish, Some(out.text.as_str())), (Finish::Span, leaf.name.as_deref()));
     assert_eq!(out.tokens, leaf.tokens);
@@ -185,80 +183,79 @@ fn greedy_takes_the_best_of_the_allowed_at_every_step() {
     assert_eq!(stats.forward_passes_saved, stats.forced_tokens);
     assert_eq!(stats.forward_passes, stats.sampled_tokens as u64, "the prompt's pass serves the first choice");
     assert!(stats.prompt_seconds > 0.0 && stats.n_threads >= 1 && stats.starved == 0);
-    // The same again: what the session held is replaced.
-    let again = session.generate(&prompt, Some(&rules), &GenerateOptions::default(), &mut ()).unwrap();
+    // The same again: what the context held is replaced.
+    let again = context.generate(&prompt, Some(&rules), &GenerateOptions::default(), &mut ()).unwrap();
     assert_eq!(again.tokens, out.tokens);
 }
 
 #[test]
 fn every_seed_gives_a_legal_value_and_the_same_one_again() {
-    let mut session = session(SessionOptions::default());
-    let rules = stopping(session.vocab());
-    let prompt = prompt(&session);
+    let mut context = context(ContextOptions::default());
+    let rules = stopping(context.vocab());
+    let prompt = prompt(&context);
     for seed in [0, 1, 2, 3, u32::MAX] {
         for temperature in [0.0, 1.0, 2.0] {
             let options = sampled(seed, temperature);
-            let out = session.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
+            let out = context.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
             assert!(NAMES.contains(&out.text.as_str()), "{}", out.text);
-            let again = session.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
+            let again = context.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
             assert_eq!((again.tokens, again.stats.seed), (out.tokens, out.stats.seed));
         }
     }
-    let random = GenerateOptions {
-        sampling: SamplerOptions { seed: None, ..sampled(0, 1.0).sampling },
-        max_tokens: 32,
-        skip_ahead: true,
-    };
-    let out = session.generate(&prompt, Some(&rules), &random, &mut ()).unwrap();
+    let random = GenerateOptions::default()
+        .with_sampling(SamplerOptions { seed: None, ..sampled(0, 1.0).sampling })
+        .with_max_tokens(32)
+        .with_skip_ahead(true);
+    let out = context.generate(&prompt, Some(&rules), &random, &mut ()).unwrap();
     let known = sampled(out.stats.seed, 1.0);
-    assert_eq!(session.generate(&prompt, Some(&rules), &known, &mut ()).unwrap().tokens, out.tokens);
+    assert_eq!(context.generate(&prompt, Some(&rules), &known, &mut ()).unwrap().tokens, out.tokens);
 }
 
 #[test]
 fn the_end_of_a_span() {
-    let mut session = session(SessionOptions::default());
-    let vocab = Arc::clone(session.vocab());
-    let prompt = prompt(&session);
-    let options = GenerateOptions { max_tokens: 12, ..Default::default() };
+    let mut context = context(ContextOptions::default());
+    let vocab = Arc::clone(context.vocab());
+    let prompt = prompt(&context);
+    let options = GenerateOptions::default().with_max_tokens(12);
 
     // With an end token: it is part of the output, not of the value.
     let quote = vocab.tokenize("\"", false, false).unwrap();
     let rules = values(&vocab, &NAMES).with_end_tokens(quote.clone()).unwrap().with_after(After::Stop).unwrap();
-    let out = session.generate(&prompt, Some(&Arc::new(rules)), &options, &mut ()).unwrap();
+    let out = context.generate(&prompt, Some(&Arc::new(rules)), &options, &mut ()).unwrap();
     let leaf = out.leaf.unwrap();
     assert_eq!((out.finish, &out.tokens[leaf.tokens.len()..]), (Finish::Span, &quote[..]));
 
     // With end of generation as end token: it is in neither.
     let ends = vocab.end_of_generation().to_vec();
     let rules = values(&vocab, &NAMES).with_end_tokens(ends).unwrap().with_after(After::Stop).unwrap();
-    let out = session.generate(&prompt, Some(&Arc::new(rules)), &options, &mut ()).unwrap();
+    let out = context.generate(&prompt, Some(&Arc::new(rules)), &options, &mut ()).unwrap();
     assert_eq!((out.finish, out.tokens), (Finish::Span, out.leaf.unwrap().tokens));
 
     // Free text after the value, up to the limit or the model's own end.
     let rules = Arc::new(values(&vocab, &NAMES));
-    let out = session.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
+    let out = context.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
     let leaf = out.leaf.unwrap();
     assert_eq!(out.tokens[..leaf.tokens.len()], leaf.tokens);
     assert_ne!(out.finish, Finish::Span);
     assert!(out.finish != Finish::MaxTokens || out.tokens.len() == 12);
 
     // A limit inside the value.
-    let one = GenerateOptions { max_tokens: 1, ..Default::default() };
+    let one = GenerateOptions::default().with_max_tokens(1);
     let long = Arc::new(values(&vocab, &["extraordinarily long value", "extraordinary"]));
-    let out = session.generate(&prompt, Some(&long), &one, &mut ()).unwrap();
+    let out = context.generate(&prompt, Some(&long), &one, &mut ()).unwrap();
     assert_eq!((out.finish, out.tokens.len(), out.leaf), (Finish::MaxTokens, 1, None));
 }
 
 #[test]
 fn an_open_leaf_ends_with_a_token_that_is_dropped() {
-    let mut session = session(SessionOptions::default());
-    let vocab = Arc::clone(session.vocab());
-    let prompt = prompt(&session);
-    session.feed(&prompt, &mut || false).unwrap();
+    let mut context = context(ContextOptions::default());
+    let vocab = Arc::clone(context.vocab());
+    let prompt = prompt(&context);
+    context.feed(&prompt, &mut || false).unwrap();
     let best = |logits: &[f32]| (0..logits.len()).max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap() as u32;
-    let first = best(session.logits().unwrap());
-    session.feed(&ids([first]), &mut || false).unwrap();
-    let second = best(session.logits().unwrap());
+    let first = best(context.logits().unwrap());
+    context.feed(&ids([first]), &mut || false).unwrap();
+    let second = best(context.logits().unwrap());
     let other = (0..vocab.len() as u32).find(|&token| token != second && token != first).unwrap();
 
     // The value may go on with `other`, but the model wants `second`: that ends the value.
@@ -267,11 +264,11 @@ fn an_open_leaf_ends_with_a_token_that_is_dropped() {
         Arc::new(rules.with_end_of_generation(vocab.end_of_generation()).unwrap().with_after(after).unwrap())
     };
     let leaves: &[(&str, &[u32])] = &[("short", &[first]), ("long", &[first, other])];
-    let two = GenerateOptions { max_tokens: 2, ..Default::default() };
-    let out = session.generate(&prompt, Some(&rules(leaves, After::Stop)), &two, &mut ()).unwrap();
+    let two = GenerateOptions::default().with_max_tokens(2);
+    let out = context.generate(&prompt, Some(&rules(leaves, After::Stop)), &two, &mut ()).unwrap();
     assert_eq!((out.finish, out.tokens), (Finish::Span, ids([first])));
     assert_eq!(out.leaf.unwrap().name.as_deref(), Some("short"));
-    let out = session.generate(&prompt, Some(&rules(leaves, After::Free)), &two, &mut ()).unwrap();
+    let out = context.generate(&prompt, Some(&rules(leaves, After::Free)), &two, &mut ()).unwrap();
     assert_eq!(out.leaf.unwrap().name.as_deref(), Some("short"));
     if vocab.is_end_of_generation(id(second)) {
         assert_eq!((out.finish, out.tokens), (Finish::EndOfGeneration, ids([first])));
@@ -280,7 +277,7 @@ fn an_open_leaf_ends_with_a_token_that_is_dropped() {
     }
     // Where the model's own token goes on, the value does.
     let leaves: &[(&str, &[u32])] = &[("short", &[first]), ("long", &[first, second])];
-    let out = session.generate(&prompt, Some(&rules(leaves, After::Stop)), &two, &mut ()).unwrap();
+    let out = context.generate(&prompt, Some(&rules(leaves, After::Stop)), &two, &mut ()).unwrap();
     assert_eq!(out.leaf.unwrap().name.as_deref(), Some("long"));
 }
 
@@ -293,34 +290,34 @@ fn a_generation_can_be_stopped_and_refused() {
             self.0 == 0
         }
     }
-    let mut session = session(SessionOptions { n_ctx: Some(32), ..Default::default() });
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context(ContextOptions::default().with_n_ctx(32));
+    let vocab = Arc::clone(context.vocab());
     let rules = stopping(&vocab);
-    let prompt = prompt(&session);
+    let prompt = prompt(&context);
     let options = GenerateOptions::default();
     for passes in 1..3 {
-        let error = session.generate(&prompt, Some(&rules), &options, &mut StopAt(passes)).unwrap_err();
+        let error = context.generate(&prompt, Some(&rules), &options, &mut StopAt(passes)).unwrap_err();
         assert!(matches!(error, RuntimeError::Stopped { .. }), "{error}");
     }
-    let refused = |session: &mut Session, prompt: &[TokenId], rules: &Arc<SpanRules>, options: &GenerateOptions| {
-        session.generate(prompt, Some(rules), options, &mut ()).unwrap_err()
+    let refused = |context: &mut Context, prompt: &[TokenId], rules: &Arc<SpanRules>, options: &GenerateOptions| {
+        context.generate(prompt, Some(rules), options, &mut ()).unwrap_err()
     };
-    assert!(matches!(refused(&mut session, &[], &rules, &options), RuntimeError::EmptyPrompt));
-    let error = refused(&mut session, &ids([1; 33]), &rules, &options);
+    assert!(matches!(refused(&mut context, &[], &rules, &options), RuntimeError::EmptyPrompt));
+    let error = refused(&mut context, &ids([1; 33]), &rules, &options);
     assert!(matches!(error, RuntimeError::ContextFull { held: 0, asked: 33, n_ctx: 32 }), "{error}");
-    let none = GenerateOptions { max_tokens: 0, ..options };
-    assert!(matches!(refused(&mut session, &prompt, &rules, &none), RuntimeError::OutOfRange { .. }));
+    let none = options.with_max_tokens(0);
+    assert!(matches!(refused(&mut context, &prompt, &rules, &none), RuntimeError::OutOfRange { .. }));
     let hot = sampled(1, f32::NAN);
-    assert!(matches!(refused(&mut session, &prompt, &rules, &hot), RuntimeError::Draw(_)));
+    assert!(matches!(refused(&mut context, &prompt, &rules, &hot), RuntimeError::Draw(_)));
     let wide = Arc::new(common::rules(vocab.len() + 1, &[("a", &[1])]));
-    assert!(matches!(refused(&mut session, &prompt, &wide, &options), RuntimeError::VocabularyMismatch { .. }));
+    assert!(matches!(refused(&mut context, &prompt, &wide, &options), RuntimeError::VocabularyMismatch { .. }));
 
     // A prompt that fills the context leaves room for one sampled token.
     let long = Arc::new(values(&vocab, &["extraordinarily long value", "extraordinary"]));
-    let out = session.generate(&ids([1; 32]), Some(&long), &options, &mut ()).unwrap();
+    let out = context.generate(&ids([1; 32]), Some(&long), &options, &mut ()).unwrap();
     assert_eq!((out.finish, out.tokens.len()), (Finish::ContextFull, 1));
     // Without rules: plain text.
-    let out = session.generate(&prompt, None, &GenerateOptions { max_tokens: 4, ..options }, &mut ()).unwrap();
+    let out = context.generate(&prompt, None, &options.with_max_tokens(4), &mut ()).unwrap();
     assert!(out.leaf.is_none() && out.tokens.len() <= 4);
     assert_eq!(out.stats.forced_tokens, 0);
 }

@@ -4,11 +4,10 @@ mod common;
 
 use common::{ids, precise_model, trie};
 use llama_cpp_2::sampling::LlamaSampler;
-use llama_sampler::{
-    After, DrawSettings, Finish, GenerateOptions, Generated, Mode, Model, ModelOptions, RuntimeError, SamplerOptions,
-    Session, SessionOptions, SpanRules, TokenId, Vocab,
-};
+use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Generated, Model, ModelOptions, RuntimeError};
 use std::sync::Arc;
+use trie_core::{After, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId};
+use trie_text::Vocab;
 
 /// Prefixes of each other, long forced runs, single tokens.
 const VALUES: [&str; 8] = [
@@ -22,9 +21,9 @@ const VALUES: [&str; 8] = [
     "Übersetze das Dokument",
 ];
 
-fn session() -> Session {
+fn context() -> Context {
     let model = Model::load(precise_model(), ModelOptions::default()).unwrap();
-    model.session(SessionOptions { n_threads: Some(1), precise: true, ..Default::default() }).unwrap()
+    model.context(ContextOptions::default().with_n_threads(1).with_precise(true)).unwrap()
 }
 
 fn rules(vocab: &Vocab, values: &[&str], ends: bool, after: After) -> Arc<SpanRules> {
@@ -47,15 +46,15 @@ fn prompts(vocab: &Vocab) -> Vec<Vec<TokenId>> {
 
 /// The same generation with and without skipping; what both must agree in.
 fn both(
-    session: &mut Session,
+    context: &mut Context,
     prompt: &[TokenId],
     rules: &Arc<SpanRules>,
     options: GenerateOptions,
 ) -> (Generated, Generated) {
-    let slow = GenerateOptions { skip_ahead: false, ..options };
-    let ahead = session.generate(prompt, Some(rules), &options, &mut ()).unwrap();
-    session.clear();
-    let each = session.generate(prompt, Some(rules), &slow, &mut ()).unwrap();
+    let slow = options.with_skip_ahead(false);
+    let ahead = context.generate(prompt, Some(rules), &options, &mut ()).unwrap();
+    context.clear();
+    let each = context.generate(prompt, Some(rules), &slow, &mut ()).unwrap();
     assert_eq!((&ahead.tokens, ahead.finish, &ahead.leaf), (&each.tokens, each.finish, &each.leaf));
     assert_eq!(ahead.text, each.text);
     assert_eq!(
@@ -68,8 +67,8 @@ fn both(
 
 #[test]
 fn greedy_and_sampled_tokens_are_the_same_and_passes_are_branch_points() {
-    let mut session = session();
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context();
+    let vocab = Arc::clone(context.vocab());
     for (ends, after) in [(false, After::Stop), (true, After::Stop), (false, After::Free), (true, After::Free)] {
         let rules = rules(&vocab, &VALUES, ends, after);
         for prompt in prompts(&vocab) {
@@ -77,9 +76,10 @@ fn greedy_and_sampled_tokens_are_the_same_and_passes_are_branch_points() {
                 let draw = DrawSettings { temperature: 1.5, top_k: 40, top_p: 0.98, min_p: 0.001 };
                 let mode = if seed == 0 { Mode::Greedy } else { Mode::Sampled };
                 let sampling = SamplerOptions { mode, draw, seed: Some(seed) };
-                session.clear();
-                let options = GenerateOptions { sampling, max_tokens: 24, skip_ahead: true };
-                let (ahead, each) = both(&mut session, &prompt, &rules, options);
+                context.clear();
+                let options =
+                    GenerateOptions::default().with_sampling(sampling).with_max_tokens(24).with_skip_ahead(true);
+                let (ahead, each) = both(&mut context, &prompt, &rules, options);
                 assert_eq!(ahead.stats.forward_passes, ahead.stats.sampled_tokens as u64);
                 assert_eq!(each.stats.forward_passes as usize, each.stats.forced_tokens + each.stats.sampled_tokens);
             }
@@ -89,11 +89,11 @@ fn greedy_and_sampled_tokens_are_the_same_and_passes_are_branch_points() {
 
 #[test]
 fn a_value_without_a_choice_costs_nothing() {
-    let mut session = session();
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context();
+    let vocab = Arc::clone(context.vocab());
     let rules = rules(&vocab, &["Übersetze das Dokument"], false, After::Stop);
     let prompt = &prompts(&vocab)[0];
-    let (ahead, _) = both(&mut session, prompt, &rules, GenerateOptions::default());
+    let (ahead, _) = both(&mut context, prompt, &rules, GenerateOptions::default());
     assert_eq!((ahead.stats.forward_passes, ahead.stats.tokens_decoded), (0, 0));
     assert_eq!(ahead.text, "Übersetze das Dokument");
 }
@@ -101,52 +101,52 @@ fn a_value_without_a_choice_costs_nothing() {
 #[test]
 fn limits_are_met_at_the_same_token() {
     let model = Model::load(precise_model(), ModelOptions::default()).unwrap();
-    let options = SessionOptions { n_ctx: Some(256), n_threads: Some(1), precise: true, ..Default::default() };
-    let mut session = model.session(options).unwrap();
-    let vocab = Arc::clone(session.vocab());
+    let options = ContextOptions::default().with_n_ctx(256).with_n_threads(1).with_precise(true);
+    let mut context = model.context(options).unwrap();
+    let vocab = Arc::clone(context.vocab());
     let rules = rules(&vocab, &VALUES[2..4], false, After::Free);
     let prompt = &prompts(&vocab)[0];
     for max_tokens in 1..30 {
-        both(&mut session, prompt, &rules, GenerateOptions { max_tokens, ..Default::default() });
+        both(&mut context, prompt, &rules, GenerateOptions::default().with_max_tokens(max_tokens));
     }
     for room in 0..12 {
         let long = ids((0..256 - room).map(|n| n % 200 + 40));
-        let options = GenerateOptions { max_tokens: 100, ..Default::default() };
-        let (ahead, _) = both(&mut session, &long, &rules, options);
+        let options = GenerateOptions::default().with_max_tokens(100);
+        let (ahead, _) = both(&mut context, &long, &rules, options);
         assert!(ahead.finish != Finish::ContextFull || ahead.tokens.len() == room as usize + 1);
     }
 }
 
 #[test]
 fn what_is_held_is_not_computed_again() {
-    let mut session = session();
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context();
+    let vocab = Arc::clone(context.vocab());
     let rules = rules(&vocab, &VALUES, true, After::Stop);
     let prompt = vocab.tokenize("one two three four five six seven", false, false).unwrap();
     let options = GenerateOptions::default();
-    let first = session.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
-    let again = session.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
+    let first = context.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
+    let again = context.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
     assert_eq!(first.tokens, again.tokens);
     assert_eq!(first.stats.tokens_decoded - again.stats.tokens_decoded, prompt.len() - 1);
     let longer = vocab.tokenize("one two three four nine", false, false).unwrap();
     let common = prompt.iter().zip(&longer).take_while(|(a, b)| a == b).count();
-    let other = session.generate(&longer, Some(&rules), &options, &mut ()).unwrap();
-    session.clear();
-    let fresh = session.generate(&longer, Some(&rules), &options, &mut ()).unwrap();
+    let other = context.generate(&longer, Some(&rules), &options, &mut ()).unwrap();
+    context.clear();
+    let fresh = context.generate(&longer, Some(&rules), &options, &mut ()).unwrap();
     assert_eq!(other.tokens, fresh.tokens);
     assert_eq!(fresh.stats.tokens_decoded - other.stats.tokens_decoded, common);
 }
 
 #[test]
 fn samplers_of_llama_cpp_see_the_allowed_tokens_alone() {
-    let mut session = session();
-    let vocab = Arc::clone(session.vocab());
+    let mut context = context();
+    let vocab = Arc::clone(context.vocab());
     let rules = rules(&vocab, &VALUES, true, After::Stop);
     let prompt = &prompts(&vocab)[1];
     let options = GenerateOptions::default();
-    let greedy = session.generate(prompt, Some(&rules), &options, &mut ()).unwrap();
+    let greedy = context.generate(prompt, Some(&rules), &options, &mut ()).unwrap();
     let chain = LlamaSampler::chain_simple([LlamaSampler::greedy()]);
-    let chained = session.generate_with_chain(prompt, &rules, chain, &options, &mut ()).unwrap();
+    let chained = context.generate_with_chain(prompt, &rules, chain, &options, &mut ()).unwrap();
     assert_eq!(chained.tokens, greedy.tokens);
     assert_eq!(chained.stats.sampled_tokens, greedy.stats.sampled_tokens);
 
@@ -156,12 +156,12 @@ fn samplers_of_llama_cpp_see_the_allowed_tokens_alone() {
         penalties.accept(llama_cpp_2::token::LlamaToken(token.as_i32()));
     }
     let chain = LlamaSampler::chain_simple([penalties, LlamaSampler::greedy()]);
-    let other = session.generate_with_chain(prompt, &rules, chain, &options, &mut ()).unwrap();
+    let other = context.generate_with_chain(prompt, &rules, chain, &options, &mut ()).unwrap();
     assert!(VALUES.contains(&other.text.as_str()));
     assert_ne!(other.tokens[0], greedy.tokens[0]);
 
     let chain = LlamaSampler::chain_simple([LlamaSampler::temp(1.0)]);
-    let error = session.generate_with_chain(prompt, &rules, chain, &options, &mut ()).unwrap_err();
+    let error = context.generate_with_chain(prompt, &rules, chain, &options, &mut ()).unwrap_err();
     assert!(matches!(error, RuntimeError::NothingSelected), "{error}");
-    assert_eq!(session.generate(prompt, Some(&rules), &options, &mut ()).unwrap().tokens, greedy.tokens);
+    assert_eq!(context.generate(prompt, Some(&rules), &options, &mut ()).unwrap().tokens, greedy.tokens);
 }

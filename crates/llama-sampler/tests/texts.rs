@@ -1,16 +1,18 @@
-//! Sets of texts: tokens by their bytes on real vocabularies, and every spelling against brute force.
+//! Sets of texts on real vocabularies: tokens by their bytes, every tokenization, and sets made in portions.
 
 mod common;
 
 use common::{id, tiny_model, vocab_files};
-use llama_sampler::{
-    BuildError, ByteTrie, LeafId, RunBuilder, Spelling, TextError, TextStream, Texts, TokenId, Trie, Vocab,
-};
-use proptest::prelude::*;
+use llama_sampler::vocab_from_gguf;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
+use trie_core::{BuildError, ByteTrie, LeafId, RunBuilder, TokenId, Trie};
+use trie_text::{TextError, TextStream, Texts, Tokenization};
 
-const ALL: Texts<'static> = Texts { prefix: "", suffix: "", spelling: Spelling::All, heal: false };
+fn all() -> Texts<'static> {
+    Texts::default().with_tokenization(Tokenization::All)
+}
 
 /// Every sequence that ends at a leaf, with the leaf.
 fn sequences(trie: &Trie) -> BTreeMap<Vec<TokenId>, LeafId> {
@@ -28,7 +30,7 @@ fn sequences(trie: &Trie) -> BTreeMap<Vec<TokenId>, LeafId> {
 #[test]
 fn tokens_by_their_bytes() {
     for path in vocab_files().into_iter().chain([tiny_model()]) {
-        let vocab = Vocab::from_gguf(&path).unwrap();
+        let vocab = vocab_from_gguf(&path).unwrap();
         let started = Instant::now();
         let trie = vocab.by_bytes();
         let seconds = started.elapsed().as_secs_f64();
@@ -60,65 +62,16 @@ fn tokens_by_their_bytes() {
     }
 }
 
-/// Every sequence that spells the text, found by trying every token at every place.
-fn brute_force(pieces: &[Vec<u8>], text: &[u8]) -> Vec<Vec<TokenId>> {
-    if text.is_empty() {
-        return vec![Vec::new()];
-    }
-    let begins = pieces.iter().enumerate().filter(|(_, piece)| !piece.is_empty() && text.starts_with(piece));
-    begins
-        .flat_map(|(token, piece)| {
-            let rest = brute_force(pieces, &text[piece.len()..]);
-            rest.into_iter().map(move |rest| [vec![id(token as u32)], rest].concat())
-        })
-        .collect()
-}
-
-proptest! {
-    #[test]
-    fn every_spelling(
-        pieces in prop::collection::vec("[ab]{0,3}", 1..9),
-        values in prop::collection::vec("[ab]{1,7}", 1..5),
-        suffix in "[ab]{0,1}",
-    ) {
-        let pieces: Vec<Vec<u8>> = pieces.into_iter().map(String::into_bytes).collect();
-        let vocab = Vocab::from_tokens(&pieces, Vec::new(), Vec::new()).unwrap();
-        let mut expected = BTreeMap::new();
-        let mut lost = None;
-        for (row, value) in values.iter().enumerate() {
-            let found = brute_force(&pieces, format!("{value}{suffix}").as_bytes());
-            lost = lost.or(found.is_empty().then_some(row));
-            for tokens in found {
-                expected.entry(tokens).or_insert(row);
-            }
-        }
-        match (Texts { suffix: &suffix, ..ALL }.trie(&vocab, &values), lost) {
-            (Err(TextError::Unspellable { row, .. }), Some(lost)) => prop_assert_eq!(row, lost),
-            (Ok(made), None) => {
-                let trie = made.trie;
-                let row = |leaf| trie.input_row(leaf).unwrap();
-                let found: BTreeMap<_, _> = sequences(&trie).into_iter().map(|(tokens, leaf)| (tokens, row(leaf))).collect();
-                prop_assert_eq!(found, expected);
-                for leaf in trie.leaves() {
-                    prop_assert_eq!(leaf.name.as_deref(), Some(values[row(leaf.index)].as_str()));
-                    prop_assert_eq!(trie.find(&leaf.tokens), Some(leaf.index));
-                }
-            }
-            (other, lost) => prop_assert!(false, "{other:?} where {lost:?} is lost"),
-        }
-    }
-}
-
 /// On every vocabulary there is: what a set allows is what spells its values.
 #[test]
-fn every_spelling_and_open_ends_on_real_vocabularies() {
+fn every_tokenization_and_open_ends_on_real_vocabularies() {
     for path in vocab_files().into_iter().chain([tiny_model()]) {
-        let vocab = Vocab::from_gguf(&path).unwrap();
+        let vocab = vocab_from_gguf(&path).unwrap();
         let values = ["yes", "yes, sir", "naïve", "<|im_end|>", "日本"];
         for (prefix, suffix) in [("", ""), ("answer: \"", "\"")] {
-            let texts = Texts { prefix, suffix, heal: true, ..ALL };
+            let texts = all().with_prefix(prefix).with_suffix(suffix).with_healing(true);
             let made = texts.trie(&vocab, &values).unwrap();
-            let canonical = Texts { spelling: Spelling::Canonical, ..texts }.trie(&vocab, &values).unwrap();
+            let canonical = texts.with_tokenization(Tokenization::Canonical).trie(&vocab, &values).unwrap();
             assert_eq!(made.trie.len(), values.len(), "{}", path.display());
             let own: BTreeMap<_, _> = canonical.trie.leaves().map(|leaf| (leaf.name, leaf.tokens)).collect();
             let other: BTreeMap<_, _> = made.trie.leaves().map(|leaf| (leaf.name, leaf.tokens)).collect();
@@ -130,15 +83,15 @@ fn every_spelling_and_open_ends_on_real_vocabularies() {
             let bytes: BTreeMap<_, _> =
                 canonical.trie.leaves().map(|leaf| (leaf.name, vocab.join(&leaf.tokens).unwrap())).collect();
             for (tokens, leaf) in found {
-                let name = made.trie.name(leaf).map(str::to_owned);
+                let name = made.trie.name(leaf).map(Cow::into_owned);
                 assert_eq!(vocab.join(&tokens).unwrap(), bytes[&name], "{tokens:?}");
                 assert!(tokens.iter().all(|&token| vocab.is_text(token)));
             }
 
-            let open = Texts { spelling: Spelling::OpenEnd, ..texts }.trie(&vocab, &values).unwrap();
+            let open = texts.with_tokenization(Tokenization::OpenEnd).trie(&vocab, &values).unwrap();
             let mut beyond = 0;
             for (tokens, leaf) in sequences(&open.trie) {
-                let name = open.trie.name(leaf).map(str::to_owned);
+                let name = open.trie.name(leaf).map(Cow::into_owned);
                 let (spelled, value) = (vocab.join(&tokens).unwrap(), &bytes[&name]);
                 assert!(spelled.starts_with(value), "{tokens:?}");
                 if own[&name] != tokens {
@@ -153,22 +106,14 @@ fn every_spelling_and_open_ends_on_real_vocabularies() {
     }
 }
 
-#[test]
-fn more_spellings_than_there_are_numbers() {
-    let vocab = Vocab::from_tokens([b"a".as_slice(), b"aa"], Vec::new(), Vec::new()).unwrap();
-    let made = ALL.trie(&vocab, &["a".to_owned(), "a".repeat(100_000)]).unwrap();
-    assert_eq!((made.trie.len(), made.trie.nodes(), made.trie.max_depth()), (2, 100_001, 100_000));
-    assert_eq!(made.trie.leaf(LeafId::new(1)).unwrap().tokens, [id(1)].repeat(50_000));
-}
-
 /// Portions of any size, and hardly any memory, give the set that all values at once give.
 #[test]
 fn texts_in_portions() {
     for path in vocab_files().into_iter().chain([tiny_model()]) {
-        let vocab = Vocab::from_gguf(&path).unwrap();
+        let vocab = vocab_from_gguf(&path).unwrap();
         let values: Vec<String> = (0..2000).map(|row| format!("Item {} of {row}é", row * 7919 % 900)).collect();
         for (prefix, suffix) in [("", ""), ("{\"a\": \"", "\"")] {
-            let texts = Texts { prefix, suffix, ..Texts::default() };
+            let texts = Texts::default().with_prefix(prefix).with_suffix(suffix);
             let expected = texts.trie(&vocab, &values);
             for (portion, budget) in [(1, 0), (700, 10_000), (5000, usize::MAX)] {
                 let mut stream = TextStream::new(&vocab, &texts, RunBuilder::new(budget)).unwrap();
@@ -191,9 +136,9 @@ fn texts_in_portions() {
 
 #[test]
 fn whoever_waits_can_stop_it() {
-    let vocab = Vocab::from_gguf(tiny_model()).unwrap();
-    for spelling in [Spelling::All, Spelling::OpenEnd] {
-        let texts = Texts { spelling, ..ALL };
+    let vocab = vocab_from_gguf(tiny_model()).unwrap();
+    for tokenization in [Tokenization::All, Tokenization::OpenEnd] {
+        let texts = all().with_tokenization(tokenization);
         let made = texts.trie_unless(&vocab, &["some", "texts"], &|| true);
         assert!(matches!(made, Err(TextError::Build(BuildError::Stopped))), "{made:?}");
         assert!(texts.trie_unless(&vocab, &["some", "texts"], &|| false).is_ok());

@@ -5,10 +5,11 @@ mod common;
 use common::{apply, repository};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
-use llama_sampler::{Mode, Payload, SamplerHandle, SpanRules, State, TokenTrieSampler};
+use llama_sampler::{SamplerHandle, TokenTrieSampler};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use trie_core::{Mode, Payload, SpanRules, State};
 
 /// The ids in the vectors are below this.
 const VOCAB: usize = 1_000_000;

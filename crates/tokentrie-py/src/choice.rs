@@ -3,6 +3,7 @@
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::borrow::Cow;
 use trie_core::{LeafId, Trie};
 
 /// What `Model.choose` returns. Values are numbered as they were given (those of a trie or payload: by leaf).
@@ -65,7 +66,7 @@ impl Choice {
         let llama_sampler::ChooseStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads } =
             choice.stats;
         Self {
-            name: trie.name(best).map(str::to_owned),
+            name: trie.name(best).map(Cow::into_owned),
             index: place(best.index()),
             mass: choice.mass_low,
             mass_bounds: (choice.mass_low, choice.mass_high),

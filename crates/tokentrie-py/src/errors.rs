@@ -1,8 +1,8 @@
 //! The one map from Rust's errors to Python's exceptions.
 //!
-//! Every match is exhaustive and without a wildcard: an error added in Rust breaks the build until it is mapped here.
+//! Every match over errors of trie-core is without a wildcard: one added there breaks the build until it is mapped here.
 
-use llama_sampler::{FormError, RuntimeError};
+use llama_sampler::RuntimeError;
 use pyo3::exceptions::{
     PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PySystemExit, PyUserWarning, PyValueError,
 };
@@ -15,6 +15,7 @@ use trie_core::{
     BuildError, DrawError, FileError, FileProblem, NotAllowed, NotInGbnf, PayloadError, RowError, RulesError, RunError,
     SamplerError, SetError, SpanError,
 };
+use trie_text::{FormError, HealingError, TextError, VocabError};
 
 /// Everything that a call can fail with.
 #[derive(Debug)]
@@ -357,72 +358,124 @@ impl From<FormError> for Error {
             | FormError::NotATree { .. }
             | FormError::Ambiguous { .. } => Class::Trie,
             FormError::Unspellable { .. } => Class::Vocabulary,
+            _ => Class::Base,
         };
         class.error(error.to_string())
     }
 }
 
-/// What a tokenizer in Python raised.
-fn raised(error: &RuntimeError) -> Option<&PyErr> {
+impl From<VocabError> for Error {
+    fn from(error: VocabError) -> Self {
+        let class = class_of_vocab(&error);
+        raised(&error).map_or_else(|| class.error(error.to_string()), |cause| caused(class, &error, cause))
+    }
+}
+
+fn class_of_vocab(error: &VocabError) -> Class {
     match error {
-        RuntimeError::Prompt { error, .. }
-        | RuntimeError::Argument { error, .. }
-        | RuntimeError::Value { error, .. } => raised(error),
-        RuntimeError::Tokenizer(error) => error.downcast_ref(),
+        VocabError::Value { error, .. } => class_of_vocab(error),
+        VocabError::OutOfRange { .. } => Class::Option,
+        VocabError::OutsideVocabulary { .. }
+        | VocabError::OtherVocabulary { .. }
+        | VocabError::NoTokenizer
+        | VocabError::Tokenizer(_)
+        | VocabError::TokenizerFile { .. } => Class::Vocabulary,
+        _ => Class::Base,
+    }
+}
+
+/// What a tokenizer in Python raised.
+fn raised(error: &VocabError) -> Option<&PyErr> {
+    match error {
+        VocabError::Value { error, .. } => raised(error),
+        VocabError::Tokenizer(error) => error.downcast_ref(),
         _ => None,
     }
 }
 
 /// An error of ours that was caused by one of Python's; interrupts stay what they are.
-fn caused(error: &RuntimeError, cause: &PyErr) -> Error {
+fn caused(class: Class, error: &dyn std::error::Error, cause: &PyErr) -> Error {
     Python::attach(|py| {
         let cause = cause.clone_ref(py);
         if cause.is_instance_of::<PyKeyboardInterrupt>(py) || cause.is_instance_of::<PySystemExit>(py) {
             return Error::Python(cause);
         }
-        let ours = PyErr::from(class_of(error).error(error.to_string()));
+        let ours = PyErr::from(class.error(error.to_string()));
         ours.set_cause(py, Some(cause));
         Error::Python(ours)
     })
 }
 
+impl From<HealingError> for Error {
+    fn from(error: HealingError) -> Self {
+        match error {
+            HealingError::Vocab(error) => error.into(),
+            error => class_of_healing(&error).error(error.to_string()),
+        }
+    }
+}
+
+fn class_of_healing(error: &HealingError) -> Class {
+    match error {
+        HealingError::Vocab(error) => class_of_vocab(error),
+        HealingError::NotHealed { .. } | HealingError::AllTakenBack { .. } => Class::Option,
+        _ => Class::Base,
+    }
+}
+
+impl From<TextError> for Error {
+    fn from(error: TextError) -> Self {
+        let class = match error {
+            TextError::Vocab(error) => return error.into(),
+            TextError::Build(error) => return error.into(),
+            TextError::Run(error) => return error.into(),
+            TextError::Empty { .. } => Class::Trie,
+            TextError::CrossesBoundary { .. } => {
+                return Class::Vocabulary.error(format!("{error} (Trie.from_strings with heal=True)"));
+            }
+            TextError::NoRoundTrip { .. } | TextError::Unspellable { .. } => Class::Vocabulary,
+            _ => Class::Base,
+        };
+        class.error(error.to_string())
+    }
+}
+
 impl From<RuntimeError> for Error {
     fn from(error: RuntimeError) -> Self {
-        if let Some(cause) = raised(&error) {
-            return caused(&error, cause);
-        }
         let class = class_of(&error);
+        if let Some(cause) = raised_in(&error) {
+            return caused(class, &error, cause);
+        }
         match error {
             RuntimeError::Draw(error) => error.into(),
             RuntimeError::Sampler(error) => error.into(),
             RuntimeError::Form(error) => error.into(),
+            RuntimeError::DamagedSet => class.error(format!("{error} (Trie.open with verify=True)")),
             error => class.error(error.to_string()),
         }
     }
 }
 
+/// What a tokenizer in Python raised.
+fn raised_in(error: &RuntimeError) -> Option<&PyErr> {
+    match error {
+        RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => raised_in(error),
+        RuntimeError::Vocab(error) | RuntimeError::Healing(HealingError::Vocab(error)) => raised(error),
+        _ => None,
+    }
+}
+
 fn class_of(error: &RuntimeError) -> Class {
     match error {
-        RuntimeError::Prompt { error, .. }
-        | RuntimeError::Argument { error, .. }
-        | RuntimeError::Value { error, .. } => class_of(error),
-        // These have classes of their own.
-        RuntimeError::Draw(_) | RuntimeError::Sampler(_) | RuntimeError::Form(_) => Class::Base,
+        RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => class_of(error),
+        RuntimeError::Vocab(error) => class_of_vocab(error),
+        RuntimeError::Healing(error) => class_of_healing(error),
         RuntimeError::Stopped { .. } => Class::Cancelled,
         RuntimeError::OutOfRange { .. }
         | RuntimeError::EmptyPrompt
-        | RuntimeError::NotHealed { .. }
-        | RuntimeError::AllTakenBack { .. }
         | RuntimeError::NothingSelected
         | RuntimeError::Grammar { .. } => Class::Option,
-        RuntimeError::OutsideVocabulary { .. }
-        | RuntimeError::VocabularyMismatch { .. }
-        | RuntimeError::OtherVocabulary { .. }
-        | RuntimeError::NoTokenizer
-        | RuntimeError::Tokenizer(_)
-        | RuntimeError::TokenizerFile { .. }
-        | RuntimeError::NoVocabulary { .. }
-        | RuntimeError::MissingSpecial { .. } => Class::Vocabulary,
+        RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet => Class::Trie,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
         RuntimeError::Backend { .. }
@@ -437,5 +490,8 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::Template { .. }
         | RuntimeError::NoLogits
         | RuntimeError::Decode { .. } => Class::Model,
+        // These have classes of their own.
+        RuntimeError::Draw(_) | RuntimeError::Sampler(_) | RuntimeError::Form(_) => Class::Base,
+        _ => Class::Base,
     }
 }

@@ -4,11 +4,11 @@ use crate::errors::{Class, Result};
 use crate::ids::{shown, type_name};
 use crate::payload::with_text;
 use crate::trie::Trie;
-use llama_sampler::{Part, SlotValues};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use trie_core::Payload;
+use trie_text::{Part, SlotValues};
 
 /// A place in a form for one value of a set.
 ///
@@ -99,10 +99,10 @@ impl Text {
 ///
 /// Raises OptionError for parts that make no form, TypeError for other types.
 #[pyclass(frozen, module = "tokentrie")]
-pub(crate) struct Form(llama_sampler::Form);
+pub(crate) struct Form(trie_text::Form);
 
 impl Form {
-    pub(crate) fn core(&self) -> &llama_sampler::Form {
+    pub(crate) fn core(&self) -> &trie_text::Form {
         &self.0
     }
 }
@@ -128,7 +128,7 @@ impl Form {
             Err(PyTypeError::new_err(message).into())
         };
         let parts: Vec<Part> = parts.iter().enumerate().map(part).collect::<Result<_>>()?;
-        Ok(Self(llama_sampler::Form::new(parts).map_err(llama_sampler::RuntimeError::from)?))
+        Ok(Self(trie_text::Form::new(parts)?))
     }
 
     fn __repr__(&self) -> String {

@@ -66,7 +66,7 @@ pub(crate) struct Stats {
 
 impl Generated {
     pub(crate) fn new(py: Python<'_>, generated: llama_sampler::Generated, seconds: f64) -> Self {
-        let llama_sampler::Generated { tokens, text, leaf, overrun, finish, stats } = generated;
+        let llama_sampler::Generated { tokens, text, leaf, partial_token, finish, stats } = generated;
         let finish = match finish {
             Finish::Span => "span",
             Finish::EndOfGeneration => "end_of_generation",
@@ -77,7 +77,7 @@ impl Generated {
             text,
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: leaf.map(Leaf::from),
-            overrun: PyBytes::new(py, &overrun).unbind(),
+            overrun: PyBytes::new(py, &partial_token).unbind(),
             values: PyDict::new(py).unbind(),
             probabilities: PyDict::new(py).unbind(),
             canonical: true,

@@ -25,9 +25,9 @@ mod tokenizer;
 mod trie;
 mod trie_export;
 mod trie_file;
+mod trie_rendered;
 mod trie_sets;
 mod trie_shape;
-mod trie_text;
 mod vocab;
 mod watch;
 

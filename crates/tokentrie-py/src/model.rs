@@ -10,7 +10,7 @@ use crate::prompt::Prompt;
 use crate::strings::{Sets, TextSet, Texts};
 use crate::vocab::Vocab;
 use crate::watch::Watch;
-use llama_sampler::{Engine, FillOptions, GenerateOptions, ModelOptions, RuntimeError, Session, SessionOptions};
+use llama_sampler::{Context, ContextOptions, Engine, FillOptions, GenerateOptions, ModelOptions, RuntimeError};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -38,7 +38,7 @@ const GREEDY: FillMode = FillMode { mode: Mode(trie_core::Mode::Greedy), exact: 
 pub(crate) struct Model {
     /// None once it is closed.
     weights: Mutex<Option<llama_sampler::Model>>,
-    session: Mutex<Option<Session>>,
+    context: Mutex<Option<Context>>,
     turns: Turns,
     /// What ends the call that is running.
     cancel: Mutex<Option<Arc<AtomicBool>>>,
@@ -72,31 +72,27 @@ impl Model {
         if n_gpu_layers > 0 && !llama_sampler::supports_graphics_cards()? {
             warn(py, "n_gpu_layers has no effect: this build of tokentrie uses no graphics card")?;
         }
-        let options = SessionOptions {
-            n_ctx: number("n_ctx", n_ctx)?,
-            n_threads: number("n_threads", n_threads)?,
-            precise,
-            ..SessionOptions::default()
-        };
+        let options = ContextOptions::default().with_precise(precise);
+        let options = options.with_n_ctx(number("n_ctx", n_ctx)?).with_n_threads(number("n_threads", n_threads)?);
         // Loading a large file takes long enough for Ctrl-C.
         let unwatched = || Watch::new(None, Arc::default());
         let interrupted = Arc::new(Mutex::new(unwatched()));
         let watch = Arc::clone(&interrupted);
         let progress = move |_: f32| !watch.lock().is_ok_and(|mut watch| watch.wants_stop());
         let loaded = released(py, || {
-            let options_of_model = ModelOptions { n_gpu_layers, progress: Some(Box::new(progress)) };
+            let options_of_model = ModelOptions::default().with_n_gpu_layers(n_gpu_layers).with_progress(progress);
             let model = llama_sampler::Model::load(path, options_of_model)?;
-            let session = model.session(options)?;
-            Ok((model, session))
+            let context = model.context(options)?;
+            Ok((model, context))
         });
         let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());
-        let (weights, session) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
+        let (weights, context) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
         Ok(Self {
             path: weights.path().to_owned(),
-            n_ctx: session.n_ctx(),
-            n_threads: session.n_threads(),
+            n_ctx: context.n_ctx(),
+            n_threads: context.n_threads(),
             weights: Mutex::new(Some(weights)),
-            session: Mutex::new(Some(session)),
+            context: Mutex::new(Some(context)),
             turns: Turns::default(),
             cancel: Mutex::default(),
             sets: Sets::default(),
@@ -123,9 +119,9 @@ impl Model {
     fn close(&self, py: Python<'_>) -> Result<()> {
         self.cancel(py)?;
         let _turn = self.turns.take(py, || Class::Model.error("the model is generating: on_step must not close it"))?;
-        let session = locked(py, &self.session)?.take();
+        let context = locked(py, &self.context)?.take();
         let weights = locked(py, &self.weights)?.take();
-        released(py, || drop((session, weights)));
+        released(py, || drop((context, weights)));
         Ok(())
     }
 
@@ -199,9 +195,10 @@ impl Model {
                     Class::Option.error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")
                 );
             }
-            let (form, fill) = (form.get().core(), FillOptions { sampling, exact, probabilities });
+            let (form, fill) = (form.get().core(), FillOptions::default().with_sampling(sampling));
+            let fill = fill.with_exact(exact).with_probabilities(probabilities);
             let prompt = self.prompt(prompt, form.begins_with())?;
-            let filled = self.using(py, on_step, |session, watch| session.fill(&prompt, form, &fill, watch))?;
+            let filled = self.using(py, on_step, |context, watch| context.fill(&prompt, form, &fill, watch))?;
             return Ok(Generated::of_form(py, filled, started.elapsed().as_secs_f64())?);
         }
         if exact || probabilities {
@@ -225,9 +222,10 @@ impl Model {
             Ok::<_, Error>(Arc::new(options.rules(rules, vocab.end_of_generation())?))
         };
         let rules = spans.map(rules).transpose()?;
-        let generate = GenerateOptions { sampling, max_tokens, skip_ahead };
+        let generate = GenerateOptions::default().with_sampling(sampling).with_max_tokens(max_tokens);
+        let generate = generate.with_skip_ahead(skip_ahead);
         let generated =
-            self.using(py, on_step, |session, watch| session.generate(&prompt, rules.as_ref(), &generate, watch))?;
+            self.using(py, on_step, |context, watch| context.generate(&prompt, rules.as_ref(), &generate, watch))?;
         Ok(Generated::new(py, generated, started.elapsed().as_secs_f64()))
     }
 
@@ -249,8 +247,8 @@ impl Model {
         let (py, prompt) = (prompt.py(), self.prompt(prompt, None)?);
         let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
         let started = Instant::now();
-        let generated = self.using(py, None, |session, watch| {
-            session.generate_with_grammar(&prompt, engine, grammar, max_tokens, watch)
+        let generated = self.using(py, None, |context, watch| {
+            context.generate_with_grammar(&prompt, engine, grammar, max_tokens, watch)
         })?;
         Ok(Generated::new(py, generated, started.elapsed().as_secs_f64()))
     }
@@ -282,17 +280,17 @@ impl Model {
     /// What the context holds of their beginning is not computed again. Raises as `generate`.
     fn logits<'py>(&self, tokens: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
         let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
-        let row = self.using(py, None, |session, watch| {
-            session.prefill(&tokens, &mut || watch.wants_stop())?;
-            session.logits().map(<[f32]>::to_vec)
+        let row = self.using(py, None, |context, watch| {
+            context.prefill(&tokens, &mut || watch.wants_stop())?;
+            context.logits().map(<[f32]>::to_vec)
         })?;
         Ok(PyArray1::from_vec(py, row))
     }
 
     /// Forgets the tokens in the context, so that the next call decodes its prompt from the beginning: for measurements.
     fn clear(&self, py: Python<'_>) -> Result<()> {
-        self.using(py, None, |session, _| {
-            session.clear();
+        self.using(py, None, |context, _| {
+            context.clear();
             Ok(())
         })
     }
@@ -331,20 +329,20 @@ impl Model {
         })
     }
 
-    /// Runs `work` on the session without the GIL; other threads wait for their turn.
+    /// Runs `work` on the context without the GIL; other threads wait for their turn.
     pub(crate) fn using<T: Send>(
         &self,
         py: Python<'_>,
         on_step: Option<Py<PyAny>>,
-        work: impl FnOnce(&mut Session, &mut Watch) -> Result<T, RuntimeError> + Send,
+        work: impl FnOnce(&mut Context, &mut Watch) -> Result<T, RuntimeError> + Send,
     ) -> Result<T> {
         let _turn = self.turns.take(py, || Class::Model.error("the model is generating: on_step must not use it"))?;
-        let mut session = locked(py, &self.session)?;
-        let session = session.as_mut().ok_or_else(closed)?;
+        let mut context = locked(py, &self.context)?;
+        let context = context.as_mut().ok_or_else(closed)?;
         let cancel = Arc::<AtomicBool>::default();
         *locked(py, &self.cancel)? = Some(Arc::clone(&cancel));
         let mut watch = Watch::new(on_step, cancel);
-        let done = released(py, || work(session, &mut watch));
+        let done = released(py, || work(context, &mut watch));
         *locked(py, &self.cancel)? = None;
         watch.finish(done)
     }

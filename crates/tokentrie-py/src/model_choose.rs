@@ -6,18 +6,19 @@ use crate::errors::{Class, Result};
 use crate::ids::tokens;
 use crate::model::Model;
 use crate::payload::{Cache, spans};
-use crate::strings::{Texts, spelling};
-use llama_sampler::{ChooseOptions, RuntimeError, Spelling};
+use crate::strings::{self, Texts};
+use llama_sampler::{ChooseOptions, RuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
 use trie_core::TokenId;
+use trie_text::Tokenization;
 
 /// What makes a set of the texts of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Around<'t> {
     prefix: &'t str,
     suffix: &'t str,
-    spelling: Spelling,
+    tokenization: Tokenization,
 }
 
 #[pymethods]
@@ -55,7 +56,7 @@ impl Model {
         top: Option<i64>,
         max_rows: Option<i64>,
     ) -> Result<Choice> {
-        let around = Around { prefix, suffix, spelling: spelling(tokenization, open_end)? };
+        let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let set = self.set(choices, around, end_tokens, top, max_rows)?;
         let question = self.question(prompt, &set)?;
         let chosen = self.choose_group(choices.py(), &[question], &set)?;
@@ -83,7 +84,7 @@ impl Model {
             let message = "prompts must be an iterable of prompts, not one str: give it to `choose`";
             return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
         }
-        let around = Around { prefix, suffix, spelling: spelling(tokenization, open_end)? };
+        let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let set = slf.get().set(choices, around, end_tokens, top, max_rows)?;
         let prompts = PyIterator::from_object(prompts)?.unbind();
         Ok(Choices::new(slf.unbind(), prompts, set))
@@ -161,9 +162,9 @@ impl Model {
         };
         let (top, max_rows) = (count("top", top)?, count("max_rows", max_rows)?);
         if crate::strings::is_list(choices) {
-            let Around { prefix, suffix, spelling } = around;
+            let Around { prefix, suffix, tokenization } = around;
             let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
-            let texts = Texts { prefix, suffix, distinct: true, spelling, ..Texts::alone(choices)? };
+            let texts = Texts { prefix, suffix, distinct: true, tokenization, ..Texts::alone(choices)? };
             return Ok(ChoiceSet { values: Values::Texts(texts), end_tokens, top, max_rows });
         }
         if around != Around::default() {

@@ -2,10 +2,10 @@
 
 use crate::errors::Result;
 use crate::ids::tokens;
-use llama_sampler::{RuntimeError, Vocab};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use trie_core::{TokenId, Trie};
+use trie_text::{Vocab, VocabError};
 
 /// A prompt as it was given.
 pub(crate) enum Prompt {
@@ -25,7 +25,7 @@ impl Prompt {
     }
 
     /// Its tokens; a token of a text begins where `set` does.
-    pub(crate) fn tokens(self, vocab: &Vocab, set: Option<&Trie>) -> Result<Vec<TokenId>, RuntimeError> {
+    pub(crate) fn tokens(self, vocab: &Vocab, set: Option<&Trie>) -> Result<Vec<TokenId>, VocabError> {
         match (self, set) {
             (Self::Tokens(tokens), _) => Ok(tokens),
             (Self::Text(text), Some(set)) => vocab.tokenize_before(&text, set),

@@ -4,13 +4,13 @@ use crate::errors::{Class, Error, Result};
 use crate::gil::released;
 use crate::ids::{extend, is_integer, outside_vocabulary, read_array, shown, type_name};
 use crate::trie_file::Origin;
-use llama_sampler::{TextReport, TextStream, Texts, Vocab};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PySlice, PyString};
 use std::path::PathBuf;
 use trie_core::{FileOptions, RunBuilder, RunError, TokenId, Trie, VocabularyId};
+use trie_text::{TextReport, TextStream, Texts, Vocab};
 
 /// Tokens, or bytes of text, that are taken from Python before they are handed on without the GIL.
 const PORTION: usize = 1 << 18;

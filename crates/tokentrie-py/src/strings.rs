@@ -1,8 +1,7 @@
 //! Legal values given as text.
 
-use crate::errors::{Class, Error, Result};
+use crate::errors::{Class, Result};
 use crate::stream::text;
-use llama_sampler::{Spelling, TextError, Vocab};
 use lru::LruCache;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -10,6 +9,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{TokenId, Trie};
+use trie_text::{Tokenization, Vocab};
 
 /// Sets of text that were used last: a loop over prompts tokenizes its choices once.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Texts {
     pub(crate) suffix: String,
     /// Whether values are told apart by their place: none may be empty or repeat another.
     pub(crate) distinct: bool,
-    pub(crate) spelling: Spelling,
+    pub(crate) tokenization: Tokenization,
 }
 
 /// A trie of texts, and the place of each leaf among them.
@@ -47,7 +47,7 @@ impl Sets {
     /// # Errors
     /// As [`Sets::get`].
     pub(crate) fn after(&self, vocab: &Vocab, texts: &Texts, prompt: &[TokenId]) -> Result<TextSet> {
-        let prefix = vocab.border(prompt, &texts.values);
+        let prefix = vocab.prompt_end(prompt, &texts.values);
         let some = !texts.suffix.is_empty() || texts.values.iter().all(|value| !value.is_empty());
         if some && !prefix.is_empty() {
             // A prompt with odd ends, or of which nothing would be left, stays as it is: then the values stand alone.
@@ -60,7 +60,7 @@ impl Sets {
         self.get(vocab, texts)
     }
 
-    /// The set, made if it is not there. Where a token goes over the border to the prefix, it begins before that token.
+    /// The set, made if it is not there. Where a token crosses the boundary to the prefix, it begins before that token.
     ///
     /// # Errors
     /// A vocabulary without a tokenizer, no value, an empty one, one whose tokens spell something else; and `TrieError` for a value that is empty or repeated, by number, where values must be distinct.
@@ -71,8 +71,8 @@ impl Sets {
         if texts.distinct {
             distinct(&texts.values)?;
         }
-        let around =
-            llama_sampler::Texts { prefix: &texts.prefix, suffix: &texts.suffix, spelling: texts.spelling, heal: true };
+        let around = trie_text::Texts::default().with_prefix(&texts.prefix).with_suffix(&texts.suffix);
+        let around = around.with_tokenization(texts.tokenization).with_healing(true);
         let trie = around.trie(vocab, &texts.values)?.trie;
         let order: Arc<[usize]> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
         if texts.distinct && order.len() < texts.values.len() {
@@ -94,7 +94,13 @@ impl Texts {
     /// A list or tuple of str with nothing around them.
     pub(crate) fn alone(values: &Bound<'_, PyAny>) -> Result<Self> {
         let (values, nothing) = (list(values)?.into(), String::new);
-        Ok(Self { values, prefix: nothing(), suffix: nothing(), distinct: false, spelling: Spelling::Canonical })
+        Ok(Self {
+            values,
+            prefix: nothing(),
+            suffix: nothing(),
+            distinct: false,
+            tokenization: Tokenization::Canonical,
+        })
     }
 }
 
@@ -115,31 +121,16 @@ pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// `OptionError` for a name that is not known, or for open ends in every spelling.
-pub(crate) fn spelling(name: &str, open_end: bool) -> Result<Spelling> {
+pub(crate) fn tokenization(name: &str, open_end: bool) -> Result<Tokenization> {
     match (name, open_end) {
-        ("canonical", false) => Ok(Spelling::Canonical),
-        ("canonical", true) => Ok(Spelling::OpenEnd),
-        ("all", false) => Ok(Spelling::All),
+        ("canonical", false) => Ok(Tokenization::Canonical),
+        ("canonical", true) => Ok(Tokenization::OpenEnd),
+        ("all", false) => Ok(Tokenization::All),
         ("all", true) => Err(Class::Option.error("open_end goes with tokenization=\"canonical\", not with \"all\"")),
         _ => {
             let message = format!("tokenization is {name:?}: it must be \"canonical\" or \"all\"");
             Err(Class::Option.error(message))
         }
-    }
-}
-
-impl From<TextError> for Error {
-    fn from(error: TextError) -> Self {
-        let class = match error {
-            TextError::Runtime(error) => return error.into(),
-            TextError::Build(error) => return error.into(),
-            TextError::Run(error) => return error.into(),
-            TextError::Empty { .. } => Class::Trie,
-            TextError::NoRoundTrip { .. } | TextError::Unspellable { .. } | TextError::Straddles { .. } => {
-                Class::Vocabulary
-            }
-        };
-        class.error(error.to_string())
     }
 }
 

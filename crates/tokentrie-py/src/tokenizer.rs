@@ -3,7 +3,6 @@
 use crate::errors::{Class, Result};
 use crate::gil::released;
 use crate::ids::type_name;
-use llama_sampler::{TokenKind, Tokenizer, TokenizerError, TokenizerJson, Vocab, end_of_generation_by_name};
 use pyo3::exceptions::{PyImportError, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -11,6 +10,7 @@ use pyo3::types::{IntoPyDict, PyString};
 use std::path::PathBuf;
 use std::sync::Arc;
 use trie_core::TokenId;
+use trie_text::{TokenKind, Tokenizer, TokenizerError, TokenizerJson, Vocab, end_of_generation_by_name};
 
 /// A copy of a `tokenizers.Tokenizer`, because the caller's may be changed.
 struct HuggingFace {
@@ -30,10 +30,21 @@ impl std::fmt::Debug for HuggingFace {
 #[derive(Debug)]
 struct Tiktoken(Py<PyAny>);
 
+type Row = Result<Vec<TokenId>, TokenizerError>;
 type Rows = Result<Vec<Vec<TokenId>>, TokenizerError>;
 
+/// Of the one text that was asked for.
+fn only(rows: Rows) -> Row {
+    let gave = |rows: Vec<_>| TokenizerError::from(format!("it gave tokens of {} texts for 1", rows.len()));
+    Ok(<[_; 1]>::try_from(rows?).map(|[row]| row).map_err(gave)?)
+}
+
 impl Tokenizer for HuggingFace {
-    fn tokenize(&self, texts: &[String], add_special: bool, parse_special: bool) -> Rows {
+    fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Row {
+        only(self.tokenize_batch(&[text], add_special, parse_special))
+    }
+
+    fn tokenize_batch(&self, texts: &[&str], add_special: bool, parse_special: bool) -> Rows {
         Python::attach(|py| {
             let tokenizer = if parse_special {
                 self.parsing.get_or_try_init(py, || copy(&self.plain.bind(py).call_method0("to_str")?, false))?
@@ -48,8 +59,12 @@ impl Tokenizer for HuggingFace {
 }
 
 impl Tokenizer for Tiktoken {
+    fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Row {
+        only(self.tokenize_batch(&[text], add_special, parse_special))
+    }
+
     /// There is nothing to add around a text.
-    fn tokenize(&self, texts: &[String], _add_special: bool, parse_special: bool) -> Rows {
+    fn tokenize_batch(&self, texts: &[&str], _add_special: bool, parse_special: bool) -> Rows {
         Python::attach(|py| {
             let encoding = self.0.bind(py);
             if parse_special {

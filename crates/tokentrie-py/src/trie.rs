@@ -9,7 +9,6 @@ use crate::stream::{self, Target};
 use crate::strings;
 use crate::trie_file::Origin;
 use crate::vocab::{Vocab, VocabArg};
-use llama_sampler::{Spelling, TextReport, Texts};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -19,6 +18,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use trie_core::{FileOptions, LeafId, Payload, TokenId, VocabularyId};
+use trie_text::{TextReport, Texts, Tokenization};
 
 /// The immutable set of token sequences that one span may produce. Cheap to share, also between threads.
 ///
@@ -163,11 +163,12 @@ impl Trie {
         memory: Option<usize>,
         path: Option<PathBuf>,
     ) -> Result<Self> {
-        let texts = Texts { prefix, suffix, spelling: strings::spelling(tokenization, open_end)?, heal };
+        let texts = Texts::default().with_prefix(prefix).with_suffix(suffix).with_healing(heal);
+        let texts = texts.with_tokenization(strings::tokenization(tokenization, open_end)?);
         if values.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("values must be a list of str, not one str").into());
         }
-        let plain = texts.spelling == Spelling::Canonical && !heal;
+        let plain = texts.tokenization == Tokenization::Canonical && !heal;
         let vocab = vocab.core();
         let fingerprint = || Some(released(py, || vocab.fingerprint()));
         let vocabulary = path.is_some().then(|| VocabularyId { size: vocab.len(), fingerprint: fingerprint() });
@@ -181,7 +182,7 @@ impl Trie {
             return Ok(Self(trie, Some(report), origin));
         }
         let values = strings::list(values)?;
-        let made = if texts.spelling == Spelling::Canonical {
+        let made = if texts.tokenization == Tokenization::Canonical {
             released(py, || texts.trie(vocab, &values))?
         } else {
             interruptible(py, |stop| texts.trie_unless(vocab, &values, stop))??
@@ -204,8 +205,8 @@ impl Trie {
         let dict = |report: &TextReport| {
             let dict = PyDict::new(py);
             dict.set_item("values", report.values)?;
-            dict.set_item("straddling", report.straddling)?;
-            dict.set_item("first_straddling", &report.first_straddling)?;
+            dict.set_item("straddling", report.crossing)?;
+            dict.set_item("first_straddling", &report.first_crossing)?;
             Ok(dict)
         };
         self.1.as_ref().map(dict).transpose()

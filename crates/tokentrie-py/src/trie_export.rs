@@ -4,19 +4,20 @@ use crate::errors::{Class, Result};
 use crate::gil::released;
 use crate::ids::{tokens, type_name};
 use crate::trie::{Trie, id_array, vocabulary_id};
-use crate::trie_text;
+use crate::trie_rendered;
 use crate::vocab::{Vocab, VocabArg};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+use std::borrow::Cow;
 use trie_core::{FileOptions, LeafId, OutlineLimits};
 
 #[pymethods]
 impl Trie {
     /// list[str] | None: the names of all leaves in order, where names were given.
     #[getter]
-    fn names(&self) -> Option<Vec<&str>> {
+    fn names(&self) -> Option<Vec<Cow<'_, str>>> {
         (0..self.core().len() as u32).map(|leaf| self.core().name(LeafId::new(leaf))).collect()
     }
 
@@ -136,7 +137,7 @@ impl Trie {
     #[pyo3(signature = (vocab=None))]
     fn to_gbnf(&self, py: Python<'_>, vocab: Option<PyRef<'_, Vocab>>) -> Result<String> {
         let (trie, vocab) = (self.core(), core(vocab.as_ref()));
-        released(py, || Ok(trie_text::grammar(trie, vocab)?.gbnf()?))
+        released(py, || Ok(trie_rendered::grammar(trie, vocab)?.gbnf()?))
     }
 
     /// A regular expression that matches the texts of the leaves and nothing else, as in `re.fullmatch`.
@@ -152,7 +153,7 @@ impl Trie {
     #[pyo3(signature = (vocab=None))]
     fn to_regex(&self, py: Python<'_>, vocab: Option<PyRef<'_, Vocab>>) -> Result<String> {
         let (trie, vocab) = (self.core(), core(vocab.as_ref()));
-        released(py, || Ok(trie_text::grammar(trie, vocab)?.regex()))
+        released(py, || Ok(trie_rendered::grammar(trie, vocab)?.regex()))
     }
 
     /// The JSON schema `{"type": "string", "enum": [...]}` of the texts of the leaves in order, each once: a dict.
@@ -168,7 +169,7 @@ impl Trie {
         vocab: Option<PyRef<'py, Vocab>>,
     ) -> Result<Bound<'py, PyDict>> {
         let (trie, vocab) = (self.core(), core(vocab.as_ref()));
-        let texts = released(py, || trie_text::distinct(trie, vocab))?;
+        let texts = released(py, || trie_rendered::distinct(trie, vocab))?;
         let schema = PyDict::new(py);
         schema.set_item("type", "string")?;
         schema.set_item("enum", texts)?;
@@ -191,7 +192,7 @@ impl Trie {
         max_depth: Option<i64>,
         max_children: Option<i64>,
     ) -> Result<String> {
-        self.drawn(py, vocab, max_depth, max_children, trie_text::mermaid)
+        self.drawn(py, vocab, max_depth, max_children, trie_rendered::mermaid)
     }
 
     /// The trie as a Graphviz digraph, text for `dot -Tsvg`. Boxes, arguments, errors and cost as for `to_mermaid`.
@@ -203,7 +204,7 @@ impl Trie {
         max_depth: Option<i64>,
         max_children: Option<i64>,
     ) -> Result<String> {
-        self.drawn(py, vocab, max_depth, max_children, trie_text::dot)
+        self.drawn(py, vocab, max_depth, max_children, trie_rendered::dot)
     }
 }
 
@@ -216,7 +217,7 @@ impl Trie {
         vocab: Option<PyRef<'_, Vocab>>,
         max_depth: Option<i64>,
         max_children: Option<i64>,
-        draw: fn(&trie_core::Trie, Option<&llama_sampler::Vocab>, OutlineLimits) -> Result<String>,
+        draw: fn(&trie_core::Trie, Option<&trie_text::Vocab>, OutlineLimits) -> Result<String>,
     ) -> Result<String> {
         let (trie, vocab) = (self.core(), core(vocab.as_ref()));
         let limits = limits(trie, max_depth, max_children)?;
@@ -239,7 +240,7 @@ impl Trie {
     }
 }
 
-fn core<'v>(vocab: Option<&'v PyRef<'_, Vocab>>) -> Option<&'v llama_sampler::Vocab> {
+fn core<'v>(vocab: Option<&'v PyRef<'_, Vocab>>) -> Option<&'v trie_text::Vocab> {
     vocab.map(|vocab| &**vocab.core())
 }
 

@@ -5,6 +5,7 @@ use crate::gil::released;
 use crate::trie::Trie;
 use crate::trie_export::limits;
 use pyo3::prelude::*;
+use std::borrow::Cow;
 use trie_core::{Level, OutlineNode, TokenId};
 
 /// Nodes, leaves, choices, most children, steps and forced steps of every depth, the root's first. O(nodes).
@@ -34,7 +35,7 @@ pub(crate) fn outline(
     let trie = trie.core();
     let limits = limits(trie, max_depth, max_children)?;
     let drawn = |node: OutlineNode| {
-        let name = node.leaf.and_then(|leaf| trie.name(leaf)).map(str::to_owned);
+        let name = node.leaf.and_then(|leaf| trie.name(leaf)).map(Cow::into_owned);
         let run = node.run.into_iter().map(TokenId::as_i32).collect();
         (node.parent, run, node.leaf.is_some(), name, node.leaves, node.hidden_children, node.hidden_leaves)
     };

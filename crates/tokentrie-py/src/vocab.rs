@@ -17,17 +17,17 @@ use trie_core::TokenId;
 /// Made by `from_gguf`, `from_tokenizer`, `from_tiktoken` or `from_tokens`, or taken from `Model.vocab`. Immutable; may be used from
 /// several threads at once. Can be pickled, unless it comes from a GGUF.
 #[pyclass(frozen, sequence, module = "tokentrie")]
-pub(crate) struct Vocab(Arc<llama_sampler::Vocab>, Option<Origin>);
+pub(crate) struct Vocab(Arc<trie_text::Vocab>, Option<Origin>);
 
 /// The method that made a vocabulary, and of what.
 type Origin = (&'static str, Py<PyAny>);
 
 impl Vocab {
-    pub(crate) fn new(vocab: Arc<llama_sampler::Vocab>) -> Self {
+    pub(crate) fn new(vocab: Arc<trie_text::Vocab>) -> Self {
         Self(vocab, None)
     }
 
-    pub(crate) fn core(&self) -> &Arc<llama_sampler::Vocab> {
+    pub(crate) fn core(&self) -> &Arc<trie_text::Vocab> {
         &self.0
     }
 
@@ -43,7 +43,7 @@ impl Vocab {
     /// Raises ModelError for a file that is missing, truncated or no GGUF. O(tokens): a tenth of a second for big ones.
     #[staticmethod]
     fn from_gguf(py: Python<'_>, path: PathBuf) -> Result<Self> {
-        Ok(Self::new(Arc::new(released(py, || llama_sampler::Vocab::from_gguf(path))?)))
+        Ok(Self::new(Arc::new(released(py, || llama_sampler::vocab_from_gguf(path))?)))
     }
 
     /// The vocabulary of a Hugging Face tokenizer, which then tokenizes all texts: every method gives its ids.
@@ -115,7 +115,7 @@ impl Vocab {
             })?);
         }
         let pieces = read.iter().map(PyBytesMethods::as_bytes);
-        let vocab = llama_sampler::Vocab::from_tokens(pieces, ids(eog, "eog, ")?, ids(control, "control, ")?)?;
+        let vocab = trie_text::Vocab::from_tokens(pieces, ids(eog, "eog, ")?, ids(control, "control, ")?)?;
         Ok(Self::new(Arc::new(vocab)))
     }
 

@@ -3,18 +3,21 @@
 use crate::constraint::AnyConstraint;
 use crate::payload::{Payload, PayloadError};
 use lru::LruCache;
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-type Key = [u8; 32];
+type Digest = [u8; 32];
+
+/// A text by its SHA-256, and the size of the vocabulary, which decides what leaves are dropped.
+type TextKey = (Digest, Option<usize>);
 type Constraints = Arc<[(String, AnyConstraint)]>;
 
 /// Least-recently-used payloads. Owned by one session, and therefore without locks; a trie in use survives its eviction.
 #[derive(Debug)]
 pub struct TrieCache {
-    by_text: LruCache<Key, Arc<Payload>>,
-    by_content: LruCache<Key, Constraints>,
+    by_text: LruCache<TextKey, Arc<Payload>>,
+    by_content: LruCache<Digest, Constraints>,
     stats: CacheStats,
 }
 
@@ -55,7 +58,7 @@ impl TrieCache {
     /// # Errors
     /// As [`Payload::from_json`]; nothing is kept then.
     pub fn payload(&mut self, text: &[u8], n_vocab: Option<usize>) -> Result<Arc<Payload>, PayloadError> {
-        let key = text_key(text, n_vocab);
+        let key = (text_digest(text), n_vocab);
         if let Some(found) = self.by_text.get(&key) {
             self.stats.hits += 1;
             return Ok(found.clone());
@@ -88,15 +91,11 @@ impl TrieCache {
     }
 }
 
-/// The vocabulary's size takes part: it decides which leaves are dropped.
-fn text_key(text: &[u8], n_vocab: Option<usize>) -> Key {
-    let mut hash = Sha256::new();
-    hash.update(n_vocab.map_or(u64::MAX, |n| n as u64).to_le_bytes());
-    hash.update(text);
-    hash.finalize().into()
+fn text_digest(text: &[u8]) -> Digest {
+    Sha256::digest(text).into()
 }
 
-fn content_key(payload: &Payload) -> Key {
+fn content_key(payload: &Payload) -> Digest {
     let mut hash = Sha256::new();
     let mut text = |text: &str| {
         hash.update((text.len() as u64).to_le_bytes());
@@ -111,4 +110,28 @@ fn content_key(payload: &Payload) -> Key {
         trie.hash_content(&mut |bytes| hash.update(bytes));
     }
     hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The key of a text is that of every implementation: another one's records can be told apart by it.
+    #[test]
+    fn texts_are_known_by_the_digest_in_the_vectors() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/payload_and_sampler.json");
+        let all: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let cases = all["cases"].as_array().unwrap().iter().filter(|case| case["id"] == "cache-key-sha256");
+        let mut checked = 0;
+        for case in cases {
+            let text = case["input"]["payload_text"].as_str().unwrap().as_bytes();
+            let mut cache = TrieCache::default();
+            cache.payload(text, Some(1000)).unwrap();
+            let hex = case["expect"]["sha256_hex_of_bytes"].as_str().unwrap();
+            let digest = std::array::from_fn(|byte| u8::from_str_radix(&hex[2 * byte..][..2], 16).unwrap());
+            assert!(cache.by_text.iter().map(|(&key, _)| key).eq([(digest, Some(1000))]));
+            checked += 1;
+        }
+        assert_eq!(checked, 1);
+    }
 }

@@ -1,9 +1,25 @@
 //! Memory that arrays lie in: the heap, or a mapped file. The one file of this crate with `unsafe`.
 //!
 //! An [`Array`] finds its pointer once, when it is made, so that reading one costs the same wherever it lies.
+//!
+//! # While a file is mapped
+//!
+//! Nothing here writes to a mapped file, and `save` never writes into an existing one: it replaces it, and the old pages stay
+//! what they were. But whoever may write to the file can change it in place, at any moment and from any process. Rust has no
+//! rule that allows this: memory behind a `&[T]` must not change, whatever maps it. That part is outside of Rust's promises
+//! and is documented where files are opened. This is what keeps such a writer from doing more than harm to answers:
+//!
+//! - Only `u8`, `u32` and `TokenId` are lent from a map. They are [`Pod`]: every bit pattern is a value, none has padding.
+//!   A `TokenId` above its maximum can be read, and is one that no vocabulary has.
+//! - No text is lent. [`Array::copied`] copies bytes first, and the copy is what is checked to be UTF-8 and then used.
+//! - A number that was read is an index only through a checked access, each time. What a check of the whole file found is
+//!   not relied on later: [`Array::is_ours`] says whether others can change the memory. A number that changes between a check
+//!   and its use gives a wrong answer or a panic.
+//! - Whoever shortens the file takes the pages away: the operating system ends the process (SIGBUS). Nothing prevents that.
 
 use bytemuck::Pod;
 use memmap2::{Mmap, MmapMut};
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,23 +29,25 @@ use std::sync::Arc;
 
 /// Read-only pages.
 #[derive(Debug)]
-pub(crate) struct Map(Mmap);
+pub(crate) struct Map {
+    pages: Mmap,
+    /// Whether they are those of a file, which others may write to.
+    of_file: bool,
+}
 
 impl Map {
     /// The pages of a file. Nothing is read; processes that map the same file share them.
     pub(crate) fn of_file(file: &File) -> io::Result<Self> {
-        // SAFETY: the pages must not change while slices of them are alive. Nothing here writes to them, and `save` never
-        // writes into an existing file: it replaces it, and the old pages stay what they were. Whoever changes or shortens
-        // a file in place breaks that promise for every program that maps it; that is documented. Nothing above
-        // trusts what it reads: every bit pattern is a valid `u8` or `u32`, and every index is checked.
-        unsafe { Mmap::map(file) }.map(Self)
+        // SAFETY: the pages must not change while slices of them are alive. Nothing in this program changes them; for what
+        // other writers can do, see above.
+        unsafe { Mmap::map(file) }.map(|pages| Self { pages, of_file: true })
     }
 
     /// A copy of these bytes, which must not be empty.
     pub(crate) fn of_bytes(bytes: &[u8]) -> io::Result<Self> {
         let mut pages = MmapMut::map_anon(bytes.len())?;
         pages.copy_from_slice(bytes);
-        pages.make_read_only().map(Self)
+        pages.make_read_only().map(Self::ours)
     }
 
     /// A copy of a file, which must not be empty, read from its beginning.
@@ -38,11 +56,15 @@ impl Map {
         file.rewind()?;
         let mut pages = MmapMut::map_anon(usize::try_from(length).map_err(io::Error::other)?)?;
         file.read_exact(&mut pages)?;
-        pages.make_read_only().map(Self)
+        pages.make_read_only().map(Self::ours)
+    }
+
+    fn ours(pages: Mmap) -> Self {
+        Self { pages, of_file: false }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.pages
     }
 }
 
@@ -66,6 +88,30 @@ impl<T: Pod> Array<T> {
     }
 }
 
+impl<T> Array<T> {
+    /// Whether nobody else can change the items.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.map.as_ref().is_none_or(|map| !map.of_file)
+    }
+}
+
+impl Array<u8> {
+    /// These bytes, or `None` where they are outside. A copy where others may change them: each byte is read once, so what
+    /// is checked of the copy stays true.
+    pub(crate) fn copied(&self, bytes: Range<usize>) -> Option<Cow<'_, [u8]>> {
+        if self.is_ours() {
+            return self.get(bytes).map(Cow::Borrowed);
+        }
+        if bytes.start > bytes.end || bytes.end > self.items.len() {
+            return None;
+        }
+        let begin: *const u8 = self.items.cast().as_ptr();
+        // SAFETY: the byte is inside the items, which lie in the map that `self` keeps alive. A volatile read is done once.
+        let byte = |at| unsafe { begin.wrapping_add(at).read_volatile() };
+        Some(Cow::Owned(bytes.map(byte).collect()))
+    }
+}
+
 impl<T> From<Vec<T>> for Array<T> {
     fn from(items: Vec<T>) -> Self {
         Self { items: NonNull::from(Box::leak(items.into_boxed_slice())), map: None }
@@ -78,7 +124,7 @@ impl<T> Deref for Array<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         // SAFETY: `items` is the leaked box, freed only in `drop`, or lies in the map that `self` keeps alive at a fixed
-        // address. Neither is ever written to.
+        // address. Nothing here writes to either; for other writers to a file, see above.
         unsafe { self.items.as_ref() }
     }
 }
@@ -109,6 +155,7 @@ impl<T: fmt::Debug> fmt::Debug for Array<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn an_array_outlives_its_map_and_refuses_what_does_not_fit() {
@@ -120,6 +167,23 @@ mod tests {
         assert!(Array::<u32>::of_map(&map, Range { start: 4, end: 0 }).is_none());
         drop(map);
         assert_eq!(array.iter().map(|&word| u32::from_le(word)).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn bytes_of_a_file_are_copied() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"REPLY").unwrap();
+        let of_file: Array<u8> = Array::of_map(&Arc::new(Map::of_file(&file).unwrap()), 0..5).unwrap();
+        let ours: Array<u8> = Array::of_map(&Arc::new(Map::of_contents(&mut file).unwrap()), 0..5).unwrap();
+        let (copy, lent) = (of_file.copied(1..4).unwrap(), ours.copied(1..4).unwrap());
+        file.rewind().unwrap();
+        file.write_all(b"reply").unwrap();
+        assert_eq!((&*copy, &*lent, &of_file[1..4]), (&b"EPL"[..], &b"EPL"[..], &b"epl"[..]));
+        assert!(matches!((copy, lent), (Cow::Owned(_), Cow::Borrowed(_))));
+        for array in [&of_file, &ours, &Array::from(b"REPLY".to_vec())] {
+            assert_eq!(array.copied(5..5).as_deref(), Some(&[][..]));
+            assert!(array.copied(2..6).is_none() && array.copied(Range { start: 3, end: 2 }).is_none());
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use crate::builder::{BuildError, TrieBuilder};
 use crate::ids::{LeafId, TokenId};
 use crate::trie::{Cursor, Trie};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// How two tries become one.
@@ -125,7 +126,7 @@ impl Trie {
                     Ordering::Greater => (right.tokens(), right.name()),
                     Ordering::Equal => (left.tokens(), smaller(left.name(), right.name())),
                 };
-                builder.push(name, tokens);
+                builder.push(name.as_deref(), tokens);
             }
         }
         self.like(builder, operation.what())
@@ -160,7 +161,7 @@ impl Trie {
         let mut walk = self.in_order();
         while let Some(leaf) = walk.advance() {
             if keep(leaf) {
-                builder.push(self.name(leaf), walk.tokens());
+                builder.push(self.name(leaf).as_deref(), walk.tokens());
             }
         }
         self.like(builder, "the selection")
@@ -179,7 +180,7 @@ impl Trie {
 
     /// Whether leaves have names: all do, or none.
     pub fn has_names(&self) -> bool {
-        self.name(LeafId(0)).is_some()
+        self.store().names.is_some()
     }
 
     /// A trie of leaves that begin where those of this one do.
@@ -191,7 +192,7 @@ impl Trie {
     }
 }
 
-fn smaller<'n>(left: Option<&'n str>, right: Option<&'n str>) -> Option<&'n str> {
+fn smaller<'n>(left: Option<Cow<'n, str>>, right: Option<Cow<'n, str>>) -> Option<Cow<'n, str>> {
     match (left, right) {
         (Some(left), Some(right)) => Some(left.min(right)),
         (left, right) => left.or(right),
@@ -257,7 +258,7 @@ impl<'t> LeafWalk<'t> {
         LeafId(self.next.saturating_sub(1))
     }
 
-    fn name(&self) -> Option<&'t str> {
+    fn name(&self) -> Option<Cow<'t, str>> {
         self.trie.name(self.leaf())
     }
 

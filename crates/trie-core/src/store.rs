@@ -8,6 +8,7 @@ use crate::graph::Graph;
 use crate::ids::{LeafId, NodeId, TokenId};
 use crate::map::Array;
 use crate::packed::Packed;
+use std::borrow::Cow;
 
 /// The arrays of a trie, on the heap or in a mapped file.
 #[derive(Debug)]
@@ -25,12 +26,12 @@ pub(crate) struct Store {
     pub(crate) input_rows: Packed,
     pub(crate) max_token: TokenId,
     pub(crate) max_depth: u32,
-    /// Whether the arrays were built here or verified, so that no token is above `max_token`.
+    /// Whether the arrays were built here or verified, and nobody else can change them: no token is above `max_token`.
     pub(crate) verified: bool,
     /// The file behind arrays that nobody verified when it was opened.
     pub(crate) unread: Option<Box<Unread>>,
     /// What the vocabulary of the ids is known by, in a file that says so.
-    pub(crate) fingerprint: Option<Array<u8>>,
+    pub(crate) fingerprint: Option<String>,
     /// Where edges lead, in a set in which several token sequences stand for one leaf.
     pub(crate) graph: Option<Graph>,
 }
@@ -71,15 +72,13 @@ impl Store {
         self.family(node).1
     }
 
-    /// Those of `tokens` before one that no vocabulary of this trie has. Callers index rows of logits with what they get.
+    /// Those of `tokens` before one that is above the largest id or not above the one before it. Callers index rows of logits with
+    /// what they get, and look tokens up by halves.
     #[cold]
-    pub(crate) fn inside<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
-        let highest = tokens.iter().copied().fold(TokenId::default(), TokenId::max);
-        if highest <= self.max_token {
-            return tokens;
-        }
-        let outside = tokens.iter().position(|&token| token > self.max_token);
-        &tokens[..outside.unwrap_or(0)]
+    pub(crate) fn sound<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
+        let inside = tokens.iter().take_while(|&&token| token <= self.max_token).count();
+        let ascending = tokens[..inside].windows(2).take_while(|pair| pair[0] < pair[1]).count();
+        &tokens[..inside.min(ascending + 1)]
     }
 
     /// The token on the edge into a node.
@@ -168,9 +167,13 @@ impl LeafTable {
 }
 
 impl Names {
-    pub(crate) fn get(&self, index: usize) -> Option<&str> {
+    /// The name of a leaf; a copy of it where others may change the text.
+    pub(crate) fn get(&self, index: usize) -> Option<Cow<'_, str>> {
         let end = *self.ends.get(index)? as usize;
         let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        std::str::from_utf8(self.text.get(begin..end)?).ok()
+        match self.text.copied(begin..end)? {
+            Cow::Borrowed(name) => std::str::from_utf8(name).ok().map(Cow::Borrowed),
+            Cow::Owned(name) => String::from_utf8(name).ok().map(Cow::Owned),
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::builder::TrieBuilder;
 use crate::graph::Graph;
 use crate::ids::{LeafId, NodeId, TokenId};
 pub(crate) use crate::store::{LeafTable, Names, Store};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 /// builder.push(Some("STOP"), &[id(9)]);
 /// let trie = builder.build()?;
 /// assert_eq!(trie.children(trie.root()), [id(1), id(9)]);
-/// assert_eq!(trie.find(&[id(9)]).and_then(|leaf| trie.name(leaf)), Some("STOP"));
+/// assert_eq!(trie.find(&[id(9)]).and_then(|leaf| trie.name(leaf)).as_deref(), Some("STOP"));
 /// # Ok::<(), trie_core::BuildError>(())
 /// ```
 #[derive(Clone)]
@@ -155,7 +156,7 @@ impl Trie {
 
     /// What the vocabulary of the ids is known by, where the trie is from a file that was saved for one.
     pub fn fingerprint(&self) -> Option<&str> {
-        std::str::from_utf8(self.store.fingerprint.as_ref()?).ok()
+        self.store.fingerprint.as_deref()
     }
 
     /// Bytes at the end of the prompt that every leaf spells again; 0 where the set begins after the prompt.
@@ -210,8 +211,14 @@ impl Trie {
     /// Tokens that continue from here, ascending; empty at the end of a leaf that is no prefix of another.
     #[inline]
     pub fn children(&self, at: Cursor) -> &[TokenId] {
-        let tokens = self.store.children(at.node);
-        if self.store.verified { tokens } else { self.store.inside(tokens) }
+        self.family(at).1
+    }
+
+    /// The first child and the tokens of all. What nobody verified is looked at here, and damage ends the list.
+    #[inline]
+    fn family(&self, at: Cursor) -> (u32, &[TokenId]) {
+        let (first, tokens) = self.store.family(at.node);
+        (first, if self.store.verified { tokens } else { self.store.sound(tokens) })
     }
 
     #[inline]
@@ -222,14 +229,14 @@ impl Trie {
     /// The position after `token`, or `None` where it is no child. `O(log k)`.
     #[inline]
     pub fn step(&self, at: Cursor, token: TokenId) -> Option<Cursor> {
-        let (first, tokens) = self.store.family(at.node);
+        let (first, tokens) = self.family(at);
         let nth = tokens.binary_search(&token).ok()?;
         Some(Cursor { node: self.store.target(at.node, first + nth as u32), depth: at.depth + 1 })
     }
 
     #[inline]
     pub(crate) fn child(&self, at: Cursor, nth: usize) -> Cursor {
-        Cursor { node: self.store.target(at.node, self.store.family(at.node).0 + nth as u32), depth: at.depth + 1 }
+        Cursor { node: self.store.target(at.node, self.family(at).0 + nth as u32), depth: at.depth + 1 }
     }
 
     /// Whether one sequence leads to each position. Not in a set in which several stand for one leaf
@@ -282,7 +289,17 @@ impl Trie {
         node != 0
             && node < self.nodes()
             && (childless || self.is_inner_terminal(at))
-            && (self.store.verified || self.store.leaves.leaf(at.node).is_some())
+            && (self.store.verified || self.is_sound_leaf(at))
+    }
+
+    /// Whether the table of leaves knows of one at this position, and its tokens are as many as were walked.
+    #[cold]
+    fn is_sound_leaf(&self, at: Cursor) -> bool {
+        let Some(leaf) = self.store.leaves.leaf(at.node) else { return false };
+        match &self.store.graph {
+            None => self.store.path(at.node).is_some_and(|path| path.len() == at.depth()),
+            Some(graph) => graph.canonical(leaf).is_some_and(|tokens| !tokens.is_empty()),
+        }
     }
 
     /// Whether a leaf ends here that is a prefix of another one.
@@ -311,13 +328,17 @@ impl Trie {
     pub fn leaf(&self, leaf: LeafId) -> Option<Leaf> {
         let tokens = match &self.store.graph {
             None => self.store.path(self.store.leaves.node(leaf)?)?,
-            Some(graph) => self.store.inside(graph.canonical(leaf)?).to_vec(),
+            Some(graph) => {
+                graph.canonical(leaf)?.iter().copied().take_while(|&token| token <= self.store.max_token).collect()
+            }
         };
-        Some(Leaf { index: leaf, name: self.name(leaf).map(str::to_owned), tokens })
+        Some(Leaf { index: leaf, name: self.name(leaf).map(Cow::into_owned), tokens })
     }
 
-    /// The name of a leaf; `None` without names.
-    pub fn name(&self, leaf: LeafId) -> Option<&str> {
+    /// The name of a leaf; `None` without names, and for one that is no text in a file that nobody verified.
+    ///
+    /// It is lent, but copied out of a mapped file, which others may change.
+    pub fn name(&self, leaf: LeafId) -> Option<Cow<'_, str>> {
         self.store.names.as_ref()?.get(leaf.index())
     }
 
@@ -335,7 +356,7 @@ impl Trie {
 
     /// The child that must come next.
     pub(crate) fn forced_child(&self, at: Cursor) -> Option<(TokenId, Cursor)> {
-        let (first, tokens) = self.store.family(at.node);
+        let (first, tokens) = self.family(at);
         let nth = match &self.store.graph {
             None if tokens.len() == 1 => 0,
             None => return None,
@@ -343,7 +364,7 @@ impl Trie {
         };
         let token = *tokens.get(nth)?;
         // A terminal with a child is a choice: to end here or to go on.
-        if token > self.store.max_token || self.is_terminal(at) {
+        if self.is_terminal(at) {
             return None;
         }
         Some((token, self.child(at, nth)))

@@ -4,13 +4,15 @@ mod common;
 
 use common::{Naive, id, ids};
 use proptest::prelude::*;
+use std::borrow::Cow;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trie_core::{
-    ByteTrie, Cursor, FileError, FileOptions, FileProblem, LeafId, Mode, OverrunLeaf, Sampler, SamplerOptions,
-    SpanRules, SpelledLeaf, Trie, VocabularyId,
+    ByteTrie, Cursor, FileError, FileOptions, FileProblem, LeafId, Mode, OutlineLimits, OverrunLeaf, Sampler,
+    SamplerOptions, SetOperation, SpanRules, SpelledLeaf, TextGrammar, Trie, VocabularyId,
 };
 
 const VOCABULARY: usize = 48;
@@ -82,7 +84,7 @@ fn sign(bytes: &mut [u8]) {
 fn use_all(trie: &Trie) -> usize {
     let mut seen = trie.nbytes() + trie.max_depth() + trie.levels().len();
     for leaf in trie.leaves() {
-        seen += trie.name(leaf.index).map_or(0, str::len);
+        seen += trie.name(leaf.index).map_or(0, |name| name.len());
         seen += trie.find(&leaf.tokens).map_or(0, LeafId::index);
         assert!(trie.input_row(leaf.index).is_none());
     }
@@ -220,7 +222,11 @@ proptest! {
             word(&mut file, 44, 3);
             sign(&mut file);
         }
-        let _ = Trie::from_bytes(&file, VERIFIED);
+        for options in [FileOptions::default(), VERIFIED] {
+            if let Ok(trie) = Trie::from_bytes(&file, options) {
+                std::hint::black_box(use_all(&trie));
+            }
+        }
     }
 }
 
@@ -465,6 +471,90 @@ fn saving_replaces_the_file_and_leaves_nothing_else() {
     assert_eq!(copy.join().unwrap(), 6);
     fs::remove_file(&path).unwrap();
     assert!(folder.names().is_empty());
+}
+
+/// Everything that is made of names.
+fn export_all(trie: &Trie) -> Vec<Option<String>> {
+    let names: Vec<Option<String>> =
+        (0..trie.len()).map(|leaf| trie.name(LeafId::new(leaf as u32)).map(Cow::into_owned)).collect();
+    assert!(trie.leaves().map(|leaf| leaf.name).eq(names.iter().cloned()));
+    let grammar = TextGrammar::new(names.iter().flatten());
+    assert_eq!(grammar.is_ok(), names.iter().any(Option::is_some));
+    std::hint::black_box(grammar.map(|grammar| (grammar.regex(), grammar.gbnf().is_ok())).ok());
+    std::hint::black_box(trie.outline(OutlineLimits::choose(trie, None, None)));
+    // Some leaves without a name among leaves with one are an error.
+    let selected = [trie.select(|_| true), trie.combine(SetOperation::Union, trie)];
+    let alike = names.iter().all(|name| name.is_some() == names[0].is_some());
+    assert!(selected.iter().all(|made| made.is_ok() == (trie.is_tree() && alike)));
+    assert_eq!(trie.canonical().is_ok(), trie.is_tree() || alike);
+    std::hint::black_box((bytes(trie, None).len(), use_all(trie), trie == &small(true)));
+    names
+}
+
+/// Writes into a file where others have it mapped.
+fn write_at(path: &Path, at: usize, bytes: &[u8]) {
+    let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(bytes, at as u64).unwrap();
+}
+
+#[test]
+fn names_are_checked_after_the_file_was_changed_in_place() {
+    let folder = Folder::new("names");
+    for trie in [small(true), spelled()] {
+        let path = folder.0.join("set.ttrie");
+        trie.save(&path, Some(VocabularyId { size: VOCABULARY, fingerprint: Some("abc") })).unwrap();
+        let file = fs::read(&path).unwrap();
+        let section = |kind| {
+            let entry = (0..16).map(|section| 64 + 32 * section).find(|&at| read(&file, at) == kind).unwrap();
+            (read(&file, entry + 8) as usize, read(&file, entry + 16) as usize)
+        };
+        let ((text, length), (ends, _), (fingerprint, _)) = (section(6), section(7), section(8));
+        for options in [FileOptions::default(), VERIFIED] {
+            fs::write(&path, &file).unwrap();
+            let opened = Trie::open(&path, options).unwrap();
+            let expected: Vec<_> = trie.leaves().map(|leaf| leaf.name).collect();
+            let lent = opened.name(LeafId::new(0)).unwrap();
+            assert_eq!(export_all(&opened), expected);
+            for (at, bytes) in [
+                (text, vec![b'x'; length]),
+                (text, vec![0xFF; length]),
+                (text, [0xC3, 0x28].repeat(length / 2)),
+                (ends, vec![0xFF; 4]),
+                (ends, vec![0; 4]),
+                (fingerprint, vec![0xFF; 3]),
+            ] {
+                write_at(&path, at, &bytes);
+                let names = (0..opened.len()).map(|leaf| opened.name(LeafId::new(leaf as u32)));
+                let names: Vec<Option<String>> = names.map(|name| name.map(Cow::into_owned)).collect();
+                if bytes[0] == b'x' {
+                    let replaced = expected.iter().map(|name| name.as_ref().map(|name| "x".repeat(name.len())));
+                    assert!(names.iter().cloned().eq(replaced));
+                } else if at == text && bytes[0] == 0xFF {
+                    assert!(
+                        names.iter().zip(&expected).all(|(name, old)| old.as_deref() == Some("") || name.is_none())
+                    );
+                }
+                assert_eq!(export_all(&opened), names);
+                assert_eq!(opened.fingerprint(), Some("abc"), "it was copied");
+                assert_eq!(Some(&*lent), expected[0].as_deref(), "so was this name");
+            }
+        }
+    }
+}
+
+/// What a check of the whole file found is not trusted later: rows of logits are indexed with these ids.
+#[test]
+fn ids_are_looked_at_after_a_verified_file_was_changed_in_place() {
+    let folder = Folder::new("ids");
+    let path = folder.0.join("set.ttrie");
+    equally_long().save(&path, None).unwrap();
+    let opened = Trie::open(&path, VERIFIED).unwrap();
+    let entry = 64;
+    let file = fs::read(&path).unwrap();
+    assert_eq!(read(&file, entry), 1, "the first section is tokens");
+    write_at(&path, read(&file, entry + 8) as usize + 8, &u32::MAX.to_le_bytes());
+    assert_eq!(opened.children(opened.root()), ids(&[0]));
+    assert!(use_all(&opened) > 0);
 }
 
 #[test]

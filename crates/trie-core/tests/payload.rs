@@ -112,7 +112,7 @@ fn sixty_four_mebibytes_are_no_trouble() {
     let payload = read(&text).unwrap();
     assert_eq!(payload.tries().next().unwrap().1.len(), leaves as usize);
     let found = payload.tries().next().unwrap().1.find(&ids(&[3, 5, 7])).unwrap();
-    assert_eq!(payload.tries().next().unwrap().1.name(found), Some("a rather long name of one leaf 3077"));
+    assert_eq!(payload.tries().next().unwrap().1.name(found).as_deref(), Some("a rather long name of one leaf 3077"));
 }
 
 #[test]

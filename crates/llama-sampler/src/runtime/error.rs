@@ -1,12 +1,12 @@
 //! What can go wrong in the runtime: what, where and with which value.
 
-use super::form::FormError;
-use super::tokenizer::TokenizerError;
 use std::path::PathBuf;
-use trie_core::{DrawError, SamplerError, TokenId};
+use trie_core::{DrawError, SamplerError};
+use trie_text::{FormError, HealingError, VocabError, quoted};
 
-/// Why the runtime refused or failed. After any of these the model and the session can be used again.
+/// Why the runtime refused or failed. After any of these the model and the context can be used again.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuntimeError {
     /// llama.cpp did not start.
     #[error("llama.cpp did not start: {reason}")]
@@ -93,16 +93,6 @@ pub enum RuntimeError {
     /// No token to start from.
     #[error("the prompt has no tokens: the first forward pass needs at least one")]
     EmptyPrompt,
-    /// A token that the vocabulary does not have.
-    #[error("token id {token} at position {position} is outside the vocabulary of {n_vocab} tokens")]
-    OutsideVocabulary {
-        /// Where it stands in what was given.
-        position: usize,
-        /// The id.
-        token: TokenId,
-        /// Size of the vocabulary.
-        n_vocab: usize,
-    },
     /// Rules made for a larger vocabulary than the model's.
     #[error("the rules were made for {rules} token ids, the model has {n_vocab}")]
     VocabularyMismatch {
@@ -111,42 +101,8 @@ pub enum RuntimeError {
         /// Ids in the model.
         n_vocab: usize,
     },
-    /// The vocabulary was made from a token list and has no tokenizer.
-    #[error("this vocabulary was made from a list of tokens: it cannot tokenize text")]
-    NoTokenizer,
-    /// The tokenizer wants a special token that the file does not define.
-    #[error("the tokenizer adds a {token} token, but the model file defines none")]
-    MissingSpecial {
-        /// Which one.
-        token: &'static str,
-    },
-    /// A tokenizer that is not llama.cpp's failed, or what it gave cannot be used.
-    #[error("the tokenizer: {0}")]
-    Tokenizer(#[from] TokenizerError),
-    /// A `tokenizer.json` that says too little of its tokens, or is none.
-    #[error("not a tokenizer.json that can be used: {reason}")]
-    TokenizerFile {
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// What is wrong with one of several values.
-    #[error("value {row}: {error}")]
-    Value {
-        /// Its place, from 0.
-        row: usize,
-        /// What is wrong with it.
-        error: Box<RuntimeError>,
-    },
-    /// A set that was saved for another vocabulary: the same ids mean other tokens.
-    #[error("the set was saved for another vocabulary: its fingerprint is {found}, this one's is {expected}")]
-    OtherVocabulary {
-        /// In the file.
-        found: String,
-        /// Of the vocabulary that it is used with.
-        expected: String,
-    },
     /// A set was walked to where nothing follows and no leaf ends.
-    #[error("a value ended where the set has none: it is damaged; open it with verify=True to see where")]
+    #[error("a value ended where the set has none: it is damaged; verifying its file says where")]
     DamagedSet,
     /// More tokens than the context holds.
     #[error("{held} tokens are held and {asked} more were given: the context has room for {n_ctx}")]
@@ -161,7 +117,7 @@ pub enum RuntimeError {
     /// A value that does not fit after the prompt.
     #[error(
         "{} has {tokens} tokens: after a prompt of {prompt} they do not fit into the context of {n_ctx}",
-        super::texts::short(.value)
+        quoted(.value)
     )]
     ValueTooLong {
         /// The longest value's name; empty without names.
@@ -188,24 +144,6 @@ pub enum RuntimeError {
         what: &'static str,
         /// What is wrong with it.
         error: Box<RuntimeError>,
-    },
-    /// A set that begins inside another prompt than this one.
-    #[error(
-        "the set begins inside its prompt and spells {spelled:?} again (heal_bytes), but this prompt ends with the tokens {found:?}"
-    )]
-    NotHealed {
-        /// What every value begins with.
-        spelled: String,
-        /// The last tokens of the prompt, at most four.
-        found: Vec<String>,
-    },
-    /// A set that spells a whole prompt again.
-    #[error(
-        "the set begins with {spelled:?}, which is all of the prompt: the first forward pass needs at least one token"
-    )]
-    AllTakenBack {
-        /// What every value begins with.
-        spelled: String,
     },
     /// Logits were asked for before the first forward pass.
     #[error("there are no logits yet: feed at least one token first")]
@@ -253,6 +191,12 @@ pub enum RuntimeError {
         /// What was said of it.
         reason: String,
     },
+    /// A token that the vocabulary does not have, a set for another one, or a text that cannot be tokenized.
+    #[error(transparent)]
+    Vocab(#[from] VocabError),
+    /// A set that cannot come after this prompt.
+    #[error(transparent)]
+    Healing(#[from] HealingError),
     /// A sampling setting out of range.
     #[error(transparent)]
     Draw(#[from] DrawError),

@@ -6,10 +6,10 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use llama_cpp_sys_2::{LLAMA_FTYPE_ALL_F32, llama_model_quantize, llama_model_quantize_default_params};
-use llama_sampler::{SpanRules, TokenId, Trie};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use trie_core::{SpanRules, TokenId, Trie};
 
 pub fn id(id: u32) -> TokenId {
     TokenId::new(id).unwrap()

@@ -16,6 +16,7 @@ use crate::ids::TokenId;
 use crate::trie::Trie;
 use collect::{Leaves, NewLeaf};
 use rows::{Even, Fixed, NameList, Ragged, Source};
+use threads::on_threads;
 
 /// Collects leaves; [`TrieBuilder::build`] packs them. Order does not matter: the same set gives the same trie.
 #[derive(Debug, Clone, Default)]
@@ -175,7 +176,7 @@ impl TrieBuilder {
         let rows = Ragged { tokens: &self.tokens, ends: &self.ends };
         let names = self.name_list();
         check(&rows, names)?;
-        let parts = order::leaves(&rows, names, threads::worthwhile(rows.len()));
+        let parts = on_threads(threads::worthwhile(rows.len()), |threads| order::leaves(&rows, names, threads));
         let mut origins = Leaves::origins(&parts);
         let mut result = Ok(());
         Leaves::for_each(&parts, |NewLeaf { shared, tokens }| {
@@ -239,8 +240,8 @@ impl<'a> Rows<'a> {
 fn build<S: Source>(source: S, names: Option<NameList<'_>>, threads: Option<usize>) -> Result<Trie, BuildError> {
     check(&source, names)?;
     let threads = threads.map_or_else(|| threads::worthwhile(source.len()), |threads| threads.max(1));
-    let leaves = order::leaves(&source, names, threads);
-    pack::pack(names, leaves, threads).map(Trie::from_store)
+    let store = on_threads(threads, |threads| pack::pack(names, order::leaves(&source, names, threads)));
+    store.map(Trie::from_store)
 }
 
 fn check<S: Source>(source: &S, names: Option<NameList<'_>>) -> Result<(), BuildError> {

@@ -7,7 +7,7 @@
 use super::collect::{Collector, Leaves, join};
 use super::key::{Extent, Packing};
 use super::rows::{NameList, Source};
-use super::threads::on_threads;
+use super::threads::each;
 use std::ops::Range;
 
 /// Below this many rows, comparing is as fast and takes no counting.
@@ -62,7 +62,7 @@ pub(super) fn by_one_key<S: Source>(source: &S, names: Option<NameList<'_>>) -> 
 pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
     let parts: Vec<Range<usize>> =
         (0..threads).map(|part| source.len() * part / threads..source.len() * (part + 1) / threads).collect();
-    let extents = on_threads(threads, |part| {
+    let extents = each(threads, |part| {
         let mut extent = Extent::NOTHING;
         parts[part].clone().for_each(|row| extent.add(source.row(row), 0));
         extent
@@ -74,12 +74,12 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
 
     let common = extent.narrowed(&sample(source));
     let keys = Keys::new(source.len(), |room| Packing::of_common(&common, 0, room));
-    let counts = on_threads(threads, |part| keys.count(source, parts[part].clone()));
+    let counts = each(threads, |part| keys.count(source, parts[part].clone()));
     if Count::ascending(&counts) {
         let parts = keys.cut_between_keys(source, &parts);
         return join(
             source,
-            on_threads(threads, |part| {
+            each(threads, |part| {
                 let mut collector =
                     Collector::new(source, names, if part == 0 { source.len() } else { parts[part].len() });
                 keys.collect_ascending(parts[part].clone(), &mut collector);
@@ -87,11 +87,11 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
             }),
         );
     }
-    let scattered = on_threads(threads, |part| keys.scatter(source, parts[part].clone(), &counts[part].rows));
+    let scattered = each(threads, |part| keys.scatter(source, parts[part].clone(), &counts[part].rows));
     let shares = Scattered::shares(&scattered, threads, source.len());
     join(
         source,
-        on_threads(threads, |part| {
+        each(threads, |part| {
             let (buckets, rows) = shares[part].clone();
             let mut collector = Collector::new(source, names, if part == 0 { source.len() } else { rows });
             let mut entries = Vec::new();

@@ -11,15 +11,15 @@ use crate::packed::Packed;
 use crate::trie::{LeafTable, Names, Store};
 use std::mem::replace;
 
-pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>, threads: usize) -> Result<Store, BuildError> {
+pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>) -> Result<Store, BuildError> {
     let names = names.map(|names| pack_names(names, &parts));
     let mut rows = Vec::new();
     for part in &mut parts {
         take(&mut rows, &mut part.rows);
     }
-    let (input_rows, levels) = both(threads, || Packed::new(rows), || Levels::new(&parts));
+    let (input_rows, levels) = both(parts.len(), || Packed::new(rows), || Levels::new(&parts));
     let levels = levels?;
-    let ((tokens, max_token), nodes) = both(threads, || tokens(&parts, &levels), || Nodes::new(&parts, &levels));
+    let ((tokens, max_token), nodes) = both(parts.len(), || tokens(&parts, &levels), || Nodes::new(&parts, &levels));
     Ok(Store {
         max_token,
         max_depth: levels.last() as u32,

@@ -3,6 +3,7 @@
 use super::order::{by_comparing, by_keys};
 use super::pack::pack;
 use super::rows::{Even, Fixed, NameList, Ragged, Source};
+use super::threads::on_threads;
 use super::{Rows, TrieBuilder};
 use crate::ids::TokenId;
 use proptest::prelude::*;
@@ -39,11 +40,11 @@ impl Set {
 
 /// All arrays as text: what is equal here is equal in memory.
 fn compared<S: Source>(source: &S, names: Option<NameList<'_>>) -> String {
-    format!("{:?}", pack(names, vec![by_comparing(source, names)], 1).unwrap())
+    format!("{:?}", pack(names, vec![by_comparing(source, names)]).unwrap())
 }
 
 fn keyed<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> String {
-    format!("{:?}", pack(names, by_keys(source, names, threads), threads).unwrap())
+    format!("{:?}", on_threads(threads, |threads| pack(names, by_keys(source, names, threads)).unwrap()))
 }
 
 /// All ways agree on these rows.

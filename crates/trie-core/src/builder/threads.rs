@@ -1,8 +1,8 @@
 //! Work on several threads.
 
-use std::iter::once;
-use std::panic::resume_unwind;
-use std::thread::{Builder, available_parallelism, scope};
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+use std::thread::available_parallelism;
 
 /// Threads that pay off for so many rows. One takes some 50 µs to start, and more than a few wait for the memory.
 pub(super) fn worthwhile(rows: usize) -> usize {
@@ -12,36 +12,27 @@ pub(super) fn worthwhile(rows: usize) -> usize {
     if useful < 2 { 1 } else { available_parallelism().map_or(1, |cores| cores.get().min(useful)) }
 }
 
-/// Runs `work` for each part on a thread of its own, the first part on this one.
-pub(super) fn on_threads<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    if threads == 1 {
-        return vec![work(0)];
+/// Runs `work` where so many threads help it, or where there are none to be had, on this one; it is told how many there are.
+///
+/// The threads live as long as the work: those of a pool of the whole process would be missing in a process that forks.
+pub(super) fn on_threads<T: Send>(threads: usize, work: impl FnOnce(usize) -> T + Send) -> T {
+    let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
+    match pool {
+        Some(Ok(pool)) => pool.install(|| work(threads)),
+        _ => work(1),
     }
-    scope(|scope| {
-        let work = &work;
-        let others: Vec<_> = (1..threads).map(|part| Builder::new().spawn_scoped(scope, move || work(part))).collect();
-        let first = work(0);
-        let rest = (1..).zip(others).map(|(part, other)| match other {
-            Ok(running) => running.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // No thread to be had: the work is done all the same.
-            Err(_) => work(part),
-        });
-        once(first).chain(rest).collect()
-    })
 }
 
-/// Runs both, at once where there is more than one thread.
-pub(super) fn both<A, B: Send>(threads: usize, a: impl FnOnce() -> A, b: impl Fn() -> B + Sync) -> (A, B) {
-    if threads == 1 {
-        return (a(), b());
-    }
-    scope(|scope| {
-        let other = Builder::new().spawn_scoped(scope, &b);
-        let a = a();
-        let b = match other {
-            Ok(running) => running.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(_) => b(),
-        };
-        (a, b)
-    })
+/// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
+pub(super) fn each<T: Send>(parts: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    if parts == 1 { vec![work(0)] } else { (0..parts).into_par_iter().with_max_len(1).map(work).collect() }
+}
+
+/// Runs both, at once where there are several parts of work.
+pub(super) fn both<A: Send, B: Send>(
+    parts: usize,
+    a: impl FnOnce() -> A + Send,
+    b: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if parts == 1 { (a(), b()) } else { rayon::join(a, b) }
 }

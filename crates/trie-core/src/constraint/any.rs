@@ -1,6 +1,6 @@
 //! A constraint of any kind, behind one type: a trie directly, because it must cost nothing; every other kind behind a pointer.
 
-use super::{Constraint, Ending, Next, NotListed, Scratch, Step, Tokens, TrieState};
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens, TrieState};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
 use std::any::Any;
@@ -31,11 +31,16 @@ enum StateKind {
 
 trait ErasedState: Any + fmt::Debug + Send + Sync {
     fn equals(&self, other: &dyn Any) -> bool;
+    fn copy(&self) -> Arc<dyn ErasedState>;
 }
 
-impl<S: Any + PartialEq + fmt::Debug + Send + Sync> ErasedState for S {
+impl<S: Any + Clone + PartialEq + fmt::Debug + Send + Sync> ErasedState for S {
     fn equals(&self, other: &dyn Any) -> bool {
         other.downcast_ref::<S>().is_some_and(|other| self == other)
+    }
+
+    fn copy(&self) -> Arc<dyn ErasedState> {
+        Arc::new(self.clone())
     }
 }
 
@@ -53,13 +58,13 @@ impl PartialEq for StateKind {
 trait Erased: Any + fmt::Debug + Send + Sync {
     fn start(&self) -> Arc<dyn ErasedState>;
     fn next<'a>(&'a self, at: &'a dyn Any, scratch: &'a mut Scratch) -> Next<'a>;
-    fn step(&self, at: &dyn Any, token: TokenId) -> Option<Step<Arc<dyn ErasedState>>>;
+    fn advance(&self, at: &mut dyn Any, token: TokenId) -> Option<Role>;
     fn ending(&self, at: &dyn Any) -> Ending;
-    fn forced(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId>;
-    fn leaf(&self, at: &dyn Any) -> Option<Leaf>;
-    fn leaves(&self, at: &dyn Any) -> Vec<Leaf>;
+    fn forced_token(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId>;
+    fn value(&self, at: &dyn Any) -> Option<Leaf>;
+    fn values(&self, at: &dyn Any, over: bool) -> Vec<Leaf>;
     fn remembers(&self) -> bool;
-    fn back(&self, at: &dyn Any, tokens: usize) -> Option<Arc<dyn ErasedState>>;
+    fn back(&self, at: &mut dyn Any, tokens: usize) -> bool;
     fn max_token(&self) -> Option<TokenId>;
     fn sets(&self) -> Vec<&Trie>;
     fn first_set(&self) -> Option<&Trie>;
@@ -81,34 +86,32 @@ impl<C: Constraint> Erased for Of<C> {
         at.downcast_ref().map_or(NOTHING, |at| self.0.next(at, scratch))
     }
 
-    fn step(&self, at: &dyn Any, token: TokenId) -> Option<Step<Arc<dyn ErasedState>>> {
-        let Step { state, role } = self.0.step(at.downcast_ref()?, token)?;
-        Some(Step { state: Arc::new(state), role })
+    fn advance(&self, at: &mut dyn Any, token: TokenId) -> Option<Role> {
+        self.0.advance(at.downcast_mut()?, token)
     }
 
     fn ending(&self, at: &dyn Any) -> Ending {
         at.downcast_ref().map_or(Ending::No, |at| self.0.ending(at))
     }
 
-    fn forced(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId> {
-        self.0.forced(at.downcast_ref()?, scratch)
+    fn forced_token(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId> {
+        self.0.forced_token(at.downcast_ref()?, scratch)
     }
 
-    fn leaf(&self, at: &dyn Any) -> Option<Leaf> {
-        self.0.leaf(at.downcast_ref()?)
+    fn value(&self, at: &dyn Any) -> Option<Leaf> {
+        self.0.value(at.downcast_ref()?)
     }
 
-    fn leaves(&self, at: &dyn Any) -> Vec<Leaf> {
-        at.downcast_ref().map_or_else(Vec::new, |at| self.0.leaves(at))
+    fn values(&self, at: &dyn Any, over: bool) -> Vec<Leaf> {
+        at.downcast_ref().map_or_else(Vec::new, |at| self.0.values(at, over))
     }
 
     fn remembers(&self) -> bool {
         self.0.remembers()
     }
 
-    fn back(&self, at: &dyn Any, tokens: usize) -> Option<Arc<dyn ErasedState>> {
-        let back = self.0.back(at.downcast_ref()?, tokens)?;
-        Some(Arc::new(back))
+    fn back(&self, at: &mut dyn Any, tokens: usize) -> bool {
+        at.downcast_mut().is_some_and(|at| self.0.back(at, tokens))
     }
 
     fn max_token(&self) -> Option<TokenId> {
@@ -203,6 +206,17 @@ impl AnyConstraint {
     }
 }
 
+/// In place where nobody else holds the state.
+fn advance_shared(constraint: &dyn Erased, at: &mut Arc<dyn ErasedState>, token: TokenId) -> Option<Role> {
+    if let Some(own) = Arc::get_mut(at) {
+        return constraint.advance(own, token);
+    }
+    let mut copy = at.copy();
+    let role = constraint.advance(Arc::get_mut(&mut copy)?, token)?;
+    *at = copy;
+    Some(role)
+}
+
 impl Constraint for AnyConstraint {
     type State = AnyState;
 
@@ -224,17 +238,12 @@ impl Constraint for AnyConstraint {
     }
 
     #[inline]
-    fn step(&self, at: &AnyState, token: TokenId) -> Option<Step<AnyState>> {
-        match self.with(at) {
-            Pair::Trie(trie, at) => {
-                let Step { state, role } = Constraint::step(trie, at, token)?;
-                Some(Step { state: AnyState(StateKind::Trie(state)), role })
-            }
-            Pair::Other(other, at) => {
-                let Step { state, role } = other.step(at, token)?;
-                Some(Step { state: AnyState(StateKind::Other(state)), role })
-            }
-            Pair::Mismatch => None,
+    fn advance(&self, at: &mut AnyState, token: TokenId) -> Option<Role> {
+        match (&self.0, &mut at.0) {
+            (Kind::Trie(trie), StateKind::Trie(at)) => trie.advance(at, token),
+            (Kind::Other(other), StateKind::Other(at)) => advance_shared(&**other, at, token),
+            // The state is of another kind: nothing may follow it.
+            _ => None,
         }
     }
 
@@ -247,26 +256,26 @@ impl Constraint for AnyConstraint {
         }
     }
 
-    fn forced(&self, at: &AnyState, scratch: &mut Scratch) -> Option<TokenId> {
+    fn forced_token(&self, at: &AnyState, scratch: &mut Scratch) -> Option<TokenId> {
         match self.with(at) {
-            Pair::Trie(trie, at) => Constraint::forced(trie, at, scratch),
-            Pair::Other(other, at) => other.forced(at, scratch),
+            Pair::Trie(trie, at) => trie.forced_token(at, scratch),
+            Pair::Other(other, at) => other.forced_token(at, scratch),
             Pair::Mismatch => None,
         }
     }
 
-    fn leaf(&self, at: &AnyState) -> Option<Leaf> {
+    fn value(&self, at: &AnyState) -> Option<Leaf> {
         match self.with(at) {
-            Pair::Trie(trie, at) => Constraint::leaf(trie, at),
-            Pair::Other(other, at) => other.leaf(at),
+            Pair::Trie(trie, at) => trie.value(at),
+            Pair::Other(other, at) => other.value(at),
             Pair::Mismatch => None,
         }
     }
 
-    fn leaves(&self, at: &AnyState) -> Vec<Leaf> {
+    fn values(&self, at: &AnyState, over: bool) -> Vec<Leaf> {
         match self.with(at) {
-            Pair::Trie(trie, at) => Constraint::leaves(trie, at),
-            Pair::Other(other, at) => other.leaves(at),
+            Pair::Trie(trie, at) => trie.values(at, over),
+            Pair::Other(other, at) => other.values(at, over),
             Pair::Mismatch => Vec::new(),
         }
     }
@@ -279,11 +288,18 @@ impl Constraint for AnyConstraint {
         }
     }
 
-    fn back(&self, at: &AnyState, tokens: usize) -> Option<AnyState> {
-        match self.with(at) {
-            Pair::Trie(trie, at) => trie.back(at, tokens).map(StateKind::Trie).map(AnyState),
-            Pair::Other(other, at) => other.back(at, tokens).map(StateKind::Other).map(AnyState),
-            Pair::Mismatch => None,
+    fn back(&self, at: &mut AnyState, tokens: usize) -> bool {
+        match (&self.0, &mut at.0) {
+            (Kind::Trie(trie), StateKind::Trie(at)) => trie.back(at, tokens),
+            (Kind::Other(other), StateKind::Other(at)) => {
+                let mut own = at.copy();
+                let back = Arc::get_mut(&mut own).is_some_and(|own| other.back(own, tokens));
+                if back {
+                    *at = own;
+                }
+                back
+            }
+            _ => false,
         }
     }
 

@@ -87,13 +87,13 @@ pub enum NotListed {
 ///
 /// What an implementation must do, and what follows if it does not:
 ///
-/// - `step` takes exactly the tokens of `next`, or any token at a state that is [`Ending::Free`]. If `next` names a token that
-///   `step` refuses, choosing it is an error; a token that only `step` knows can never be chosen.
+/// - `advance` takes exactly the tokens of `next`, or any token at a state that is [`Ending::Free`]. If `next` names a token that
+///   `advance` refuses, choosing it is an error; a token that only `advance` knows can never be chosen.
 /// - Tokens ascend, each once, none above `max_token`. Otherwise look-ups miss; rows are still never read outside.
 /// - [`Ending::No`] without a token means damage. Nothing may come then: never everything.
 /// - No state is on a cycle of forced tokens. Otherwise forced runs do not end.
 ///
-/// It may answer from a cache, allocate in `step`, and lend what it likes from itself or from the caller's [`Scratch`].
+/// It may answer from a cache, allocate in `advance`, and lend what it likes from itself or from the caller's [`Scratch`].
 pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// A place in the constraint: small, and cheap to clone. For tries and finite automata it is `Copy`.
     type State: Clone + fmt::Debug + PartialEq + Send + Sync + 'static;
@@ -104,8 +104,15 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// What may follow.
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a>;
 
-    /// The state after a token, or `None` if it does not go on here.
-    fn step(&self, at: &Self::State, token: TokenId) -> Option<Step<Self::State>>;
+    /// Goes on by a token and says what it was; `None`, and nothing changed, if it does not go on here.
+    fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role>;
+
+    /// The state after a token: [`Constraint::advance`] on a copy.
+    fn step(&self, at: &Self::State, token: TokenId) -> Option<Step<Self::State>> {
+        let mut state = at.clone();
+        let role = self.advance(&mut state, token)?;
+        Some(Step { state, role })
+    }
 
     /// Whether a value ends here.
     fn ending(&self, at: &Self::State) -> Ending {
@@ -113,17 +120,18 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     }
 
     /// The token that must come next where no value ends. By default the only one that may.
-    fn forced(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
+    fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
         let Next { tokens, ending } = self.next(at, scratch);
         (ending == Ending::No).then(|| tokens.only()).flatten()
     }
 
     /// The value that ends at this state, or that ended last.
-    fn leaf(&self, at: &Self::State) -> Option<Leaf>;
+    fn value(&self, at: &Self::State) -> Option<Leaf>;
 
-    /// All values up to this state that are known, in order: more than one where constraints follow each other.
-    fn leaves(&self, at: &Self::State) -> Vec<Leaf> {
-        self.leaf(at).into_iter().collect()
+    /// The values known at this state, in order: more than one where constraints follow each other. The one that ends here counts
+    /// if the span is `over`; until then it may go on.
+    fn values(&self, at: &Self::State, over: bool) -> Vec<Leaf> {
+        over.then(|| self.value(at)).flatten().into_iter().collect()
     }
 
     /// Whether [`Constraint::back`] always answers. Where it does not, walkers keep the states they passed.
@@ -131,9 +139,9 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// The state so many tokens of the walk ago.
-    fn back(&self, _at: &Self::State, _tokens: usize) -> Option<Self::State> {
-        None
+    /// Goes back by so many tokens of the walk, at most to its start; `false`, and nothing changed, where it does not remember.
+    fn back(&self, _at: &mut Self::State, _tokens: usize) -> bool {
+        false
     }
 
     /// The largest id that may be named; `None` where ids are not the constraint's own.

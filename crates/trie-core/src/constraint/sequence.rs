@@ -1,6 +1,6 @@
 //! Constraints one after the other.
 
-use super::{AnyConstraint, AnyState, Constraint, Ending, Next, NotListed, Scratch, Step, Tokens};
+use super::{AnyConstraint, AnyState, Constraint, Ending, Next, NotListed, Role, Scratch, Tokens};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
 use std::sync::Arc;
@@ -100,18 +100,20 @@ impl Sequence {
     }
 
     /// Goes on to the next part where this one is over.
-    fn settle(&self, state: SequenceState) -> SequenceState {
-        if self.is_last(state.part) || self.parts[state.part].ending(&state.at) != Ending::Must {
-            return state;
+    fn settle(&self, state: &mut SequenceState) {
+        if !self.is_last(state.part) && self.parts[state.part].ending(&state.at) == Ending::Must {
+            state.pass(self.parts[state.part + 1].start());
         }
-        let part = state.part + 1;
-        // A part whose first state ends a value would be passed as well, but a value has at least one token.
-        SequenceState { part, at: self.parts[part].start(), before: Some(passed(state.at, state.before)) }
     }
 }
 
-fn passed(at: AnyState, before: Option<Arc<Passed>>) -> Arc<Passed> {
-    Arc::new(Passed { at, before })
+impl SequenceState {
+    /// Leaves a part behind, for the next one at this state.
+    fn pass(&mut self, next: AnyState) {
+        let at = std::mem::replace(&mut self.at, next);
+        self.before = Some(Arc::new(Passed { at, before: self.before.take() }));
+        self.part += 1;
+    }
 }
 
 impl Constraint for Sequence {
@@ -141,43 +143,45 @@ impl Constraint for Sequence {
         Next { tokens: Tokens::Ids(ids), ending }
     }
 
-    fn step(&self, state: &SequenceState, token: TokenId) -> Option<Step<SequenceState>> {
+    fn advance(&self, state: &mut SequenceState, token: TokenId) -> Option<Role> {
         let part = self.parts.get(state.part)?;
-        if let Some(Step { state: at, role }) = part.step(&state.at, token) {
-            let state = SequenceState { part: state.part, at, before: state.before.clone() };
-            return Some(Step { state: self.settle(state), role });
+        if let Some(role) = part.advance(&mut state.at, token) {
+            self.settle(state);
+            return Some(role);
         }
         if self.is_last(state.part) || part.ending(&state.at) != Ending::May {
             return None;
         }
-        let number = state.part + 1;
-        let next = &self.parts[number];
-        let Step { state: at, role } = next.step(&next.start(), token)?;
-        let before = Some(passed(state.at.clone(), state.before.clone()));
-        Some(Step { state: self.settle(SequenceState { part: number, at, before }), role })
+        let next = &self.parts[state.part + 1];
+        let mut first = next.start();
+        let role = next.advance(&mut first, token)?;
+        state.pass(first);
+        self.settle(state);
+        Some(role)
     }
 
-    fn forced(&self, state: &SequenceState, scratch: &mut Scratch) -> Option<TokenId> {
+    fn forced_token(&self, state: &SequenceState, scratch: &mut Scratch) -> Option<TokenId> {
         let part = self.parts.get(state.part)?;
         if part.ending(&state.at) == Ending::No {
-            return part.forced(&state.at, scratch);
+            return part.forced_token(&state.at, scratch);
         }
         let Next { tokens, ending } = self.next(state, scratch);
         (ending == Ending::No).then(|| tokens.only()).flatten()
     }
 
-    fn leaf(&self, state: &SequenceState) -> Option<Leaf> {
-        self.leaves(state).pop()
+    fn value(&self, state: &SequenceState) -> Option<Leaf> {
+        self.values(state, true).pop()
     }
 
-    fn leaves(&self, state: &SequenceState) -> Vec<Leaf> {
-        let mut states = vec![&state.at];
+    fn values(&self, state: &SequenceState, over: bool) -> Vec<Leaf> {
+        let mut passed = Vec::new();
         let mut before = &state.before;
-        while let Some(passed) = before {
-            states.push(&passed.at);
-            before = &passed.before;
+        while let Some(part) = before {
+            passed.push(&part.at);
+            before = &part.before;
         }
-        states.into_iter().rev().zip(self.parts.iter()).flat_map(|(at, part)| part.leaves(at)).collect()
+        let passed = passed.into_iter().rev().zip(self.parts.iter()).flat_map(|(at, part)| part.values(at, true));
+        passed.chain(self.parts.get(state.part).map_or_else(Vec::new, |part| part.values(&state.at, over))).collect()
     }
 
     fn max_token(&self) -> Option<TokenId> {

@@ -1,7 +1,7 @@
 //! A trie as a constraint: its children may follow, and its leaves are the values.
 
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Step, Tokens};
-use crate::ids::{NodeId, TokenId};
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens};
+use crate::ids::TokenId;
 use crate::trie::{Cursor, Leaf, Trie};
 
 /// A position in a trie with what is known of it: which children it has, and whether a leaf ends there. Twenty bytes, `Copy`.
@@ -27,11 +27,12 @@ impl Trie {
     pub(crate) fn settle(&self, at: Cursor) -> TrieState {
         let store = self.store();
         let (first, children) = store.family(at.node());
-        let count = if store.verified { children.len() } else { store.inside(children).len() } as u32;
-        let ending = match (count, self.ends_leaf(at, children.is_empty())) {
-            (_, false) => Ending::No,
-            (0, true) => Ending::Must,
-            (_, true) => Ending::May,
+        let childless = children.is_empty();
+        let count = if store.verified { children.len() } else { store.sound(children).len() } as u32;
+        let ending = match self.ends_leaf(at, childless) {
+            false => Ending::No,
+            true if childless => Ending::Must,
+            true => Ending::May,
         };
         TrieState { at, first, count, ending }
     }
@@ -57,10 +58,12 @@ impl Constraint for Trie {
     }
 
     #[inline]
-    fn step(&self, at: &TrieState, token: TokenId) -> Option<Step<TrieState>> {
+    fn advance(&self, at: &mut TrieState, token: TokenId) -> Option<Role> {
         let nth = self.tokens_of(at).binary_search(&token).ok()?;
-        let node: NodeId = self.store().target(at.at.node(), at.first + nth as u32);
-        Some(Step { state: self.settle(at.at.below(node)), role: Role::Value })
+        let node = self.store().target(at.at.node(), at.first + nth as u32);
+        // Written in place: what is copied right after it was written in parts waits for the processor's store buffer.
+        *at = self.settle(at.at.below(node));
+        Some(Role::Value)
     }
 
     #[inline]
@@ -68,11 +71,11 @@ impl Constraint for Trie {
         at.ending
     }
 
-    fn forced(&self, at: &TrieState, _: &mut Scratch) -> Option<TokenId> {
+    fn forced_token(&self, at: &TrieState, _: &mut Scratch) -> Option<TokenId> {
         self.forced_child(at.at).map(|(token, _)| token)
     }
 
-    fn leaf(&self, at: &TrieState) -> Option<Leaf> {
+    fn value(&self, at: &TrieState) -> Option<Leaf> {
         self.leaf_at(at.at).and_then(|leaf| Trie::leaf(self, leaf))
     }
 
@@ -80,8 +83,12 @@ impl Constraint for Trie {
         self.is_tree()
     }
 
-    fn back(&self, at: &TrieState, tokens: usize) -> Option<TrieState> {
-        self.ancestor(at.at, tokens).map(|at| self.settle(at))
+    fn back(&self, at: &mut TrieState, tokens: usize) -> bool {
+        let before = self.ancestor(at.at, tokens);
+        if let Some(before) = before {
+            *at = self.settle(before);
+        }
+        before.is_some()
     }
 
     fn max_token(&self) -> Option<TokenId> {

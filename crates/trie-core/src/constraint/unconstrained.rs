@@ -1,6 +1,6 @@
 //! No constraint: everything may come.
 
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Step, Tokens};
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
 
@@ -26,11 +26,11 @@ impl Constraint for Unconstrained {
         Next { tokens: Tokens::default(), ending: Ending::Free }
     }
 
-    fn step(&self, (): &(), _: TokenId) -> Option<Step<()>> {
-        Some(Step { state: (), role: Role::Free })
+    fn advance(&self, (): &mut (), _: TokenId) -> Option<Role> {
+        Some(Role::Free)
     }
 
-    fn leaf(&self, (): &()) -> Option<Leaf> {
+    fn value(&self, (): &()) -> Option<Leaf> {
         None
     }
 
@@ -38,8 +38,8 @@ impl Constraint for Unconstrained {
         true
     }
 
-    fn back(&self, (): &(), _: usize) -> Option<()> {
-        Some(())
+    fn back(&self, (): &mut (), _: usize) -> bool {
+        true
     }
 
     fn max_token(&self) -> Option<TokenId> {

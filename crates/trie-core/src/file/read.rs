@@ -7,6 +7,7 @@ use crate::map::{Array, Map};
 use crate::packed::Packed;
 use crate::trie::{LeafTable, Names, Store, Trie};
 use bytemuck::Pod;
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -17,8 +18,9 @@ impl Trie {
     ///
     /// The header and the place and length of every section are always checked, contents only where `options` asks for it;
     /// without that, damage gives wrong sets but never a crash, and the pages that a walk needs are read when it comes to
-    /// them. While it is open the file may be replaced or removed, but must not be changed or shortened in place: the
-    /// operating system ends processes (SIGBUS) that read what is no longer there. `O(children of the root)`.
+    /// them. While it is open the file may be replaced or removed, but must not be changed or shortened in place. Changes give
+    /// wrong sets, as damage does, and are outside of what Rust promises; the operating system ends processes (SIGBUS) that
+    /// read what is no longer there. `O(children of the root)`.
     ///
     /// # Errors
     /// [`FileError`] says what is wrong, and where.
@@ -81,14 +83,14 @@ fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
 fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileProblem> {
     let header = Header::read(map.bytes())?;
     let counts = header.counts;
+    let fingerprint = fingerprint(map, &header)?;
     if let Some(vocabulary) = options.vocabulary {
         vocabulary.check(counts.max_token)?;
-        if let (Some(expected), Some(section)) = (vocabulary.fingerprint, header.section(Kind::Fingerprint)) {
-            let found = map.bytes().get(section.bytes.clone()).unwrap_or_default();
-            if found != expected.as_bytes() {
-                let (found, expected) = (String::from_utf8_lossy(found).into_owned(), expected.to_owned());
-                return Err(FileProblem::OtherVocabulary { found, expected });
-            }
+        if let (Some(expected), Some(found)) = (vocabulary.fingerprint, &fingerprint)
+            && found != expected.as_bytes()
+        {
+            let (found, expected) = (String::from_utf8_lossy(found).into_owned(), expected.to_owned());
+            return Err(FileProblem::OtherVocabulary { found, expected });
         }
     }
     let store = Store {
@@ -121,7 +123,7 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileP
         verified: false,
         unread: None,
         graph: header.is_graph().then(|| graph(map, &header)).transpose()?,
-        fingerprint: header.section(Kind::Fingerprint).map(|_| array(map, &header, Kind::Fingerprint)).transpose()?,
+        fingerprint: fingerprint.and_then(|bytes| String::from_utf8(bytes).ok()),
     };
     let heal_bytes = match header.section(Kind::HealBytes) {
         Some(_) => array::<u32>(map, &header, Kind::HealBytes)?.first().copied().unwrap_or(0),
@@ -129,15 +131,25 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileP
     };
     // A set without a beginning would allow everything or nothing.
     let root = store.children(NodeId::ROOT);
-    if root.is_empty() || store.inside(root).len() < root.len() {
+    if root.is_empty() || store.sound(root).len() < root.len() {
         return Err(FileProblem::damaged("root", "its children are not nodes with tokens of the vocabulary"));
     }
     let unread = Unread::new(Arc::clone(map), header);
     if options.verify {
         unread.problem(&store)?;
-        return Ok((Store { verified: true, ..store }, heal_bytes));
+        let verified = store.tokens.is_ours();
+        return Ok((Store { verified, ..store }, heal_bytes));
     }
     Ok((Store { unread: Some(Box::new(unread)), ..store }, heal_bytes))
+}
+
+/// Copied, so that what is compared here is what the trie says later.
+fn fingerprint(map: &Arc<Map>, header: &Header) -> Result<Option<Vec<u8>>, FileProblem> {
+    if header.section(Kind::Fingerprint).is_none() {
+        return Ok(None);
+    }
+    let bytes: Array<u8> = array(map, header, Kind::Fingerprint)?;
+    Ok(bytes.copied(0..bytes.len()).map(Cow::into_owned))
 }
 
 fn graph(map: &Arc<Map>, header: &Header) -> Result<Graph, FileProblem> {

@@ -214,14 +214,19 @@ fn terminals(store: &Store) -> impl Iterator<Item = u32> + '_ {
 }
 
 fn names(names: &Names) -> Verified {
-    let text =
-        std::str::from_utf8(&names.text).map_err(|error| wrong(Kind::NameText, error.valid_up_to(), "not UTF-8"))?;
+    let text: &[u8] = &names.text;
+    if let Err(error) = std::str::from_utf8(text) {
+        return Err(wrong(Kind::NameText, error.valid_up_to(), "not UTF-8"));
+    }
+    // Bytes 0x80 to 0xBF go on with a character that was begun before.
+    let between = |end: usize| end == text.len() || text.get(end).is_some_and(|byte| byte & 0xC0 != 0x80);
     let mut before = 0;
     for (leaf, &end) in names.ends.iter().enumerate() {
-        if (end as usize) < before || !text.is_char_boundary(end as usize) {
+        let end = end as usize;
+        if end < before || !between(end) {
             return Err(wrong(Kind::NameEnds, leaf, format!("{end} after {before}, of {} bytes", text.len())));
         }
-        before = end as usize;
+        before = end;
     }
     if before == text.len() {
         return Ok(());

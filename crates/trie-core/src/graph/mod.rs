@@ -47,7 +47,7 @@ impl Trie {
         let mut builder = Self::builder();
         let mut walk = self.in_order();
         while let Some(leaf) = walk.advance() {
-            builder.push(self.name(leaf), walk.tokens());
+            builder.push(self.name(leaf).as_deref(), walk.tokens());
         }
         Ok(builder.build()?.with_heal_bytes(self.heal_bytes() as u32))
     }

@@ -138,3 +138,37 @@ fn check_prompts<D: TreeDecoder + ?Sized>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::FileOptions;
+    use crate::trie::Trie;
+
+    /// What only happens where a file changes after it was verified.
+    #[test]
+    fn a_position_without_a_way_on_is_an_error() {
+        let id = |id| TokenId::new(id).unwrap();
+        for (tokens, node) in [(&[id(1), id(2), id(3)], 1), (&[id(1), id(2), id(3)], 2)] {
+            let mut builder = Trie::builder();
+            builder.push(None, tokens);
+            let mut file = Vec::new();
+            builder.build().unwrap().write_to(&mut file, None).unwrap();
+            // In the second section, node `node` loses its children.
+            let at = u64::from_le_bytes(file[64 + 32 + 8..][..8].try_into().unwrap()) as usize;
+            let first_child = |node: usize| at + 4 * node..at + 4 * node + 4;
+            file.copy_within(first_child(node), first_child(node + 1).start);
+            let trie = Trie::from_bytes(&file, FileOptions::default()).unwrap();
+            assert!(trie.verified().is_err());
+
+            let rules = crate::span::SpanRules::new(vec![(String::new(), trie)], 4).unwrap();
+            let values = Values { rules };
+            let mut rows = PrefixRows::new(4, |prefixes: &[&[TokenId]]| {
+                Ok::<_, std::convert::Infallible>(vec![0.0; 4 * prefixes.len()])
+            });
+            let dead_end = Err(ChooseError::DeadEnd { depth: node });
+            assert_eq!(whole::score_all(&mut rows, &[&[id(0)]], &values), dead_end.clone().map(|_: Choice| Vec::new()));
+            assert_eq!(search::best_first(&mut rows, &[id(0)], &values, &ChooseOptions::new()), dead_end);
+        }
+    }
+}

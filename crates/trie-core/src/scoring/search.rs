@@ -46,7 +46,7 @@ pub(super) fn best_first<D: TreeDecoder + ?Sized>(
     read_rows(decoder, prompt, &token_tree, &mut stats, |node, row| {
         canonical.expand(node, row, &mut scores, |step, token, at, logprob| frontier.push(step, token, at, logprob))
     })?;
-    while scores.rows() < budget && (is_tree || !scores.is_settled(&frontier.left(&too_long))) {
+    while scores.rows() < budget && (is_tree || !scores.is_settled(&[frontier.open.as_slice(), &too_long].concat())) {
         let threshold = scores.threshold();
         let mut chosen: Vec<Open> = Vec::new();
         while chosen.len() < width.min(budget - scores.rows())
@@ -66,18 +66,12 @@ pub(super) fn best_first<D: TreeDecoder + ?Sized>(
         })?;
     }
     stats.seconds = started.elapsed().as_secs_f64();
-    let left = frontier.left(&too_long);
+    let mut left = frontier.open.into_vec();
+    left.extend(too_long);
     // A search that ends by itself ranks what it was for; with bounds something is known of every value.
     let bounds = !is_tree || options.max_rows.is_some();
     let ranked = options.top.unwrap_or(if bounds { usize::MAX } else { 1 });
     Ok(scores.into_choice(ranked, &left, bounds, stats))
-}
-
-impl Frontier {
-    /// Everything that was not read, with the paths that cannot be.
-    fn left(&self, too_long: &[Open]) -> Vec<Open> {
-        [self.open.as_slice(), too_long].concat()
-    }
 }
 
 /// The canonical sequences of a set's values, as one tree. They are read first, where the values have others besides:

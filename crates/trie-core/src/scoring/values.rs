@@ -103,6 +103,7 @@ fn list<E>(constraint: &AnyConstraint) -> Result<Trie, ChooseError<E>> {
         return Ok(trie.clone());
     }
     let trie = constraint.to_trie(MOST_VALUES).map_err(ChooseError::NotListed)?;
+    trie.verified().map_err(ChooseError::Damaged)?;
     if trie.is_tree() && sets.iter().any(|set| !set.is_tree()) {
         return Err(ChooseError::ManySequences);
     }

@@ -113,19 +113,12 @@ impl Span {
 
     /// The value, once complete.
     pub fn leaf(&self) -> Option<Leaf> {
-        if self.status() == Status::Complete { self.constraint.leaf(&self.state.at) } else { None }
+        if self.status() == Status::Complete { self.constraint.value(&self.state.at) } else { None }
     }
 
-    /// The values known so far, in order: more than one where constraints follow each other.
+    /// The values known so far, in order: more than one where constraints follow each other. A value that may go on is none yet.
     pub fn leaves(&self) -> Vec<Leaf> {
-        // A value that may go on is none yet.
-        let over =
-            self.status() == Status::Complete || !matches!(self.allowed(&mut Scratch::default()), Allowed::Open { .. });
-        let mut leaves = self.constraint.leaves(&self.state.at);
-        if !over {
-            leaves.pop();
-        }
-        leaves
+        self.constraint.values(&self.state.at, self.status() == Status::Complete)
     }
 
     /// Tokens walked in the constraint.
@@ -144,13 +137,23 @@ impl Span {
     /// A token that is not allowed, or that the vocabulary does not have; the state is as before.
     #[inline]
     pub fn accept(&mut self, token: TokenId) -> Result<Role, SpanError> {
-        match self.rules.step_in(&self.constraint, &self.state, token) {
-            Some(step) => {
-                self.go(step.state);
-                Ok(step.role)
-            }
+        match self.advance(token) {
+            Some(role) => Ok(role),
             None => Err(self.refusal(token)),
         }
+    }
+
+    #[inline]
+    fn advance(&mut self, token: TokenId) -> Option<Role> {
+        if self.constraint.remembers() {
+            return self.rules.advance_in(&self.constraint, &mut self.state, token);
+        }
+        let before = self.state.at.clone();
+        let role = self.rules.advance_in(&self.constraint, &mut self.state, token)?;
+        if self.depth() > self.passed.len() {
+            self.passed.push(before);
+        }
+        Some(role)
     }
 
     #[cold]
@@ -161,14 +164,6 @@ impl Span {
         }
         let mut scratch = Scratch::default();
         NotAllowed::new(token, self.accepted(), self.allowed(&mut scratch).iter()).into()
-    }
-
-    #[inline]
-    fn go(&mut self, state: SpanState<AnyState>) {
-        let before = std::mem::replace(&mut self.state, state);
-        if self.state.depth > before.depth && !self.constraint.remembers() {
-            self.passed.push(before.at);
-        }
     }
 
     /// Takes all tokens or none.
@@ -182,9 +177,10 @@ impl Span {
 
     /// Takes a token from a host that cannot be refused, such as a C callback. Allocation-free for tries.
     pub fn observe(&mut self, token: TokenId) -> Observed {
-        let (state, observed) = self.rules.observe_in(&self.constraint, &self.state, token);
-        self.go(state);
-        observed
+        match self.advance(token) {
+            Some(role) => Observed::Accepted(role),
+            None => self.rules.overrule(&self.constraint, &mut self.state),
+        }
     }
 
     /// Takes back the last `n` accepted tokens. Of a trie `O(n log nodes)`.
@@ -198,20 +194,20 @@ impl Span {
         }
         let from_tail = n.min(self.state.tail as usize);
         let from_walk = (n - from_tail).min(self.depth());
-        let at = self.rules.back(&self.state, from_walk).unwrap_or_else(|| {
+        let state = &mut self.state;
+        if from_walk > 0 && !self.constraint.back(&mut state.at, from_walk) {
             let kept = self.passed.len().saturating_sub(from_walk);
-            self.passed.get(kept).cloned().unwrap_or_else(|| self.constraint.start())
-        });
-        let mut state = self.state.replace(at);
+            let before = self.passed.get(kept).cloned();
+            state.at = before.unwrap_or_else(|| self.constraint.start());
+        }
         state.tail -= from_tail as u32;
         state.depth -= from_walk as u32;
         state.ignored -= (n - from_tail - from_walk) as u32;
-        state.status = match self.status() {
-            Status::Idle => Status::Idle,
-            Status::Off if state.accepted() >= state.off_at as usize => Status::Off,
-            _ => self.rules.settled(&self.constraint, &state),
-        };
-        self.restore(state);
+        self.passed.truncate(state.depth());
+        let still_off = state.status == Status::Off && state.accepted() >= state.off_at as usize;
+        if !still_off && state.status != Status::Idle {
+            state.status = self.rules.settled(&self.constraint, state);
+        }
         Ok(())
     }
 
@@ -227,7 +223,9 @@ impl Span {
 
     fn arm(&mut self, constraint: u32) {
         let state = self.rules.armed(constraint);
-        self.constraint = self.rules.constraint(&state).clone();
+        if constraint != self.state.constraint {
+            self.constraint = self.rules.constraint(&state).clone();
+        }
         self.restore(state);
     }
 

@@ -67,9 +67,4 @@ impl<S> SpanState<S> {
     pub fn accepted(&self) -> usize {
         self.ignored as usize + self.depth() + self.tail as usize
     }
-
-    pub(super) fn replace<T>(&self, at: T) -> SpanState<T> {
-        let Self { status, constraint, depth, tail, ignored, off_at, .. } = *self;
-        SpanState { at, status, constraint, depth, tail, ignored, off_at }
-    }
 }

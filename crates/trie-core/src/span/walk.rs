@@ -76,89 +76,88 @@ impl<C: Constraint> SpanRules<C> {
         }
     }
 
-    /// The state after a token and what it was, or `None` if it may not come.
+    /// Goes on by a token and says what it was; `None`, and nothing changed, if it may not come.
     #[inline]
-    pub fn step(&self, state: &SpanState<C::State>, token: TokenId) -> Option<Step<SpanState<C::State>>> {
-        self.step_in(self.constraint(state), state, token)
+    pub fn advance(&self, state: &mut SpanState<C::State>, token: TokenId) -> Option<Role> {
+        self.advance_in(&self.constraints()[state.constraint as usize].1, state, token)
     }
 
+    /// [`SpanRules::advance`] with the constraint at hand.
     #[inline]
-    pub(super) fn step_in(
-        &self,
-        constraint: &C,
-        state: &SpanState<C::State>,
-        token: TokenId,
-    ) -> Option<Step<SpanState<C::State>>> {
+    pub(super) fn advance_in(&self, constraint: &C, state: &mut SpanState<C::State>, token: TokenId) -> Option<Role> {
         if token.index() >= self.n_vocab() {
             return None;
         }
-        let role = match state.status {
-            Status::Active => {
-                let ends = self.end_tokens_of(state.constraint);
-                if let Some(Step { state: at, role }) = constraint.step(&state.at, token)
-                    && !(role == Role::Free && is_in(ends, token))
-                {
-                    // A value that cannot go on is complete at once where no end token has to follow.
-                    let over = ends.is_empty() && constraint.ending(&at) == Ending::Must;
-                    let mut after = state.replace(at);
-                    after.depth += 1;
-                    after.status = if over { Status::Complete } else { Status::Active };
-                    return Some(Step { state: after, role });
-                }
-                match constraint.ending(&state.at) {
-                    Ending::No => return None,
-                    Ending::May | Ending::Must if ends.is_empty() => Role::Free,
-                    Ending::May | Ending::Must | Ending::Free if is_in(ends, token) => Role::End,
-                    Ending::May | Ending::Must | Ending::Free => return None,
-                }
-            }
-            Status::Complete if self.after() == After::Stop && !is_in(self.stop_tokens_of(state.constraint), token) => {
+        if state.status != Status::Active {
+            let stops = state.status == Status::Complete && self.after() == After::Stop;
+            if stops && !is_in(self.stop_tokens_of(state.constraint), token) {
                 return None;
             }
-            Status::Complete | Status::Idle | Status::Off => Role::Free,
+            state.tail += 1;
+            return Some(Role::Free);
+        }
+        let ends = self.end_tokens_of(state.constraint);
+        if (ends.is_empty() || !self.ends_free_text(constraint, state, token))
+            && let Some(role) = constraint.advance(&mut state.at, token)
+        {
+            state.depth += 1;
+            // A value that cannot go on is complete at once where no end token has to follow.
+            if ends.is_empty() && constraint.ending(&state.at) == Ending::Must {
+                state.status = Status::Complete;
+            }
+            return Some(role);
+        }
+        let role = match constraint.ending(&state.at) {
+            Ending::May | Ending::Must if ends.is_empty() => Role::Free,
+            Ending::May | Ending::Must | Ending::Free if is_in(ends, token) => Role::End,
+            _ => return None,
         };
-        let mut after = state.clone();
-        after.tail += 1;
-        if state.status == Status::Active {
-            after.status = Status::Complete;
-        }
-        Some(Step { state: after, role })
+        state.tail += 1;
+        state.status = Status::Complete;
+        Some(role)
     }
 
-    /// The state after a token from a host that cannot be refused, such as a C callback.
-    pub fn observe(&self, state: &SpanState<C::State>, token: TokenId) -> (SpanState<C::State>, Observed) {
-        self.observe_in(self.constraint(state), state, token)
+    /// Whether this is an end token in text that anything may stand in, and nothing that the constraint looks for.
+    #[cold]
+    fn ends_free_text(&self, constraint: &C, state: &SpanState<C::State>, token: TokenId) -> bool {
+        constraint.ending(&state.at) == Ending::Free
+            && is_in(self.end_tokens_of(state.constraint), token)
+            && !constraint.next(&state.at, &mut Scratch::default()).tokens.contains(token)
     }
 
-    pub(super) fn observe_in(
-        &self,
-        constraint: &C,
-        state: &SpanState<C::State>,
-        token: TokenId,
-    ) -> (SpanState<C::State>, Observed) {
-        if let Some(Step { state, role }) = self.step_in(constraint, state, token) {
-            return (state, Observed::Accepted(role));
+    /// The state after a token and what it was, or `None` if it may not come: [`SpanRules::advance`] on a copy.
+    pub fn step(&self, state: &SpanState<C::State>, token: TokenId) -> Option<Step<SpanState<C::State>>> {
+        let mut state = state.clone();
+        let role = self.advance(&mut state, token)?;
+        Some(Step { state, role })
+    }
+
+    /// Takes a token from a host that cannot be refused, such as a C callback.
+    pub fn observe(&self, state: &mut SpanState<C::State>, token: TokenId) -> Observed {
+        match self.advance(state, token) {
+            Some(role) => Observed::Accepted(role),
+            None => self.overrule(self.constraint(state), state),
         }
-        let mut after = state.clone();
-        if state.status == Status::Active {
-            if self.allowed_in(constraint, state, &mut Scratch::default()) == Allowed::Nothing {
-                // Off would mean that everything may come.
-                return (after, Observed::Ignored);
-            }
-            if state.depth == 0 {
-                after.ignored += 1;
-                if after.ignored < self.patience() {
-                    return (after, Observed::Ignored);
-                }
-            } else {
-                after.tail += 1;
-            }
+    }
+
+    /// What an illegal token does that cannot be refused.
+    pub(super) fn overrule(&self, constraint: &C, state: &mut SpanState<C::State>) -> Observed {
+        if state.status != Status::Active {
+            state.tail += 1;
+        } else if self.allowed_in(constraint, state, &mut Scratch::default()) == Allowed::Nothing {
+            // Off would mean that everything may come.
+            return Observed::Ignored;
+        } else if state.depth > 0 {
+            state.tail += 1;
         } else {
-            after.tail += 1;
+            state.ignored += 1;
+            if state.ignored < self.patience() {
+                return Observed::Ignored;
+            }
         }
-        after.status = Status::Off;
-        after.off_at = after.accepted() as u32;
-        (after, Observed::TurnedOff)
+        state.status = Status::Off;
+        state.off_at = state.accepted() as u32;
+        Observed::TurnedOff
     }
 
     /// The token that must come next whatever the model says, while a value is being written. A choice between ending a value
@@ -169,7 +168,7 @@ impl<C: Constraint> SpanRules<C> {
         }
         let constraint = self.constraint(state);
         if constraint.ending(&state.at) == Ending::No {
-            return constraint.forced(&state.at, scratch);
+            return constraint.forced_token(&state.at, scratch);
         }
         self.allowed_in(constraint, state, scratch).only()
     }
@@ -186,11 +185,6 @@ impl<C: Constraint> SpanRules<C> {
             state.depth > 0 && ends.is_empty() && constraint.ending(&state.at) == Ending::Must
         };
         if state.tail > 0 || over() { Status::Complete } else { Status::Active }
-    }
-
-    /// The state so many tokens of the walk ago; `None` where the constraint does not remember.
-    pub(super) fn back(&self, state: &SpanState<C::State>, tokens: usize) -> Option<C::State> {
-        if tokens == 0 { Some(state.at.clone()) } else { self.constraint(state).back(&state.at, tokens) }
     }
 }
 
@@ -218,7 +212,7 @@ impl<C: Constraint> Iterator for ForcedRun<'_, C> {
 
     fn next(&mut self) -> Option<TokenId> {
         let token = self.rules.forced(&self.state, &mut self.scratch)?;
-        self.state = self.rules.step(&self.state, token)?.state;
+        self.rules.advance(&mut self.state, token)?;
         Some(token)
     }
 }

@@ -51,11 +51,20 @@ impl Naive {
         all.collect()
     }
 
-    /// What must follow while a prefix is no leaf and has one child; without end tokens.
-    pub fn forced(&self, prefix: &[u32]) -> Vec<u32> {
+    /// What must follow while only one token may. At a leaf the end tokens may, too, and without any it may end there.
+    pub fn forced(&self, prefix: &[u32], ends: &[u32]) -> Vec<u32> {
         let mut at = prefix.to_vec();
-        while !self.is_leaf(&at) && self.children(&at).len() == 1 {
-            at.extend(self.children(&at));
+        loop {
+            let (children, leaf) = (self.children(&at), self.is_leaf(&at));
+            let mut legal = children.clone();
+            legal.extend(ends.iter().filter(|_| leaf));
+            if (leaf && ends.is_empty()) || legal.len() != 1 {
+                break;
+            }
+            at.extend(&legal);
+            if children.is_empty() {
+                break;
+            }
         }
         at.split_off(prefix.len())
     }

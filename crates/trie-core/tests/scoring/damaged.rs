@@ -5,8 +5,8 @@ use crate::table::{Model, Stopped, Table, VOCABULARY};
 use crate::twin::{graph, overrun, set, unnamed};
 use std::collections::BTreeSet;
 use trie_core::{
-    AnyConstraint, Choice, ChooseError, ChooseOptions, FileOptions, FileProblem, LeafId, Sequence, Trie, VocabularyId,
-    choose,
+    AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, Ending, FileOptions, FileProblem, Leaf, LeafId,
+    Next, NotListed, Role, Scratch, Sequence, TokenId, Tokens, Trie, VocabularyId, choose,
 };
 
 fn bytes(trie: &Trie, fingerprint: Option<&str>) -> Vec<u8> {
@@ -125,4 +125,49 @@ fn a_file_is_read_whole_once() {
         Some(ids(&[1, 2])),
         "what is not read is not refused"
     );
+}
+
+/// A constraint that reads its set from a file when it is asked for it.
+#[derive(Debug)]
+struct Late(Vec<u8>);
+
+impl Constraint for Late {
+    type State = ();
+
+    fn start(&self) {}
+
+    fn next<'a>(&'a self, (): &'a (), _: &'a mut Scratch) -> Next<'a> {
+        Next { tokens: Tokens::default(), ending: Ending::No }
+    }
+
+    fn advance(&self, (): &mut (), _: TokenId) -> Option<Role> {
+        None
+    }
+
+    fn value(&self, (): &()) -> Option<Leaf> {
+        None
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        None
+    }
+
+    fn to_trie(&self, _: usize) -> Result<Trie, NotListed> {
+        Trie::from_bytes(&self.0, FileOptions::default()).map_err(|_| NotListed::Damaged)
+    }
+}
+
+#[test]
+fn a_set_that_comes_late_is_read_whole_as_well() {
+    let mut file = bytes(&set(&[("a", &[1, 2]), ("b", &[3])]), None);
+    let mut table = Table::new(Model { seed: 1, odd: false });
+    let mut choose = |file: &[u8]| {
+        let late = AnyConstraint::new(Late(file.to_vec()));
+        choose(&mut table, &ids(&[1]), late, &ChooseOptions::new()).map(|choice| choice.ranking.len())
+    };
+    assert_eq!(choose(&file), Ok(2));
+    *file.last_mut().unwrap() ^= 1;
+    assert!(matches!(choose(&file), Err(ChooseError::Damaged(_))));
+    file.pop();
+    assert_eq!(choose(&file), Err(ChooseError::NotListed(NotListed::Damaged)));
 }

@@ -1,0 +1,99 @@
+//! llama.cpp's process-wide part: started once, never stopped, and quiet.
+//!
+//! What llama.cpp logs as an error is kept, because its calls only return null: errors of ours quote it.
+
+use crate::runtime::error::RuntimeError;
+use llama_cpp_2::LlamaCppError;
+use llama_cpp_2::llama_backend::LlamaBackend;
+use llama_cpp_sys_2::{GGML_LOG_LEVEL_ERROR, ggml_log_level, llama_log_set};
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Set to see on standard error what llama.cpp logs.
+const LOG_VARIABLE: &str = "TOKENTRIE_LLAMA_LOG";
+
+/// Bytes of error text that are kept.
+const KEPT: usize = 1024;
+
+/// Errors that llama.cpp logged since they were last asked for.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// llama.cpp, started by the first call.
+///
+/// # Errors
+/// llama.cpp did not start.
+pub(super) fn backend() -> Result<&'static LlamaBackend, RuntimeError> {
+    static BACKEND: OnceLock<Result<LlamaBackend, String>> = OnceLock::new();
+    let started = BACKEND.get_or_init(|| match LlamaBackend::init() {
+        Ok(backend) => {
+            listen();
+            Ok(backend)
+        }
+        // The program uses llama.cpp by itself and started it before us: its logs stay its own.
+        Err(LlamaCppError::BackendAlreadyInitialized) => Ok(LlamaBackend {}),
+        Err(error) => Err(error.to_string()),
+    });
+    started.as_ref().map_err(|reason| RuntimeError::Backend { reason: reason.clone() })
+}
+
+/// Whether this build can put layers on a graphics card, and finds one.
+///
+/// # Errors
+/// llama.cpp did not start.
+pub fn supports_graphics_cards() -> Result<bool, RuntimeError> {
+    Ok(backend()?.supports_gpu_offload())
+}
+
+/// Sequences that this build of llama.cpp can keep apart in one context: at least two, 256 by default.
+pub(super) fn max_sequences() -> u32 {
+    // SAFETY: it takes nothing, returns a constant of the build and may be called at any time.
+    let most = unsafe { llama_cpp_sys_2::llama_max_parallel_sequences() };
+    u32::try_from(most).unwrap_or(u32::MAX).max(2)
+}
+
+/// Runs a call that reports failure by null only, alone in the process, and gives what llama.cpp said if it fails.
+///
+/// Alone, because the messages of two calls would mix, and because making two contexts of one model at once races
+/// (`llama_init_from_model` writes to the model).
+pub(super) fn quoted<T, E: std::fmt::Display>(call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    said().clear();
+    call().map_err(|error| {
+        let said = std::mem::take(&mut *said());
+        let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        if lines.is_empty() { error.to_string() } else { lines.join("; ") }
+    })
+}
+
+fn said() -> MutexGuard<'static, String> {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn listen() {
+    let echo: *mut c_void = match std::env::var_os(LOG_VARIABLE) {
+        Some(_) => std::ptr::from_ref(&SAID).cast_mut().cast(),
+        None => std::ptr::null_mut(),
+    };
+    // SAFETY: the callback is a function of this program, and `echo` is only compared with null.
+    unsafe { llama_log_set(Some(hear), echo) };
+}
+
+unsafe extern "C" fn hear(level: ggml_log_level, text: *const c_char, echo: *mut c_void) {
+    if text.is_null() {
+        return;
+    }
+    // SAFETY: llama.cpp passes a string that ends with a zero and lives during the call.
+    let text = unsafe { CStr::from_ptr(text) };
+    // No panic may cross the C boundary; a lost log line is no loss.
+    let _ = std::panic::catch_unwind(|| {
+        let text = text.to_string_lossy();
+        if !echo.is_null() {
+            eprint!("{text}");
+        }
+        let mut said = said();
+        if level == GGML_LOG_LEVEL_ERROR && said.len() + text.len() <= KEPT {
+            said.push_str(&text);
+        }
+    });
+}

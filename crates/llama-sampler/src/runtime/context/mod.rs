@@ -1,0 +1,439 @@
+//! A context of llama.cpp with its position: feed tokens, read the logits after the last.
+
+mod backend;
+mod chat_template;
+mod gguf;
+mod model;
+mod preconditions;
+mod threads;
+mod tokenizer;
+
+pub use backend::supports_graphics_cards;
+pub use model::{Model, ModelOptions, Progress};
+pub(super) use preconditions::{fits, in_range, not_empty};
+pub use threads::default_threads;
+pub use tokenizer::vocab_from_gguf;
+
+use super::error::RuntimeError;
+use backend::{backend, max_sequences, quoted};
+use llama_cpp_2::DecodeError;
+use llama_cpp_2::context::LlamaContext;
+use llama_cpp_2::context::params::{KvCacheType, LlamaContextParams};
+use llama_cpp_2::llama_batch::LlamaBatch;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::sampling::LlamaSampler;
+use llama_cpp_2::token::LlamaToken;
+use llama_cpp_sys_2::LLAMA_FLASH_ATTN_TYPE_DISABLED;
+use preconditions::BRANCHES;
+use self_cell::self_cell;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use trie_core::TokenId;
+use trie_text::Vocab;
+
+/// The sequence of the tokens held; the others are branches from it.
+const TRUNK: i32 = 0;
+
+/// How large a context is. The default suits choices after prompts of a few pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContextOptions {
+    /// Tokens of context; `None` takes 4096, or what the model was trained on if that is less.
+    pub n_ctx: Option<u32>,
+    /// Tokens in one forward pass. Between two of them a long prompt can be stopped.
+    pub n_batch: u32,
+    /// Threads; `None` takes [`default_threads`].
+    pub n_threads: Option<u32>,
+    /// Keeps keys and values in f32 and computes attention step by step: with f32 weights log-probabilities of values then agree
+    /// to 1e-4 however tokens are batched, at twice the memory of the cache. Without it llama.cpp's defaults hold (f16,
+    /// flash attention).
+    pub precise: bool,
+}
+
+impl ContextOptions {
+    const N_CTX: u32 = 4096;
+    const MAX_THREADS: u64 = 512;
+
+    /// With [`ContextOptions::n_ctx`].
+    #[must_use]
+    pub fn with_n_ctx(self, n_ctx: impl Into<Option<u32>>) -> Self {
+        Self { n_ctx: n_ctx.into(), ..self }
+    }
+
+    /// With [`ContextOptions::n_batch`].
+    #[must_use]
+    pub fn with_n_batch(self, n_batch: u32) -> Self {
+        Self { n_batch, ..self }
+    }
+
+    /// With [`ContextOptions::n_threads`].
+    #[must_use]
+    pub fn with_n_threads(self, n_threads: impl Into<Option<u32>>) -> Self {
+        Self { n_threads: n_threads.into(), ..self }
+    }
+
+    /// With [`ContextOptions::precise`].
+    #[must_use]
+    pub fn with_precise(self, precise: bool) -> Self {
+        Self { precise, ..self }
+    }
+}
+
+impl Default for ContextOptions {
+    fn default() -> Self {
+        Self { n_ctx: None, n_batch: 512, n_threads: None, precise: false }
+    }
+}
+
+/// A token of a batch over several sequences.
+#[derive(Debug)]
+pub(in crate::runtime) struct Placed {
+    pub(in crate::runtime) token: TokenId,
+    pub(in crate::runtime) position: usize,
+    /// The sequences it belongs to.
+    pub(in crate::runtime) sequences: std::ops::Range<i32>,
+    /// Whether the logits after it are wanted.
+    pub(in crate::runtime) wanted: bool,
+}
+
+self_cell!(
+    // The context borrows the model. `self_cell` keeps both in one heap cell and drops the context first, so no
+    // lifetime leaks into `Context` and no unsafe code is needed here; its cell is `Send` because both parts are.
+    struct Cell {
+        owner: Arc<LlamaModel>,
+        #[covariant]
+        dependent: LlamaContext,
+    }
+);
+
+/// A context, its key-value cache and the tokens in it. Moves between threads; use it from one at a time.
+pub struct Context {
+    cell: Cell,
+    batch: LlamaBatch<'static>,
+    vocab: Arc<Vocab>,
+    /// The tokens that the cache holds, at positions 0, 1, ….
+    held: Vec<TokenId>,
+    /// Row of the last batch that has logits.
+    row: Option<usize>,
+    /// Sequences beside the trunk.
+    branches: usize,
+    n_ctx: usize,
+    n_batch: usize,
+    n_threads: u32,
+    forward_passes: u64,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { n_ctx, n_batch, n_threads, .. } = self;
+        write!(f, "Context {{ held: {} of {n_ctx}, n_batch: {n_batch}, n_threads: {n_threads} }}", self.held.len())
+    }
+}
+
+impl Model {
+    /// A context: cache and position.
+    ///
+    /// # Errors
+    /// An option out of range, or too little memory.
+    pub fn context(&self, options: ContextOptions) -> Result<Context, RuntimeError> {
+        Context::new(self, options)
+    }
+}
+
+impl Context {
+    /// Tokens that are computed at once: work memory grows with it, times the vocabulary.
+    const MAX_COMPUTE_BATCH: u32 = 512;
+
+    fn new(model: &Model, options: ContextOptions) -> Result<Self, RuntimeError> {
+        let trained = model.n_ctx_train();
+        let n_ctx = options.n_ctx.unwrap_or(ContextOptions::N_CTX.min(trained));
+        let n_threads = options.n_threads.unwrap_or_else(default_threads);
+        in_range("n_ctx", n_ctx.into(), 1, trained.into())?;
+        in_range("n_batch", options.n_batch.into(), 1, i32::MAX as u64)?;
+        in_range("n_threads", n_threads.into(), 1, ContextOptions::MAX_THREADS)?;
+
+        // A recurrent state cannot be shared by branches, only copied: there one branch at a time is decoded, and each
+        // sequence would cost a whole state.
+        let llama = model.llama();
+        let branches = if llama.is_recurrent() || llama.is_hybrid() { 1 } else { BRANCHES.min(max_sequences() - 1) };
+        // llama.cpp wants a batch, which is no longer than the context, to have room for every sequence.
+        let sequences = (branches + 1).min(n_ctx);
+        let n_batch = options.n_batch.min(n_ctx).max(sequences);
+        let mut params = LlamaContextParams::default()
+            .with_n_ctx(NonZeroU32::new(n_ctx))
+            .with_n_batch(n_batch)
+            .with_n_ubatch(n_batch.min(Self::MAX_COMPUTE_BATCH))
+            .with_n_seq_max(sequences)
+            .with_kv_unified(true)
+            .with_n_threads(n_threads as i32)
+            .with_n_threads_batch(n_threads as i32);
+        if options.precise {
+            params = params
+                .with_type_k(KvCacheType::F32)
+                .with_type_v(KvCacheType::F32)
+                .with_flash_attention_policy(LLAMA_FLASH_ATTN_TYPE_DISABLED);
+        }
+        let backend = backend()?;
+        let make = |llama| Cell::try_new(llama, |llama| llama.new_context(backend, params));
+        let cell =
+            quoted(|| make(Arc::clone(model.llama()))).map_err(|reason| RuntimeError::Context { n_ctx, reason })?;
+
+        // llama.cpp rounds sizes: what it reports is the law, and what was asked for is the promise.
+        let context = cell.borrow_dependent();
+        let n_batch = context.n_batch().min(options.n_batch) as usize;
+        let n_ctx = context.n_ctx().min(n_ctx) as usize;
+        Ok(Self {
+            cell,
+            batch: LlamaBatch::new(n_batch, sequences as i32),
+            vocab: Arc::clone(model.vocab()),
+            held: Vec::new(),
+            row: None,
+            branches: sequences as usize - 1,
+            n_ctx,
+            n_batch,
+            n_threads,
+            forward_passes: 0,
+        })
+    }
+
+    /// Appends tokens, in pieces of at most [`Context::n_batch`]. Before each forward pass `stop` is asked whether to
+    /// give up.
+    ///
+    /// # Errors
+    /// No tokens, a token outside the vocabulary, or no room for all of them: nothing is decoded then. A failed forward
+    /// pass, or `stop` said so: the tokens of the passes before stay.
+    pub fn feed(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<(), RuntimeError> {
+        not_empty(tokens)?;
+        self.vocab.check_tokens(tokens)?;
+        fits(self.held.len(), tokens.len(), self.n_ctx)?;
+        for (index, piece) in tokens.chunks(self.n_batch).enumerate() {
+            let done = index * self.n_batch;
+            if stop() {
+                return Err(RuntimeError::Stopped { what: "tokens", done, of: tokens.len() });
+            }
+            self.decode(piece, done + piece.len() == tokens.len())?;
+        }
+        Ok(())
+    }
+
+    /// One forward pass that appends tokens to the trunk.
+    fn decode(&mut self, tokens: &[TokenId], want_logits: bool) -> Result<(), RuntimeError> {
+        let held = self.held.len();
+        let last = tokens.len() - 1;
+        let placed: Vec<Placed> = tokens
+            .iter()
+            .enumerate()
+            .map(|(index, &token)| Placed {
+                token,
+                position: held + index,
+                sequences: TRUNK..TRUNK + 1,
+                wanted: want_logits && index == last,
+            })
+            .collect();
+        if let Err(error) = self.decode_placed(&placed) {
+            self.cut(held);
+            return Err(error);
+        }
+        self.held.extend_from_slice(tokens);
+        self.row = want_logits.then_some(last);
+        Ok(())
+    }
+
+    /// One forward pass over at most [`Context::n_batch`] tokens that were checked.
+    pub(in crate::runtime) fn decode_placed(&mut self, placed: &[Placed]) -> Result<(), RuntimeError> {
+        let position = placed.first().map_or(0, |first| first.position);
+        let failed = |reason: String| RuntimeError::Decode { position, tokens: placed.len(), reason };
+        self.row = None;
+        self.batch.clear();
+        for Placed { token, position, sequences, wanted } in placed {
+            let sequences: Vec<i32> = sequences.clone().collect();
+            self.batch
+                .add(LlamaToken(token.as_i32()), *position as i32, &sequences, *wanted)
+                .map_err(|error| failed(error.to_string()))?;
+        }
+        let batch = &mut self.batch;
+        let decoded = self.cell.with_dependent_mut(|_, context| context.decode(batch));
+        self.forward_passes += 1;
+        decoded.map_err(|error| {
+            failed(match error {
+                DecodeError::NoKvCacheSlot => "the cache has no free place".to_owned(),
+                // −1 stands for any batch that llama.cpp does not take, whatever the safe crate calls it.
+                DecodeError::NTokensZero => "llama.cpp refused the batch".to_owned(),
+                DecodeError::Unknown(code) => format!("llama.cpp gave the code {code}"),
+            })
+        })
+    }
+
+    /// The logits after the token that was placed at this index of the last pass, which must have asked for them.
+    pub(in crate::runtime) fn row(&self, index: usize) -> &[f32] {
+        self.cell.borrow_dependent().get_logits_ith(index as i32)
+    }
+
+    /// Begins branches 1 … `branches` where the trunk ends.
+    pub(in crate::runtime) fn fork(&mut self, branches: usize) -> Result<(), RuntimeError> {
+        in_range("branches", branches as u64, 1, self.branches as u64)?;
+        for branch in 1..=branches as i32 {
+            // Only positions over 2^31 can fail.
+            let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_cp(TRUNK, branch, None, None));
+        }
+        Ok(())
+    }
+
+    /// Forgets those branches; what only they held is free again.
+    pub(in crate::runtime) fn join(&mut self, branches: usize) {
+        for branch in 1..=branches as i32 {
+            // Whole sequences can always be removed.
+            let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_rm(branch, None, None));
+        }
+    }
+
+    /// Removes from the cache what lies at and after a position; a cache that cannot be cut there is cleared.
+    fn cut(&mut self, position: usize) {
+        let cut =
+            self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_rm(TRUNK, Some(position as u32), None));
+        if cut.is_err() {
+            self.clear();
+        }
+    }
+
+    /// Keeps the first `n` tokens, or nothing where the model's memory cannot be cut (recurrent models).
+    pub fn keep(&mut self, n: usize) {
+        if n < self.held.len() {
+            self.row = None;
+            self.cut(n);
+            self.held.truncate(n);
+        }
+    }
+
+    /// Holds exactly `tokens`. What it already holds of their beginning is not computed again. Returns the number of
+    /// tokens that were decoded.
+    ///
+    /// # Errors
+    /// As [`Context::feed`], but no tokens are fine.
+    pub fn hold(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<usize, RuntimeError> {
+        self.vocab.check_tokens(tokens)?;
+        fits(0, tokens.len(), self.n_ctx)?;
+        self.keep(self.held.iter().zip(tokens).take_while(|(held, token)| held == token).count());
+        let rest = &tokens[self.held.len()..];
+        if !rest.is_empty() {
+            self.feed(rest, stop)?;
+        }
+        Ok(rest.len())
+    }
+
+    /// As [`Context::hold`], with [`Context::logits`] after the last token.
+    ///
+    /// # Errors
+    /// As [`Context::feed`].
+    pub fn prefill(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<usize, RuntimeError> {
+        not_empty(tokens)?;
+        if self.row.is_none() || self.held != tokens {
+            self.keep(tokens.len() - 1);
+        }
+        self.hold(tokens, stop)
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.cell.with_dependent_mut(|_, context| context.clear_kv_cache());
+        self.held.clear();
+        self.row = None;
+    }
+
+    /// The logits after the last token, one for each token of the vocabulary.
+    ///
+    /// # Errors
+    /// Nothing was fed yet, or the last feeding failed.
+    pub fn logits(&self) -> Result<&[f32], RuntimeError> {
+        Ok(self.row(self.row.ok_or(RuntimeError::NoLogits)?))
+    }
+
+    /// Samples after the last token. The chain accepts the token by itself.
+    ///
+    /// `chain` must end with a sampler that selects: llama.cpp aborts otherwise.
+    pub(in crate::runtime) fn sample(&self, chain: &mut LlamaSampler) -> Result<TokenId, RuntimeError> {
+        let row = self.row.ok_or(RuntimeError::NoLogits)?;
+        let token = chain.sample(self.cell.borrow_dependent(), row as i32);
+        TokenId::try_from(token.0).map_err(|error| RuntimeError::Decode {
+            position: self.held.len(),
+            tokens: 0,
+            reason: error.to_string(),
+        })
+    }
+
+    pub(in crate::runtime) fn llama(&self) -> &LlamaModel {
+        self.cell.borrow_owner()
+    }
+
+    /// The vocabulary.
+    pub fn vocab(&self) -> &Arc<Vocab> {
+        &self.vocab
+    }
+
+    /// The tokens in the cache.
+    pub fn tokens(&self) -> &[TokenId] {
+        &self.held
+    }
+
+    /// Tokens for which there is room.
+    pub fn room(&self) -> usize {
+        self.n_ctx - self.held.len()
+    }
+
+    /// Branches that can be decoded at once.
+    pub(in crate::runtime) fn branches(&self) -> usize {
+        self.branches
+    }
+
+    /// Tokens of context.
+    pub fn n_ctx(&self) -> usize {
+        self.n_ctx
+    }
+
+    /// The most tokens in one forward pass.
+    pub fn n_batch(&self) -> usize {
+        self.n_batch
+    }
+
+    /// Threads in use.
+    pub fn n_threads(&self) -> u32 {
+        self.n_threads
+    }
+
+    /// Forward passes since the context was made.
+    pub fn forward_passes(&self) -> u64 {
+        self.forward_passes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forward_pass_that_fails_changes_nothing() {
+        let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/tokentrie/models/tiny.gguf");
+        let options = ContextOptions { n_ctx: Some(256), n_threads: Some(1), ..Default::default() };
+        let mut context = Model::load(tiny, ModelOptions::default()).unwrap().context(options).unwrap();
+        let tokens: Vec<TokenId> = (40..240).map(|id| TokenId::new(id).unwrap()).collect();
+        context.feed(&tokens, &mut || false).unwrap();
+        let expected = context.logits().unwrap().to_vec();
+
+        // More than there are cells for: what the checks in front of every public call rule out.
+        context.fork(1).unwrap();
+        let place = |(index, &token)| Placed { token, position: 200 + index, sequences: 1..2, wanted: true };
+        let placed: Vec<Placed> = tokens[..100].iter().enumerate().map(place).collect();
+        let error = context.decode_placed(&placed).unwrap_err();
+        context.join(1);
+        let said = "the forward pass over 100 tokens at position 200 failed: the cache has no free place";
+        assert_eq!(error.to_string(), said);
+        assert!(matches!(context.logits(), Err(RuntimeError::NoLogits)));
+
+        assert_eq!(context.tokens(), tokens);
+        context.prefill(&tokens, &mut || false).unwrap();
+        let again = context.logits().unwrap();
+        assert!(again.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 0.05));
+        context.feed(&tokens[..56], &mut || false).unwrap();
+        assert_eq!(context.room(), 0);
+    }
+}

@@ -1,0 +1,147 @@
+//! A model from a GGUF file, checked before llama.cpp sees it.
+
+use super::backend::{backend, quoted};
+use super::gguf::read_header;
+use super::tokenizer::vocab_of;
+use crate::runtime::error::RuntimeError;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::model::params::LlamaModelParams;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use trie_core::TokenId;
+use trie_text::Vocab;
+
+/// Hears how much of a model is loaded, 0 … 1, and stops the loading by returning `false`.
+pub type Progress = Box<dyn FnMut(f32) -> bool + Send>;
+
+/// How to load a model.
+#[derive(Default)]
+#[non_exhaustive]
+pub struct ModelOptions {
+    /// Layers to put on a graphics card, if this build has one.
+    pub n_gpu_layers: u32,
+    /// Called from time to time while loading.
+    pub progress: Option<Progress>,
+}
+
+impl ModelOptions {
+    /// With [`ModelOptions::n_gpu_layers`].
+    #[must_use]
+    pub fn with_n_gpu_layers(self, n_gpu_layers: u32) -> Self {
+        Self { n_gpu_layers, ..self }
+    }
+
+    /// With [`ModelOptions::progress`].
+    #[must_use]
+    pub fn with_progress(self, progress: impl FnMut(f32) -> bool + Send + 'static) -> Self {
+        Self { progress: Some(Box::new(progress)), ..self }
+    }
+}
+
+impl std::fmt::Debug for ModelOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModelOptions").field("n_gpu_layers", &self.n_gpu_layers).finish_non_exhaustive()
+    }
+}
+
+/// Architectures that give no logits for a next token: text encoders, and drafts of another model. From
+/// `llama.cpp/src/llama-arch.cpp`; `llama_model_has_encoder` and the causal flag are not in the safe crate.
+const NOT_DECODERS: [&str; 16] = [
+    "bert",
+    "modern-bert",
+    "nomic-bert",
+    "nomic-bert-moe",
+    "neo-bert",
+    "jina-bert-v2",
+    "jina-bert-v3",
+    "eurobert",
+    "gemma-embedding",
+    "t5",
+    "t5encoder",
+    "eagle3",
+    "dflash",
+    "clip",
+    "wavtokenizer-dec",
+    "gemma4-assistant",
+];
+
+/// Weights and vocabulary, immutable and shared; contexts hold them alive.
+#[derive(Debug, Clone)]
+pub struct Model {
+    llama: Arc<LlamaModel>,
+    vocab: Arc<Vocab>,
+    path: Arc<PathBuf>,
+}
+
+impl Model {
+    /// Loads a model.
+    ///
+    /// # Errors
+    /// The file is missing, unreadable, truncated, no GGUF, a vocabulary only, of a kind that cannot generate, or
+    /// too large for the memory; or the progress callback stopped the loading.
+    pub fn load(path: impl AsRef<Path>, options: ModelOptions) -> Result<Self, RuntimeError> {
+        let path = path.as_ref();
+        if read_header(path)?.tensors == 0 {
+            return Err(RuntimeError::VocabularyOnly { path: path.to_owned() });
+        }
+        let stopped = Arc::new(AtomicBool::new(false));
+        let mut params = LlamaModelParams::default().with_n_gpu_layers(options.n_gpu_layers);
+        if let Some(mut progress) = options.progress {
+            let stopped = Arc::clone(&stopped);
+            params = params.with_progress_callback(move |share| {
+                // No panic may cross the C boundary: it stops the loading instead.
+                let go_on = catch_unwind(AssertUnwindSafe(|| progress(share))).unwrap_or(false);
+                stopped.fetch_or(!go_on, Ordering::Relaxed);
+                go_on
+            });
+        }
+        let llama = load(path, &params).map_err(|error| {
+            if stopped.load(Ordering::Relaxed) {
+                RuntimeError::Stopped { what: "models", done: 0, of: 1 }
+            } else {
+                error
+            }
+        })?;
+        let architecture = llama.meta_val_str("general.architecture").unwrap_or_default();
+        if NOT_DECODERS.contains(&architecture.as_str()) {
+            return Err(RuntimeError::NotADecoder { path: path.to_owned(), architecture });
+        }
+        let vocab = Arc::new(vocab_of(&llama, path)?);
+        Ok(Self { llama, vocab, path: Arc::new(path.to_owned()) })
+    }
+
+    /// The vocabulary.
+    pub fn vocab(&self) -> &Arc<Vocab> {
+        &self.vocab
+    }
+
+    /// The file it came from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Tokens of context that it was trained on: the most that a context may have.
+    pub fn n_ctx_train(&self) -> u32 {
+        self.llama.n_ctx_train()
+    }
+
+    /// The tokens that begin and end a text, where the file names them.
+    pub(super) fn ends_of_text(&self) -> (Option<TokenId>, Option<TokenId>) {
+        let vocab = self.llama.vocab();
+        (TokenId::try_from(vocab.bos().0).ok(), TokenId::try_from(vocab.eos().0).ok())
+    }
+
+    pub(in crate::runtime) fn llama(&self) -> &Arc<LlamaModel> {
+        &self.llama
+    }
+}
+
+/// Loads a file whose header was checked.
+pub(super) fn load(path: &Path, params: &LlamaModelParams) -> Result<Arc<LlamaModel>, RuntimeError> {
+    let backend = backend()?;
+    let text = path.to_str().ok_or(RuntimeError::Path { path: path.to_owned(), what: "its name is not UTF-8" })?;
+    let loaded = quoted(|| LlamaModel::load_from_file(backend, text, params));
+    loaded.map(Arc::new).map_err(|reason| RuntimeError::Load { path: path.to_owned(), reason })
+}

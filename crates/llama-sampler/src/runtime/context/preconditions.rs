@@ -1,0 +1,69 @@
+//! What llama.cpp takes for granted. Misuse there aborts the process or corrupts memory, so each row is refused here,
+//! before the call.
+//!
+//! | what kills the process or corrupts | why it cannot happen |
+//! | --- | --- |
+//! | a batch larger than `n_batch` (clamped to the context) | `Context` cuts into pieces of what the context reports |
+//! | `n_seq_max` over `n_batch`, or over what the build has | `Context::new` raises the batch to it and asks the build; [`BRANCHES`] |
+//! | a sequence out of range; more sequences of a token than its batch has room for | `Context::fork` checks; one constant sizes both |
+//! | logits of a row without output flag | `Context` flags the last token and remembers the row; else `NoLogits` |
+//! | a token id out of range | `Vocab::check_tokens` before every decode and detokenize |
+//! | positions with gaps or repeats; an empty batch | `Context` alone counts positions; [`not_empty`] |
+//! | a full context | [`fits`] before the first piece |
+//! | a vocabulary used as a model | the GGUF header has no tensors: `VocabularyOnly`, before loading |
+//! | a model without vocabulary, or without a decoder | refused after loading, before the first use |
+//! | `encode`; partial `seq_cp`; attached, empty or unended chains; `NULL` samplers | not reachable: chains are built in `chain.rs` |
+//! | a grammar that accepts an illegal token | what the grammar ruled out is refused before it is accepted |
+//! | a Rust panic in a callback | caught: plug, log and progress callbacks |
+//! | text over 2^31−1 bytes, or not UTF-8 | `Vocab::tokenize` looks at the length; `&str` is UTF-8 |
+//! | a missing special token that the tokenizer adds | `LlamaTokenizer::tokenize` asks first |
+
+use crate::runtime::error::RuntimeError;
+use trie_core::TokenId;
+
+/// Branches that are scored at once: a set of a hundred labels in one pass. With the trunk, fewer than llama.cpp's limit
+/// of 256 sequences.
+pub(super) const BRANCHES: u32 = 127;
+
+/// A number that must lie in a range.
+pub(in crate::runtime) fn in_range(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), RuntimeError> {
+    if (least..=most).contains(&value) { Ok(()) } else { Err(RuntimeError::OutOfRange { what, value, least, most }) }
+}
+
+/// At least one token.
+pub(in crate::runtime) fn not_empty(tokens: &[TokenId]) -> Result<(), RuntimeError> {
+    if tokens.is_empty() { Err(RuntimeError::EmptyPrompt) } else { Ok(()) }
+}
+
+/// Room for `asked` more tokens.
+pub(in crate::runtime) fn fits(held: usize, asked: usize, n_ctx: usize) -> Result<(), RuntimeError> {
+    if asked > n_ctx.saturating_sub(held) { Err(RuntimeError::ContextFull { held, asked, n_ctx }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_say_what_was_given() {
+        assert!(in_range("n_ctx", 8, 1, 8).is_ok());
+        let message = in_range("n_ctx", 9, 1, 8).unwrap_err().to_string();
+        assert_eq!(message, "n_ctx is 9: it must be in 1..=8");
+        assert!(in_range("n_batch", 0, 1, 8).is_err());
+    }
+
+    #[test]
+    fn a_first_pass_needs_a_token() {
+        assert!(not_empty(&[]).is_err());
+        assert!(not_empty(&[TokenId::default()]).is_ok());
+    }
+
+    #[test]
+    fn room_is_counted_without_overflow() {
+        assert!(fits(3, 5, 8).is_ok());
+        let message = fits(3, 6, 8).unwrap_err().to_string();
+        assert_eq!(message, "3 tokens are held and 6 more were given: the context has room for 8");
+        assert!(fits(9, 1, 8).is_err());
+        assert!(fits(1, usize::MAX, 8).is_err());
+    }
+}

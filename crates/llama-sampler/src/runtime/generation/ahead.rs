@@ -1,0 +1,110 @@
+//! Who chooses among the allowed tokens where the runtime owns the row of logits.
+
+use crate::runtime::error::RuntimeError;
+use llama_cpp_2::sampling::LlamaSampler;
+use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::token::data::LlamaTokenData;
+use llama_cpp_2::token::data_array::LlamaTokenDataArray;
+use std::sync::Arc;
+use trie_core::{Allowed, Sampler, SamplerError, Span, SpanRules, TokenId};
+
+/// Chooses one of the tokens that a span allows.
+pub(super) trait Chooser {
+    /// The position.
+    fn span(&self) -> &Span;
+
+    /// The choice for this row; it is not accepted yet.
+    fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError>;
+
+    /// Moves on by the token that was chosen.
+    fn accept(&mut self, token: TokenId) -> Result<(), RuntimeError>;
+
+    /// Moves on by a token that had no rival, so that no row was computed for it.
+    fn accept_forced(&mut self, token: TokenId) -> Result<(), RuntimeError>;
+}
+
+impl Chooser for Sampler {
+    fn span(&self) -> &Span {
+        self.span()
+    }
+
+    fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
+        Ok(self.sample(row).map_err(SamplerError::from)?)
+    }
+
+    fn accept(&mut self, token: TokenId) -> Result<(), RuntimeError> {
+        Ok(self.span_mut().accept(token).map_err(SamplerError::from)?)
+    }
+
+    fn accept_forced(&mut self, token: TokenId) -> Result<(), RuntimeError> {
+        Ok(self.accept_forced(token).map_err(SamplerError::from)?)
+    }
+}
+
+/// A chain of llama.cpp's that sees the allowed candidates alone.
+pub(super) struct ChainOverSpan {
+    span: Span,
+    chain: LlamaSampler,
+}
+
+impl ChainOverSpan {
+    pub(super) fn new(rules: Arc<SpanRules>, chain: LlamaSampler) -> Self {
+        Self { span: Span::new(rules), chain }
+    }
+}
+
+impl Chooser for ChainOverSpan {
+    fn span(&self) -> &Span {
+        &self.span
+    }
+
+    fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
+        let (token, _) = match self.span.allowed() {
+            Allowed::All | Allowed::Open { .. } => {
+                select(&mut self.chain, row, (0..row.len() as u32).filter_map(TokenId::new))?
+            }
+            allowed @ Allowed::Only { .. } => select(&mut self.chain, row, allowed.iter())?,
+        };
+        Ok(token)
+    }
+
+    fn accept(&mut self, token: TokenId) -> Result<(), RuntimeError> {
+        self.span.accept(token).map_err(SamplerError::from)?;
+        self.chain.accept(LlamaToken(token.as_i32()));
+        Ok(())
+    }
+
+    fn accept_forced(&mut self, token: TokenId) -> Result<(), RuntimeError> {
+        // Samplers that draw do so for a single candidate too: the seed gives the same tokens with and without skipping.
+        let only = LlamaTokenData::new(LlamaToken(token.as_i32()), 0.0, 0.0);
+        self.chain.apply(&mut LlamaTokenDataArray::new(vec![only], false));
+        self.accept(token)
+    }
+}
+
+/// What a chain selects among these tokens, and the logit that the chain left it.
+pub(super) fn select(
+    chain: &mut LlamaSampler,
+    row: &[f32],
+    tokens: impl Iterator<Item = TokenId>,
+) -> Result<(TokenId, f32), RuntimeError> {
+    let candidate = |token: TokenId| {
+        let logit = row[token.index()];
+        let logit = if logit.is_nan() { f32::NEG_INFINITY } else { logit };
+        LlamaTokenData::new(LlamaToken(token.as_i32()), logit, 0.0)
+    };
+    let mut candidates = LlamaTokenDataArray::new(tokens.map(candidate).collect(), false);
+    chain.apply(&mut candidates);
+    let selected = candidates.selected.and_then(|index| candidates.data.get(index));
+    let chosen = selected.and_then(|chosen| Some((TokenId::try_from(chosen.id().0).ok()?, chosen.logit())));
+    chosen.ok_or(RuntimeError::NothingSelected)
+}
+
+/// The token that must come, if there is just one.
+pub(super) fn only(allowed: &Allowed<'_>) -> Option<TokenId> {
+    let mut tokens = allowed.iter();
+    match (allowed, tokens.next(), tokens.next()) {
+        (Allowed::Only { .. }, only, None) => only,
+        _ => None,
+    }
+}

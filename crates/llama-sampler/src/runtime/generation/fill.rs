@@ -1,0 +1,336 @@
+//! Filling a form: literals are forced text, slots are walked as tries, free text is sampled until its stop.
+
+use super::ahead::{only, select};
+use super::generated::GenerateStats;
+use super::{Generation, chain};
+use crate::runtime::context::Context;
+use crate::runtime::error::RuntimeError;
+use crate::runtime::scoring::ChooseOptions;
+use crate::runtime::watch::Watch;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+use trie_core::{Allowed, Cursor, LeafId, Mode, Sampler, SamplerError, SamplerOptions, State, TokenId};
+use trie_text::{Form, Part, SlotSet, SlotValues, Written};
+
+/// How to fill a form.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub struct FillOptions {
+    /// How a token is chosen among the allowed ones. Each slot and text draws from its own seed: this one plus its number.
+    pub sampling: SamplerOptions,
+    /// Whether to take of each slot the most probable value as a whole, instead of walking token by token.
+    pub exact: bool,
+    /// Whether to give the probability of every value of every slot, after what stands before it.
+    pub probabilities: bool,
+}
+
+impl FillOptions {
+    /// With [`FillOptions::sampling`].
+    #[must_use]
+    pub fn with_sampling(self, sampling: SamplerOptions) -> Self {
+        Self { sampling, ..self }
+    }
+
+    /// With [`FillOptions::exact`].
+    #[must_use]
+    pub fn with_exact(self, exact: bool) -> Self {
+        Self { exact, ..self }
+    }
+
+    /// With [`FillOptions::probabilities`].
+    #[must_use]
+    pub fn with_probabilities(self, probabilities: bool) -> Self {
+        Self { probabilities, ..self }
+    }
+}
+
+/// A slot or text that was filled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Its name in the form.
+    pub name: String,
+    /// The value that was chosen, or the text that was written.
+    pub value: String,
+    /// The value's number; `None` for text.
+    pub index: Option<usize>,
+    /// Probability of each value of a slot among them, if it was asked for.
+    pub probabilities: Option<Vec<f64>>,
+}
+
+/// A form that was filled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filled {
+    /// Slots and texts in their order.
+    pub values: Vec<Field>,
+    /// The whole text, literals included, without what a first slot spells again of the prompt.
+    pub text: String,
+    /// Its tokens, which follow the prompt without what the first slot spells again.
+    pub tokens: Vec<TokenId>,
+    /// Whether these are the tokens that the tokenizer writes for this text. Sets of tokens, and free text that ends inside a
+    /// token, can have others.
+    pub canonical: bool,
+    /// What it took.
+    pub stats: GenerateStats,
+}
+
+impl Context {
+    /// Fills a form after `prompt`. A slot whose set begins inside the text before it
+    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) spells the end of that literal again, or, where it is the beginning of the
+    /// form, the end of the prompt.
+    ///
+    /// # Errors
+    /// As [`Context::generate`], and what the vocabulary cannot spell.
+    pub fn fill(
+        &mut self,
+        prompt: &[TokenId],
+        form: &Form,
+        options: &FillOptions,
+        watch: &mut dyn Watch,
+    ) -> Result<Filled, RuntimeError> {
+        options.sampling.draw.check()?;
+        let mut generation = Generation::before(self, prompt, form.begins_with(), watch)?;
+        let seed = chain::seed_of(&options.sampling);
+        generation.stats.seed = if options.sampling.mode == Mode::Sampled { seed } else { 0 };
+        let text = match form.begins_with() {
+            Some(set) if set.heal_bytes() > 0 => generation.vocab.healed_text(set, prompt)?,
+            _ => form.literal(0).to_owned(),
+        };
+        let mut filler = Filler { form, options, generation, seed, text, bytes: 0, carried: None, values: Vec::new() };
+        for (index, part) in form.parts().iter().enumerate() {
+            match part {
+                // Written with what stands before it, because tokens may cross the boundary.
+                Part::Literal(_) => {}
+                Part::Slot { name, values } => filler.slot(index, name, values)?,
+                Part::Text { name, stop, max_tokens, exclude } => {
+                    filler.free(index, name, stop, *max_tokens, exclude)?;
+                }
+            }
+        }
+        filler.finish()
+    }
+}
+
+/// A form on its way.
+struct Filler<'r, 'f> {
+    form: &'f Form,
+    options: &'f FillOptions,
+    generation: Generation<'r>,
+    seed: u32,
+    /// The text up to the next slot or text: written, and what must follow.
+    text: String,
+    /// Bytes of it that are written.
+    bytes: usize,
+    /// A token that the model chose beyond a value's end, where others go on.
+    carried: Option<TokenId>,
+    values: Vec<Field>,
+}
+
+impl Filler<'_, '_> {
+    fn written(&self) -> Written {
+        Written { text: self.text.clone(), rest: self.text.len() - self.bytes, tokens: self.generation.tokens.clone() }
+    }
+
+    fn sampling(&self) -> SamplerOptions {
+        let seed = Some(self.seed.wrapping_add(self.values.len() as u32));
+        SamplerOptions { seed, ..self.options.sampling }
+    }
+
+    fn length(&self, token: TokenId) -> usize {
+        self.generation.vocab.piece(token).map_or(0, <[u8]>::len)
+    }
+
+    fn write_forced(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
+        if self.carried.take() == Some(token) {
+            // The model chose it, when it ended the value before.
+            self.write_chosen(token, depth);
+        } else {
+            self.generation.write_forced(token, depth)?;
+            self.bytes += self.length(token);
+        }
+        Ok(())
+    }
+
+    fn write_chosen(&mut self, token: TokenId, depth: usize) {
+        self.generation.count(token, false, depth);
+        self.generation.tokens.push(token);
+        self.bytes += self.length(token);
+    }
+
+    fn write_rest(&mut self) -> Result<(), RuntimeError> {
+        let rest = self.written().rest_tokens(&self.generation.vocab)?;
+        rest.into_iter().try_for_each(|token| self.write_forced(token, 0))
+    }
+
+    fn slot(&mut self, index: usize, name: &str, values: &SlotValues) -> Result<(), RuntimeError> {
+        let set = self.form.set(index, &self.written(), &self.generation.vocab)?;
+        let chosen = self.choose(&set)?;
+        for &token in &set.lead {
+            self.write_forced(token, 0)?;
+        }
+        let leaf = match &chosen {
+            Some((leaf, _)) if self.options.exact => self.write_leaf(&set, *leaf)?,
+            _ => self.walk(&set)?,
+        };
+        let value = match values {
+            SlotValues::Texts(values) => values[set.order[leaf.index()]].clone(),
+            SlotValues::Tokens(trie) => {
+                let leaf = trie.leaf(leaf).map(|leaf| leaf.tokens).unwrap_or_default();
+                let bytes = self.generation.vocab.join(&leaf)?;
+                String::from_utf8_lossy(bytes.get(trie.heal_bytes()..).unwrap_or_default()).into_owned()
+            }
+        };
+        self.text.push_str(&value);
+        self.text.push_str(self.form.literal(index + 1));
+        let probabilities = chosen.filter(|_| self.options.probabilities).map(|(_, shares)| shares);
+        let index = Some(set.order[leaf.index()]);
+        // A set of tokens is called by its names.
+        let value = set.trie().name(leaf).map_or(value, Cow::into_owned);
+        self.values.push(Field { name: name.to_owned(), value, index, probabilities });
+        Ok(())
+    }
+
+    /// The most probable value and all probabilities, where they are wanted.
+    fn choose(&mut self, set: &SlotSet) -> Result<Option<(LeafId, Vec<f64>)>, RuntimeError> {
+        if !self.options.exact && !self.options.probabilities {
+            return Ok(None);
+        }
+        let prompt = [self.generation.prompt, &self.generation.tokens, &set.lead].concat();
+        let options = ChooseOptions { end_tokens: set.rules.end_tokens(), ..ChooseOptions::default() };
+        let choice = self.generation.context.choose(&prompt, set.trie(), &options, self.generation.watch)?;
+        self.generation.stats.tokens_decoded += choice.stats.tokens_decoded;
+        let by_leaf = choice.probabilities();
+        let mut shares = vec![f64::NAN; by_leaf.len()];
+        for (&index, share) in set.order.iter().zip(by_leaf) {
+            shares[index] = share;
+        }
+        Ok(choice.ranking.first().map(|&best| (best, shares)))
+    }
+
+    /// Writes a value that was chosen as a whole.
+    fn write_leaf(&mut self, set: &SlotSet, leaf: LeafId) -> Result<LeafId, RuntimeError> {
+        let trie = set.trie();
+        let mut at = Cursor::ROOT;
+        for token in trie.leaf(leaf).map(|leaf| leaf.tokens).unwrap_or_default() {
+            if trie.children(at).len() == 1 && !trie.is_terminal(at) {
+                self.write_forced(token, at.depth())?;
+            } else {
+                self.write_chosen(token, at.depth());
+            }
+            at = trie.step(at, token).unwrap_or(at);
+        }
+        Ok(leaf)
+    }
+
+    /// Walks the set token by token.
+    fn walk(&mut self, set: &SlotSet) -> Result<LeafId, RuntimeError> {
+        let trie = set.trie();
+        let mut sampler = Sampler::new(Arc::clone(&set.rules), self.sampling())?;
+        let mut at = Cursor::ROOT;
+        loop {
+            if let Some(leaf) = trie.leaf_at(at).filter(|_| trie.children(at).is_empty()) {
+                self.generation.stats.starved += sampler.starved();
+                return Ok(leaf);
+            }
+            let span = sampler.span().clone();
+            let forced = only(&span.allowed());
+            let token = if let Some(token) = forced {
+                sampler.accept_forced(token).map_err(SamplerError::from)?;
+                self.write_forced(token, at.depth())?;
+                token
+            } else {
+                let carried = self.carried.take().filter(|&token| trie.step(at, token).is_some());
+                let token = if let Some(token) = carried {
+                    token
+                } else {
+                    self.generation.ready()?;
+                    self.generation.consider(&span.allowed(), None)?;
+                    let started = Instant::now();
+                    let token = sampler.sample(self.generation.context.logits()?).map_err(SamplerError::from)?;
+                    self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
+                    token
+                };
+                sampler.span_mut().accept(token).map_err(SamplerError::from)?;
+                if let Some(leaf) = trie.leaf_at(at).filter(|_| trie.step(at, token).is_none()) {
+                    self.carried = Some(token);
+                    self.generation.stats.starved += sampler.starved();
+                    return Ok(leaf);
+                }
+                self.write_chosen(token, at.depth());
+                token
+            };
+            debug_assert!(sampler.span().state() != State::Off);
+            at = trie.step(at, token).unwrap_or(at);
+        }
+    }
+
+    fn free(
+        &mut self,
+        index: usize,
+        name: &str,
+        stop: &str,
+        max_tokens: usize,
+        exclude: &[char],
+    ) -> Result<(), RuntimeError> {
+        self.write_rest()?;
+        let vocab = Arc::clone(&self.generation.vocab);
+        let allowed = self.form.text_tokens(index, stop, exclude, &vocab);
+        let mut chain = chain::build(None, &self.sampling())?.sampler;
+        let begin = self.generation.tokens.len();
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut length = None;
+        while length.is_none() && self.generation.tokens.len() - begin < max_tokens {
+            let carried = self.carried.take().filter(|token| allowed.binary_search(token).is_ok());
+            let token = if let Some(token) = carried {
+                token
+            } else {
+                self.generation.ready()?;
+                self.generation.consider(&Allowed::All, None)?;
+                let started = Instant::now();
+                let (token, _) = select(&mut chain, self.generation.context.logits()?, allowed.iter().copied())?;
+                self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
+                token
+            };
+            if vocab.is_end_of_generation(token) {
+                break;
+            }
+            chain.accept(llama_cpp_2::token::LlamaToken(token.as_i32()));
+            self.generation.count(token, false, bytes.len());
+            self.generation.tokens.push(token);
+            bytes.extend_from_slice(vocab.piece(token).unwrap_or_default());
+            length = bytes.windows(stop.len()).position(|window| window == stop.as_bytes());
+        }
+        bytes.truncate(length.unwrap_or(bytes.len()));
+        // A character may be cut in two by the last token.
+        let value = match std::str::from_utf8(&bytes) {
+            Ok(text) => text.to_owned(),
+            Err(error) => String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned(),
+        };
+        let ahead = format!("{value}{}", self.form.literal(index + 1));
+
+        // What was written beyond the stop stays as far as it is what must stand there.
+        let mut spelled = 0;
+        let mut kept = begin;
+        while let Some(piece) = self.generation.tokens.get(kept).and_then(|&token| vocab.piece(token)) {
+            if !ahead.as_bytes()[spelled..].starts_with(piece) {
+                break;
+            }
+            spelled += piece.len();
+            kept += 1;
+        }
+        self.generation.take_back(kept);
+        self.bytes += spelled;
+        self.text.push_str(&ahead);
+        self.values.push(Field { name: name.to_owned(), value, index: None, probabilities: None });
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Filled, RuntimeError> {
+        self.write_rest()?;
+        let canonical =
+            self.generation.vocab.tokenize_inside(&self.text).is_some_and(|tokens| tokens == self.generation.tokens);
+        let (tokens, _, stats) = self.generation.finish()?;
+        let text = self.text.split_off(stats.healed_bytes);
+        Ok(Filled { values: self.values, text, tokens, canonical, stats })
+    }
+}

@@ -1,0 +1,101 @@
+//! How to generate, and what a generation gave.
+
+use trie_core::{Leaf, SamplerOptions, TokenId};
+
+/// How to generate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct GenerateOptions {
+    /// How a token is chosen among the allowed ones.
+    pub sampling: SamplerOptions,
+    /// The most tokens to generate.
+    pub max_tokens: usize,
+    /// Whether forced tokens are decoded together with what follows them, instead of one by one.
+    pub skip_ahead: bool,
+}
+
+impl Default for GenerateOptions {
+    fn default() -> Self {
+        Self { sampling: SamplerOptions::default(), max_tokens: 64, skip_ahead: true }
+    }
+}
+
+impl GenerateOptions {
+    /// With [`GenerateOptions::sampling`].
+    #[must_use]
+    pub fn with_sampling(self, sampling: SamplerOptions) -> Self {
+        Self { sampling, ..self }
+    }
+
+    /// With [`GenerateOptions::max_tokens`].
+    #[must_use]
+    pub fn with_max_tokens(self, max_tokens: usize) -> Self {
+        Self { max_tokens, ..self }
+    }
+
+    /// With [`GenerateOptions::skip_ahead`].
+    #[must_use]
+    pub fn with_skip_ahead(self, skip_ahead: bool) -> Self {
+        Self { skip_ahead, ..self }
+    }
+}
+
+/// Why a generation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    /// The span was over, and nothing shall follow it.
+    Span,
+    /// The model ended its output.
+    EndOfGeneration,
+    /// The limit was reached.
+    MaxTokens,
+    /// The context was full.
+    ContextFull,
+}
+
+/// What a generation gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Generated {
+    /// The tokens, end tokens of the span included, end of generation excluded. They follow the prompt, without its healed bytes.
+    pub tokens: Vec<TokenId>,
+    /// Their text after the prompt, healed bytes excluded: they stand in it already. Bytes that are no UTF-8 became U+FFFD.
+    pub text: String,
+    /// The value, if the span was completed.
+    pub leaf: Option<Leaf>,
+    /// What the last token of the value spells beyond it: the beginning of the free text. Empty unless the set lets a token go on
+    /// after a value ([`Tokenization::OpenEnd`](trie_text::Tokenization::OpenEnd)).
+    pub partial_token: Vec<u8>,
+    /// Why it ended.
+    pub finish: Finish,
+    /// What it took.
+    pub stats: GenerateStats,
+}
+
+/// What a generation took.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct GenerateStats {
+    /// Calls of `llama_decode`.
+    pub forward_passes: u64,
+    /// Tokens in them, prompt included.
+    pub tokens_decoded: usize,
+    /// Tokens of which exactly one was allowed.
+    pub forced_tokens: usize,
+    /// Tokens with a choice.
+    pub sampled_tokens: usize,
+    /// Tokens that needed no row of logits of their own: forward passes that were not made.
+    pub forward_passes_saved: usize,
+    /// Times that no legal token had a usable logit.
+    pub starved: u64,
+    /// Bytes at the end of the prompt that the set spells again, so that it was decoded without them.
+    pub healed_bytes: usize,
+    /// Seconds for the prompt.
+    pub prompt_seconds: f64,
+    /// Seconds in the forward passes after it.
+    pub decode_seconds: f64,
+    /// Seconds in the sampler chain.
+    pub sample_seconds: f64,
+    /// Threads in use.
+    pub n_threads: u32,
+    /// Seed of the draw.
+    pub seed: u32,
+}

@@ -1,0 +1,185 @@
+//! A generation on its way: what is written, how much of it is decoded, and what it took.
+
+mod ahead;
+mod chain;
+mod fill;
+mod generate;
+mod generated;
+mod grammar;
+
+pub use fill::{Field, FillOptions, Filled};
+pub use generated::{Finish, GenerateOptions, GenerateStats, Generated};
+pub use grammar::Engine;
+
+use super::context::{Context, fits, not_empty};
+use super::error::RuntimeError;
+use super::watch::{Step, Watch};
+use std::sync::Arc;
+use std::time::Instant;
+use trie_core::{Allowed, TokenId, Trie};
+use trie_text::Vocab;
+
+/// Tokens are written at once and decoded when a row of logits is needed, all of them together.
+struct Generation<'a> {
+    context: &'a mut Context,
+    watch: &'a mut dyn Watch,
+    vocab: Arc<Vocab>,
+    prompt: &'a [TokenId],
+    /// What is written after the prompt.
+    tokens: Vec<TokenId>,
+    /// How many of them the context holds.
+    decoded: usize,
+    begun: bool,
+    passes_before: u64,
+    stats: GenerateStats,
+    /// What the watcher is told of the next token.
+    shares: Vec<(TokenId, f32)>,
+}
+
+impl<'a> Generation<'a> {
+    fn new(context: &'a mut Context, prompt: &'a [TokenId], watch: &'a mut dyn Watch) -> Result<Self, RuntimeError> {
+        not_empty(prompt)?;
+        context.vocab().check_tokens(prompt)?;
+        fits(0, prompt.len(), context.n_ctx())?;
+        Ok(Self {
+            vocab: Arc::clone(context.vocab()),
+            prompt,
+            tokens: Vec::new(),
+            decoded: 0,
+            begun: false,
+            passes_before: context.forward_passes(),
+            stats: GenerateStats { n_threads: context.n_threads(), ..Default::default() },
+            shares: Vec::new(),
+            context,
+            watch,
+        })
+    }
+
+    /// After a prompt of which the first set spells the end again.
+    fn before(
+        context: &'a mut Context,
+        prompt: &'a [TokenId],
+        set: Option<&Trie>,
+        watch: &'a mut dyn Watch,
+    ) -> Result<Self, RuntimeError> {
+        let Some(set) = set.filter(|set| set.heal_bytes() > 0) else { return Self::new(context, prompt, watch) };
+        let prompt = context.vocab().before_set(prompt, set)?;
+        let mut generation = Self::new(context, prompt, watch)?;
+        generation.stats.healed_bytes = set.heal_bytes();
+        Ok(generation)
+    }
+
+    /// Decodes what is not decoded yet: the logits after the last token are there then.
+    fn ready(&mut self) -> Result<(), RuntimeError> {
+        let started = Instant::now();
+        let pending = &self.tokens[self.decoded..];
+        let goes_on = self.begun && self.context.tokens().len() == self.prompt.len() + self.decoded;
+        let mut stop = || self.watch.stop();
+        self.stats.tokens_decoded += if goes_on && !pending.is_empty() {
+            self.context.feed(pending, &mut stop)?;
+            pending.len()
+        } else {
+            self.context.prefill(&[self.prompt, &self.tokens].concat(), &mut stop)?
+        };
+        let seconds = if self.begun { &mut self.stats.decode_seconds } else { &mut self.stats.prompt_seconds };
+        *seconds += started.elapsed().as_secs_f64();
+        self.begun = true;
+        self.decoded = self.tokens.len();
+        Ok(())
+    }
+
+    /// Notes, for the watcher, what may come next and how probable it is; forced tokens have no row.
+    fn consider(&mut self, allowed: &Allowed<'_>, forced: Option<TokenId>) -> Result<(), RuntimeError> {
+        self.shares.clear();
+        if let Some(token) = forced {
+            self.shares.push((token, 1.0));
+        } else if self.watch.wants_steps() {
+            probabilities(self.context.logits()?, allowed, &mut self.shares);
+        }
+        Ok(())
+    }
+
+    /// Counts a token and tells the watcher of it. `depth` is the position in the trie before it.
+    fn count(&mut self, token: TokenId, forced: bool, depth: usize) {
+        *(if forced { &mut self.stats.forced_tokens } else { &mut self.stats.sampled_tokens }) += 1;
+        if self.watch.wants_steps() {
+            let index = self.tokens.len();
+            self.watch.step(&Step { index, depth, allowed: &self.shares, token, forced });
+        }
+    }
+
+    /// Writes a token that must stand there: no row of logits is needed for it.
+    fn write_forced(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
+        self.consider(&Allowed::All, Some(token))?;
+        self.count(token, true, depth);
+        self.stats.forward_passes_saved += 1;
+        self.tokens.push(token);
+        Ok(())
+    }
+
+    /// Takes back all but the first `n` tokens.
+    fn take_back(&mut self, n: usize) {
+        self.tokens.truncate(n);
+        if self.decoded > n {
+            self.context.keep(self.prompt.len() + n);
+            self.decoded = n;
+        }
+    }
+
+    /// Whether no token can be added after the next.
+    fn is_full(&self) -> bool {
+        self.prompt.len() + self.tokens.len() > self.context.n_ctx()
+    }
+
+    /// Tokens, their text and what they took.
+    fn finish(self) -> Result<(Vec<TokenId>, String, GenerateStats), RuntimeError> {
+        let Self { context, vocab, tokens, mut stats, passes_before, .. } = self;
+        stats.forward_passes = context.forward_passes() - passes_before;
+        let bytes = vocab.join(&tokens)?;
+        let text = String::from_utf8_lossy(bytes.get(stats.healed_bytes..).unwrap_or_default()).into_owned();
+        Ok((tokens, text, stats))
+    }
+}
+
+/// Softmax over the allowed tokens; at an open leaf, where any token may come, over the whole row. NaN and −inf count as
+/// impossible, +inf as certain.
+fn probabilities(logits: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f32)>) {
+    into.extend(allowed.iter().filter_map(|token| Some((token, *logits.get(token.index())?))));
+    let pool: &mut dyn Iterator<Item = f32> = match allowed {
+        Allowed::Open { .. } => &mut logits.iter().copied(),
+        _ => &mut into.iter().map(|&(_, logit)| logit),
+    };
+    let pool: Vec<f32> = pool.collect();
+    let best = pool.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let weight = |logit: f32| match best {
+        _ if logit.is_nan() || logit == f32::NEG_INFINITY => 0.0,
+        f32::INFINITY => f32::from(u8::from(logit == f32::INFINITY)),
+        _ => (logit - best).exp(),
+    };
+    let sum: f32 = pool.iter().copied().map(weight).sum();
+    for (index, (_, share)) in into.iter_mut().enumerate() {
+        // Without any usable logit the lowest id is put back.
+        *share = if sum > 0.0 { weight(*share) / sum } else { f32::from(u8::from(index == 0)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_odd_logits() {
+        let tokens: Vec<TokenId> = (0..3).map(|id| TokenId::new(id).unwrap()).collect();
+        let shares = |logits: &[f32], allowed: &Allowed<'_>| {
+            let mut into = Vec::new();
+            probabilities(logits, allowed, &mut into);
+            into.into_iter().map(|(_, share)| share).collect::<Vec<_>>()
+        };
+        let only = Allowed::Only { tokens: &tokens, ends: &[] };
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        assert_eq!(shares(&[1.0, 1.0, nan, 9.0], &only), [0.5, 0.5, 0.0]);
+        assert_eq!(shares(&[inf, 1.0, inf, 9.0], &only), [0.5, 0.0, 0.5]);
+        assert_eq!(shares(&[nan, -inf, nan, 9.0], &only), [1.0, 0.0, 0.0]);
+        assert_eq!(shares(&[1.0, 1.0, 1.0, 1.0], &Allowed::Open { children: &tokens[..1] }), [0.25]);
+    }
+}

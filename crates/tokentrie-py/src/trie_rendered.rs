@@ -1,0 +1,177 @@
+//! Text made of a trie: what its leaves say, and drawings.
+
+use crate::errors::{Class, Result};
+use std::collections::HashSet;
+use std::fmt::Write;
+use trie_core::{OutlineLimits, OutlineNode, TextGrammar, TokenId, Trie};
+use trie_text::Vocab;
+
+/// The set of the leaves' texts.
+pub(crate) fn grammar(trie: &Trie, vocab: Option<&Vocab>) -> Result<TextGrammar> {
+    Ok(TextGrammar::new(texts(trie, vocab)?)?)
+}
+
+/// The leaves' texts in order, each once.
+pub(crate) fn distinct(trie: &Trie, vocab: Option<&Vocab>) -> Result<Vec<String>> {
+    let mut texts = texts(trie, vocab)?;
+    let mut seen: HashSet<&str> = HashSet::with_capacity(texts.len());
+    let first: Vec<bool> = texts.iter().map(|text| seen.insert(text)).collect();
+    let mut first = first.into_iter();
+    texts.retain(|_| first.next().unwrap_or_default());
+    Ok(texts)
+}
+
+/// What the tokens of each leaf spell, or its name without a vocabulary.
+///
+/// # Errors
+/// Neither names nor a vocabulary, tokens outside it, a leaf that is no text.
+fn texts(trie: &Trie, vocab: Option<&Vocab>) -> Result<Vec<String>> {
+    if let Some(vocab) = vocab {
+        inside(trie, vocab)?;
+    }
+    let mut texts = Vec::with_capacity(trie.len());
+    let mut walk = trie.in_order();
+    while let Some(leaf) = walk.advance() {
+        let text = if let Some(vocab) = vocab {
+            String::from_utf8(vocab.join(walk.tokens())?).map_err(|error| {
+                let (leaf, bytes) = (leaf.index(), error.as_bytes().escape_ascii());
+                Class::Trie.error(format!("leaf {leaf} spells b\"{bytes}\", which is not UTF-8"))
+            })?
+        } else {
+            let unnamed =
+                || Class::Trie.error("the leaves have no names: give a vocab, which says what their tokens spell");
+            trie.name(leaf).ok_or_else(unnamed)?.into_owned()
+        };
+        texts.push(text);
+    }
+    Ok(texts)
+}
+
+fn inside(trie: &Trie, vocab: &Vocab) -> Result<()> {
+    let (largest, size) = (trie.max_token(), vocab.len());
+    if largest.index() < size {
+        return Ok(());
+    }
+    Err(Class::Vocabulary.error(format!("token id {largest} of the trie is outside the vocabulary of {size} tokens")))
+}
+
+/// A Mermaid flowchart from left to right.
+pub(crate) fn mermaid(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<String> {
+    let mut out = "flowchart LR\n".to_owned();
+    for drawn in boxes(trie, vocab, limits)? {
+        let (label, number) = (mermaid_label(&drawn.label), &drawn.id);
+        let (open, close) = if drawn.terminal { ("([\"", "\"])") } else { ("[\"", "\"]") };
+        let arrow = drawn.parent.map(|parent| format!("n{parent} --> ")).unwrap_or_default();
+        line(&mut out, format_args!("    {arrow}{number}{open}{label}{close}"));
+    }
+    Ok(out)
+}
+
+/// A Graphviz digraph from left to right.
+pub(crate) fn dot(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<String> {
+    let mut out = "digraph trie {\n    rankdir=LR;\n    node [shape=box];\n".to_owned();
+    for drawn in boxes(trie, vocab, limits)? {
+        let (label, number) = (dot_label(&drawn.label), &drawn.id);
+        let style = if drawn.terminal { ", style=rounded" } else { "" };
+        line(&mut out, format_args!("    {number} [label=\"{label}\"{style}];"));
+        if let Some(parent) = drawn.parent {
+            line(&mut out, format_args!("    n{parent} -> {number};"));
+        }
+    }
+    out.push_str("}\n");
+    Ok(out)
+}
+
+/// One box of a drawing.
+struct Drawn {
+    id: String,
+    parent: Option<usize>,
+    label: String,
+    terminal: bool,
+}
+
+fn boxes(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<Vec<Drawn>> {
+    if let Some(vocab) = vocab {
+        inside(trie, vocab)?;
+    }
+    let mut boxes = Vec::new();
+    for (number, node) in trie.outline(limits).iter().enumerate() {
+        boxes.push(Drawn {
+            id: format!("n{number}"),
+            parent: node.parent,
+            label: label(trie, vocab, node),
+            terminal: node.leaf.is_some(),
+        });
+        if node.hidden_children > 0 {
+            let label = format!("… {} more ({})", node.hidden_children, leaves(node.hidden_leaves));
+            boxes.push(Drawn { id: format!("m{number}"), parent: Some(number), label, terminal: false });
+        }
+    }
+    Ok(boxes)
+}
+
+/// Tokens, the value that ends here, and the leaves below where there is more than one.
+fn label(trie: &Trie, vocab: Option<&Vocab>, node: &OutlineNode) -> String {
+    let tokens: Vec<String> = node.run.iter().map(|&token| shown(token, vocab)).collect();
+    let mut parts = vec![tokens.join(" ")];
+    if let Some(leaf) = node.leaf {
+        parts.push(format!("→ {}", trie.name(leaf).map_or("(no name)".to_owned(), |name| printable(&name))));
+    }
+    if node.leaves > 1 || node.run.is_empty() {
+        parts.push(format!("({})", leaves(node.leaves)));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join(" ")
+}
+
+fn leaves(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "leaf" } else { "leaves" })
+}
+
+/// A token's text in quotes, or its number.
+fn shown(token: TokenId, vocab: Option<&Vocab>) -> String {
+    match vocab.and_then(|vocab| vocab.piece(token)) {
+        Some(piece) => match std::str::from_utf8(piece) {
+            Ok(text) => format!("{text:?}"),
+            Err(_) => format!("\"{}\"", piece.escape_ascii()),
+        },
+        None => token.to_string(),
+    }
+}
+
+/// The text with control characters as escapes.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '"' | '\'' | '\\') { out.push(character) } else { out.extend(character.escape_debug()) }
+    }
+    out
+}
+
+/// Punctuation that Mermaid could take for syntax goes in by its number.
+fn mermaid_label(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_ascii_punctuation() && !matches!(character, '.' | ',' | '_' | '-' | '(' | ')') {
+            put(&mut out, format_args!("#{};", u32::from(character)));
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// Graphviz reads backslashes as escapes and `&` as the start of an entity.
+fn dot_label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;")
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    put(out, text);
+    out.push('\n');
+}
+
+fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
+}

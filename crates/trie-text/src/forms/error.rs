@@ -1,0 +1,97 @@
+//! What makes no form, or cannot be written where it stands.
+
+use trie_core::RulesError;
+
+/// Why parts make no form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormError {
+    /// Nothing to fill in.
+    #[error("a form needs at least one slot or text")]
+    NothingToFill,
+    /// Two parts of one name.
+    #[error("two parts of the form have the name {name:?}")]
+    RepeatedName {
+        /// The name.
+        name: String,
+    },
+    /// Free text side by side with free text: nothing tells where one ends.
+    #[error("text {name:?} follows text {before:?} directly: put a literal between them")]
+    TextAfterText {
+        /// The second.
+        name: String,
+        /// The first.
+        before: String,
+    },
+    /// A slot without values.
+    #[error("slot {slot:?} has no values")]
+    NoValues {
+        /// The slot.
+        slot: String,
+    },
+    /// A value that is there already.
+    #[error("slot {slot:?}: value {row}, {value:?}, repeats value {first}")]
+    RepeatedValue {
+        /// The slot.
+        slot: String,
+        /// Its number.
+        row: usize,
+        /// The value.
+        value: String,
+        /// The number of the first.
+        first: usize,
+    },
+    /// Free text that nothing ends, or of no length.
+    #[error("text {name:?} needs a stop that is not empty and max_tokens of at least 1")]
+    Endless {
+        /// The text.
+        name: String,
+    },
+    /// The vocabulary cannot spell a part.
+    #[error("{what}: the vocabulary cannot spell {text:?}")]
+    Unspellable {
+        /// Which part.
+        what: String,
+        /// Its text.
+        text: String,
+    },
+    /// An empty value with nothing around it.
+    #[error("slot {slot:?}: value {value:?} has no token here: put a literal before or after the slot")]
+    NoTokens {
+        /// The slot.
+        slot: String,
+        /// The value.
+        value: String,
+    },
+    /// Two values that the same tokens begin, and nothing tells apart.
+    #[error("slot {slot:?}: {value:?} cannot be told from another value by the tokens around it")]
+    Ambiguous {
+        /// The slot.
+        slot: String,
+        /// The value.
+        value: String,
+    },
+    /// What follows a slot depends on where its value ends, which one sequence must say.
+    #[error(
+        "slot {slot:?}: several sequences stand for one value; a slot takes texts, or a set with one sequence each"
+    )]
+    NotATree {
+        /// The slot.
+        slot: String,
+    },
+    /// A slot whose set begins inside a text that is not the one before it.
+    #[error(
+        "slot {slot:?} begins inside the text before it and spells {spelled:?} again (heal_bytes), but {text:?} stands there"
+    )]
+    NotHealed {
+        /// The slot.
+        slot: String,
+        /// What every value begins with.
+        spelled: String,
+        /// What stands before it and after the slot or text before it.
+        text: String,
+    },
+    /// A set of tokens for another vocabulary.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+}

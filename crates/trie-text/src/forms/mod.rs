@@ -1,0 +1,208 @@
+//! A form: literal text, slots with finite sets, and free text, filled in order.
+
+mod cache;
+mod error;
+mod slot_set;
+
+pub use error::FormError;
+pub use slot_set::{SlotSet, Written};
+
+use cache::Cache;
+use std::collections::{HashMap, HashSet};
+use trie_core::Trie;
+
+/// A piece of a form.
+#[derive(Debug, Clone)]
+pub enum Part {
+    /// Text that stands there whatever the model says.
+    Literal(String),
+    /// One value of a set.
+    Slot {
+        /// What the value is called in the values of a filled form.
+        name: String,
+        /// The set.
+        values: SlotValues,
+    },
+    /// Text that the model writes freely.
+    Text {
+        /// What it is called in the values of a filled form.
+        name: String,
+        /// Text that ends it, and is no part of it. It appears in the output only where the next literal begins with it.
+        stop: String,
+        /// The most tokens of it.
+        max_tokens: usize,
+        /// Characters that may not occur in it.
+        exclude: Vec<char>,
+    },
+}
+
+impl Part {
+    /// Free text without characters that would need an escape inside the quotes that end it: where `stop` begins with a double
+    /// quote, backslash and control characters.
+    pub fn text(name: impl Into<String>, stop: impl Into<String>, max_tokens: usize) -> Self {
+        let stop = stop.into();
+        let exclude =
+            if stop.starts_with('"') { ('\0'..'\u{20}').chain(['\\', '\u{7f}']).collect() } else { Vec::new() };
+        Self::Text { name: name.into(), stop, max_tokens, exclude }
+    }
+
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Literal(_) => None,
+            Self::Slot { name, .. } | Self::Text { name, .. } => Some(name),
+        }
+    }
+}
+
+/// What may stand in a slot.
+#[derive(Debug, Clone)]
+pub enum SlotValues {
+    /// Texts, tokenised together with what stands around them.
+    Texts(Vec<String>),
+    /// Token sequences, taken as they are.
+    Tokens(Trie),
+}
+
+/// Parts that were checked. Share it: it is immutable, and keeps what it worked out for a vocabulary.
+///
+/// ```
+/// use trie_text::{Form, Part, SlotValues};
+///
+/// let actions = SlotValues::Texts(vec!["REPLY".to_owned(), "STOP".to_owned()]);
+/// let form = Form::new([
+///     Part::Literal(r#"{"action": ""#.to_owned()),
+///     Part::Slot { name: "action".to_owned(), values: actions },
+///     Part::Literal(r#"", "reason": ""#.to_owned()),
+///     Part::text("reason", r#"""#, 32),
+///     Part::Literal(r#""}"#.to_owned()),
+/// ])?;
+/// assert_eq!(form.parts().len(), 5);
+/// # Ok::<(), trie_text::FormError>(())
+/// ```
+#[derive(Debug)]
+pub struct Form {
+    parts: Vec<Part>,
+    cache: Cache,
+}
+
+impl Form {
+    /// Checks parts. Neighbouring literals become one, empty ones vanish.
+    ///
+    /// # Errors
+    /// Nothing to fill, a repeated name or value, a slot without values, free text without end or beside free text.
+    pub fn new(parts: impl IntoIterator<Item = Part>) -> Result<Self, FormError> {
+        let mut joined: Vec<Part> = Vec::new();
+        for part in parts {
+            match (joined.last_mut(), part) {
+                (Some(Part::Literal(before)), Part::Literal(text)) => before.push_str(&text),
+                (_, Part::Literal(text)) if text.is_empty() => {}
+                (_, part) => joined.push(part),
+            }
+        }
+        let mut names = HashSet::new();
+        for name in joined.iter().filter_map(Part::name) {
+            if !names.insert(name) {
+                return Err(FormError::RepeatedName { name: name.to_owned() });
+            }
+        }
+        if names.is_empty() {
+            return Err(FormError::NothingToFill);
+        }
+        for part in &joined {
+            check(part)?;
+        }
+        for pair in joined.windows(2) {
+            if let [Part::Text { name: before, .. }, Part::Text { name, .. }] = pair {
+                return Err(FormError::TextAfterText { name: name.clone(), before: before.clone() });
+            }
+        }
+        Ok(Self { parts: joined, cache: Cache::default() })
+    }
+
+    /// The parts.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The set of tokens that the form begins with, if it begins with one: a prompt may be healed for it.
+    pub fn begins_with(&self) -> Option<&Trie> {
+        match self.parts.first() {
+            Some(Part::Slot { values: SlotValues::Tokens(trie), .. }) => Some(trie),
+            _ => None,
+        }
+    }
+
+    /// The literal that is the part at `index`; empty where another part stands, or none.
+    pub fn literal(&self, index: usize) -> &str {
+        match self.parts.get(index) {
+            Some(Part::Literal(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// The slot or text that is the part at `index`, or after the literal there.
+    fn field(&self, index: usize) -> Option<&Part> {
+        self.parts.get(index..)?.iter().find(|part| part.name().is_some())
+    }
+}
+
+fn check(part: &Part) -> Result<(), FormError> {
+    match part {
+        Part::Slot { name, values: SlotValues::Tokens(trie) } if !trie.is_tree() => {
+            Err(FormError::NotATree { slot: name.clone() })
+        }
+        Part::Slot { name, values: SlotValues::Texts(values) } => {
+            if values.is_empty() {
+                return Err(FormError::NoValues { slot: name.clone() });
+            }
+            let mut seen = HashMap::new();
+            for (row, value) in values.iter().enumerate() {
+                if let Some(first) = seen.insert(value, row) {
+                    return Err(FormError::RepeatedValue { slot: name.clone(), row, value: value.clone(), first });
+                }
+            }
+            Ok(())
+        }
+        Part::Text { name, stop, max_tokens, .. } if stop.is_empty() || *max_tokens == 0 => {
+            Err(FormError::Endless { name: name.clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(name: &str, values: &[&str]) -> Part {
+        let values = values.iter().map(|&value| value.to_owned()).collect();
+        Part::Slot { name: name.to_owned(), values: SlotValues::Texts(values) }
+    }
+
+    fn refusal(parts: Vec<Part>) -> String {
+        Form::new(parts).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_makes_no_form_is_named() {
+        assert_eq!(refusal(vec![Part::Literal("x".into())]), "a form needs at least one slot or text");
+        assert_eq!(refusal(vec![slot("a", &["1"]), slot("a", &["2"])]), "two parts of the form have the name \"a\"");
+        assert_eq!(refusal(vec![slot("a", &[])]), "slot \"a\" has no values");
+        assert_eq!(refusal(vec![slot("a", &["1", "2", "1"])]), "slot \"a\": value 2, \"1\", repeats value 0");
+        assert!(refusal(vec![Part::text("a", "", 3)]).starts_with("text \"a\" needs a stop"));
+        assert!(refusal(vec![Part::text("a", ".", 0)]).starts_with("text \"a\" needs a stop"));
+        assert!(
+            refusal(vec![Part::text("a", ".", 1), Part::text("b", ".", 1)]).contains("follows text \"a\" directly")
+        );
+    }
+
+    #[test]
+    fn literals_join() {
+        let literal = |text: &str| Part::Literal(text.to_owned());
+        let form = Form::new([literal("a"), literal(""), literal("b"), slot("x", &["1"]), literal("")]).unwrap();
+        assert_eq!(form.parts().len(), 2);
+        assert_eq!(form.literal(0), "ab");
+        assert_eq!(form.literal(2), "");
+        assert_eq!(form.field(0).and_then(Part::name), Some("x"));
+    }
+}

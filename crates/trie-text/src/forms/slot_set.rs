@@ -1,0 +1,269 @@
+//! The tokens of a slot's values where they stand: together with the text before and after them.
+//!
+//! A text is cut into tokens as a whole, and a value in its middle need not begin or end where a token does. So each value is
+//! tokenized between its literals. What lies before the value and is not yet written belongs to the set and is simply forced
+//! (or not, where a token crosses the boundary), and a token that crosses the end belongs to the value.
+
+use super::{Form, FormError, Part, SlotValues};
+use crate::vocab::Vocab;
+use std::sync::Arc;
+use trie_core::{SpanRules, TokenId, Trie};
+
+/// A slot, ready to be walked after what was written before it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SlotSet {
+    /// Tokens before the trie.
+    pub lead: Vec<TokenId>,
+    /// The trie, and the tokens that may end its values.
+    pub rules: Arc<SpanRules>,
+    /// For each leaf, the index of its value.
+    pub order: Vec<usize>,
+}
+
+impl SlotSet {
+    /// The trie.
+    pub fn trie(&self) -> &Trie {
+        &self.rules.spans()[0].1
+    }
+}
+
+/// What was written of a form, and what must follow it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Written {
+    /// The text up to the slot: written, and the rest that is not yet.
+    pub text: String,
+    /// Bytes at its end that are not written yet.
+    pub rest: usize,
+    /// The tokens written.
+    pub tokens: Vec<TokenId>,
+}
+
+impl Written {
+    /// What is not written yet; `None` where the last token ends inside a character.
+    fn rest(&self) -> Option<&str> {
+        self.text.get(self.text.len() - self.rest..)
+    }
+
+    /// The tokens that go on from here through `more`: those of the whole text where it begins with the tokens written, else
+    /// those of the rest alone.
+    fn go_on(&self, vocab: &Vocab, more: &str) -> Option<Vec<TokenId>> {
+        if !self.tokens.is_empty() {
+            let whole = vocab.tokenize_inside(&format!("{}{more}", self.text));
+            if let Some(tokens) = whole.as_deref().and_then(|whole| whole.strip_prefix(self.tokens.as_slice())) {
+                return Some(tokens.to_vec());
+            }
+        }
+        vocab.tokenize_inside(&format!("{}{more}", self.rest()?))
+    }
+
+    /// The tokens of the rest.
+    ///
+    /// # Errors
+    /// [`FormError::Unspellable`].
+    pub fn rest_tokens(&self, vocab: &Vocab) -> Result<Vec<TokenId>, FormError> {
+        let unspellable = || FormError::Unspellable { what: "literal".to_owned(), text: self.text.clone() };
+        if self.rest == 0 { Ok(Vec::new()) } else { self.go_on(vocab, "").ok_or_else(unspellable) }
+    }
+
+    /// Where what was written before does not matter: the rest alone.
+    fn alone(&self) -> Option<Self> {
+        Some(Self { text: self.rest()?.to_owned(), rest: self.rest, tokens: Vec::new() })
+    }
+}
+
+impl Form {
+    /// The set of the slot that is the part at `index`, after what was written.
+    ///
+    /// # Errors
+    /// A part that is no slot, and what the vocabulary cannot spell or tell apart.
+    pub fn set(&self, index: usize, written: &Written, vocab: &Vocab) -> Result<Arc<SlotSet>, FormError> {
+        let Some(Part::Slot { name, values }) = self.parts().get(index) else {
+            return Err(FormError::NothingToFill);
+        };
+        let slot = Place { name, vocab, literal: self.literal(index + 1), next: self.next(index) };
+        let key = |before: Written| (vocab.fingerprint().to_owned(), index, before);
+        let here = key(written.clone());
+        let mut sets = self.cache.sets.lock();
+        if let Some(set) = sets.get(&here) {
+            return Ok(Arc::clone(set));
+        }
+        let alone = match values {
+            SlotValues::Texts(values) => slot.independent(written, &values[0]),
+            SlotValues::Tokens(_) => written.alone(),
+        };
+        let shared = key(alone.unwrap_or_else(|| written.clone()));
+        let set = match (sets.get(&shared), values) {
+            (Some(set), _) => Arc::clone(set),
+            (None, SlotValues::Texts(values)) => Arc::new(slot.of_texts(&shared.2, values)?),
+            (None, SlotValues::Tokens(trie)) => Arc::new(slot.of_tokens(&shared.2, trie)?),
+        };
+        // Known under both names: the next time in the same place, nothing has to be probed.
+        sets.put(here, Arc::clone(&set));
+        sets.put(shared, Arc::clone(&set));
+        Ok(set)
+    }
+
+    /// The tokens that free text at `index` may be made of, ascending: those without excluded characters before the stop, and those
+    /// that end the output.
+    pub fn text_tokens(&self, index: usize, stop: &str, exclude: &[char], vocab: &Vocab) -> Arc<[TokenId]> {
+        let key = (vocab.fingerprint().to_owned(), index);
+        let mut texts = self.cache.texts.lock();
+        let tokens = texts.get_or_insert(key, || {
+            let fits = |token: &TokenId| {
+                if vocab.control().binary_search(token).is_ok() || vocab.is_end_of_generation(*token) {
+                    return vocab.is_end_of_generation(*token);
+                }
+                let text = String::from_utf8_lossy(vocab.piece(*token).unwrap_or_default()).into_owned();
+                let text = text.split(stop).next().unwrap_or_default();
+                !text.contains(exclude)
+            };
+            (0..vocab.len() as u32).filter_map(TokenId::new).filter(fits).collect()
+        });
+        Arc::clone(tokens)
+    }
+
+    fn next(&self, index: usize) -> Next<'_> {
+        match self.field(index + 1) {
+            Some(Part::Slot { values, .. }) => Next::Slot(values),
+            Some(_) => Next::Text,
+            None => Next::End,
+        }
+    }
+}
+
+/// What stands after a slot and the literal behind it.
+enum Next<'f> {
+    Slot(&'f SlotValues),
+    Text,
+    End,
+}
+
+/// A slot and what stands after it.
+struct Place<'f> {
+    name: &'f str,
+    vocab: &'f Vocab,
+    literal: &'f str,
+    next: Next<'f>,
+}
+
+impl Place<'_> {
+    fn unspellable(&self, value: &str) -> FormError {
+        FormError::Unspellable { what: format!("slot {:?}", self.name), text: value.to_owned() }
+    }
+
+    /// The rest alone, if the tokens of the rest and a value are the same without what was written before.
+    fn independent(&self, written: &Written, value: &str) -> Option<Written> {
+        let more = format!("{value}{}", self.literal);
+        let alone = written.alone().filter(|alone| alone.rest > 0)?;
+        (written.go_on(self.vocab, &more) == alone.go_on(self.vocab, &more)).then_some(alone)
+    }
+
+    fn of_texts(&self, before: &Written, values: &[String]) -> Result<SlotSet, FormError> {
+        let mut builder = Trie::builder();
+        let mut spelled: Vec<(Vec<TokenId>, usize)> = Vec::with_capacity(values.len());
+        for value in values {
+            let tokens = before.go_on(self.vocab, &format!("{value}{}", self.literal));
+            let tokens = tokens.ok_or_else(|| self.unspellable(value))?;
+            // An empty value after an empty literal is known by what follows it.
+            let own = self.vocab.tokens_over(&tokens, before.rest + value.len()).max(1);
+            if tokens.is_empty() {
+                return Err(FormError::NoTokens { slot: self.name.to_owned(), value: value.clone() });
+            }
+            builder.push(Some(value), &tokens[..own]);
+            spelled.push((tokens, own));
+        }
+        let ambiguous = |row: usize| FormError::Ambiguous { slot: self.name.to_owned(), value: values[row].clone() };
+        let trie = builder.build().map_err(|_| FormError::NoValues { slot: self.name.to_owned() })?;
+        let order: Vec<usize> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
+        if order.len() < values.len() {
+            let row = (0..values.len()).find(|row| !order.contains(row)).unwrap_or(0);
+            return Err(ambiguous(row));
+        }
+
+        // A value that others go on from ends where a token of what follows comes.
+        let mut ends: Vec<TokenId> = Vec::new();
+        let mut inner: Vec<usize> = Vec::new();
+        for (row, (tokens, own)) in spelled.iter().enumerate() {
+            if trie.walk(&tokens[..*own]).is_ok_and(|at| !trie.children(at).is_empty()) {
+                inner.push(row);
+                self.ends_after(before, &values[row], tokens, *own, &mut ends);
+            }
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        for row in inner {
+            let (tokens, own) = &spelled[row];
+            let children = trie.walk(&tokens[..*own]).map(|at| trie.children(at)).unwrap_or_default();
+            if !ends.is_empty() && ends.iter().all(|end| children.binary_search(end).is_ok()) {
+                return Err(ambiguous(row));
+            }
+        }
+        self.finish(Vec::new(), trie, ends, order)
+    }
+
+    /// The tokens that may come after this value.
+    fn ends_after(&self, before: &Written, value: &str, tokens: &[TokenId], own: usize, ends: &mut Vec<TokenId>) {
+        let after = &tokens[own..];
+        match (&self.next, after.first()) {
+            // The last token of a literal may be another one where a value follows.
+            (Next::Slot(SlotValues::Texts(next)), first) if after.len() < 2 => {
+                ends.extend(first);
+                for more in next {
+                    let text = format!("{value}{}{more}", self.literal);
+                    let whole = before.go_on(self.vocab, &text).unwrap_or_default();
+                    ends.extend(whole.strip_prefix(&tokens[..own]).and_then(<[TokenId]>::first));
+                }
+            }
+            (Next::Slot(SlotValues::Tokens(next)), None) => ends.extend(next.children(next.root())),
+            (Next::End, None) => ends.extend(self.vocab.end_of_generation()),
+            (_, first) => ends.extend(first),
+        }
+    }
+
+    /// The tokens between what was written and this set.
+    fn lead(&self, before: &Written, trie: &Trie) -> Result<Vec<TokenId>, FormError> {
+        let rest = before.rest_tokens(self.vocab)?;
+        if trie.heal_bytes() == 0 {
+            return Ok(rest);
+        }
+        let spelled = self.vocab.healed_bytes(trie).unwrap_or_default();
+        if let Some(lead) = self.vocab.strip(&rest, &spelled) {
+            return Ok(lead.to_vec());
+        }
+        // A token of the literal crosses that position: the text up to there alone.
+        let shorter = before.rest().and_then(|rest| rest.strip_suffix(std::str::from_utf8(&spelled).ok()?));
+        let lead = shorter.and_then(|shorter| {
+            let text = before.text[..before.text.len() - spelled.len()].to_owned();
+            Written { text, rest: shorter.len(), tokens: before.tokens.clone() }.go_on(self.vocab, "")
+        });
+        lead.ok_or_else(|| FormError::NotHealed {
+            slot: self.name.to_owned(),
+            spelled: String::from_utf8_lossy(&spelled).into_owned(),
+            text: before.rest().unwrap_or_default().to_owned(),
+        })
+    }
+
+    fn of_tokens(&self, before: &Written, trie: &Trie) -> Result<SlotSet, FormError> {
+        let lead = self.lead(before, trie)?;
+        let mut ends = Vec::new();
+        if trie.leaves().any(|leaf| trie.walk(&leaf.tokens).is_ok_and(|at| !trie.children(at).is_empty())) {
+            let after = self.vocab.tokenize_inside(self.literal).ok_or_else(|| self.unspellable(self.literal))?;
+            let nothing = Written { text: String::new(), rest: 0, tokens: Vec::new() };
+            self.ends_after(&nothing, "", &after, 0, &mut ends);
+        }
+        // What it spells again is taken off here.
+        self.finish(lead, trie.clone().with_heal_bytes(0), ends, (0..trie.len()).collect())
+    }
+
+    fn finish(
+        &self,
+        lead: Vec<TokenId>,
+        trie: Trie,
+        ends: Vec<TokenId>,
+        order: Vec<usize>,
+    ) -> Result<SlotSet, FormError> {
+        let rules = SpanRules::new(vec![(self.name.to_owned(), trie)], self.vocab.len())?.with_end_tokens(ends)?;
+        Ok(SlotSet { lead, rules: Arc::new(rules), order })
+    }
+}

@@ -1,0 +1,160 @@
+//! Token healing: sets that begin inside the prompt.
+//!
+//! A tokenizer cuts a text into tokens as a whole, so a value after a prompt may begin in the prompt's last token: "is " and "blue"
+//! are `is| blue` and not `is| |blue`. A set made with [`Texts::with_healing`](crate::Texts::with_healing) spells the end of the
+//! prompt again ([`Trie::heal_bytes`]), and the prompt is decoded without it. Here is which end of a prompt matters to a set, and
+//! what is taken off the prompt.
+
+use crate::vocab::{Vocab, VocabError};
+use trie_core::{TokenId, Trie};
+
+/// Why a set cannot come after a prompt.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HealingError {
+    /// The set has tokens that the vocabulary does not have.
+    #[error(transparent)]
+    Vocab(#[from] VocabError),
+    /// A set that begins inside another prompt than this one.
+    #[error(
+        "the set begins inside its prompt and spells {spelled:?} again (heal_bytes), but this prompt ends with the tokens {found:?}"
+    )]
+    NotHealed {
+        /// What every value begins with.
+        spelled: String,
+        /// The last tokens of the prompt, at most four.
+        found: Vec<String>,
+    },
+    /// A set that spells a whole prompt again.
+    #[error(
+        "the set begins with {spelled:?}, which is all of the prompt: the first forward pass needs at least one token"
+    )]
+    AllTakenBack {
+        /// What every value begins with.
+        spelled: String,
+    },
+}
+
+impl Vocab {
+    /// What is left of a prompt before a set that spells its end again ([`Trie::heal_bytes`]): all but its last tokens. What
+    /// takes a trie and a prompt does this by itself.
+    ///
+    /// # Errors
+    /// [`HealingError::NotHealed`] if the prompt's last tokens are not those bytes, [`HealingError::AllTakenBack`] if they are all
+    /// that it has, a trie outside the vocabulary.
+    pub fn before_set<'p>(&self, prompt: &'p [TokenId], trie: &Trie) -> Result<&'p [TokenId], HealingError> {
+        if trie.heal_bytes() == 0 {
+            return Ok(prompt);
+        }
+        let spelled = self.healed_bytes(trie)?;
+        match self.strip(prompt, &spelled) {
+            Some([]) => Err(HealingError::AllTakenBack { spelled: String::from_utf8_lossy(&spelled).into_owned() }),
+            Some(left) if spelled.len() == trie.heal_bytes() => Ok(left),
+            _ => Err(self.not_healed(&spelled, prompt)),
+        }
+    }
+
+    /// The tokens of a prompt given as text: with the special tokens that the model wants and those named in it, for a text that is
+    /// trusted. A token begins where the set does ([`Trie::heal_bytes`]), unless the prompt does not end as the set begins, which is
+    /// refused by what takes both.
+    ///
+    /// # Errors
+    /// As [`Vocab::tokenize`].
+    pub fn tokenize_before(&self, prompt: &str, trie: &Trie) -> Result<Vec<TokenId>, VocabError> {
+        let tokens = self.tokenize(prompt, true, true)?;
+        if !matches!(self.before_set(&tokens, trie), Err(HealingError::NotHealed { .. })) {
+            return Ok(tokens);
+        }
+        // A token of the prompt crosses that position: the text up to there alone.
+        let spelled = String::from_utf8(self.healed_bytes(trie)?).ok();
+        let parted =
+            spelled.as_deref().and_then(|spelled| Some((prompt.strip_suffix(spelled)?, self.inside(spelled, false)?)));
+        let Some((before, again)) = parted else { return Ok(tokens) };
+        Ok([self.tokenize(before, true, true)?, again].concat())
+    }
+
+    /// The end of a prompt on which the tokens of these values after it depend: the prefix for [`Texts`](crate::Texts). Empty where
+    /// no token can cross the boundary.
+    ///
+    /// As short as the tokenizer is known to allow, so that prompts which end alike need one set. Where nothing is known of it:
+    /// some words, if they have the same tokens alone.
+    pub fn prompt_end<S: AsRef<str>>(&self, prompt: &[TokenId], values: &[S]) -> String {
+        let from = prompt.iter().rposition(|&token| self.stands_alone(token)).map_or(0, |at| at + 1);
+        let tokens = &prompt[from..];
+        let Some(text) = self.join(tokens).ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            return String::new();
+        };
+        let Some(points) = self.split_points() else { return self.last_words(tokens, text) };
+        // The tokenizer writes this space again.
+        let text = if points.own_space() { text.strip_prefix(' ').unwrap_or(&text) } else { &text };
+        if points.opens(text) {
+            return text.to_owned();
+        }
+        if values.iter().all(|value| points.parts_from(text, value.as_ref())) {
+            return String::new();
+        }
+        points.parts(text).last().unwrap_or_default().to_owned()
+    }
+
+    /// The end of a text from where a token begins, long enough that what stands before it cannot matter.
+    fn last_words(&self, tokens: &[TokenId], text: String) -> String {
+        const ENOUGH: usize = 256;
+        const TRIED: usize = 8;
+        let mut at = text.len();
+        let mut tried = 0;
+        for (number, &token) in tokens.iter().enumerate().rev() {
+            at = at.saturating_sub(self.piece(token).map_or(0, <[u8]>::len));
+            let Some(end) = text.get(at..).filter(|end| end.len() >= ENOUGH) else { continue };
+            if self.tokenize(end, false, false).is_ok_and(|found| found == tokens[number..]) {
+                return end.to_owned();
+            }
+            tried += 1;
+            if tried == TRIED {
+                break;
+            }
+        }
+        text
+    }
+
+    /// The bytes that every leaf of a healed set begins with: they stand at the end of the prompt too.
+    ///
+    /// # Errors
+    /// A trie outside the vocabulary.
+    pub fn healed_bytes(&self, trie: &Trie) -> Result<Vec<u8>, VocabError> {
+        let leaf = trie.leaves().next().map(|leaf| leaf.tokens).unwrap_or_default();
+        let mut bytes = self.join(&leaf)?;
+        bytes.truncate(trie.heal_bytes());
+        Ok(bytes)
+    }
+
+    /// [`Vocab::healed_bytes`] as text.
+    ///
+    /// # Errors
+    /// [`HealingError::NotHealed`] if they are none, a trie outside the vocabulary.
+    pub fn healed_text(&self, trie: &Trie, prompt: &[TokenId]) -> Result<String, HealingError> {
+        String::from_utf8(self.healed_bytes(trie)?).map_err(|error| self.not_healed(error.as_bytes(), prompt))
+    }
+
+    /// These tokens without the last ones, if those are these bytes.
+    pub(crate) fn strip<'p>(&self, tokens: &'p [TokenId], mut bytes: &[u8]) -> Option<&'p [TokenId]> {
+        let mut left = tokens;
+        while !bytes.is_empty() {
+            let (&last, before) = left.split_last()?;
+            let piece =
+                self.piece(last).filter(|piece| !piece.is_empty() && self.control().binary_search(&last).is_err());
+            bytes = bytes.strip_suffix(piece?)?;
+            left = before;
+        }
+        Some(left)
+    }
+
+    fn not_healed(&self, spelled: &[u8], tokens: &[TokenId]) -> HealingError {
+        const SHOWN: usize = 4;
+        let last = &tokens[tokens.len().saturating_sub(SHOWN)..];
+        let text = |&token: &TokenId| String::from_utf8_lossy(self.piece(token).unwrap_or_default()).into_owned();
+        HealingError::NotHealed {
+            spelled: String::from_utf8_lossy(spelled).into_owned(),
+            found: last.iter().map(text).collect(),
+        }
+    }
+}

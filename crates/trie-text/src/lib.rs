@@ -1,0 +1,43 @@
+//! Text for token tries: what texts are in the tokens of a model, and which sets and forms they make.
+//!
+//! A [`Vocab`] knows the bytes of every token, and makes tokens of text through a [`Tokenizer`], of which llama.cpp's is one
+//! (crate `llama-sampler`). [`Texts`] makes a [`Trie`](trie_core::Trie) of values, in the tokens that stand between a prompt and
+//! what follows. A [`Form`] is literal text with slots. Nothing here knows of llama.cpp.
+//!
+//! ```
+//! use trie_core::TokenId;
+//! use trie_text::{Tokenizer, TokenizerError, TokenKind, Texts, Vocab};
+//! use std::sync::Arc;
+//!
+//! /// One token a byte.
+//! #[derive(Debug)]
+//! struct Bytes;
+//!
+//! impl Tokenizer for Bytes {
+//!     fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
+//!         Ok(text.bytes().filter_map(|byte| TokenId::new(byte.into())).collect())
+//!     }
+//! }
+//!
+//! let tokens = (0..=255u8).map(|byte| ([byte], TokenKind::Text));
+//! let vocab = Vocab::new(tokens, vec![], Some(Arc::new(Bytes)))?;
+//! let made = Texts::default().trie(&vocab, &["yes", "no"])?;
+//! assert_eq!(made.trie.len(), 2);
+//! assert_eq!(vocab.detokenize(&made.trie.leaves().next().unwrap().tokens)?, b"no");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod control_text;
+mod forms;
+mod healing;
+mod texts;
+mod threads;
+mod tokenizer;
+mod vocab;
+
+pub use control_text::ControlTextGuard;
+pub use forms::{Form, FormError, Part, SlotSet, SlotValues, Written};
+pub use healing::HealingError;
+pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quoted};
+pub use tokenizer::{SplitPoints, SplitRule, Tokenizer, TokenizerError};
+pub use vocab::{TokenKind, TokenizedTexts, TokenizerJson, Vocab, VocabError, end_of_generation_by_name};

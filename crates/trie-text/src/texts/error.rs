@@ -1,0 +1,71 @@
+//! Why texts make no set.
+
+use crate::vocab::VocabError;
+use trie_core::{BuildError, RunError};
+
+/// Why texts make no trie.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextError {
+    /// The vocabulary cannot tokenize, or a text is too long.
+    #[error(transparent)]
+    Vocab(#[from] VocabError),
+    /// No value, or more than 32 bits count.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A temporary file, or the one to write.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Nothing is left of a value.
+    #[error("row {row} is empty: a leaf needs at least one token, give a suffix or leave it out")]
+    Empty {
+        /// The value's index.
+        row: usize,
+    },
+    /// The tokenizer changes the text, or the vocabulary lacks some of its bytes.
+    #[error("{what}: the tokens of {} spell {}", quoted(.text), quoted(.spelled))]
+    NoRoundTrip {
+        /// Prefix or row.
+        what: String,
+        /// The whole text.
+        text: String,
+        /// What its tokens spell.
+        spelled: String,
+    },
+    /// No tokens spell the value.
+    #[error("value {row}: no tokens of this vocabulary spell {}", quoted(.value))]
+    Unspellable {
+        /// The value's index.
+        row: usize,
+        /// The value.
+        value: String,
+    },
+    /// A token begins in the prefix and ends in the value.
+    #[error(
+        "value {row}: {} has a token that crosses the boundary to the prefix {}; {count} of {values} values do: \
+         with token healing the set begins before that token",
+        quoted(.value),
+        quoted(.prefix)
+    )]
+    CrossesBoundary {
+        /// The first such value's index.
+        row: usize,
+        /// That value.
+        value: String,
+        /// The prefix.
+        prefix: String,
+        /// How many values there are like it.
+        count: usize,
+        /// Of so many.
+        values: usize,
+    },
+}
+
+/// A text in quotes for a message, not all of it if it is long.
+pub fn quoted(text: &str) -> String {
+    const SHOWN: usize = 120;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),
+        None => format!("{text:?}"),
+    }
+}

@@ -1,0 +1,210 @@
+//! Sets of texts: as the tokenizer writes them, or in every tokenization.
+
+mod error;
+mod stream;
+mod tokenizations;
+
+pub use error::{TextError, quoted};
+pub use stream::TextStream;
+
+use crate::vocab::Vocab;
+use tokenizations::every_tokenization;
+use trie_core::{OverrunLeaf, TokenId, Trie};
+
+/// Which token sequences stand for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Tokenization {
+    /// The one that the tokenizer writes.
+    #[default]
+    Canonical,
+    /// The same, and where one token spells the last of it and goes on, that token.
+    OpenEnd,
+    /// All that spell it.
+    All,
+}
+
+/// What stands around values, and how they become tokens: a tokenizer cuts a text into tokens as a whole.
+///
+/// ```
+/// use trie_text::{Texts, Tokenization, Vocab};
+///
+/// let vocab = Vocab::from_tokens(["a", "b", "ab", "\"", "b\""], vec![], vec![])?;
+/// let texts = Texts::default().with_suffix("\"").with_tokenization(Tokenization::All);
+/// let made = texts.trie(&vocab, &["ab", "b"])?;
+/// // ab" begins with a or with ab, and b" with b or with b".
+/// let first = made.trie.children(made.trie.root());
+/// assert_eq!(vocab.join(first)?, b"ababb\"");
+/// assert_eq!(made.trie.leaves().map(|leaf| leaf.name.unwrap()).collect::<Vec<_>>(), ["ab", "b"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Texts<'t> {
+    /// What stands before every value: the prompt, or its end from a position where a token begins; [`Vocab::prompt_end`] gives the
+    /// end of a prompt that matters.
+    pub prefix: &'t str,
+    /// What stands after every value; it belongs to the leaves.
+    pub suffix: &'t str,
+    /// Which token sequences are leaves.
+    pub tokenization: Tokenization,
+    /// Token healing: where a token crosses the boundary to the prefix, begin the set before that token instead of refusing.
+    pub heal: bool,
+}
+
+/// The trie of some texts; its names are the texts.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TextTrie {
+    /// The trie.
+    pub trie: Trie,
+    /// What was found on the way.
+    pub report: TextReport,
+}
+
+/// What was found while texts became a trie.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TextReport {
+    /// Number of values.
+    pub values: usize,
+    /// How many of them have a token that crosses the boundary to the prefix, as the tokenizer writes them.
+    pub crossing: usize,
+    /// The first of them, by row; at most eight.
+    pub first_crossing: Vec<usize>,
+}
+
+impl TextReport {
+    /// Notes a value that has a token which begins in the prefix.
+    fn crosses(&mut self, row: usize) {
+        self.crossing += 1;
+        if self.first_crossing.len() < 8 {
+            self.first_crossing.push(row);
+        }
+    }
+
+    /// That there is none; `value` gives the first.
+    fn none_crosses(&self, prefix: &str, value: impl FnOnce(usize) -> String) -> Result<(), TextError> {
+        let Some(&row) = self.first_crossing.first() else { return Ok(()) };
+        let (value, prefix) = (value(row), prefix.to_owned());
+        Err(TextError::CrossesBoundary { row, value, prefix, count: self.crossing, values: self.values })
+    }
+}
+
+impl<'t> Texts<'t> {
+    /// With [`Texts::prefix`].
+    #[must_use]
+    pub fn with_prefix(self, prefix: &'t str) -> Self {
+        Self { prefix, ..self }
+    }
+
+    /// With [`Texts::suffix`].
+    #[must_use]
+    pub fn with_suffix(self, suffix: &'t str) -> Self {
+        Self { suffix, ..self }
+    }
+
+    /// With [`Texts::tokenization`].
+    #[must_use]
+    pub fn with_tokenization(self, tokenization: Tokenization) -> Self {
+        Self { tokenization, ..self }
+    }
+
+    /// With token healing or without, see [`Texts::heal`].
+    #[must_use]
+    pub fn with_healing(self, heal: bool) -> Self {
+        Self { heal, ..self }
+    }
+
+    /// The trie of these values. One run of the tokenizer for each different part of a text, on all cores; then what
+    /// [`Trie::spellings`] and [`Trie::with_overrun`] take.
+    ///
+    /// # Errors
+    /// See [`TextError`].
+    pub fn trie<S: AsRef<str> + Sync>(&self, vocab: &Vocab, values: &[S]) -> Result<TextTrie, TextError> {
+        self.trie_unless(vocab, values, &|| false)
+    }
+
+    /// [`Texts::trie`], unless `stop` wants it to end before. It is asked while tokenizations and open ends are found, which takes
+    /// longest.
+    ///
+    /// # Errors
+    /// As there, and [`BuildError::Stopped`].
+    pub fn trie_unless<S: AsRef<str> + Sync>(
+        &self,
+        vocab: &Vocab,
+        values: &[S],
+        stop: &dyn Fn() -> bool,
+    ) -> Result<TextTrie, TextError> {
+        let mut report = TextReport { values: values.len(), ..TextReport::default() };
+        if self.tokenization == Tokenization::All && !vocab.can_tokenize() && !self.heal {
+            let whole = values.iter().map(|value| format!("{}{}", value.as_ref(), self.suffix).into_bytes());
+            let trie = every_tokenization(vocab, values, &whole.map(|text| (text, None)).collect::<Vec<_>>(), stop)?;
+            return Ok(TextTrie { trie, report });
+        }
+        let before = vocab.tokenize(self.prefix, false, false)?;
+        spelled(vocab, self.prefix, &before, || "prefix".to_owned())?;
+        let tokenized = vocab.tokenize_all(values, self.prefix, self.suffix)?;
+        let rows = || tokenized.iter().zip(values).enumerate();
+
+        let mut common = before.len();
+        for (row, (tokens, value)) in rows() {
+            value_spelled(vocab, [self.prefix, value.as_ref(), self.suffix], tokens, row)?;
+            if !tokens.starts_with(&before) {
+                report.crosses(row);
+                if self.heal {
+                    common = common.min(tokens.iter().zip(&before).take_while(|(a, b)| a == b).count());
+                }
+            }
+        }
+        // A space that the tokenizer puts before a text counts.
+        let heal_bytes: usize = before[common..].iter().filter_map(|&token| vocab.piece(token)).map(<[u8]>::len).sum();
+
+        if self.tokenization == Tokenization::All {
+            // What the tokenizer writes, a space of its own included, without what is kept of the prefix.
+            let kept = vocab.join(&before[..common])?;
+            let mut texts = Vec::with_capacity(values.len());
+            for (row, (tokens, value)) in rows() {
+                let whole = vocab.join(tokens)?;
+                let unspellable = || TextError::Unspellable { row, value: value.as_ref().to_owned() };
+                let text = whole.strip_prefix(kept.as_slice()).ok_or_else(unspellable)?.to_vec();
+                texts.push((text, tokens.strip_prefix(&before[..common])));
+            }
+            let trie = every_tokenization(vocab, values, &texts, stop)?.with_heal_bytes(heal_bytes as u32);
+            return Ok(TextTrie { trie, report });
+        }
+        if !self.heal {
+            report.none_crosses(self.prefix, |row| values[row].as_ref().to_owned())?;
+        }
+        if let Some((row, _)) = rows().find(|(_, (tokens, _))| tokens.len() <= common) {
+            return Err(TextError::Empty { row });
+        }
+        let leaves = rows().map(|(_, (tokens, value))| (value.as_ref(), &tokens[common..]));
+        let trie = if self.tokenization == Tokenization::OpenEnd {
+            let leaves: Vec<OverrunLeaf<'_>> = leaves.map(|(name, tokens)| OverrunLeaf { name, tokens }).collect();
+            Trie::with_overrun(&leaves, vocab.by_bytes(), |token| vocab.piece(token).unwrap_or_default(), stop)?
+        } else {
+            let mut builder = Trie::builder();
+            leaves.for_each(|(name, tokens)| builder.push(Some(name), tokens));
+            builder.build()?
+        };
+        Ok(TextTrie { trie: trie.with_heal_bytes(heal_bytes as u32), report })
+    }
+}
+
+/// That tokens stand for a value between the texts around it.
+fn value_spelled(vocab: &Vocab, texts: [&str; 3], tokens: &[TokenId], row: usize) -> Result<(), TextError> {
+    if vocab.writes(tokens, texts) {
+        return Ok(());
+    }
+    spelled(vocab, &texts.concat(), tokens, || format!("value {row}"))
+}
+
+/// That tokens stand for their text.
+fn spelled(vocab: &Vocab, text: &str, tokens: &[TokenId], what: impl Fn() -> String) -> Result<(), TextError> {
+    // Some tokenizers put a space before a text, and some tidy up spaces when they give one back.
+    if vocab.writes(tokens, ["", text, ""]) || vocab.detokenize(tokens)? == text.as_bytes() {
+        return Ok(());
+    }
+    let spelled = String::from_utf8_lossy(&vocab.join(tokens)?).into_owned();
+    Err(TextError::NoRoundTrip { what: what(), text: text.to_owned(), spelled })
+}

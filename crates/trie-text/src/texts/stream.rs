@@ -1,0 +1,101 @@
+//! A set of texts that come in portions, so that they need not be in memory together.
+
+use super::{TextError, TextReport, Texts, spelled, value_spelled};
+use crate::vocab::{Vocab, VocabError};
+use std::path::Path;
+use trie_core::{RunBuilder, TokenId, Trie, VocabularyId};
+
+/// Collects texts as the tokenizer writes them: portions are tokenized on all cores, and only their tokens and names are kept,
+/// as a [`RunBuilder`] keeps them.
+#[derive(Debug)]
+pub struct TextStream<'v> {
+    vocab: &'v Vocab,
+    prefix: String,
+    suffix: String,
+    /// The tokens of the prefix.
+    before: Vec<TokenId>,
+    rows: RunBuilder,
+    report: TextReport,
+    /// The first value with a token that begins in the prefix.
+    crossing: Option<String>,
+    /// The first of which nothing is left.
+    empty: Option<usize>,
+}
+
+impl<'v> TextStream<'v> {
+    /// A set without values; `rows` must be without leaves. Of `texts` the prefix and the suffix are taken: values are
+    /// spelled as the tokenizer does, and nothing is healed, which takes all values at once.
+    ///
+    /// # Errors
+    /// A vocabulary without a tokenizer, or one that cannot spell the prefix.
+    pub fn new(vocab: &'v Vocab, texts: &Texts<'_>, rows: RunBuilder) -> Result<Self, TextError> {
+        let before = vocab.tokenize(texts.prefix, false, false)?;
+        spelled(vocab, texts.prefix, &before, || "prefix".to_owned())?;
+        let (prefix, suffix) = (texts.prefix.to_owned(), texts.suffix.to_owned());
+        let report = TextReport::default();
+        Ok(Self { vocab, prefix, suffix, before, rows, report, crossing: None, empty: None })
+    }
+
+    /// Adds values. A part of a text that comes again in one call is tokenized once.
+    ///
+    /// # Errors
+    /// As [`Texts::trie`], but what crosses the boundary to the prefix is told at the end; or a temporary file.
+    pub fn push<S: AsRef<str> + Sync>(&mut self, values: &[S]) -> Result<(), TextError> {
+        let before = self.report.values;
+        let tokenized = self.vocab.tokenize_all(values, &self.prefix, &self.suffix).map_err(|error| match error {
+            VocabError::Value { row, error } => VocabError::Value { row: before + row, error },
+            error => error,
+        })?;
+        for (tokens, value) in tokenized.iter().zip(values) {
+            self.add(tokens, value.as_ref())?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, tokens: &[TokenId], value: &str) -> Result<(), TextError> {
+        let row = self.report.values;
+        self.report.values += 1;
+        value_spelled(self.vocab, [&self.prefix, value, &self.suffix], tokens, row)?;
+        match tokens.strip_prefix(&self.before[..]) {
+            None => {
+                self.report.crosses(row);
+                self.crossing.get_or_insert_with(|| value.to_owned());
+            }
+            Some([]) => _ = self.empty.get_or_insert(row),
+            Some(tokens) if self.crossing.is_none() && self.empty.is_none() => {
+                self.rows.push(Some(value), tokens)?;
+            }
+            // There will be no trie, but the error says how many values cross.
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The trie, in memory.
+    ///
+    /// # Errors
+    /// As [`Texts::trie`] and [`RunBuilder::finish`].
+    pub fn finish(self) -> Result<(Trie, TextReport), TextError> {
+        self.check()?;
+        Ok((self.rows.finish()?, self.report))
+    }
+
+    /// Writes the trie as a file, without ever holding all of it.
+    ///
+    /// # Errors
+    /// As [`Texts::trie`] and [`RunBuilder::finish_to`].
+    pub fn finish_to(
+        self,
+        path: impl AsRef<Path>,
+        vocabulary: Option<VocabularyId<'_>>,
+    ) -> Result<TextReport, TextError> {
+        self.check()?;
+        self.rows.finish_to(path, vocabulary)?;
+        Ok(self.report)
+    }
+
+    fn check(&self) -> Result<(), TextError> {
+        self.report.none_crosses(&self.prefix, |_| self.crossing.clone().unwrap_or_default())?;
+        self.empty.map_or(Ok(()), |row| Err(TextError::Empty { row }))
+    }
+}

@@ -1,0 +1,101 @@
+//! Texts in every tokenization: what the core needs of a tokenizer for them.
+
+use super::TextError;
+use crate::tokenizer::SplitPoints;
+use crate::vocab::{Vocab, VocabError};
+use trie_core::{BuildError, ForcedText, SpelledLeaf, SpellingError, TokenId, Trie};
+
+/// Every sequence of tokens of text that spells these texts, of which the tokenizer's own are known or not.
+pub(super) fn every_tokenization<S: AsRef<str>>(
+    vocab: &Vocab,
+    values: &[S],
+    texts: &[(Vec<u8>, Option<&[TokenId]>)],
+    stop: &dyn Fn() -> bool,
+) -> Result<Trie, TextError> {
+    let unspellable = |row: usize| TextError::Unspellable { row, value: values[row].as_ref().to_owned() };
+    // Where the tokenizer does not say: a token of its own crosses the boundary.
+    let mut own: Vec<Vec<TokenId>> = vec![Vec::new(); texts.len()];
+    for (row, (text, _)) in texts.iter().enumerate().filter(|(_, (text, known))| known.is_none() && !text.is_empty()) {
+        own[row] = alone(vocab, text)?.ok_or_else(|| unspellable(row))?;
+    }
+    let leaves: Vec<SpelledLeaf<'_>> = texts
+        .iter()
+        .zip(&own)
+        .zip(values)
+        .map(|(((bytes, known), own), value)| SpelledLeaf {
+            name: value.as_ref(),
+            bytes,
+            canonical: known.unwrap_or(own),
+        })
+        .collect();
+    let mut failed = None;
+    let first = |texts: &[ForcedText<'_>]| {
+        first_tokens(vocab, texts).unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            vec![None; texts.len()]
+        })
+    };
+    let made = Trie::spellings(&leaves, vocab.by_bytes(), first, stop);
+    match (failed, made) {
+        (Some(error), _) => Err(error.into()),
+        (None, Ok(trie)) => Ok(trie),
+        (None, Err(SpellingError::Build(BuildError::EmptySequence { row }))) => Err(TextError::Empty { row }),
+        (None, Err(SpellingError::Build(error))) => Err(error.into()),
+        (None, Err(SpellingError::Unspellable { row })) => Err(unspellable(row)),
+    }
+}
+
+/// The tokens of a text as it stands in the middle of another; without a tokenizer, the fewest that spell it.
+fn alone(vocab: &Vocab, text: &[u8]) -> Result<Option<Vec<TokenId>>, VocabError> {
+    let written = match std::str::from_utf8(text) {
+        Ok(text) if vocab.can_tokenize() => {
+            // A tokenizer that fails is not one that has no answer.
+            vocab.tokenize(text, false, false)?;
+            vocab.tokenize_inside(text)
+        }
+        _ => None,
+    };
+    Ok(written.or_else(|| fewest(vocab, text)))
+}
+
+/// What [`Trie::spellings`] asks.
+fn first_tokens(vocab: &Vocab, texts: &[ForcedText<'_>]) -> Result<Vec<Option<TokenId>>, VocabError> {
+    let values: Vec<&str> = texts.iter().map(|text| text.text).collect();
+    if !vocab.can_tokenize() {
+        return Ok(values.iter().map(|text| fewest(vocab, text.as_bytes())?.first().copied()).collect());
+    }
+    // Some tokenizers put a space before a text, which is not wanted here: then it goes before a line break.
+    let before = if vocab.split_points().is_some_and(SplitPoints::own_space) { "\n" } else { "" };
+    let tokenized = vocab.tokenize_all(&values, before, "")?;
+    let first = |(tokens, text): (&[TokenId], &&str)| match vocab.ending(tokens, text) {
+        Some(tokens) => Ok(tokens.first().copied()),
+        None => Ok(alone(vocab, text.as_bytes())?.and_then(|tokens| tokens.first().copied())),
+    };
+    tokenized.iter().zip(&values).map(first).collect()
+}
+
+/// The fewest tokens that spell a text; of as many, those whose first are longest. `O(length · longest token)`.
+fn fewest(vocab: &Vocab, text: &[u8]) -> Option<Vec<TokenId>> {
+    // From each byte: how many tokens it takes to the end, and the first of them with its length.
+    let mut best: Vec<Option<(usize, TokenId, usize)>> = vec![None; text.len() + 1];
+    let count = |best: &[Option<(usize, TokenId, usize)>], at: usize| {
+        if at == text.len() { Some(0) } else { best[at].map(|(count, ..)| count) }
+    };
+    for at in (0..text.len()).rev() {
+        for (length, tokens) in vocab.by_bytes().prefixes(&text[at..]) {
+            if let (Some(more), Some(&token)) = (count(&best, at + length), tokens.first())
+                && best[at].is_none_or(|(least, ..)| more < least)
+            {
+                best[at] = Some((more + 1, token, length));
+            }
+        }
+    }
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let (_, token, length) = best[at]?;
+        tokens.push(token);
+        at += length;
+    }
+    Some(tokens)
+}

@@ -1,0 +1,111 @@
+//! How a tokenizer is asked, and what is not believed of it.
+
+use super::error::text_in_range;
+use super::{TokenKind, Vocab, VocabError};
+use crate::tokenizer::{Tokenizer, TokenizerError};
+use trie_core::TokenId;
+
+/// Texts in one call: a tokenizer may keep more of each than its tokens.
+const BATCH: usize = 1 << 16;
+
+impl Vocab {
+    /// The tokens of a text, checked: ids of this vocabulary, and without `parse_special` no token that ends the output or controls
+    /// the model.
+    pub(super) fn ask(
+        &self,
+        tokenizer: &dyn Tokenizer,
+        text: &str,
+        add_special: bool,
+        parse_special: bool,
+    ) -> Result<Vec<TokenId>, VocabError> {
+        text_in_range(text.len())?;
+        if add_special && !parse_special && !tokenizer.keeps_control_text() {
+            // What is added around a text is meant, but the text itself is checked.
+            self.ask(tokenizer, text, false, false)?;
+        }
+        let tokens = tokenizer.tokenize(text, add_special, parse_special)?;
+        self.check(tokenizer, text, &tokens, add_special || parse_special)?;
+        Ok(tokens)
+    }
+
+    /// As [`Vocab::ask`] for plain texts.
+    fn ask_batch(&self, tokenizer: &dyn Tokenizer, texts: &[&str]) -> Result<Vec<Vec<TokenId>>, VocabError> {
+        texts.iter().try_for_each(|text| text_in_range(text.len()))?;
+        let rows = tokenizer.tokenize_batch(texts, false, false)?;
+        if rows.len() != texts.len() {
+            let (rows, texts) = (rows.len(), texts.len());
+            return Err(TokenizerError::from(format!("it gave tokens of {rows} texts for {texts}")).into());
+        }
+        rows.iter().zip(texts).try_for_each(|(tokens, text)| self.check(tokenizer, text, tokens, false))?;
+        Ok(rows)
+    }
+
+    /// `special`: control tokens are meant.
+    fn check(
+        &self,
+        tokenizer: &dyn Tokenizer,
+        text: &str,
+        tokens: &[TokenId],
+        special: bool,
+    ) -> Result<(), VocabError> {
+        self.check_tokens(tokens)?;
+        if special || tokenizer.keeps_control_text() {
+            return Ok(());
+        }
+        let Some(&token) = tokens.iter().find(|&&token| self.reads_name(token, text)) else { return Ok(()) };
+        let name = String::from_utf8_lossy(self.piece(token).unwrap_or_default());
+        let reason = format!("it reads a part of {text:?} as the control token {token}, {name:?}");
+        Err(TokenizerError::from(reason).into())
+    }
+
+    /// Whether this token may not come from plain text. The unknown token may, where text cannot be spelled, but not from its name.
+    fn reads_name(&self, token: TokenId, text: &str) -> bool {
+        match self.kind(token) {
+            Some(TokenKind::Control) => true,
+            Some(TokenKind::Unknown) => {
+                let name = self.piece(token).and_then(|name| std::str::from_utf8(name).ok());
+                name.is_some_and(|name| !name.is_empty() && text.contains(name))
+            }
+            _ => self.is_end_of_generation(token),
+        }
+    }
+
+    /// As [`Vocab::ask`] for any number of plain texts, in large batches; an error says of which.
+    pub(super) fn ask_all(
+        &self,
+        tokenizer: &dyn Tokenizer,
+        texts: impl Iterator<Item = String>,
+        mut each: impl FnMut(&[TokenId]),
+    ) -> Result<(), VocabError> {
+        let mut texts = texts.peekable();
+        let mut before = 0;
+        while texts.peek().is_some() {
+            let batch: Vec<String> = texts.by_ref().take(BATCH).collect();
+            let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
+            match self.ask_batch(tokenizer, &batch) {
+                Ok(rows) => rows.iter().for_each(|tokens| each(tokens)),
+                Err(error) => return Err(self.blame(tokenizer, &batch, before, error)),
+            }
+            before += batch.len();
+        }
+        Ok(())
+    }
+
+    /// The same error, said of the first text that fails: a batch fails as a whole.
+    fn blame(&self, tokenizer: &dyn Tokenizer, batch: &[&str], before: usize, error: VocabError) -> VocabError {
+        let (mut good, mut bad) = (0, batch.len());
+        let mut error = error;
+        while bad > good + 1 {
+            let middle = usize::midpoint(good, bad);
+            match self.ask_batch(tokenizer, &batch[good..middle]) {
+                Ok(_) => good = middle,
+                Err(found) => (bad, error) = (middle, found),
+            }
+        }
+        // What fails only together is the fault of none.
+        match self.ask_batch(tokenizer, &batch[good..bad]) {
+            Ok(_) => error,
+            Err(error) => VocabError::Value { row: before + good, error: Box::new(error) },
+        }
+    }
+}

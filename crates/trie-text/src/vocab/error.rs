@@ -1,0 +1,104 @@
+//! What can be wrong with a vocabulary, its tokenizer, or tokens given to it.
+
+use crate::tokenizer::TokenizerError;
+use trie_core::TokenId;
+
+/// Why a vocabulary cannot be made or used, or a text cannot be tokenized.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VocabError {
+    /// A number out of range.
+    #[error("{what} is {value}: it must be in {least}..={most}")]
+    OutOfRange {
+        /// The number's name.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// The least it may be.
+        least: u64,
+        /// The most it may be.
+        most: u64,
+    },
+    /// A token that the vocabulary does not have.
+    #[error("token id {token} at position {position} is outside the vocabulary of {n_vocab} tokens")]
+    OutsideVocabulary {
+        /// Where it stands in what was given.
+        position: usize,
+        /// The id.
+        token: TokenId,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// The vocabulary was made from a token list and has no tokenizer.
+    #[error("this vocabulary was made from a list of tokens: it cannot tokenize text")]
+    NoTokenizer,
+    /// The tokenizer failed, or what it gave cannot be used.
+    #[error("the tokenizer: {0}")]
+    Tokenizer(#[from] TokenizerError),
+    /// A `tokenizer.json` that says too little of its tokens, or is none.
+    #[error("not a tokenizer.json that can be used: {reason}")]
+    TokenizerFile {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// What is wrong with one of several values.
+    #[error("value {row}: {error}")]
+    Value {
+        /// Its index, from 0.
+        row: usize,
+        /// What is wrong with it.
+        error: Box<VocabError>,
+    },
+    /// A set that was saved for another vocabulary: the same ids mean other tokens.
+    #[error("the set was saved for another vocabulary: its fingerprint is {found}, this one's is {expected}")]
+    OtherVocabulary {
+        /// In the file.
+        found: String,
+        /// Of the vocabulary that it is used with.
+        expected: String,
+    },
+}
+
+/// The longest text to tokenize, in bytes, and the most bytes that all tokens have: llama.cpp counts in 32 bits with a sign.
+pub(super) const MAX_TEXT: u64 = 1 << 30;
+
+/// A number that must lie in a range.
+pub(super) fn in_range(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), VocabError> {
+    if (least..=most).contains(&value) { Ok(()) } else { Err(VocabError::OutOfRange { what, value, least, most }) }
+}
+
+/// A text that is short enough to be tokenized.
+pub(super) fn text_in_range(length: usize) -> Result<(), VocabError> {
+    in_range("length of the text in bytes", length as u64, 0, MAX_TEXT)
+}
+
+/// Every id below `n_vocab`.
+pub(super) fn inside_vocabulary(tokens: &[TokenId], n_vocab: usize) -> Result<(), VocabError> {
+    match tokens.iter().position(|token| token.index() >= n_vocab) {
+        Some(position) => Err(VocabError::OutsideVocabulary { position, token: tokens[position], n_vocab }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_say_what_was_given() {
+        assert!(in_range("number of tokens", 8, 1, 8).is_ok());
+        let message = in_range("number of tokens", 9, 1, 8).unwrap_err().to_string();
+        assert_eq!(message, "number of tokens is 9: it must be in 1..=8");
+        assert!(in_range("number of tokens", 0, 1, 8).is_err());
+        assert!(text_in_range(1 << 30).is_ok());
+        assert!(text_in_range((1 << 30) + 1).is_err());
+    }
+
+    #[test]
+    fn tokens_are_looked_up_by_position() {
+        let ids = |ids: [u32; 2]| ids.map(|id| TokenId::new(id).unwrap());
+        assert!(inside_vocabulary(&ids([0, 4]), 5).is_ok());
+        let message = inside_vocabulary(&ids([0, 5]), 5).unwrap_err().to_string();
+        assert_eq!(message, "token id 5 at position 1 is outside the vocabulary of 5 tokens");
+    }
+}

@@ -1,0 +1,239 @@
+//! The tokens of a model: their bytes and their kinds. `tokenize.rs` makes tokens of text and text of tokens, `tokenize_all.rs` of
+//! many texts at once.
+
+mod ask;
+mod end_of_generation;
+mod error;
+mod kind;
+mod tokenize;
+mod tokenize_all;
+mod tokenizer_json;
+
+pub use end_of_generation::end_of_generation_by_name;
+pub use error::VocabError;
+pub use kind::TokenKind;
+pub use tokenize_all::TokenizedTexts;
+pub use tokenizer_json::TokenizerJson;
+
+use crate::tokenizer::{SplitPoints, Tokenizer};
+use error::{MAX_TEXT, in_range, inside_vocabulary};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+use trie_core::{ByteTrie, TokenId, Trie};
+
+/// The tokens of a model: their bytes, what they are for, and the tokenizer that makes them of text, if there is one.
+///
+/// Immutable and shared between threads; put it into an `Arc`.
+///
+/// ```
+/// use trie_core::TokenId;
+/// use trie_text::Vocab;
+///
+/// let end = TokenId::new(3).unwrap();
+/// let vocab = Vocab::from_tokens(["a", "b", "ab", "</s>"], vec![end], vec![end])?;
+/// let found = vocab.prefix_tokens(b"abc");
+/// assert_eq!(vocab.join(&found)?, b"aab");
+/// assert!(!vocab.is_text(end));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Vocab {
+    /// All pieces, one after the other.
+    bytes: Vec<u8>,
+    /// Where each piece ends.
+    ends: Vec<usize>,
+    end_of_generation: Vec<TokenId>,
+    control: Vec<TokenId>,
+    /// Of each token.
+    kinds: Vec<TokenKind>,
+    tokenizer: Option<Arc<dyn Tokenizer>>,
+    /// Whether the tokenizer puts a space before a text.
+    spaced: bool,
+    fingerprint: OnceLock<String>,
+    by_bytes: OnceLock<ByteTrie>,
+    split_points: OnceLock<Option<SplitPoints>>,
+}
+
+impl Vocab {
+    /// A vocabulary from the bytes of its tokens, the end-of-generation tokens and the control tokens.
+    ///
+    /// # Errors
+    /// No token at all, or an id that the list does not have.
+    pub fn from_tokens(
+        pieces: impl IntoIterator<Item = impl AsRef<[u8]>>,
+        end_of_generation: Vec<TokenId>,
+        control: Vec<TokenId>,
+    ) -> Result<Self, VocabError> {
+        let mut tokens: Vec<_> = pieces.into_iter().map(|piece| (piece, TokenKind::Text)).collect();
+        inside_vocabulary(&control, tokens.len())?;
+        for token in control {
+            tokens[token.index()].1 = TokenKind::Control;
+        }
+        Self::new(tokens, end_of_generation, None)
+    }
+
+    /// A vocabulary from the bytes and kinds of its tokens and the end-of-generation tokens, with a tokenizer if there is one, which
+    /// is asked for the tokens of some letters.
+    ///
+    /// # Errors
+    /// No token at all, or an id that the list does not have.
+    pub fn new(
+        tokens: impl IntoIterator<Item = (impl AsRef<[u8]>, TokenKind)>,
+        mut end_of_generation: Vec<TokenId>,
+        tokenizer: Option<Arc<dyn Tokenizer>>,
+    ) -> Result<Self, VocabError> {
+        let (mut bytes, mut ends, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+        for (piece, kind) in tokens {
+            bytes.extend_from_slice(piece.as_ref());
+            ends.push(bytes.len());
+            kinds.push(kind);
+        }
+        in_range("number of tokens", ends.len() as u64, 1, TokenId::MAX.index() as u64 + 1)?;
+        // Keeps the byte trie within 32 bits.
+        in_range("bytes of all tokens", bytes.len() as u64, 0, MAX_TEXT)?;
+        inside_vocabulary(&end_of_generation, ends.len())?;
+        end_of_generation.sort_unstable();
+        end_of_generation.dedup();
+        let is_control = |kind: &TokenKind| matches!(kind, TokenKind::Control | TokenKind::Unknown);
+        let control = kinds.iter().zip(0..).filter(|(kind, _)| is_control(kind)).filter_map(|(_, id)| TokenId::new(id));
+        let control = control.collect();
+        let (fingerprint, by_bytes, split_points) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let spaced = false;
+        let mut vocab = Self {
+            bytes,
+            ends,
+            end_of_generation,
+            control,
+            kinds,
+            tokenizer,
+            spaced,
+            fingerprint,
+            by_bytes,
+            split_points,
+        };
+        // Not when it is first needed: a caller's tokenizer may wait for a lock that those who wait for this one hold.
+        vocab.spaced = vocab.can_tokenize() && vocab.puts_space();
+        Ok(vocab)
+    }
+
+    /// That a set is not known to be for another vocabulary: only a file that was saved for one says.
+    ///
+    /// # Errors
+    /// [`VocabError::OtherVocabulary`].
+    pub fn check_set(&self, set: &Trie) -> Result<(), VocabError> {
+        match set.fingerprint() {
+            Some(found) if found != self.fingerprint() => {
+                let (found, expected) = (found.to_owned(), self.fingerprint().to_owned());
+                Err(VocabError::OtherVocabulary { found, expected })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// That every token is in the vocabulary.
+    ///
+    /// # Errors
+    /// [`VocabError::OutsideVocabulary`] for the first that is not.
+    pub fn check_tokens(&self, tokens: &[TokenId]) -> Result<(), VocabError> {
+        inside_vocabulary(tokens, self.len())
+    }
+
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Never: there is at least one token.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The bytes that a token stands for, however long; a control token's are its name.
+    pub fn piece(&self, token: TokenId) -> Option<&[u8]> {
+        let end = *self.ends.get(token.index())?;
+        let start = token.index().checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.bytes.get(start..end)
+    }
+
+    /// Tokens that end the output, ascending.
+    pub fn end_of_generation(&self) -> &[TokenId] {
+        &self.end_of_generation
+    }
+
+    /// Whether the token ends the output.
+    pub fn is_end_of_generation(&self, token: TokenId) -> bool {
+        self.end_of_generation.binary_search(&token).is_ok()
+    }
+
+    /// Tokens that are no text, ascending: control tokens and the unknown one.
+    pub fn control(&self) -> &[TokenId] {
+        &self.control
+    }
+
+    /// Whether the token is text: not a control token, not marked as unused, not one that ends the output, and not without bytes.
+    pub fn is_text(&self, token: TokenId) -> bool {
+        self.piece(token).is_some_and(|piece| !piece.is_empty())
+            && matches!(self.kind(token), Some(TokenKind::Text | TokenKind::Byte))
+            && !self.is_end_of_generation(token)
+    }
+
+    /// What the token is for; `None` outside the vocabulary. One that stands for nothing is unused.
+    pub fn kind(&self, token: TokenId) -> Option<TokenKind> {
+        let kind = *self.kinds.get(token.index())?;
+        let empty = kind == TokenKind::Text && self.piece(token).is_none_or(<[u8]>::is_empty);
+        Some(if empty { TokenKind::Unused } else { kind })
+    }
+
+    /// The tokens that are text ([`Vocab::is_text`]) by their bytes. Made on the first call, in some 30 ms for 150,000 tokens.
+    pub fn by_bytes(&self) -> &ByteTrie {
+        self.by_bytes.get_or_init(|| {
+            let tokens = (0..self.len() as u32).filter_map(TokenId::new).filter(|&token| self.is_text(token));
+            // Never the default: the bytes of all tokens are counted in 30 bits.
+            ByteTrie::new(tokens.filter_map(|token| Some((self.piece(token)?, token)))).unwrap_or_default()
+        })
+    }
+
+    /// Tokens of text whose bytes begin with these, ascending. `O(length + found · log found)`.
+    pub fn tokens_with_prefix(&self, bytes: &[u8]) -> Vec<TokenId> {
+        let mut found = self.by_bytes().starting_with(bytes).to_vec();
+        found.sort_unstable();
+        found
+    }
+
+    /// Tokens of text that these bytes begin with, shortest first. `O(longest token)`.
+    pub fn prefix_tokens(&self, bytes: &[u8]) -> Vec<TokenId> {
+        self.by_bytes().prefixes(bytes).flat_map(|(_, tokens)| tokens.iter().copied()).collect()
+    }
+
+    /// The bytes of these tokens, one after the other, as they stand in the middle of a text.
+    ///
+    /// # Errors
+    /// A token outside the vocabulary.
+    pub fn join(&self, tokens: &[TokenId]) -> Result<Vec<u8>, VocabError> {
+        self.check_tokens(tokens)?;
+        Ok(tokens.iter().filter_map(|&token| self.piece(token)).flatten().copied().collect())
+    }
+
+    /// SHA-256 in hexadecimal over the pieces with their lengths and the kinds of tokens: equal vocabularies, equal
+    /// fingerprints. Computed once.
+    pub fn fingerprint(&self) -> &str {
+        self.fingerprint.get_or_init(|| {
+            let mut hash = Sha256::new();
+            for number in self.ends.iter().map(|&end| end as u64) {
+                hash.update(number.to_le_bytes());
+            }
+            hash.update(&self.bytes);
+            for kind in [&self.end_of_generation, &self.control] {
+                hash.update((kind.len() as u64).to_le_bytes());
+                for token in kind {
+                    hash.update(token.get().to_le_bytes());
+                }
+            }
+            hash.finalize().iter().fold(String::new(), |mut text, byte| {
+                let _ = write!(text, "{byte:02x}");
+                text
+            })
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! Text to tokens and back.
+
+use super::error::{MAX_TEXT, in_range};
+use super::{Vocab, VocabError};
+use crate::tokenizer::{SplitPoints, Tokenizer};
+use trie_core::TokenId;
+
+impl Vocab {
+    /// Asked of the first letter that has a token.
+    pub(super) fn puts_space(&self) -> bool {
+        let space = |letter: char| {
+            let text = letter.to_string();
+            let tokens = self.tokenize(&text, false, false).ok()?;
+            let spaced = self.spells(&tokens, [" ", &text]);
+            (spaced || self.spells(&tokens, [&text])).then_some(spaced)
+        };
+        ('a'..='z').find_map(space).unwrap_or(false)
+    }
+
+    /// Whether text can be tokenized: not if the vocabulary was made from a list of tokens.
+    pub fn can_tokenize(&self) -> bool {
+        self.tokenizer.is_some()
+    }
+
+    pub(super) fn tokenizer(&self) -> Result<&dyn Tokenizer, VocabError> {
+        self.tokenizer.as_deref().ok_or(VocabError::NoTokenizer)
+    }
+
+    /// Whether these tokens are these texts, one after the other.
+    pub(crate) fn spells<const N: usize>(&self, tokens: &[TokenId], texts: [&str; N]) -> bool {
+        let pieces = tokens.iter().filter_map(|&token| self.piece(token)).flatten().copied();
+        pieces.eq(texts.iter().flat_map(|text| text.bytes()))
+    }
+
+    /// The same, or with a space before it where the tokenizer puts one.
+    pub(crate) fn writes(&self, tokens: &[TokenId], [before, text, after]: [&str; 3]) -> bool {
+        if self.spaced && self.spells(tokens, [" ", before, text, after]) {
+            return true;
+        }
+        // Where a space is put only if there is none, a text that begins with one loses it.
+        let begins = || [before, text, after].into_iter().find(|part| !part.is_empty()).unwrap_or_default();
+        !(self.spaced && begins().starts_with(' ')) && self.spells(tokens, [before, text, after])
+    }
+
+    /// Whether the token is found in a text before anything else, so that no other token crosses its boundaries.
+    pub(crate) fn stands_alone(&self, token: TokenId) -> bool {
+        self.control().binary_search(&token).is_ok()
+            || self.tokenizer.as_ref().is_some_and(|tokenizer| tokenizer.stands_alone(token))
+    }
+
+    /// Where texts may be split for its tokenizer; `None` if that is not known.
+    pub fn split_points(&self) -> Option<&SplitPoints> {
+        self.split_points.get_or_init(|| self.tokenizer.as_ref()?.split_points()).as_ref()
+    }
+
+    /// Tokens of a text. `add_special` adds what the model wants around a prompt; `parse_special` reads the names of
+    /// control tokens in the text as those tokens: only for text that is trusted.
+    ///
+    /// # Errors
+    /// The vocabulary has no tokenizer, the text is over 2^30 bytes, or the tokenizer fails or reads the name of a control token as
+    /// that token against `parse_special`.
+    pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<TokenId>, VocabError> {
+        self.ask(self.tokenizer()?, text, add_special, parse_special)
+    }
+
+    /// Tokens of a text as it stands in the middle of another, as plain text: [`Vocab::join`] gives it back. `None` if there are
+    /// none, as with a tokenizer that normalises.
+    pub fn tokenize_inside(&self, text: &str) -> Option<Vec<TokenId>> {
+        self.inside(text, false)
+    }
+
+    pub(crate) fn inside(&self, text: &str, parse_special: bool) -> Option<Vec<TokenId>> {
+        if text.is_empty() {
+            return Some(Vec::new());
+        }
+        let tokens = self.tokenize(text, false, parse_special).ok()?;
+        if self.spells(&tokens, [text]) {
+            return Some(tokens);
+        }
+        // Some tokenizers put a space before a text: here it goes before a line break, and both are cut off.
+        let tokens = self.tokenize(&format!("\n{text}"), false, parse_special).ok()?;
+        self.ending(&tokens, text).map(<[_]>::to_vec)
+    }
+
+    /// Those of these tokens at the end that spell this text, if any do.
+    pub(crate) fn ending<'t>(&self, tokens: &'t [TokenId], text: &str) -> Option<&'t [TokenId]> {
+        let mut length = 0;
+        let from = tokens.iter().rposition(|&token| {
+            length += self.piece(token).map_or(0, <[u8]>::len);
+            length >= text.len()
+        })?;
+        Some(&tokens[from..]).filter(|tokens| self.spells(tokens, [text]))
+    }
+
+    /// How many of these tokens it takes to write so many bytes.
+    pub(crate) fn tokens_over(&self, tokens: &[TokenId], bytes: usize) -> usize {
+        let mut written = 0;
+        tokens
+            .iter()
+            .take_while(|&&token| {
+                let more = written < bytes;
+                written += self.piece(token).map_or(0, <[u8]>::len);
+                more
+            })
+            .count()
+    }
+
+    /// The bytes of a whole text: the inverse of [`Vocab::tokenize`]. Some tokenizers put a space before the text
+    /// and take it away here; use [`Vocab::join`] for tokens from the middle of a text.
+    ///
+    /// # Errors
+    /// A token outside the vocabulary.
+    pub fn detokenize(&self, tokens: &[TokenId]) -> Result<Vec<u8>, VocabError> {
+        self.check_tokens(tokens)?;
+        in_range("number of tokens", tokens.len() as u64, 0, MAX_TEXT)?;
+        // The tokens' own bytes, where that is all: llama.cpp also tidies up spaces before punctuation, which the text may have had.
+        let tokenizer = self.tokenizer.as_ref().filter(|_| self.spaced && !tokens.is_empty());
+        let Some(tokenizer) = tokenizer else { return self.join(tokens) };
+        if let Some(bytes) = tokenizer.detokenize(tokens) {
+            return Ok(bytes);
+        }
+        let mut bytes = self.join(tokens)?;
+        bytes.drain(..usize::from(bytes.starts_with(b" ")));
+        Ok(bytes)
+    }
+}

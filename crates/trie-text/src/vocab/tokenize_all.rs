@@ -1,0 +1,198 @@
+//! Many texts to tokens: on all cores, and a part that comes again is looked up.
+//!
+//! A text may be split where no token crosses and nothing on one side changes the other. Then the tokens of the text are those of
+//! its parts, one after the other, and the tokenizer is asked once for each different part, or for several that make one text.
+//! [`SplitPoints`] says where that holds, and everything else is tokenized whole. The first text of each portion is tokenized both
+//! ways; were one ever to differ, all would be done again without splitting.
+
+use super::error::text_in_range;
+use super::{Vocab, VocabError};
+use crate::threads::pool;
+use crate::tokenizer::SplitPoints;
+use dashmap::DashMap;
+use foldhash::fast::RandomState;
+use rayon::prelude::*;
+use std::collections::HashSet;
+use trie_core::TokenId;
+
+/// Texts that a thread takes at a time.
+const PORTION: usize = 512;
+
+/// The tokens of some texts, in order.
+#[derive(Debug, Default)]
+pub struct TokenizedTexts {
+    portions: Vec<Portion>,
+    in_parts: bool,
+}
+
+/// The tokens of some texts, one after the other.
+#[derive(Debug, Default)]
+struct Portion {
+    tokens: Vec<TokenId>,
+    ends: Vec<usize>,
+}
+
+impl Portion {
+    fn iter(&self) -> impl Iterator<Item = &[TokenId]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, &end)| &self.tokens[begin..end])
+    }
+}
+
+impl TokenizedTexts {
+    /// The tokens of each text.
+    pub fn iter(&self) -> impl Iterator<Item = &[TokenId]> {
+        self.portions.iter().flat_map(Portion::iter)
+    }
+
+    /// Number of texts.
+    pub fn len(&self) -> usize {
+        self.portions.iter().map(|portion| portion.ends.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether texts were tokenized in parts, at the tokenizer's [`SplitPoints`].
+    pub fn in_parts(&self) -> bool {
+        self.in_parts
+    }
+}
+
+impl Vocab {
+    /// The tokens of `prefix + value + suffix` for each value, as [`Vocab::tokenize`] gives them for plain text. On all cores if the
+    /// tokenizer [is parallel](crate::Tokenizer::is_parallel), else in large batches.
+    ///
+    /// # Errors
+    /// As [`Vocab::tokenize`]; [`VocabError::Value`] says of which value, where the tokenizer is not parallel.
+    pub fn tokenize_all<S: AsRef<str> + Sync>(
+        &self,
+        values: &[S],
+        prefix: &str,
+        suffix: &str,
+    ) -> Result<TokenizedTexts, VocabError> {
+        let tokenizer = self.tokenizer()?;
+        if !tokenizer.is_parallel() {
+            let mut all = Portion::default();
+            let texts = values.iter().map(|value| [prefix, value.as_ref(), suffix].concat());
+            self.ask_all(tokenizer, texts, |tokens| {
+                all.tokens.extend_from_slice(tokens);
+                all.ends.push(all.tokens.len());
+            })?;
+            return Ok(TokenizedTexts { portions: vec![all], in_parts: false });
+        }
+        let job = |points| Job { vocab: self, values, prefix, suffix, points, known: Known::default() };
+        if let Some(points) = self.split_points()
+            && let Some(portions) = job(Some(points)).run()?
+        {
+            return Ok(TokenizedTexts { portions, in_parts: true });
+        }
+        Ok(TokenizedTexts { portions: job(None).run()?.unwrap_or_default(), in_parts: false })
+    }
+}
+
+/// Values in the same surroundings, and how their texts are tokenized.
+struct Job<'v, S> {
+    vocab: &'v Vocab,
+    values: &'v [S],
+    prefix: &'v str,
+    suffix: &'v str,
+    /// Whole texts if None.
+    points: Option<&'v SplitPoints>,
+    known: Known,
+}
+
+impl<S: AsRef<str> + Sync> Job<'_, S> {
+    /// None if splitting was found out to change something.
+    fn run(&self) -> Result<Option<Vec<Portion>>, VocabError> {
+        let portions = self.values.len().div_ceil(PORTION);
+        match pool().filter(|_| portions > 1) {
+            Some(pool) => pool.install(|| (0..portions).into_par_iter().map(|number| self.portion(number)).collect()),
+            None => (0..portions).map(|number| self.portion(number)).collect(),
+        }
+    }
+
+    /// None if splitting was found out to change something.
+    fn portion(&self, number: usize) -> Result<Option<Portion>, VocabError> {
+        let mut done = Portion::default();
+        let values = self.values.iter().skip(number * PORTION).take(PORTION);
+        let text = |value: &S| {
+            let value = value.as_ref();
+            text_in_range(self.prefix.len() + value.len() + self.suffix.len())?;
+            Ok::<_, VocabError>([self.prefix, value, self.suffix].concat())
+        };
+        let Some(points) = self.points else {
+            for value in values {
+                done.tokens.extend(self.vocab.tokenize(&text(value)?, false, false)?);
+                done.ends.push(done.tokens.len());
+            }
+            return Ok(Some(done));
+        };
+        let texts: Vec<String> = values.map(text).collect::<Result<_, _>>()?;
+        let mut parts = Vec::new();
+        let mut ends = Vec::with_capacity(texts.len());
+        for text in &texts {
+            parts.extend(points.parts(text));
+            ends.push(parts.len());
+        }
+        self.known.learn(&parts, self.vocab, points)?;
+        let mut begin = 0;
+        for end in ends {
+            for part in &parts[begin..end] {
+                self.known.add(part, self.vocab, &mut done.tokens)?;
+            }
+            done.ends.push(done.tokens.len());
+            begin = end;
+        }
+        let same = |text: &String| Ok(done.iter().next() == Some(&self.vocab.tokenize(text, false, false)?));
+        let same: Result<bool, VocabError> = texts.first().map_or(Ok(true), same);
+        Ok(same?.then_some(done))
+    }
+}
+
+/// The tokens of the parts that were seen, for all threads. Nothing is tokenized while a part of it is locked.
+#[derive(Default)]
+struct Known(DashMap<String, Box<[TokenId]>, RandomState>);
+
+impl Known {
+    /// Learns the parts that are not known and can be joined.
+    fn learn(&self, parts: &[&str], vocab: &Vocab, points: &SplitPoints) -> Result<(), VocabError> {
+        let new = parts.iter().copied().filter(|part| points.joins(part) && !self.0.contains_key(*part));
+        let new: Vec<&str> = new.collect::<HashSet<_, RandomState>>().into_iter().collect();
+        let joint = if points.own_space() { " " } else { "" };
+        for parts in new.chunks(64) {
+            let text = parts.join(joint);
+            if points.finds(&text) {
+                continue;
+            }
+            let tokens = vocab.tokenize(&text, false, false)?;
+            let mut rest = tokens.as_slice();
+            for part in parts {
+                let own = vocab.tokens_over(rest, part.len() + joint.len());
+                let (own, others) = rest.split_at(own);
+                // Where tokens do not spell their text, nothing says which are whose.
+                if !vocab.spells(own, [joint, part]) {
+                    break;
+                }
+                self.0.insert((*part).to_owned(), own.into());
+                rest = others;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the tokens of a part.
+    fn add(&self, part: &str, vocab: &Vocab, tokens: &mut Vec<TokenId>) -> Result<(), VocabError> {
+        if let Some(known) = self.0.get(part) {
+            tokens.extend_from_slice(&known);
+            return Ok(());
+        }
+        // Two threads may do the same part, once.
+        let found = vocab.tokenize(part, false, false)?;
+        tokens.extend_from_slice(&found);
+        self.0.insert(part.to_owned(), found.into_boxed_slice());
+        Ok(())
+    }
+}
