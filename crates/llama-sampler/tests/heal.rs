@@ -4,13 +4,12 @@ mod common;
 
 use common::{id, ids, tiny_model, trie, vocab_files};
 use llama_sampler::{
-    ChooseOptions, Context, ContextOptions, FillOptions, GenerateOptions, Model, ModelOptions, RuntimeError,
-    vocab_from_gguf,
+    Context, ContextOptions, FillOptions, GenerateOptions, Model, ModelOptions, RuntimeError, vocab_from_gguf,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::Arc;
-use trie_core::{SpanRules, TokenId, Trie};
+use trie_core::{ChooseOptions, SpanRules, TokenId, Trie};
 use trie_text::{Form, HealingError, Part, SlotValues, Texts, Vocab};
 
 /// What boundaries could get wrong: spaces of all kinds, contractions, digits, letters of several bytes, tokens found before anything
@@ -94,7 +93,7 @@ fn a_context_takes_the_end_of_the_prompt_back() {
     let expected = context.choose(&before, &plain, &options, &mut ()).unwrap();
     assert_eq!((choice.logprobs, choice.stats.healed_bytes), (expected.logprobs.clone(), 1));
     assert_eq!(expected.stats.healed_bytes, 0);
-    let best = ChooseOptions { top: Some(1), ..options };
+    let best = options.with_top(1);
     assert_eq!(context.choose(&prompt, &set, &best, &mut ()).unwrap().ranking[0], expected.ranking[0]);
     let both = context.choose_many(&[&prompt, &prompt], &set, &options, &mut ()).unwrap();
     assert!(both.iter().all(|choice| choice.ranking == expected.ranking && choice.stats.healed_bytes == 1));

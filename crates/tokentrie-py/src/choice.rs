@@ -64,7 +64,7 @@ pub(crate) struct ChoiceStats {
 
 impl Choice {
     /// `order` gives the number of each leaf among the values as they were given.
-    pub(crate) fn new(choice: llama_sampler::Choice, trie: &Trie, order: Option<&[usize]>) -> Self {
+    pub(crate) fn new(choice: trie_core::Choice, trie: &Trie, order: Option<&[usize]>) -> Self {
         let place = |leaf: usize| order.map_or(leaf, |order| order[leaf]);
         let placed = |by_leaf: &[f64]| {
             let mut values = vec![f64::NAN; by_leaf.len()];
@@ -74,7 +74,7 @@ impl Choice {
             values
         };
         let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
-        let llama_sampler::ChooseStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads } =
+        let trie_core::ChooseStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads, .. } =
             choice.stats;
         Self {
             name: trie.name(best).map(Cow::into_owned),

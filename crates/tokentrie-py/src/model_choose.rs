@@ -7,10 +7,10 @@ use crate::ids::tokens;
 use crate::model::Model;
 use crate::payload::{Cache, spans};
 use crate::strings::{self, Texts};
-use llama_sampler::{ChooseOptions, RuntimeError};
+use llama_sampler::RuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
-use trie_core::{Constraint, TokenId};
+use trie_core::{ChooseOptions, Constraint, TokenId};
 
 /// Values of a constraint that is no set: they are listed to be scored.
 const MOST_VALUES: usize = 1 << 20;
@@ -154,7 +154,10 @@ impl Model {
         questions: &[Question],
         set: &ChoiceSet,
     ) -> Result<Result<Vec<Choice>, RuntimeError>> {
-        let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top, max_rows: set.max_rows };
+        let mut options = ChooseOptions::new().with_top(set.top).with_max_rows(set.max_rows);
+        if !set.end_tokens.is_empty() {
+            options = options.with_end_tokens(&set.end_tokens);
+        }
         let mut groups: Vec<(&Made, Vec<usize>)> = Vec::new();
         for (number, question) in questions.iter().enumerate() {
             match groups.iter_mut().find(|(made, _)| made.trie == question.set.trie) {

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use header::{Counts, Header, Kind};
 pub(crate) use read::of_written;
 pub use stamp::FileStamp;
+pub(crate) use verify::Unread;
 pub(crate) use write::replace_whole;
 
 /// The vocabulary that the ids of a trie belong to.

@@ -46,6 +46,7 @@ mod packed;
 mod payload;
 mod runs;
 mod sampler;
+mod scoring;
 mod sets;
 mod softmax;
 mod span;
@@ -70,6 +71,10 @@ pub use outline::{OutlineLimits, OutlineNode};
 pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
 pub use runs::{RunBuilder, RunError};
 pub use sampler::{Mode, RowError, Sampler, SamplerError, SamplerOptions};
+pub use scoring::{
+    Choice, ChooseError, ChooseOptions, ChooseStats, Decoded, PrefixRows, PrefixRowsError, PromptProblem, RowProblem,
+    TokenTree, TreeDecoder, TreeNode, choose, choose_many,
+};
 pub use sets::{LeafWalk, SetError, SetOperation};
 pub use softmax::{log_add, log_probability, log_sum_exp};
 pub use span::{

@@ -189,6 +189,7 @@ impl Arrays {
             leaves,
             verified: true,
             graph: None,
+            unread: None,
             fingerprint: None,
             names,
             input_rows,

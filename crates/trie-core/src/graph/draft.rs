@@ -116,6 +116,7 @@ impl Draft {
             names: self.names,
             input_rows: Packed::new(std::iter::once(&self.input_rows[..])),
             verified: true,
+            unread: None,
             fingerprint: None,
             graph: Some(Graph {
                 targets: targets.into(),

@@ -5,13 +5,13 @@ use super::generated::GenerateStats;
 use super::{Generation, chain};
 use crate::runtime::context::Context;
 use crate::runtime::error::RuntimeError;
-use crate::runtime::scoring::ChooseOptions;
 use crate::runtime::watch::Watch;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{
-    Allowed, Constraint, Ending, LeafId, Mode, Role, Sampler, SamplerError, SamplerOptions, Scratch, TokenId,
+    Allowed, ChooseOptions, Constraint, Ending, LeafId, Mode, Role, Sampler, SamplerError, SamplerOptions, Scratch,
+    TokenId,
 };
 use trie_text::{Form, Part, SlotSet, SlotValues, Written};
 
@@ -196,8 +196,8 @@ impl Filler<'_, '_> {
             return Ok(None);
         }
         let prompt = [self.generation.prompt, &self.generation.tokens, &set.lead].concat();
-        let options = ChooseOptions { end_tokens: set.rules.end_tokens(), ..ChooseOptions::default() };
-        let choice = self.generation.context.choose(&prompt, set.trie(), &options, self.generation.watch)?;
+        let options = ChooseOptions::new().with_end_tokens(set.rules.end_tokens());
+        let choice = self.generation.context.choose(&prompt, set.trie().clone(), &options, self.generation.watch)?;
         self.generation.stats.tokens_decoded += choice.stats.tokens_decoded;
         let by_leaf = choice.probabilities();
         let mut shares = vec![f64::NAN; by_leaf.len()];
