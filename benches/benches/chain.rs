@@ -14,7 +14,7 @@ use llguidance::{Matcher, ParserFactory, api::TopLevelGrammar};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokentrie_benches::{ACTIONS, row};
-use trie_core::{Mode, Span, SpanRules, TokenId, Trie};
+use trie_core::{Mode, Scratch, Span, SpanRules, TokenId, Trie};
 
 /// A large real vocabulary where one is at hand, else the tiny model's.
 fn vocabulary() -> PathBuf {
@@ -36,8 +36,8 @@ fn rules(model: &LlamaModel) -> Arc<SpanRules> {
     for name in ACTIONS {
         builder.push(Some(name), &tokens(model, name));
     }
-    let spans = vec![("action".to_owned(), builder.build().expect("names have tokens"))];
-    Arc::new(SpanRules::new(spans, model.n_vocab() as usize).expect("ids of this vocabulary"))
+    let set = builder.build().expect("names have tokens");
+    Arc::new(SpanRules::of(set, model.n_vocab() as usize).expect("ids of this vocabulary"))
 }
 
 fn gbnf(model: &LlamaModel) -> LlamaSampler {
@@ -69,7 +69,7 @@ fn chain(criterion: &mut Criterion) {
     let with =
         |first: Option<LlamaSampler>, rest: Vec<LlamaSampler>| LlamaSampler::chain(first.into_iter().chain(rest), true);
 
-    let k = Span::new(Arc::clone(&rules)).allowed().iter().count();
+    let k = Span::new(Arc::clone(&rules)).allowed(&mut Scratch::default()).iter().count();
     let mut group = criterion.benchmark_group(format!("chain/{n_vocab}/k={k}"));
     group.bench_function("build-candidates", |b| b.iter(candidates));
     let cases = [

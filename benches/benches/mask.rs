@@ -3,7 +3,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use tokentrie_benches::{c_mask, ids, row};
-use trie_core::{TokenId, mask_row};
+use trie_core::{TokenId, Tokens, mask_row};
 
 fn mask(criterion: &mut Criterion) {
     for n in [32_000, 151_936, 262_144] {
@@ -18,12 +18,12 @@ fn mask(criterion: &mut Criterion) {
             let mut saved = vec![0.0; k];
 
             let (mut ours, mut theirs) = (row(n), row(n));
-            mask_row(&mut ours, &tokens, &[], &mut scratch);
+            mask_row(&mut ours, Tokens::Ids(&tokens), &[], &mut scratch);
             c_mask(&mut theirs, &raw, &mut saved);
             assert!(ours.iter().zip(&theirs).all(|(a, b)| a.to_bits() == b.to_bits()));
 
             group.bench_function(BenchmarkId::new("kernel", k), |b| {
-                b.iter(|| mask_row(black_box(&mut work), black_box(&tokens), &[], &mut scratch));
+                b.iter(|| mask_row(black_box(&mut work), Tokens::Ids(black_box(&tokens)), &[], &mut scratch));
             });
             group.bench_function(BenchmarkId::new("c", k), |b| {
                 b.iter(|| c_mask(black_box(&mut work), black_box(&raw), &mut saved));

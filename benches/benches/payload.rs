@@ -34,14 +34,14 @@ mod shape {
 }
 
 fn ready(payload: &Payload) -> Sampler {
-    let rules = SpanRules::new(payload.spans.clone(), N_VOCAB).expect("ids are in the vocabulary");
+    let rules = SpanRules::new(payload.constraints.clone(), N_VOCAB).expect("ids are in the vocabulary");
     Sampler::new(Arc::new(rules), SamplerOptions::default()).expect("default options")
 }
 
 fn payload(criterion: &mut Criterion) {
     let json = actions_payload();
     let text = json.as_bytes();
-    let trie = Payload::from_json(text, Some(N_VOCAB)).expect("a good payload").spans[0].1.clone();
+    let trie = Payload::from_json(text, Some(N_VOCAB)).expect("a good payload").trie(None).expect("one").clone();
     assert_eq!((trie.len(), trie.max_depth()), (30, 4));
     assert!(trie.nbytes() <= 4096);
     let plain: shape::Payload<'_> = serde_json::from_str(&json).expect("the same shape");

@@ -11,8 +11,8 @@ fn sampler(ids: &[TokenId], n_vocab: usize) -> Sampler {
     for id in ids {
         builder.push(None, &[*id, TokenId::default()]);
     }
-    let spans = vec![("set".to_owned(), builder.build().expect("ids are usable"))];
-    let rules = Arc::new(SpanRules::new(spans, n_vocab).expect("ids are in the vocabulary"));
+    let set = builder.build().expect("ids are usable");
+    let rules = Arc::new(SpanRules::of(set, n_vocab).expect("ids are in the vocabulary"));
     Sampler::new(rules, SamplerOptions::default()).expect("default options")
 }
 

@@ -6,7 +6,7 @@ use trie_core::Payload;
 
 fuzz_target!(|text: &[u8]| {
     let Ok(payload) = Payload::from_json(text, Some(1 << 20)) else { return };
-    for (_, trie) in payload.spans.iter() {
+    for (_, trie) in payload.tries() {
         for leaf in trie.leaves() {
             assert_eq!(trie.find(&leaf.tokens), Some(leaf.index));
         }

@@ -1,4 +1,7 @@
-"""Makes a language model choose from a finite set: fast, exact, with probabilities."""
+"""Makes a language model choose from a finite set: fast, exact, with probabilities.
+
+Examples in docstrings take `import tokentrie` and `import numpy as np` for granted.
+"""
 
 from tokentrie._native import (
     CacheInfo,
@@ -15,6 +18,7 @@ from tokentrie._native import (
     OptionError,
     PayloadError,
     Sampler,
+    Sampling,
     Session,
     Slot,
     Stats,
@@ -45,6 +49,7 @@ __all__ = [
     "OptionError",
     "PayloadError",
     "Sampler",
+    "Sampling",
     "Session",
     "Slot",
     "Stats",

@@ -1,4 +1,7 @@
-"""The native part of tokentrie; import `tokentrie` instead. Its docstrings say shapes, types, errors and cost."""
+"""The native part of tokentrie; import `tokentrie` instead.
+
+Signatures are written by hand, docstrings by tools/stubs.py.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
@@ -24,6 +27,7 @@ __all__ = [
     "OptionError",
     "PayloadError",
     "Sampler",
+    "Sampling",
     "Session",
     "Slot",
     "Stats",
@@ -54,61 +58,440 @@ _Finish: TypeAlias = Literal["form", "span", "end_of_generation", "max_tokens", 
 _Logits: TypeAlias = NDArray[np.float32] | Buffer
 _Words: TypeAlias = NDArray[np.int32] | Buffer
 
-class TokenTrieError(Exception): ...
-class PayloadError(TokenTrieError, ValueError): ...
-class TrieError(TokenTrieError, ValueError): ...
-class VocabularyError(TokenTrieError): ...
-class TokenNotAllowedError(TokenTrieError): ...
-class OptionError(TokenTrieError, ValueError): ...
-class ModelError(TokenTrieError): ...
-class ContextError(ModelError): ...
-class CancelledError(ModelError): ...
-class TokenTrieWarning(UserWarning): ...
+class TokenTrieError(Exception):
+    """Base of every error that tokentrie defines.
+
+    Example:
+        >>> try:
+        ...     tokentrie.Trie.from_sequences([])
+        ... except tokentrie.TokenTrieError as error:
+        ...     print(type(error).__name__)
+        TrieError
+    """
+
+class PayloadError(TokenTrieError, ValueError):
+    """A payload that is not JSON, not of the documented form, or has no usable leaf; it says line, column and field.
+
+    Also a ValueError.
+
+    Example:
+        >>> tokentrie.Trie.from_payload('{"descriptors": 5}')
+        Traceback (most recent call last):
+            ...
+        tokentrie.PayloadError: payload, line 1, column 17, field descriptors: ...
+    """
+
+class TrieError(TokenTrieError, ValueError):
+    """Sequences, texts or sets that make no trie, or a file that holds none.
+
+    None at all, an empty one, names that do not match, texts that cannot be written. Also a ValueError.
+
+    Example:
+        >>> tokentrie.Trie.from_sequences([[1], []])
+        Traceback (most recent call last):
+            ...
+        tokentrie.TrieError: row 1 is empty: a leaf needs at least one token
+    """
+
+class VocabularyError(TokenTrieError):
+    """A token id that the vocabulary does not have, or a vocabulary that cannot be used for what is asked.
+
+    Example:
+        >>> tokentrie.Trie.from_sequences([[1, 10]], vocab=10)
+        Traceback (most recent call last):
+            ...
+        tokentrie.VocabularyError: row 0, position 1: token id 10 is outside the vocabulary of 10 tokens
+    """
+
+class TokenNotAllowedError(TokenTrieError):
+    """A token that may not come next; it says which, where, and what was allowed. The state is as before.
+
+    Example:
+        >>> tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[2], [5]])).accept(3)
+        Traceback (most recent call last):
+            ...
+        tokentrie.TokenNotAllowedError: token 3 at position 0 is not allowed there: only [2, 5] may follow
+    """
+
+class OptionError(TokenTrieError, ValueError):
+    """A setting or request out of range; it says which, its value and what it may be.
+
+    Also a ValueError.
+
+    Example:
+        >>> tokentrie.Sampling(top_p=1.5)
+        Traceback (most recent call last):
+            ...
+        tokentrie.OptionError: top_p is 1.5: it must be in 0..=1
+    """
+
+class ModelError(TokenTrieError):
+    """A model file that cannot be used, or a decode that failed.
+
+    Example:
+        >>> tokentrie.Model('missing.gguf')
+        Traceback (most recent call last):
+            ...
+        tokentrie.ModelError: cannot read the model file "missing.gguf": ...
+    """
+
+class ContextError(ModelError):
+    """The context window is too small for the prompt or the output.
+
+    Example:
+        >>> tokentrie.Model(n_ctx=32).generate([5] * 33)
+        Traceback (most recent call last):
+            ...
+        tokentrie.ContextError: ... the context has room for 32
+    """
+
+class CancelledError(ModelError):
+    """The call was cancelled from another thread; the model can be used again.
+
+    Example:
+        >>> model = tokentrie.Model()
+        >>> model.generate('Once', on_step=lambda step: model.cancel())
+        Traceback (most recent call last):
+            ...
+        tokentrie.CancelledError: stopped on request ...
+    """
+
+class TokenTrieWarning(UserWarning):
+    """Something was left out, such as leaves whose ids the vocabulary does not have.
+
+    Example:
+        >>> import warnings
+        >>> leaves = [{'name': 'IN', 'tokens': [1]}, {'name': 'OUT', 'tokens': [10]}]
+        >>> payload = {'descriptors': [{'path': 'action', 'leaves': leaves}]}
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter('always')
+        ...     trie = tokentrie.Trie.from_payload(payload, vocab=10)
+        >>> (trie.names, [warning.category.__name__ for warning in caught])
+        (['IN'], ['TokenTrieWarning'])
+    """
 
 @final
 class Leaf:
+    """One legal value of a trie: its number, its name and its tokens. Compares and hashes by content.
+
+    Args:
+        index: its number, from 0; leaves are numbered by the order of their token sequences.
+        name: its name, or None.
+        tokens: its token ids.
+
+    Example:
+        >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
+        >>> trie.leaf(0)
+        Leaf(index=0, name="stop", tokens=[2])
+    """
+
     __match_args__: Final = ("index", "name", "tokens")
     def __new__(cls, index: int, name: str | None, tokens: Sequence[int]) -> Leaf: ...
     @property
-    def index(self) -> int: ...
+    def index(self) -> int:
+        """int: its number, from 0; leaves are numbered by the order of their token sequences."""
     @property
-    def name(self) -> str | None: ...
+    def name(self) -> str | None:
+        """str | None: its name, where names were given."""
     @property
-    def tokens(self) -> list[int]: ...
+    def tokens(self) -> list[int]:
+        """list[int]: its token ids, at least one."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Vocab:
+    """A vocabulary: which token ids there are, the bytes of each, and which of them end a generation.
+
+    Made by `from_gguf`, `from_tokenizer`, `from_tiktoken` or `from_tokens`, or taken from `Model.vocab`. `len`
+    counts its tokens, and `vocab[i]` gives the bytes of one (IndexError outside 0 to len - 1). Immutable; may be
+    used from several threads at once. Can be pickled, unless it comes from a GGUF.
+
+    Example:
+        >>> vocab = tokentrie.Vocab.from_tokens([b"a", b"bc", b"</s>"], eog=[2], control=[2])
+        >>> (len(vocab), vocab[1], vocab.eog)
+        (3, b'bc', [2])
+    """
     @staticmethod
-    def from_gguf(path: str | PathLike[str]) -> Vocab: ...
+    def from_gguf(path: str | PathLike[str]) -> Vocab:
+        """The vocabulary of a GGUF file, through llama.cpp; the file may hold weights or not.
+
+        Cost: O(tokens), a tenth of a second for big ones.
+
+        Args:
+            path: the file.
+
+        Returns:
+            Vocab.
+
+        Raises:
+            ModelError: the file is missing, truncated or no GGUF.
+
+        Example:
+            >>> path = tokentrie.Model().path  # the tiny model inside the package
+            >>> tokentrie.Vocab.from_gguf(path).detokenize([1930])
+            ' is'
+        """
     @staticmethod
-    def from_tokenizer(tokenizer: Any, eog: _Ids | None = None, n_vocab: int | None = None) -> Vocab: ...
+    def from_tokenizer(tokenizer: Any, eog: _Ids | None = None, n_vocab: int | None = None) -> Vocab:
+        """The vocabulary of a Hugging Face tokenizer, which then tokenises all texts: every method gives its ids.
+
+        Names of control tokens in plain text stay text: all tokens that are added and special, that look it
+        ("<|...|>"), or that end a generation. Cost: O(bytes of the JSON).
+
+        Args:
+            tokenizer: a tokenizers.Tokenizer, a fast tokenizer of transformers, or the path of a tokenizer.json;
+                needs the Python package tokenizers. It is copied, without truncation, padding and dropout.
+            eog: ids that end a generation. If None, those with a name that llama.cpp knows (llama-vocab.cpp), such
+                as "<|im_end|>" or "</s>", and the tokenizer's eos_token_id if it is one of transformers.
+            n_vocab: number of ids, where the model has more than the tokenizer; the others are unused.
+
+        Returns:
+            Vocab.
+
+        Raises:
+            VocabularyError: the file cannot be read, the decoder does not say what bytes a token stands for, the
+                library raises (its exception is the cause), or it is not installed.
+            OptionError: `n_vocab` is out of range.
+            TypeError: it is no tokenizer.
+
+        Example:
+            >>> from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+            >>> tokenizer = Tokenizer(models.BPE({"n": 0, "o": 1, "no": 2}, [("n", "o")]))
+            >>> tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+            >>> tokenizer.decoder = decoders.ByteLevel()
+            >>> tokentrie.Vocab.from_tokenizer(tokenizer).tokenize("noon")
+            [2, 1, 0]
+        """
     @staticmethod
-    def from_tiktoken(encoding: Any, eog: _Ids | None = None, n_vocab: int | None = None) -> Vocab: ...
+    def from_tiktoken(encoding: Any, eog: _Ids | None = None, n_vocab: int | None = None) -> Vocab:
+        """The vocabulary of a tiktoken encoding, which then tokenises all texts: every method gives its ids.
+
+        Special tokens are control tokens: their names in plain text stay text. Nothing is added around a prompt.
+        Cost: O(tokens).
+
+        Args:
+            encoding: a tiktoken.Encoding or its name; needs the Python package tiktoken, and a name may need the
+                network.
+            eog, n_vocab: as in `from_tokenizer`; by name only special tokens end a generation.
+
+        Returns:
+            Vocab.
+
+        Raises:
+            VocabularyError: the encoding cannot be had, or the library is not installed.
+            OptionError: `n_vocab` is out of range.
+            TypeError: it is no encoding.
+
+        Example:
+            >>> import tiktoken
+            >>> ranks = {b"n": 0, b"o": 1, b"no": 2}
+            >>> encoding = tiktoken.Encoding("toy", pat_str=".+", mergeable_ranks=ranks, special_tokens={})
+            >>> tokentrie.Vocab.from_tiktoken(encoding).tokenize("noon")
+            [2, 1, 0]
+        """
     @staticmethod
-    def from_tokens(pieces: Iterable[bytes], eog: _Ids | None = None, control: _Ids | None = None) -> Vocab: ...
+    def from_tokens(pieces: Iterable[bytes], eog: _Ids | None = None, control: _Ids | None = None) -> Vocab:
+        """A vocabulary from the bytes of its tokens. It cannot tokenise.
+
+        Args:
+            pieces: one bytes object a token.
+            eog: ids that end a generation.
+            control: ids that are no text.
+
+        Returns:
+            Vocab.
+
+        Raises:
+            VocabularyError: the list does not have an id.
+            OptionError: the list is empty.
+            TypeError: a piece is no bytes.
+
+        Example:
+            >>> vocab = tokentrie.Vocab.from_tokens([b"a", b"bc", b"</s>"], eog=[2], control=[2])
+            >>> vocab.detokenize([0, 1])
+            'abc'
+        """
     def __len__(self) -> int: ...
     def __getitem__(self, token: int, /) -> bytes: ...
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
-    def kind(self, token: int) -> Literal["text", "byte", "control", "unknown", "unused"]: ...
+    def kind(self, token: int) -> Literal["text", "byte", "control", "unknown", "unused"]:
+        """What a token is for.
+
+        Args:
+            token: its id.
+
+        Returns:
+            "text"; "byte", one byte of a character without a token of its own; "control", no text, such as "<s>";
+            "unknown", for text that has no tokens; or "unused", never produced or without bytes.
+
+        Raises:
+            IndexError: the id is outside 0 to len - 1.
+
+        Example:
+            >>> vocab = tokentrie.Vocab.from_tokens([b"a", b"<s>"], control=[1])
+            >>> (vocab.kind(0), vocab.kind(1))
+            ('text', 'control')
+        """
     @property
-    def eog(self) -> list[int]: ...
+    def eog(self) -> list[int]:
+        """list[int]: ids that end a generation, ascending."""
     @property
-    def control(self) -> list[int]: ...
+    def control(self) -> list[int]:
+        """list[int]: ids that are no text, ascending: control tokens and the unknown one."""
     @property
-    def fingerprint(self) -> str: ...
-    def tokenize(self, text: str, add_special: bool = False, parse_special: bool = False) -> list[int]: ...
-    def tokenize_parts(self, parts: Iterable[tuple[str, bool]], add_special: bool = False) -> list[int]: ...
-    def detokenize(self, ids: _Ids) -> str: ...
-    def detokenize_bytes(self, ids: _Ids) -> bytes: ...
-    def tokens_with_prefix(self, prefix: bytes) -> NDArray[np.int32]: ...
-    def prefix_tokens(self, text: bytes) -> NDArray[np.int32]: ...
+    def fingerprint(self) -> str:
+        """str: SHA-256 in hexadecimal over the tokens' bytes and kinds: equal vocabularies have equal fingerprints."""
+    def tokenize(self, text: str, add_special: bool = False, parse_special: bool = False) -> list[int]:
+        """The ids of a text.
+
+        Args:
+            text: a str, at most 2**30 bytes.
+            add_special: add what the model wants around a prompt.
+            parse_special: read names of control tokens in the text as those tokens; only for text that is trusted.
+
+        Returns:
+            list[int].
+
+        Raises:
+            VocabularyError: the vocabulary was made from bytes, a tokenizer of Python fails, or it reads the name
+                of a control token as that token against `parse_special`.
+            OptionError: the text is too long.
+
+        Example:
+            >>> vocab = tokentrie.Model().vocab
+            >>> vocab.detokenize(vocab.tokenize("The sky is blue"))
+            'The sky is blue'
+            >>> len(vocab.tokenize("<|im_end|>")) > 1  # text stays text
+            True
+            >>> len(vocab.tokenize("<|im_end|>", parse_special=True))
+            1
+        """
+    def tokenize_parts(self, parts: Iterable[tuple[str, bool]], add_special: bool = False) -> list[int]:
+        """The ids of a prompt made of parts of which only some are trusted.
+
+        Args:
+            parts: pairs of a text and whether it is trusted. Names of control tokens in trusted parts are those
+                tokens; in the others they stay text.
+            add_special: add what the model wants around a prompt.
+
+        Returns:
+            list[int].
+
+        Raises:
+            VocabularyError: as for `tokenize`.
+            OptionError: the text is too long.
+
+        Example:
+            >>> vocab = tokentrie.Model().vocab
+            >>> ids = vocab.tokenize_parts([("<|im_start|>", True), ("user says <|im_end|>", False)])
+            >>> [vocab.kind(token) for token in ids].count("control")
+            1
+        """
+    def detokenize(self, ids: _Ids) -> str:
+        """The text of these ids; bytes that are no UTF-8 become U+FFFD.
+
+        Args:
+            ids: a list or an integer array of one dimension.
+
+        Returns:
+            str.
+
+        Raises:
+            VocabularyError: the vocabulary does not have an id.
+
+        Example:
+            >>> tokentrie.Vocab.from_tokens([b"a", b"bc"]).detokenize([0, 1])
+            'abc'
+        """
+    def detokenize_bytes(self, ids: _Ids) -> bytes:
+        """The bytes of these ids.
+
+        Args:
+            ids: a list or an integer array of one dimension.
+
+        Returns:
+            bytes.
+
+        Raises:
+            VocabularyError: the vocabulary does not have an id.
+
+        Example:
+            >>> tokentrie.Vocab.from_tokens([b"a", b"bc"]).detokenize_bytes([0, 1])
+            b'abc'
+        """
+    def tokens_with_prefix(self, prefix: bytes) -> NDArray[np.int32]:
+        """Text tokens whose bytes begin with these.
+
+        Text tokens are all but control tokens, those marked as unused, those that end a generation and those
+        without bytes. Cost: O(len(prefix) + found · log found); the first call sorts the vocabulary, some 30 ms.
+
+        Args:
+            prefix: bytes.
+
+        Returns:
+            int32 [found], ascending.
+
+        Example:
+            >>> tokentrie.Vocab.from_tokens([b"yes", b"no", b"y"]).tokens_with_prefix(b"y")
+            array([0, 2], dtype=int32)
+        """
+    def prefix_tokens(self, text: bytes) -> NDArray[np.int32]:
+        """Text tokens, as in `tokens_with_prefix`, that these bytes begin with. Cost: O(longest token).
+
+        Args:
+            text: bytes.
+
+        Returns:
+            int32 [found], shortest first, equally long ones ascending.
+
+        Example:
+            >>> tokentrie.Vocab.from_tokens([b"yes", b"no", b"y"]).prefix_tokens(b"yes, sir")
+            array([2, 0], dtype=int32)
+        """
 
 @final
 class Trie:
+    """An immutable set of values, each a token sequence with or without a name.
+
+    Made by `from_payload`, `from_sequences`, `from_strings`, `from_numpy` or `open`, or from other tries by `|`,
+    `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a token sequence, and a loop gives
+    each Leaf. Leaves are numbered by the order of their token sequences, so the same set gives the same trie
+    whatever the order of the input. `==` compares sequences and names; `<=` and the like compare the sequences.
+    Cheap to share, also between threads. Can be pickled: an open file by its path, anything else whole.
+
+    Example:
+        >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
+        >>> (len(trie), [5, 6] in trie, [5] in trie)
+        (2, True, False)
+        >>> [leaf.name for leaf in trie]
+        ['stop', 'think']
+    """
     @staticmethod
-    def from_payload(payload: _Payload, path: str | None = None, *, vocab: Vocab | int | None = None) -> Trie: ...
+    def from_payload(payload: _Payload, path: str | None = None, *, vocab: Vocab | int | None = None) -> Trie:
+        """Reads one descriptor of a payload. Cost: one pass over the text and one sort of the leaves.
+
+        Args:
+            payload: JSON text (str or bytes), or the same as a dict.
+            path: the descriptor to take; the first one with a usable leaf if None.
+            vocab: a Vocab or a vocabulary size; leaves with ids outside it are dropped.
+
+        Returns:
+            Trie.
+
+        Raises:
+            PayloadError: the JSON is bad (it says line, column and field), or no leaf is usable.
+            OptionError: there is no such path; it names those there are.
+
+        Warns:
+            TokenTrieWarning: leaves were dropped.
+
+        Example:
+            >>> leaves = [{"name": "THINK", "tokens": [5, 6]}, {"name": "STOP", "tokens": [2]}]
+            >>> payload = {"descriptors": [{"path": "action", "leaves": leaves}]}
+            >>> tokentrie.Trie.from_payload(payload).names
+            ['STOP', 'THINK']
+        """
     @staticmethod
     def from_sequences(
         sequences: Iterable[_Ids | NDArray[np.integer[Any]]] | NDArray[np.integer[Any]],
@@ -117,7 +500,35 @@ class Trie:
         *,
         memory: int | None = None,
         path: str | PathLike[str] | None = None,
-    ) -> Trie: ...
+    ) -> Trie:
+        """Builds a trie from token sequences. Cost: O(n log n).
+
+        Args:
+            sequences: lists of int, or an integer array of shape [rows, length]; an int32 array in C order is read
+                fastest. Or an iterator of either, which is read as it goes: its items are dropped one after the
+                other. Equal rows become one leaf.
+            names: one str a row, as a list or an iterator, or None. Of equal rows the smallest name stays, by code
+                point.
+            vocab: a Vocab or a vocabulary size to check the ids against.
+            memory: bytes of rows to hold at once; what is above that is sorted in temporary files, in the folder
+                that the variable TMPDIR names. The trie comes on top of it, unless it goes to `path`. None: all
+                rows.
+            path: write the trie there, as `save` would, and open it. With `memory` it is never held as a whole.
+
+        Returns:
+            Trie.
+
+        Raises:
+            TrieError: there are no rows, one is empty (it says which), or the names do not match.
+            VocabularyError: an id is out of range; it says row, position and id.
+            TypeError: something is no integer.
+            OSError: what the operating system says of a file. Then nothing is left behind, and `path` is as it was.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences(np.array([[7, 8], [7, 9], [1, 2]]))
+            >>> trie.allowed([7])
+            array([8, 9], dtype=int32)
+        """
     @staticmethod
     def from_strings(
         vocab: Vocab,
@@ -130,7 +541,48 @@ class Trie:
         *,
         memory: int | None = None,
         path: str | PathLike[str] | None = None,
-    ) -> Trie: ...
+    ) -> Trie:
+        r"""Builds a trie from texts; they become the names.
+
+        Uses all cores; a part of a text that comes again is tokenised once.
+
+        Args:
+            vocab: a Vocab that can tokenise; any Vocab with tokenization="all" and without heal.
+            values: one str each, as a list or an iterator; an iterator is read as it goes (canonical, not healed).
+                Equal values become one leaf, one may be a prefix of another, and an empty one needs a suffix. Any
+                character may stand in them; different Unicode forms of a letter are different values.
+            prefix, suffix: the text around them. The prefix is the prompt, or its end from where a token begins.
+            tokenization: "canonical": the tokens that the tokenizer writes for prefix + value + suffix as plain
+                text, without those of the prefix. Where nothing comes before, a space that the tokenizer puts
+                before a text stays. Or "all": every sequence of text tokens with the same bytes. That is a graph
+                over the positions between bytes: 12 bytes a position and 8 for each token that can begin there,
+                with leaves in the order of their bytes. `forced` then gives the canonical tokens of text that must
+                come, and `Model.choose` the probability of the text, in whatever tokens.
+            open_end: with "canonical", also allow a token that holds the last bytes of value + suffix and goes on;
+                it ends the value: `yes.` for "yes", or `",` where the suffix is `"`. `Model.generate` gives what is
+                beyond as `overrun`. 8 bytes for each such token at each position, so values should end with a
+                suffix that few tokens begin with.
+            heal: token healing: where a token crosses the boundary between prefix and value, begin the set before
+                that token. Every leaf then begins with the last `trie.heal_bytes` bytes of the prompt, which
+                `Model` takes off the prompt by itself.
+            memory, path: as in `from_sequences`; canonical, not healed and without open ends.
+
+        Returns:
+            Trie. Its `report` says how many values have a token that crosses the boundary.
+
+        Raises:
+            VocabularyError: the tokens of a value do not give its text back (a tokenizer that normalises), or,
+                canonical and not healed, one crosses the boundary. It names the value.
+            TrieError: there is no value, one is empty (it says which), or the set is too large.
+            OptionError: the tokenization is another, or arguments do not go together.
+            TypeError: a value is no str, or `values` is one str.
+
+        Example:
+            >>> vocab = tokentrie.Model().vocab
+            >>> trie = tokentrie.Trie.from_strings(vocab, ["yes", "no"], suffix="\n")
+            >>> sorted(vocab.detokenize(leaf.tokens) for leaf in trie)
+            ['no\n', 'yes\n']
+        """
     @classmethod
     def from_numpy(
         cls,
@@ -138,56 +590,549 @@ class Trie:
         offsets: Sequence[int] | NDArray[np.integer[Any]],
         names: Sequence[str] | None = None,
         heal_bytes: int = 0,
-    ) -> Trie: ...
+    ) -> Trie:
+        """Builds a trie from flat arrays: the inverse of `to_numpy`. Cost: O(n log n).
+
+        Args:
+            tokens: token ids, one sequence after the other.
+            offsets: integers of shape [sequences + 1]: where each begins and, after the last, where it ends. They
+                start at 0, ascend and end at the number of tokens.
+            names: one str a sequence, or None.
+            heal_bytes: bytes at the end of the prompt with which every sequence begins, 0 to 2**32 - 1.
+
+        Returns:
+            Trie.
+
+        Raises:
+            TrieError: the offsets are otherwise, or as for `from_sequences`.
+            VocabularyError: an integer is no token id.
+            TypeError: something is no integer.
+            OptionError: `heal_bytes` is out of range.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_numpy([2, 5, 6], [0, 1, 3], names=["stop", "think"])
+            >>> trie.leaf(1)
+            Leaf(index=1, name="think", tokens=[5, 6])
+        """
     @property
-    def heal_bytes(self) -> int: ...
+    def heal_bytes(self) -> int:
+        """int: bytes at the end of the prompt with which every leaf begins; 0 unless made with `heal=True`. `Model`
+        takes them off the prompt by itself; with a Sampler in a loop of your own, do so. Where a tokenizer puts a
+        space before a text, that space counts as well if nothing of the prefix is kept. Files, pickles, `filter`
+        and `|` keep it.
+        """
     @property
-    def report(self) -> dict[str, Any] | None: ...
-    def save(self, path: str | PathLike[str], vocab: Vocab | int | None = None) -> None: ...
+    def report(self) -> dict[str, Any] | None:
+        """dict | None: what `from_strings` found: "values", their number; "straddling", how many have a token that
+        crosses the boundary to the prefix; "first_straddling", the rows of the first eight of them.
+        """
+    def save(self, path: str | PathLike[str], vocab: Vocab | int | None = None) -> None:
+        """Saves the trie as a .ttrie file, for `open`. Cost: O(bytes).
+
+        At every moment the path names the old file or the whole new one. `input_rows` are not saved.
+
+        Args:
+            path: the file.
+            vocab: a Vocab or a vocabulary size that the ids must fit; the file remembers a Vocab's fingerprint.
+
+        Raises:
+            VocabularyError: the vocabulary does not have an id.
+            OSError: what the operating system says. The old file is as it was.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]])
+            >>> trie.save("set.ttrie", vocab=10)
+            >>> tokentrie.Trie.open("set.ttrie") == trie
+            True
+        """
     @staticmethod
-    def open(path: str | PathLike[str], *, vocab: Vocab | int | None = None, verify: bool = False) -> Trie: ...
-    def to_bytes(self, vocab: Vocab | int | None = None) -> bytes: ...
+    def open(path: str | PathLike[str], *, vocab: Vocab | int | None = None, verify: bool = False) -> Trie:
+        """Opens a .ttrie file by mapping it: nothing is copied, and processes share its pages.
+
+        While it is open the file may be replaced or removed, but not changed in place. Cost: O(children of the
+        root), with `verify` O(bytes).
+
+        Args:
+            path: the file.
+            vocab: a Vocab or a vocabulary size that the ids must fit; a Vocab must be the one that the file was
+                saved for.
+            verify: read all of it and check every checksum and array. Without it, damage gives wrong sets but no
+                crash.
+
+        Returns:
+            Trie.
+
+        Raises:
+            TrieError: the file is damaged, cut off, of another version or no .ttrie.
+            VocabularyError: it is for another vocabulary.
+            OSError: what the operating system says.
+
+        Example:
+            >>> tokentrie.Trie.from_sequences([[5, 6], [2]]).save("set.ttrie")
+            >>> len(tokentrie.Trie.open("set.ttrie", vocab=10, verify=True))
+            2
+        """
+    def to_bytes(self, vocab: Vocab | int | None = None) -> bytes:
+        """The bytes of the file that `save` writes. Cost: O(bytes).
+
+        Args:
+            vocab: a Vocab or a vocabulary size that the ids must fit.
+
+        Returns:
+            bytes.
+
+        Raises:
+            VocabularyError: the vocabulary does not have an id.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]])
+            >>> tokentrie.Trie.from_bytes(trie.to_bytes()) == trie
+            True
+        """
     @staticmethod
-    def from_bytes(data: bytes, *, vocab: Vocab | int | None = None) -> Trie: ...
+    def from_bytes(data: bytes, *, vocab: Vocab | int | None = None) -> Trie:
+        """The inverse of `to_bytes`. The bytes are copied, and all of them checked. Cost: O(bytes).
+
+        Args:
+            data: the bytes of a .ttrie file.
+            vocab: as for `open`.
+
+        Returns:
+            Trie.
+
+        Raises:
+            TrieError: the bytes are damaged, cut off, of another version or no .ttrie.
+            VocabularyError: they are for another vocabulary.
+
+        Example:
+            >>> data = tokentrie.Trie.from_sequences([[5, 6], [2]]).to_bytes()
+            >>> len(tokentrie.Trie.from_bytes(data))
+            2
+        """
     @property
-    def fingerprint(self) -> str | None: ...
+    def fingerprint(self) -> str | None:
+        """str | None: `Vocab.fingerprint` of the vocabulary that the ids are of, where the trie is from a file that
+        was saved for one. It is refused with another vocabulary.
+        """
     @property
-    def is_tree(self) -> bool: ...
+    def is_tree(self) -> bool:
+        """bool: whether one token sequence stands for each leaf. Not after `from_strings` with `tokenization="all"` or
+        `open_end=True`: then the tokens of a leaf are the canonical ones, `in` and `find` know the others too, and
+        `|`, `filter` and the like raise.
+        """
     @property
-    def nodes(self) -> int: ...
+    def nodes(self) -> int:
+        """int: number of nodes, the root included."""
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """int: bytes held, names included."""
     @property
-    def names(self) -> list[str] | None: ...
+    def names(self) -> list[str] | None:
+        """list[str] | None: the names of all leaves in order, where names were given."""
     @property
-    def input_rows(self) -> NDArray[np.int64]: ...
-    def find(self, tokens: _Ids) -> int | None: ...
-    def leaf(self, index: int) -> Leaf | None: ...
-    def allowed(self, prefix: _Ids | None = None) -> NDArray[np.int32]: ...
-    def forced(self, prefix: _Ids | None = None) -> NDArray[np.int32]: ...
-    def leaves(self, prefix: _Ids | None = None) -> Iterator[Leaf]: ...
-    def union(self, *others: Trie) -> Trie: ...
-    def intersection(self, *others: Trie) -> Trie: ...
-    def difference(self, *others: Trie) -> Trie: ...
-    def symmetric_difference(self, other: Trie) -> Trie: ...
-    def issubset(self, other: Trie) -> bool: ...
-    def issuperset(self, other: Trie) -> bool: ...
-    def isdisjoint(self, other: Trie) -> bool: ...
-    def filter(self, keep: Callable[[Leaf], object] | Sequence[bool] | NDArray[np.bool_]) -> Trie: ...
-    def sample(self, n: int, seed: _Seed | None = None) -> Trie: ...
+    def input_rows(self) -> NDArray[np.int64]:
+        """numpy.ndarray: int64 [leaves], the first input row that gave each leaf; -1 where it came from a file."""
+    def find(self, tokens: _Ids) -> int | None:
+        """The number of the leaf with these tokens. Cost: O(length · log children).
+
+        Args:
+            tokens: a list of token ids, or an integer array of one dimension.
+
+        Returns:
+            int, or None if there is no such leaf.
+
+        Raises:
+            TypeError: something is no integer.
+            VocabularyError: an integer is no token id (0 to 2**31 - 1).
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]])
+            >>> trie.find([5, 6])
+            1
+            >>> trie.find([5]) is None
+            True
+        """
+    def leaf(self, index: int) -> Leaf | None:
+        """The leaf with this number. Cost: O(depth · log nodes).
+
+        Args:
+            index: its number, from 0.
+
+        Returns:
+            Leaf, or None if there is none.
+
+        Example:
+            >>> tokentrie.Trie.from_sequences([[5, 6], [2]]).leaf(1).tokens
+            [5, 6]
+        """
+    def allowed(self, prefix: _Ids | None = None) -> NDArray[np.int32]:
+        """Tokens that may follow a prefix. Cost: O(length · log children).
+
+        Args:
+            prefix: token ids; the root if None.
+
+        Returns:
+            int32 [k], ascending; empty at the end of a leaf that is no prefix of another.
+
+        Raises:
+            TokenNotAllowedError: the prefix leaves the trie.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[5, 6], [5, 7], [2]])
+            >>> trie.allowed()
+            array([2, 5], dtype=int32)
+            >>> trie.allowed([5])
+            array([6, 7], dtype=int32)
+        """
+    def forced(self, prefix: _Ids | None = None) -> NDArray[np.int32]:
+        """Tokens that must follow a prefix whatever the model says, up to the next choice or the end of a leaf.
+
+        Cost: O(length · log children).
+
+        Args:
+            prefix: token ids; the root if None.
+
+        Returns:
+            int32 [length], empty where there is a choice.
+
+        Raises:
+            TokenNotAllowedError: the prefix leaves the trie.
+
+        Example:
+            >>> tokentrie.Trie.from_sequences([[5, 6, 7], [2]]).forced([5])
+            array([6, 7], dtype=int32)
+        """
+    def leaves(self, prefix: _Ids | None = None) -> Iterator[Leaf]:
+        """The leaves that begin with a prefix, in order. A leaf that is the prefix itself comes first.
+
+        Cost: O(length · log children), then O(depth · log nodes) a leaf.
+
+        Args:
+            prefix: token ids; all leaves if None.
+
+        Returns:
+            An iterator of Leaf.
+
+        Raises:
+            TokenNotAllowedError: the prefix leaves the trie.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[5], [5, 6], [2]])
+            >>> [leaf.tokens for leaf in trie.leaves([5])]
+            [[5], [5, 6]]
+        """
+    def union(self, *others: Trie) -> Trie:
+        """The leaves of this trie and of all others: `a | b`. Cost: one pass over the nodes of both.
+
+        Only token sequences decide what is equal; of equal leaves the smaller name stays, by code point.
+        `input_rows` of the result counts its leaves.
+
+        Args:
+            others: any number of Trie.
+
+        Returns:
+            Trie.
+
+        Raises:
+            TrieError: some have names and some have none.
+            TypeError: something is no Trie.
+
+        Example:
+            >>> a, b = tokentrie.Trie.from_sequences([[1], [2]]), tokentrie.Trie.from_sequences([[2], [3]])
+            >>> [leaf.tokens for leaf in a.union(b)]
+            [[1], [2], [3]]
+        """
+    def intersection(self, *others: Trie) -> Trie:
+        """The leaves that this trie and all others have: `a & b`. Equality and cost as for `union`.
+
+        Of two names the smaller stays; where only one of two tries has names, its names stay.
+
+        Args:
+            others: any number of Trie.
+
+        Returns:
+            Trie.
+
+        Raises:
+            TrieError: there is no such leaf, and a trie has at least one; `isdisjoint` asks without raising.
+
+        Example:
+            >>> a, b = tokentrie.Trie.from_sequences([[1], [2]]), tokentrie.Trie.from_sequences([[2], [3]])
+            >>> [leaf.tokens for leaf in a.intersection(b)]
+            [[2]]
+        """
+    def difference(self, *others: Trie) -> Trie:
+        """The leaves of this trie that no other one has, with their names: `a - b`. Equality and cost as for `union`.
+
+        Args:
+            others: any number of Trie.
+
+        Returns:
+            Trie.
+
+        Raises:
+            TrieError: there is no such leaf, and a trie has at least one; `issubset` asks without raising.
+
+        Example:
+            >>> a, b = tokentrie.Trie.from_sequences([[1], [2]]), tokentrie.Trie.from_sequences([[2], [3]])
+            >>> [leaf.tokens for leaf in a.difference(b)]
+            [[1]]
+        """
+    def symmetric_difference(self, other: Trie) -> Trie:
+        """The leaves that exactly one of both tries has: `a ^ b`. Equality and cost as for `union`.
+
+        Args:
+            other: a Trie.
+
+        Returns:
+            Trie.
+
+        Raises:
+            TrieError: there is no such leaf, and a trie has at least one; or only one of them has names.
+
+        Example:
+            >>> a, b = tokentrie.Trie.from_sequences([[1], [2]]), tokentrie.Trie.from_sequences([[2], [3]])
+            >>> [leaf.tokens for leaf in a.symmetric_difference(b)]
+            [[1], [3]]
+        """
+    def issubset(self, other: Trie) -> bool:
+        """Whether the other trie has all leaves of this one: `a <= b`. Names do not count, as they do in `==`.
+
+        Cost: at most one pass over the nodes of both; it ends at the first leaf that the other one does not have.
+
+        Args:
+            other: a Trie.
+
+        Returns:
+            bool.
+
+        Example:
+            >>> a, b = tokentrie.Trie.from_sequences([[1]]), tokentrie.Trie.from_sequences([[1], [2]])
+            >>> a.issubset(b)
+            True
+        """
+    def issuperset(self, other: Trie) -> bool:
+        """Whether this trie has all leaves of the other one: `a >= b`. Names do not count. Cost as for `issubset`.
+
+        Args:
+            other: a Trie.
+
+        Returns:
+            bool.
+
+        Example:
+            >>> a, b = tokentrie.Trie.from_sequences([[1]]), tokentrie.Trie.from_sequences([[1], [2]])
+            >>> a.issuperset(b)
+            False
+        """
+    def isdisjoint(self, other: Trie) -> bool:
+        """Whether no leaf is in both. Names do not count.
+
+        Cost: at most one pass over the nodes of both; it ends at the first leaf of both.
+
+        Args:
+            other: a Trie.
+
+        Returns:
+            bool.
+
+        Example:
+            >>> a, b = tokentrie.Trie.from_sequences([[1]]), tokentrie.Trie.from_sequences([[1], [2]])
+            >>> a.isdisjoint(b)
+            False
+        """
+    def filter(self, keep: Callable[[Leaf], object] | Sequence[bool] | NDArray[np.bool_]) -> Trie:
+        """The leaves that are wanted, as a trie. Cost: one pass over the nodes, and a call a leaf for a function.
+
+        Args:
+            keep: a function that is given each Leaf and says whether to keep it, or a bool array (or list) of shape
+                [leaves].
+
+        Returns:
+            Trie.
+
+        Raises:
+            TrieError: none is wanted, and a trie has at least one leaf.
+            ValueError: the mask has another length.
+            TypeError: `keep` is neither.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[5], [5, 6], [2]])
+            >>> [leaf.tokens for leaf in trie.filter(lambda leaf: len(leaf.tokens) == 1)]
+            [[2], [5]]
+            >>> len(trie.filter(np.array([True, False, False])))
+            1
+        """
+    def sample(self, n: int, seed: _Seed | None = None) -> Trie:
+        """A trie of `n` different leaves chosen at random, all equally likely. Cost: one pass over the nodes.
+
+        Args:
+            n: how many, 1 to the number of leaves.
+            seed: whatever `numpy.random.default_rng` takes; with None they are others each time. The leaves are
+                those with the numbers `default_rng(seed).choice(len(trie), n, replace=False, shuffle=False)`, so
+                the same numpy gives the same leaves.
+
+        Returns:
+            Trie.
+
+        Raises:
+            OptionError: `n` is out of range.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[token] for token in range(100)])
+            >>> part = trie.sample(10, seed=1)
+            >>> (len(part), part <= trie, part == trie.sample(10, seed=1))
+            (10, True, True)
+        """
     @overload
-    def to_numpy(self, *, table: Literal[False] = False) -> tuple[NDArray[np.int32], NDArray[np.int64]]: ...
+    def to_numpy(self, *, table: Literal[False] = False) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """All token sequences in order as arrays, without names. Cost: one pass over the nodes.
+
+        Where several sequences stand for one leaf these are the canonical ones. `from_numpy` is the inverse,
+        `from_sequences` that of a table.
+
+        Args:
+            table: give one array of shape [leaves, length], which needs leaves of one length.
+
+        Returns:
+            Two arrays: int32 tokens, one leaf after the other, and int64 offsets of shape [leaves + 1]; leaf i is
+            `tokens[offsets[i]:offsets[i + 1]]`. With `table` one array, int32 [leaves, length].
+
+        Raises:
+            TrieError: a table is asked for and two leaves differ in length.
+
+        Example:
+            >>> tokens, offsets = tokentrie.Trie.from_sequences([[5, 6], [2]]).to_numpy()
+            >>> (tokens.tolist(), offsets.tolist())
+            ([2, 5, 6], [0, 1, 3])
+        """
     @overload
-    def to_numpy(self, *, table: Literal[True]) -> NDArray[np.int32]: ...
-    def to_gbnf(self, vocab: Vocab | None = None) -> str: ...
-    def to_regex(self, vocab: Vocab | None = None) -> str: ...
-    def to_json_schema_enum(self, vocab: Vocab | None = None) -> dict[str, Any]: ...
+    def to_numpy(self, *, table: Literal[True]) -> NDArray[np.int32]:
+        """All token sequences in order as arrays, without names. Cost: one pass over the nodes.
+
+        Where several sequences stand for one leaf these are the canonical ones. `from_numpy` is the inverse,
+        `from_sequences` that of a table.
+
+        Args:
+            table: give one array of shape [leaves, length], which needs leaves of one length.
+
+        Returns:
+            Two arrays: int32 tokens, one leaf after the other, and int64 offsets of shape [leaves + 1]; leaf i is
+            `tokens[offsets[i]:offsets[i + 1]]`. With `table` one array, int32 [leaves, length].
+
+        Raises:
+            TrieError: a table is asked for and two leaves differ in length.
+
+        Example:
+            >>> tokens, offsets = tokentrie.Trie.from_sequences([[5, 6], [2]]).to_numpy()
+            >>> (tokens.tolist(), offsets.tolist())
+            ([2, 5, 6], [0, 1, 3])
+        """
+    def to_gbnf(self, vocab: Vocab | None = None) -> str:
+        r"""A GBNF grammar (llama.cpp's) with the rule `root`, which allows the texts of the leaves and nothing else.
+
+        What texts share in front is written once. A grammar knows text only: any tokenisation of a text is legal.
+        Cost: O(n log n) comparisons of text.
+
+        Args:
+            vocab: the text of a leaf is that of its tokens; if None, its name.
+
+        Returns:
+            str.
+
+        Raises:
+            TrieError: there are neither names nor a vocab, a leaf's tokens are no UTF-8 (it says which), or a text
+                holds NUL.
+            VocabularyError: tokens are outside the vocabulary.
+
+        Example:
+            >>> tokentrie.Trie.from_sequences([[1], [2]], names=["list_files", "open_file"]).to_gbnf()
+            'root ::= ("list_files" | "open_file")\n'
+        """
+    def to_regex(self, vocab: Vocab | None = None) -> str:
+        """A regular expression that matches the texts of the leaves and nothing else, as in `re.fullmatch`.
+
+        It has no anchors and uses only groups, alternatives, `?` and escapes that all common engines share. What
+        texts share in front is written once. Cost: O(n log n) comparisons of text.
+
+        Args:
+            vocab: the text of a leaf is that of its tokens; if None, its name.
+
+        Returns:
+            str.
+
+        Raises:
+            TrieError: there are neither names nor a vocab, or a leaf's tokens are no UTF-8 (it says which).
+            VocabularyError: tokens are outside the vocabulary.
+
+        Example:
+            >>> tokentrie.Trie.from_sequences([[1], [2]], names=["open", "opener"]).to_regex()
+            'open(?:er)?'
+        """
+    def to_json_schema_enum(self, vocab: Vocab | None = None) -> dict[str, Any]:
+        """The JSON schema `{"type": "string", "enum": [...]}` of the texts of the leaves in order, each once.
+
+        Cost: one pass over the leaves.
+
+        Args:
+            vocab: the text of a leaf is that of its tokens; if None, its name.
+
+        Returns:
+            dict.
+
+        Raises:
+            TrieError: there are neither names nor a vocab, or a leaf's tokens are no UTF-8 (it says which).
+            VocabularyError: tokens are outside the vocabulary.
+
+        Example:
+            >>> tokentrie.Trie.from_sequences([[5], [2]], names=["think", "stop"]).to_json_schema_enum()
+            {'type': 'string', 'enum': ['stop', 'think']}
+        """
     def to_mermaid(
         self, vocab: Vocab | None = None, max_depth: int | None = None, max_children: int | None = None
-    ) -> str: ...
-    def to_dot(
-        self, vocab: Vocab | None = None, max_depth: int | None = None, max_children: int | None = None
-    ) -> str: ...
+    ) -> str:
+        """The trie as a Mermaid flowchart.
+
+        A box holds the tokens up to the next choice, what they end, and the leaves below. Cost: O(boxes · depth ·
+        log nodes).
+
+        Args:
+            vocab: show the tokens' text instead of their numbers.
+            max_depth: choices below each other; all for up to 200 leaves, 2 for more.
+            max_children: children of a box; all for up to 200 leaves, 12 for more. The rest is counted in one box.
+
+        Returns:
+            str.
+
+        Raises:
+            OptionError: a limit is negative.
+            VocabularyError: tokens are outside the vocabulary.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
+            >>> print(trie.to_mermaid().rstrip())
+            flowchart LR
+                n0["(2 leaves)"]
+                n0 --> n1(["2 → stop"])
+                n0 --> n2(["5 6 → think"])
+        """
+    def to_dot(self, vocab: Vocab | None = None, max_depth: int | None = None, max_children: int | None = None) -> str:
+        """The trie as a Graphviz digraph, text for `dot -Tsvg`. Boxes and cost as for `to_mermaid`.
+
+        Args:
+            vocab, max_depth, max_children: as for `to_mermaid`.
+
+        Returns:
+            str.
+
+        Raises:
+            OptionError: a limit is negative.
+            VocabularyError: tokens are outside the vocabulary.
+
+        Example:
+            >>> tokentrie.Trie.from_sequences([[5, 6], [2]]).to_dot().splitlines()[0]
+            'digraph trie {'
+        """
     def __len__(self) -> int: ...
     def __contains__(self, tokens: _Ids, /) -> bool: ...
     def __iter__(self) -> Iterator[Leaf]: ...
@@ -217,11 +1162,135 @@ def _outline(
 ) -> list[tuple[int | None, list[int], bool, str | None, int, int, int]]: ...
 
 @final
+class Sampling:
+    """How the next token is chosen among the legal ones, as one value.
+
+    Give it as `sampling=` in place of the single keywords. It cannot change, compares and hashes by content, and
+    can be pickled.
+
+    Args:
+        mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw, for which the
+            others count.
+        temperature: divides the logits, finite and at least 0; 0 takes the highest.
+        top_k: keep the k highest logits, 0 to 2**32 - 1; 0 keeps all.
+        top_p: keep the fewest tokens whose probabilities add up to this, 0 to 1; 1 keeps all.
+        min_p: keep tokens at least this times as probable as the best, 0 to 1; 0 keeps all.
+        seed: seed of the draw, 0 to 2**32 - 1; with None each sampler takes one from the operating system.
+
+    Truncation and draw are those of llama.cpp, in its order: top_k, top_p, min_p, temperature, draw.
+
+    Raises:
+        OptionError: a setting is out of range.
+
+    Example:
+        >>> sampling = tokentrie.Sampling("sampled", temperature=0.7, seed=1)
+        >>> sampling == tokentrie.Sampling(mode=1, temperature=0.7, seed=1)
+        True
+        >>> trie = tokentrie.Trie.from_sequences([[2], [5, 6]])
+        >>> tokentrie.Sampler(10, trie, sampling=sampling).seed
+        1
+    """
+
+    __match_args__: Final = ("mode", "temperature", "top_k", "top_p", "min_p", "seed")
+    def __new__(
+        cls,
+        mode: _Mode = "greedy",
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        seed: int | None = None,
+    ) -> Sampling: ...
+    @property
+    def mode(self) -> Literal["greedy", "sampled"]:
+        """str: "greedy" or "sampled"."""
+    @property
+    def temperature(self) -> float:
+        """float: divides the logits; 0 takes the highest."""
+    @property
+    def top_k(self) -> int:
+        """int: how many of the highest logits are kept; 0 keeps all."""
+    @property
+    def top_p(self) -> float:
+        """float: the fewest tokens are kept whose probabilities add up to this; 1 keeps all."""
+    @property
+    def min_p(self) -> float:
+        """float: tokens at least this times as probable as the best are kept; 0 keeps all."""
+    @property
+    def seed(self) -> int | None:
+        """int | None: seed of the draw; with None each sampler takes one from the operating system."""
+    def replace(
+        self,
+        *,
+        mode: _Mode = ...,
+        temperature: float = ...,
+        top_k: int = ...,
+        top_p: float = ...,
+        min_p: float = ...,
+        seed: int | None = ...,
+    ) -> Sampling:
+        """The same value with some settings changed.
+
+        Args:
+            mode, temperature, top_k, top_p, min_p, seed: as for `Sampling`; what is not given stays.
+
+        Returns:
+            A new Sampling.
+
+        Raises:
+            OptionError: a setting is out of range.
+
+        Example:
+            >>> tokentrie.Sampling("sampled", seed=1).replace(temperature=0.5)
+            Sampling(mode="sampled", temperature=0.5, top_k=0, top_p=1.0, min_p=0.0, seed=1)
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
+
+@final
 class Sampler:
+    """A position in a set of values that chooses the next token from a row of logits.
+
+    Args:
+        vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
+        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, or a list of str. Of several
+            descriptors the first with a usable leaf is active; `activate` selects another. Payloads come from the
+            cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for many
+            samplers make the Trie once.
+        mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
+        end_tokens: ids that close the span at the end of a leaf. None: a leaf that cannot go on is complete at
+            once.
+        after: what follows a complete leaf: "free" leaves logits alone, "stop" allows only end of generation.
+        temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`.
+        sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+
+    One object may be used from several threads: calls take turns.
+
+    Raises:
+        PayloadError: the payload cannot be used; it says line, column and field.
+        VocabularyError: ids are outside the vocabulary, or texts are given and it cannot tokenise.
+        TrieError: a list of str makes no set.
+        OptionError: a setting is out of range, a keyword stands beside `sampling`, or `after="stop"` has nothing to
+            stop on.
+
+    Warns:
+        TokenTrieWarning: leaves of a payload were dropped, because the vocabulary does not have their ids.
+
+    Example:
+        >>> trie = tokentrie.Trie.from_sequences([[5, 6], [5, 7], [2]], names=["think", "talk", "stop"])
+        >>> sampler = tokentrie.Sampler(10, trie)
+        >>> logits = np.arange(10, dtype=np.float32)  # 9 is liked best, but only 2 and 5 may come
+        >>> sampler.sample(logits)
+        5
+        >>> sampler.accept([5, 6])
+        >>> sampler.leaf.name
+        'think'
+    """
     def __new__(
         cls,
         vocab: Vocab | int,
-        constraint: _Payload | Trie,
+        constraint: _Payload | Trie | list[str] | tuple[str, ...],
         mode: _Mode = "greedy",
         end_tokens: _Ids | None = None,
         after: _After = "free",
@@ -230,63 +1299,285 @@ class Sampler:
         top_p: float = 1.0,
         min_p: float = 0.0,
         seed: int | None = None,
+        *,
+        sampling: Sampling | None = None,
     ) -> Sampler: ...
-    def allowed(self) -> NDArray[np.int32]: ...
-    def forced(self) -> NDArray[np.int32]: ...
-    def apply(self, logits: _Logits) -> None: ...
-    def sample(self, logits: _Logits) -> int: ...
-    def advance(self, logits: _Logits) -> list[int]: ...
-    def accept(self, tokens: SupportsIndex | _Ids) -> None: ...
-    def rollback(self, n: int) -> None: ...
-    def reset(self) -> None: ...
-    def clone(self) -> Sampler: ...
-    def activate(self, path: str) -> None: ...
-    def deactivate(self) -> None: ...
-    def fill_bitmask(self, words: _Words) -> None: ...
+    def allowed(self) -> NDArray[np.int32]:
+        """Tokens that may come next. Cost: O(children).
+
+        Returns:
+            int32 [k], ascending. At an open leaf (`open`) the tokens that go on to a longer value. Where the
+            sampler leaves logits alone, the whole vocabulary.
+
+        Example:
+            >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6], [2]]))
+            >>> sampler.allowed()
+            array([2, 5], dtype=int32)
+        """
+    def forced(self) -> NDArray[np.int32]:
+        """Tokens that must come next, because exactly one is allowed at each step. Cost: O(length).
+
+        They need no forward pass.
+
+        Returns:
+            int32 [length], empty where there is a choice. A single end token is included.
+
+        Example:
+            >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6, 7], [2]]))
+            >>> sampler.accept(5)
+            >>> sampler.forced()
+            array([6, 7], dtype=int32)
+        """
+    def apply(self, logits: _Logits) -> None:
+        """Masks logits in place: what may not come becomes -inf, the others keep their exact bits.
+
+        Cost: O(rows · V). Changes nothing at an open leaf and where everything may come. If every legal logit is
+        -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
+
+        Args:
+            logits: float32 [V] or [rows, V], writable, last axis contiguous. Rows may be strided, and wider than
+                the vocabulary: what is beyond it is masked too.
+
+        Raises:
+            TypeError: the array has another dtype.
+            ValueError: it has another shape or order, is too short or read-only. Nothing was written.
+
+        Example:
+            >>> sampler = tokentrie.Sampler(4, tokentrie.Trie.from_sequences([[1], [2]]))
+            >>> logits = np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32)
+            >>> sampler.apply(logits)
+            >>> logits
+            array([-inf,  1.5,  2.5, -inf], dtype=float32)
+        """
+    def sample(self, logits: _Logits) -> int:
+        """Chooses the next token without accepting it.
+
+        Cost: O(k) in the number of legal tokens, whatever the size of the vocabulary; O(V) at an open leaf and
+        where everything may come.
+
+        Args:
+            logits: float32 [V], contiguous; may be wider than the vocabulary.
+
+        Returns:
+            The token id.
+
+        Raises:
+            TypeError: the array has another dtype.
+            ValueError: it has another shape or order, or is too short.
+
+        Example:
+            >>> sampler = tokentrie.Sampler(4, tokentrie.Trie.from_sequences([[1], [2]]))
+            >>> sampler.sample(np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32))
+            2
+        """
+    def advance(self, logits: _Logits) -> list[int]:
+        """Chooses a token, accepts it, and accepts what is forced after it: everything to append, one call a branch.
+
+        Args:
+            logits: float32 [V], as for `sample`.
+
+        Returns:
+            list[int], at least one token id.
+
+        Raises:
+            TypeError: the array has another dtype.
+            ValueError: it has another shape or order, or is too short. Nothing was accepted.
+
+        Example:
+            >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6, 7], [2]]))
+            >>> sampler.advance(np.arange(10, dtype=np.float32))
+            [5, 6, 7]
+            >>> sampler.state
+            'complete'
+        """
+    def accept(self, tokens: SupportsIndex | _Ids) -> None:
+        """Takes a token, or several as a whole or not at all. Cost: O(log children) a token.
+
+        Args:
+            tokens: a token id, a list of them, or an integer array of one dimension.
+
+        Raises:
+            TokenNotAllowedError: a token may not come; it says which, where, and what may. The state is as before.
+            VocabularyError: the vocabulary does not have a token. The state is as before.
+            TypeError: something is no integer.
+
+        Example:
+            >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6, 7], [2]]))
+            >>> sampler.accept([5, 6])
+            >>> sampler.depth
+            2
+        """
+    def rollback(self, n: int) -> None:
+        """Takes back the last n accepted tokens, those after a complete leaf included.
+
+        Args:
+            n: how many, 0 or more.
+
+        Raises:
+            OptionError: fewer were accepted since the span was armed.
+
+        Example:
+            >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6, 7], [2]]))
+            >>> sampler.accept([5, 6])
+            >>> sampler.rollback(1)
+            >>> sampler.depth
+            1
+        """
+    def reset(self) -> None:
+        """Makes it as it was created: armed at the root of the first trie, and the draws begin again. Cost: O(1).
+
+        Example:
+            >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6], [2]]))
+            >>> sampler.accept(2)
+            >>> sampler.reset()
+            >>> sampler.state
+            'active'
+        """
+    def clone(self) -> Sampler:
+        """An independent copy at the same position; the trie is shared. Cost: O(1).
+
+        Returns:
+            Sampler.
+
+        Example:
+            >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6], [2]]))
+            >>> copy = sampler.clone()
+            >>> copy.accept(5)
+            >>> (copy.depth, sampler.depth)
+            (1, 0)
+        """
+    def activate(self, path: str) -> None:
+        """Arms the root of the trie with this path.
+
+        Args:
+            path: one of `paths`.
+
+        Raises:
+            OptionError: there is no such path; it names those there are.
+
+        Example:
+            >>> leaves = [{"name": "A", "tokens": [1]}]
+            >>> payload = {"descriptors": [{"path": path, "leaves": leaves} for path in ("action", "colour")]}
+            >>> sampler = tokentrie.Sampler(10, payload)
+            >>> sampler.activate("colour")
+            >>> sampler.path
+            'colour'
+        """
+    def deactivate(self) -> None:
+        """Stops constraining until a path is activated or the sampler is reset.
+
+        Example:
+            >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6], [2]]))
+            >>> sampler.deactivate()
+            >>> (sampler.state, len(sampler.allowed()))
+            ('idle', 10)
+        """
+    def fill_bitmask(self, words: _Words) -> None:
+        """Writes the legal tokens as bits: bit i % 32 of word i // 32 is 1 where token i may come. Cost: O(rows · W).
+
+        At an open leaf and where everything may come, every bit of the vocabulary is set.
+
+        Args:
+            words: int32 [W] or [rows, W], writable, last axis contiguous, W at least ceil(V / 32). Words beyond are
+                cleared.
+
+        Raises:
+            TypeError: the array has another dtype.
+            ValueError: it has another shape or order, is too short or read-only. Nothing was written.
+
+        Example:
+            >>> sampler = tokentrie.Sampler(40, tokentrie.Trie.from_sequences([[1], [3], [32]]))
+            >>> words = np.zeros(2, dtype=np.int32)
+            >>> sampler.fill_bitmask(words)
+            >>> words
+            array([10,  1], dtype=int32)
+        """
     @property
-    def state(self) -> _State: ...
+    def state(self) -> _State:
+        """str: "active" inside a value, "complete" after it, "idle" when deactivated, "off" after something else was
+        accepted.
+        """
     @property
-    def leaf(self) -> Leaf | None: ...
+    def leaf(self) -> Leaf | None:
+        """Leaf | None: the value, once complete."""
     @property
-    def depth(self) -> int: ...
+    def depth(self) -> int:
+        """int: tokens walked from the root of the trie."""
     @property
-    def accepted(self) -> int: ...
+    def accepted(self) -> int:
+        """int: tokens accepted since the span was armed, those after a complete leaf included."""
     @property
-    def open(self) -> bool: ...
+    def open(self) -> bool:
+        """bool: whether a leaf ends here that may also go on, with no end token to tell: the whole row competes."""
     @property
-    def starved(self) -> int: ...
+    def starved(self) -> int:
+        """int: how often every legal logit was -inf or NaN, so that the lowest legal id was chosen."""
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """str: path of the trie that is walked; empty where the constraint is no payload."""
     @property
-    def paths(self) -> list[str]: ...
+    def paths(self) -> list[str]:
+        """list[str]: the paths that `activate` knows."""
     @property
-    def trie(self) -> Trie: ...
+    def trie(self) -> Trie:
+        """Trie: the trie that is walked."""
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """int: seed of the draw: the one given, or the one taken from the operating system."""
 
 @final
 class CacheInfo:
+    """What the cache of a `Session` did so far. Compares by content.
+
+    Example:
+        >>> tokentrie.Session().cache_info()
+        CacheInfo(hits=0, content_hits=0, misses=0, evictions=0, size=0, capacity=128)
+    """
     @property
-    def hits(self) -> int: ...
+    def hits(self) -> int:
+        """int: payloads found by their text."""
     @property
-    def content_hits(self) -> int: ...
+    def content_hits(self) -> int:
+        """int: payloads with other text and the same content; the tries are shared."""
     @property
-    def misses(self) -> int: ...
+    def misses(self) -> int:
+        """int: payloads built anew."""
     @property
-    def evictions(self) -> int: ...
+    def evictions(self) -> int:
+        """int: payloads that had to leave."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """int: payloads held."""
     @property
-    def capacity(self) -> int: ...
+    def capacity(self) -> int:
+        """int: payloads that can be held."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
 class Session:
+    """A cache of payloads: the same text, or the same content in other words, is built once.
+
+    The least recently used payload leaves first; samplers in use keep their tries. A Sampler that is made without a
+    Session uses the cache of its thread. One session may be used from several threads: calls take turns.
+
+    Args:
+        capacity: payloads to hold, 1 to 2**20.
+
+    Raises:
+        OptionError: the capacity is out of range.
+
+    Example:
+        >>> session = tokentrie.Session(capacity=32)
+        >>> payload = '{"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}'
+        >>> samplers = [session.sampler(10, payload) for _ in range(3)]
+        >>> (session.cache_info().misses, session.cache_info().hits)
+        (1, 2)
+    """
     def __new__(cls, capacity: int = 128) -> Session: ...
     def sampler(
         self,
         vocab: Vocab | int,
-        constraint: _Payload | Trie,
+        constraint: _Payload | Trie | list[str] | tuple[str, ...],
         mode: _Mode = "greedy",
         end_tokens: _Ids | None = None,
         after: _After = "free",
@@ -295,12 +1586,75 @@ class Session:
         top_p: float = 1.0,
         min_p: float = 0.0,
         seed: int | None = None,
-    ) -> Sampler: ...
-    def cache_info(self) -> CacheInfo: ...
-    def clear(self) -> None: ...
+        *,
+        sampling: Sampling | None = None,
+    ) -> Sampler:
+        """Makes a Sampler whose payload comes from this session's cache.
+
+        Cost: from the cache one SHA-256 of the text and a few small allocations.
+
+        Args:
+            vocab, constraint, mode, end_tokens, after: as for `Sampler`.
+            temperature, top_k, top_p, min_p, seed, sampling: as for `Sampler`.
+
+        Returns:
+            Sampler.
+
+        Raises:
+            TokenTrieError: as for `Sampler`.
+
+        Example:
+            >>> session = tokentrie.Session()
+            >>> payload = {"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}
+            >>> session.sampler(10, payload).forced()
+            array([2], dtype=int32)
+        """
+    def cache_info(self) -> CacheInfo:
+        """Counts so far.
+
+        Returns:
+            CacheInfo.
+
+        Example:
+            >>> tokentrie.Session(capacity=8).cache_info().capacity
+            8
+        """
+    def clear(self) -> None:
+        """Forgets all payloads; the counts stay.
+
+        Example:
+            >>> session = tokentrie.Session()
+            >>> session.clear()
+            >>> session.cache_info().size
+            0
+        """
 
 @final
 class Model:
+    """A GGUF model with one context.
+
+    One object may be used from several threads: calls take turns, and other Python threads run while it computes.
+    Ctrl-C stops a call between two forward passes. `with Model(...) as model:` closes it at the end.
+
+    Args:
+        path: the file; the tiny model inside the package if None.
+        n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
+        n_gpu_layers: layers to put on a graphics card; a build without support for one warns that it does nothing.
+        n_threads: None takes the physical cores that the process may use.
+        precise: keep keys and values in float32 and switch flash attention off. With float32 weights
+            log-probabilities of values are then good to some 1e-4, however they are batched; without it, mostly to
+            1e-2.
+
+    Raises:
+        ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
+        OptionError: a number is out of range.
+
+    Example:
+        >>> model = tokentrie.Model()
+        >>> tools = ["open_file", "list_files", "search"]
+        >>> model.generate("Find it: ", tools).leaf.name in tools
+        True
+    """
     def __new__(
         cls,
         path: str | PathLike[str] | None = None,
@@ -310,13 +1664,17 @@ class Model:
         precise: bool = False,
     ) -> Model: ...
     @property
-    def vocab(self) -> Vocab: ...
+    def vocab(self) -> Vocab:
+        """Vocab: the model's vocabulary."""
     @property
-    def path(self) -> Path: ...
+    def path(self) -> Path:
+        """pathlib.Path: the file it came from."""
     @property
-    def n_ctx(self) -> int: ...
+    def n_ctx(self) -> int:
+        """int: tokens of context."""
     @property
-    def n_threads(self) -> int: ...
+    def n_threads(self) -> int:
+        """int: threads in use."""
     def generate(
         self,
         prompt: str | _Ids,
@@ -334,13 +1692,92 @@ class Model:
         after: _After = "stop",
         probabilities: bool = False,
         on_step: Callable[[Step], object] | None = None,
-    ) -> Generated: ...
+        sampling: Sampling | None = None,
+    ) -> Generated:
+        """Generates after a prompt, inside a constraint.
+
+        Forced tokens are decoded together with what follows them, so forward passes are branch points. Token
+        healing: the texts of a list are tokenised as the tokenizer would go on from a prompt that is text. Where a
+        token crosses the boundary, the last tokens of the prompt are taken back and the set begins with their bytes
+        (`stats.healed_bytes`); `text` still goes on where the prompt ends. So it is with a healed Trie, whatever
+        the prompt is.
+
+        Args:
+            prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
+            constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Form, or None.
+            mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
+                as a whole.
+            max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
+            skip_ahead: decode forced tokens together with what follows them. The tokens are the same either way;
+                but in a set with tokenization="all" only this takes text that must come in the tokenizer's own
+                tokens. Forms always do.
+            seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
+            end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
+            after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
+            probabilities: of a Form, also score every value of every slot.
+            on_step: called with a Step after each token; what it raises ends the generation. It must not use this
+                model, except for `cancel`.
+            sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+
+        Returns:
+            Generated. Its text goes on where the prompt ends; a Form's has values by name.
+
+        Raises:
+            ContextError: the prompt does not fit.
+            OptionError: a setting is out of range, a keyword stands beside `sampling`, or the prompt does not end
+                as a healed Trie begins.
+            PayloadError: the payload cannot be used; it says line, column and field.
+            VocabularyError: ids are outside the vocabulary.
+            CancelledError: another thread called `cancel`.
+            ModelError: a forward pass fails, or the model is closed.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> out = model.generate("The sky is ", ["blue", "red"], mode="sampled", seed=1)
+            >>> (out.leaf.name in ("blue", "red"), out.text == out.leaf.name)
+            (True, True)
+        """
     def _generate_with_grammar(
         self, prompt: str | _Ids, engine: Literal["gbnf", "llguidance"], grammar: str, max_tokens: int
     ) -> Generated: ...
-    def cancel(self) -> None: ...
-    def close(self) -> None: ...
-    def clear(self) -> None: ...
+    def cancel(self) -> None:
+        """Ends the call that another thread has running, between two forward passes: it raises CancelledError there.
+
+        Does nothing if no call is running.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> model.generate("Once", on_step=lambda step: model.cancel())  # or from another thread
+            Traceback (most recent call last):
+                ...
+            tokentrie.CancelledError: stopped on request ...
+        """
+    def close(self) -> None:
+        """Cancels what is running, waits for it and gives the memory back.
+
+        Weights go when their Vocab objects are gone, too. Later calls raise ModelError. May be repeated.
+
+        Raises:
+            ModelError: called from `on_step` of the same model.
+
+        Example:
+            >>> with tokentrie.Model() as model:
+            ...     row = model.logits("The sky")
+            >>> model.logits("The sky")
+            Traceback (most recent call last):
+                ...
+            tokentrie.ModelError: the model is closed
+        """
+    def clear(self) -> None:
+        """Forgets the tokens in the context: for measurements.
+
+        The next call decodes its prompt from the beginning.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> row = model.logits("The sky is")
+            >>> model.clear()
+        """
     def __enter__(self) -> Self: ...
     def __exit__(self, _kind: object, _error: object, _traceback: object) -> None: ...
     def choose(
@@ -355,7 +1792,46 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
-    ) -> Choice: ...
+    ) -> Choice:
+        """The exact probability of every value after a prompt, and the most probable value.
+
+        A greedy walk may end in another one. Small sets take one forward pass after the prompt. Token healing is as
+        in `generate`: texts of a list are tokenised as the tokenizer would go on from a prompt that is text.
+
+        Args:
+            prompt: text or token ids, as for `generate`.
+            choices: a list of distinct str, a Trie, or a payload (its first descriptor).
+            prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
+                prompt of ids ends with, or another boundary than that of a text.
+            tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
+                With "all" the probability is that of the text, in whatever tokens.
+            end_tokens: ids of which one must follow a value; its probability then counts that as well.
+            top: score only what the best so many values need, at least 1. None scores all of a set that needs at
+                most 4096 rows of logits, and of a larger one what the best value needs.
+            max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
+                `logprobs` are then lower and `logprobs_high` upper ones. None is 4096 where several sequences stand
+                for one value, otherwise no limit.
+
+        Returns:
+            Choice.
+
+        Raises:
+            TrieError: a value is empty or repeated (it says which), or there is none.
+            PayloadError: the payload cannot be used; for one str it says that a list is wanted.
+            OptionError: a number is out of range, or the prompt does not end as a healed set begins.
+            ContextError: the prompt, or a value after it, does not fit.
+            VocabularyError: ids are outside the vocabulary.
+            CancelledError: another thread called `cancel`.
+            ModelError: a forward pass fails, or the model is closed.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> task = {"role": "system", "content": "Label the review: positive, negative or neutral."}
+            >>> review = {"role": "user", "content": "The service is so great."}
+            >>> prompt = model.chat_prompt([task, review])
+            >>> model.choose(prompt, ["positive", "negative", "neutral"]).name
+            'positive'
+        """
     def choose_many(
         self,
         prompts: Iterable[str | _Ids],
@@ -368,137 +1844,393 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
-    ) -> Choices: ...
+    ) -> Choices:
+        """`choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
+
+        Args:
+            prompts: an iterable of prompts; 32 are read at a time.
+            choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows: as for `choose`.
+
+        Returns:
+            Choices: an iterator of Choice, in the order of the prompts.
+
+        Raises:
+            TypeError: `prompts` is one str.
+            TokenTrieError: as for `choose`. What is wrong with a prompt is raised when its turn comes.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> prompts = ["Is it on? ", "Is it off? "]
+            >>> [choice.name in ("yes", "no") for choice in model.choose_many(prompts, ["yes", "no"])]
+            [True, True]
+        """
     def chat_prompt(
         self,
         messages: Sequence[dict[str, Any]],
         tools: Sequence[dict[str, Any]] | None = None,
         add_generation_prompt: bool = True,
-    ) -> list[int]: ...
-    def logits(self, tokens: str | _Ids) -> NDArray[np.float32]: ...
+    ) -> list[int]:
+        """The token ids of a prompt in the model's own chat format.
+
+        What messages and tools contain is plain text: the name of a control token in it stays text.
+
+        Args:
+            messages: a list of dict with "role" and "content".
+            tools: a list of tool definitions (dict), as the model's template expects them.
+            add_generation_prompt: end where the assistant's answer begins.
+
+        Returns:
+            list[int], for `generate` and `choose`.
+
+        Raises:
+            ModelError: the file has no template, or the template refuses the messages.
+            TypeError: something is no list of dict, or no JSON.
+            OptionError: something is no JSON.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}])
+            >>> print(model.vocab.detokenize(prompt))
+            <|im_start|>user
+            Hello<|im_end|>
+            <|im_start|>assistant
+            <BLANKLINE>
+        """
+    def logits(self, tokens: str | _Ids) -> NDArray[np.float32]:
+        """The logits after some tokens. What the context holds of their beginning is not computed again.
+
+        Args:
+            tokens: text or token ids, as the prompt of `generate`.
+
+        Returns:
+            float32 [V], a copy.
+
+        Raises:
+            ContextError: the tokens do not fit.
+            OptionError: there are none.
+            VocabularyError: ids are outside the vocabulary.
+            ModelError: the forward pass fails, or the model is closed.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> model.logits("The sky is").shape == (len(model.vocab),)
+            True
+        """
 
 @final
 class Choice:
+    """What `Model.choose` returns. Values are numbered as they were given (those of a trie or payload: by leaf).
+
+    Example:
+        >>> choice = tokentrie.Model().choose("The sky is ", ["blue", "red", "green"])
+        >>> (choice.ranking.tolist()[0] == choice.index, round(float(choice.probabilities.sum()), 6))
+        (True, 1.0)
+    """
     @property
-    def name(self) -> str | None: ...
+    def name(self) -> str | None:
+        """str | None: the name of the most probable value; None where the set has no names."""
     @property
-    def index(self) -> int: ...
+    def index(self) -> int:
+        """int: the number of the most probable value."""
     @property
-    def logprobs(self) -> NDArray[np.float64]: ...
+    def logprobs(self) -> NDArray[np.float64]:
+        """numpy.ndarray: float64 [values], the log of each value's probability under the whole vocabulary; NaN for a
+        value that was not scored (see `top`). With `tokenization="all"` or `open_end=True` that of all its
+        sequences together, and a lower bound unless all were scored.
+        """
     @property
-    def logprobs_high(self) -> NDArray[np.float64]: ...
+    def logprobs_high(self) -> NDArray[np.float64]:
+        """numpy.ndarray: float64 [values], upper bounds; the same as `logprobs` where all were scored. They hold as
+        far as double precision adds up.
+        """
     @property
-    def probabilities(self) -> NDArray[np.float64]: ...
+    def probabilities(self) -> NDArray[np.float64]:
+        """numpy.ndarray: float64 [values], the same among the values: they add up to 1. Where not all were scored,
+        lower bounds.
+        """
     @property
-    def ranking(self) -> NDArray[np.int64]: ...
+    def ranking(self) -> NDArray[np.int64]:
+        """numpy.ndarray: int64 [k], numbers of the values, the most probable first: all of them, or `top`."""
     @property
-    def mass(self) -> float: ...
+    def mass(self) -> float:
+        """float: the probability that the output is any of the values; its lower bound where not all were scored."""
     @property
-    def mass_bounds(self) -> tuple[float, float]: ...
+    def mass_bounds(self) -> tuple[float, float]:
+        """tuple[float, float]: lower and upper bound of `mass`; equal where all values were scored."""
     @property
-    def certain(self) -> bool: ...
+    def certain(self) -> bool:
+        """bool: whether no value can be more probable than the first. Where a budget ended the search, it may be
+        False.
+        """
     @property
-    def stats(self) -> ChoiceStats: ...
+    def stats(self) -> ChoiceStats:
+        """ChoiceStats: what it took."""
 
 @final
 class ChoiceStats:
+    """What a choice took. Several prompts that were decoded together share one.
+
+    Example:
+        >>> stats = tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats
+        >>> stats.forward_passes
+        2
+    """
     @property
-    def forward_passes(self) -> int: ...
+    def forward_passes(self) -> int:
+        """int: calls of llama.cpp's decode, the prompt included."""
     @property
-    def tokens_decoded(self) -> int: ...
+    def tokens_decoded(self) -> int:
+        """int: tokens in them."""
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int:
+        """int: rows of logits that were read."""
     @property
-    def healed_bytes(self) -> int: ...
+    def healed_bytes(self) -> int:
+        """int: bytes at the end of the prompt that were taken back, because the values begin with them."""
     @property
-    def seconds(self) -> float: ...
+    def seconds(self) -> float:
+        """float: seconds in all."""
     @property
-    def n_threads(self) -> int: ...
-    def as_dict(self) -> dict[str, int | float]: ...
+    def n_threads(self) -> int:
+        """int: threads in use."""
+    def as_dict(self) -> dict[str, int | float]:
+        """The same as a dict, for JSON.
+
+        Returns:
+            dict[str, int | float].
+
+        Example:
+            >>> "rows" in tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats.as_dict()
+            True
+        """
 
 @final
 class Choices:
+    """Iterator over the choices of `Model.choose_many`, in the order of the prompts.
+
+    Threads may share one: each choice goes to one of them. What a bad prompt raises comes after the choices of the
+    prompts before it.
+
+    Example:
+        >>> choices = tokentrie.Model().choose_many(["The sky is ", "Roses are "], ["blue", "red"])
+        >>> len([choice.name for choice in choices])
+        2
+    """
     def __iter__(self) -> Choices: ...
     def __next__(self) -> Choice: ...
 
 @final
 class Slot:
+    """The part of a form that takes one value of a set.
+
+    Texts are tokenised together with what stands around them, so that the whole text of the form has the tokens
+    that the tokenizer gives it; token sequences are taken as they are. An empty str makes a slot optional.
+
+    Args:
+        name: what the value is called in `Generated.values`.
+        values: a list of distinct str; or a Trie; or a payload, whose descriptor with the path `name` is taken.
+
+    Raises:
+        PayloadError: the payload cannot be used; for one str it says that a list is wanted.
+        OptionError: no descriptor has the path `name`.
+        TypeError: a value is no str, or `values` is something else.
+
+    Example:
+        >>> tokentrie.Slot("colour", ["red", "green", "blue"])
+        <tokentrie.Slot "colour": 3 values>
+    """
     def __new__(cls, name: str, values: Sequence[str] | Trie | _Payload) -> Slot: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """str: its name."""
 
 @final
 class Text:
+    """The part of a form that the model writes freely. The end of the model's output ends it as well.
+
+    Args:
+        name: what the text is called in `Generated.values`.
+        stop: text that ends it and is no part of it; it stands in the output only where the literal after it begins
+            with it.
+        max_tokens: the most tokens of it, at least 1.
+        exclude: characters that may not occur in it. None excludes, where `stop` begins with a double quote,
+            backslash and control characters, so that JSON stays JSON; else nothing.
+
+    Raises:
+        OptionError: `max_tokens` is out of range.
+
+    Example:
+        >>> form = tokentrie.Form('"', tokentrie.Text("note", stop='"', max_tokens=8), '"')
+        >>> out = tokentrie.Model().generate("A note: ", form)
+        >>> out.text == '"' + out.values["note"] + '"'
+        True
+    """
     def __new__(cls, name: str, *, stop: str, max_tokens: int = 64, exclude: str | None = None) -> Text: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """str: its name."""
 
 @final
 class Form:
+    """Text with parts to fill in: literals (str), Slot and Text, in their order.
+
+    Give it to `Model.generate` as the constraint. Literals are never sampled, each slot gets one of its values, and
+    the result has the values by name. It is bound to no model; what it works out for a vocabulary, it keeps.
+
+    Args:
+        parts: str, Slot or Text, at least one of them no str.
+
+    Raises:
+        OptionError: the parts make no form: no slot, a name that comes twice, text right after text.
+        TrieError: a slot has no values, or repeats one.
+        TypeError: a part is something else.
+
+    Example:
+        >>> colours, sizes = tokentrie.Slot("colour", ["red", "blue"]), tokentrie.Slot("size", ["big", "small"])
+        >>> form = tokentrie.Form('{"colour": "', colours, '", "size": "', sizes, '"}')
+        >>> out = tokentrie.Model().generate("A big red balloon: ", form)
+        >>> sorted(out.values)
+        ['colour', 'size']
+    """
     def __new__(cls, *parts: str | Slot | Text) -> Form: ...
 
 @final
 class Generated:
+    """What `Model.generate` returns.
+
+    Example:
+        >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"])
+        >>> (out.leaf.name == out.text, out.finish)
+        (True, 'span')
+    """
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """str: the generated text, so that the prompt and this are the whole text. What the set takes back of the
+        prompt is not in it. Bytes that are no UTF-8 became U+FFFD.
+        """
     @property
-    def tokens(self) -> list[int]: ...
+    def tokens(self) -> list[int]:
+        """list[int]: the generated tokens, end tokens of the span included, end of generation excluded. They follow
+        the prompt's tokens without the last ones, whose `stats.healed_bytes` bytes they begin with.
+        """
     @property
-    def leaf(self) -> Leaf | None: ...
+    def leaf(self) -> Leaf | None:
+        """Leaf | None: the value, if the span was completed."""
     @property
-    def overrun(self) -> bytes: ...
+    def overrun(self) -> bytes:
+        """bytes: the partial token at the end: what the last token of the value holds beyond it, in a set with
+        `open_end=True`. It begins the free text.
+        """
     @property
-    def values(self) -> dict[str, str]: ...
+    def values(self) -> dict[str, str]:
+        """dict[str, str]: what a form was filled with, by the names of its slots and texts; empty for other
+        constraints.
+        """
     @property
-    def probabilities(self) -> dict[str, NDArray[np.float64]]: ...
+    def probabilities(self) -> dict[str, NDArray[np.float64]]:
+        """dict[str, numpy.ndarray]: float64 [values], the probability of each value of a slot among them, by the names
+        of the slots; empty unless it was asked for.
+        """
     @property
-    def canonical(self) -> bool: ...
+    def canonical(self) -> bool:
+        """bool: whether these are the tokens that the tokenizer writes for the text of a form; True for other
+        constraints.
+        """
     @property
-    def finish(self) -> _Finish: ...
+    def finish(self) -> _Finish:
+        """str: why it ended: "form", "span", "end_of_generation", "max_tokens" or "context_full"."""
     @property
-    def stats(self) -> Stats: ...
+    def stats(self) -> Stats:
+        """Stats: what it took."""
 
 @final
 class Stats:
+    """What a generation took.
+
+    Example:
+        >>> stats = tokentrie.Model().generate("The sky is ", ["blue", "red"]).stats
+        >>> stats.forced_tokens + stats.sampled_tokens >= 1
+        True
+    """
     @property
-    def forward_passes(self) -> int: ...
+    def forward_passes(self) -> int:
+        """int: calls of llama.cpp's decode."""
     @property
-    def tokens_decoded(self) -> int: ...
+    def tokens_decoded(self) -> int:
+        """int: tokens in them, the prompt included."""
     @property
-    def forced_tokens(self) -> int: ...
+    def forced_tokens(self) -> int:
+        """int: tokens of which exactly one was allowed."""
     @property
-    def sampled_tokens(self) -> int: ...
+    def sampled_tokens(self) -> int:
+        """int: tokens with a choice."""
     @property
-    def forward_passes_saved(self) -> int: ...
+    def forward_passes_saved(self) -> int:
+        """int: tokens that needed no forward pass of their own, because they were forced."""
     @property
-    def starved(self) -> int: ...
+    def starved(self) -> int:
+        """int: how often no legal token had a usable logit."""
     @property
-    def healed_bytes(self) -> int: ...
+    def healed_bytes(self) -> int:
+        """int: bytes at the end of the prompt that were taken back, because the set begins with them."""
     @property
-    def seconds(self) -> float: ...
+    def seconds(self) -> float:
+        """float: seconds in all."""
     @property
-    def prompt_seconds(self) -> float: ...
+    def prompt_seconds(self) -> float:
+        """float: seconds for the prompt."""
     @property
-    def decode_seconds(self) -> float: ...
+    def decode_seconds(self) -> float:
+        """float: seconds in the forward passes after it."""
     @property
-    def sample_seconds(self) -> float: ...
+    def sample_seconds(self) -> float:
+        """float: seconds in choosing tokens."""
     @property
-    def n_threads(self) -> int: ...
+    def n_threads(self) -> int:
+        """int: threads in use."""
     @property
-    def seed(self) -> int: ...
-    def as_dict(self) -> dict[str, int | float]: ...
+    def seed(self) -> int:
+        """int: seed of the draw."""
+    def as_dict(self) -> dict[str, int | float]:
+        """The same as a dict, for JSON.
+
+        Returns:
+            dict[str, int | float].
+
+        Example:
+            >>> "forward_passes" in tokentrie.Model().generate("The sky is ", ["blue"]).stats.as_dict()
+            True
+        """
 
 @final
 class Step:
+    """One step of a generation, as `on_step` of `Model.generate` sees it.
+
+    Example:
+        >>> steps = []
+        >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"], on_step=steps.append)
+        >>> [step.token for step in steps] == out.tokens
+        True
+    """
     @property
-    def index(self) -> int: ...
+    def index(self) -> int:
+        """int: its number, from 0."""
     @property
-    def depth(self) -> int: ...
+    def depth(self) -> int:
+        """int: tokens walked in the trie before the step."""
     @property
-    def token(self) -> int: ...
+    def token(self) -> int:
+        """int: the token that was taken."""
     @property
-    def forced(self) -> bool: ...
+    def forced(self) -> bool:
+        """bool: whether no other could come."""
     @property
-    def allowed(self) -> NDArray[np.int32]: ...
+    def allowed(self) -> NDArray[np.int32]:
+        """numpy.ndarray: int32 [k], the tokens that could come, ascending; empty where all could. At an open leaf
+        those that go on.
+        """
     @property
-    def probabilities(self) -> NDArray[np.float32]: ...
+    def probabilities(self) -> NDArray[np.float32]:
+        """numpy.ndarray: float32 [k], their probabilities among each other, before temperature and truncation; at an
+        open leaf among all tokens, so that what is missing to 1 is the probability of ending there.
+        """

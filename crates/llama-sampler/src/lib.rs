@@ -1,9 +1,11 @@
 //! A token trie inside llama.cpp.
 //!
-//! [`TokenTrieSampler`] is an ordinary sampler for `llama_cpp_2`'s chains, and [`Model`] and [`Context`] are a safe
-//! runtime for the main job: load a GGUF, feed a prompt, choose one of a finite set.
+//! [`TokenTrieSampler`] is a sampler for the chains of any llama.cpp, whatever links or loads it. With the default feature
+//! `llama` it is an ordinary sampler for `llama_cpp_2`'s chains too, and `Model` and `Context` are a safe runtime for the
+//! main job: load a GGUF, feed a prompt, choose one of a finite set.
 //!
 //! ```
+//! # #[cfg(feature = "llama")] {
 //! use llama_cpp_2::sampling::LlamaSampler;
 //! use llama_cpp_2::token::{LlamaToken, data::LlamaTokenData, data_array::LlamaTokenDataArray};
 //! use llama_sampler::TokenTrieSampler;
@@ -14,7 +16,7 @@
 //! let mut builder = Trie::builder();
 //! builder.push(Some("THINK"), &[id(5), id(6)]);
 //! builder.push(Some("STOP"), &[id(2)]);
-//! let rules = SpanRules::new(vec![("action".to_owned(), builder.build()?)], 8)?;
+//! let rules = SpanRules::of(builder.build()?, 8)?;
 //!
 //! let trie = TokenTrieSampler::new(Arc::new(rules), Mode::Sampled);
 //! let handle = trie.handle();
@@ -31,12 +33,14 @@
 //!     assert_eq!(token.0, expected);
 //! }
 //! assert_eq!(handle.leaf().unwrap().name.as_deref(), Some("THINK"));
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! With a model:
 //!
 //! ```no_run
+//! # #[cfg(feature = "llama")] {
 //! use llama_sampler::{ContextOptions, GenerateOptions, Model, ModelOptions};
 //! use std::sync::Arc;
 //! use trie_core::{After, Payload, SpanRules};
@@ -44,13 +48,14 @@
 //! let model = Model::load("model.gguf", ModelOptions::default())?;
 //! let vocab = model.vocab();
 //! let payload = Payload::from_json(&std::fs::read("actions.json")?, Some(vocab.len()))?;
-//! let rules = SpanRules::new(payload.spans, vocab.len())?
+//! let rules = SpanRules::new(payload.constraints, vocab.len())?
 //!     .with_end_of_generation(vocab.end_of_generation())?
 //!     .with_after(After::Stop)?;
 //! let prompt = vocab.tokenize("The next action is ", true, true)?;
 //! let mut context = model.context(ContextOptions::default())?;
 //! let out = context.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ())?;
 //! println!("{} in {} forward passes", out.text, out.stats.forward_passes);
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -58,16 +63,14 @@
 //!
 //! One sequence a context; device-side sampling is not provided yet. Set `TOKENTRIE_LLAMA_LOG` to see llama.cpp's log.
 
-#[cfg(feature = "llama")]
-mod plug;
+mod callbacks;
 #[cfg(feature = "llama")]
 mod runtime;
 
-#[cfg(feature = "llama")]
-pub use plug::{SamplerCounts, SamplerHandle, SamplerStatus, TokenTrieSampler};
+pub use callbacks::{SamplerCounts, SamplerHandle, SamplerInit, SamplerStatus, TokenTrieSampler, abi};
 #[cfg(feature = "llama")]
 pub use runtime::{
-    Choice, ChooseOptions, ChooseStats, Context, ContextOptions, Engine, Field, FillOptions, Filled, Finish,
-    GenerateOptions, GenerateStats, Generated, Model, ModelOptions, Progress, RuntimeError, Step, Watch,
-    default_threads, supports_graphics_cards, vocab_from_gguf,
+    Context, ContextOptions, Engine, Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated,
+    Model, ModelOptions, Progress, RuntimeError, Step, Watch, default_threads, supports_graphics_cards,
+    vocab_from_gguf,
 };

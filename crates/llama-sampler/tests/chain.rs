@@ -6,11 +6,14 @@ use common::{Applied, Numbers, apply, ids, in_child, in_id_order, shared_rules, 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
-use llama_cpp_sys_2::{llama_model, llama_model_get_vocab, llama_sampler_init_grammar_lazy_patterns, llama_vocab};
-use llama_sampler::{SamplerHandle, TokenTrieSampler};
+use llama_cpp_sys_2::{
+    llama_model, llama_model_get_vocab, llama_sampler as RawSampler, llama_sampler_accept, llama_sampler_copy,
+    llama_sampler_free, llama_sampler_init_grammar_lazy_patterns, llama_vocab,
+};
+use llama_sampler::{SamplerHandle, SamplerInit, TokenTrieSampler};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use trie_core::{After, Mode, SpanRules, State, TokenId};
+use trie_core::{After, Mode, Scratch, SpanRules, Status, TokenId};
 use trie_text::Vocab;
 
 const VOCAB: usize = 300;
@@ -29,9 +32,9 @@ fn build(
     mode: Mode,
     rest: impl IntoIterator<Item = LlamaSampler>,
 ) -> (LlamaSampler, SamplerHandle) {
-    let plug = TokenTrieSampler::new(Arc::clone(rules), mode);
-    let handle = plug.handle();
-    (LlamaSampler::chain(std::iter::once(plug.into_llama_sampler()).chain(rest), true), handle)
+    let first = TokenTrieSampler::new(Arc::clone(rules), mode);
+    let handle = first.handle();
+    (LlamaSampler::chain(std::iter::once(first.into_llama_sampler()).chain(rest), true), handle)
 }
 
 /// What may follow the trie in a chain.
@@ -93,6 +96,13 @@ fn step(chain: &mut LlamaSampler, logits: &[f32]) -> (Applied, i32) {
 }
 
 #[test]
+fn it_has_a_name_and_no_seed() {
+    let sampler = TokenTrieSampler::new(shared_rules(VOCAB, LEAVES), Mode::Greedy).into_llama_sampler();
+    assert_eq!(sampler.name(), Some(c"token-trie"));
+    assert_eq!(sampler.get_seed(), u32::MAX);
+}
+
+#[test]
 fn no_seed_and_no_chain_takes_an_illegal_token() {
     let ends = common::rules(VOCAB, LEAVES).with_end_tokens(ids([7, 20, 299])).unwrap();
     let ends = Arc::new(ends.with_end_of_generation(ids([5])).unwrap().with_after(After::Stop).unwrap());
@@ -104,11 +114,12 @@ fn no_seed_and_no_chain_takes_an_illegal_token() {
                     let (mut chain, handle) = build(&rules, mode, tail);
                     for _ in 0..6 {
                         let before = handle.span();
-                        let allowed = before.allowed();
+                        let mut scratch = Scratch::default();
+                        let allowed = before.allowed(&mut scratch);
                         let legal: Vec<TokenId> = allowed.iter().collect();
-                        let logits = match before.state() {
+                        let logits = match before.status() {
                             // Free text is not ours to protect against NaN.
-                            State::Complete if rules.after() == After::Free => break,
+                            Status::Complete if rules.after() == After::Free => break,
                             _ if before.is_open() => numbers.logits(VOCAB),
                             _ => row(&mut numbers, seed),
                         };
@@ -121,7 +132,7 @@ fn no_seed_and_no_chain_takes_an_illegal_token() {
                             assert_eq!(token, best, "{context}");
                         }
                     }
-                    assert_ne!(handle.state(), State::Off, "{name}, seed {seed}");
+                    assert_ne!(handle.state(), Status::Off, "{name}, seed {seed}");
                     assert_eq!(handle.counts().ignored + handle.counts().turned_off, 0, "{name}, seed {seed}");
                 }
             }
@@ -134,15 +145,15 @@ fn a_trie_behind_truncating_samplers_puts_a_legal_token_back() {
     let rules = shared_rules(VOCAB, LEAVES);
     for seed in 0..SEEDS {
         for first in [LlamaSampler::top_k(3), LlamaSampler::temp(0.0), LlamaSampler::top_p(0.1, 1)] {
-            let plug = TokenTrieSampler::new(Arc::clone(&rules), Mode::Sampled);
-            let handle = plug.handle();
-            let links = [first, plug.into_llama_sampler(), LlamaSampler::temp(2.0), LlamaSampler::dist(seed)];
+            let second = TokenTrieSampler::new(Arc::clone(&rules), Mode::Sampled);
+            let handle = second.handle();
+            let links = [first, second.into_llama_sampler(), LlamaSampler::temp(2.0), LlamaSampler::dist(seed)];
             let mut chain = LlamaSampler::chain(links, true);
             let mut numbers = Numbers(u64::from(seed) + 99);
-            while handle.state() == State::Active && !handle.span().is_open() {
+            while handle.state() == Status::Active && !handle.span().is_open() {
                 let before = handle.span();
                 let (_, token) = step(&mut chain, &numbers.logits(VOCAB));
-                assert!(before.allowed().contains(TokenId::try_from(token).unwrap()));
+                assert!(before.allowed(&mut Scratch::default()).contains(TokenId::try_from(token).unwrap()));
             }
             assert!(handle.leaf().is_some() || handle.span().is_open());
         }
@@ -165,10 +176,32 @@ fn clone_and_reset_inside_a_chain() {
     assert_eq!(handle.counts().accepted, 2, "and left the original alone");
 
     chain.reset();
-    assert_eq!((handle.state(), handle.status().depth), (State::Active, 0));
+    assert_eq!((handle.state(), handle.status().depth), (Status::Active, 0));
     assert_eq!(step(&mut chain, &logits).1, 10);
     copy.reset();
     assert_eq!(step(&mut copy, &logits).1, 10);
+}
+
+#[test]
+fn llama_sampler_copy_moves_the_state() {
+    let rules = shared_rules(VOCAB, LEAVES);
+    let start = || {
+        let sampler = TokenTrieSampler::new(Arc::clone(&rules), Mode::Greedy);
+        (sampler.handle(), sampler.into_raw(SamplerInit::linked()).cast::<RawSampler>())
+    };
+    let ((from_handle, from), (to_handle, to)) = (start(), start());
+    from_handle.accept_all(&ids([10])).unwrap();
+    // SAFETY: two live samplers of one type.
+    unsafe { llama_sampler_copy(from, to) };
+    // SAFETY: a live sampler.
+    unsafe { llama_sampler_accept(to, 25) };
+    assert_eq!((from_handle.status().depth, to_handle.status().depth), (1, 0), "neither sees the copy");
+    // SAFETY: one owning pointer each, as in `callbacks/linked.rs`.
+    let mut to = unsafe { std::mem::transmute::<*mut RawSampler, LlamaSampler>(to) };
+    let row = in_id_order(&vec![0.0; VOCAB]);
+    assert_eq!(apply(&mut to, &row, false).kept.len(), VOCAB, "complete: what follows is free");
+    // SAFETY: alive until here, and nobody else owns it.
+    unsafe { llama_sampler_free(from) };
 }
 
 #[test]
@@ -213,7 +246,7 @@ fn memory_stays_flat_over_100_000_steps() {
         let mut run = |steps: usize| {
             for index in 0..steps {
                 step(&mut chain, &logits[index % 64]);
-                if handle.state() != State::Active {
+                if handle.state() != Status::Active {
                     chain.reset();
                 }
                 if index % 16 == 0 {
@@ -242,7 +275,7 @@ fn words(vocab: &Vocab) -> Arc<SpanRules> {
         .map(|word| vocab.tokenize(word, false, false).unwrap().iter().map(|token| token.get()).collect())
         .collect();
     let leaves: Vec<(&str, &[u32])> = words.iter().copied().zip(tokens.iter().map(Vec::as_slice)).collect();
-    let rules = SpanRules::new(vec![("word".to_owned(), trie(&leaves))], vocab.len()).unwrap();
+    let rules = SpanRules::of(trie(&leaves), vocab.len()).unwrap();
     let rules = rules.with_end_of_generation(vocab.end_of_generation()).unwrap();
     Arc::new(rules.with_end_tokens(vocab.end_of_generation()).unwrap().with_after(After::Stop).unwrap())
 }
@@ -264,8 +297,8 @@ fn lazy_grammar(model: &LlamaModel, grammar: &std::ffi::CStr, trigger: &std::ffi
         llama_sampler_init_grammar_lazy_patterns(vocab, grammar, root, triggers.as_mut_ptr(), 1, std::ptr::null(), 0)
     };
     assert!(!raw.is_null());
-    // SAFETY: one owning pointer each, as in `plug.rs`.
-    unsafe { std::mem::transmute::<*mut llama_cpp_sys_2::llama_sampler, LlamaSampler>(raw) }
+    // SAFETY: one owning pointer each, as in `callbacks/linked.rs`.
+    unsafe { std::mem::transmute::<*mut RawSampler, LlamaSampler>(raw) }
 }
 
 #[test]
@@ -289,10 +322,13 @@ fn with_grammars_eager_and_lazy() {
             let tail = [grammar, LlamaSampler::temp(2.0), LlamaSampler::dist(seed)];
             let (mut chain, handle) = build(&rules, Mode::Sampled, tail);
             let mut numbers = Numbers(u64::from(seed) + 5);
-            while handle.state() == State::Active {
+            while handle.state() == Status::Active {
                 let before = handle.span();
                 let (_, token) = step(&mut chain, &numbers.logits(vocab.len()));
-                assert!(before.allowed().contains(TokenId::try_from(token).unwrap()), "seed {seed}");
+                assert!(
+                    before.allowed(&mut Scratch::default()).contains(TokenId::try_from(token).unwrap()),
+                    "seed {seed}"
+                );
             }
             seen[usize::from(lazy)].insert(handle.leaf().unwrap().name.unwrap());
         }

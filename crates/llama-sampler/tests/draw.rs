@@ -12,7 +12,7 @@ use trie_core::{DrawSettings, Mode, Sampler, SamplerOptions, SpanRules, TokenId,
 fn ours(k: usize, draw: DrawSettings, seed: u32) -> Sampler {
     let mut builder = Trie::builder();
     (0..k as u32).filter_map(TokenId::new).for_each(|id| builder.push(None, &[id, TokenId::default()]));
-    let rules = SpanRules::new(vec![("set".to_owned(), builder.build().unwrap())], k).unwrap();
+    let rules = SpanRules::of(builder.build().unwrap(), k).unwrap();
     Sampler::new(Arc::new(rules), SamplerOptions { mode: Mode::Sampled, draw, seed: Some(seed) }).unwrap()
 }
 

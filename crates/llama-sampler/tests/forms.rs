@@ -114,7 +114,7 @@ impl Watch for Stop {
 }
 
 #[test]
-fn a_form_that_does_not_fit_leaves_the_session_usable() {
+fn a_form_that_does_not_fit_leaves_the_context_usable() {
     let mut context = context();
     let long = Form::new([literal(&"far too long ".repeat(2000)), slot("x", &["1", "2"])]).unwrap();
     let prompt = prompt(&context);
@@ -140,7 +140,7 @@ fn a_grammar_of_llama_cpps_gives_the_same_value() {
         .map(|value| vocab.tokenize(value, false, false).unwrap().iter().map(|token| token.get()).collect())
         .collect();
     let leaves: Vec<(&str, &[u32])> = values.iter().copied().zip(tokens.iter().map(Vec::as_slice)).collect();
-    let rules = SpanRules::new(vec![("value".to_owned(), trie(&leaves))], vocab.len()).unwrap();
+    let rules = SpanRules::of(trie(&leaves), vocab.len()).unwrap();
     let rules = rules.with_end_of_generation(vocab.end_of_generation()).unwrap().with_after(After::Stop).unwrap();
 
     let ours = context.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ()).unwrap();

@@ -4,13 +4,12 @@ mod common;
 
 use common::{id, ids, tiny_model, trie, vocab_files};
 use llama_sampler::{
-    ChooseOptions, Context, ContextOptions, FillOptions, GenerateOptions, Model, ModelOptions, RuntimeError,
-    vocab_from_gguf,
+    Context, ContextOptions, FillOptions, GenerateOptions, Model, ModelOptions, RuntimeError, vocab_from_gguf,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::Arc;
-use trie_core::{SpanRules, TokenId, Trie};
+use trie_core::{ChooseOptions, SpanRules, TokenId, Trie};
 use trie_text::{Form, HealingError, Part, SlotValues, Texts, Vocab};
 
 /// What boundaries could get wrong: spaces of all kinds, contractions, digits, letters of several bytes, tokens found before anything
@@ -53,7 +52,7 @@ fn a_text_prompt_and_its_values_are_one_text() {
             for leaf in made.trie.leaves() {
                 let text = format!("{prompt}{}", leaf.name.as_deref().unwrap());
                 let expected = vocab.tokenize(&text, true, true).unwrap();
-                // A name of a control token that the border cuts in two stays text.
+                // A name of a control token that the boundary cuts in two stays text.
                 if expected.iter().filter(|token| vocab.control().contains(token)).count()
                     == tokens.iter().filter(|token| vocab.control().contains(token)).count()
                 {
@@ -79,7 +78,7 @@ fn healed(vocab: &Vocab, prefix: &str, values: &[&str]) -> Trie {
 }
 
 #[test]
-fn a_session_takes_the_end_of_the_prompt_back() {
+fn a_context_takes_the_end_of_the_prompt_back() {
     let mut context = tiny();
     let vocab = Arc::clone(context.vocab());
     let values = ["yes", "no", "cancel"];
@@ -94,13 +93,13 @@ fn a_session_takes_the_end_of_the_prompt_back() {
     let expected = context.choose(&before, &plain, &options, &mut ()).unwrap();
     assert_eq!((choice.logprobs, choice.stats.healed_bytes), (expected.logprobs.clone(), 1));
     assert_eq!(expected.stats.healed_bytes, 0);
-    let best = ChooseOptions { top: Some(1), ..options };
+    let best = options.with_top(1);
     assert_eq!(context.choose(&prompt, &set, &best, &mut ()).unwrap().ranking[0], expected.ranking[0]);
     let both = context.choose_many(&[&prompt, &prompt], &set, &options, &mut ()).unwrap();
     assert!(both.iter().all(|choice| choice.ranking == expected.ranking && choice.stats.healed_bytes == 1));
 
     for skip_ahead in [true, false] {
-        let rules = |set: &Trie| Arc::new(SpanRules::new(vec![("a".to_owned(), set.clone())], vocab.len()).unwrap());
+        let rules = |set: &Trie| Arc::new(SpanRules::of(set.clone(), vocab.len()).unwrap());
         let options = GenerateOptions::default().with_skip_ahead(skip_ahead).with_max_tokens(3);
         let out = context.generate(&prompt, Some(&rules(&set)), &options, &mut ()).unwrap();
         let expected = context.generate(&before, Some(&rules(&plain)), &options, &mut ()).unwrap();
@@ -127,7 +126,7 @@ fn a_prompt_that_the_set_does_not_begin_in() {
     let mut context = tiny();
     let vocab = Arc::clone(context.vocab());
     let set = healed(&vocab, "ye", &["s", "t"]);
-    let rules = Arc::new(SpanRules::new(vec![(String::new(), set.clone())], vocab.len()).unwrap());
+    let rules = Arc::new(SpanRules::of(set.clone(), vocab.len()).unwrap());
     let passes = context.forward_passes();
     for (text, last) in [("Is it?", "?"), ("the eye ", " "), ("", "")] {
         let prompt = vocab.tokenize_before(text, &set).unwrap();

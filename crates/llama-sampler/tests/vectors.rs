@@ -1,4 +1,4 @@
-//! Every `sampler_script` of the shared vectors, run through the plug in real chains.
+//! Every `sampler_script` of the shared vectors, run through the callbacks in real chains.
 
 mod common;
 
@@ -9,7 +9,7 @@ use llama_sampler::{SamplerHandle, TokenTrieSampler};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trie_core::{Mode, Payload, SpanRules, State};
+use trie_core::{Mode, Payload, SpanRules, Status};
 
 /// The ids in the vectors are below this.
 const VOCAB: usize = 1_000_000;
@@ -26,7 +26,7 @@ fn start(input: &Value, options: Option<&Value>) -> (Option<Script>, bool) {
     let n_vocab = options.and_then(|options| options["n_vocab"].as_u64()).map_or(VOCAB, |n| n as usize);
     let Ok(payload) = Payload::from_json(text.as_bytes(), Some(n_vocab)) else { return (None, false) };
     let warned = payload.report.out_of_vocabulary > 0;
-    let sampler = TokenTrieSampler::new(Arc::new(SpanRules::new(payload.spans, n_vocab).unwrap()), mode);
+    let sampler = TokenTrieSampler::new(Arc::new(SpanRules::new(payload.constraints, n_vocab).unwrap()), mode);
     let handle = sampler.handle();
     (Some(Script { mode, sampler: LlamaSampler::chain([sampler.into_llama_sampler()], true), handle }), warned)
 }
@@ -98,7 +98,7 @@ fn run(case: &str, input: &Value) {
             "state" => {
                 let expected = step["expect"]["completed_leaf"].as_str();
                 assert_eq!(script.handle.leaf().and_then(|leaf| leaf.name).as_deref(), expected, "{case}");
-                let active = script.handle.state() == State::Active;
+                let active = script.handle.state() == Status::Active;
                 assert_eq!(active, step["expect"]["active"] == true, "{case}");
             }
             other => panic!("{case}: an operation that this test does not know: {other}"),

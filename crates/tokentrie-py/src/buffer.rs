@@ -54,8 +54,8 @@ fn read_slowly<'py>(array: &Bound<'py, PyAny>) -> Result<PyReadonlyArray1<'py, f
 /// Gives `use_row` each row of a `[V]` or `[rows, V]` array to write, after all of them were checked.
 ///
 /// # Errors
-/// `TypeError` for another type, `ValueError` for another shape or order, overlapping rows, a read-only array, or rows with
-/// fewer than `need` entries; nothing was written then.
+/// `TypeError` for another type, `ValueError` for another shape or order, overlapping rows, a read-only array, or rows
+/// with fewer than `need` entries; nothing was written then.
 pub(crate) fn for_each_row_mut<T: Element>(
     array: &Bound<'_, PyAny>,
     wanted: &Wanted,

@@ -7,12 +7,17 @@ use std::borrow::Cow;
 use trie_core::{LeafId, Trie};
 
 /// What `Model.choose` returns. Values are numbered as they were given (those of a trie or payload: by leaf).
+///
+/// Example:
+///     >>> choice = tokentrie.Model().choose("The sky is ", ["blue", "red", "green"])
+///     >>> (choice.ranking.tolist()[0] == choice.index, round(float(choice.probabilities.sum()), 6))
+///     (True, 1.0)
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Choice {
     /// str | None: the name of the most probable value; None where the set has no names.
     #[pyo3(get)]
     name: Option<String>,
-    /// int: its number.
+    /// int: the number of the most probable value.
     #[pyo3(get)]
     index: usize,
     /// float: the probability that the output is any of the values; its lower bound where not all were scored.
@@ -24,7 +29,8 @@ pub(crate) struct Choice {
     /// ChoiceStats: what it took.
     #[pyo3(get)]
     stats: ChoiceStats,
-    /// bool: whether no value can be more probable than the first. Where a budget ended the search, it may be False.
+    /// bool: whether no value can be more probable than the first. Where a budget ended the search, it may be
+    /// False.
     #[pyo3(get)]
     certain: bool,
     logprobs: Vec<f64>,
@@ -34,6 +40,11 @@ pub(crate) struct Choice {
 }
 
 /// What a choice took. Several prompts that were decoded together share one.
+///
+/// Example:
+///     >>> stats = tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats
+///     >>> stats.forward_passes
+///     2
 #[pyclass(frozen, get_all, module = "tokentrie")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChoiceStats {
@@ -43,7 +54,7 @@ pub(crate) struct ChoiceStats {
     tokens_decoded: usize,
     /// int: rows of logits that were read.
     rows: usize,
-    /// int: bytes at the end of the prompt that the values spell again, so that it was decoded without them.
+    /// int: bytes at the end of the prompt that were taken back, because the values begin with them.
     healed_bytes: usize,
     /// float: seconds in all.
     seconds: f64,
@@ -53,7 +64,7 @@ pub(crate) struct ChoiceStats {
 
 impl Choice {
     /// `order` gives the number of each leaf among the values as they were given.
-    pub(crate) fn new(choice: llama_sampler::Choice, trie: &Trie, order: Option<&[usize]>) -> Self {
+    pub(crate) fn new(choice: trie_core::Choice, trie: &Trie, order: Option<&[usize]>) -> Self {
         let place = |leaf: usize| order.map_or(leaf, |order| order[leaf]);
         let placed = |by_leaf: &[f64]| {
             let mut values = vec![f64::NAN; by_leaf.len()];
@@ -63,7 +74,7 @@ impl Choice {
             values
         };
         let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
-        let llama_sampler::ChooseStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads } =
+        let trie_core::ChooseStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads, .. } =
             choice.stats;
         Self {
             name: trie.name(best).map(Cow::into_owned),
@@ -82,28 +93,29 @@ impl Choice {
 
 #[pymethods]
 impl Choice {
-    /// numpy.ndarray: float64 [values], the log of each value's probability under the whole vocabulary; NaN for a value that
-    /// was not scored (see `top`). With `tokenization="all"` or `open_end=True` that of all its sequences together, and a lower
-    /// bound unless all were scored.
+    /// numpy.ndarray: float64 [values], the log of each value's probability under the whole vocabulary; NaN for a
+    /// value that was not scored (see `top`). With `tokenization="all"` or `open_end=True` that of all its
+    /// sequences together, and a lower bound unless all were scored.
     #[getter]
     fn logprobs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, &self.logprobs)
     }
 
-    /// numpy.ndarray: float64 [values], upper bounds; the same as `logprobs` where all were scored. They hold as far as double
-    /// precision adds up.
+    /// numpy.ndarray: float64 [values], upper bounds; the same as `logprobs` where all were scored. They hold as
+    /// far as double precision adds up.
     #[getter]
     fn logprobs_high<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, self.logprobs_high.as_ref().unwrap_or(&self.logprobs))
     }
 
-    /// numpy.ndarray: float64 [values], the same among the values: it adds up to 1. Where not all were scored, lower bounds.
+    /// numpy.ndarray: float64 [values], the same among the values: they add up to 1. Where not all were scored,
+    /// lower bounds.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, &self.probabilities)
     }
 
-    /// numpy.ndarray: int64, numbers of the values, the most probable first: all of them, or `top`.
+    /// numpy.ndarray: int64 [k], numbers of the values, the most probable first: all of them, or `top`.
     #[getter]
     fn ranking<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         PyArray1::from_slice(py, &self.ranking)
@@ -119,6 +131,13 @@ impl Choice {
 #[pymethods]
 impl ChoiceStats {
     /// The same as a dict, for JSON.
+    ///
+    /// Returns:
+    ///     dict[str, int | float].
+    ///
+    /// Example:
+    ///     >>> "rows" in tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats.as_dict()
+    ///     True
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         dict.set_item("forward_passes", self.forward_passes)?;

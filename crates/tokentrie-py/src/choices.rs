@@ -42,8 +42,15 @@ pub(crate) struct Question {
     pub(crate) set: Made,
 }
 
-/// Iterator over the choices of `Model.choose_many`, in the order of the prompts. Threads may share one: each choice goes to one
-/// of them. What a bad prompt raises comes after the choices of the prompts before it.
+/// Iterator over the choices of `Model.choose_many`, in the order of the prompts.
+///
+/// Threads may share one: each choice goes to one of them. What a bad prompt raises comes after the choices of the
+/// prompts before it.
+///
+/// Example:
+///     >>> choices = tokentrie.Model().choose_many(["The sky is ", "Roses are "], ["blue", "red"])
+///     >>> len([choice.name for choice in choices])
+///     2
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Choices {
     model: Py<Model>,

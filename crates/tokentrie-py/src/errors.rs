@@ -2,6 +2,7 @@
 //!
 //! Every match over errors of trie-core is without a wildcard: one added there breaks the build until it is mapped here.
 
+use crate::error_docs;
 use llama_sampler::RuntimeError;
 use pyo3::exceptions::{
     PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PySystemExit, PyUserWarning, PyValueError,
@@ -12,8 +13,8 @@ use pyo3::types::{PyTuple, PyType};
 use std::ffi::{CStr, CString};
 use std::io;
 use trie_core::{
-    BuildError, DrawError, FileError, FileProblem, NotAllowed, NotInGbnf, PayloadError, RowError, RulesError, RunError,
-    SamplerError, SetError, SpanError,
+    BuildError, DrawError, FileError, FileProblem, NotAllowed, NotInGbnf, NotListed, PayloadError, RowError,
+    RulesError, RunError, SamplerError, SequenceError, SetError, SpanError, UnknownPath,
 };
 use trie_text::{FormError, HealingError, TextError, VocabError};
 
@@ -67,70 +68,16 @@ const fn spec(
 
 /// In the order of [`Class`], parents first.
 const CLASSES: [ClassSpec; 10] = [
-    spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, false, c"Base of every error that tokentrie defines."),
-    spec(
-        Class::Payload,
-        c"tokentrie.PayloadError",
-        Class::Base,
-        true,
-        c"A payload that is not JSON, not of the documented form, or has no usable leaf; says line, column and field.",
-    ),
-    spec(
-        Class::Trie,
-        c"tokentrie.TrieError",
-        Class::Base,
-        true,
-        c"Sequences or sets that make no trie: none at all, an empty one, names that do not match; texts that cannot be written; or a file that holds no trie.",
-    ),
-    spec(
-        Class::Vocabulary,
-        c"tokentrie.VocabularyError",
-        Class::Base,
-        false,
-        c"A token id that the vocabulary does not have, or a vocabulary that cannot be used.",
-    ),
-    spec(
-        Class::NotAllowed,
-        c"tokentrie.TokenNotAllowedError",
-        Class::Base,
-        false,
-        c"A token that may not come next; says which, where, and what was allowed. The state is as before.",
-    ),
-    spec(
-        Class::Option,
-        c"tokentrie.OptionError",
-        Class::Base,
-        true,
-        c"A setting or request out of range; says which, its value and what it may be.",
-    ),
-    spec(
-        Class::Model,
-        c"tokentrie.ModelError",
-        Class::Base,
-        false,
-        c"A model file that cannot be used, or a decode that failed.",
-    ),
-    spec(
-        Class::Context,
-        c"tokentrie.ContextError",
-        Class::Model,
-        false,
-        c"The context window is too small for the prompt or the output.",
-    ),
-    spec(
-        Class::Cancelled,
-        c"tokentrie.CancelledError",
-        Class::Model,
-        false,
-        c"The call was cancelled from another thread; the model can be used again.",
-    ),
-    spec(
-        Class::Warning,
-        c"tokentrie.TokenTrieWarning",
-        Class::Warning,
-        false,
-        c"Something was left out, such as leaves that the vocabulary cannot spell.",
-    ),
+    spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, false, error_docs::BASE),
+    spec(Class::Payload, c"tokentrie.PayloadError", Class::Base, true, error_docs::PAYLOAD),
+    spec(Class::Trie, c"tokentrie.TrieError", Class::Base, true, error_docs::TRIE),
+    spec(Class::Vocabulary, c"tokentrie.VocabularyError", Class::Base, false, error_docs::VOCABULARY),
+    spec(Class::NotAllowed, c"tokentrie.TokenNotAllowedError", Class::Base, false, error_docs::NOT_ALLOWED),
+    spec(Class::Option, c"tokentrie.OptionError", Class::Base, true, error_docs::OPTION),
+    spec(Class::Model, c"tokentrie.ModelError", Class::Base, false, error_docs::MODEL),
+    spec(Class::Context, c"tokentrie.ContextError", Class::Model, false, error_docs::CONTEXT),
+    spec(Class::Cancelled, c"tokentrie.CancelledError", Class::Model, false, error_docs::CANCELLED),
+    spec(Class::Warning, c"tokentrie.TokenTrieWarning", Class::Warning, false, error_docs::WARNING),
 ];
 
 static TYPES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
@@ -296,11 +243,12 @@ impl From<NotInGbnf> for Error {
 impl From<RulesError> for Error {
     fn from(error: RulesError) -> Self {
         match &error {
-            RulesError::NoTrie => Class::Trie.error(error.to_string()),
+            RulesError::NoConstraint => Class::Trie.error(error.to_string()),
             RulesError::VocabularySize { .. } | RulesError::OutsideVocabulary { .. } => {
                 Class::Vocabulary.error(error.to_string())
             }
             RulesError::NothingToStopOn => Class::Option.error(error.to_string()),
+            _ => Class::Base.error(error.to_string()),
         }
     }
 }
@@ -323,7 +271,9 @@ impl From<SpanError> for Error {
         match error {
             SpanError::NotAllowed(error) => error.into(),
             SpanError::OutsideVocabulary { .. } => Class::Vocabulary.error(error.to_string()),
-            SpanError::RollbackTooFar { .. } | SpanError::UnknownPath { .. } => Class::Option.error(error.to_string()),
+            SpanError::UnknownPath(error) => error.into(),
+            SpanError::RollbackTooFar { .. } => Class::Option.error(error.to_string()),
+            _ => Class::Base.error(error.to_string()),
         }
     }
 }
@@ -339,7 +289,27 @@ impl From<SamplerError> for Error {
         match error {
             SamplerError::Row(error) => error.into(),
             SamplerError::Span(error) => error.into(),
+            SamplerError::Damaged { .. } => Class::Trie.error(format!("{error} (Trie.open with verify=True)")),
+            _ => Class::Base.error(error.to_string()),
         }
+    }
+}
+
+impl From<UnknownPath> for Error {
+    fn from(error: UnknownPath) -> Self {
+        Class::Option.error(error.to_string())
+    }
+}
+
+impl From<NotListed> for Error {
+    fn from(error: NotListed) -> Self {
+        Class::Trie.error(error.to_string())
+    }
+}
+
+impl From<SequenceError> for Error {
+    fn from(error: SequenceError) -> Self {
+        Class::Option.error(error.to_string())
     }
 }
 
@@ -350,6 +320,7 @@ impl From<FormError> for Error {
             FormError::NothingToFill
             | FormError::RepeatedName { .. }
             | FormError::TextAfterText { .. }
+            | FormError::NoSlot { .. }
             | FormError::NotHealed { .. }
             | FormError::Endless { .. } => Class::Option,
             FormError::NoValues { .. }
@@ -490,8 +461,7 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::Template { .. }
         | RuntimeError::NoLogits
         | RuntimeError::Decode { .. } => Class::Model,
-        // These have classes of their own.
-        RuntimeError::Draw(_) | RuntimeError::Sampler(_) | RuntimeError::Form(_) => Class::Base,
+        // Draw, Sampler and Form have classes of their own.
         _ => Class::Base,
     }
 }

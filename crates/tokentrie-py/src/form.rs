@@ -1,6 +1,6 @@
 //! Forms: literal text, slots with finite sets, free text.
 
-use crate::errors::{Class, Result};
+use crate::errors::Result;
 use crate::ids::{shown, type_name};
 use crate::payload::with_text;
 use crate::trie::Trie;
@@ -10,14 +10,23 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use trie_core::Payload;
 use trie_text::{Part, SlotValues};
 
-/// A place in a form for one value of a set.
+/// The part of a form that takes one value of a set.
+///
+/// Texts are tokenised together with what stands around them, so that the whole text of the form has the tokens
+/// that the tokenizer gives it; token sequences are taken as they are. An empty str makes a slot optional.
 ///
 /// Args:
 ///     name: what the value is called in `Generated.values`.
 ///     values: a list of distinct str; or a Trie; or a payload, whose descriptor with the path `name` is taken.
 ///
-/// Texts are tokenized together with what stands around them, so that the whole text of the form has the tokens that the
-/// tokenizer gives it; token sequences are taken as they are. An empty str makes a slot optional.
+/// Raises:
+///     PayloadError: the payload cannot be used; for one str it says that a list is wanted.
+///     OptionError: no descriptor has the path `name`.
+///     TypeError: a value is no str, or `values` is something else.
+///
+/// Example:
+///     >>> tokentrie.Slot("colour", ["red", "green", "blue"])
+///     <tokentrie.Slot "colour": 3 values>
 #[pyclass(frozen, module = "tokentrie")]
 #[derive(Clone)]
 pub(crate) struct Slot {
@@ -36,12 +45,9 @@ impl Slot {
         } else if let Ok(trie) = values.cast::<Trie>() {
             SlotValues::Tokens(trie.get().core().clone())
         } else {
-            let read = with_text(values, |text| Ok(Payload::from_json(text, None)?))?;
-            let Some((_, trie)) = read.spans.iter().find(|(path, _)| *path == name) else {
-                let known: Vec<&str> = read.spans.iter().map(|(path, _)| path.as_str()).collect();
-                return Err(Class::Option.error(format!("no trie has the path {name:?}; there are {known:?}")));
-            };
-            SlotValues::Tokens(trie.clone())
+            let read = with_text(values, |text| Ok(Payload::from_json(text, None)?));
+            let read = read.map_err(|error| crate::strings::meant_as_value("values", values, error))?;
+            SlotValues::Tokens(read.trie(Some(&name))?.clone())
         };
         Ok(Self { name, values })
     }
@@ -55,16 +61,24 @@ impl Slot {
     }
 }
 
-/// A place in a form for text that the model writes freely.
+/// The part of a form that the model writes freely. The end of the model's output ends it as well.
 ///
 /// Args:
 ///     name: what the text is called in `Generated.values`.
-///     stop: text that ends it and is no part of it; it stands in the output only where the literal after it begins with it.
-///     max_tokens: the most tokens of it.
-///     exclude: characters that may not occur in it. None excludes, where `stop` begins with a double quote, backslash and control
-///         characters, so that JSON stays JSON; else nothing.
+///     stop: text that ends it and is no part of it; it stands in the output only where the literal after it begins
+///         with it.
+///     max_tokens: the most tokens of it, at least 1.
+///     exclude: characters that may not occur in it. None excludes, where `stop` begins with a double quote,
+///         backslash and control characters, so that JSON stays JSON; else nothing.
 ///
-/// The end of the model's output ends it as well.
+/// Raises:
+///     OptionError: `max_tokens` is out of range.
+///
+/// Example:
+///     >>> form = tokentrie.Form('"', tokentrie.Text("note", stop='"', max_tokens=8), '"')
+///     >>> out = tokentrie.Model().generate("A note: ", form)
+///     >>> out.text == '"' + out.values["note"] + '"'
+///     True
 #[pyclass(frozen, module = "tokentrie")]
 #[derive(Clone)]
 pub(crate) struct Text {
@@ -92,12 +106,25 @@ impl Text {
     }
 }
 
-/// Text with places to fill in: literals (str), Slot and Text, in their order.
+/// Text with parts to fill in: literals (str), Slot and Text, in their order.
 ///
-/// Give it to `Model.generate` as the constraint. Literals are never sampled, each slot gets one of its values, and the result
-/// has the values by name. It is bound to no model; what it works out for a vocabulary, it keeps.
+/// Give it to `Model.generate` as the constraint. Literals are never sampled, each slot gets one of its values, and
+/// the result has the values by name. It is bound to no model; what it works out for a vocabulary, it keeps.
 ///
-/// Raises OptionError for parts that make no form, TypeError for other types.
+/// Args:
+///     parts: str, Slot or Text, at least one of them no str.
+///
+/// Raises:
+///     OptionError: the parts make no form: no slot, a name that comes twice, text right after text.
+///     TrieError: a slot has no values, or repeats one.
+///     TypeError: a part is something else.
+///
+/// Example:
+///     >>> colours, sizes = tokentrie.Slot("colour", ["red", "blue"]), tokentrie.Slot("size", ["big", "small"])
+///     >>> form = tokentrie.Form('{"colour": "', colours, '", "size": "', sizes, '"}')
+///     >>> out = tokentrie.Model().generate("A big red balloon: ", form)
+///     >>> sorted(out.values)
+///     ['colour', 'size']
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Form(trie_text::Form);
 

@@ -8,23 +8,32 @@ use pyo3::types::{PyBytes, PyDict};
 use trie_core::TokenId;
 
 /// What `Model.generate` returns.
+///
+/// Example:
+///     >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"])
+///     >>> (out.leaf.name == out.text, out.finish)
+///     (True, 'span')
 #[pyclass(frozen, get_all, module = "tokentrie")]
 pub(crate) struct Generated {
-    /// str: the generated text, so that the prompt and this are the whole text: what the set spells again of the prompt is not in it.
-    /// Bytes that are no UTF-8 became U+FFFD.
+    /// str: the generated text, so that the prompt and this are the whole text. What the set takes back of the
+    /// prompt is not in it. Bytes that are no UTF-8 became U+FFFD.
     text: String,
-    /// list[int]: the generated tokens, end tokens of the span included, end of generation excluded. They follow the prompt's tokens
-    /// without the last ones that make up `stats.healed_bytes`, which they spell again.
+    /// list[int]: the generated tokens, end tokens of the span included, end of generation excluded. They follow
+    /// the prompt's tokens without the last ones, whose `stats.healed_bytes` bytes they begin with.
     tokens: Vec<u32>,
     /// Leaf | None: the value, if the span was completed.
     leaf: Option<Leaf>,
-    /// bytes: what the last token of the value spells beyond it, in a set with `open_end=True`: the beginning of the free text.
+    /// bytes: the partial token at the end: what the last token of the value holds beyond it, in a set with
+    /// `open_end=True`. It begins the free text.
     overrun: Py<PyBytes>,
-    /// dict[str, str]: what a form was filled with, by the names of its slots and texts; empty for other constraints.
+    /// dict[str, str]: what a form was filled with, by the names of its slots and texts; empty for other
+    /// constraints.
     values: Py<PyDict>,
-    /// dict[str, numpy.ndarray]: float64, the probability of each value of a slot among them, if it was asked for.
+    /// dict[str, numpy.ndarray]: float64 [values], the probability of each value of a slot among them, by the names
+    /// of the slots; empty unless it was asked for.
     probabilities: Py<PyDict>,
-    /// bool: whether these are the tokens that the tokenizer writes for the text of a form; True for other constraints.
+    /// bool: whether these are the tokens that the tokenizer writes for the text of a form; True for other
+    /// constraints.
     canonical: bool,
     /// str: why it ended: "form", "span", "end_of_generation", "max_tokens" or "context_full".
     finish: &'static str,
@@ -33,6 +42,11 @@ pub(crate) struct Generated {
 }
 
 /// What a generation took.
+///
+/// Example:
+///     >>> stats = tokentrie.Model().generate("The sky is ", ["blue", "red"]).stats
+///     >>> stats.forced_tokens + stats.sampled_tokens >= 1
+///     True
 #[pyclass(frozen, get_all, module = "tokentrie")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stats {
@@ -48,7 +62,7 @@ pub(crate) struct Stats {
     forward_passes_saved: usize,
     /// int: how often no legal token had a usable logit.
     starved: u64,
-    /// int: bytes at the end of the prompt that the set spells again, so that it was decoded without them.
+    /// int: bytes at the end of the prompt that were taken back, because the set begins with them.
     healed_bytes: usize,
     /// float: seconds in all.
     seconds: f64,
@@ -66,7 +80,7 @@ pub(crate) struct Stats {
 
 impl Generated {
     pub(crate) fn new(py: Python<'_>, generated: llama_sampler::Generated, seconds: f64) -> Self {
-        let llama_sampler::Generated { tokens, text, leaf, partial_token, finish, stats } = generated;
+        let llama_sampler::Generated { tokens, text, leaf, partial_token, finish, stats, .. } = generated;
         let finish = match finish {
             Finish::Span => "span",
             Finish::EndOfGeneration => "end_of_generation",
@@ -153,6 +167,13 @@ impl Generated {
 #[pymethods]
 impl Stats {
     /// The same as a dict, for JSON.
+    ///
+    /// Returns:
+    ///     dict[str, int | float].
+    ///
+    /// Example:
+    ///     >>> "forward_passes" in tokentrie.Model().generate("The sky is ", ["blue"]).stats.as_dict()
+    ///     True
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         dict.set_item("forward_passes", self.forward_passes)?;
@@ -176,7 +197,13 @@ impl Stats {
     }
 }
 
-/// One step of a generation, as `on_step` sees it.
+/// One step of a generation, as `on_step` of `Model.generate` sees it.
+///
+/// Example:
+///     >>> steps = []
+///     >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"], on_step=steps.append)
+///     >>> [step.token for step in steps] == out.tokens
+///     True
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Step {
     /// int: its number, from 0.
@@ -203,14 +230,15 @@ impl From<&llama_sampler::Step<'_>> for Step {
 
 #[pymethods]
 impl Step {
-    /// numpy.ndarray: int32, the tokens that could come, ascending; empty where all could. At an open leaf those that go on.
+    /// numpy.ndarray: int32 [k], the tokens that could come, ascending; empty where all could. At an open leaf
+    /// those that go on.
     #[getter]
     fn allowed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
         crate::trie::id_array(py, self.candidates.iter().map(|(token, _)| *token))
     }
 
-    /// numpy.ndarray: float32, their probabilities among each other, before temperature and cuts; at an open leaf among all
-    /// tokens, so that what is missing to 1 is the probability of ending there.
+    /// numpy.ndarray: float32 [k], their probabilities among each other, before temperature and truncation; at an
+    /// open leaf among all tokens, so that what is missing to 1 is the probability of ending there.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
         PyArray1::from_vec(py, self.candidates.iter().map(|(_, share)| *share).collect())

@@ -14,7 +14,8 @@ pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     py.detach(work)
 }
 
-/// Runs `work` without the GIL on a thread of its own, and lets Ctrl-C end it: then `work` is told to stop when it asks.
+/// Runs `work` without the GIL on a thread of its own, and lets Ctrl-C end it: then `work` is told to stop when it
+/// asks.
 ///
 /// # Errors
 /// A signal's exception; what `work` gave then is dropped.
@@ -63,8 +64,8 @@ pub(crate) fn locked<'m, T>(py: Python<'_>, mutex: &'m Mutex<T>) -> Result<Mutex
         .map_err(|_| Class::Base.error("an earlier call on this object failed inside; make a new one"))
 }
 
-/// Whose turn it is to use something for long. Unlike a mutex it can be waited for with Ctrl-C, and it tells a thread that
-/// would wait for itself.
+/// Whose turn it is to use something for long. Unlike a mutex it can be waited for with Ctrl-C, and it tells a thread
+/// that would wait for itself.
 #[derive(Default)]
 pub(crate) struct Turns {
     user: Mutex<Option<ThreadId>>,

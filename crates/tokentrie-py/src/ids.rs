@@ -157,8 +157,8 @@ pub(crate) fn one_or_many(value: &Bound<'_, PyAny>) -> Result<OneOrMany> {
     tokens(value, "").map(OneOrMany::Many)
 }
 
-/// The ids of a two-dimensional array of 32-bit integers in C order. Copied, because other threads may write to the array while
-/// the trie is built.
+/// The ids of a two-dimensional array of 32-bit integers in C order. Copied, because other threads may write to the
+/// array while the trie is built.
 pub(crate) struct Table {
     tokens: Vec<TokenId>,
     width: usize,

@@ -2,15 +2,25 @@
 
 use pyo3::prelude::*;
 
-/// One legal value of a trie. Compares and hashes by content.
+/// One legal value of a trie: its number, its name and its tokens. Compares and hashes by content.
+///
+/// Args:
+///     index: its number, from 0; leaves are numbered by the order of their token sequences.
+///     name: its name, or None.
+///     tokens: its token ids.
+///
+/// Example:
+///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
+///     >>> trie.leaf(0)
+///     Leaf(index=0, name="stop", tokens=[2])
 #[pyclass(frozen, eq, hash, get_all, module = "tokentrie")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Leaf {
-    /// int: its number; leaves are numbered by the order of their token sequences.
+    /// int: its number, from 0; leaves are numbered by the order of their token sequences.
     index: usize,
     /// str | None: its name, where names were given.
     name: Option<String>,
-    /// list[int]: its tokens, never empty.
+    /// list[int]: its token ids, at least one.
     tokens: Vec<u32>,
 }
 

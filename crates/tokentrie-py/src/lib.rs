@@ -1,11 +1,16 @@
 //! Python's face of tokentrie: convert, call, convert back.
 
-#![allow(clippy::doc_markdown, reason = "doc comments of Python's classes and methods are docstrings")]
+#![allow(
+    clippy::doc_link_with_quotes,
+    clippy::doc_markdown,
+    reason = "doc comments of Python's classes and methods are docstrings"
+)]
 #![allow(clippy::needless_pass_by_value, reason = "pyo3 hands arguments over by value")]
 
 mod buffer;
 mod choice;
 mod choices;
+mod error_docs;
 mod errors;
 mod form;
 mod generated;
@@ -18,6 +23,7 @@ mod options;
 mod payload;
 mod prompt;
 mod sampler;
+mod sampling;
 mod session;
 mod stream;
 mod strings;
@@ -48,6 +54,8 @@ mod _native {
     use crate::model::Model;
     #[pymodule_export]
     use crate::sampler::Sampler;
+    #[pymodule_export]
+    use crate::sampling::Sampling;
     #[pymodule_export]
     use crate::session::{CacheInfo, Session};
     #[pymodule_export]

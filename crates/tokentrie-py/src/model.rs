@@ -4,9 +4,10 @@ use crate::errors::{Class, Error, Result, warn};
 use crate::form::Form;
 use crate::generated::Generated;
 use crate::gil::{Turns, locked, released};
-use crate::options::{After, FillMode, Mode, Options};
+use crate::options::{After, FillMode, Options};
 use crate::payload::{Cache, Spans, spans};
 use crate::prompt::Prompt;
+use crate::sampling::{Given, Keywords, Sampling};
 use crate::strings::{Sets, TextSet, Texts};
 use crate::vocab::Vocab;
 use crate::watch::Watch;
@@ -18,22 +19,31 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use trie_core::{SpanRules, TokenId, Trie};
-
-const GREEDY: FillMode = FillMode { mode: Mode(trie_core::Mode::Greedy), exact: false };
+use trie_core::{Constraint, SpanRules, TokenId, Trie};
 
 /// A GGUF model with one context.
+///
+/// One object may be used from several threads: calls take turns, and other Python threads run while it computes.
+/// Ctrl-C stops a call between two forward passes. `with Model(...) as model:` closes it at the end.
 ///
 /// Args:
 ///     path: the file; the tiny model inside the package if None.
 ///     n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
 ///     n_gpu_layers: layers to put on a graphics card; a build without support for one warns that it does nothing.
 ///     n_threads: None takes the physical cores that the process may use.
-///     precise: keep keys and values in float32 and switch flash attention off; with float32 weights log-probabilities of
-///         values are then good to some 1e-4, however they are batched; without it, mostly to 1e-2.
+///     precise: keep keys and values in float32 and switch flash attention off. With float32 weights
+///         log-probabilities of values are then good to some 1e-4, however they are batched; without it, mostly to
+///         1e-2.
 ///
-/// Raises ModelError for a file that is missing, truncated, no GGUF or a vocabulary only, OptionError for a number out of range.
-/// One object may be used from several threads: calls take turns, and other Python threads run while it computes.
+/// Raises:
+///     ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
+///     OptionError: a number is out of range.
+///
+/// Example:
+///     >>> model = tokentrie.Model()
+///     >>> tools = ["open_file", "list_files", "search"]
+///     >>> model.generate("Find it: ", tools).leaf.name in tools
+///     True
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Model {
     /// None once it is closed.
@@ -105,8 +115,16 @@ impl Model {
         Ok(Vocab::new(Arc::clone(self.weights(py)?.vocab())))
     }
 
-    /// Ends the call that another thread has running, between two forward passes: it raises CancelledError there. Does nothing if
-    /// no call is running.
+    /// Ends the call that another thread has running, between two forward passes: it raises CancelledError there.
+    ///
+    /// Does nothing if no call is running.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> model.generate("Once", on_step=lambda step: model.cancel())  # or from another thread
+    ///     Traceback (most recent call last):
+    ///         ...
+    ///     tokentrie.CancelledError: stopped on request ...
     fn cancel(&self, py: Python<'_>) -> Result<()> {
         if let Some(running) = &*locked(py, &self.cancel)? {
             running.store(true, Ordering::Relaxed);
@@ -114,8 +132,20 @@ impl Model {
         Ok(())
     }
 
-    /// Cancels what is running, waits for it and gives the memory back; weights go when their Vocab objects are gone, too. Later
-    /// calls raise ModelError. May be repeated. Also done at the end of `with Model(...) as model:`.
+    /// Cancels what is running, waits for it and gives the memory back.
+    ///
+    /// Weights go when their Vocab objects are gone, too. Later calls raise ModelError. May be repeated.
+    ///
+    /// Raises:
+    ///     ModelError: called from `on_step` of the same model.
+    ///
+    /// Example:
+    ///     >>> with tokentrie.Model() as model:
+    ///     ...     row = model.logits("The sky")
+    ///     >>> model.logits("The sky")
+    ///     Traceback (most recent call last):
+    ///         ...
+    ///     tokentrie.ModelError: the model is closed
     fn close(&self, py: Python<'_>) -> Result<()> {
         self.cancel(py)?;
         let _turn = self.turns.take(py, || Class::Model.error("the model is generating: on_step must not close it"))?;
@@ -141,52 +171,82 @@ impl Model {
 
     /// Generates after a prompt, inside a constraint.
     ///
-    /// Args:
-    ///     prompt: text, tokenized with the special tokens the model asks for and those named in it; or token ids.
-    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Form, or None. The texts of a list are
-    ///         tokenized as the tokenizer would go on from a prompt that is text: where a token spans the border, the end of the prompt
-    ///         is taken back and spelled again (`stats.healed_bytes`). So it is with a healed Trie, whatever the prompt is.
-    ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot as a whole.
-    ///     max_tokens: the most tokens to generate; a Form is always filled to its end.
-    ///     skip_ahead: decode forced tokens together with what follows them; the tokens are the same either way, but
-    ///         with every spelling only this takes text that must come in the tokenizer's own tokens. Forms always do.
-    ///     after: "stop" ends with the span, "free" goes on until the model ends its output.
-    ///     probabilities: of a Form, also score every value of every slot.
-    ///     on_step: called with a Step after each token; what it raises ends the generation. It must not use this model.
-    ///     end_tokens, temperature, top_k, top_p, min_p, seed: as for `Sampler`.
+    /// Forced tokens are decoded together with what follows them, so forward passes are branch points. Token
+    /// healing: the texts of a list are tokenised as the tokenizer would go on from a prompt that is text. Where a
+    /// token crosses the boundary, the last tokens of the prompt are taken back and the set begins with their bytes
+    /// (`stats.healed_bytes`); `text` still goes on where the prompt ends. So it is with a healed Trie, whatever
+    /// the prompt is.
     ///
-    /// Returns Generated. Its text goes on where the prompt ends. A Form's has values by name; `end_tokens` and `after` are not for forms. Ctrl-C stops between two forward passes. Raises ContextError if
-    /// the prompt does not fit, OptionError if it does not end as a healed Trie begins, ModelError if a forward pass fails, and as `Sampler` for the constraint and the settings.
+    /// Args:
+    ///     prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
+    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Form, or None.
+    ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
+    ///         as a whole.
+    ///     max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
+    ///     skip_ahead: decode forced tokens together with what follows them. The tokens are the same either way;
+    ///         but in a set with tokenization="all" only this takes text that must come in the tokenizer's own
+    ///         tokens. Forms always do.
+    ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
+    ///     end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
+    ///     after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
+    ///     probabilities: of a Form, also score every value of every slot.
+    ///     on_step: called with a Step after each token; what it raises ends the generation. It must not use this
+    ///         model, except for `cancel`.
+    ///     sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+    ///
+    /// Returns:
+    ///     Generated. Its text goes on where the prompt ends; a Form's has values by name.
+    ///
+    /// Raises:
+    ///     ContextError: the prompt does not fit.
+    ///     OptionError: a setting is out of range, a keyword stands beside `sampling`, or the prompt does not end
+    ///         as a healed Trie begins.
+    ///     PayloadError: the payload cannot be used; it says line, column and field.
+    ///     VocabularyError: ids are outside the vocabulary.
+    ///     CancelledError: another thread called `cancel`.
+    ///     ModelError: a forward pass fails, or the model is closed.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> out = model.generate("The sky is ", ["blue", "red"], mode="sampled", seed=1)
+    ///     >>> (out.leaf.name in ("blue", "red"), out.text == out.leaf.name)
+    ///     (True, True)
     #[pyo3(
         signature = (
-            prompt, constraint=None, mode=GREEDY, max_tokens=64, skip_ahead=true, *, seed=None, temperature=1.0, top_k=0,
-            top_p=1.0, min_p=0.0, end_tokens=None, after=After(trie_core::After::Stop), probabilities=false, on_step=None
+            prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, seed=None,
+            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), end_tokens=None,
+            after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None
         ),
-        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", probabilities=False, on_step=None)",
+        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
+            seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
+            probabilities=False, on_step=None, sampling=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
         &self,
         prompt: &Bound<'_, PyAny>,
         constraint: Option<&Bound<'_, PyAny>>,
-        mode: FillMode,
+        mode: Given<FillMode>,
         max_tokens: i64,
         skip_ahead: bool,
         seed: Option<i64>,
-        temperature: f32,
-        top_k: i64,
-        top_p: f32,
-        min_p: f32,
+        temperature: Given<f64>,
+        top_k: Given<i64>,
+        top_p: Given<f64>,
+        min_p: Given<f64>,
         end_tokens: Option<&Bound<'_, PyAny>>,
         after: After,
         probabilities: bool,
         on_step: Option<Py<PyAny>>,
+        sampling: Option<&Bound<'_, Sampling>>,
     ) -> Result<Generated> {
         let py = prompt.py();
-        let FillMode { mode, exact } = mode;
-        let options = Options { mode, end_tokens, after, temperature, top_k, top_p, min_p, seed };
+        let exact = mode.0.is_some_and(|mode| mode.exact);
+        let mode = Given(mode.0.map(|mode| mode.mode));
+        let keywords = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling };
+        let options = Options { keywords, end_tokens, after };
         let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
-        let sampling = options.sampling()?;
+        let sampling = options.keywords.options()?;
         let weights = self.weights(py)?;
         let started = Instant::now();
         if let Some(form) = constraint.and_then(|constraint| constraint.cast::<Form>().ok()) {
@@ -210,11 +270,11 @@ impl Model {
             None => (self.prompt(prompt, None)?, None),
             Some(list) if crate::strings::is_list(list) => {
                 let (prompt, set) = self.prompt_and_texts(prompt, &Texts::alone(list)?)?;
-                (prompt, Some(Arc::new([(String::new(), set.trie)]) as Spans))
+                (prompt, Some(Arc::new([(String::new(), set.trie.into())]) as Spans))
             }
             Some(constraint) => {
-                let spans = spans(constraint, vocab.len(), Cache::Thread)?;
-                (self.prompt(prompt, spans.first().map(|(_, trie)| trie))?, Some(spans))
+                let spans = spans("constraint", constraint, vocab.len(), Cache::Thread)?;
+                (self.prompt(prompt, spans.first().and_then(|(_, constraint)| constraint.first_set()))?, Some(spans))
             }
         };
         let rules = |spans: Spans| {
@@ -255,13 +315,29 @@ impl Model {
 
     /// The token ids of a prompt in the model's own chat format.
     ///
+    /// What messages and tools contain is plain text: the name of a control token in it stays text.
+    ///
     /// Args:
     ///     messages: a list of dict with "role" and "content".
     ///     tools: a list of tool definitions (dict), as the model's template expects them.
     ///     add_generation_prompt: end where the assistant's answer begins.
     ///
-    /// What messages and tools contain is plain text: the name of a control token in it stays text. Raises ModelError if the file
-    /// has no template, or if the template refuses the messages; TypeError or OptionError for what is no JSON.
+    /// Returns:
+    ///     list[int], for `generate` and `choose`.
+    ///
+    /// Raises:
+    ///     ModelError: the file has no template, or the template refuses the messages.
+    ///     TypeError: something is no list of dict, or no JSON.
+    ///     OptionError: something is no JSON.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}])
+    ///     >>> print(model.vocab.detokenize(prompt))
+    ///     <|im_start|>user
+    ///     Hello<|im_end|>
+    ///     <|im_start|>assistant
+    ///     <BLANKLINE>
     #[pyo3(signature = (messages, tools=None, add_generation_prompt=true))]
     fn chat_prompt(
         &self,
@@ -275,9 +351,24 @@ impl Model {
         Ok(tokens.into_iter().map(TokenId::get).collect())
     }
 
-    /// The logits after these tokens (text or ids, as for `generate`): float32 [V], a copy.
+    /// The logits after some tokens. What the context holds of their beginning is not computed again.
     ///
-    /// What the context holds of their beginning is not computed again. Raises as `generate`.
+    /// Args:
+    ///     tokens: text or token ids, as the prompt of `generate`.
+    ///
+    /// Returns:
+    ///     float32 [V], a copy.
+    ///
+    /// Raises:
+    ///     ContextError: the tokens do not fit.
+    ///     OptionError: there are none.
+    ///     VocabularyError: ids are outside the vocabulary.
+    ///     ModelError: the forward pass fails, or the model is closed.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> model.logits("The sky is").shape == (len(model.vocab),)
+    ///     True
     fn logits<'py>(&self, tokens: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
         let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
         let row = self.using(py, None, |context, watch| {
@@ -287,7 +378,14 @@ impl Model {
         Ok(PyArray1::from_vec(py, row))
     }
 
-    /// Forgets the tokens in the context, so that the next call decodes its prompt from the beginning: for measurements.
+    /// Forgets the tokens in the context: for measurements.
+    ///
+    /// The next call decodes its prompt from the beginning.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> row = model.logits("The sky is")
+    ///     >>> model.clear()
     fn clear(&self, py: Python<'_>) -> Result<()> {
         self.using(py, None, |context, _| {
             context.clear();

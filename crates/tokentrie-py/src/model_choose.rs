@@ -7,10 +7,13 @@ use crate::ids::tokens;
 use crate::model::Model;
 use crate::payload::{Cache, spans};
 use crate::strings::{self, Texts};
-use llama_sampler::{ChooseOptions, RuntimeError};
+use llama_sampler::RuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
-use trie_core::TokenId;
+use trie_core::{ChooseOptions, Constraint, TokenId};
+
+/// Values of a constraint that is no set: they are listed to be scored.
+const MOST_VALUES: usize = 1 << 20;
 use trie_text::Tokenization;
 
 /// What makes a set of the texts of a list.
@@ -23,26 +26,48 @@ struct Around<'t> {
 
 #[pymethods]
 impl Model {
-    /// The exact probability of every value after a prompt, and the most probable one: a greedy walk may end in another.
+    /// The exact probability of every value after a prompt, and the most probable value.
+    ///
+    /// A greedy walk may end in another one. Small sets take one forward pass after the prompt. Token healing is as
+    /// in `generate`: texts of a list are tokenised as the tokenizer would go on from a prompt that is text.
     ///
     /// Args:
     ///     prompt: text or token ids, as for `generate`.
-    ///     choices: a list of distinct str, a Trie, or a payload (its first descriptor). The texts of a list are tokenized as the
-    ///         tokenizer would go on from a prompt that is text: where a token of one spans the border, the end of the prompt is taken
-    ///         back and spelled again by all of them (`stats.healed_bytes`). So it is with a healed Trie, whatever the prompt is.
-    ///     prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a prompt of ids ends
-    ///         with, or another border than that of a text.
-    ///     end_tokens: tokens of which one must follow a value; its probability then counts that as well.
-    ///     tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`. With "all" the
-    ///         probability is that of the text, in whatever tokens.
-    ///     top: score only what the best so many values need. None scores all of a set that needs at most 4096 rows of logits,
-    ///         and of a larger one what the best value needs.
-    ///     max_rows: read at most so many rows of logits, and give bounds where that was too few: `logprobs` are then lower and
-    ///         `logprobs_high` upper ones. None is 4096 where several sequences stand for one value, otherwise no limit.
+    ///     choices: a list of distinct str, a Trie, or a payload (its first descriptor).
+    ///     prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
+    ///         prompt of ids ends with, or another boundary than that of a text.
+    ///     tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
+    ///         With "all" the probability is that of the text, in whatever tokens.
+    ///     end_tokens: ids of which one must follow a value; its probability then counts that as well.
+    ///     top: score only what the best so many values need, at least 1. None scores all of a set that needs at
+    ///         most 4096 rows of logits, and of a larger one what the best value needs.
+    ///     max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
+    ///         `logprobs` are then lower and `logprobs_high` upper ones. None is 4096 where several sequences stand
+    ///         for one value, otherwise no limit.
     ///
-    /// Returns a Choice. Small sets take one forward pass after the prompt. Raises as `generate`; TrieError for a value that is
-    /// empty or repeated, OptionError for a prompt that does not end as a healed set begins, ContextError for one that does not fit after the prompt.
-    #[pyo3(signature = (prompt, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None, max_rows=None))]
+    /// Returns:
+    ///     Choice.
+    ///
+    /// Raises:
+    ///     TrieError: a value is empty or repeated (it says which), or there is none.
+    ///     PayloadError: the payload cannot be used; for one str it says that a list is wanted.
+    ///     OptionError: a number is out of range, or the prompt does not end as a healed set begins.
+    ///     ContextError: the prompt, or a value after it, does not fit.
+    ///     VocabularyError: ids are outside the vocabulary.
+    ///     CancelledError: another thread called `cancel`.
+    ///     ModelError: a forward pass fails, or the model is closed.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> task = {"role": "system", "content": "Label the review: positive, negative or neutral."}
+    ///     >>> review = {"role": "user", "content": "The service is so great."}
+    ///     >>> prompt = model.chat_prompt([task, review])
+    ///     >>> model.choose(prompt, ["positive", "negative", "neutral"]).name
+    ///     'positive'
+    #[pyo3(signature = (
+        prompt, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
+        max_rows=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose(
         &self,
@@ -64,9 +89,28 @@ impl Model {
         choices.pop().ok_or_else(|| Class::Model.error("no choice was made"))
     }
 
-    /// `choose` for many prompts, in their order: an iterator of Choice. Prompts are read 32 at a time; what all of those begin
-    /// with is decoded once, the rest in common forward passes.
-    #[pyo3(signature = (prompts, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None, max_rows=None))]
+    /// `choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
+    ///
+    /// Args:
+    ///     prompts: an iterable of prompts; 32 are read at a time.
+    ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows: as for `choose`.
+    ///
+    /// Returns:
+    ///     Choices: an iterator of Choice, in the order of the prompts.
+    ///
+    /// Raises:
+    ///     TypeError: `prompts` is one str.
+    ///     TokenTrieError: as for `choose`. What is wrong with a prompt is raised when its turn comes.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> prompts = ["Is it on? ", "Is it off? "]
+    ///     >>> [choice.name in ("yes", "no") for choice in model.choose_many(prompts, ["yes", "no"])]
+    ///     [True, True]
+    #[pyo3(signature = (
+        prompts, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
+        max_rows=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose_many(
         slf: Bound<'_, Self>,
@@ -110,7 +154,10 @@ impl Model {
         questions: &[Question],
         set: &ChoiceSet,
     ) -> Result<Result<Vec<Choice>, RuntimeError>> {
-        let options = ChooseOptions { end_tokens: &set.end_tokens, top: set.top, max_rows: set.max_rows };
+        let mut options = ChooseOptions::new().with_top(set.top).with_max_rows(set.max_rows);
+        if !set.end_tokens.is_empty() {
+            options = options.with_end_tokens(&set.end_tokens);
+        }
         let mut groups: Vec<(&Made, Vec<usize>)> = Vec::new();
         for (number, question) in questions.iter().enumerate() {
             match groups.iter_mut().find(|(made, _)| made.trie == question.set.trie) {
@@ -172,7 +219,8 @@ impl Model {
                 "prefix, suffix, tokenization and open_end go with a list of str: this set is made of tokens already",
             ));
         }
-        let (_, trie) = spans(choices, weights.vocab().len(), Cache::Thread)?[0].clone();
+        let constraints = spans("choices", choices, weights.vocab().len(), Cache::Thread)?;
+        let trie = constraints[0].1.to_trie(MOST_VALUES)?;
         Ok(ChoiceSet { values: Values::Made(Made { trie, order: None }), end_tokens, top, max_rows })
     }
 }

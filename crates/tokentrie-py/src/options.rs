@@ -1,11 +1,12 @@
-//! How a sampler chooses and where a span ends: the keyword arguments that samplers and generation share.
+//! Where a span ends, and the words among the keyword arguments that samplers and generation share.
 
 use crate::errors::{Class, Error, Result};
 use crate::ids::shown;
 use crate::ids::tokens;
+use crate::sampling::Keywords;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use trie_core::{DrawSettings, SamplerOptions, SpanRules, TokenId};
+use trie_core::{SpanRules, TokenId};
 
 /// `"greedy"`/`0` or `"sampled"`/`1`.
 #[derive(Clone, Copy)]
@@ -61,27 +62,12 @@ impl<'a, 'py> FromPyObject<'a, 'py> for After {
 
 /// The arguments as Python gave them.
 pub(crate) struct Options<'a, 'py> {
-    pub(crate) mode: Mode,
+    pub(crate) keywords: Keywords<'a, 'py>,
     pub(crate) end_tokens: Option<&'a Bound<'py, PyAny>>,
     pub(crate) after: After,
-    pub(crate) temperature: f32,
-    pub(crate) top_k: i64,
-    pub(crate) top_p: f32,
-    pub(crate) min_p: f32,
-    pub(crate) seed: Option<i64>,
 }
 
 impl Options<'_, '_> {
-    /// # Errors
-    /// `OptionError` for a setting out of range.
-    pub(crate) fn sampling(&self) -> Result<SamplerOptions> {
-        let &Self { mode, temperature, top_p, min_p, .. } = self;
-        let draw = DrawSettings { temperature, top_k: unsigned("top_k", self.top_k)?, top_p, min_p };
-        draw.check()?;
-        let seed = self.seed.map(|seed| unsigned("seed", seed)).transpose()?;
-        Ok(SamplerOptions { mode: mode.0, draw, seed })
-    }
-
     /// # Errors
     /// `VocabularyError` for ids outside the vocabulary, `OptionError` for `after="stop"` with nothing to stop on.
     pub(crate) fn rules(&self, rules: SpanRules, end_of_generation: &[TokenId]) -> Result<SpanRules> {

@@ -3,16 +3,17 @@
 use crate::errors::{Class, Result, warn};
 use crate::gil::locked;
 use crate::ids::type_name;
+use crate::strings::meant_as_value;
 use crate::trie::Trie;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
-use trie_core::{PayloadReport, TrieCache};
+use trie_core::{AnyConstraint, PayloadReport, TrieCache};
 
 /// Tries by path.
-pub(crate) type Spans = Arc<[(String, trie_core::Trie)]>;
+pub(crate) type Spans = Arc<[(String, AnyConstraint)]>;
 
 /// Where payloads are looked up.
 pub(crate) enum Cache<'c> {
@@ -53,22 +54,24 @@ pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u
     Err(PyTypeError::new_err(message).into())
 }
 
-/// The tries of a constraint over a vocabulary of this size. Warns of leaves that it cannot spell.
+/// The tries of a constraint over a vocabulary of this size. Warns of leaves that it cannot spell. `what` is the
+/// argument's name.
 ///
 /// # Errors
 /// As [`with_text`], and `PayloadError` for a payload that cannot be used.
-pub(crate) fn spans(constraint: &Bound<'_, PyAny>, n_vocab: usize, cache: Cache<'_>) -> Result<Spans> {
+pub(crate) fn spans(what: &str, constraint: &Bound<'_, PyAny>, n_vocab: usize, cache: Cache<'_>) -> Result<Spans> {
     if let Ok(trie) = constraint.cast::<Trie>() {
-        return Ok(Arc::new([(String::new(), trie.get().core().clone())]));
+        return Ok(Arc::new([(String::new(), trie.get().core().clone().into())]));
     }
     let payload = with_text(constraint, |text| {
         Ok(match cache {
             Cache::Session(cache) => locked(constraint.py(), cache)?.payload(text, Some(n_vocab))?,
             Cache::Thread => THREAD_CACHE.with_borrow_mut(|cache| cache.payload(text, Some(n_vocab)))?,
         })
-    })?;
+    })
+    .map_err(|error| meant_as_value(what, constraint, error))?;
     warn_dropped(constraint.py(), &payload.report, n_vocab)?;
-    Ok(payload.spans.clone())
+    Ok(payload.constraints.clone())
 }
 
 /// Says what a vocabulary made unusable.
@@ -78,7 +81,8 @@ pub(crate) fn warn_dropped(py: Python<'_>, report: &PayloadReport, n_vocab: usiz
     let dropped = report.out_of_vocabulary;
     let leaves = if dropped == 1 { "leaf" } else { "leaves" };
     let message = format!(
-        "payload: dropped {dropped} {leaves} with ids outside the vocabulary of {n_vocab} tokens; the first is {name:?} of {path:?} with id {token}",
+        "payload: dropped {dropped} {leaves} with ids outside the vocabulary of {n_vocab} tokens; the first is \
+         {name:?} of {path:?} with id {token}",
     );
     Ok(warn(py, &message)?)
 }

@@ -7,27 +7,51 @@ use crate::ids::{OneOrMany, one_or_many};
 use crate::leaf::Leaf;
 use crate::options::{After, Mode, Options};
 use crate::payload::{Cache, spans};
+use crate::sampling::{Given, Keywords, Sampling};
+use crate::strings::{is_list, span_of_texts};
 use crate::trie::{Trie, id_array};
 use crate::vocab::VocabArg;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
-use trie_core::{Allowed, SpanRules, TokenId};
+use trie_core::{Allowed, Constraint, SpanRules, TokenId};
 
-/// A position in a trie with a way to choose the next token from a row of logits.
+/// A position in a set of values that chooses the next token from a row of logits.
 ///
 /// Args:
-///     vocab: a Vocab, or the vocabulary size as an int (which then has no end-of-generation tokens).
-///     constraint: payload JSON (str or bytes), a payload as a dict, or a Trie. Of several descriptors the first with a usable
-///         leaf is active; `activate` selects another. Payloads come from the cache of the calling thread.
+///     vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
+///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, or a list of str. Of several
+///         descriptors the first with a usable leaf is active; `activate` selects another. Payloads come from the
+///         cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for many
+///         samplers make the Trie once.
 ///     mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
-///     end_tokens: ids that may close the span at the end of a leaf.
+///     end_tokens: ids that close the span at the end of a leaf. None: a leaf that cannot go on is complete at
+///         once.
 ///     after: what follows a complete leaf: "free" leaves logits alone, "stop" allows only end of generation.
-///     temperature, top_k, top_p, min_p: what the draw does with the legal logits, as llama.cpp does it.
-///     seed: of the draw, 0 to 2**32 - 1; None takes one from the operating system.
+///     temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`.
+///     sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
 ///
-/// Raises PayloadError, VocabularyError or OptionError; warns with TokenTrieWarning of leaves that the vocabulary cannot spell.
 /// One object may be used from several threads: calls take turns.
+///
+/// Raises:
+///     PayloadError: the payload cannot be used; it says line, column and field.
+///     VocabularyError: ids are outside the vocabulary, or texts are given and it cannot tokenise.
+///     TrieError: a list of str makes no set.
+///     OptionError: a setting is out of range, a keyword stands beside `sampling`, or `after="stop"` has nothing to
+///         stop on.
+///
+/// Warns:
+///     TokenTrieWarning: leaves of a payload were dropped, because the vocabulary does not have their ids.
+///
+/// Example:
+///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [5, 7], [2]], names=["think", "talk", "stop"])
+///     >>> sampler = tokentrie.Sampler(10, trie)
+///     >>> logits = np.arange(10, dtype=np.float32)  # 9 is liked best, but only 2 and 5 may come
+///     >>> sampler.sample(logits)
+///     5
+///     >>> sampler.accept([5, 6])
+///     >>> sampler.leaf.name
+///     'think'
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Sampler(Mutex<trie_core::Sampler>);
 
@@ -39,12 +63,18 @@ impl Sampler {
         cache: Cache<'_>,
     ) -> Result<Self> {
         let n_vocab = vocab.size();
-        let rules = SpanRules::new(spans(constraint, n_vocab, cache)?, n_vocab)?;
+        let spans = if is_list(constraint) {
+            span_of_texts(vocab, constraint)?
+        } else {
+            spans("constraint", constraint, n_vocab, cache)?
+        };
+        let rules = SpanRules::new(spans, n_vocab)?;
         if let VocabArg::Vocab(vocab) = vocab {
-            rules.spans().iter().try_for_each(|(_, trie)| vocab.get().core().check_set(trie))?;
+            let mut sets = rules.constraints().iter().flat_map(|(_, constraint)| constraint.sets());
+            sets.try_for_each(|set| vocab.get().core().check_set(set))?;
         }
         let rules = options.rules(rules, vocab.end_of_generation())?;
-        Ok(Self(Mutex::new(trie_core::Sampler::new(Arc::new(rules), options.sampling()?)?)))
+        Ok(Self(Mutex::new(trie_core::Sampler::new(Arc::new(rules), options.keywords.options()?)?)))
     }
 
     /// Nothing may touch Python while the lock is held.
@@ -58,56 +88,90 @@ impl Sampler {
     #[new]
     #[pyo3(
         signature = (
-            vocab, constraint, mode=Mode(trie_core::Mode::Greedy), end_tokens=None, after=After(trie_core::After::Free),
-            temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None
+            vocab, constraint, mode=Given(None), end_tokens=None, after=After(trie_core::After::Free),
+            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), seed=None, *,
+            sampling=None
         ),
-        text_signature = "(vocab, constraint, mode=\"greedy\", end_tokens=None, after=\"free\", temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None)",
+        text_signature = "(vocab, constraint, mode=\"greedy\", end_tokens=None, after=\"free\", temperature=1.0, \
+            top_k=0, top_p=1.0, min_p=0.0, seed=None, *, sampling=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn new(
         vocab: VocabArg<'_>,
         constraint: &Bound<'_, PyAny>,
-        mode: Mode,
+        mode: Given<Mode>,
         end_tokens: Option<&Bound<'_, PyAny>>,
         after: After,
-        temperature: f32,
-        top_k: i64,
-        top_p: f32,
-        min_p: f32,
+        temperature: Given<f64>,
+        top_k: Given<i64>,
+        top_p: Given<f64>,
+        min_p: Given<f64>,
         seed: Option<i64>,
+        sampling: Option<&Bound<'_, Sampling>>,
     ) -> Result<Self> {
-        let options = Options { mode, end_tokens, after, temperature, top_k, top_p, min_p, seed };
+        let keywords = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling };
+        let options = Options { keywords, end_tokens, after };
         Self::build(&vocab, constraint, &options, Cache::Thread)
     }
 
-    /// Tokens that may come next: int32, ascending. O(children).
+    /// Tokens that may come next. Cost: O(children).
     ///
-    /// At an open leaf (`open`) these are the tokens that go on to a longer one. Where the sampler leaves logits alone, that
-    /// is the whole vocabulary.
+    /// Returns:
+    ///     int32 [k], ascending. At an open leaf (`open`) the tokens that go on to a longer value. Where the
+    ///     sampler leaves logits alone, the whole vocabulary.
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6], [2]]))
+    ///     >>> sampler.allowed()
+    ///     array([2, 5], dtype=int32)
     fn allowed<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyArray1<i32>>> {
-        let sampler = self.lock(py)?;
-        let ids: Vec<i32> = match sampler.span().allowed() {
-            Allowed::All => (0..sampler.span().rules().n_vocab() as i32).collect(),
-            some @ (Allowed::Open { .. } | Allowed::Only { .. }) => some.iter().map(TokenId::as_i32).collect(),
+        let mut sampler = self.lock(py)?;
+        let n_vocab = sampler.span().rules().n_vocab();
+        let ids: Vec<i32> = match sampler.allowed() {
+            // Up to 2^31 ids: the last one is the largest of an int32.
+            Allowed::All => (0..n_vocab as u32).map(|id| id as i32).collect(),
+            some => some.iter().map(TokenId::as_i32).collect(),
         };
         drop(sampler);
         Ok(PyArray1::from_vec(py, ids))
     }
 
-    /// Tokens that must come next because exactly one is allowed at each step: int32. A single end token is included; a
-    /// choice never is. O(length).
+    /// Tokens that must come next, because exactly one is allowed at each step. Cost: O(length).
+    ///
+    /// They need no forward pass.
+    ///
+    /// Returns:
+    ///     int32 [length], empty where there is a choice. A single end token is included.
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6, 7], [2]]))
+    ///     >>> sampler.accept(5)
+    ///     >>> sampler.forced()
+    ///     array([6, 7], dtype=int32)
     fn forced<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyArray1<i32>>> {
         let forced: Vec<TokenId> = self.lock(py)?.span().forced().collect();
         Ok(id_array(py, forced.into_iter()))
     }
 
-    /// Sets every logit that may not come to -inf, in place; the others keep their exact bits.
+    /// Masks logits in place: what may not come becomes -inf, the others keep their exact bits.
+    ///
+    /// Cost: O(rows · V). Changes nothing at an open leaf and where everything may come. If every legal logit is
+    /// -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
     ///
     /// Args:
-    ///     logits: float32 [V] or [rows, V], writable, last axis contiguous; rows may be strided and wider than the vocabulary.
+    ///     logits: float32 [V] or [rows, V], writable, last axis contiguous. Rows may be strided, and wider than
+    ///         the vocabulary: what is beyond it is masked too.
     ///
-    /// Changes nothing at an open leaf and where everything may come. If every legal logit is -inf or NaN, the lowest legal
-    /// id gets 0.0 and `starved` counts it. Raises TypeError or ValueError before anything is written. O(rows · V).
+    /// Raises:
+    ///     TypeError: the array has another dtype.
+    ///     ValueError: it has another shape or order, is too short or read-only. Nothing was written.
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(4, tokentrie.Trie.from_sequences([[1], [2]]))
+    ///     >>> logits = np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32)
+    ///     >>> sampler.apply(logits)
+    ///     >>> logits
+    ///     array([-inf,  1.5,  2.5, -inf], dtype=float32)
     fn apply(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> Result<()> {
         let need = self.lock(py)?.span().rules().n_vocab();
         for_each_row_mut::<f32>(logits, &LOGITS, need, |row| Ok(self.lock(py)?.mask(row)?))
@@ -115,79 +179,164 @@ impl Sampler {
 
     /// Chooses the next token without accepting it.
     ///
+    /// Cost: O(k) in the number of legal tokens, whatever the size of the vocabulary; O(V) at an open leaf and
+    /// where everything may come.
+    ///
     /// Args:
     ///     logits: float32 [V], contiguous; may be wider than the vocabulary.
     ///
-    /// Returns the id. Raises TypeError or ValueError for another array. O(k) in the number of legal tokens, independent of
-    /// the vocabulary; O(V) at an open leaf and where everything may come.
+    /// Returns:
+    ///     The token id.
+    ///
+    /// Raises:
+    ///     TypeError: the array has another dtype.
+    ///     ValueError: it has another shape or order, or is too short.
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(4, tokentrie.Trie.from_sequences([[1], [2]]))
+    ///     >>> sampler.sample(np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32))
+    ///     2
     fn sample(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> Result<u32> {
         with_row(logits, |row| Ok(self.lock(py)?.sample(row)?.get()))
     }
 
-    /// Chooses, accepts, and accepts what is forced after it: everything to append, one call a branch.
+    /// Chooses a token, accepts it, and accepts what is forced after it: everything to append, one call a branch.
     ///
     /// Args:
-    ///     logits: as for `sample`.
+    ///     logits: float32 [V], as for `sample`.
     ///
-    /// Returns a list of ids, at least one. Raises as `sample`; nothing was accepted then.
+    /// Returns:
+    ///     list[int], at least one token id.
+    ///
+    /// Raises:
+    ///     TypeError: the array has another dtype.
+    ///     ValueError: it has another shape or order, or is too short. Nothing was accepted.
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6, 7], [2]]))
+    ///     >>> sampler.advance(np.arange(10, dtype=np.float32))
+    ///     [5, 6, 7]
+    ///     >>> sampler.state
+    ///     'complete'
     fn advance(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> Result<Vec<u32>> {
         let mut tokens = Vec::new();
         with_row(logits, |row| Ok(self.lock(py)?.advance(row, &mut tokens)?))?;
         Ok(tokens.into_iter().map(TokenId::get).collect())
     }
 
-    /// Takes a token, or a list of tokens as a whole or not at all.
+    /// Takes a token, or several as a whole or not at all. Cost: O(log children) a token.
     ///
-    /// Raises TokenNotAllowedError for a token that may not come, VocabularyError for one that the vocabulary does not have;
-    /// the state is then as before. O(log children) a token.
+    /// Args:
+    ///     tokens: a token id, a list of them, or an integer array of one dimension.
+    ///
+    /// Raises:
+    ///     TokenNotAllowedError: a token may not come; it says which, where, and what may. The state is as before.
+    ///     VocabularyError: the vocabulary does not have a token. The state is as before.
+    ///     TypeError: something is no integer.
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6, 7], [2]]))
+    ///     >>> sampler.accept([5, 6])
+    ///     >>> sampler.depth
+    ///     2
     fn accept(&self, tokens: &Bound<'_, PyAny>) -> Result<()> {
         let tokens_or_token = one_or_many(tokens)?;
         let mut sampler = self.lock(tokens.py())?;
         match tokens_or_token {
-            OneOrMany::One(token) => Ok(sampler.span_mut().accept(token)?),
+            OneOrMany::One(token) => {
+                sampler.span_mut().accept(token)?;
+                Ok(())
+            }
             OneOrMany::Many(tokens) => Ok(sampler.span_mut().accept_all(&tokens)?),
         }
     }
 
     /// Takes back the last n accepted tokens, those after a complete leaf included.
     ///
-    /// Raises OptionError if fewer were accepted since the span was armed.
+    /// Args:
+    ///     n: how many, 0 or more.
+    ///
+    /// Raises:
+    ///     OptionError: fewer were accepted since the span was armed.
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6, 7], [2]]))
+    ///     >>> sampler.accept([5, 6])
+    ///     >>> sampler.rollback(1)
+    ///     >>> sampler.depth
+    ///     1
     fn rollback(&self, py: Python<'_>, n: i64) -> Result<()> {
         let n = crate::options::unsigned("n", n)?;
         Ok(self.lock(py)?.span_mut().rollback(n as usize)?)
     }
 
-    /// As after creation: armed at the root of the first trie, and the draws begin again. O(1).
+    /// Makes it as it was created: armed at the root of the first trie, and the draws begin again. Cost: O(1).
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6], [2]]))
+    ///     >>> sampler.accept(2)
+    ///     >>> sampler.reset()
+    ///     >>> sampler.state
+    ///     'active'
     fn reset(&self, py: Python<'_>) -> Result<()> {
         self.lock(py)?.reset();
         Ok(())
     }
 
-    /// An independent copy at the same position; the trie is shared. O(1).
+    /// An independent copy at the same position; the trie is shared. Cost: O(1).
+    ///
+    /// Returns:
+    ///     Sampler.
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6], [2]]))
+    ///     >>> copy = sampler.clone()
+    ///     >>> copy.accept(5)
+    ///     >>> (copy.depth, sampler.depth)
+    ///     (1, 0)
     fn clone(&self, py: Python<'_>) -> Result<Self> {
         Ok(Self(Mutex::new(self.lock(py)?.clone())))
     }
 
     /// Arms the root of the trie with this path.
     ///
-    /// Raises OptionError, naming the paths there are.
+    /// Args:
+    ///     path: one of `paths`.
+    ///
+    /// Raises:
+    ///     OptionError: there is no such path; it names those there are.
+    ///
+    /// Example:
+    ///     >>> leaves = [{"name": "A", "tokens": [1]}]
+    ///     >>> payload = {"descriptors": [{"path": path, "leaves": leaves} for path in ("action", "colour")]}
+    ///     >>> sampler = tokentrie.Sampler(10, payload)
+    ///     >>> sampler.activate("colour")
+    ///     >>> sampler.path
+    ///     'colour'
     fn activate(&self, py: Python<'_>, path: &str) -> Result<()> {
         Ok(self.lock(py)?.span_mut().activate(path)?)
     }
 
     /// Stops constraining until a path is activated or the sampler is reset.
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[5, 6], [2]]))
+    ///     >>> sampler.deactivate()
+    ///     >>> (sampler.state, len(sampler.allowed()))
+    ///     ('idle', 10)
     fn deactivate(&self, py: Python<'_>) -> Result<()> {
         self.lock(py)?.span_mut().deactivate();
         Ok(())
     }
 
-    /// str: "active", "complete", "idle" or "off".
+    /// str: "active" inside a value, "complete" after it, "idle" when deactivated, "off" after something else was
+    /// accepted.
     #[getter]
     fn state(&self, py: Python<'_>) -> Result<&'static str> {
-        Ok(self.lock(py)?.state().as_str())
+        Ok(self.lock(py)?.status().as_str())
     }
 
-    /// Leaf | None: the leaf, once complete.
+    /// Leaf | None: the value, once complete.
     #[getter]
     fn leaf(&self, py: Python<'_>) -> Result<Option<Leaf>> {
         Ok(self.lock(py)?.span().leaf().map(Leaf::from))
@@ -217,7 +366,7 @@ impl Sampler {
         Ok(self.lock(py)?.starved())
     }
 
-    /// str: path of the trie that is walked; empty for a constraint given as a Trie.
+    /// str: path of the trie that is walked; empty where the constraint is no payload.
     #[getter]
     fn path(&self, py: Python<'_>) -> Result<String> {
         Ok(self.lock(py)?.span().path().to_owned())
@@ -226,28 +375,39 @@ impl Sampler {
     /// list[str]: the paths that `activate` knows.
     #[getter]
     fn paths(&self, py: Python<'_>) -> Result<Vec<String>> {
-        Ok(self.lock(py)?.span().rules().spans().iter().map(|(path, _)| path.clone()).collect())
+        Ok(self.lock(py)?.span().rules().constraints().iter().map(|(path, _)| path.clone()).collect())
     }
 
-    /// Trie: the trie that is walked.
+    /// Trie | None: the trie that is walked; None for another kind of constraint.
     #[getter]
-    fn trie(&self, py: Python<'_>) -> Result<Trie> {
-        Ok(Trie::new(self.lock(py)?.span().trie().clone()))
+    fn trie(&self, py: Python<'_>) -> Result<Option<Trie>> {
+        Ok(self.lock(py)?.span().constraint().as_trie().cloned().map(Trie::new))
     }
 
-    /// int: the seed in use: the one given, or the one taken from the operating system.
+    /// int: seed of the draw: the one given, or the one taken from the operating system.
     #[getter]
     fn seed(&self, py: Python<'_>) -> Result<u32> {
         Ok(self.lock(py)?.seed())
     }
 
-    /// Writes the legal tokens as bits: bit i % 32 of word i // 32 is 1 where token i may come.
+    /// Writes the legal tokens as bits: bit i % 32 of word i // 32 is 1 where token i may come. Cost: O(rows · W).
+    ///
+    /// At an open leaf and where everything may come, every bit of the vocabulary is set.
     ///
     /// Args:
-    ///     words: int32 [W] or [rows, W], writable, last axis contiguous, W at least ceil(V / 32). Words beyond are cleared.
+    ///     words: int32 [W] or [rows, W], writable, last axis contiguous, W at least ceil(V / 32). Words beyond are
+    ///         cleared.
     ///
-    /// At an open leaf and where everything may come, every bit of the vocabulary is set. Raises TypeError or ValueError
-    /// before anything is written. O(rows · W).
+    /// Raises:
+    ///     TypeError: the array has another dtype.
+    ///     ValueError: it has another shape or order, is too short or read-only. Nothing was written.
+    ///
+    /// Example:
+    ///     >>> sampler = tokentrie.Sampler(40, tokentrie.Trie.from_sequences([[1], [3], [32]]))
+    ///     >>> words = np.zeros(2, dtype=np.int32)
+    ///     >>> sampler.fill_bitmask(words)
+    ///     >>> words
+    ///     array([10,  1], dtype=int32)
     fn fill_bitmask(&self, py: Python<'_>, words: &Bound<'_, PyAny>) -> Result<()> {
         let need = self.lock(py)?.mask_words();
         for_each_row_mut::<i32>(words, &WORDS, need, |row| Ok(self.lock(py)?.fill_bitmask(row)?))
@@ -255,7 +415,12 @@ impl Sampler {
 
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
         let sampler = self.lock(py)?;
-        let (span, state) = (sampler.span(), sampler.state().as_str());
-        Ok(format!("<tokentrie.Sampler: {state}, path {:?}, depth {}, {:?}>", span.path(), span.depth(), span.trie()))
+        let (span, state) = (sampler.span(), sampler.status().as_str());
+        Ok(format!(
+            "<tokentrie.Sampler: {state}, path {:?}, depth {}, {:?}>",
+            span.path(),
+            span.depth(),
+            span.constraint()
+        ))
     }
 }

@@ -5,34 +5,52 @@ use crate::gil::locked;
 use crate::options::{After, Mode, Options};
 use crate::payload::Cache;
 use crate::sampler::Sampler;
+use crate::sampling::{Given, Keywords, Sampling};
 use crate::vocab::VocabArg;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use trie_core::{CacheStats, TrieCache};
 
-/// Owns a cache of payloads: the same text, or the same content in other words, is built once.
+/// A cache of payloads: the same text, or the same content in other words, is built once.
 ///
-/// The least recently used payload leaves first; samplers in use keep their tries. One session may be used from several
-/// threads: calls take turns.
+/// The least recently used payload leaves first; samplers in use keep their tries. A Sampler that is made without a
+/// Session uses the cache of its thread. One session may be used from several threads: calls take turns.
+///
+/// Args:
+///     capacity: payloads to hold, 1 to 2**20.
+///
+/// Raises:
+///     OptionError: the capacity is out of range.
+///
+/// Example:
+///     >>> session = tokentrie.Session(capacity=32)
+///     >>> payload = '{"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}'
+///     >>> samplers = [session.sampler(10, payload) for _ in range(3)]
+///     >>> (session.cache_info().misses, session.cache_info().hits)
+///     (1, 2)
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Session(Mutex<TrieCache>);
 
-/// What a cache did so far.
+/// What the cache of a `Session` did so far. Compares by content.
+///
+/// Example:
+///     >>> tokentrie.Session().cache_info()
+///     CacheInfo(hits=0, content_hits=0, misses=0, evictions=0, size=0, capacity=128)
 #[pyclass(frozen, eq, get_all, module = "tokentrie")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheInfo {
-    /// int: found by the text.
+    /// int: payloads found by their text.
     hits: u64,
-    /// int: other text with the same content; the tries are shared.
+    /// int: payloads with other text and the same content; the tries are shared.
     content_hits: u64,
-    /// int: built anew.
+    /// int: payloads built anew.
     misses: u64,
-    /// int: texts that had to leave.
+    /// int: payloads that had to leave.
     evictions: u64,
-    /// int: texts held.
+    /// int: payloads held.
     size: usize,
-    /// int: texts that can be held.
+    /// int: payloads that can be held.
     capacity: usize,
 }
 
@@ -48,7 +66,8 @@ impl CacheInfo {
     fn __repr__(&self) -> String {
         let Self { hits, content_hits, misses, evictions, size, capacity } = self;
         format!(
-            "CacheInfo(hits={hits}, content_hits={content_hits}, misses={misses}, evictions={evictions}, size={size}, capacity={capacity})"
+            "CacheInfo(hits={hits}, content_hits={content_hits}, misses={misses}, evictions={evictions}, \
+             size={size}, capacity={capacity})"
         )
     }
 }
@@ -66,40 +85,73 @@ impl Session {
         }
     }
 
-    /// A sampler whose payload comes from this session's cache; arguments as for `Sampler`.
+    /// Makes a Sampler whose payload comes from this session's cache.
     ///
-    /// From the cache this costs one SHA-256 of the text and a few small allocations.
+    /// Cost: from the cache one SHA-256 of the text and a few small allocations.
+    ///
+    /// Args:
+    ///     vocab, constraint, mode, end_tokens, after: as for `Sampler`.
+    ///     temperature, top_k, top_p, min_p, seed, sampling: as for `Sampler`.
+    ///
+    /// Returns:
+    ///     Sampler.
+    ///
+    /// Raises:
+    ///     TokenTrieError: as for `Sampler`.
+    ///
+    /// Example:
+    ///     >>> session = tokentrie.Session()
+    ///     >>> payload = {"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}
+    ///     >>> session.sampler(10, payload).forced()
+    ///     array([2], dtype=int32)
     #[pyo3(
         signature = (
-            vocab, constraint, mode=Mode(trie_core::Mode::Greedy), end_tokens=None, after=After(trie_core::After::Free),
-            temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None
+            vocab, constraint, mode=Given(None), end_tokens=None, after=After(trie_core::After::Free),
+            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), seed=None, *,
+            sampling=None
         ),
-        text_signature = "($self, vocab, constraint, mode=\"greedy\", end_tokens=None, after=\"free\", temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None)",
+        text_signature = "($self, vocab, constraint, mode=\"greedy\", end_tokens=None, after=\"free\", \
+            temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, *, sampling=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn sampler(
         &self,
         vocab: VocabArg<'_>,
         constraint: &Bound<'_, PyAny>,
-        mode: Mode,
+        mode: Given<Mode>,
         end_tokens: Option<&Bound<'_, PyAny>>,
         after: After,
-        temperature: f32,
-        top_k: i64,
-        top_p: f32,
-        min_p: f32,
+        temperature: Given<f64>,
+        top_k: Given<i64>,
+        top_p: Given<f64>,
+        min_p: Given<f64>,
         seed: Option<i64>,
+        sampling: Option<&Bound<'_, Sampling>>,
     ) -> Result<Sampler> {
-        let options = Options { mode, end_tokens, after, temperature, top_k, top_p, min_p, seed };
+        let keywords = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling };
+        let options = Options { keywords, end_tokens, after };
         Sampler::build(&vocab, constraint, &options, Cache::Session(&self.0))
     }
 
-    /// Counts so far: CacheInfo(hits, content_hits, misses, evictions, size, capacity).
+    /// Counts so far.
+    ///
+    /// Returns:
+    ///     CacheInfo.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Session(capacity=8).cache_info().capacity
+    ///     8
     fn cache_info(&self, py: Python<'_>) -> Result<CacheInfo> {
         Ok(locked(py, &self.0)?.stats().into())
     }
 
     /// Forgets all payloads; the counts stay.
+    ///
+    /// Example:
+    ///     >>> session = tokentrie.Session()
+    ///     >>> session.clear()
+    ///     >>> session.cache_info().size
+    ///     0
     fn clear(&self, py: Python<'_>) -> Result<()> {
         locked(py, &self.0)?.clear();
         Ok(())

@@ -125,7 +125,8 @@ pub(crate) fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Resu
     Err(PyTypeError::new_err(format!("{place} must be a str, not {shown} of type {name}")).into())
 }
 
-/// Visits the rows of an iterable, and portions of two-dimensional integer arrays: of `rows` itself, or among its items.
+/// Visits the rows of an iterable, and portions of two-dimensional integer arrays: of `rows` itself, or among its
+/// items.
 fn for_each_part(rows: &Bound<'_, PyAny>, mut visit: impl FnMut(&Bound<'_, PyAny>) -> Result<()>) -> Result<()> {
     if let Ok(array) = rows.cast::<PyUntypedArray>()
         && array.dtype().kind() != b'O'

@@ -1,10 +1,14 @@
 //! Legal values given as text.
 
-use crate::errors::{Class, Result};
+use crate::errors::{Class, Error, Result};
+use crate::gil::released;
+use crate::payload::Spans;
 use crate::stream::text;
+use crate::vocab::VocabArg;
 use lru::LruCache;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,8 +45,8 @@ impl Default for Sets {
 }
 
 impl Sets {
-    /// The set after a prompt that was given as text: values are tokenised together with the end of it, and may begin inside its
-    /// last tokens.
+    /// The set after a prompt that was given as text: values are tokenised together with the end of it, and may begin
+    /// inside its last tokens.
     ///
     /// # Errors
     /// As [`Sets::get`].
@@ -63,23 +67,12 @@ impl Sets {
     /// The set, made if it is not there. Where a token crosses the boundary to the prefix, it begins before that token.
     ///
     /// # Errors
-    /// A vocabulary without a tokenizer, no value, an empty one, one whose tokens spell something else; and `TrieError` for a value that is empty or repeated, by number, where values must be distinct.
+    /// As [`set`].
     pub(crate) fn get(&self, vocab: &Vocab, texts: &Texts) -> Result<TextSet> {
         if let Some(set) = self.sets().get(texts) {
             return Ok(set.clone());
         }
-        if texts.distinct {
-            distinct(&texts.values)?;
-        }
-        let around = trie_text::Texts::default().with_prefix(&texts.prefix).with_suffix(&texts.suffix);
-        let around = around.with_tokenization(texts.tokenization).with_healing(true);
-        let trie = around.trie(vocab, &texts.values)?.trie;
-        let order: Arc<[usize]> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
-        if texts.distinct && order.len() < texts.values.len() {
-            // Different texts, the same tokens: a tokenizer that normalises.
-            return Err(Class::Vocabulary.error("two values have the same tokens"));
-        }
-        let set = TextSet { trie, order };
+        let set = set(vocab, texts)?;
         self.sets().put(texts.clone(), set.clone());
         Ok(set)
     }
@@ -101,6 +94,65 @@ impl Texts {
             distinct: false,
             tokenization: Tokenization::Canonical,
         })
+    }
+}
+
+/// The set that texts stand for: the one place that says so. Where a token crosses the boundary to the prefix, the set
+/// begins before that token.
+///
+/// # Errors
+/// A vocabulary without a tokenizer, no value, an empty one, one whose tokens spell something else; and `TrieError` for
+/// a value that is empty or repeated, by number, where values must be distinct.
+fn set(vocab: &Vocab, texts: &Texts) -> Result<TextSet> {
+    if texts.distinct {
+        distinct(&texts.values)?;
+    }
+    let around = trie_text::Texts::default().with_prefix(&texts.prefix).with_suffix(&texts.suffix);
+    let around = around.with_tokenization(texts.tokenization).with_healing(true);
+    let trie = around.trie(vocab, &texts.values)?.trie;
+    let order: Arc<[usize]> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
+    if texts.distinct && order.len() < texts.values.len() {
+        // Different texts, the same tokens: a tokenizer that normalises.
+        return Err(Class::Vocabulary.error("two values have the same tokens"));
+    }
+    Ok(TextSet { trie, order })
+}
+
+/// The span of a list of str where a constraint is taken.
+///
+/// # Errors
+/// `TypeError` for a vocabulary that is only a size; otherwise as [`set`].
+pub(crate) fn span_of_texts(vocab: &VocabArg<'_>, values: &Bound<'_, PyAny>) -> Result<Spans> {
+    let vocab = match vocab {
+        VocabArg::Vocab(vocab) => vocab.get().core(),
+        VocabArg::Size(size) => {
+            let message = format!("a list of str needs a Vocab that can tokenize, not only the size {size} of one");
+            return Err(PyTypeError::new_err(message).into());
+        }
+    };
+    let texts = Texts::alone(values)?;
+    let set = released(values.py(), || set(vocab, &texts))?;
+    Ok(Arc::new([(String::new(), set.trie.into())]))
+}
+
+/// What to say to one str where a list of them is wanted.
+pub(crate) fn one_text(what: &str, text: &Bound<'_, PyString>) -> String {
+    const SHOWN: usize = 60;
+    let text = text.to_string_lossy();
+    let shown: String = text.chars().take(SHOWN).collect();
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    format!("{what} must be a list of str, not one str: give [{shown:?}{more}]")
+}
+
+/// A str that is no payload and does not begin like one was meant as a value: says so.
+pub(crate) fn meant_as_value(what: &str, given: &Bound<'_, PyAny>, error: Error) -> Error {
+    let Ok(text) = given.cast::<PyString>() else { return error };
+    let begins = text.to_str().ok().and_then(|text| text.trim_start().chars().next());
+    match error {
+        Error::Ours(Class::Payload, reason) if begins.is_some_and(|begins| !matches!(begins, '{' | '[')) => {
+            Class::Payload.error(format!("{}, or the JSON of a payload ({reason})", one_text(what, text)))
+        }
+        error => error,
     }
 }
 

@@ -36,7 +36,7 @@ type Rows = Result<Vec<Vec<TokenId>>, TokenizerError>;
 /// Of the one text that was asked for.
 fn only(rows: Rows) -> Row {
     let gave = |rows: Vec<_>| TokenizerError::from(format!("it gave tokens of {} texts for 1", rows.len()));
-    Ok(<[_; 1]>::try_from(rows?).map(|[row]| row).map_err(gave)?)
+    <[_; 1]>::try_from(rows?).map(|[row]| row).map_err(gave)
 }
 
 impl Tokenizer for HuggingFace {
@@ -100,7 +100,8 @@ pub(crate) type Made = (Vocab, Py<PyAny>);
 /// The vocabulary of a `tokenizers.Tokenizer`, of what has one as its `backend_tokenizer`, or of a file.
 ///
 /// # Errors
-/// `TypeError` for anything else; a class of ours for what cannot be read or used, with what the library raised as its cause.
+/// `TypeError` for anything else; a class of ours for what cannot be read or used, with what the library raised as its
+/// cause.
 pub(crate) fn hugging_face(
     source: &Bound<'_, PyAny>,
     eog: Option<Vec<TokenId>>,
@@ -141,7 +142,8 @@ fn json(source: &Bound<'_, PyAny>) -> Result<(String, String)> {
     }
     let Ok(path) = source.extract::<PathBuf>() else {
         let message = format!(
-            "a tokenizer must be a tokenizers.Tokenizer, a fast tokenizer of transformers or a path to a tokenizer.json, not {place}"
+            "a tokenizer must be a tokenizers.Tokenizer, a fast tokenizer of transformers or a path to a \
+             tokenizer.json, not {place}"
         );
         return Err(PyTypeError::new_err(message).into());
     };

@@ -20,12 +20,20 @@ use std::sync::Mutex;
 use trie_core::{FileOptions, LeafId, Payload, TokenId, VocabularyId};
 use trie_text::{TextReport, Texts, Tokenization};
 
-/// The immutable set of token sequences that one span may produce. Cheap to share, also between threads.
+/// An immutable set of values, each a token sequence with or without a name.
 ///
-/// Leaves are numbered by the order of their token sequences, so the same set gives the same trie whatever the order of
-/// the input. Made by `from_payload`, `from_sequences`, `from_numpy`, `from_strings` or `open`, or from other tries by `|`, `&`, `-`, `^`,
-/// `filter` and `sample`. `==` compares sequences and names; `<=` and the like compare the sequences. Can be pickled: an open file by
-/// its path, anything else whole.
+/// Made by `from_payload`, `from_sequences`, `from_strings`, `from_numpy` or `open`, or from other tries by `|`,
+/// `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a token sequence, and a loop gives
+/// each Leaf. Leaves are numbered by the order of their token sequences, so the same set gives the same trie
+/// whatever the order of the input. `==` compares sequences and names; `<=` and the like compare the sequences.
+/// Cheap to share, also between threads. Can be pickled: an open file by its path, anything else whole.
+///
+/// Example:
+///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
+///     >>> (len(trie), [5, 6] in trie, [5] in trie)
+///     (2, True, False)
+///     >>> [leaf.name for leaf in trie]
+///     ['stop', 'think']
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Trie(trie_core::Trie, Option<TextReport>, Option<Origin>);
 
@@ -65,15 +73,28 @@ pub(crate) fn vocabulary_id<'v>(py: Python<'_>, vocab: &'v VocabArg<'_>) -> Voca
 
 #[pymethods]
 impl Trie {
-    /// Reads one descriptor of a payload.
+    /// Reads one descriptor of a payload. Cost: one pass over the text and one sort of the leaves.
     ///
     /// Args:
-    ///     payload: JSON text (str or bytes) or the same as a dict.
+    ///     payload: JSON text (str or bytes), or the same as a dict.
     ///     path: the descriptor to take; the first one with a usable leaf if None.
-    ///     vocab: a Vocab or a vocabulary size; leaves with ids outside it are dropped with a TokenTrieWarning.
+    ///     vocab: a Vocab or a vocabulary size; leaves with ids outside it are dropped.
     ///
-    /// Raises PayloadError for bad JSON (with line, column and field) or if no leaf is usable, OptionError for an unknown
-    /// path. One pass over the text and one sort of the leaves.
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     PayloadError: the JSON is bad (it says line, column and field), or no leaf is usable.
+    ///     OptionError: there is no such path; it names those there are.
+    ///
+    /// Warns:
+    ///     TokenTrieWarning: leaves were dropped.
+    ///
+    /// Example:
+    ///     >>> leaves = [{"name": "THINK", "tokens": [5, 6]}, {"name": "STOP", "tokens": [2]}]
+    ///     >>> payload = {"descriptors": [{"path": "action", "leaves": leaves}]}
+    ///     >>> tokentrie.Trie.from_payload(payload).names
+    ///     ['STOP', 'THINK']
     #[staticmethod]
     #[pyo3(signature = (payload, path=None, *, vocab=None))]
     fn from_payload(payload: &Bound<'_, PyAny>, path: Option<&str>, vocab: Option<VocabArg<'_>>) -> Result<Self> {
@@ -81,28 +102,36 @@ impl Trie {
         let n_vocab = vocab.as_ref().map(VocabArg::size);
         let read = with_text(payload, |text| Ok(released(py, || Payload::from_json(text, n_vocab))?))?;
         warn_dropped(py, &read.report, n_vocab.unwrap_or_default())?;
-        let found = read.spans.iter().find(|(known, _)| path.is_none_or(|path| path == known));
-        let (_, trie) = found.ok_or_else(|| {
-            let known: Vec<&str> = read.spans.iter().map(|(known, _)| known.as_str()).collect();
-            Class::Option.error(format!("no trie has the path {:?}; there are {known:?}", path.unwrap_or_default()))
-        })?;
-        Ok(Self::new(trie.clone()))
+        Ok(Self::new(read.trie(path)?.clone()))
     }
 
-    /// Builds a trie from token sequences.
+    /// Builds a trie from token sequences. Cost: O(n log n).
     ///
     /// Args:
-    ///     sequences: lists of int, or an integer array of shape [rows, length]; an int32 array in C order is read fastest. Or an
-    ///         iterator of either, which is read as it goes: its items are dropped one after the other. Equal rows become one leaf.
-    ///     names: one str a row, as a list or an iterator, or None. Of equal rows the smallest name stays, by code point.
+    ///     sequences: lists of int, or an integer array of shape [rows, length]; an int32 array in C order is read
+    ///         fastest. Or an iterator of either, which is read as it goes: its items are dropped one after the
+    ///         other. Equal rows become one leaf.
+    ///     names: one str a row, as a list or an iterator, or None. Of equal rows the smallest name stays, by code
+    ///         point.
     ///     vocab: a Vocab or a vocabulary size to check the ids against.
-    ///     memory: bytes of rows to hold at once; what is above that is sorted in temporary files, in the folder that the variable
-    ///         TMPDIR names. The trie comes on top of it, unless it goes to `path`. None: all rows.
+    ///     memory: bytes of rows to hold at once; what is above that is sorted in temporary files, in the folder
+    ///         that the variable TMPDIR names. The trie comes on top of it, unless it goes to `path`. None: all
+    ///         rows.
     ///     path: write the trie there, as `save` would, and open it. With `memory` it is never held as a whole.
     ///
-    /// Raises TrieError for no rows, an empty row (by number) or names that do not match; VocabularyError for an id out of
-    /// range, naming row, position and id; TypeError for what are no integers; OSError for what the operating system says of a
-    /// file: then nothing is left behind, and `path` is as it was. O(n log n).
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     TrieError: there are no rows, one is empty (it says which), or the names do not match.
+    ///     VocabularyError: an id is out of range; it says row, position and id.
+    ///     TypeError: something is no integer.
+    ///     OSError: what the operating system says of a file. Then nothing is left behind, and `path` is as it was.
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_sequences(np.array([[7, 8], [7, 9], [1, 2]]))
+    ///     >>> trie.allowed([7])
+    ///     array([8, 9], dtype=int32)
     #[staticmethod]
     #[pyo3(signature = (sequences, names=None, vocab=None, *, memory=None, path=None))]
     fn from_sequences(
@@ -128,28 +157,49 @@ impl Trie {
 
     /// Builds a trie from texts; they become the names.
     ///
+    /// Uses all cores; a part of a text that comes again is tokenised once.
+    ///
     /// Args:
-    ///     vocab: a Vocab; with a tokenizer unless every spelling is wanted and nothing healed.
-    ///     values: one str each, as a list or an iterator; an iterator is read as it goes (canonical, not healed). Equal ones become one leaf, one may be a prefix of another, and an empty one needs a suffix.
-    ///         Any character may stand in them; different Unicode forms of a letter are different values.
-    ///     prefix, suffix: the text around them; the prefix is the prompt, or its end from where a token begins.
-    ///     tokenization: "canonical", the one sequence that the tokenizer writes for prefix + value + suffix, as plain text, with the
-    ///         tokens of the prefix taken off (where nothing comes before, a space that the tokenizer puts before a text stays). Or
-    ///         "all", every sequence of text tokens that spells the same bytes. That is a graph over the places between bytes: 12 bytes a
-    ///         place and 8 for each token that can begin there, leaves in the order of their bytes. `forced` gives the canonical tokens
-    ///         of text that must come, and `Model.choose` the probability of the text, in whatever tokens.
-    ///     open_end: with "canonical", a token that spells the last of value + suffix and goes on is legal there as well, and ends
-    ///         the value: `yes.` for "yes", or `",` where the suffix is `"`. `Model.generate` gives what is beyond as `overrun`.
-    ///         8 bytes for each such token at each place, so values should end with a suffix that few tokens begin with.
-    ///     heal: where a token spans the border between prefix and value, begin the set before that token: every leaf spells
-    ///         the last `trie.heal_bytes` bytes of the prompt again, which `Model` takes off the prompt by itself.
+    ///     vocab: a Vocab that can tokenise; any Vocab with tokenization="all" and without heal.
+    ///     values: one str each, as a list or an iterator; an iterator is read as it goes (canonical, not healed).
+    ///         Equal values become one leaf, one may be a prefix of another, and an empty one needs a suffix. Any
+    ///         character may stand in them; different Unicode forms of a letter are different values.
+    ///     prefix, suffix: the text around them. The prefix is the prompt, or its end from where a token begins.
+    ///     tokenization: "canonical": the tokens that the tokenizer writes for prefix + value + suffix as plain
+    ///         text, without those of the prefix. Where nothing comes before, a space that the tokenizer puts
+    ///         before a text stays. Or "all": every sequence of text tokens with the same bytes. That is a graph
+    ///         over the positions between bytes: 12 bytes a position and 8 for each token that can begin there,
+    ///         with leaves in the order of their bytes. `forced` then gives the canonical tokens of text that must
+    ///         come, and `Model.choose` the probability of the text, in whatever tokens.
+    ///     open_end: with "canonical", also allow a token that holds the last bytes of value + suffix and goes on;
+    ///         it ends the value: `yes.` for "yes", or `",` where the suffix is `"`. `Model.generate` gives what is
+    ///         beyond as `overrun`. 8 bytes for each such token at each position, so values should end with a
+    ///         suffix that few tokens begin with.
+    ///     heal: token healing: where a token crosses the boundary between prefix and value, begin the set before
+    ///         that token. Every leaf then begins with the last `trie.heal_bytes` bytes of the prompt, which
+    ///         `Model` takes off the prompt by itself.
     ///     memory, path: as in `from_sequences`; canonical, not healed and without open ends.
     ///
-    /// Raises VocabularyError, naming the value, if its tokens do not spell it (a tokenizer that normalises) or, canonical and not
-    /// healed, if one spans the border; TrieError for no value, an empty one, or more than 32 bits count; OptionError for
-    /// another tokenization. Uses all cores; a part of a text that comes again is tokenised once.
+    /// Returns:
+    ///     Trie. Its `report` says how many values have a token that crosses the boundary.
+    ///
+    /// Raises:
+    ///     VocabularyError: the tokens of a value do not give its text back (a tokenizer that normalises), or,
+    ///         canonical and not healed, one crosses the boundary. It names the value.
+    ///     TrieError: there is no value, one is empty (it says which), or the set is too large.
+    ///     OptionError: the tokenization is another, or arguments do not go together.
+    ///     TypeError: a value is no str, or `values` is one str.
+    ///
+    /// Example:
+    ///     >>> vocab = tokentrie.Model().vocab
+    ///     >>> trie = tokentrie.Trie.from_strings(vocab, ["yes", "no"], suffix="\n")
+    ///     >>> sorted(vocab.detokenize(leaf.tokens) for leaf in trie)
+    ///     ['no\n', 'yes\n']
     #[staticmethod]
-    #[pyo3(signature = (vocab, values, prefix="", suffix="", tokenization="canonical", open_end=false, heal=false, *, memory=None, path=None))]
+    #[pyo3(signature = (
+        vocab, values, prefix="", suffix="", tokenization="canonical", open_end=false, heal=false, *, memory=None,
+        path=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn from_strings(
         py: Python<'_>,
@@ -165,8 +215,8 @@ impl Trie {
     ) -> Result<Self> {
         let texts = Texts::default().with_prefix(prefix).with_suffix(suffix).with_healing(heal);
         let texts = texts.with_tokenization(strings::tokenization(tokenization, open_end)?);
-        if values.is_instance_of::<PyString>() {
-            return Err(PyTypeError::new_err("values must be a list of str, not one str").into());
+        if let Ok(text) = values.cast::<PyString>() {
+            return Err(PyTypeError::new_err(strings::one_text("values", text)).into());
         }
         let plain = texts.tokenization == Tokenization::Canonical && !heal;
         let vocab = vocab.core();
@@ -190,16 +240,17 @@ impl Trie {
         Ok(Self(made.trie, Some(made.report), None))
     }
 
-    /// int: bytes at the end of the prompt that every leaf spells again; 0 unless made with `heal=True`. `Model` takes them off the
-    /// prompt by itself; with a Sampler in a loop of your own, do so. Where a tokenizer puts a space before a text, that space counts
-    /// as well if nothing of the prefix is kept. Files, pickles, `filter` and `|` keep it.
+    /// int: bytes at the end of the prompt with which every leaf begins; 0 unless made with `heal=True`. `Model`
+    /// takes them off the prompt by itself; with a Sampler in a loop of your own, do so. Where a tokenizer puts a
+    /// space before a text, that space counts as well if nothing of the prefix is kept. Files, pickles, `filter`
+    /// and `|` keep it.
     #[getter]
     fn heal_bytes(&self) -> usize {
         self.0.heal_bytes()
     }
 
-    /// dict or None: what `from_strings` found: "values", their number; "straddling", how many have a token that begins in the
-    /// prefix; "first_straddling", the rows of the first eight of them.
+    /// dict | None: what `from_strings` found: "values", their number; "straddling", how many have a token that
+    /// crosses the boundary to the prefix; "first_straddling", the rows of the first eight of them.
     #[getter]
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let dict = |report: &TextReport| {
@@ -212,14 +263,23 @@ impl Trie {
         self.1.as_ref().map(dict).transpose()
     }
 
-    /// Saves the trie as a .ttrie file, for `open`.
+    /// Saves the trie as a .ttrie file, for `open`. Cost: O(bytes).
+    ///
+    /// At every moment the path names the old file or the whole new one. `input_rows` are not saved.
     ///
     /// Args:
+    ///     path: the file.
     ///     vocab: a Vocab or a vocabulary size that the ids must fit; the file remembers a Vocab's fingerprint.
     ///
-    /// At every moment the path names the old file or the whole new one. `input_rows` are not saved. Raises VocabularyError
-    /// for ids that the vocabulary does not have, OSError for what the operating system says; the old file is as it was then.
-    /// O(bytes).
+    /// Raises:
+    ///     VocabularyError: the vocabulary does not have an id.
+    ///     OSError: what the operating system says. The old file is as it was.
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]])
+    ///     >>> trie.save("set.ttrie", vocab=10)
+    ///     >>> tokentrie.Trie.open("set.ttrie") == trie
+    ///     True
     #[pyo3(signature = (path, vocab=None))]
     fn save(&self, py: Python<'_>, path: PathBuf, vocab: Option<VocabArg<'_>>) -> Result<()> {
         let vocabulary = vocab.as_ref().map(|vocab| vocabulary_id(py, vocab));
@@ -228,13 +288,28 @@ impl Trie {
 
     /// Opens a .ttrie file by mapping it: nothing is copied, and processes share its pages.
     ///
-    /// Args:
-    ///     vocab: a Vocab or a vocabulary size that the ids must fit; a Vocab must be the one that the file was saved for.
-    ///     verify: read all of it and check every checksum and array. Without it, damage gives wrong sets but no crash.
+    /// While it is open the file may be replaced or removed, but not changed in place. Cost: O(children of the
+    /// root), with `verify` O(bytes).
     ///
-    /// While it is open the file may be replaced or removed, but not changed in place. Raises TrieError for a file that is
-    /// damaged, cut off, of another version or no .ttrie; VocabularyError for another vocabulary; OSError for what the
-    /// operating system says. O(children of the root), with verify O(bytes).
+    /// Args:
+    ///     path: the file.
+    ///     vocab: a Vocab or a vocabulary size that the ids must fit; a Vocab must be the one that the file was
+    ///         saved for.
+    ///     verify: read all of it and check every checksum and array. Without it, damage gives wrong sets but no
+    ///         crash.
+    ///
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     TrieError: the file is damaged, cut off, of another version or no .ttrie.
+    ///     VocabularyError: it is for another vocabulary.
+    ///     OSError: what the operating system says.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Trie.from_sequences([[5, 6], [2]]).save("set.ttrie")
+    ///     >>> len(tokentrie.Trie.open("set.ttrie", vocab=10, verify=True))
+    ///     2
     #[staticmethod]
     #[pyo3(signature = (path, *, vocab=None, verify=false))]
     fn open(py: Python<'_>, path: PathBuf, vocab: Option<VocabArg<'_>>, verify: bool) -> Result<Self> {
@@ -247,15 +322,16 @@ impl Trie {
         self.0.len()
     }
 
-    /// str | None: `Vocab.fingerprint` of the vocabulary that the ids are of, where the trie is from a file that was saved for one.
-    /// It is refused with another vocabulary.
+    /// str | None: `Vocab.fingerprint` of the vocabulary that the ids are of, where the trie is from a file that
+    /// was saved for one. It is refused with another vocabulary.
     #[getter]
     fn fingerprint(&self) -> Option<&str> {
         self.core().fingerprint()
     }
 
-    /// bool: whether one token sequence stands for each leaf. Not after `from_strings` with `tokenization="all"` or `open_end=True`:
-    /// then the tokens of a leaf are the canonical ones, `in` and `find` know the others too, and `|`, `filter` and the like raise.
+    /// bool: whether one token sequence stands for each leaf. Not after `from_strings` with `tokenization="all"` or
+    /// `open_end=True`: then the tokens of a leaf are the canonical ones, `in` and `find` know the others too, and
+    /// `|`, `filter` and the like raise.
     #[getter]
     fn is_tree(&self) -> bool {
         self.0.is_tree()
@@ -273,7 +349,7 @@ impl Trie {
         self.0.nbytes()
     }
 
-    /// numpy.ndarray: int64 [leaves], the first input row that gave each leaf; -1 where the trie came from a file.
+    /// numpy.ndarray: int64 [leaves], the first input row that gave each leaf; -1 where it came from a file.
     #[getter]
     fn input_rows<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let row = |leaf| self.0.input_row(leaf);
@@ -286,30 +362,82 @@ impl Trie {
         self.find(tokens).map(|found| found.is_some())
     }
 
-    /// The number of the leaf with these tokens, or None. O(length · log children).
+    /// The number of the leaf with these tokens. Cost: O(length · log children).
     ///
-    /// Raises TypeError for what are no integers, VocabularyError for integers that are no token id.
+    /// Args:
+    ///     tokens: a list of token ids, or an integer array of one dimension.
+    ///
+    /// Returns:
+    ///     int, or None if there is no such leaf.
+    ///
+    /// Raises:
+    ///     TypeError: something is no integer.
+    ///     VocabularyError: an integer is no token id (0 to 2**31 - 1).
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]])
+    ///     >>> trie.find([5, 6])
+    ///     1
+    ///     >>> trie.find([5]) is None
+    ///     True
     fn find(&self, tokens: &Bound<'_, PyAny>) -> Result<Option<usize>> {
         Ok(self.0.find(&crate::ids::tokens(tokens, "")?).map(LeafId::index))
     }
 
-    /// The leaf with this number, or None if there is none.
+    /// The leaf with this number. Cost: O(depth · log nodes).
+    ///
+    /// Args:
+    ///     index: its number, from 0.
+    ///
+    /// Returns:
+    ///     Leaf, or None if there is none.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Trie.from_sequences([[5, 6], [2]]).leaf(1).tokens
+    ///     [5, 6]
     fn leaf(&self, index: i64) -> Option<Leaf> {
         let index = u32::try_from(index).ok()?;
         self.0.leaf(LeafId::new(index)).map(Leaf::from)
     }
 
-    /// Tokens that may follow a prefix: int32, ascending; empty at the end of a leaf that is no prefix of another.
+    /// Tokens that may follow a prefix. Cost: O(length · log children).
     ///
-    /// Raises TokenNotAllowedError if the prefix leaves the trie. O(length · log children).
+    /// Args:
+    ///     prefix: token ids; the root if None.
+    ///
+    /// Returns:
+    ///     int32 [k], ascending; empty at the end of a leaf that is no prefix of another.
+    ///
+    /// Raises:
+    ///     TokenNotAllowedError: the prefix leaves the trie.
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [5, 7], [2]])
+    ///     >>> trie.allowed()
+    ///     array([2, 5], dtype=int32)
+    ///     >>> trie.allowed([5])
+    ///     array([6, 7], dtype=int32)
     #[pyo3(signature = (prefix=None))]
     fn allowed<'py>(&self, py: Python<'py>, prefix: Option<&Bound<'py, PyAny>>) -> Result<Bound<'py, PyArray1<i32>>> {
         Ok(id_array(py, self.0.children(self.walk(prefix)?).iter().copied()))
     }
 
-    /// Tokens that must follow a prefix whatever the model says, up to the next choice or the end of a leaf: int32.
+    /// Tokens that must follow a prefix whatever the model says, up to the next choice or the end of a leaf.
     ///
-    /// Raises TokenNotAllowedError if the prefix leaves the trie. O(length · log children).
+    /// Cost: O(length · log children).
+    ///
+    /// Args:
+    ///     prefix: token ids; the root if None.
+    ///
+    /// Returns:
+    ///     int32 [length], empty where there is a choice.
+    ///
+    /// Raises:
+    ///     TokenNotAllowedError: the prefix leaves the trie.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Trie.from_sequences([[5, 6, 7], [2]]).forced([5])
+    ///     array([6, 7], dtype=int32)
     #[pyo3(signature = (prefix=None))]
     fn forced<'py>(&self, py: Python<'py>, prefix: Option<&Bound<'py, PyAny>>) -> Result<Bound<'py, PyArray1<i32>>> {
         Ok(id_array(py, self.0.forced(self.walk(prefix)?)))
@@ -320,7 +448,8 @@ impl Trie {
         LeafIterator::new(self.0.clone(), 0..self.0.len() as u32)
     }
 
-    /// Equal tries have equal counts and leaves; a few leaves tell most others apart, more are not worth a pass over all.
+    /// Equal tries have equal counts and leaves; a few leaves tell most others apart, more are not worth a pass over
+    /// all.
     fn __hash__(&self) -> u64 {
         const LOOKED_AT: usize = 8;
         let mut hash = DefaultHasher::new();

@@ -21,16 +21,25 @@ impl Trie {
         (0..self.core().len() as u32).map(|leaf| self.core().name(LeafId::new(leaf))).collect()
     }
 
-    /// All token sequences in order, without names; the canonical ones, where several stand for one leaf.
+    /// All token sequences in order as arrays, without names. Cost: one pass over the nodes.
+    ///
+    /// Where several sequences stand for one leaf these are the canonical ones. `from_numpy` is the inverse,
+    /// `from_sequences` that of a table.
     ///
     /// Args:
     ///     table: give one array of shape [leaves, length], which needs leaves of one length.
     ///
-    /// Returns two arrays: int32 tokens, one leaf after the other, and int64 offsets of shape [leaves + 1]; leaf i is
-    /// `tokens[offsets[i]:offsets[i + 1]]`. With `table` one array, int32. `from_numpy` is the inverse of the first,
-    /// `from_sequences` of the second.
+    /// Returns:
+    ///     Two arrays: int32 tokens, one leaf after the other, and int64 offsets of shape [leaves + 1]; leaf i is
+    ///     `tokens[offsets[i]:offsets[i + 1]]`. With `table` one array, int32 [leaves, length].
     ///
-    /// Raises TrieError if a table is asked for and two leaves differ in length. One pass over the nodes.
+    /// Raises:
+    ///     TrieError: a table is asked for and two leaves differ in length.
+    ///
+    /// Example:
+    ///     >>> tokens, offsets = tokentrie.Trie.from_sequences([[5, 6], [2]]).to_numpy()
+    ///     >>> (tokens.tolist(), offsets.tolist())
+    ///     ([2, 5, 6], [0, 1, 3])
     #[pyo3(signature = (*, table=false))]
     fn to_numpy<'py>(&self, py: Python<'py>, table: bool) -> Result<Bound<'py, PyAny>> {
         let (tokens, offsets) = self.arrays(py);
@@ -50,16 +59,28 @@ impl Trie {
         Ok(tokens.reshape([leaves, width as usize])?.into_any())
     }
 
-    /// Builds a trie from flat arrays, the inverse of `to_numpy`.
+    /// Builds a trie from flat arrays: the inverse of `to_numpy`. Cost: O(n log n).
     ///
     /// Args:
-    ///     tokens: integers, one sequence after the other.
-    ///     offsets: integers of shape [sequences + 1]: where each begins and, after the last, where it ends. They start at 0,
-    ///         ascend and end at the number of tokens.
+    ///     tokens: token ids, one sequence after the other.
+    ///     offsets: integers of shape [sequences + 1]: where each begins and, after the last, where it ends. They
+    ///         start at 0, ascend and end at the number of tokens.
     ///     names: one str a sequence, or None.
-    ///     heal_bytes: bytes at the end of the prompt that every sequence spells again, 0 … 2**32 - 1.
+    ///     heal_bytes: bytes at the end of the prompt with which every sequence begins, 0 to 2**32 - 1.
     ///
-    /// Raises as `from_sequences`, TrieError for offsets that are otherwise, OptionError for other `heal_bytes`.
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     TrieError: the offsets are otherwise, or as for `from_sequences`.
+    ///     VocabularyError: an integer is no token id.
+    ///     TypeError: something is no integer.
+    ///     OptionError: `heal_bytes` is out of range.
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_numpy([2, 5, 6], [0, 1, 3], names=["stop", "think"])
+    ///     >>> trie.leaf(1)
+    ///     Leaf(index=1, name="think", tokens=[5, 6])
     #[classmethod]
     #[pyo3(signature = (tokens, offsets, names=None, heal_bytes=0))]
     fn from_numpy(
@@ -75,9 +96,21 @@ impl Trie {
         Ok(Self::new(trie.with_heal_bytes(heal_bytes)))
     }
 
-    /// The bytes of the file that `save` writes. O(bytes).
+    /// The bytes of the file that `save` writes. Cost: O(bytes).
     ///
-    /// Raises VocabularyError for ids that the vocabulary does not have.
+    /// Args:
+    ///     vocab: a Vocab or a vocabulary size that the ids must fit.
+    ///
+    /// Returns:
+    ///     bytes.
+    ///
+    /// Raises:
+    ///     VocabularyError: the vocabulary does not have an id.
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]])
+    ///     >>> tokentrie.Trie.from_bytes(trie.to_bytes()) == trie
+    ///     True
     #[pyo3(signature = (vocab=None))]
     fn to_bytes<'py>(&self, py: Python<'py>, vocab: Option<VocabArg<'_>>) -> Result<Bound<'py, PyBytes>> {
         let vocabulary = vocab.as_ref().map(|vocab| vocabulary_id(py, vocab));
@@ -89,9 +122,23 @@ impl Trie {
         Ok(PyBytes::new(py, &bytes.map_err(|error| Class::Vocabulary.error(error.to_string()))?))
     }
 
-    /// The inverse of `to_bytes`. The bytes are copied, and all of them checked.
+    /// The inverse of `to_bytes`. The bytes are copied, and all of them checked. Cost: O(bytes).
     ///
-    /// Raises as `open` with `verify=True`. O(bytes).
+    /// Args:
+    ///     data: the bytes of a .ttrie file.
+    ///     vocab: as for `open`.
+    ///
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     TrieError: the bytes are damaged, cut off, of another version or no .ttrie.
+    ///     VocabularyError: they are for another vocabulary.
+    ///
+    /// Example:
+    ///     >>> data = tokentrie.Trie.from_sequences([[5, 6], [2]]).to_bytes()
+    ///     >>> len(tokentrie.Trie.from_bytes(data))
+    ///     2
     #[staticmethod]
     #[pyo3(signature = (data, *, vocab=None))]
     fn from_bytes(py: Python<'_>, data: &[u8], vocab: Option<VocabArg<'_>>) -> Result<Self> {
@@ -99,10 +146,11 @@ impl Trie {
         Ok(Self::new(released(py, || trie_core::Trie::from_bytes(data, options))?))
     }
 
-    /// Pickles an open file as its path and what identifies its contents, so that processes share its pages: whoever takes the pickle
-    /// must have the file there, unchanged (FileNotFoundError, TrieError). `trie.union()` is no longer a file. Everything else, and a
-    /// file that has been replaced since, pickles as flat arrays and names, or where several sequences stand for one leaf, as the
-    /// bytes of a file. What comes back is equal; its `input_rows` count its leaves, or are not known.
+    /// Pickles an open file as its path and what identifies its contents, so that processes share its pages: whoever
+    /// takes the pickle must have the file there, unchanged (FileNotFoundError, TrieError). `trie.union()` is no longer
+    /// a file. Everything else, and a file that has been replaced since, pickles as flat arrays and names, or where
+    /// several sequences stand for one leaf, as the bytes of a file. What comes back is equal; its `input_rows` count
+    /// its leaves, or are not known.
     fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         if let Some(origin) = self.origin().filter(|origin| released(py, || origin.is_there())) {
             return Ok((py.get_type::<Self>().getattr("_reopen")?, origin.arguments(py)?));
@@ -127,13 +175,23 @@ impl Trie {
 
     /// A GBNF grammar (llama.cpp's) with the rule `root`, which allows the texts of the leaves and nothing else.
     ///
-    /// What texts share in front is written once. A grammar knows text only: any spelling of a text in tokens is legal.
+    /// What texts share in front is written once. A grammar knows text only: any tokenisation of a text is legal.
+    /// Cost: O(n log n) comparisons of text.
     ///
     /// Args:
-    ///     vocab: the text of a leaf is what its tokens spell; if None, its name.
+    ///     vocab: the text of a leaf is that of its tokens; if None, its name.
     ///
-    /// Raises TrieError without names and vocab, for a leaf that spells no UTF-8 (by number), or for a text that holds NUL;
-    /// VocabularyError for tokens outside the vocabulary. O(n log n) comparisons of text.
+    /// Returns:
+    ///     str.
+    ///
+    /// Raises:
+    ///     TrieError: there are neither names nor a vocab, a leaf's tokens are no UTF-8 (it says which), or a text
+    ///         holds NUL.
+    ///     VocabularyError: tokens are outside the vocabulary.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Trie.from_sequences([[1], [2]], names=["list_files", "open_file"]).to_gbnf()
+    ///     'root ::= ("list_files" | "open_file")\n'
     #[pyo3(signature = (vocab=None))]
     fn to_gbnf(&self, py: Python<'_>, vocab: Option<PyRef<'_, Vocab>>) -> Result<String> {
         let (trie, vocab) = (self.core(), core(vocab.as_ref()));
@@ -142,26 +200,45 @@ impl Trie {
 
     /// A regular expression that matches the texts of the leaves and nothing else, as in `re.fullmatch`.
     ///
-    /// It has no anchors and uses only groups, alternatives, `?` and escapes that all common engines share. What texts share in
-    /// front is written once.
+    /// It has no anchors and uses only groups, alternatives, `?` and escapes that all common engines share. What
+    /// texts share in front is written once. Cost: O(n log n) comparisons of text.
     ///
     /// Args:
-    ///     vocab: the text of a leaf is what its tokens spell; if None, its name.
+    ///     vocab: the text of a leaf is that of its tokens; if None, its name.
     ///
-    /// Raises TrieError without names and vocab or for a leaf that spells no UTF-8 (by number); VocabularyError for tokens outside
-    /// the vocabulary. O(n log n) comparisons of text.
+    /// Returns:
+    ///     str.
+    ///
+    /// Raises:
+    ///     TrieError: there are neither names nor a vocab, or a leaf's tokens are no UTF-8 (it says which).
+    ///     VocabularyError: tokens are outside the vocabulary.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Trie.from_sequences([[1], [2]], names=["open", "opener"]).to_regex()
+    ///     'open(?:er)?'
     #[pyo3(signature = (vocab=None))]
     fn to_regex(&self, py: Python<'_>, vocab: Option<PyRef<'_, Vocab>>) -> Result<String> {
         let (trie, vocab) = (self.core(), core(vocab.as_ref()));
         released(py, || Ok(trie_rendered::grammar(trie, vocab)?.regex()))
     }
 
-    /// The JSON schema `{"type": "string", "enum": [...]}` of the texts of the leaves in order, each once: a dict.
+    /// The JSON schema `{"type": "string", "enum": [...]}` of the texts of the leaves in order, each once.
+    ///
+    /// Cost: one pass over the leaves.
     ///
     /// Args:
-    ///     vocab: the text of a leaf is what its tokens spell; if None, its name.
+    ///     vocab: the text of a leaf is that of its tokens; if None, its name.
     ///
-    /// Raises as `to_regex`. One pass over the leaves.
+    /// Returns:
+    ///     dict.
+    ///
+    /// Raises:
+    ///     TrieError: there are neither names nor a vocab, or a leaf's tokens are no UTF-8 (it says which).
+    ///     VocabularyError: tokens are outside the vocabulary.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Trie.from_sequences([[5], [2]], names=["think", "stop"]).to_json_schema_enum()
+    ///     {'type': 'string', 'enum': ['stop', 'think']}
     #[pyo3(signature = (vocab=None))]
     fn to_json_schema_enum<'py>(
         &self,
@@ -176,14 +253,30 @@ impl Trie {
         Ok(schema)
     }
 
-    /// The trie as a Mermaid flowchart. A box holds the tokens up to the next choice, what they end, and the leaves below.
+    /// The trie as a Mermaid flowchart.
+    ///
+    /// A box holds the tokens up to the next choice, what they end, and the leaves below. Cost: O(boxes · depth ·
+    /// log nodes).
     ///
     /// Args:
     ///     vocab: show the tokens' text instead of their numbers.
     ///     max_depth: choices below each other; all for up to 200 leaves, 2 for more.
     ///     max_children: children of a box; all for up to 200 leaves, 12 for more. The rest is counted in one box.
     ///
-    /// Raises OptionError for a negative limit, VocabularyError for tokens outside the vocabulary. O(boxes · depth · log nodes).
+    /// Returns:
+    ///     str.
+    ///
+    /// Raises:
+    ///     OptionError: a limit is negative.
+    ///     VocabularyError: tokens are outside the vocabulary.
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
+    ///     >>> print(trie.to_mermaid().rstrip())
+    ///     flowchart LR
+    ///         n0["(2 leaves)"]
+    ///         n0 --> n1(["2 → stop"])
+    ///         n0 --> n2(["5 6 → think"])
     #[pyo3(signature = (vocab=None, max_depth=None, max_children=None))]
     fn to_mermaid(
         &self,
@@ -195,7 +288,21 @@ impl Trie {
         self.drawn(py, vocab, max_depth, max_children, trie_rendered::mermaid)
     }
 
-    /// The trie as a Graphviz digraph, text for `dot -Tsvg`. Boxes, arguments, errors and cost as for `to_mermaid`.
+    /// The trie as a Graphviz digraph, text for `dot -Tsvg`. Boxes and cost as for `to_mermaid`.
+    ///
+    /// Args:
+    ///     vocab, max_depth, max_children: as for `to_mermaid`.
+    ///
+    /// Returns:
+    ///     str.
+    ///
+    /// Raises:
+    ///     OptionError: a limit is negative.
+    ///     VocabularyError: tokens are outside the vocabulary.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Trie.from_sequences([[5, 6], [2]]).to_dot().splitlines()[0]
+    ///     'digraph trie {'
     #[pyo3(signature = (vocab=None, max_depth=None, max_children=None))]
     fn to_dot(
         &self,

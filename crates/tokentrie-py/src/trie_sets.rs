@@ -13,12 +13,25 @@ use trie_core::SetOperation;
 
 #[pymethods]
 impl Trie {
-    /// The leaves of this trie and of all others: `a | b`.
+    /// The leaves of this trie and of all others: `a | b`. Cost: one pass over the nodes of both.
     ///
-    /// Only token sequences decide what is equal; of equal leaves the smaller name stays, by code point. `input_rows` of the result
-    /// counts its leaves. One pass over the nodes of both.
+    /// Only token sequences decide what is equal; of equal leaves the smaller name stays, by code point.
+    /// `input_rows` of the result counts its leaves.
     ///
-    /// Raises TrieError if some have names and some have none, TypeError for what is no Trie.
+    /// Args:
+    ///     others: any number of Trie.
+    ///
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     TrieError: some have names and some have none.
+    ///     TypeError: something is no Trie.
+    ///
+    /// Example:
+    ///     >>> a, b = tokentrie.Trie.from_sequences([[1], [2]]), tokentrie.Trie.from_sequences([[2], [3]])
+    ///     >>> [leaf.tokens for leaf in a.union(b)]
+    ///     [[1], [2], [3]]
     #[pyo3(signature = (*others))]
     fn union(&self, others: &Bound<'_, PyTuple>) -> Result<Self> {
         let mut all = vec![self.core().clone()];
@@ -36,10 +49,23 @@ impl Trie {
         })
     }
 
-    /// The leaves that this trie and all others have: `a & b`. Equality, cost and names as for `union`; where only one of two
-    /// tries has names, its names stay.
+    /// The leaves that this trie and all others have: `a & b`. Equality and cost as for `union`.
     ///
-    /// Raises TrieError if there is none, because a trie has at least one leaf; `isdisjoint` asks without raising.
+    /// Of two names the smaller stays; where only one of two tries has names, its names stay.
+    ///
+    /// Args:
+    ///     others: any number of Trie.
+    ///
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     TrieError: there is no such leaf, and a trie has at least one; `isdisjoint` asks without raising.
+    ///
+    /// Example:
+    ///     >>> a, b = tokentrie.Trie.from_sequences([[1], [2]]), tokentrie.Trie.from_sequences([[2], [3]])
+    ///     >>> [leaf.tokens for leaf in a.intersection(b)]
+    ///     [[2]]
     #[pyo3(signature = (*others))]
     fn intersection(&self, others: &Bound<'_, PyTuple>) -> Result<Self> {
         self.combine_all(SetOperation::Intersection, others)
@@ -47,7 +73,19 @@ impl Trie {
 
     /// The leaves of this trie that no other one has, with their names: `a - b`. Equality and cost as for `union`.
     ///
-    /// Raises TrieError if there is none, because a trie has at least one leaf; `issubset` asks without raising.
+    /// Args:
+    ///     others: any number of Trie.
+    ///
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     TrieError: there is no such leaf, and a trie has at least one; `issubset` asks without raising.
+    ///
+    /// Example:
+    ///     >>> a, b = tokentrie.Trie.from_sequences([[1], [2]]), tokentrie.Trie.from_sequences([[2], [3]])
+    ///     >>> [leaf.tokens for leaf in a.difference(b)]
+    ///     [[1]]
     #[pyo3(signature = (*others))]
     fn difference(&self, others: &Bound<'_, PyTuple>) -> Result<Self> {
         self.combine_all(SetOperation::Difference, others)
@@ -55,7 +93,19 @@ impl Trie {
 
     /// The leaves that exactly one of both tries has: `a ^ b`. Equality and cost as for `union`.
     ///
-    /// Raises TrieError if there is none, because a trie has at least one leaf, or if only one of them has names.
+    /// Args:
+    ///     other: a Trie.
+    ///
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     TrieError: there is no such leaf, and a trie has at least one; or only one of them has names.
+    ///
+    /// Example:
+    ///     >>> a, b = tokentrie.Trie.from_sequences([[1], [2]]), tokentrie.Trie.from_sequences([[2], [3]])
+    ///     >>> [leaf.tokens for leaf in a.symmetric_difference(b)]
+    ///     [[1], [3]]
     fn symmetric_difference(&self, py: Python<'_>, other: PyRef<'_, Self>) -> Result<Self> {
         self.combine(py, SetOperation::SymmetricDifference, &other)
     }
@@ -78,19 +128,54 @@ impl Trie {
 
     /// Whether the other trie has all leaves of this one: `a <= b`. Names do not count, as they do in `==`.
     ///
-    /// At most one pass over the nodes of both: it ends at the first leaf that the other one does not have.
+    /// Cost: at most one pass over the nodes of both; it ends at the first leaf that the other one does not have.
+    ///
+    /// Args:
+    ///     other: a Trie.
+    ///
+    /// Returns:
+    ///     bool.
+    ///
+    /// Example:
+    ///     >>> a, b = tokentrie.Trie.from_sequences([[1]]), tokentrie.Trie.from_sequences([[1], [2]])
+    ///     >>> a.issubset(b)
+    ///     True
     fn issubset(&self, py: Python<'_>, other: PyRef<'_, Self>) -> bool {
         let (one, other) = (self.core(), other.core());
         released(py, || one.is_subset(other))
     }
 
     /// Whether this trie has all leaves of the other one: `a >= b`. Names do not count. Cost as for `issubset`.
+    ///
+    /// Args:
+    ///     other: a Trie.
+    ///
+    /// Returns:
+    ///     bool.
+    ///
+    /// Example:
+    ///     >>> a, b = tokentrie.Trie.from_sequences([[1]]), tokentrie.Trie.from_sequences([[1], [2]])
+    ///     >>> a.issuperset(b)
+    ///     False
     fn issuperset(&self, py: Python<'_>, other: PyRef<'_, Self>) -> bool {
         let (one, other) = (self.core(), other.core());
         released(py, || other.is_subset(one))
     }
 
-    /// Whether no leaf is in both. At most one pass over the nodes of both: it ends at the first leaf of both.
+    /// Whether no leaf is in both. Names do not count.
+    ///
+    /// Cost: at most one pass over the nodes of both; it ends at the first leaf of both.
+    ///
+    /// Args:
+    ///     other: a Trie.
+    ///
+    /// Returns:
+    ///     bool.
+    ///
+    /// Example:
+    ///     >>> a, b = tokentrie.Trie.from_sequences([[1]]), tokentrie.Trie.from_sequences([[1], [2]])
+    ///     >>> a.isdisjoint(b)
+    ///     False
     fn isdisjoint(&self, py: Python<'_>, other: PyRef<'_, Self>) -> bool {
         let (one, other) = (self.core(), other.core());
         released(py, || one.is_disjoint(other))
@@ -117,21 +202,48 @@ impl Trie {
         self.core().len() > other.core().len() && self.issuperset(py, other)
     }
 
-    /// The leaves that begin with a prefix, in order; all if None. A leaf that is the prefix itself comes first.
+    /// The leaves that begin with a prefix, in order. A leaf that is the prefix itself comes first.
     ///
-    /// Raises TokenNotAllowedError if the prefix leaves the trie. O(length · log children), then O(depth · log nodes) a leaf.
+    /// Cost: O(length · log children), then O(depth · log nodes) a leaf.
+    ///
+    /// Args:
+    ///     prefix: token ids; all leaves if None.
+    ///
+    /// Returns:
+    ///     An iterator of Leaf.
+    ///
+    /// Raises:
+    ///     TokenNotAllowedError: the prefix leaves the trie.
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_sequences([[5], [5, 6], [2]])
+    ///     >>> [leaf.tokens for leaf in trie.leaves([5])]
+    ///     [[5], [5, 6]]
     #[pyo3(signature = (prefix=None))]
     fn leaves(&self, prefix: Option<&Bound<'_, PyAny>>) -> Result<LeafIterator> {
         Ok(LeafIterator::new(self.core().clone(), self.core().leaves_below(self.walk(prefix)?)))
     }
 
-    /// The leaves that are wanted, as a trie.
+    /// The leaves that are wanted, as a trie. Cost: one pass over the nodes, and a call a leaf for a function.
     ///
     /// Args:
-    ///     keep: a function that is given each Leaf and says whether to keep it, or a bool array (or list) of shape [leaves].
+    ///     keep: a function that is given each Leaf and says whether to keep it, or a bool array (or list) of shape
+    ///         [leaves].
     ///
-    /// Raises TrieError if none is wanted, ValueError for a mask of another length, TypeError for what is neither. One pass over
-    /// the nodes, and a call a leaf for a function.
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     TrieError: none is wanted, and a trie has at least one leaf.
+    ///     ValueError: the mask has another length.
+    ///     TypeError: `keep` is neither.
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_sequences([[5], [5, 6], [2]])
+    ///     >>> [leaf.tokens for leaf in trie.filter(lambda leaf: len(leaf.tokens) == 1)]
+    ///     [[2], [5]]
+    ///     >>> len(trie.filter(np.array([True, False, False])))
+    ///     1
     fn filter(&self, keep: &Bound<'_, PyAny>) -> Result<Self> {
         let mask = if keep.is_callable() { self.ask(keep)? } else { self.mask(keep)? };
         let trie = self.core();
@@ -139,14 +251,25 @@ impl Trie {
         Ok(Self::new(selected?))
     }
 
-    /// A trie of `n` different leaves, drawn evenly.
+    /// A trie of `n` different leaves chosen at random, all equally likely. Cost: one pass over the nodes.
     ///
     /// Args:
-    ///     n: how many, at least 1 and at most all.
-    ///     seed: whatever `numpy.random.default_rng` takes; None draws anew each time. The leaves are those with the numbers
-    ///         `default_rng(seed).choice(len(trie), n, replace=False, shuffle=False)`, so the same numpy gives the same leaves.
+    ///     n: how many, 1 to the number of leaves.
+    ///     seed: whatever `numpy.random.default_rng` takes; with None they are others each time. The leaves are
+    ///         those with the numbers `default_rng(seed).choice(len(trie), n, replace=False, shuffle=False)`, so
+    ///         the same numpy gives the same leaves.
     ///
-    /// Raises OptionError for another `n`. One pass over the nodes.
+    /// Returns:
+    ///     Trie.
+    ///
+    /// Raises:
+    ///     OptionError: `n` is out of range.
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_sequences([[token] for token in range(100)])
+    ///     >>> part = trie.sample(10, seed=1)
+    ///     >>> (len(part), part <= trie, part == trie.sample(10, seed=1))
+    ///     (10, True, True)
     #[pyo3(signature = (n, seed=None))]
     fn sample(&self, py: Python<'_>, n: i64, seed: Option<&Bound<'_, PyAny>>) -> Result<Self> {
         let leaves = self.core().len();

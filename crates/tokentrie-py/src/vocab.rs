@@ -12,10 +12,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use trie_core::TokenId;
 
-/// A model's vocabulary: which ids there are, the bytes of each, and which of them end a generation.
+/// A vocabulary: which token ids there are, the bytes of each, and which of them end a generation.
 ///
-/// Made by `from_gguf`, `from_tokenizer`, `from_tiktoken` or `from_tokens`, or taken from `Model.vocab`. Immutable; may be used from
-/// several threads at once. Can be pickled, unless it comes from a GGUF.
+/// Made by `from_gguf`, `from_tokenizer`, `from_tiktoken` or `from_tokens`, or taken from `Model.vocab`. `len`
+/// counts its tokens, and `vocab[i]` gives the bytes of one (IndexError outside 0 to len - 1). Immutable; may be
+/// used from several threads at once. Can be pickled, unless it comes from a GGUF.
+///
+/// Example:
+///     >>> vocab = tokentrie.Vocab.from_tokens([b"a", b"bc", b"</s>"], eog=[2], control=[2])
+///     >>> (len(vocab), vocab[1], vocab.eog)
+///     (3, b'bc', [2])
 #[pyclass(frozen, sequence, module = "tokentrie")]
 pub(crate) struct Vocab(Arc<trie_text::Vocab>, Option<Origin>);
 
@@ -40,24 +46,54 @@ impl Vocab {
 impl Vocab {
     /// The vocabulary of a GGUF file, through llama.cpp; the file may hold weights or not.
     ///
-    /// Raises ModelError for a file that is missing, truncated or no GGUF. O(tokens): a tenth of a second for big ones.
+    /// Cost: O(tokens), a tenth of a second for big ones.
+    ///
+    /// Args:
+    ///     path: the file.
+    ///
+    /// Returns:
+    ///     Vocab.
+    ///
+    /// Raises:
+    ///     ModelError: the file is missing, truncated or no GGUF.
+    ///
+    /// Example:
+    ///     >>> path = tokentrie.Model().path  # the tiny model inside the package
+    ///     >>> tokentrie.Vocab.from_gguf(path).detokenize([1930])
+    ///     ' is'
     #[staticmethod]
     fn from_gguf(py: Python<'_>, path: PathBuf) -> Result<Self> {
         Ok(Self::new(Arc::new(released(py, || llama_sampler::vocab_from_gguf(path))?)))
     }
 
-    /// The vocabulary of a Hugging Face tokenizer, which then tokenizes all texts: every method gives its ids.
+    /// The vocabulary of a Hugging Face tokenizer, which then tokenises all texts: every method gives its ids.
+    ///
+    /// Names of control tokens in plain text stay text: all tokens that are added and special, that look it
+    /// ("<|...|>"), or that end a generation. Cost: O(bytes of the JSON).
     ///
     /// Args:
-    ///     tokenizer: a tokenizers.Tokenizer, a fast tokenizer of transformers, or the path of a tokenizer.json, which needs the
-    ///         Python package tokenizers. It is copied, without truncation, padding and dropout.
-    ///     eog: ids that end a generation. If None, those with a name that llama.cpp knows (llama-vocab.cpp), such as "<|im_end|>" or
-    ///         "</s>", and the tokenizer's eos_token_id if it is one of transformers.
+    ///     tokenizer: a tokenizers.Tokenizer, a fast tokenizer of transformers, or the path of a tokenizer.json;
+    ///         needs the Python package tokenizers. It is copied, without truncation, padding and dropout.
+    ///     eog: ids that end a generation. If None, those with a name that llama.cpp knows (llama-vocab.cpp), such
+    ///         as "<|im_end|>" or "</s>", and the tokenizer's eos_token_id if it is one of transformers.
     ///     n_vocab: number of ids, where the model has more than the tokenizer; the others are unused.
     ///
-    /// Names of control tokens in plain text stay text: all tokens that are added and special, that look it ("<|...|>"), or that end a
-    /// generation. Raises VocabularyError for a file that cannot be read, for a decoder that does not say what bytes a token stands
-    /// for, for what the library raises, or without the library; OptionError for n_vocab. O(bytes of the JSON).
+    /// Returns:
+    ///     Vocab.
+    ///
+    /// Raises:
+    ///     VocabularyError: the file cannot be read, the decoder does not say what bytes a token stands for, the
+    ///         library raises (its exception is the cause), or it is not installed.
+    ///     OptionError: `n_vocab` is out of range.
+    ///     TypeError: it is no tokenizer.
+    ///
+    /// Example:
+    ///     >>> from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    ///     >>> tokenizer = Tokenizer(models.BPE({"n": 0, "o": 1, "no": 2}, [("n", "o")]))
+    ///     >>> tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    ///     >>> tokenizer.decoder = decoders.ByteLevel()
+    ///     >>> tokentrie.Vocab.from_tokenizer(tokenizer).tokenize("noon")
+    ///     [2, 1, 0]
     #[staticmethod]
     #[pyo3(signature = (tokenizer, eog=None, n_vocab=None))]
     fn from_tokenizer(
@@ -70,14 +106,30 @@ impl Vocab {
         Ok(Self(Arc::new(vocab), Some(("from_tokenizer", plain))))
     }
 
-    /// The vocabulary of a tiktoken encoding, which then tokenizes all texts: every method gives its ids.
+    /// The vocabulary of a tiktoken encoding, which then tokenises all texts: every method gives its ids.
+    ///
+    /// Special tokens are control tokens: their names in plain text stay text. Nothing is added around a prompt.
+    /// Cost: O(tokens).
     ///
     /// Args:
-    ///     encoding: a tiktoken.Encoding or its name, which needs the Python package tiktoken and may need the network.
+    ///     encoding: a tiktoken.Encoding or its name; needs the Python package tiktoken, and a name may need the
+    ///         network.
     ///     eog, n_vocab: as in `from_tokenizer`; by name only special tokens end a generation.
     ///
-    /// Special tokens are control tokens: their names in plain text stay text. Nothing is added around a prompt. Raises VocabularyError
-    /// for an encoding that cannot be had, or without the library; OptionError for n_vocab. O(tokens).
+    /// Returns:
+    ///     Vocab.
+    ///
+    /// Raises:
+    ///     VocabularyError: the encoding cannot be had, or the library is not installed.
+    ///     OptionError: `n_vocab` is out of range.
+    ///     TypeError: it is no encoding.
+    ///
+    /// Example:
+    ///     >>> import tiktoken
+    ///     >>> ranks = {b"n": 0, b"o": 1, b"no": 2}
+    ///     >>> encoding = tiktoken.Encoding("toy", pat_str=".+", mergeable_ranks=ranks, special_tokens={})
+    ///     >>> tokentrie.Vocab.from_tiktoken(encoding).tokenize("noon")
+    ///     [2, 1, 0]
     #[staticmethod]
     #[pyo3(signature = (encoding, eog=None, n_vocab=None))]
     fn from_tiktoken(
@@ -90,14 +142,25 @@ impl Vocab {
         Ok(Self(Arc::new(vocab), Some(("from_tiktoken", encoding))))
     }
 
-    /// A vocabulary from the bytes of its tokens. It cannot tokenize.
+    /// A vocabulary from the bytes of its tokens. It cannot tokenise.
     ///
     /// Args:
     ///     pieces: one bytes object a token.
     ///     eog: ids that end a generation.
     ///     control: ids that are no text.
     ///
-    /// Raises VocabularyError for an id that the list does not have, OptionError for an empty list.
+    /// Returns:
+    ///     Vocab.
+    ///
+    /// Raises:
+    ///     VocabularyError: the list does not have an id.
+    ///     OptionError: the list is empty.
+    ///     TypeError: a piece is no bytes.
+    ///
+    /// Example:
+    ///     >>> vocab = tokentrie.Vocab.from_tokens([b"a", b"bc", b"</s>"], eog=[2], control=[2])
+    ///     >>> vocab.detokenize([0, 1])
+    ///     'abc'
     #[staticmethod]
     #[pyo3(signature = (pieces, eog=None, control=None))]
     fn from_tokens(
@@ -130,10 +193,22 @@ impl Vocab {
         Ok(PyBytes::new(py, piece.ok_or_else(|| self.outside(token))?))
     }
 
-    /// What a token is for: "text"; "byte", one byte of a character without a token of its own; "control", no text, such as "<s>";
-    /// "unknown", for text that cannot be spelled; "unused", never produced or without bytes.
+    /// What a token is for.
     ///
-    /// Raises IndexError outside 0 … len - 1.
+    /// Args:
+    ///     token: its id.
+    ///
+    /// Returns:
+    ///     "text"; "byte", one byte of a character without a token of its own; "control", no text, such as "<s>";
+    ///     "unknown", for text that has no tokens; or "unused", never produced or without bytes.
+    ///
+    /// Raises:
+    ///     IndexError: the id is outside 0 to len - 1.
+    ///
+    /// Example:
+    ///     >>> vocab = tokentrie.Vocab.from_tokens([b"a", b"<s>"], control=[1])
+    ///     >>> (vocab.kind(0), vocab.kind(1))
+    ///     ('text', 'control')
     fn kind(&self, token: isize) -> Result<&'static str> {
         let kind = TokenId::try_from(token as i64).ok().and_then(|token| self.0.kind(token));
         Ok(kind.ok_or_else(|| self.outside(token))?.name())
@@ -151,7 +226,7 @@ impl Vocab {
         self.0.control().iter().map(|id| id.get()).collect()
     }
 
-    /// str: SHA-256 in hexadecimal over the tokens' bytes and kinds: equal vocabularies, equal fingerprints.
+    /// str: SHA-256 in hexadecimal over the tokens' bytes and kinds: equal vocabularies have equal fingerprints.
     #[getter]
     fn fingerprint(&self, py: Python<'_>) -> &str {
         released(py, || self.0.fingerprint())
@@ -160,25 +235,51 @@ impl Vocab {
     /// The ids of a text.
     ///
     /// Args:
+    ///     text: a str, at most 2**30 bytes.
     ///     add_special: add what the model wants around a prompt.
     ///     parse_special: read names of control tokens in the text as those tokens; only for text that is trusted.
     ///
-    /// Raises VocabularyError if the vocabulary was made from bytes, if a tokenizer of Python fails, or if it reads the name of a
-    /// control token as that token against parse_special; OptionError for more than 2**30 bytes of text.
+    /// Returns:
+    ///     list[int].
+    ///
+    /// Raises:
+    ///     VocabularyError: the vocabulary was made from bytes, a tokenizer of Python fails, or it reads the name
+    ///         of a control token as that token against `parse_special`.
+    ///     OptionError: the text is too long.
+    ///
+    /// Example:
+    ///     >>> vocab = tokentrie.Model().vocab
+    ///     >>> vocab.detokenize(vocab.tokenize("The sky is blue"))
+    ///     'The sky is blue'
+    ///     >>> len(vocab.tokenize("<|im_end|>")) > 1  # text stays text
+    ///     True
+    ///     >>> len(vocab.tokenize("<|im_end|>", parse_special=True))
+    ///     1
     #[pyo3(signature = (text, add_special=false, parse_special=false))]
     fn tokenize(&self, py: Python<'_>, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<u32>> {
         let ids = released(py, || self.0.tokenize(text, add_special, parse_special))?;
         Ok(ids.into_iter().map(TokenId::get).collect())
     }
 
-    /// The ids of a prompt made of parts.
+    /// The ids of a prompt made of parts of which only some are trusted.
     ///
     /// Args:
-    ///     parts: pairs of a text and whether it is trusted. Names of control tokens in trusted parts are those tokens; in the
-    ///         others they stay text.
+    ///     parts: pairs of a text and whether it is trusted. Names of control tokens in trusted parts are those
+    ///         tokens; in the others they stay text.
     ///     add_special: add what the model wants around a prompt.
     ///
-    /// Raises as `tokenize`.
+    /// Returns:
+    ///     list[int].
+    ///
+    /// Raises:
+    ///     VocabularyError: as for `tokenize`.
+    ///     OptionError: the text is too long.
+    ///
+    /// Example:
+    ///     >>> vocab = tokentrie.Model().vocab
+    ///     >>> ids = vocab.tokenize_parts([("<|im_start|>", True), ("user says <|im_end|>", False)])
+    ///     >>> [vocab.kind(token) for token in ids].count("control")
+    ///     1
     #[pyo3(signature = (parts, add_special=false))]
     fn tokenize_parts(&self, parts: &Bound<'_, PyAny>, add_special: bool) -> Result<Vec<u32>> {
         let parts: Vec<(String, bool)> = parts.try_iter()?.map(|part| part?.extract()).collect::<PyResult<_>>()?;
@@ -186,29 +287,71 @@ impl Vocab {
         Ok(self.0.tokenize_parts(&parts, add_special)?.into_iter().map(TokenId::get).collect())
     }
 
-    /// The text of these ids, a list or an integer array; bytes that are no UTF-8 become U+FFFD.
+    /// The text of these ids; bytes that are no UTF-8 become U+FFFD.
     ///
-    /// Raises VocabularyError for an id that the vocabulary does not have.
+    /// Args:
+    ///     ids: a list or an integer array of one dimension.
+    ///
+    /// Returns:
+    ///     str.
+    ///
+    /// Raises:
+    ///     VocabularyError: the vocabulary does not have an id.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Vocab.from_tokens([b"a", b"bc"]).detokenize([0, 1])
+    ///     'abc'
     fn detokenize(&self, ids: &Bound<'_, PyAny>) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.0.detokenize(&tokens(ids, "")?)?).into_owned())
     }
 
-    /// The bytes of these ids, a list or an integer array. Raises as `detokenize`.
+    /// The bytes of these ids.
+    ///
+    /// Args:
+    ///     ids: a list or an integer array of one dimension.
+    ///
+    /// Returns:
+    ///     bytes.
+    ///
+    /// Raises:
+    ///     VocabularyError: the vocabulary does not have an id.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Vocab.from_tokens([b"a", b"bc"]).detokenize_bytes([0, 1])
+    ///     b'abc'
     fn detokenize_bytes<'py>(&self, ids: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(ids.py(), &self.0.detokenize(&tokens(ids, "")?)?))
     }
 
-    /// Text tokens whose bytes begin with these: int32, ascending.
+    /// Text tokens whose bytes begin with these.
     ///
-    /// Text tokens are all but control tokens, those marked as unused, those that end a generation and those without bytes.
-    /// O(len(prefix) + found · log found); the first call sorts the vocabulary, some 30 ms.
+    /// Text tokens are all but control tokens, those marked as unused, those that end a generation and those
+    /// without bytes. Cost: O(len(prefix) + found · log found); the first call sorts the vocabulary, some 30 ms.
+    ///
+    /// Args:
+    ///     prefix: bytes.
+    ///
+    /// Returns:
+    ///     int32 [found], ascending.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Vocab.from_tokens([b"yes", b"no", b"y"]).tokens_with_prefix(b"y")
+    ///     array([0, 2], dtype=int32)
     fn tokens_with_prefix<'py>(&self, py: Python<'py>, prefix: &[u8]) -> Bound<'py, PyArray1<i32>> {
         id_array(py, released(py, || self.0.tokens_with_prefix(prefix)).into_iter())
     }
 
-    /// Text tokens, as in `tokens_with_prefix`, that these bytes begin with: int32, shortest first, equally long ones ascending.
+    /// Text tokens, as in `tokens_with_prefix`, that these bytes begin with. Cost: O(longest token).
     ///
-    /// O(longest token).
+    /// Args:
+    ///     text: bytes.
+    ///
+    /// Returns:
+    ///     int32 [found], shortest first, equally long ones ascending.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Vocab.from_tokens([b"yes", b"no", b"y"]).prefix_tokens(b"yes, sir")
+    ///     array([2, 0], dtype=int32)
     fn prefix_tokens<'py>(&self, py: Python<'py>, text: &[u8]) -> Bound<'py, PyArray1<i32>> {
         id_array(py, released(py, || self.0.prefix_tokens(text)).into_iter())
     }

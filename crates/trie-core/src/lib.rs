@@ -77,5 +77,7 @@ pub use scoring::{
 };
 pub use sets::{LeafWalk, SetError, SetOperation};
 pub use softmax::{log_add, log_probability, log_sum_exp};
-pub use span::{After, Allowed, ForcedRun, Observed, RulesError, Span, SpanError, SpanRules, SpanState, Status};
+pub use span::{
+    After, Allowed, ForcedRun, Observed, RulesError, Span, SpanError, SpanRules, SpanState, Status, UnknownPath,
+};
 pub use trie::{Cursor, Forced, Leaf, NotAllowed, Trie};

@@ -10,29 +10,31 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Packs numbers in the memory that they are in.
-    pub(crate) fn new(mut numbers: Vec<u32>) -> Self {
-        let len = numbers.len();
-        let bits = u32::BITS - numbers.iter().fold(0, |all, number| all | number).leading_zeros();
-        let (mut left, mut waiting, mut written) = (0u64, 0, 0);
-        for at in 0..len {
-            left |= u64::from(numbers[at]) << waiting;
-            waiting += bits;
-            if waiting >= u32::BITS {
-                // Never ahead of what is read: no number takes more than a word.
-                numbers[written] = left as u32;
-                written += 1;
-                left >>= u32::BITS;
-                waiting -= u32::BITS;
+    /// Packs numbers that lie in several slices.
+    pub(crate) fn new<'n>(parts: impl Iterator<Item = &'n [u32]> + Clone) -> Self {
+        let (mut len, mut all) = (0, 0);
+        for part in parts.clone() {
+            len += part.len();
+            all = part.iter().fold(all, |all, number| all | number);
+        }
+        let bits = u32::BITS - all.leading_zeros();
+        let mut words = Vec::with_capacity((len * bits as usize).div_ceil(u32::BITS as usize));
+        let (mut left, mut waiting) = (0u64, 0);
+        for part in parts {
+            for &number in part {
+                left |= u64::from(number) << waiting;
+                waiting += bits;
+                if waiting >= u32::BITS {
+                    words.push(left as u32);
+                    left >>= u32::BITS;
+                    waiting -= u32::BITS;
+                }
             }
         }
         if waiting > 0 {
-            numbers[written] = left as u32;
-            written += 1;
+            words.push(left as u32);
         }
-        numbers.truncate(written);
-        numbers.shrink_to_fit();
-        Self { words: numbers, bits, len }
+        Self { words, bits, len }
     }
 
     /// The number at this place.
@@ -61,7 +63,8 @@ mod tests {
         #[test]
         fn what_is_packed_comes_back(bits in 0..=32u32, numbers in prop::collection::vec(any::<u32>(), 0..200)) {
             let numbers: Vec<u32> = numbers.iter().map(|&number| number.checked_shr(32 - bits).unwrap_or(0)).collect();
-            let packed = Packed::new(numbers.clone());
+            let (a, b) = numbers.split_at(numbers.len() / 3);
+            let packed = Packed::new([a, b].into_iter());
             prop_assert!((0..numbers.len()).map(|at| packed.get(at)).eq(numbers.iter().map(|&number| Some(number))));
             prop_assert_eq!(packed.get(numbers.len()), None);
             prop_assert!(packed.words() <= (numbers.len() * bits as usize).div_ceil(32));

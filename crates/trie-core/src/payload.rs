@@ -8,6 +8,7 @@
 use crate::builder::{BuildError, TrieBuilder};
 use crate::constraint::AnyConstraint;
 use crate::ids::TokenId;
+use crate::span::UnknownPath;
 use crate::trie::Trie;
 use serde::de::{self, Deserialize, Deserializer, Unexpected};
 use std::borrow::Cow;
@@ -148,6 +149,18 @@ impl Payload {
     /// Path and trie of each descriptor.
     pub fn tries(&self) -> impl Iterator<Item = (&str, &Trie)> {
         self.constraints.iter().filter_map(|(path, constraint)| Some((path.as_str(), constraint.as_trie()?)))
+    }
+
+    /// The trie with this path, or the first.
+    ///
+    /// # Errors
+    /// No descriptor has that path.
+    pub fn trie(&self, path: Option<&str>) -> Result<&Trie, UnknownPath> {
+        let found = self.tries().find(|(known, _)| path.is_none_or(|path| path == *known));
+        found.map(|(_, trie)| trie).ok_or_else(|| UnknownPath {
+            path: path.unwrap_or_default().to_owned(),
+            known: self.tries().map(|(known, _)| known.to_owned()).collect(),
+        })
     }
 
     /// Reads a payload. Unknown fields are ignored at any depth; nothing recurses on the input.

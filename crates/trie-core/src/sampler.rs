@@ -1,6 +1,6 @@
 //! The choice over a row of logits, for hosts that own the row.
 
-use crate::constraint::{Scratch, Tokens};
+use crate::constraint::{Role, Scratch, Tokens};
 use crate::draw::{Draw, DrawError, DrawSettings};
 use crate::ids::TokenId;
 use crate::kernel::{Pick, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
@@ -173,12 +173,12 @@ impl Sampler {
     ///
     /// # Errors
     /// As [`Span::accept`]; nothing changed then.
-    pub fn accept_forced(&mut self, token: TokenId) -> Result<(), SpanError> {
-        self.span.accept(token)?;
+    pub fn accept_forced(&mut self, token: TokenId) -> Result<Role, SpanError> {
+        let role = self.span.accept(token)?;
         if let Some(draw) = &mut self.draw {
             draw.skip();
         }
-        Ok(())
+        Ok(role)
     }
 
     /// Chooses, accepts, and accepts what is forced after it; appends all of it to `tokens`. One call a branch.
@@ -191,7 +191,8 @@ impl Sampler {
         let start = tokens.len();
         tokens.push(chosen);
         tokens.extend(self.span.forced());
-        Ok(tokens[start + 1..].iter().try_for_each(|&token| self.accept_forced(token))?)
+        tokens[start + 1..].iter().try_for_each(|&token| self.accept_forced(token).map(|_| ()))?;
+        Ok(())
     }
 
     /// Sets every logit that may not come to −inf; the others keep their exact bits. Does nothing where everything may come.

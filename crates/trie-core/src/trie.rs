@@ -358,7 +358,7 @@ impl Trie {
     pub(crate) fn forced_child(&self, at: Cursor) -> Option<(TokenId, Cursor)> {
         let (first, tokens) = self.family(at);
         let nth = match &self.store.graph {
-            None if tokens.len() == 1 => 0,
+            _ if tokens.len() == 1 => 0,
             None => return None,
             Some(graph) => graph.forced(at.node)?.checked_sub(first)? as usize,
         };

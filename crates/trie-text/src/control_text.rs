@@ -69,6 +69,33 @@ impl Vocab {
     /// Tokens of a prompt made of parts, each with whether it is trusted: names of control tokens in trusted parts are those
     /// tokens, in the others they stay text.
     ///
+    /// ```
+    /// # use trie_core::TokenId;
+    /// # use trie_text::{TokenKind, Tokenizer, TokenizerError};
+    /// use trie_text::Vocab;
+    /// # #[derive(Debug)]
+    /// # struct Bytes;
+    /// # impl Tokenizer for Bytes {
+    /// #     fn tokenize(&self, text: &str, _: bool, parse: bool) -> Result<Vec<TokenId>, TokenizerError> {
+    /// #         let mut found = Vec::new();
+    /// #         for (at, part) in text.split("<s>").enumerate() {
+    /// #             let name = if parse { "\u{0}" } else { "<s>" };
+    /// #             let bytes = if at > 0 { name } else { "" }.bytes().chain(part.bytes());
+    /// #             found.extend(bytes.filter_map(|byte| TokenId::new(byte.into())));
+    /// #         }
+    /// #         Ok(found)
+    /// #     }
+    /// # }
+    /// # let bytes = (1..=255u8).map(|byte| (vec![byte], TokenKind::Text));
+    /// # let tokens = [(b"<s>".to_vec(), TokenKind::Control)].into_iter().chain(bytes);
+    /// # let vocab = Vocab::new(tokens, vec![], Some(std::sync::Arc::new(Bytes)))?;
+    ///
+    /// // One token a byte, and the control token <s>.
+    /// let tokens = vocab.tokenize_parts(&[("<s>", true), ("<s>", false)], false)?;
+    /// assert_eq!(tokens.len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Vocab::tokenize`].
     pub fn tokenize_parts(&self, parts: &[(&str, bool)], add_special: bool) -> Result<Vec<TokenId>, VocabError> {

@@ -39,6 +39,37 @@ impl Vocab {
     /// What is left of a prompt before a set that spells its end again ([`Trie::heal_bytes`]): all but its last tokens. What
     /// takes a trie and a prompt does this by itself.
     ///
+    /// ```
+    /// # use trie_core::TokenId;
+    /// # use trie_text::{TokenKind, Tokenizer, TokenizerError};
+    /// use trie_text::{Texts, Vocab};
+    /// # const PIECES: [&str; 5] = ["is", " ", "blue", " blue", "red"];
+    /// # /// The longest tokens, from left to right.
+    /// # #[derive(Debug)]
+    /// # struct Longest;
+    /// # impl Tokenizer for Longest {
+    /// #     fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
+    /// #         let (mut rest, mut found) = (text, Vec::new());
+    /// #         while let Some(id) = (0..5).filter(|&id| rest.starts_with(PIECES[id])).max_by_key(|&id| PIECES[id].len()) {
+    /// #             found.push(TokenId::new(id as u32).unwrap());
+    /// #             rest = &rest[PIECES[id].len()..];
+    /// #         }
+    /// #         Ok(found)
+    /// #     }
+    /// # }
+    /// # let tokenizer = std::sync::Arc::new(Longest);
+    /// # let vocab = Vocab::new(PIECES.map(|piece| (piece, TokenKind::Text)), vec![], Some(tokenizer))?;
+    ///
+    /// // The tokens are "is", " ", "blue", " blue" and "red".
+    /// let prompt = vocab.tokenize("is ", false, false)?;
+    /// let end = vocab.prompt_end(&prompt, &["blue", "red"]);
+    /// let set = Texts::default().with_prefix(&end).with_healing(true).trie(&vocab, &["blue", "red"])?.trie;
+    /// // " blue" is one token, so both values begin with the space, and the prompt ends before it.
+    /// assert_eq!(set.heal_bytes(), 1);
+    /// assert_eq!(vocab.join(vocab.before_set(&prompt, &set)?)?, b"is");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`HealingError::NotHealed`] if the prompt's last tokens are not those bytes, [`HealingError::AllTakenBack`] if they are all
     /// that it has, a trie outside the vocabulary.

@@ -12,5 +12,4 @@ pub use context::{
 };
 pub use error::RuntimeError;
 pub use generation::{Engine, Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated};
-pub use scoring::{Choice, ChooseOptions, ChooseStats};
 pub use watch::{Step, Watch};

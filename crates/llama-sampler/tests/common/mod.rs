@@ -1,6 +1,10 @@
 //! What the test files share.
 #![allow(dead_code, unreachable_pub)]
 
+mod plain;
+
+pub use plain::*;
+
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
@@ -8,58 +12,7 @@ use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use llama_cpp_sys_2::{LLAMA_FTYPE_ALL_F32, llama_model_quantize, llama_model_quantize_default_params};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-use trie_core::{SpanRules, TokenId, Trie};
-
-pub fn id(id: u32) -> TokenId {
-    TokenId::new(id).unwrap()
-}
-
-pub fn ids(ids: impl IntoIterator<Item = u32>) -> Vec<TokenId> {
-    ids.into_iter().map(id).collect()
-}
-
-pub fn trie(leaves: &[(&str, &[u32])]) -> Trie {
-    let mut builder = Trie::builder();
-    for (name, tokens) in leaves {
-        builder.push(Some(name), &ids(tokens.iter().copied()));
-    }
-    builder.build().unwrap()
-}
-
-pub fn rules(n_vocab: usize, leaves: &[(&str, &[u32])]) -> SpanRules {
-    SpanRules::new(vec![("action".to_owned(), trie(leaves))], n_vocab).unwrap()
-}
-
-pub fn shared_rules(n_vocab: usize, leaves: &[(&str, &[u32])]) -> Arc<SpanRules> {
-    Arc::new(rules(n_vocab, leaves))
-}
-
-/// A candidate array after a sampler.
-#[derive(Debug, Clone)]
-pub struct Applied {
-    /// What remains.
-    pub kept: Vec<(i32, f32)>,
-    /// The whole original array, what was dropped included.
-    pub backing: Vec<(i32, f32)>,
-    pub sorted: bool,
-    pub selected: Option<usize>,
-}
-
-impl Applied {
-    pub fn kept_ids(&self) -> Vec<i32> {
-        self.kept.iter().map(|&(id, _)| id).collect()
-    }
-
-    /// The logit of a token over the original array; −inf where it is not.
-    pub fn logit(&self, id: i32) -> f32 {
-        self.backing.iter().find(|&&(other, _)| other == id).map_or(f32::NEG_INFINITY, |&(_, logit)| logit)
-    }
-
-    pub fn token(&self) -> Option<i32> {
-        self.selected.map(|at| self.kept[at].0)
-    }
-}
+use std::sync::OnceLock;
 
 pub fn apply(sampler: &mut LlamaSampler, candidates: &[(i32, f32)], sorted: bool) -> Applied {
     let data = candidates.iter().map(|&(id, logit)| LlamaTokenData::new(LlamaToken(id), logit, 0.0));
@@ -70,36 +23,6 @@ pub fn apply(sampler: &mut LlamaSampler, candidates: &[(i32, f32)], sorted: bool
     // SAFETY: the first `candidates.len()` elements were initialised, and a sampler only permutes and shortens.
     unsafe { array.data.set_len(candidates.len()) };
     Applied { kept, backing: plain(&array.data), sorted: array.sorted, selected: array.selected }
-}
-
-/// An array in id order, as llama.cpp builds it.
-pub fn in_id_order(logits: &[f32]) -> Vec<(i32, f32)> {
-    (0..).zip(logits.iter().copied()).collect()
-}
-
-/// A small generator of test data: the same numbers on every machine.
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    pub fn next(&mut self) -> u64 {
-        // xorshift64*, https://en.wikipedia.org/wiki/Xorshift
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 33) as usize % n
-    }
-
-    pub fn logit(&mut self) -> f32 {
-        (self.below(20_001) as f32 - 10_000.0) / 1_000.0
-    }
-
-    pub fn logits(&mut self, n: usize) -> Vec<f32> {
-        (0..n).map(|_| self.logit()).collect()
-    }
 }
 
 pub fn repository() -> PathBuf {

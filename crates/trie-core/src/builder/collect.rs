@@ -21,6 +21,11 @@ pub(super) struct Leaves {
     tokens: Vec<TokenId>,
     /// The first leaf is noted with all its tokens; it shares so many of them with the leaf before this run.
     shared_before: u32,
+    /// Tokens of the leaf before this run.
+    pub(super) length_before: u32,
+    /// Leaves whose first token of their own is the one with this number, counted from 1, and leaves with so many tokens.
+    pub(super) begins: Vec<u32>,
+    pub(super) ends: Vec<u32>,
 }
 
 /// One of them.
@@ -32,32 +37,28 @@ pub(super) struct NewLeaf<'a> {
 }
 
 impl Leaves {
-    /// All leaves of all runs, one after the other.
+    /// All leaves, one after the other.
     #[inline]
-    pub(super) fn for_each<'a>(parts: &'a [Self], mut visit: impl FnMut(NewLeaf<'a>)) {
-        for part in parts {
-            let (mut before, mut tokens, mut long) = (part.shared_before, &part.tokens[..], part.long.iter());
-            for &lengths in &part.lengths {
-                let (shared, length) = match lengths {
-                    LONG => long.next().copied().unwrap_or_default(),
-                    [shared, length] => (u32::from(shared), u32::from(length)),
-                };
-                let (new, others) = tokens.split_at((length - shared) as usize);
-                tokens = others;
-                visit(NewLeaf { shared: (shared + before) as usize, tokens: &new[before as usize..] });
-                before = 0;
-            }
+    pub(super) fn for_each<'a>(&'a self, mut visit: impl FnMut(NewLeaf<'a>)) {
+        let (mut before, mut tokens, mut long) = (self.shared_before, &self.tokens[..], self.long.iter());
+        for &lengths in &self.lengths {
+            let (shared, length) = match lengths {
+                LONG => long.next().copied().unwrap_or_default(),
+                [shared, length] => (u32::from(shared), u32::from(length)),
+            };
+            let (new, others) = tokens.split_at((length - shared) as usize);
+            tokens = others;
+            visit(NewLeaf { shared: (shared + before) as usize, tokens: &new[before as usize..] });
+            before = 0;
         }
     }
 
     /// For each leaf the row that it comes from and the one that it has its name from.
-    pub(super) fn origins(parts: &[Self]) -> impl Iterator<Item = (u32, u32)> + '_ {
-        parts.iter().flat_map(|part| {
-            let mut renamed = part.renamed.iter().peekable();
-            (0..).zip(&part.rows).map(move |(leaf, &row)| {
-                (row, renamed.next_if(|(other, _)| *other == leaf).map_or(row, |&(_, row)| row))
-            })
-        })
+    pub(super) fn origins(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let mut renamed = self.renamed.iter().peekable();
+        (0..)
+            .zip(&self.rows)
+            .map(move |(leaf, &row)| (row, renamed.next_if(|(other, _)| *other == leaf).map_or(row, |&(_, row)| row)))
     }
 }
 
@@ -75,6 +76,8 @@ pub(super) struct Collector<'a, S> {
     near: bool,
 }
 
+/// Tokens of a leaf for which counters are there from the start.
+const USUAL_LENGTH: usize = 16;
 const NEAR: usize = 1 << 12;
 
 impl<'a, S: Source> Collector<'a, S> {
@@ -84,6 +87,8 @@ impl<'a, S: Source> Collector<'a, S> {
             lengths: Vec::with_capacity(rows),
             // Most often a leaf has a token or two of its own.
             tokens: Vec::with_capacity(source.tokens().min(2 * rows + rows / 8 + 256)),
+            begins: vec![0; USUAL_LENGTH],
+            ends: vec![0; USUAL_LENGTH],
             ..Leaves::default()
         };
         Self { source, names, leaves, last_key: None, run: Vec::new(), near: source.tokens() < NEAR }
@@ -140,6 +145,12 @@ impl<'a, S: Source> Collector<'a, S> {
     #[inline]
     fn push_new(&mut self, row: u32, tokens: &[TokenId], shared: u32) {
         self.leaves.rows.push(row);
+        if self.leaves.ends.len() <= tokens.len() {
+            self.leaves.begins.resize(tokens.len() + 1, 0);
+            self.leaves.ends.resize(tokens.len() + 1, 0);
+        }
+        self.leaves.begins[shared as usize + 1] += 1;
+        self.leaves.ends[tokens.len()] += 1;
         if let (Ok(shared), Ok(length)) = (u8::try_from(shared), u8::try_from(tokens.len())) {
             self.leaves.lengths.push([shared, length]);
         } else {
@@ -179,6 +190,9 @@ pub(super) fn join<S: Source>(source: &S, mut parts: Vec<Leaves>) -> Vec<Leaves>
     for part in &mut parts {
         if let (Some(&first), Some(&last)) = (part.rows.first(), part.rows.last()) {
             part.shared_before = common(before, source.row(first as usize)) as u32;
+            part.length_before = before.len() as u32;
+            part.begins[1] -= 1;
+            part.begins[part.shared_before as usize + 1] += 1;
             before = source.row(last as usize);
         }
     }

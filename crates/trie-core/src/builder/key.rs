@@ -163,9 +163,10 @@ impl Packing {
     /// The first place whose code stands for more than one token.
     #[inline]
     fn uncommon(&self, key: u64) -> Option<usize> {
-        if !self.narrow {
-            return None;
-        }
+        if self.narrow { self.find_uncommon(key) } else { None }
+    }
+
+    fn find_uncommon(&self, key: u64) -> Option<usize> {
         let is = |place: usize| -> bool {
             let code = self.code(key, place);
             code == self.below[place] || code == self.above[place]
@@ -187,6 +188,11 @@ impl Packing {
         });
         let places = self.end - self.begin;
         (tokens, (self.present..places).find(|&place| self.code(key, place) == 0).unwrap_or(places))
+    }
+
+    /// Whether [`Packing::is_whole`] is true of every key.
+    pub(super) fn is_always_whole(&self) -> bool {
+        self.whole && !self.narrow
     }
 
     /// Whether a key is that of one sequence only: all of its tokens are in it.

@@ -14,7 +14,7 @@ mod threads;
 
 use crate::ids::TokenId;
 use crate::trie::Trie;
-use collect::{Leaves, NewLeaf};
+use collect::NewLeaf;
 use rows::{Even, Fixed, NameList, Ragged, Source};
 use threads::on_threads;
 
@@ -177,13 +177,15 @@ impl TrieBuilder {
         let names = self.name_list();
         check(&rows, names)?;
         let parts = on_threads(threads::worthwhile(rows.len()), |threads| order::leaves(&rows, names, threads));
-        let mut origins = Leaves::origins(&parts);
         let mut result = Ok(());
-        Leaves::for_each(&parts, |NewLeaf { shared, tokens }| {
-            if let (Ok(()), Some((row, named))) = (&result, origins.next()) {
-                result = visit(SortedLeaf { shared, tokens, row, name: names.map(|names| names.get(named)) });
-            }
-        });
+        for part in &parts {
+            let mut origins = part.origins();
+            part.for_each(|NewLeaf { shared, tokens }| {
+                if let (Ok(()), Some((row, named))) = (&result, origins.next()) {
+                    result = visit(SortedLeaf { shared, tokens, row, name: names.map(|names| names.get(named)) });
+                }
+            });
+        }
         result
     }
 
@@ -240,7 +242,7 @@ impl<'a> Rows<'a> {
 fn build<S: Source>(source: S, names: Option<NameList<'_>>, threads: Option<usize>) -> Result<Trie, BuildError> {
     check(&source, names)?;
     let threads = threads.map_or_else(|| threads::worthwhile(source.len()), |threads| threads.max(1));
-    let store = on_threads(threads, |threads| pack::pack(names, order::leaves(&source, names, threads)));
+    let store = on_threads(threads, |threads| pack::pack(names, &order::leaves(&source, names, threads)));
     store.map(Trie::from_store)
 }
 

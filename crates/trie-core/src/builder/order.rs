@@ -17,6 +17,9 @@ const FEW: usize = 1 << 10;
 const BUCKET_BITS: u32 = 5;
 const MOST_BUCKET_BITS: u32 = 13;
 
+/// Shares of the buckets that each thread has: whoever is done early takes another one's.
+const SHARES: usize = 4;
+
 pub(super) fn leaves<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
     if source.len() < FEW { vec![by_one_key(source, names)] } else { by_keys(source, names, threads) }
 }
@@ -80,27 +83,22 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
         return join(
             source,
             each(threads, |part| {
-                let mut collector =
-                    Collector::new(source, names, if part == 0 { source.len() } else { parts[part].len() });
+                let mut collector = Collector::new(source, names, parts[part].len());
                 keys.collect_ascending(parts[part].clone(), &mut collector);
                 collector.leaves
             }),
         );
     }
     let scattered = each(threads, |part| keys.scatter(source, parts[part].clone(), &counts[part].rows));
-    let shares = Scattered::shares(&scattered, threads, source.len());
+    let shares = Scattered::shares(&scattered, if threads == 1 { 1 } else { threads * SHARES }, source.len());
     join(
         source,
-        each(threads, |part| {
+        each(shares.len(), |part| {
             let (buckets, rows) = shares[part].clone();
-            let mut collector = Collector::new(source, names, if part == 0 { source.len() } else { rows });
+            let mut collector = Collector::new(source, names, rows);
             let mut entries = Vec::new();
             for bucket in buckets {
-                entries.clear();
-                for part in &scattered {
-                    entries.extend_from_slice(part.bucket(bucket));
-                }
-                entries.sort_unstable();
+                gather(scattered.iter().map(|part| part.bucket(bucket)), keys.rest_bits + keys.row_bits, &mut entries);
                 keys.collect_bucket(bucket, &entries, &mut collector);
             }
             collector.leaves
@@ -145,16 +143,16 @@ impl Keys {
 
     fn count<S: Source>(&self, source: &S, part: Range<usize>) -> Count {
         let mut rows = vec![0; self.buckets];
-        let mut bounds: Option<(u64, u64)> = None;
-        let mut ascending = true;
+        let key = |row: usize| self.packing.key(source.row(row));
+        let first = part.clone().next().map(key);
+        let (mut last, mut ascending) = (0, true);
         for row in part {
-            let key = self.packing.key(source.row(row));
+            let key = key(row);
             rows[(key >> self.rest_bits) as usize] += 1;
-            let (first, last) = bounds.unwrap_or((key, key));
             ascending &= last <= key;
-            bounds = Some((first, key));
+            last = key;
         }
-        Count { rows, ascending: bounds.filter(|_| ascending) }
+        Count { rows, ascending: first.filter(|_| ascending).map(|first| (first, last)) }
     }
 
     fn scatter<S: Source>(&self, source: &S, part: Range<usize>, counts: &[u32]) -> Scattered {
@@ -175,7 +173,9 @@ impl Keys {
         let mask = (1 << self.row_bits) - 1;
         let key = |entry: u64| (bucket as u64) << self.rest_bits | entry >> self.row_bits;
         let row = |entry: &u64| (entry & mask) as u32;
-        collector.touch(entries.iter().filter(|&&entry| !self.packing.is_whole(key(entry))).map(row));
+        if !self.packing.is_always_whole() {
+            collector.touch(entries.iter().filter(|&&entry| !self.packing.is_whole(key(entry))).map(row));
+        }
         collect_entries(&self.packing, self.row_bits, (bucket as u64) << self.rest_bits, entries, collector);
     }
 
@@ -229,6 +229,47 @@ impl Count {
     }
 }
 
+/// Copies what several parts have in one bucket into `sorted`, ascending. Entries have so many bits.
+///
+/// They lie in the first cache and are usually spread evenly: one more round by their top bits leaves little to be done.
+pub(super) fn gather<'a>(parts: impl Iterator<Item = &'a [u64]> + Clone, bits: u32, sorted: &mut Vec<u64>) {
+    /// Groups of that round, at most; and the most entries of one, above which they are not spread evenly.
+    const GROUP_BITS: u32 = 8;
+    const MOST_IN_GROUP: u32 = 16;
+    let rows: usize = parts.clone().map(<[u64]>::len).sum();
+    let group_bits = (rows | 1).ilog2().min(GROUP_BITS - 1) + 1;
+    let mut ends = [0u32; 1 << GROUP_BITS];
+    let ends = &mut ends[..1 << group_bits];
+    let (shift, mask) = (bits.saturating_sub(group_bits), ends.len() - 1);
+    let group = |entry: u64| (entry >> shift) as usize & mask;
+    parts.clone().flatten().for_each(|&entry| ends[group(entry)] += 1);
+    sorted.clear();
+    if rows < FEW_IN_RUN || ends.iter().fold(0, |most, &count| most.max(count)) > MOST_IN_GROUP {
+        parts.for_each(|part| sorted.extend_from_slice(part));
+        sorted.sort_unstable();
+        return;
+    }
+    let mut end = 0;
+    for next in &mut *ends {
+        end += std::mem::replace(next, end);
+    }
+    sorted.resize(rows, 0);
+    parts.flatten().for_each(|&entry| {
+        let next = &mut ends[group(entry)];
+        sorted[*next as usize] = entry;
+        *next += 1;
+    });
+    // Only the entries of one group may be out of order.
+    for at in 1..rows {
+        let (entry, mut to) = (sorted[at], at);
+        while to > 0 && sorted[to - 1] > entry {
+            sorted[to] = sorted[to - 1];
+            to -= 1;
+        }
+        sorted[to] = entry;
+    }
+}
+
 /// One part of the rows, in buckets.
 struct Scattered {
     entries: Vec<u64>,
@@ -244,20 +285,20 @@ impl Scattered {
         bucket.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
     }
 
-    /// Neighbouring buckets for each thread, with about equally many rows, and how many.
-    fn shares(parts: &[Self], threads: usize, rows: usize) -> Vec<(Range<usize>, usize)> {
+    /// Neighbouring buckets for each share, with about equally many rows, and how many.
+    fn shares(parts: &[Self], shares: usize, rows: usize) -> Vec<(Range<usize>, usize)> {
         let buckets = parts[0].ends.len();
         let before = |bucket: usize| parts.iter().map(|part| part.begin(bucket)).sum::<usize>();
         let all: Vec<usize> = (0..buckets).collect();
-        let cut = |thread: usize| match thread {
+        let cut = |share: usize| match share {
             0 => (0, 0),
-            _ if thread == threads => (buckets, rows),
+            _ if share == shares => (buckets, rows),
             _ => {
-                let bucket = all.partition_point(|&bucket| before(bucket) < rows * thread / threads);
+                let bucket = all.partition_point(|&bucket| before(bucket) < rows * share / shares);
                 (bucket, if bucket == buckets { rows } else { before(bucket) })
             }
         };
-        (0..threads).map(cut).zip((1..=threads).map(cut)).map(|(a, b)| (a.0..b.0, b.1 - a.1)).collect()
+        (0..shares).map(cut).zip((1..=shares).map(cut)).map(|(a, b)| (a.0..b.0, b.1 - a.1)).collect()
     }
 }
 

@@ -1,39 +1,30 @@
 //! Writes leaves that are in order as the arrays of a trie.
 //!
-//! One cursor a level is enough: within a level, breadth-first order is the order of the leaves.
+//! Within a level, breadth-first order is the order of the leaves. So where each part of the leaves begins in each level is known
+//! from counts alone, and the parts are written at once, each with one cursor a level.
 
-use super::collect::{Leaves, NewLeaf};
+use super::collect::Leaves;
 use super::rows::NameList;
-use super::threads::both;
+use super::threads::{both, each};
 use super::{BuildError, fits};
 use crate::ids::TokenId;
 use crate::packed::Packed;
 use crate::trie::{LeafTable, Names, Store};
 use std::mem::replace;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-pub(super) fn pack(names: Option<NameList<'_>>, mut parts: Vec<Leaves>) -> Result<Store, BuildError> {
-    let names = names.map(|names| pack_names(names, &parts));
-    let mut rows = Vec::new();
-    for part in &mut parts {
-        take(&mut rows, &mut part.rows);
-    }
-    let (input_rows, levels) = both(parts.len(), || Packed::new(rows), || Levels::new(&parts));
-    let levels = levels?;
-    let ((tokens, max_token), nodes) = both(parts.len(), || tokens(&parts, &levels), || Nodes::new(&parts, &levels));
-    Ok(Store {
-        max_token,
-        max_depth: levels.last() as u32,
-        tokens: tokens.into(),
-        first_child: nodes.first_child.into(),
-        inner_terminals: nodes.inner_terminals.into(),
-        leaves: nodes.leaves,
-        verified: true,
-        unread: None,
-        graph: None,
-        fingerprint: None,
-        names,
-        input_rows,
-    })
+pub(super) fn pack(names: Option<NameList<'_>>, parts: &[Leaves]) -> Result<Store, BuildError> {
+    let (levels, cursors) = Levels::new(parts)?;
+    let arrays = Arrays::new(&levels);
+    let others = || {
+        let rows = Packed::new(parts.iter().map(|part| &part.rows[..]));
+        (rows, names.map(|names| pack_names(names, parts)))
+    };
+    let write = || each(parts.len(), |part| arrays.write(&levels, &parts[part], cursors[part].clone()));
+    let ((input_rows, names), written) = both(parts.len(), others, write);
+    let max_token = written.iter().map(|(max, _)| *max).max().unwrap_or_default();
+    let inner = written.into_iter().flat_map(|(_, inner)| inner).collect();
+    Ok(arrays.store(&levels, max_token, inner, input_rows, names))
 }
 
 /// Where the levels of the trie begin.
@@ -44,33 +35,47 @@ struct Levels {
     leaves: Vec<u32>,
 }
 
+/// Where a part of the leaves begins.
+#[derive(Clone)]
+struct Cursors {
+    /// In each level, its first node and the first leaf that ends there, by node; one level more than there are.
+    nodes: Vec<u32>,
+    ends: Vec<u32>,
+    /// Its first leaf.
+    leaf: u32,
+}
+
 impl Levels {
-    fn new(parts: &[Leaves]) -> Result<Self, BuildError> {
-        // A leaf adds a node to each level from the one after those it shares to its own.
-        let (mut begin, mut end): (Vec<u32>, Vec<u32>) = (Vec::with_capacity(16), Vec::with_capacity(16));
-        begin.extend([1, 0]);
-        end.extend([1, 0]);
-        Leaves::for_each(parts, |leaf| {
-            let length = leaf.shared + leaf.tokens.len();
-            if end.len() <= length {
-                begin.resize(length + 1, 0);
-                end.resize(length + 1, 0);
+    /// Also says where each part begins.
+    fn new(parts: &[Leaves]) -> Result<(Self, Vec<Cursors>), BuildError> {
+        let last = parts.iter().filter_map(|part| part.ends.iter().rposition(|&ends| ends > 0)).max().unwrap_or(0);
+        // First how many nodes and ends there are in each level, then where it begins.
+        let (mut nodes, mut leaves, mut leaf) = (vec![0; last + 2], vec![0; last + 2], 0);
+        let mut cursors = Vec::with_capacity(parts.len());
+        for part in parts {
+            cursors.push(Cursors { nodes: nodes.clone(), ends: leaves.clone(), leaf });
+            // A leaf adds a node to each level from the one after those it shares to its own.
+            let mut width = 0;
+            for (level, (begins, ends)) in part.begins.iter().zip(&part.ends).enumerate().take(last + 1) {
+                width += begins;
+                nodes[level] += width;
+                leaves[level] += ends;
+                width -= ends;
             }
-            begin[leaf.shared + 1] += 1;
-            end[length] += 1;
-        });
-        let (mut width, mut nodes, mut leaves) = (0, 0, 0);
-        for (level, (begin, end)) in begin.iter_mut().zip(&mut end).enumerate() {
-            width += replace(begin, nodes as u32) as usize;
-            nodes += width;
-            let ended = replace(end, leaves);
-            width -= ended as usize;
-            leaves += if level == 0 { 0 } else { ended };
-            fits("nodes of the trie", nodes)?;
+            leaf += part.rows.len() as u32;
         }
-        begin.push(nodes as u32);
-        end.push(leaves);
-        Ok(Self { nodes: begin, leaves: end })
+        fits("nodes of the trie", 1 + nodes.iter().map(|&nodes| nodes as usize).sum::<usize>())?;
+        nodes[0] = 1;
+        let [mut node, mut end] = [0; 2];
+        for (nodes, leaves) in nodes.iter_mut().zip(&mut leaves) {
+            node += replace(nodes, node);
+            end += replace(leaves, end);
+        }
+        for part in &mut cursors {
+            part.nodes.iter_mut().zip(&nodes).for_each(|(node, begin)| *node += begin);
+            part.ends.iter_mut().zip(&leaves).for_each(|(end, begin)| *end += begin);
+        }
+        Ok((Self { nodes, leaves }, cursors))
     }
 
     /// The number of the last level; the root's is 0.
@@ -92,105 +97,110 @@ impl Levels {
     }
 }
 
-/// Appends without a copy where there is nothing yet.
-fn take(all: &mut Vec<u32>, part: &mut Vec<u32>) {
-    if all.is_empty() { std::mem::swap(all, part) } else { all.append(part) }
+/// What is written from several threads, each item once.
+struct Arrays {
+    tokens: Vec<AtomicU32>,
+    first_child: Vec<AtomicU32>,
+    /// The node of each leaf and the leaves by node, where not all leaves end in the last level.
+    table: Option<[Vec<AtomicU32>; 2]>,
 }
 
-/// The token of each node and the largest.
-fn tokens(parts: &[Leaves], levels: &Levels) -> (Vec<TokenId>, TokenId) {
-    let mut next = levels.nodes.clone();
-    let mut tokens: Vec<TokenId> = bytemuck::zeroed_vec(levels.node_count() as usize);
-    let mut max = TokenId::default();
-    Leaves::for_each(parts, |leaf| {
-        for (&token, next) in leaf.tokens.iter().zip(&mut next[leaf.shared + 1..]) {
-            tokens[*next as usize] = token;
-            *next += 1;
-            max = max.max(token);
-        }
-    });
-    (tokens, max)
+fn zeroed(items: u32) -> Vec<AtomicU32> {
+    bytemuck::zeroed_vec(items as usize)
 }
 
-/// All of a trie but its tokens.
-struct Nodes {
-    first_child: Vec<u32>,
-    inner_terminals: Vec<u32>,
-    leaves: LeafTable,
+#[inline]
+fn put(items: &[AtomicU32], at: u32, value: u32) {
+    items[at as usize].store(value, Ordering::Relaxed);
 }
 
-impl Nodes {
-    fn new(parts: &[Leaves], levels: &Levels) -> Self {
-        let mut next = levels.nodes.clone();
-        let last = levels.last();
+fn plain(items: Vec<AtomicU32>) -> Vec<u32> {
+    items.into_iter().map(AtomicU32::into_inner).collect()
+}
+
+impl Arrays {
+    fn new(levels: &Levels) -> Self {
+        let (last, leaves) = (levels.last(), levels.leaf_count());
         // Nodes of the last level have no children, and nodes before it may have none either.
-        let mut first_child: Vec<u32> = bytemuck::zeroed_vec(levels.nodes[last] as usize + 1);
-        first_child[0] = 1;
-        first_child[levels.nodes[last] as usize] = levels.node_count();
-        let mut table = (levels.leaves[last] > 0).then(|| Table::new(levels));
-        Leaves::for_each(parts, |leaf| {
-            let length = leaf.shared + leaf.tokens.len();
-            for depth in leaf.shared + 1..=length.min(last - 1) {
-                // Children are written in the order of their parents, so this node's begin at the next free place.
-                first_child[next[depth] as usize] = next[depth + 1];
-                next[depth] += 1;
+        let first_child = zeroed(levels.nodes[last] + 1);
+        put(&first_child, 0, 1);
+        put(&first_child, levels.nodes[last], levels.node_count());
+        let table = (levels.leaves[last] > 0).then(|| [zeroed(leaves), zeroed(leaves)]);
+        Self { tokens: zeroed(levels.node_count()), first_child, table }
+    }
+
+    /// The largest token of a part, and its nodes that end a leaf and have children.
+    fn write(&self, levels: &Levels, part: &Leaves, from: Cursors) -> (TokenId, Vec<u32>) {
+        let (last, Cursors { nodes: mut next, mut ends, mut leaf }) = (levels.last(), from);
+        let (mut max, mut inner) = (TokenId::default(), Vec::new());
+        let mut length_before = part.length_before as usize;
+        part.for_each(|new| {
+            let length = new.shared + new.tokens.len();
+            if new.shared == length_before && leaf > 0 {
+                inner.push(next[new.shared] - 1);
             }
-            next[last] += u32::from(length == last);
-            if let Some(table) = &mut table {
-                table.push(next[length] - 1, &leaf, length);
+            length_before = length;
+            for (depth, &token) in (new.shared + 1..).zip(new.tokens) {
+                let node = next[depth];
+                put(&self.tokens, node, token.get());
+                if depth < last {
+                    // Children are written in the order of their parents, so this node's begin at the next free place.
+                    put(&self.first_child, node, next[depth + 1]);
+                }
+                next[depth] = node + 1;
+                max = max.max(token);
             }
+            if let Some([nodes, by_node]) = &self.table {
+                put(nodes, leaf, next[length] - 1);
+                put(by_node, ends[length], leaf);
+                ends[length] += 1;
+            }
+            leaf += 1;
         });
+        (max, inner)
+    }
+
+    fn store(
+        self,
+        levels: &Levels,
+        max_token: TokenId,
+        mut inner: Vec<u32>,
+        input_rows: Packed,
+        names: Option<Names>,
+    ) -> Store {
+        inner.sort_unstable();
+        let mut first_child = plain(self.first_child);
         let parents = first_child.partition_point(|&first| first < levels.node_count());
         first_child.truncate(parents + 1);
-        let (leaves, inner_terminals) = table.map_or_else(|| (levels.tail(), Vec::new()), |table| table.finish(levels));
-        Self { first_child, inner_terminals, leaves }
-    }
-}
-
-/// Both ways between leaves and nodes, where not all leaves end in the last level.
-struct Table {
-    nodes: Vec<u32>,
-    by_node: Vec<u32>,
-    /// The next place for a leaf of each level: within a level nodes are numbered as leaves are.
-    next: Vec<u32>,
-    /// Nodes of the leaves that are prefixes of others.
-    inner: Vec<u32>,
-    last_length: usize,
-}
-
-impl Table {
-    fn new(levels: &Levels) -> Self {
-        let count = levels.leaf_count() as usize;
-        let (nodes, by_node) = (Vec::with_capacity(count), vec![0; count]);
-        Self { nodes, by_node, next: levels.leaves.clone(), inner: Vec::new(), last_length: 0 }
-    }
-
-    #[inline]
-    fn push(&mut self, node: u32, leaf: &NewLeaf<'_>, length: usize) {
-        if leaf.shared == self.last_length {
-            self.inner.extend(self.nodes.last());
+        let nodes = self.table.map(|table| table.map(plain));
+        let tail = levels.node_count() - levels.leaf_count()..levels.node_count();
+        let leaves = match nodes {
+            Some([nodes, by_node]) if !nodes.iter().copied().eq(tail) => {
+                LeafTable::Table { nodes: nodes.into(), by_node: by_node.into() }
+            }
+            _ => levels.tail(),
+        };
+        Store {
+            max_token,
+            max_depth: levels.last() as u32,
+            tokens: bytemuck::allocation::cast_vec::<u32, TokenId>(plain(self.tokens)).into(),
+            first_child: first_child.into(),
+            inner_terminals: inner.into(),
+            leaves,
+            verified: true,
+            graph: None,
+            unread: None,
+            fingerprint: None,
+            names,
+            input_rows,
         }
-        self.last_length = length;
-        self.by_node[self.next[length] as usize] = self.nodes.len() as u32;
-        self.next[length] += 1;
-        self.nodes.push(node);
-    }
-
-    fn finish(mut self, levels: &Levels) -> (LeafTable, Vec<u32>) {
-        self.inner.sort_unstable();
-        self.inner.shrink_to_fit();
-        let first = levels.node_count() - levels.leaf_count();
-        if self.nodes.iter().copied().eq(first..levels.node_count()) {
-            return (levels.tail(), self.inner);
-        }
-        (LeafTable::Table { nodes: self.nodes.into(), by_node: self.by_node.into() }, self.inner)
     }
 }
 
 fn pack_names(names: NameList<'_>, parts: &[Leaves]) -> Names {
     let mut text = String::with_capacity(names.text.len());
     let mut ends = Vec::with_capacity(parts.iter().map(|part| part.rows.len()).sum());
-    for (_, row) in Leaves::origins(parts) {
+    for (_, row) in parts.iter().flat_map(Leaves::origins) {
         text.push_str(names.get(row));
         ends.push(text.len() as u32);
     }

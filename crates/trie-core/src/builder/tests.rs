@@ -1,6 +1,6 @@
 //! Sorting by keys, on any number of threads, against comparing; and that against a map.
 
-use super::order::{by_comparing, by_keys};
+use super::order::{by_comparing, by_keys, gather};
 use super::pack::pack;
 use super::rows::{Even, Fixed, NameList, Ragged, Source};
 use super::threads::on_threads;
@@ -40,11 +40,11 @@ impl Set {
 
 /// All arrays as text: what is equal here is equal in memory.
 fn compared<S: Source>(source: &S, names: Option<NameList<'_>>) -> String {
-    format!("{:?}", pack(names, vec![by_comparing(source, names)]).unwrap())
+    format!("{:?}", pack(names, &[by_comparing(source, names)]).unwrap())
 }
 
 fn keyed<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> String {
-    format!("{:?}", on_threads(threads, |threads| pack(names, by_keys(source, names, threads)).unwrap()))
+    format!("{:?}", on_threads(threads, |threads| pack(names, &by_keys(source, names, threads)).unwrap()))
 }
 
 /// All ways agree on these rows.
@@ -200,6 +200,22 @@ fn memory_stays_below_three_times_that_of_the_trie() {
 }
 
 proptest! {
+    #[test]
+    fn a_bucket_is_sorted(
+        bits in 1..=63u32,
+        // Spread evenly, or most of them alike in front.
+        skew in 0..20u32,
+        parts in prop::collection::vec(prop::collection::vec(any::<u64>(), 0..300), 1..4),
+    ) {
+        let entry = |any: u64| any >> (64 - bits) >> if any % 4 == 0 { 0 } else { skew.min(bits - 1) };
+        let parts: Vec<Vec<u64>> = parts.into_iter().map(|part| part.into_iter().map(entry).collect()).collect();
+        let mut expected = parts.concat();
+        expected.sort_unstable();
+        let mut sorted = vec![7; 3];
+        gather(parts.iter().map(Vec::as_slice), bits, &mut sorted);
+        prop_assert_eq!(sorted, expected);
+    }
+
     #[test]
     fn any_rows(rows in prop::collection::vec(prop::collection::vec(prop_oneof![5 => 0..3u32, 1 => 0..=MAX], 1..12), 1..300)) {
         check(&rows);

@@ -114,7 +114,7 @@ impl Draft {
                 count: self.canonical_ends.len() as u32,
             },
             names: self.names,
-            input_rows: Packed::new(self.input_rows),
+            input_rows: Packed::new(std::iter::once(&self.input_rows[..])),
             verified: true,
             unread: None,
             fingerprint: None,

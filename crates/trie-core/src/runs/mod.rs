@@ -116,7 +116,7 @@ impl RunBuilder {
         let failed = |source| FileError::io(&self.folder, "write a temporary file there")(source);
         let mut file = tempfile::tempfile_in(&self.folder).map_err(failed)?;
         sections::write(run, &shape, None, &mut file, |row| input.push(row)).map_err(failed)?;
-        Ok(of_written(&mut file, Packed::new(input))?)
+        Ok(of_written(&mut file, Packed::new(std::iter::once(&input[..])))?)
     }
 
     /// Writes the set as [`Trie::save`] would, without ever holding all of it.

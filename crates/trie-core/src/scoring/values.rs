@@ -114,12 +114,6 @@ fn list<E>(constraint: &AnyConstraint) -> Result<Trie, ChooseError<E>> {
     })
 }
 
-impl From<&Trie> for AnyConstraint {
-    fn from(trie: &Trie) -> Self {
-        trie.clone().into()
-    }
-}
-
 impl From<&AnyConstraint> for AnyConstraint {
     fn from(constraint: &AnyConstraint) -> Self {
         constraint.clone()

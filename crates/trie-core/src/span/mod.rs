@@ -11,7 +11,7 @@ pub use rules::{After, RulesError, SpanRules};
 pub use state::{SpanState, Status};
 pub use walk::{ForcedRun, Observed};
 
-use crate::constraint::{AnyConstraint, AnyState, Constraint, Role, Scratch};
+use crate::constraint::{AnyConstraint, AnyState, Constraint, Ending, Role, Scratch};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, NotAllowed};
 use std::sync::Arc;
@@ -40,13 +40,18 @@ pub enum SpanError {
         accepted: usize,
     },
     /// No constraint of that path.
-    #[error("no trie has the path {path:?}; there are {known:?}")]
-    UnknownPath {
-        /// The path that was asked for.
-        path: String,
-        /// The paths there are.
-        known: Vec<String>,
-    },
+    #[error(transparent)]
+    UnknownPath(#[from] UnknownPath),
+}
+
+/// A path that no constraint has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no trie has the path {path:?}; there are {known:?}")]
+pub struct UnknownPath {
+    /// The path that was asked for.
+    pub path: String,
+    /// The paths there are.
+    pub known: Vec<String>,
 }
 
 /// A state with its rules, and what is needed to go back. A clone is independent and `O(1)`, or `O(walk)` where the constraint
@@ -109,6 +114,26 @@ impl Span {
     /// The tokens that must come next because exactly one may at each step, up to the end of the span.
     pub fn forced(&self) -> ForcedRun<'_, AnyConstraint> {
         self.rules.forced_run(&self.state)
+    }
+
+    /// The next token, if it must come: the first of [`Span::forced`].
+    pub fn forced_token(&self, scratch: &mut Scratch) -> Option<TokenId> {
+        self.rules.forced(&self.state, scratch)
+    }
+
+    /// What a token would be, if it may come.
+    pub fn role_of(&self, token: TokenId) -> Option<Role> {
+        self.rules.step(&self.state, token).map(|step| step.role)
+    }
+
+    /// Whether a value ends here, whatever has to follow it.
+    pub fn ending(&self) -> Ending {
+        self.constraint.ending(&self.state.at)
+    }
+
+    /// Whether the span is over and nothing but the end of the output may follow.
+    pub fn is_over(&self) -> bool {
+        self.status() == Status::Complete && self.rules.after() == After::Stop
     }
 
     /// The value, once complete.
@@ -236,7 +261,7 @@ impl Span {
     pub fn activate(&mut self, path: &str) -> Result<(), SpanError> {
         let known = self.rules.constraints();
         let found = known.iter().position(|(known, _)| known == path);
-        let constraint = found.ok_or_else(|| SpanError::UnknownPath {
+        let constraint = found.ok_or_else(|| UnknownPath {
             path: path.to_owned(),
             known: known.iter().map(|(known, _)| known.clone()).collect(),
         })?;

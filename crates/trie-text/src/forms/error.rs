@@ -47,6 +47,12 @@ pub enum FormError {
         /// The text.
         name: String,
     },
+    /// A part that is no slot was asked for its set.
+    #[error("part {index} of the form is no slot")]
+    NoSlot {
+        /// Its index.
+        index: usize,
+    },
     /// The vocabulary cannot spell a part.
     #[error("{what}: the vocabulary cannot spell {text:?}")]
     Unspellable {

@@ -6,6 +6,7 @@
 
 use super::{Form, FormError, Part, SlotValues};
 use crate::vocab::Vocab;
+use std::convert::Infallible;
 use std::sync::Arc;
 use trie_core::{SpanRules, TokenId, Trie};
 
@@ -19,12 +20,13 @@ pub struct SlotSet {
     pub rules: Arc<SpanRules>,
     /// For each leaf, the index of its value.
     pub order: Vec<usize>,
+    trie: Trie,
 }
 
 impl SlotSet {
     /// The trie.
     pub fn trie(&self) -> &Trie {
-        &self.rules.spans()[0].1
+        &self.trie
     }
 }
 
@@ -42,7 +44,7 @@ pub struct Written {
 impl Written {
     /// What is not written yet; `None` where the last token ends inside a character.
     fn rest(&self) -> Option<&str> {
-        self.text.get(self.text.len() - self.rest..)
+        self.text.get(self.text.len().checked_sub(self.rest)?..)
     }
 
     /// The tokens that go on from here through `more`: those of the whole text where it begins with the tokens written, else
@@ -75,52 +77,68 @@ impl Written {
 impl Form {
     /// The set of the slot that is the part at `index`, after what was written.
     ///
+    /// ```
+    /// # use trie_core::TokenId;
+    /// # use trie_text::{TokenKind, Tokenizer, TokenizerError};
+    /// use trie_text::{Form, Part, SlotValues, Vocab, Written};
+    /// # #[derive(Debug)]
+    /// # struct Bytes;
+    /// # impl Tokenizer for Bytes {
+    /// #     fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
+    /// #         Ok(text.bytes().filter_map(|byte| TokenId::new(byte.into())).collect())
+    /// #     }
+    /// # }
+    /// # let bytes = (0..=255u8).map(|byte| ([byte], TokenKind::Text));
+    /// # let vocab = Vocab::new(bytes, vec![], Some(std::sync::Arc::new(Bytes)))?;
+    ///
+    /// let values = SlotValues::Texts(vec!["yes".to_owned(), "no".to_owned()]);
+    /// let slot = Part::Slot { name: "answer".to_owned(), values };
+    /// let form = Form::new([Part::Literal("A: ".to_owned()), slot, Part::Literal(".".to_owned())])?;
+    /// // Nothing is written yet, so that the literal belongs to the set.
+    /// let written = Written { text: "A: ".to_owned(), rest: 3, tokens: vec![] };
+    /// let set = form.set(1, &written, &vocab)?;
+    /// assert_eq!(vocab.join(&set.trie().leaves().next().unwrap().tokens)?, b"A: no");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// A part that is no slot, and what the vocabulary cannot spell or tell apart.
     pub fn set(&self, index: usize, written: &Written, vocab: &Vocab) -> Result<Arc<SlotSet>, FormError> {
         let Some(Part::Slot { name, values }) = self.parts().get(index) else {
-            return Err(FormError::NothingToFill);
+            return Err(FormError::NoSlot { index });
         };
-        let slot = Place { name, vocab, literal: self.literal(index + 1), next: self.next(index) };
+        let slot = SlotHere { name, vocab, literal: self.literal(index + 1), next: self.next(index) };
         let key = |before: Written| (vocab.fingerprint().to_owned(), index, before);
-        let here = key(written.clone());
-        let mut sets = self.cache.sets.lock();
-        if let Some(set) = sets.get(&here) {
-            return Ok(Arc::clone(set));
-        }
-        let alone = match values {
-            SlotValues::Texts(values) => slot.independent(written, &values[0]),
-            SlotValues::Tokens(_) => written.alone(),
-        };
-        let shared = key(alone.unwrap_or_else(|| written.clone()));
-        let set = match (sets.get(&shared), values) {
-            (Some(set), _) => Arc::clone(set),
-            (None, SlotValues::Texts(values)) => Arc::new(slot.of_texts(&shared.2, values)?),
-            (None, SlotValues::Tokens(trie)) => Arc::new(slot.of_tokens(&shared.2, trie)?),
-        };
-        // Known under both names: the next time in the same place, nothing has to be probed.
-        sets.put(here, Arc::clone(&set));
-        sets.put(shared, Arc::clone(&set));
-        Ok(set)
+        // Known under both names: the next time after the same text, nothing has to be probed.
+        self.cache.sets.get_or_make(key(written.clone()), |_| {
+            let alone = match values {
+                SlotValues::Texts(values) => slot.independent(written, &values[0]),
+                SlotValues::Tokens(_) => written.alone(),
+            };
+            let shared = key(alone.unwrap_or_else(|| written.clone()));
+            self.cache.sets.get_or_make(shared, |(_, _, before)| match values {
+                SlotValues::Texts(values) => Ok(Arc::new(slot.of_texts(before, values)?)),
+                SlotValues::Tokens(trie) => Ok(Arc::new(slot.of_tokens(before, trie)?)),
+            })
+        })
     }
 
-    /// The tokens that free text at `index` may be made of, ascending: those without excluded characters before the stop, and those
-    /// that end the output.
-    pub fn text_tokens(&self, index: usize, stop: &str, exclude: &[char], vocab: &Vocab) -> Arc<[TokenId]> {
+    /// The tokens that the free text that is the part at `index` may be made of, ascending: those without excluded characters before
+    /// the stop, and those that end the output. None for other parts.
+    pub fn text_tokens(&self, index: usize, vocab: &Vocab) -> Arc<[TokenId]> {
+        let Some(Part::Text { stop, exclude, .. }) = self.parts().get(index) else { return Arc::default() };
+        let fits = |token: &TokenId| {
+            if vocab.control().binary_search(token).is_ok() || vocab.is_end_of_generation(*token) {
+                return vocab.is_end_of_generation(*token);
+            }
+            let text = String::from_utf8_lossy(vocab.piece(*token).unwrap_or_default()).into_owned();
+            let text = text.split(stop.as_str()).next().unwrap_or_default();
+            !text.contains(exclude.as_slice())
+        };
+        let tokens = || (0..vocab.len() as u32).filter_map(TokenId::new).filter(fits).collect();
         let key = (vocab.fingerprint().to_owned(), index);
-        let mut texts = self.cache.texts.lock();
-        let tokens = texts.get_or_insert(key, || {
-            let fits = |token: &TokenId| {
-                if vocab.control().binary_search(token).is_ok() || vocab.is_end_of_generation(*token) {
-                    return vocab.is_end_of_generation(*token);
-                }
-                let text = String::from_utf8_lossy(vocab.piece(*token).unwrap_or_default()).into_owned();
-                let text = text.split(stop).next().unwrap_or_default();
-                !text.contains(exclude)
-            };
-            (0..vocab.len() as u32).filter_map(TokenId::new).filter(fits).collect()
-        });
-        Arc::clone(tokens)
+        let Ok(tokens) = self.cache.texts.get_or_make(key, |_| Ok::<_, Infallible>(tokens()));
+        tokens
     }
 
     fn next(&self, index: usize) -> Next<'_> {
@@ -140,14 +158,14 @@ enum Next<'f> {
 }
 
 /// A slot and what stands after it.
-struct Place<'f> {
+struct SlotHere<'f> {
     name: &'f str,
     vocab: &'f Vocab,
     literal: &'f str,
     next: Next<'f>,
 }
 
-impl Place<'_> {
+impl SlotHere<'_> {
     fn unspellable(&self, value: &str) -> FormError {
         FormError::Unspellable { what: format!("slot {:?}", self.name), text: value.to_owned() }
     }
@@ -263,7 +281,7 @@ impl Place<'_> {
         ends: Vec<TokenId>,
         order: Vec<usize>,
     ) -> Result<SlotSet, FormError> {
-        let rules = SpanRules::new(vec![(self.name.to_owned(), trie)], self.vocab.len())?.with_end_tokens(ends)?;
-        Ok(SlotSet { lead, rules: Arc::new(rules), order })
+        let rules = SpanRules::of(trie.clone(), self.vocab.len())?.with_end_tokens(ends)?;
+        Ok(SlotSet { lead, rules: Arc::new(rules), order, trie })
     }
 }

@@ -115,7 +115,7 @@ impl<'t> Texts<'t> {
         Self { heal, ..self }
     }
 
-    /// The trie of these values. One run of the tokenizer for each different part of a text, on all cores; then what
+    /// The trie of these values. The tokenizer is asked once for each different part of a text, on all cores; then what
     /// [`Trie::spellings`] and [`Trie::with_overrun`] take.
     ///
     /// # Errors

@@ -7,6 +7,30 @@ use trie_core::{RunBuilder, TokenId, Trie, VocabularyId};
 
 /// Collects texts as the tokenizer writes them: portions are tokenized on all cores, and only their tokens and names are kept,
 /// as a [`RunBuilder`] keeps them.
+///
+/// ```
+/// # use trie_core::TokenId;
+/// # use trie_text::{TokenKind, Tokenizer, TokenizerError};
+/// use trie_core::RunBuilder;
+/// use trie_text::{TextStream, Texts, Vocab};
+/// # #[derive(Debug)]
+/// # struct Bytes;
+/// # impl Tokenizer for Bytes {
+/// #     fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
+/// #         Ok(text.bytes().filter_map(|byte| TokenId::new(byte.into())).collect())
+/// #     }
+/// # }
+/// # let bytes = (0..=255u8).map(|byte| ([byte], TokenKind::Text));
+/// # let vocab = Vocab::new(bytes, vec![], Some(std::sync::Arc::new(Bytes)))?;
+///
+/// let mut stream = TextStream::new(&vocab, &Texts::default(), RunBuilder::new(1 << 20))?;
+/// for portion in ["one two three", "four five"] {
+///     stream.push(&portion.split(' ').collect::<Vec<_>>())?;
+/// }
+/// let (trie, report) = stream.finish()?;
+/// assert_eq!((trie.len(), report.values), (5, 5));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TextStream<'v> {
     vocab: &'v Vocab,
@@ -24,7 +48,7 @@ pub struct TextStream<'v> {
 
 impl<'v> TextStream<'v> {
     /// A set without values; `rows` must be without leaves. Of `texts` the prefix and the suffix are taken: values are
-    /// spelled as the tokenizer does, and nothing is healed, which takes all values at once.
+    /// written as the tokenizer does, and nothing is healed, which takes all values at once.
     ///
     /// # Errors
     /// A vocabulary without a tokenizer, or one that cannot spell the prefix.

@@ -42,6 +42,14 @@ const NAMES: [&str; 33] = [
 ];
 
 /// The tokens that end the output, by the names that llama.cpp knows; ascending.
+///
+/// ```
+/// use trie_core::TokenId;
+/// use trie_text::end_of_generation_by_name;
+///
+/// let names = ["<s>", "</s>", "<|im_end|>"].into_iter().zip((0..).filter_map(TokenId::new));
+/// assert_eq!(end_of_generation_by_name(names).iter().map(|token| token.get()).collect::<Vec<_>>(), [1, 2]);
+/// ```
 pub fn end_of_generation_by_name<'n>(names: impl IntoIterator<Item = (&'n str, TokenId)>) -> Vec<TokenId> {
     let mut found: HashMap<&str, TokenId> = names.into_iter().filter(|(name, _)| NAMES.contains(name)).collect();
     let has = |name| found.contains_key(name);

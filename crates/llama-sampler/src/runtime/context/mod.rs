@@ -3,6 +3,7 @@
 mod backend;
 mod chat_template;
 mod gguf;
+mod load;
 mod model;
 mod preconditions;
 mod threads;

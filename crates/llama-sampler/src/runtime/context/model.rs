@@ -1,7 +1,7 @@
 //! A model from a GGUF file, checked before llama.cpp sees it.
 
-use super::backend::{backend, quoted};
 use super::gguf::read_header;
+use super::load::load;
 use super::tokenizer::vocab_of;
 use crate::runtime::error::RuntimeError;
 use llama_cpp_2::model::LlamaModel;
@@ -136,12 +136,4 @@ impl Model {
     pub(in crate::runtime) fn llama(&self) -> &Arc<LlamaModel> {
         &self.llama
     }
-}
-
-/// Loads a file whose header was checked.
-pub(super) fn load(path: &Path, params: &LlamaModelParams) -> Result<Arc<LlamaModel>, RuntimeError> {
-    let backend = backend()?;
-    let text = path.to_str().ok_or(RuntimeError::Path { path: path.to_owned(), what: "its name is not UTF-8" })?;
-    let loaded = quoted(|| LlamaModel::load_from_file(backend, text, params));
-    loaded.map(Arc::new).map_err(|reason| RuntimeError::Load { path: path.to_owned(), reason })
 }

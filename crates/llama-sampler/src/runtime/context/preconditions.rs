@@ -14,7 +14,7 @@
 //! | a model without vocabulary, or without a decoder | refused after loading, before the first use |
 //! | `encode`; partial `seq_cp`; attached, empty or unended chains; `NULL` samplers | not reachable: chains are built in `chain.rs` |
 //! | a grammar that accepts an illegal token | what the grammar ruled out is refused before it is accepted |
-//! | a Rust panic in a callback | caught: plug, log and progress callbacks |
+//! | a Rust panic in a callback | caught: the sampler's, log and progress callbacks |
 //! | text over 2^31−1 bytes, or not UTF-8 | `Vocab::tokenize` looks at the length; `&str` is UTF-8 |
 //! | a missing special token that the tokenizer adds | `LlamaTokenizer::tokenize` asks first |
 

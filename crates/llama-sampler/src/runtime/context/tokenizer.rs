@@ -1,7 +1,7 @@
 //! llama.cpp's tokenizer, and the vocabularies of GGUF files.
 
 use super::gguf::read_header;
-use super::model::load;
+use super::load::load;
 use crate::runtime::error::RuntimeError;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;

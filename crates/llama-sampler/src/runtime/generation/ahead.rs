@@ -6,7 +6,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use std::sync::Arc;
-use trie_core::{Allowed, Sampler, SamplerError, Span, SpanRules, TokenId};
+use trie_core::{Allowed, Role, Sampler, SamplerError, Scratch, Span, SpanRules, TokenId, logits};
 
 /// Chooses one of the tokens that a span allows.
 pub(super) trait Chooser {
@@ -16,11 +16,11 @@ pub(super) trait Chooser {
     /// The choice for this row; it is not accepted yet.
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError>;
 
-    /// Moves on by the token that was chosen.
-    fn accept(&mut self, token: TokenId) -> Result<(), RuntimeError>;
+    /// Moves on by the token that was chosen, and says what it was.
+    fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError>;
 
     /// Moves on by a token that had no rival, so that no row was computed for it.
-    fn accept_forced(&mut self, token: TokenId) -> Result<(), RuntimeError>;
+    fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError>;
 }
 
 impl Chooser for Sampler {
@@ -29,14 +29,14 @@ impl Chooser for Sampler {
     }
 
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
-        Ok(self.sample(row).map_err(SamplerError::from)?)
+        Ok(self.sample(row)?)
     }
 
-    fn accept(&mut self, token: TokenId) -> Result<(), RuntimeError> {
+    fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
         Ok(self.span_mut().accept(token).map_err(SamplerError::from)?)
     }
 
-    fn accept_forced(&mut self, token: TokenId) -> Result<(), RuntimeError> {
+    fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
         Ok(self.accept_forced(token).map_err(SamplerError::from)?)
     }
 }
@@ -45,11 +45,12 @@ impl Chooser for Sampler {
 pub(super) struct ChainOverSpan {
     span: Span,
     chain: LlamaSampler,
+    scratch: Scratch,
 }
 
 impl ChainOverSpan {
     pub(super) fn new(rules: Arc<SpanRules>, chain: LlamaSampler) -> Self {
-        Self { span: Span::new(rules), chain }
+        Self { span: Span::new(rules), chain, scratch: Scratch::default() }
     }
 }
 
@@ -59,22 +60,23 @@ impl Chooser for ChainOverSpan {
     }
 
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
-        let (token, _) = match self.span.allowed() {
+        let (token, _) = match self.span.allowed(&mut self.scratch) {
             Allowed::All | Allowed::Open { .. } => {
                 select(&mut self.chain, row, (0..row.len() as u32).filter_map(TokenId::new))?
             }
-            allowed @ Allowed::Only { .. } => select(&mut self.chain, row, allowed.iter())?,
+            allowed => select(&mut self.chain, row, allowed.iter())?,
         };
+        // Of nothing a chain selects nothing, which is an error.
         Ok(token)
     }
 
-    fn accept(&mut self, token: TokenId) -> Result<(), RuntimeError> {
-        self.span.accept(token).map_err(SamplerError::from)?;
+    fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
+        let role = self.span.accept(token).map_err(SamplerError::from)?;
         self.chain.accept(LlamaToken(token.as_i32()));
-        Ok(())
+        Ok(role)
     }
 
-    fn accept_forced(&mut self, token: TokenId) -> Result<(), RuntimeError> {
+    fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
         // Samplers that draw do so for a single candidate too: the seed gives the same tokens with and without skipping.
         let only = LlamaTokenData::new(LlamaToken(token.as_i32()), 0.0, 0.0);
         self.chain.apply(&mut LlamaTokenDataArray::new(vec![only], false));
@@ -88,23 +90,11 @@ pub(super) fn select(
     row: &[f32],
     tokens: impl Iterator<Item = TokenId>,
 ) -> Result<(TokenId, f32), RuntimeError> {
-    let candidate = |token: TokenId| {
-        let logit = row[token.index()];
-        let logit = if logit.is_nan() { f32::NEG_INFINITY } else { logit };
-        LlamaTokenData::new(LlamaToken(token.as_i32()), logit, 0.0)
-    };
+    let candidate =
+        |token: TokenId| LlamaTokenData::new(LlamaToken(token.as_i32()), logits::clean(row[token.index()]), 0.0);
     let mut candidates = LlamaTokenDataArray::new(tokens.map(candidate).collect(), false);
     chain.apply(&mut candidates);
     let selected = candidates.selected.and_then(|index| candidates.data.get(index));
     let chosen = selected.and_then(|chosen| Some((TokenId::try_from(chosen.id().0).ok()?, chosen.logit())));
     chosen.ok_or(RuntimeError::NothingSelected)
-}
-
-/// The token that must come, if there is just one.
-pub(super) fn only(allowed: &Allowed<'_>) -> Option<TokenId> {
-    let mut tokens = allowed.iter();
-    match (allowed, tokens.next(), tokens.next()) {
-        (Allowed::Only { .. }, only, None) => only,
-        _ => None,
-    }
 }

@@ -1,6 +1,6 @@
 //! The sampler chain of a generation: the trie first, a selecting sampler last.
 
-use crate::plug::{SamplerHandle, TokenTrieSampler};
+use crate::callbacks::{SamplerHandle, TokenTrieSampler};
 use llama_cpp_2::sampling::LlamaSampler;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

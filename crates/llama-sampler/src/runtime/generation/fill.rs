@@ -1,16 +1,18 @@
 //! Filling a form: literals are forced text, slots are walked as tries, free text is sampled until its stop.
 
-use super::ahead::{only, select};
+use super::ahead::select;
 use super::generated::GenerateStats;
 use super::{Generation, chain};
 use crate::runtime::context::Context;
 use crate::runtime::error::RuntimeError;
-use crate::runtime::scoring::ChooseOptions;
 use crate::runtime::watch::Watch;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{Allowed, Cursor, LeafId, Mode, Sampler, SamplerError, SamplerOptions, State, TokenId};
+use trie_core::{
+    Allowed, ChooseOptions, Constraint, Ending, LeafId, Mode, Role, Sampler, SamplerError, SamplerOptions, Scratch,
+    TokenId,
+};
 use trie_text::{Form, Part, SlotSet, SlotValues, Written};
 
 /// How to fill a form.
@@ -102,9 +104,7 @@ impl Context {
                 // Written with what stands before it, because tokens may cross the boundary.
                 Part::Literal(_) => {}
                 Part::Slot { name, values } => filler.slot(index, name, values)?,
-                Part::Text { name, stop, max_tokens, exclude } => {
-                    filler.free(index, name, stop, *max_tokens, exclude)?;
-                }
+                Part::Text { name, stop, max_tokens, .. } => filler.free(index, name, stop, *max_tokens)?,
             }
         }
         filler.finish()
@@ -196,8 +196,8 @@ impl Filler<'_, '_> {
             return Ok(None);
         }
         let prompt = [self.generation.prompt, &self.generation.tokens, &set.lead].concat();
-        let options = ChooseOptions { end_tokens: set.rules.end_tokens(), ..ChooseOptions::default() };
-        let choice = self.generation.context.choose(&prompt, set.trie(), &options, self.generation.watch)?;
+        let options = ChooseOptions::new().with_end_tokens(set.rules.end_tokens());
+        let choice = self.generation.context.choose(&prompt, set.trie().clone(), &options, self.generation.watch)?;
         self.generation.stats.tokens_decoded += choice.stats.tokens_decoded;
         let by_leaf = choice.probabilities();
         let mut shares = vec![f64::NAN; by_leaf.len()];
@@ -209,72 +209,60 @@ impl Filler<'_, '_> {
 
     /// Writes a value that was chosen as a whole.
     fn write_leaf(&mut self, set: &SlotSet, leaf: LeafId) -> Result<LeafId, RuntimeError> {
-        let trie = set.trie();
-        let mut at = Cursor::ROOT;
-        for token in trie.leaf(leaf).map(|leaf| leaf.tokens).unwrap_or_default() {
-            if trie.children(at).len() == 1 && !trie.is_terminal(at) {
-                self.write_forced(token, at.depth())?;
+        let mut scratch = Scratch::default();
+        let mut state = set.rules.start();
+        for token in set.trie().leaf(leaf).map(|leaf| leaf.tokens).unwrap_or_default() {
+            let depth = state.depth();
+            if set.rules.forced(&state, &mut scratch) == Some(token) {
+                self.write_forced(token, depth)?;
             } else {
-                self.write_chosen(token, at.depth());
+                self.write_chosen(token, depth);
             }
-            at = trie.step(at, token).unwrap_or(at);
+            set.rules.advance(&mut state, token).ok_or(RuntimeError::DamagedSet)?;
         }
         Ok(leaf)
     }
 
     /// Walks the set token by token.
     fn walk(&mut self, set: &SlotSet) -> Result<LeafId, RuntimeError> {
-        let trie = set.trie();
         let mut sampler = Sampler::new(Arc::clone(&set.rules), self.sampling())?;
-        let mut at = Cursor::ROOT;
-        loop {
-            if let Some(leaf) = trie.leaf_at(at).filter(|_| trie.children(at).is_empty()) {
-                self.generation.stats.starved += sampler.starved();
-                return Ok(leaf);
-            }
-            let span = sampler.span().clone();
-            let forced = only(&span.allowed());
-            let token = if let Some(token) = forced {
+        let mut scratch = Scratch::default();
+        // What ends a value stands in the text after it, and is written with that.
+        while sampler.span().ending() != Ending::Must {
+            let depth = sampler.span().depth();
+            if let Some(token) = sampler.span().forced_token(&mut scratch) {
                 sampler.accept_forced(token).map_err(SamplerError::from)?;
-                self.write_forced(token, at.depth())?;
-                token
-            } else {
-                let carried = self.carried.take().filter(|&token| trie.step(at, token).is_some());
-                let token = if let Some(token) = carried {
-                    token
-                } else {
+                self.write_forced(token, depth)?;
+                continue;
+            }
+            let carried = self.carried.take();
+            let token = match carried.filter(|&token| sampler.span().role_of(token) == Some(Role::Value)) {
+                Some(token) => token,
+                None => {
                     self.generation.ready()?;
-                    self.generation.consider(&span.allowed(), None)?;
+                    self.generation.consider(&sampler.span().allowed(&mut scratch), None)?;
                     let started = Instant::now();
-                    let token = sampler.sample(self.generation.context.logits()?).map_err(SamplerError::from)?;
+                    let token = sampler.sample(self.generation.context.logits()?)?;
                     self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
                     token
-                };
-                sampler.span_mut().accept(token).map_err(SamplerError::from)?;
-                if let Some(leaf) = trie.leaf_at(at).filter(|_| trie.step(at, token).is_none()) {
-                    self.carried = Some(token);
-                    self.generation.stats.starved += sampler.starved();
-                    return Ok(leaf);
                 }
-                self.write_chosen(token, at.depth());
-                token
             };
-            debug_assert!(sampler.span().state() != State::Off);
-            at = trie.step(at, token).unwrap_or(at);
+            if sampler.span_mut().accept(token).map_err(SamplerError::from)? != Role::Value {
+                self.carried = Some(token);
+                break;
+            }
+            self.write_chosen(token, depth);
         }
+        self.generation.stats.starved += sampler.starved();
+        let span = sampler.span();
+        let leaf = span.constraint().value(span.state().position()).ok_or(RuntimeError::DamagedSet)?;
+        Ok(leaf.index)
     }
 
-    fn free(
-        &mut self,
-        index: usize,
-        name: &str,
-        stop: &str,
-        max_tokens: usize,
-        exclude: &[char],
-    ) -> Result<(), RuntimeError> {
+    fn free(&mut self, index: usize, name: &str, stop: &str, max_tokens: usize) -> Result<(), RuntimeError> {
         self.write_rest()?;
         let vocab = Arc::clone(&self.generation.vocab);
-        let allowed = self.form.text_tokens(index, stop, exclude, &vocab);
+        let allowed = self.form.text_tokens(index, &vocab);
         let mut chain = chain::build(None, &self.sampling())?.sampler;
         let begin = self.generation.tokens.len();
         let mut bytes: Vec<u8> = Vec::new();

@@ -4,17 +4,17 @@
 //! tokenizer's tokens). The one that skips ahead owns the row of logits: a token that is forced is never asked for, it is decoded
 //! together with whatever is next needed. The other puts the span into llama.cpp's own chain and takes one forward pass a token.
 
-use super::ahead::{ChainOverSpan, Chooser, only};
+use super::ahead::{ChainOverSpan, Chooser};
 use super::generated::{Finish, GenerateOptions, Generated};
 use super::{Generation, chain};
-use crate::plug::SamplerHandle;
+use crate::callbacks::SamplerHandle;
 use crate::runtime::context::{Context, in_range};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::watch::Watch;
 use llama_cpp_2::sampling::LlamaSampler;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{After, Allowed, Sampler, Span, SpanRules, State, TokenId};
+use trie_core::{Allowed, Constraint, Observed, Role, Sampler, Scratch, Span, SpanRules, TokenId};
 
 impl Context {
     /// Generates after `prompt`. What the context holds of its beginning is not computed again.
@@ -34,7 +34,7 @@ impl Context {
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
         self.check_rules(rules, options)?;
-        let mut generation = Generation::before(self, prompt, rules.map(|rules| &rules.spans()[0].1), watch)?;
+        let mut generation = Generation::before(self, prompt, rules.and_then(|rules| rules.first_set()), watch)?;
         let (finish, span) = match rules {
             Some(rules) if options.skip_ahead => {
                 let mut sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
@@ -62,7 +62,7 @@ impl Context {
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
         self.check_rules(Some(rules), options)?;
-        let mut generation = Generation::before(self, prompt, Some(&rules.spans()[0].1), watch)?;
+        let mut generation = Generation::before(self, prompt, rules.first_set(), watch)?;
         let mut chooser = ChainOverSpan::new(Arc::clone(rules), chain);
         let finish = ahead(&mut generation, &mut chooser, options.max_tokens)?;
         generated(generation, finish, Some(chooser.span()))
@@ -70,8 +70,9 @@ impl Context {
 
     fn check_rules(&self, rules: Option<&Arc<SpanRules>>, options: &GenerateOptions) -> Result<(), RuntimeError> {
         let n_vocab = self.vocab().len();
-        let spans = rules.map(|rules| rules.spans()).unwrap_or_default();
-        spans.iter().try_for_each(|(_, trie)| self.vocab().check_set(trie))?;
+        let constraints = rules.map(|rules| rules.constraints()).unwrap_or_default();
+        let mut sets = constraints.iter().flat_map(|(_, constraint)| constraint.sets());
+        sets.try_for_each(|set| self.vocab().check_set(set))?;
         if let Some(rules) = rules.map(|rules| rules.n_vocab()).filter(|&rules| rules > n_vocab) {
             return Err(RuntimeError::VocabularyMismatch { rules, n_vocab });
         }
@@ -82,16 +83,26 @@ impl Context {
 fn generated(generation: Generation<'_>, finish: Finish, span: Option<&Span>) -> Result<Generated, RuntimeError> {
     let vocab = Arc::clone(&generation.vocab);
     let (tokens, text, stats) = generation.finish()?;
-    let leaf = span.and_then(Span::leaf);
-    if leaf.is_none() && span.is_some_and(|span| span.state() == State::Complete) {
-        return Err(RuntimeError::DamagedSet);
-    }
+    let leaves = span.map_or_else(Vec::new, Span::leaves);
+    let leaf = leaves.last().cloned();
+    let set = span.and_then(|span| span.constraint().as_trie()).filter(|set| !set.is_tree());
     let mut partial_token = Vec::new();
-    if let (Some(span), Some(leaf)) = (span.filter(|span| !span.trie().is_tree()), &leaf) {
+    if let (Some(span), Some(_), Some(leaf)) = (span, set, &leaf) {
         let walked = vocab.join(&tokens[..span.depth().min(tokens.len())])?;
         partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
     }
-    Ok(Generated { tokens, text, leaf, partial_token, finish, stats })
+    Ok(Generated { tokens, text, leaf, leaves, partial_token, finish, stats })
+}
+
+/// A token that was accepted.
+struct Taken {
+    token: TokenId,
+    /// What it was.
+    role: Role,
+    /// Whether no other could come.
+    forced: bool,
+    /// Tokens walked before it.
+    depth: usize,
 }
 
 /// Owns the row: nothing is decoded until logits are needed, and then everything since the last time at once.
@@ -100,26 +111,25 @@ fn ahead(
     chooser: &mut dyn Chooser,
     max_tokens: usize,
 ) -> Result<Finish, RuntimeError> {
+    let mut scratch = Scratch::default();
     loop {
-        let before = chooser.span().clone();
-        // In a set with several tokenizations of a value, text that must come is not asked for either.
-        let forced = only(&before.allowed()).or_else(|| before.forced().next());
-        let token = if let Some(token) = forced {
-            generation.consider(&before.allowed(), forced)?;
+        let depth = chooser.span().depth();
+        let must = chooser.span().forced_token(&mut scratch);
+        let (token, role) = if let Some(token) = must {
+            generation.consider(&Allowed::All, must)?;
             generation.stats.forward_passes_saved += 1;
-            chooser.accept_forced(token)?;
-            token
+            (token, chooser.accept_forced(token)?)
         } else {
             generation.ready()?;
-            generation.consider(&before.allowed(), None)?;
+            generation.consider(&chooser.span().allowed(&mut scratch), None)?;
             let started = Instant::now();
             let token = chooser.choose(generation.context.logits()?)?;
-            chooser.accept(token)?;
+            let role = chooser.accept(token)?;
             generation.stats.sample_seconds += started.elapsed().as_secs_f64();
-            token
+            (token, role)
         };
-        if let Some(finish) = take(generation, token, forced.is_some(), Some(&before), Some(chooser.span()), max_tokens)
-        {
+        let taken = Taken { token, role, forced: must.is_some(), depth };
+        if let Some(finish) = take(generation, &taken, chooser.span().is_over(), max_tokens) {
             return Ok(finish);
         }
     }
@@ -132,16 +142,32 @@ fn chained(
     max_tokens: usize,
 ) -> Result<(Finish, Option<Span>), RuntimeError> {
     generation.stats.seed = chain.seed;
+    let mut scratch = Scratch::default();
     let finish = loop {
         generation.ready()?;
-        let before = chain.handle.as_ref().map(SamplerHandle::span);
-        let forced = before.as_ref().is_some_and(|span| only(&span.allowed()).is_some());
-        generation.consider(&before.as_ref().map_or(Allowed::All, Span::allowed), None)?;
+        let (forced, depth) = match chain.handle.as_ref().map(SamplerHandle::span) {
+            Some(span) => {
+                let allowed = span.allowed(&mut scratch);
+                if allowed == Allowed::Nothing {
+                    return Err(RuntimeError::DamagedSet);
+                }
+                generation.consider(&allowed, None)?;
+                (allowed.only().is_some(), span.depth())
+            }
+            None => {
+                generation.consider(&Allowed::All, None)?;
+                (false, 0)
+            }
+        };
         let started = Instant::now();
         let token = generation.context.sample(&mut chain.sampler)?;
         generation.stats.sample_seconds += started.elapsed().as_secs_f64();
-        let after = chain.handle.as_ref().map(SamplerHandle::span);
-        if let Some(finish) = take(generation, token, forced, before.as_ref(), after.as_ref(), max_tokens) {
+        let role = match chain.handle.as_ref().and_then(SamplerHandle::last_token) {
+            Some(Observed::Accepted(role)) => role,
+            _ => Role::Free,
+        };
+        let over = chain.handle.as_ref().is_some_and(|handle| handle.span().is_over());
+        if let Some(finish) = take(generation, &Taken { token, role, forced, depth }, over, max_tokens) {
             break finish;
         }
     };
@@ -149,23 +175,15 @@ fn chained(
     Ok((finish, chain.handle.map(|handle| handle.span())))
 }
 
-/// Takes a token that was accepted. Gives the reason if it is the last.
-fn take(
-    generation: &mut Generation<'_>,
-    token: TokenId,
-    forced: bool,
-    before: Option<&Span>,
-    after: Option<&Span>,
-    max_tokens: usize,
-) -> Option<Finish> {
-    generation.count(token, forced, before.map_or(0, Span::depth));
-    let role = Role::of(token, before, after);
+/// Writes a token that was accepted. Gives the reason if it is the last; `over` tells that nothing shall follow the span.
+fn take(generation: &mut Generation<'_>, taken: &Taken, over: bool, max_tokens: usize) -> Option<Finish> {
+    let &Taken { token, role, forced, depth } = taken;
+    generation.count(token, forced, depth);
     let ends_output = role != Role::Value && generation.vocab.is_end_of_generation(token);
-    let span_over = after.is_some_and(|span| span.state() == State::Complete && span.rules().after() == After::Stop);
-    if !ends_output && (!span_over || role != Role::Other) {
+    if !ends_output && (!over || role != Role::Free) {
         generation.tokens.push(token);
     }
-    if span_over {
+    if over {
         Some(Finish::Span)
     } else if ends_output {
         Some(Finish::EndOfGeneration)
@@ -175,28 +193,5 @@ fn take(
         Some(Finish::ContextFull)
     } else {
         None
-    }
-}
-
-/// What a token is to its span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// Part of the value.
-    Value,
-    /// An end token of the span.
-    End,
-    /// Anything else: free text.
-    Other,
-}
-
-impl Role {
-    fn of(token: TokenId, before: Option<&Span>, after: Option<&Span>) -> Self {
-        match (before, after) {
-            (Some(before), Some(after)) if after.depth() > before.depth() => Self::Value,
-            (Some(before), _) if before.state() == State::Active && before.rules().end_tokens().contains(&token) => {
-                Self::End
-            }
-            _ => Self::Other,
-        }
     }
 }

@@ -65,7 +65,7 @@ impl Context {
             }
         };
         let (tokens, text, stats) = generation.finish()?;
-        Ok(Generated { tokens, text, leaf: None, partial_token: Vec::new(), finish, stats })
+        Ok(Generated { tokens, text, leaf: None, leaves: Vec::new(), partial_token: Vec::new(), finish, stats })
     }
 }
 

@@ -16,7 +16,7 @@ use super::error::RuntimeError;
 use super::watch::{Step, Watch};
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{Allowed, TokenId, Trie};
+use trie_core::{Allowed, TokenId, Trie, logits};
 use trie_text::Vocab;
 
 /// Tokens are written at once and decoded when a row of logits is needed, all of them together.
@@ -141,31 +141,23 @@ impl<'a> Generation<'a> {
     }
 }
 
-/// Softmax over the allowed tokens; at an open leaf, where any token may come, over the whole row. NaN and −inf count as
-/// impossible, +inf as certain.
-fn probabilities(logits: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f32)>) {
-    into.extend(allowed.iter().filter_map(|token| Some((token, *logits.get(token.index())?))));
-    let pool: &mut dyn Iterator<Item = f32> = match allowed {
-        Allowed::Open { .. } => &mut logits.iter().copied(),
-        _ => &mut into.iter().map(|&(_, logit)| logit),
+/// Softmax over the allowed tokens; at an open leaf, where any token may come, over the whole row.
+fn probabilities(row: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f32)>) {
+    into.extend(allowed.iter().filter_map(|token| Some((token, *row.get(token.index())?))));
+    let shares = match allowed {
+        Allowed::Open { .. } => {
+            let shares = logits::shares(row);
+            into.iter().map(|(token, _)| shares[token.index()]).collect()
+        }
+        _ => logits::shares(&into.iter().map(|&(_, logit)| logit).collect::<Vec<_>>()),
     };
-    let pool: Vec<f32> = pool.collect();
-    let best = pool.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let weight = |logit: f32| match best {
-        _ if logit.is_nan() || logit == f32::NEG_INFINITY => 0.0,
-        f32::INFINITY => f32::from(u8::from(logit == f32::INFINITY)),
-        _ => (logit - best).exp(),
-    };
-    let sum: f32 = pool.iter().copied().map(weight).sum();
-    for (index, (_, share)) in into.iter_mut().enumerate() {
-        // Without any usable logit the lowest id is put back.
-        *share = if sum > 0.0 { weight(*share) / sum } else { f32::from(u8::from(index == 0)) };
-    }
+    into.iter_mut().zip(shares).for_each(|((_, logit), share)| *logit = share);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trie_core::Tokens;
 
     #[test]
     fn shares_of_odd_logits() {
@@ -175,11 +167,11 @@ mod tests {
             probabilities(logits, allowed, &mut into);
             into.into_iter().map(|(_, share)| share).collect::<Vec<_>>()
         };
-        let only = Allowed::Only { tokens: &tokens, ends: &[] };
+        let only = Allowed::Only { tokens: Tokens::Ids(&tokens), ends: &[] };
         let (nan, inf) = (f32::NAN, f32::INFINITY);
         assert_eq!(shares(&[1.0, 1.0, nan, 9.0], &only), [0.5, 0.5, 0.0]);
         assert_eq!(shares(&[inf, 1.0, inf, 9.0], &only), [0.5, 0.0, 0.5]);
         assert_eq!(shares(&[nan, -inf, nan, 9.0], &only), [1.0, 0.0, 0.0]);
-        assert_eq!(shares(&[1.0, 1.0, 1.0, 1.0], &Allowed::Open { children: &tokens[..1] }), [0.25]);
+        assert_eq!(shares(&[1.0, 1.0, 1.0, 1.0], &Allowed::Open { tokens: Tokens::Ids(&tokens[..1]) }), [0.25]);
     }
 }

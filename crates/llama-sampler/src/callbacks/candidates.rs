@@ -1,10 +1,10 @@
-//! Shrinking a candidate array to what a span allows. No pointers here: `plug.rs` lends the array as a slice.
+//! Shrinking a candidate array to what a span allows. No pointers here: `table.rs` lends the array as a slice.
 //!
 //! Dropped candidates stay behind the kept ones, so the array remains a permutation of itself and nothing is ever
 //! written past its end.
 
-use llama_cpp_sys_2::llama_token_data;
-use trie_core::{Allowed, Mode, TokenId};
+use super::abi::TokenData;
+use trie_core::{Allowed, Mode, TokenId, Tokens, logits::is_usable};
 
 /// The selection index of an array in which nothing is selected yet.
 const UNSELECTED: i64 = -1;
@@ -12,7 +12,7 @@ const UNSELECTED: i64 = -1;
 /// A candidate array: `data[..len]` is what remains of it.
 #[derive(Debug)]
 pub(crate) struct Candidates<'a> {
-    data: &'a mut [llama_token_data],
+    data: &'a mut [TokenData],
     /// Candidates that remain.
     pub(crate) len: usize,
     /// Whether `data[..len]` is in descending order of logits. False is always a safe answer.
@@ -25,22 +25,24 @@ pub(crate) struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     /// All of `data`, nothing dropped.
-    pub(crate) fn new(data: &'a mut [llama_token_data], sorted: bool, selected: i64) -> Self {
+    pub(crate) fn new(data: &'a mut [TokenData], sorted: bool, selected: i64) -> Self {
         Self { len: data.len(), data, sorted, selected, starved: false }
     }
 
     /// Keeps what is allowed; in greedy mode only the best of it, already selected.
     ///
     /// A candidate that an earlier sampler removed counts as −inf, and so does NaN. An empty array stays empty: there
-    /// is no room to put anything back.
+    /// is no room to put anything back. Where a damaged set allows nothing, one candidate is left: one of `stops` if there is one.
     ///
-    /// `O(k)` for `k` allowed tokens while `data[id].id == id` for each of them, else `O(n log k)`; `O(n)` at an open leaf.
-    pub(crate) fn constrain(&mut self, allowed: Allowed<'_>, mode: Mode, n_vocab: usize) {
+    /// `O(k)` for `k` allowed tokens while `data[id].id == id` for each of them, else `O(n log k)`; `O(n)` at an open
+    /// leaf.
+    pub(crate) fn constrain(&mut self, allowed: Allowed<'_>, mode: Mode, n_vocab: usize, stops: &[TokenId]) {
         let lowest = match allowed {
             Allowed::All => return,
+            Allowed::Nothing => return self.close(stops),
             Allowed::Open { .. } => {
                 // Rows of padded models are wider than the vocabulary; what is past it is never legal.
-                let known = |candidate: &llama_token_data| usize::try_from(candidate.id).is_ok_and(|id| id < n_vocab);
+                let known = |candidate: &TokenData| usize::try_from(candidate.id).is_ok_and(|id| id < n_vocab);
                 if !self.rest().iter().all(known) {
                     self.keep(known);
                 }
@@ -51,11 +53,15 @@ impl<'a> Candidates<'a> {
             }
             Allowed::Only { tokens, ends } => {
                 let moved = !self.sorted
-                    && if ends.is_empty() { self.gather(tokens.iter().copied()) } else { self.gather(allowed.iter()) };
+                    && match tokens {
+                        Tokens::Ids(ids) if ends.is_empty() => self.gather(ids.iter().copied()),
+                        _ => self.gather(allowed.iter()),
+                    };
                 if !moved {
-                    self.keep(|candidate| is_in(tokens, candidate.id) || is_in(ends, candidate.id));
+                    let legal = |id: i32| TokenId::try_from(id).is_ok_and(|id| allowed.contains(id));
+                    self.keep(|candidate| legal(candidate.id));
                 }
-                allowed.iter().next().map(TokenId::as_i32)
+                allowed.first().map(TokenId::as_i32)
             }
         };
         match mode {
@@ -73,7 +79,7 @@ impl<'a> Candidates<'a> {
         self.select(at);
     }
 
-    fn rest(&self) -> &[llama_token_data] {
+    fn rest(&self) -> &[TokenData] {
         &self.data[..self.len]
     }
 
@@ -97,7 +103,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// Keeps the candidates that pass, in their order; the others get −inf, for readers of the whole array.
-    fn keep(&mut self, passes: impl Fn(&llama_token_data) -> bool) {
+    fn keep(&mut self, passes: impl Fn(&TokenData) -> bool) {
         let mut kept = 0;
         for at in 0..self.len {
             if passes(&self.data[at]) {
@@ -121,12 +127,12 @@ impl<'a> Candidates<'a> {
 
     /// Keeps the highest logit, ties to the lowest id; nothing where all are −inf or NaN.
     fn pick(&mut self) {
-        let mut best: Option<(usize, llama_token_data)> = None;
+        let mut best: Option<(usize, TokenData)> = None;
         for (at, &candidate) in self.rest().iter().enumerate() {
             let better = best.is_none_or(|(_, best)| {
                 candidate.logit > best.logit || (candidate.logit >= best.logit && candidate.id < best.id)
             });
-            if better && candidate.logit > f32::NEG_INFINITY {
+            if better && is_usable(candidate.logit) {
                 best = Some((at, candidate));
             }
         }
@@ -154,7 +160,7 @@ impl<'a> Candidates<'a> {
         self.starved = true;
         let (Some(first), Some(id)) = (self.data.first().copied(), lowest) else { return };
         let at = self.data.iter().position(|candidate| candidate.id == id).unwrap_or_else(|| {
-            self.data[0] = llama_token_data { id, ..first };
+            self.data[0] = TokenData { id, ..first };
             0
         });
         self.data[at].logit = 0.0;

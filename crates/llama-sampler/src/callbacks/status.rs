@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::{Leaf, Mode, Observed, Span, SpanError, State, TokenId};
+use trie_core::{Allowed, Leaf, Mode, Observed, Scratch, Span, SpanError, Status, TokenId};
 
 /// What happened to one sampler since it was created. A reset does not clear it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,7 +23,7 @@ pub struct SamplerCounts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplerStatus {
     /// Where the span is in its life.
-    pub state: State,
+    pub state: Status,
     /// The path of the trie it walks.
     pub path: String,
     /// The value, once complete.
@@ -34,6 +34,8 @@ pub struct SamplerStatus {
     pub counts: SamplerCounts,
     /// A callback panicked: the sampler lets one token through and nothing else, for ever.
     pub poisoned: bool,
+    /// The set is damaged where the span stands: nothing may come, and one token alone is let through.
+    pub damaged: bool,
 }
 
 /// The owner's end of a sampler that a chain has taken: reads and steers it between samples, also after the chain
@@ -57,14 +59,23 @@ pub(super) struct Inner {
     pub(super) span: Span,
     pub(super) mode: Mode,
     pub(super) counts: SamplerCounts,
+    /// What became of the last token.
+    pub(super) last: Option<Observed>,
+    pub(super) scratch: Scratch,
 }
 
 impl Inner {
+    pub(super) fn new(span: Span, mode: Mode) -> Self {
+        Self { span, mode, counts: SamplerCounts::default(), last: None, scratch: Scratch::default() }
+    }
+
     /// Takes a token that cannot be refused.
     pub(super) fn observe(&mut self, token: i32) {
         // A negative id is no token; the largest id is in no vocabulary, so the span answers by the same rule.
-        let counter = match self.span.observe(TokenId::try_from(token).unwrap_or(TokenId::MAX)) {
-            Observed::Accepted => &mut self.counts.accepted,
+        let observed = self.span.observe(TokenId::try_from(token).unwrap_or(TokenId::MAX));
+        self.last = Some(observed);
+        let counter = match observed {
+            Observed::Accepted(_) => &mut self.counts.accepted,
             Observed::Ignored => &mut self.counts.ignored,
             Observed::TurnedOff => &mut self.counts.turned_off,
         };
@@ -73,8 +84,15 @@ impl Inner {
 }
 
 impl Shared {
-    pub(super) fn new(inner: Inner, poisoned: bool) -> Self {
-        Self { inner: Mutex::new(inner), poisoned: AtomicBool::new(poisoned) }
+    pub(super) fn new(inner: Inner) -> Self {
+        Self { inner: Mutex::new(inner), poisoned: AtomicBool::new(false) }
+    }
+
+    /// Its own state, at the same place; a closed one stays closed.
+    pub(super) fn copy(&self) -> Self {
+        #[cfg(test)]
+        super::tests::panic_where_asked();
+        Self { inner: Mutex::new(self.lock().clone()), poisoned: AtomicBool::new(self.is_poisoned()) }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -96,7 +114,8 @@ impl SamplerHandle {
     pub fn status(&self) -> SamplerStatus {
         let inner = self.0.lock();
         SamplerStatus {
-            state: inner.span.state(),
+            damaged: inner.span.allowed(&mut Scratch::default()) == Allowed::Nothing,
+            state: inner.span.status(),
             path: inner.span.path().to_owned(),
             leaf: inner.span.leaf(),
             depth: inner.span.depth(),
@@ -106,13 +125,18 @@ impl SamplerHandle {
     }
 
     /// Where the span is in its life.
-    pub fn state(&self) -> State {
-        self.0.lock().span.state()
+    pub fn state(&self) -> Status {
+        self.0.lock().span.status()
     }
 
     /// The value, once complete.
     pub fn leaf(&self) -> Option<Leaf> {
         self.0.lock().span.leaf()
+    }
+
+    /// What became of the token that the chain accepted last.
+    pub fn last_token(&self) -> Option<Observed> {
+        self.0.lock().last
     }
 
     /// What happened so far.
@@ -132,7 +156,8 @@ impl SamplerHandle {
 
     /// Takes tokens that the chain did not sample, such as a forced run: all or none.
     ///
-    /// The other samplers of the chain (penalties, grammar) do not see them; use `LlamaSampler::accept` where they must.
+    /// The other samplers of the chain (penalties, grammar) do not see them; use `llama_sampler_accept` where they
+    /// must.
     ///
     /// # Errors
     /// The first token that is not allowed.

@@ -1,0 +1,84 @@
+//! llama.cpp's types as its C header lays them out, written by hand so that none of its code is needed. Nothing here
+//! runs.
+//!
+//! The table of callbacks has grown at its end, and only there. Looked at were the headers of
+//!
+//! | llama.cpp | its table |
+//! | --- | --- |
+//! | the one in llama-cpp-python 0.3.16 (August 2025) | 6 fields: `name` to `free` |
+//! | the one in llama-cpp-python 0.3.20 | 10 fields: `backend_init` to `backend_set_input` more |
+//! | 0.5.0, the one in llama-cpp-python 0.3.36 | 12 fields: `backend_reset` and `copy_state` more |
+//! | 0.6.0, the one in `llama-cpp-sys-2` 0.1.160 | the same 12 |
+//!
+//! Candidates, their array and the sampler itself are the same in all of them. llama.cpp before `llama_sampler_init`
+//! was exported (the one in llama-cpp-python 0.3.7) offers no way in.
+
+use std::ffi::{c_char, c_void};
+
+/// `llama_token`: signed, and negative where there is none.
+pub type Token = i32;
+
+/// `llama_token_data`: a candidate.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TokenData {
+    /// The token.
+    pub id: Token,
+    /// Its logit.
+    pub logit: f32,
+    /// Its probability, once a sampler has computed it.
+    pub p: f32,
+}
+
+/// `llama_token_data_array`: the candidates that a chain hands from sampler to sampler.
+#[repr(C)]
+#[derive(Debug)]
+pub struct TokenDataArray {
+    /// The first candidate.
+    pub data: *mut TokenData,
+    /// How many there are.
+    pub size: usize,
+    /// Index of the chosen one, or −1.
+    pub selected: i64,
+    /// Whether logits descend.
+    pub sorted: bool,
+}
+
+/// `llama_sampler`: a table of callbacks and what they work on. Only `llama_sampler_init` makes one, since only the
+/// same library may free it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawSampler {
+    /// The callbacks.
+    pub iface: *mut Callbacks,
+    /// What belongs to the sampler; null once it was freed.
+    pub ctx: *mut c_void,
+}
+
+/// `llama_sampler_i`: the table of callbacks, longer than any version's. What an older version does not know it does
+/// not read; in what a newer one has added it finds null.
+#[repr(C)]
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Callbacks {
+    /// The sampler's name.
+    pub name: Option<unsafe extern "C" fn(*const RawSampler) -> *const c_char>,
+    /// Takes a token.
+    pub accept: Option<unsafe extern "C" fn(*mut RawSampler, Token)>,
+    /// Changes the candidates.
+    pub apply: Option<unsafe extern "C" fn(*mut RawSampler, *mut TokenDataArray)>,
+    /// Back to the beginning.
+    pub reset: Option<unsafe extern "C" fn(*mut RawSampler)>,
+    /// A copy with its own state.
+    pub clone: Option<unsafe extern "C" fn(*const RawSampler) -> *mut RawSampler>,
+    /// Frees what `ctx` points to, not the sampler.
+    pub free: Option<unsafe extern "C" fn(*mut RawSampler)>,
+    /// Callbacks for sampling on the device, and what comes after them: all null, so that the host's are called.
+    pub later: [usize; LATER],
+}
+
+/// Fields behind the first six: six are known, the rest is reserve.
+pub(super) const LATER: usize = 26;
+
+/// `llama_sampler_init`.
+pub type InitFn = unsafe extern "C" fn(iface: *mut Callbacks, ctx: *mut c_void) -> *mut RawSampler;

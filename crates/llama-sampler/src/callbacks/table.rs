@@ -1,0 +1,161 @@
+//! The callbacks that llama.cpp calls. Every SAFETY note here rests on one of three facts, named once:
+//!
+//! - **Shell**: llama.cpp calls a callback only with a `llama_sampler` that carries [`TABLE`], and only [`shell`] makes
+//!   such samplers, with a `ctx` from `Box::into_raw`. During the call the sampler is alive. `ctx` is null only after
+//!   `free`.
+//! - **Owned**: one shell owns its `ctx`, given back by `free` alone, which has the shell to itself.
+//!   `llama_sampler_copy` calls `free` and then moves the `ctx` of a clone into the old shell, so a `ctx` never points
+//!   back to a shell.
+//! - **Array**: llama.cpp hands over an array whose `data` points to `size` initialised candidates that nothing else
+//!   touches during the call (`llama_sampler_apply` in `llama.cpp/src/llama-sampler.cpp`).
+
+use super::abi::{Callbacks, LATER, RawSampler, Token, TokenData, TokenDataArray};
+use super::candidates::Candidates;
+use super::init::SamplerInit;
+use super::status::{Inner, Shared};
+use std::ffi::{c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+pub(super) static TABLE: Callbacks = Callbacks {
+    name: Some(name),
+    accept: Some(accept),
+    apply: Some(apply),
+    reset: Some(reset),
+    clone: Some(clone),
+    free: Some(free),
+    later: [0; LATER],
+};
+
+/// What a shell's `ctx` points to.
+struct Context {
+    shared: Arc<Shared>,
+    /// The library that the shell belongs to: clones are made by the same.
+    init: SamplerInit,
+}
+
+/// Wraps shared state into a new sampler, which owns it; null, and the state dropped, where the library made none.
+pub(super) fn shell(shared: Arc<Shared>, init: SamplerInit) -> *mut RawSampler {
+    let ctx = Box::into_raw(Box::new(Context { shared, init }));
+    // llama.cpp only reads the table, though older headers do not say `const`.
+    let raw = init.call((&raw const TABLE).cast_mut(), ctx.cast::<c_void>());
+    if raw.is_null() {
+        // SAFETY: it came from `Box::into_raw` above, and no shell has taken it.
+        drop(unsafe { Box::from_raw(ctx) });
+    }
+    raw
+}
+
+/// What belongs to a shell, or `None` after `free`.
+///
+/// # Safety
+/// `sampler` is a shell of ours that stays alive, and its `ctx` with it, for `'a`.
+unsafe fn context<'a>(sampler: *const RawSampler) -> Option<&'a Context> {
+    // SAFETY: the caller's promise.
+    let ctx = unsafe { (*sampler).ctx };
+    // SAFETY: Shell: `ctx` is null or points to a `Context` that the shell keeps alive and nobody writes to.
+    unsafe { ctx.cast_const().cast::<Context>().as_ref() }
+}
+
+/// Runs one callback's work. A panic ends here: it poisons the sampler, which stays closed from then on.
+pub(super) fn guarded<T>(shared: &Shared, work: impl FnOnce(&Shared) -> T) -> Option<T> {
+    let result = catch_unwind(AssertUnwindSafe(|| work(shared)));
+    if result.is_err() {
+        shared.poison();
+    }
+    result.ok()
+}
+
+unsafe extern "C" fn name(_: *const RawSampler) -> *const c_char {
+    c"token-trie".as_ptr()
+}
+
+unsafe extern "C" fn accept(sampler: *mut RawSampler, token: Token) {
+    // SAFETY: Shell.
+    if let Some(context) = unsafe { context(sampler) } {
+        guarded(&context.shared, |shared| shared.lock().observe(token));
+    }
+}
+
+unsafe extern "C" fn reset(sampler: *mut RawSampler) {
+    // SAFETY: Shell.
+    if let Some(context) = unsafe { context(sampler) } {
+        guarded(&context.shared, |shared| shared.lock().span.reset());
+    }
+}
+
+unsafe extern "C" fn apply(sampler: *mut RawSampler, array: *mut TokenDataArray) {
+    // SAFETY: Shell.
+    let context = unsafe { context(sampler) };
+    // SAFETY: Array: null, or an array that is ours during the call.
+    let array = unsafe { array.as_mut() };
+    let (Some(context), Some(array)) = (context, array) else { return };
+    if array.data.is_null() {
+        return;
+    }
+    // SAFETY: Array, and `data` is not null.
+    let data = unsafe { std::slice::from_raw_parts_mut(array.data, array.size) };
+    let mut after = constrain_or_close(&context.shared, data, array.sorted, array.selected);
+    // Whatever happened, an array that had a candidate keeps one: an empty array aborts the process.
+    after.len = after.len.clamp(usize::from(array.size > 0), array.size);
+    (array.size, array.sorted, array.selected) = (after.len, after.sorted, after.selected);
+}
+
+/// What becomes of an array.
+#[derive(Debug, PartialEq, Eq)]
+struct After {
+    len: usize,
+    sorted: bool,
+    selected: i64,
+}
+
+impl From<&Candidates<'_>> for After {
+    fn from(candidates: &Candidates<'_>) -> Self {
+        Self { len: candidates.len, sorted: candidates.sorted, selected: candidates.selected }
+    }
+}
+
+fn constrain_or_close(shared: &Shared, data: &mut [TokenData], sorted: bool, selected: i64) -> After {
+    if !shared.is_poisoned() {
+        let constrained = guarded(shared, |shared| {
+            let mut inner = shared.lock();
+            let Inner { span, mode, counts, scratch, .. } = &mut *inner;
+            let mut candidates = Candidates::new(data, sorted, selected);
+            let rules = span.rules();
+            candidates.constrain(span.allowed(scratch), *mode, rules.n_vocab(), rules.stop_tokens());
+            counts.applied += 1;
+            counts.starved += u64::from(candidates.starved);
+            After::from(&candidates)
+        });
+        if let Some(after) = constrained {
+            return after;
+        }
+    }
+    let closed = guarded(shared, |shared| {
+        let mut candidates = Candidates::new(data, sorted, selected);
+        candidates.close(shared.lock().span.rules().stop_tokens());
+        After::from(&candidates)
+    });
+    closed.unwrap_or(After { len: 1, sorted: true, selected: 0 })
+}
+
+unsafe extern "C" fn clone(sampler: *const RawSampler) -> *mut RawSampler {
+    // SAFETY: Shell.
+    let Some(context) = (unsafe { context(sampler) }) else { return null_mut() };
+    let copy = guarded(&context.shared, |shared| Arc::new(shared.copy()));
+    // A null would crash the chain that asked. A copy that failed has just poisoned the original: both are closed.
+    shell(copy.unwrap_or_else(|| Arc::clone(&context.shared)), context.init)
+}
+
+unsafe extern "C" fn free(sampler: *mut RawSampler) {
+    // SAFETY: Shell, and Owned: `free` has the shell to itself.
+    let ctx = unsafe { std::mem::replace(&mut (*sampler).ctx, null_mut()) };
+    if ctx.is_null() {
+        return;
+    }
+    // SAFETY: Owned: `ctx` came from `Box::into_raw`, and replacing it above makes this the only return.
+    let context = unsafe { Box::from_raw(ctx.cast::<Context>()) };
+    // Dropping the last owner frees tries; a panic there must not reach C either.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(context)));
+}

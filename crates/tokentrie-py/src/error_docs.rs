@@ -1,0 +1,108 @@
+//! The docstrings of the exception classes.
+
+use std::ffi::CStr;
+
+pub(crate) const BASE: &CStr = c"Base of every error that tokentrie defines.
+
+Example:
+    >>> try:
+    ...     tokentrie.Trie.from_sequences([])
+    ... except tokentrie.TokenTrieError as error:
+    ...     print(type(error).__name__)
+    TrieError
+";
+
+pub(crate) const PAYLOAD: &CStr =
+    c"A payload that is not JSON, not of the documented form, or has no usable leaf; it says line, column and field.
+
+Also a ValueError.
+
+Example:
+    >>> tokentrie.Trie.from_payload('{\"descriptors\": 5}')
+    Traceback (most recent call last):
+        ...
+    tokentrie.PayloadError: payload, line 1, column 17, field descriptors: ...
+";
+
+pub(crate) const TRIE: &CStr = c"Sequences, texts or sets that make no trie, or a file that holds none.
+
+None at all, an empty one, names that do not match, texts that cannot be written. Also a ValueError.
+
+Example:
+    >>> tokentrie.Trie.from_sequences([[1], []])
+    Traceback (most recent call last):
+        ...
+    tokentrie.TrieError: row 1 is empty: a leaf needs at least one token
+";
+
+pub(crate) const VOCABULARY: &CStr =
+    c"A token id that the vocabulary does not have, or a vocabulary that cannot be used for what is asked.
+
+Example:
+    >>> tokentrie.Trie.from_sequences([[1, 10]], vocab=10)
+    Traceback (most recent call last):
+        ...
+    tokentrie.VocabularyError: row 0, position 1: token id 10 is outside the vocabulary of 10 tokens
+";
+
+pub(crate) const NOT_ALLOWED: &CStr =
+    c"A token that may not come next; it says which, where, and what was allowed. The state is as before.
+
+Example:
+    >>> tokentrie.Sampler(10, tokentrie.Trie.from_sequences([[2], [5]])).accept(3)
+    Traceback (most recent call last):
+        ...
+    tokentrie.TokenNotAllowedError: token 3 at position 0 is not allowed there: only [2, 5] may follow
+";
+
+pub(crate) const OPTION: &CStr = c"A setting or request out of range; it says which, its value and what it may be.
+
+Also a ValueError.
+
+Example:
+    >>> tokentrie.Sampling(top_p=1.5)
+    Traceback (most recent call last):
+        ...
+    tokentrie.OptionError: top_p is 1.5: it must be in 0..=1
+";
+
+pub(crate) const MODEL: &CStr = c"A model file that cannot be used, or a decode that failed.
+
+Example:
+    >>> tokentrie.Model('missing.gguf')
+    Traceback (most recent call last):
+        ...
+    tokentrie.ModelError: cannot read the model file \"missing.gguf\": ...
+";
+
+pub(crate) const CONTEXT: &CStr = c"The context window is too small for the prompt or the output.
+
+Example:
+    >>> tokentrie.Model(n_ctx=32).generate([5] * 33)
+    Traceback (most recent call last):
+        ...
+    tokentrie.ContextError: ... the context has room for 32
+";
+
+pub(crate) const CANCELLED: &CStr = c"The call was cancelled from another thread; the model can be used again.
+
+Example:
+    >>> model = tokentrie.Model()
+    >>> model.generate('Once', on_step=lambda step: model.cancel())
+    Traceback (most recent call last):
+        ...
+    tokentrie.CancelledError: stopped on request ...
+";
+
+pub(crate) const WARNING: &CStr = c"Something was left out, such as leaves whose ids the vocabulary does not have.
+
+Example:
+    >>> import warnings
+    >>> leaves = [{'name': 'IN', 'tokens': [1]}, {'name': 'OUT', 'tokens': [10]}]
+    >>> payload = {'descriptors': [{'path': 'action', 'leaves': leaves}]}
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter('always')
+    ...     trie = tokentrie.Trie.from_payload(payload, vocab=10)
+    >>> (trie.names, [warning.category.__name__ for warning in caught])
+    (['IN'], ['TokenTrieWarning'])
+";

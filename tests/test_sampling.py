@@ -1,0 +1,209 @@
+"""`Sampling`: the settings of a draw as one value, in place of the single keywords."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from models import precise_model
+from tokentrie import Form, Model, OptionError, Sampler, Sampling, Session, Slot, Text, TokenTrieError
+
+DEFAULTS: dict[str, Any] = {
+    "mode": "greedy",
+    "temperature": 1.0,
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+    "seed": None,
+}
+CHANGED: dict[str, Any] = {
+    "mode": "sampled",
+    "temperature": 0.7,
+    "top_k": 40,
+    "top_p": 0.9,
+    "min_p": 0.05,
+    "seed": 2**32 - 1,
+}
+
+
+def fields(sampling: Sampling) -> dict[str, Any]:
+    return {name: getattr(sampling, name) for name in DEFAULTS}
+
+
+def test_settings_are_as_they_were_given() -> None:
+    assert fields(Sampling()) == DEFAULTS
+    assert fields(Sampling(**CHANGED)) == CHANGED
+    assert fields(Sampling("sampled", 0.7, 40, 0.9, 0.05, 2**32 - 1)) == CHANGED
+    assert (Sampling(0).mode, Sampling(1).mode) == ("greedy", "sampled")
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_compares_by_content(name: str) -> None:
+    one, same = Sampling(**{name: CHANGED[name]}), Sampling(**{name: CHANGED[name]})
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != Sampling()
+    assert hash(one) != hash(Sampling())
+    assert one != CHANGED
+
+
+def test_equal_values_in_other_words_are_equal() -> None:
+    assert Sampling(mode=1) == Sampling(mode="sampled")
+    assert Sampling(temperature=0) == Sampling(temperature=-0.0)
+    assert hash(Sampling(temperature=0)) == hash(Sampling(temperature=-0.0))
+    assert str(Sampling(temperature=-0.0).temperature) == "0.0"
+
+
+@pytest.mark.parametrize("settings", [DEFAULTS, CHANGED, {"temperature": 1e-7, "min_p": 1 / 3}])
+def test_what_is_shown_makes_the_same_value(settings: dict[str, Any]) -> None:
+    sampling = Sampling(**settings)
+    assert eval(repr(sampling), {"Sampling": Sampling}) == sampling
+    assert pickle.loads(pickle.dumps(sampling)) == sampling
+    assert copy.copy(sampling) == copy.deepcopy(sampling) == sampling
+
+
+def test_it_does_not_change() -> None:
+    sampling = Sampling()
+    for name, value in CHANGED.items():
+        with pytest.raises(AttributeError):
+            setattr(sampling, name, value)
+    with pytest.raises(AttributeError):
+        sampling.other = 1  # type: ignore[attr-defined]
+    assert fields(sampling) == DEFAULTS
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_replace_changes_only_what_is_named(name: str) -> None:
+    before, after = Sampling(**CHANGED), Sampling(**CHANGED).replace(**{name: DEFAULTS[name]})
+    assert fields(before) == CHANGED
+    assert fields(after) == CHANGED | {name: DEFAULTS[name]}
+    assert before.replace() == before
+    assert after.replace(**{name: CHANGED[name]}) == before
+
+
+def test_replace_knows_the_names() -> None:
+    with pytest.raises(TypeError, match="temprature"):
+        Sampling().replace(temprature=1.0)  # type: ignore[call-arg]
+    with pytest.raises(OptionError, match="top_p is 2"):
+        Sampling().replace(top_p=2.0)
+    match Sampling(seed=7):
+        case Sampling(mode="greedy", seed=seed):
+            assert seed == 7
+        case _:
+            pytest.fail("the fields are attributes")
+
+
+OUT_OF_RANGE = [
+    ({"mode": "fast"}, 'mode is \'fast\': it must be "greedy" or 0, or "sampled" or 1'),
+    ({"mode": "exact"}, "mode is 'exact'"),
+    ({"mode": 2}, "mode is 2"),
+    ({"mode": None}, "mode is None"),
+    ({"temperature": -1.0}, "temperature is -1: it must be finite and at least 0"),
+    ({"temperature": float("nan")}, "temperature is NaN"),
+    ({"temperature": 1e39}, "temperature is inf"),
+    ({"top_k": -1}, "top_k is -1"),
+    ({"top_k": 2**32}, "top_k is 4294967296"),
+    ({"top_p": 1.5}, "top_p is 1.5"),
+    ({"min_p": -0.1}, "min_p is -0.1"),
+    ({"seed": -1}, "seed is -1"),
+    ({"seed": 2**32}, "seed is 4294967296"),
+]
+
+
+@pytest.mark.parametrize(("settings", "says"), OUT_OF_RANGE)
+def test_checked_when_it_is_made(actions: str, settings: dict[str, Any], says: str) -> None:
+    for make in (lambda: Sampling(**settings), lambda: Sampling().replace(**settings)):
+        with pytest.raises(OptionError, match=says) as caught:
+            make()
+        assert isinstance(caught.value, ValueError)
+        assert isinstance(caught.value, TokenTrieError)
+    with pytest.raises(OptionError) as keywords:
+        Sampler(10, actions, **settings)
+    assert str(keywords.value) == str(caught.value), "the words are those of the keywords"
+
+
+@pytest.mark.parametrize("settings", [{"temperature": "hot"}, {"temperature": None}, {"top_k": 1.5}, {"seed": "x"}])
+def test_other_types_are_refused(settings: dict[str, Any]) -> None:
+    for make in (Sampling, Sampling().replace):
+        with pytest.raises(TypeError, match=r"must be real number|as an integer"):
+            make(**settings)
+
+
+FACES: dict[str, Callable[..., Sampler]] = {"sampler": Sampler, "session": Session().sampler}
+
+
+@pytest.mark.parametrize("make", FACES.values(), ids=FACES)
+def test_stands_for_the_keywords(actions: str, row: np.ndarray, make: Callable[..., Sampler]) -> None:
+    def drawn(**options: Any) -> list[int]:
+        sampler = make(10, actions, **options)
+        return [sampler.sample(row) for _ in range(64)]
+
+    settings = {"mode": "sampled", "temperature": 3.0, "seed": 7}
+    assert drawn(sampling=Sampling(**settings)) == drawn(**settings)
+    assert len(set(drawn(sampling=Sampling(**settings)))) == 2
+    assert set(drawn(sampling=Sampling())) == set(drawn()) == {5}
+    assert set(drawn(sampling=Sampling("sampled", top_k=1))) == {5}
+    assert make(10, actions, sampling=Sampling(seed=7)).seed == 7
+    assert drawn(sampling=None, **settings) == drawn(**settings)
+    assert drawn(sampling=Sampling(**settings), seed=None) == drawn(**settings), "a seed of None says nothing"
+    assert make(10, actions, sampling=Sampling(), end_tokens=[9]).trie == make(10, actions).trie
+
+
+@pytest.mark.parametrize("make", FACES.values(), ids=FACES)
+def test_an_open_seed_is_taken_anew_by_each_sampler(actions: str, make: Callable[..., Sampler]) -> None:
+    sampling = Sampling("sampled")
+    assert len({make(10, actions, sampling=sampling).seed for _ in range(8)}) > 1
+    assert sampling.seed is None
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_not_both(actions: str, name: str) -> None:
+    """Not even with what is the default: who says it means it."""
+    value = 0 if name == "seed" else DEFAULTS[name]
+    model = precise_model("trained")
+    for call in (
+        lambda: Sampler(10, actions, **{name: value}, sampling=Sampling()),
+        lambda: Session().sampler(10, actions, **{name: value}, sampling=Sampling()),
+        lambda: model.generate("Is it?", ["yes", "no"], **{name: value}, sampling=Sampling()),
+    ):
+        with pytest.raises(OptionError, match=rf"^{name} and sampling are both given"):
+            call()
+
+
+def test_all_that_is_given_twice_is_named(actions: str) -> None:
+    with pytest.raises(OptionError, match=r"^temperature, seed and sampling are both given"):
+        Sampler(10, actions, temperature=1.0, seed=1, sampling=Sampling())
+    with pytest.raises(OptionError, match=r"^mode and sampling are both given"):
+        precise_model("trained").generate("x", Form("x", Slot("y", ["z"])), mode="exact", sampling=Sampling())
+
+
+@pytest.mark.parametrize("wrong", [{}, {"temperature": 1.0}, "greedy", 0, ("greedy", 1.0)])
+def test_no_sampling(actions: str, wrong: Any) -> None:
+    for make in FACES.values():
+        with pytest.raises(TypeError, match="not an instance of 'Sampling'"):
+            make(10, actions, sampling=wrong)
+    with pytest.raises(TypeError, match="not an instance of 'Sampling'"):
+        precise_model("trained").generate("Is it?", ["yes"], sampling=wrong)
+
+
+FORM = Form("a ", Slot("what", ["cat", "dog", "bird"]), " ", Text("more", stop="!", max_tokens=4), "!")
+
+
+@pytest.mark.parametrize("constraint", [None, ["blue", "red", "green"], FORM], ids=["free", "texts", "form"])
+def test_generation_takes_it(constraint: Any) -> None:
+    model: Model = precise_model("trained")
+    settings: dict[str, Any] = {"mode": "sampled", "temperature": 2.0, "top_k": 30, "seed": 3}
+
+    def tokens(**options: Any) -> list[int]:
+        return model.generate("The sky is ", constraint, max_tokens=6, **options).tokens
+
+    assert tokens(sampling=Sampling(**settings)) == tokens(**settings)
+    assert tokens(sampling=Sampling()) == tokens()
+    seeds = range(8)
+    drawn = [tokens(sampling=Sampling(**settings).replace(seed=seed)) for seed in seeds]
+    assert drawn == [tokens(**settings | {"seed": seed}) for seed in seeds]
+    assert len(set(map(tuple, drawn))) > 1
