@@ -1,16 +1,16 @@
 //! Positions whose rows are still to be read, and the paths there.
 
+use super::scores::Left;
 use super::tree::TokenTree;
 use super::values::At;
 use crate::ids::TokenId;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// A position whose row is still to be read; the most probable is the greatest.
+/// A position whose row is still to be read; the most probable is the greatest. Small: a search sorts millions of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Open {
     pub(super) logprob: f64,
-    pub(super) at: At,
     /// The last step of the path there.
     pub(super) step: u32,
 }
@@ -33,30 +33,48 @@ impl PartialOrd for Open {
 #[derive(Debug)]
 pub(super) struct Frontier {
     pub(super) open: BinaryHeap<Open>,
-    /// All steps that were seen, each with the one before it; the first is none.
-    steps: Vec<(u32, TokenId)>,
+    /// All steps that were seen; the first is none.
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    /// The one before it.
+    before: u32,
+    token: TokenId,
+    /// Where it leads.
+    at: At,
 }
 
 impl Frontier {
-    pub(super) fn new() -> Self {
-        Self { open: BinaryHeap::new(), steps: vec![(0, TokenId::default())] }
+    /// Before the first token.
+    pub(super) const START: Open = Open { logprob: 0.0, step: 0 };
+
+    pub(super) fn new(start: At) -> Self {
+        let none = Step { before: 0, token: TokenId::default(), at: start };
+        Self { open: BinaryHeap::new(), steps: vec![none] }
     }
 
-    pub(super) fn step(&mut self, before: u32, token: TokenId) -> u32 {
-        self.steps.push((before, token));
+    /// Where a step leads.
+    pub(super) fn at(&self, step: u32) -> At {
+        self.steps[step as usize].at
+    }
+
+    pub(super) fn step(&mut self, before: u32, token: TokenId, at: At) -> u32 {
+        self.steps.push(Step { before, token, at });
         self.steps.len() as u32 - 1
     }
 
     pub(super) fn push(&mut self, before: u32, token: TokenId, at: At, logprob: f64) {
-        let step = self.step(before, token);
-        self.open.push(Open { logprob, at, step });
+        let step = self.step(before, token, at);
+        self.open.push(Open { logprob, step });
     }
 
     fn path(&self, step: u32) -> Vec<TokenId> {
         let mut tokens = Vec::new();
         let mut at = step;
         while at > 0 {
-            let (before, token) = self.steps[at as usize];
+            let Step { before, token, .. } = self.steps[at as usize];
             tokens.push(token);
             at = before;
         }
@@ -81,5 +99,11 @@ impl Frontier {
             before = path;
         }
         (tree, open_of)
+    }
+
+    /// What was not read, and `others` that cannot be.
+    pub(super) fn left(&self, others: &[Open]) -> Vec<Left> {
+        let left = |open: &Open| Left { at: self.at(open.step).position().cursor(), logprob: open.logprob };
+        self.open.iter().chain(others).map(left).collect()
     }
 }

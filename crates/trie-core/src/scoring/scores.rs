@@ -1,14 +1,21 @@
 //! What is known of a set's values while it is scored.
 
 use super::choice::{Choice, ChooseStats};
-use super::frontier::Open;
 use super::rows::DeadEnd;
 use super::values::{At, Values, needs_row};
 use crate::constraint::{Scratch, Step};
 use crate::ids::{LeafId, TokenId};
 use crate::softmax::{log_add, log_probability, log_sum_exp};
 use crate::span::Allowed;
+use crate::trie::Cursor;
 use std::cmp::Reverse;
+
+/// A position that was not read: what is left of the probability there may go to any value below.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Left {
+    pub(super) at: Cursor,
+    pub(super) logprob: f64,
+}
 
 /// The values scored so far.
 pub(super) struct Scores<'v> {
@@ -86,7 +93,9 @@ impl<'v> Scores<'v> {
     }
 
     fn leaf(&mut self, at: At, logprob: f64) -> Result<(), DeadEnd> {
-        let leaf = self.values.trie().leaf_at(at.position().cursor()).ok_or(DeadEnd(at.depth()))?;
+        // The machine says that one ends here: only its number is looked up.
+        let leaf = self.values.trie().store().leaves.leaf(at.position().cursor().node());
+        let leaf = leaf.ok_or(DeadEnd(at.depth()))?;
         let known = self.logprobs[leaf.index()];
         // Of several sequences of one value, any may be the output.
         self.logprobs[leaf.index()] = if known.is_nan() { logprob } else { log_add(known, logprob) };
@@ -109,11 +118,10 @@ impl<'v> Scores<'v> {
     ///
     /// The leaves below two positions are nested or apart. So what is open above a leaf is a stack, and only added up:
     /// a small part would be lost in the difference of large sums.
-    fn highest(&self, open: &[Open]) -> Vec<f64> {
-        let below = |open: &Open| self.values.trie().leaves_below(open.at.position().cursor());
-        let mut open: Vec<(u32, Reverse<u32>, f64)> = open
+    fn highest(&self, left: &[Left]) -> Vec<f64> {
+        let mut open: Vec<(u32, Reverse<u32>, f64)> = left
             .iter()
-            .map(|open| (below(open), open.logprob))
+            .map(|left| (self.values.trie().leaves_below(left.at), left.logprob))
             .map(|(below, logprob)| (below.start, Reverse(below.end), logprob))
             .collect();
         open.sort_unstable_by_key(|&(start, end, _)| (start, end));
@@ -135,7 +143,7 @@ impl<'v> Scores<'v> {
     }
 
     /// Whether the best `top` values, or all, are known as well as they can be while these positions were not read.
-    pub(super) fn is_settled(&self, open: &[Open]) -> bool {
+    pub(super) fn is_settled(&self, open: &[Left]) -> bool {
         /// Share of the mass that single precision does not tell from none.
         const NOTHING: f64 = f32::EPSILON as f64;
         let left = open.iter().map(|open| open.logprob).fold(f64::NEG_INFINITY, log_add);
@@ -163,7 +171,7 @@ impl<'v> Scores<'v> {
     }
 
     /// What is known while these positions were not read; with bounds of what was not scored, if wanted.
-    pub(super) fn into_choice(mut self, most: usize, open: &[Open], bounds: bool, stats: ChooseStats) -> Choice {
+    pub(super) fn into_choice(mut self, most: usize, open: &[Left], bounds: bool, stats: ChooseStats) -> Choice {
         let logprobs_high = (bounds && !open.is_empty()).then(|| self.highest(open));
         if bounds {
             // Nothing is known of them but an upper bound.

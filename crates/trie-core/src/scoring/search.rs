@@ -12,7 +12,7 @@ use super::frontier::{Frontier, Open};
 use super::rows::{DeadEnd, read_rows};
 use super::scores::Scores;
 use super::tree::TokenTree;
-use super::values::{At, Values, needs_row};
+use super::values::{Values, needs_row};
 use crate::constraint::Step;
 use crate::ids::TokenId;
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ pub(super) fn best_first<D: TreeDecoder + ?Sized>(
     let budget = options.max_rows.unwrap_or(if is_tree { usize::MAX } else { ChooseOptions::MAX_ROWS });
     let most = decoder.rows_at_once().max(WIDTH);
     let mut width = WIDTH;
-    let mut frontier = Frontier::new();
+    let mut frontier = Frontier::new(values.rules.start());
     // Paths that are too long for the host: nothing more will be known of them.
     let mut too_long = Vec::new();
     let room = decoder.room().saturating_sub(prompt.len());
@@ -44,16 +44,16 @@ pub(super) fn best_first<D: TreeDecoder + ?Sized>(
     let mut canonical = Canonical::new(values, if is_tree { 0 } else { budget - 1 }, room, &mut frontier);
     let token_tree = std::mem::take(&mut canonical.tree);
     read_rows(decoder, prompt, &token_tree, &mut stats, |node, row| {
-        canonical.expand(node, row, &mut scores, |step, token, at, logprob| frontier.push(step, token, at, logprob))
+        canonical.expand(node, row, &mut scores, &mut frontier)
     })?;
-    while scores.rows() < budget && (is_tree || !scores.is_settled(&[frontier.open.as_slice(), &too_long].concat())) {
+    while scores.rows() < budget && (is_tree || !scores.is_settled(&frontier.left(&too_long))) {
         let threshold = scores.threshold();
         let mut chosen: Vec<Open> = Vec::new();
         while chosen.len() < width.min(budget - scores.rows())
             && let Some(next) = frontier.open.peek().copied().filter(|next| next.logprob > threshold)
         {
             frontier.open.pop();
-            if next.at.depth() > room { too_long.push(next) } else { chosen.push(next) }
+            if frontier.at(next.step).depth() > room { too_long.push(next) } else { chosen.push(next) }
         }
         if chosen.is_empty() {
             break;
@@ -61,13 +61,12 @@ pub(super) fn best_first<D: TreeDecoder + ?Sized>(
         width = (width + width / 8).min(most);
         let (token_tree, open_of) = frontier.tree(&chosen);
         read_rows(decoder, prompt, &token_tree, &mut stats, |node, row| {
-            let Some(Open { logprob, at, step }) = node.and_then(|node| open_of[node]) else { return Ok(()) };
-            scores.expand(at, logprob, row, |token, at, logprob| frontier.push(step, token, at, logprob))
+            let Some(Open { logprob, step }) = node.and_then(|node| open_of[node]) else { return Ok(()) };
+            scores.expand(frontier.at(step), logprob, row, |token, at, logprob| frontier.push(step, token, at, logprob))
         })?;
     }
     stats.seconds = started.elapsed().as_secs_f64();
-    let mut left = frontier.open.into_vec();
-    left.extend(too_long);
+    let left = frontier.left(&too_long);
     // A search that ends by itself ranks what it was for; with bounds something is known of every value.
     let bounds = !is_tree || options.max_rows.is_some();
     let ranked = options.top.unwrap_or(if bounds { usize::MAX } else { 1 });
@@ -79,9 +78,7 @@ pub(super) fn best_first<D: TreeDecoder + ?Sized>(
 #[derive(Debug)]
 struct Canonical {
     tree: TokenTree,
-    /// Where nothing was read yet.
-    start: Open,
-    /// For each node, where it is, how it was reached, and its log-probability once that is known.
+    /// For each node how it was reached, and its log-probability once that is known.
     nodes: Vec<Open>,
     /// The node behind a node, or behind the root, and a token.
     below: HashMap<(Option<usize>, TokenId), usize>,
@@ -90,8 +87,7 @@ struct Canonical {
 impl Canonical {
     /// The root, and at most so many other positions, none deeper than `room`.
     fn new(values: &Values, most: usize, room: usize, frontier: &mut Frontier) -> Self {
-        let start = Open { logprob: 0.0, at: values.rules.start(), step: 0 };
-        let mut canonical = Self { tree: TokenTree::new(), start, nodes: Vec::new(), below: HashMap::new() };
+        let mut canonical = Self { tree: TokenTree::new(), nodes: Vec::new(), below: HashMap::new() };
         canonical.tree.want_root();
         if most == 0 {
             return canonical;
@@ -101,8 +97,8 @@ impl Canonical {
         for tokens in sequences {
             let mut node = None;
             for (depth, &token) in tokens.iter().take(room).enumerate() {
-                let before = canonical.open(node);
-                let step = values.rules.step(&before.at, token).filter(|step| needs_row(&step.state));
+                let before = canonical.open(node).step;
+                let step = values.rules.step(&frontier.at(before), token).filter(|step| needs_row(&step.state));
                 let Some(Step { state: at, .. }) = step else { break };
                 node = Some(match canonical.below.get(&(node, token)) {
                     Some(&known) => known,
@@ -110,8 +106,8 @@ impl Canonical {
                     None => {
                         let fresh = canonical.tree.push(depth, token, true);
                         canonical.below.insert((node, token), fresh);
-                        let step = frontier.step(before.step, token);
-                        canonical.nodes.push(Open { logprob: f64::NEG_INFINITY, at, step });
+                        let step = frontier.step(before, token, at);
+                        canonical.nodes.push(Open { logprob: f64::NEG_INFINITY, step });
                         fresh
                     }
                 });
@@ -121,21 +117,21 @@ impl Canonical {
     }
 
     fn open(&self, node: Option<usize>) -> Open {
-        node.map_or(self.start, |node| self.nodes[node])
+        node.map_or(Frontier::START, |node| self.nodes[node])
     }
 
-    /// Reads the row of a node, or of the root; `open` gets what is not among the nodes.
+    /// Reads the row of a node, or of the root. What is not among the nodes goes to the frontier.
     fn expand(
         &mut self,
         node: Option<usize>,
         row: &[f32],
         scores: &mut Scores<'_>,
-        mut open: impl FnMut(u32, TokenId, At, f64),
+        frontier: &mut Frontier,
     ) -> Result<(), DeadEnd> {
-        let Open { logprob, at, step } = self.open(node);
-        scores.expand(at, logprob, row, |token, at, logprob| match self.below.get(&(node, token)) {
+        let Open { logprob, step } = self.open(node);
+        scores.expand(frontier.at(step), logprob, row, |token, at, logprob| match self.below.get(&(node, token)) {
             Some(&below) => self.nodes[below].logprob = logprob,
-            None => open(step, token, at, logprob),
+            None => frontier.push(step, token, at, logprob),
         })
     }
 }
