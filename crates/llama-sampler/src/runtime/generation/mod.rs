@@ -141,8 +141,8 @@ impl<'a> Generation<'a> {
     }
 }
 
-/// Softmax over the allowed tokens; at an open leaf, where any token may come, over the whole row. NaN and −inf count as
-/// impossible, +inf as certain.
+/// Softmax over the allowed tokens; at an open leaf, where any token may come, over the whole row. NaN and −inf count
+/// as impossible, +inf as certain.
 fn probabilities(logits: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f32)>) {
     into.extend(allowed.iter().filter_map(|token| Some((token, *logits.get(token.index())?))));
     let pool: &mut dyn Iterator<Item = f32> = match allowed {
