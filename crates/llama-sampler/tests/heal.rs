@@ -12,8 +12,8 @@ use std::sync::Arc;
 use trie_core::{ChooseOptions, SpanRules, TokenId, Trie};
 use trie_text::{Form, HealingError, Part, SlotValues, Texts, Vocab};
 
-/// What boundaries could get wrong: spaces of all kinds, contractions, digits, letters of several bytes, tokens found before anything
-/// else and parts of them.
+/// What boundaries could get wrong: spaces of all kinds, contractions, digits, letters of several bytes, tokens found
+/// before anything else and parts of them.
 const PARTS: &[&str] = &[
     "a", "b", "the", "The", "city", "http:", "//", "12", "2048", " ", " ", " ", " ", "  ", "\n", "\n\n", "\r\n", "\t",
     "\u{a0}", "\u{3000}", "'s", "'ll", "'", ".", ":", "!", "-", "_", "(", ")", "\"", "{", "é", "e\u{301}", "ß", "日本",
@@ -138,9 +138,8 @@ fn a_prompt_that_the_set_does_not_begin_in() {
     let good = vocab.tokenize_before("say ye", &set).unwrap();
     let bad = vocab.tokenize_before("say no", &set).unwrap();
     let error = context.choose_many(&[&good, &bad], &set, &ChooseOptions::default(), &mut ()).unwrap_err();
-    assert!(
-        matches!(&error, RuntimeError::Prompt { number: 1, error } if matches!(**error, RuntimeError::Healing(HealingError::NotHealed { .. })))
-    );
+    let RuntimeError::Prompt { number: 1, error } = error else { panic!("{error}") };
+    assert!(matches!(*error, RuntimeError::Healing(HealingError::NotHealed { .. })), "{error}");
     let alone = vocab.tokenize("ye", false, false).unwrap();
     let error = context.choose(&alone, &set, &ChooseOptions::default(), &mut ()).unwrap_err();
     assert!(
@@ -209,7 +208,8 @@ fn slots_of_healed_sets() {
         let error = context.fill(&prompt, &form, &options, &mut ()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "slot \"slot\" begins inside the text before it and spells \" \" again (heal_bytes), but \"It is\" stands there"
+            "slot \"slot\" begins inside the text before it and spells \" \" again (heal_bytes), \
+             but \"It is\" stands there"
         );
     }
 }

@@ -182,7 +182,8 @@ pub enum RuntimeError {
     },
     /// The chain's last sampler does not select.
     #[error(
-        "the chain selected no token, or one that it had ruled out: it must end with a sampler that selects, such as greedy or dist"
+        "the chain selected no token, or one that it had ruled out: \
+         it must end with a sampler that selects, such as greedy or dist"
     )]
     NothingSelected,
     /// A grammar that cannot be read, or that this build cannot use.

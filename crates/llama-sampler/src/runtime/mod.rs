@@ -1,5 +1,5 @@
-//! A safe runtime on llama.cpp: load, tokenize, decode (`context/`), generate inside a span (`generation/`), and find the exact
-//! probability of every value (`scoring/`).
+//! A safe runtime on llama.cpp: load, tokenize, decode (`context/`), generate inside a span (`generation/`), and find
+//! the exact probability of every value (`scoring/`).
 
 mod context;
 mod error;

@@ -40,14 +40,15 @@ pub enum Tokenization {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Texts<'t> {
-    /// What stands before every value: the prompt, or its end from a position where a token begins; [`Vocab::prompt_end`] gives the
-    /// end of a prompt that matters.
+    /// What stands before every value: the prompt, or its end from a position where a token begins;
+    /// [`Vocab::prompt_end`] gives the end of a prompt that matters.
     pub prefix: &'t str,
     /// What stands after every value; it belongs to the leaves.
     pub suffix: &'t str,
     /// Which token sequences are leaves.
     pub tokenization: Tokenization,
-    /// Token healing: where a token crosses the boundary to the prefix, begin the set before that token instead of refusing.
+    /// Token healing: where a token crosses the boundary to the prefix, begin the set before that token instead of
+    /// refusing.
     pub heal: bool,
 }
 
@@ -124,8 +125,8 @@ impl<'t> Texts<'t> {
         self.trie_unless(vocab, values, &|| false)
     }
 
-    /// [`Texts::trie`], unless `stop` wants it to end before. It is asked while tokenizations and open ends are found, which takes
-    /// longest.
+    /// [`Texts::trie`], unless `stop` wants it to end before. It is asked while tokenizations and open ends are found,
+    /// which takes longest.
     ///
     /// # Errors
     /// As there, and [`BuildError::Stopped`].

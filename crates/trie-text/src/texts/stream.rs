@@ -5,8 +5,8 @@ use crate::vocab::{Vocab, VocabError};
 use std::path::Path;
 use trie_core::{RunBuilder, TokenId, Trie, VocabularyId};
 
-/// Collects texts as the tokenizer writes them: portions are tokenized on all cores, and only their tokens and names are kept,
-/// as a [`RunBuilder`] keeps them.
+/// Collects texts as the tokenizer writes them: portions are tokenized on all cores, and only their tokens and names
+/// are kept, as a [`RunBuilder`] keeps them.
 ///
 /// ```
 /// # use trie_core::TokenId;

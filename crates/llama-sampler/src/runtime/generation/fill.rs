@@ -19,7 +19,8 @@ use trie_text::{Form, Part, SlotSet, SlotValues, Written};
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct FillOptions {
-    /// How a token is chosen among the allowed ones. Each slot and text draws from its own seed: this one plus its number.
+    /// How a token is chosen among the allowed ones. Each slot and text draws from its own seed: this one plus its
+    /// number.
     pub sampling: SamplerOptions,
     /// Whether to take of each slot the most probable value as a whole, instead of walking token by token.
     pub exact: bool,
@@ -69,8 +70,8 @@ pub struct Filled {
     pub text: String,
     /// Its tokens, which follow the prompt without what the first slot spells again.
     pub tokens: Vec<TokenId>,
-    /// Whether these are the tokens that the tokenizer writes for this text. Sets of tokens, and free text that ends inside a
-    /// token, can have others.
+    /// Whether these are the tokens that the tokenizer writes for this text. Sets of tokens, and free text that ends
+    /// inside a token, can have others.
     pub canonical: bool,
     /// What it took.
     pub stats: GenerateStats,
@@ -78,8 +79,8 @@ pub struct Filled {
 
 impl Context {
     /// Fills a form after `prompt`. A slot whose set begins inside the text before it
-    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) spells the end of that literal again, or, where it is the beginning of the
-    /// form, the end of the prompt.
+    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) spells the end of that literal again, or, where it is the
+    /// beginning of the form, the end of the prompt.
     ///
     /// # Errors
     /// As [`Context::generate`], and what the vocabulary cannot spell.

@@ -21,9 +21,9 @@ pub enum Engine {
 }
 
 impl Context {
-    /// Generates greedily after `prompt` under a grammar whose root rule is `root` (GBNF) or `start` (llguidance), one forward pass a
-    /// token. A [`Context::generate`] with a trie of the same values gives the same text at far lower cost; this is for
-    /// comparison.
+    /// Generates greedily after `prompt` under a grammar whose root rule is `root` (GBNF) or `start` (llguidance), one
+    /// forward pass a token. A [`Context::generate`] with a trie of the same values gives the same text at far lower
+    /// cost; this is for comparison.
     ///
     /// # Errors
     /// As [`Context::generate`], a grammar that cannot be read, or an engine that is not in this build.
