@@ -1,4 +1,4 @@
-"""Data flows one way: which crate may know which, and what stays free of llama.cpp and Python. And: how wide lines are."""
+"""Data flows one way: which crate may know which, and what is free of llama.cpp and Python. And: how wide lines are."""
 
 from __future__ import annotations
 
