@@ -36,6 +36,7 @@ mod file;
 mod graph;
 mod ids;
 mod kernel;
+mod layout;
 mod levels;
 #[allow(unsafe_code, reason = "slices of mapped files and the map itself; every other file is safe")]
 mod map;
