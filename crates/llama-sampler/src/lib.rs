@@ -67,6 +67,6 @@ pub use runtime::{
     TokenizerJson, Vocab, Watch, default_threads, end_of_generation_by_name, supports_graphics_cards,
 };
 pub use trie_core::{
-    After, BuildError, ByteTrie, DrawSettings, Leaf, LeafId, Mode, Payload, RunBuilder, RunError, SamplerOptions, Span,
-    SpanError, SpanRules, State, TokenId, Trie,
+    After, BuildError, ByteTrie, DrawSettings, ExternalBuilder, ExternalError, Leaf, LeafId, Mode, Payload,
+    SamplerOptions, Span, SpanError, SpanRules, State, TokenId, Trie,
 };

@@ -4,7 +4,7 @@ mod common;
 
 use common::{id, tiny_model, vocab_files};
 use llama_sampler::{
-    BuildError, ByteTrie, LeafId, RunBuilder, Spelling, TextError, TextStream, Texts, TokenId, Trie, Vocab,
+    BuildError, ByteTrie, ExternalBuilder, LeafId, Spelling, TextError, TextStream, Texts, TokenId, Trie, Vocab,
 };
 use proptest::prelude::*;
 use std::borrow::Cow;
@@ -172,7 +172,7 @@ fn texts_in_portions() {
             let texts = Texts { prefix, suffix, ..Texts::default() };
             let expected = texts.trie(&vocab, &values);
             for (portion, budget) in [(1, 0), (700, 10_000), (5000, usize::MAX)] {
-                let mut stream = TextStream::new(&vocab, &texts, RunBuilder::new(budget)).unwrap();
+                let mut stream = TextStream::new(&vocab, &texts, ExternalBuilder::new(budget)).unwrap();
                 let pushed = values.chunks(portion).try_for_each(|values| stream.push(values));
                 let made = pushed.and_then(|()| stream.finish());
                 match (&expected, made) {

@@ -12,8 +12,8 @@ use pyo3::types::{PyTuple, PyType};
 use std::ffi::{CStr, CString};
 use std::io;
 use trie_core::{
-    BuildError, DrawError, FileError, FileProblem, NotAllowed, NotInGbnf, PayloadError, RowError, RulesError, RunError,
-    SamplerError, SetError, SpanError,
+    BuildError, DrawError, ExternalError, FileError, FileProblem, NotAllowed, NotInGbnf, PayloadError, RowError,
+    RulesError, SamplerError, SetError, SpanError,
 };
 
 /// Everything that a call can fail with.
@@ -237,11 +237,11 @@ impl From<BuildError> for Error {
     }
 }
 
-impl From<RunError> for Error {
-    fn from(error: RunError) -> Self {
+impl From<ExternalError> for Error {
+    fn from(error: ExternalError) -> Self {
         match error {
-            RunError::Build(error) => error.into(),
-            RunError::File(error) => error.into(),
+            ExternalError::Build(error) => error.into(),
+            ExternalError::File(error) => error.into(),
         }
     }
 }

@@ -5,10 +5,10 @@ use super::texts::{TextError, TextReport, Texts, spelled, value_spelled};
 use super::tokenize_all::Rows;
 use super::vocab::Vocab;
 use std::path::Path;
-use trie_core::{RunBuilder, TokenId, Trie, VocabularyId};
+use trie_core::{ExternalBuilder, TokenId, Trie, VocabularyId};
 
 /// Collects texts as the tokenizer writes them: portions are tokenized on all cores, and only their tokens and names are kept,
-/// as a [`RunBuilder`] keeps them.
+/// as a [`ExternalBuilder`] keeps them.
 #[derive(Debug)]
 pub struct TextStream<'v> {
     vocab: &'v Vocab,
@@ -16,7 +16,7 @@ pub struct TextStream<'v> {
     suffix: String,
     /// The tokens of the prefix.
     before: Vec<TokenId>,
-    rows: RunBuilder,
+    rows: ExternalBuilder,
     report: TextReport,
     /// The first value with a token that begins in the prefix.
     straddling: Option<String>,
@@ -30,7 +30,7 @@ impl<'v> TextStream<'v> {
     ///
     /// # Errors
     /// A vocabulary without a tokenizer, or one that cannot spell the prefix.
-    pub fn new(vocab: &'v Vocab, texts: &Texts<'_>, rows: RunBuilder) -> Result<Self, TextError> {
+    pub fn new(vocab: &'v Vocab, texts: &Texts<'_>, rows: ExternalBuilder) -> Result<Self, TextError> {
         let before = vocab.tokenize(texts.prefix, false, false)?;
         spelled(vocab, texts.prefix, &before, || "prefix".to_owned())?;
         let (prefix, suffix) = (texts.prefix.to_owned(), texts.suffix.to_owned());
@@ -76,7 +76,7 @@ impl<'v> TextStream<'v> {
     /// The trie, in memory.
     ///
     /// # Errors
-    /// As [`Texts::trie`] and [`RunBuilder::finish`].
+    /// As [`Texts::trie`] and [`ExternalBuilder::finish`].
     pub fn finish(self) -> Result<(Trie, TextReport), TextError> {
         self.check()?;
         Ok((self.rows.finish()?, self.report))
@@ -85,7 +85,7 @@ impl<'v> TextStream<'v> {
     /// Writes the trie as a file, without ever holding all of it.
     ///
     /// # Errors
-    /// As [`Texts::trie`] and [`RunBuilder::finish_to`].
+    /// As [`Texts::trie`] and [`ExternalBuilder::finish_to`].
     pub fn finish_to(
         self,
         path: impl AsRef<Path>,

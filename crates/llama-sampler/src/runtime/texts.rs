@@ -4,7 +4,7 @@ use super::error::RuntimeError;
 use super::spellings::spellings;
 use super::tokenize_all::Rows;
 use super::vocab::Vocab;
-use trie_core::{BuildError, OverrunLeaf, RunError, TokenId, Trie};
+use trie_core::{BuildError, ExternalError, NamedLeaf, TokenId, Trie};
 
 /// Which token sequences stand for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -80,7 +80,7 @@ pub enum TextError {
     Build(#[from] BuildError),
     /// A temporary file, or the one to write.
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(#[from] ExternalError),
     /// Nothing is left of a value.
     #[error("row {row} is empty: a leaf needs at least one token, give a suffix or leave it out")]
     Empty {
@@ -137,7 +137,7 @@ pub(super) fn short(text: &str) -> String {
 
 impl Texts<'_> {
     /// The trie of these values. One run of the tokenizer for each different part of a text, on all cores; then what
-    /// [`Trie::spellings`] and [`Trie::with_overrun`] take.
+    /// [`Trie::all_tokenizations`] and [`Trie::with_partial_tokens`] take.
     ///
     /// # Errors
     /// See [`TextError`].
@@ -201,8 +201,8 @@ impl Texts<'_> {
         }
         let leaves = rows().map(|(_, (tokens, value))| (value.as_ref(), &tokens[common..]));
         let trie = if self.spelling == Spelling::OpenEnd {
-            let leaves: Vec<OverrunLeaf<'_>> = leaves.map(|(name, tokens)| OverrunLeaf { name, tokens }).collect();
-            Trie::with_overrun(&leaves, vocab.by_bytes(), |token| vocab.piece(token).unwrap_or_default(), stop)?
+            let leaves: Vec<NamedLeaf<'_>> = leaves.map(|(name, tokens)| NamedLeaf { name, tokens }).collect();
+            Trie::with_partial_tokens(&leaves, vocab.by_bytes(), |token| vocab.piece(token).unwrap_or_default(), stop)?
         } else {
             let mut builder = Trie::builder();
             leaves.for_each(|(name, tokens)| builder.push(Some(name), tokens));

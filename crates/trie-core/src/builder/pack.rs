@@ -4,7 +4,7 @@
 //! cursors of its own (`layout.rs`).
 
 use super::collect::Leaves;
-use super::rows::NameList;
+use super::sequences::NameList;
 use super::threads::{both, each};
 use super::{BuildError, fits};
 use crate::ids::TokenId;

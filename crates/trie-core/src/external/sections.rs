@@ -32,7 +32,7 @@ struct Section {
 impl Section {
     /// A section that begins at `begin`, with levels of so many bytes.
     fn new(header: &mut Header, kind: Kind, levels: impl Iterator<Item = u64>, buffer: usize) -> Self {
-        let mut at = header.place(kind).map_or(0, |(begin, _)| begin as u64);
+        let mut at = header.slot(kind).map_or(0, |(begin, _)| begin as u64);
         let cursor = |bytes| {
             let begin = at;
             at += bytes;
@@ -59,7 +59,7 @@ impl Section {
             cursor.flush(file)?;
             all.combine(&cursor.checksum);
         }
-        if let Some((_, checksum)) = header.place(self.kind) {
+        if let Some((_, checksum)) = header.slot(self.kind) {
             *checksum = all.finalize();
         }
         Ok(())
