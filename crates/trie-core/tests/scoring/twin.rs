@@ -3,7 +3,7 @@
 use crate::common::{Naive, id, ids};
 use crate::table::Model;
 use std::collections::{BTreeMap, BTreeSet};
-use trie_core::{ByteTrie, Choice, OverrunLeaf, SpelledLeaf, TokenId, Trie};
+use trie_core::{ByteTrie, Choice, NamedLeaf, TokenId, TokenizedLeaf, Trie};
 
 /// What a set is to the twin: every sequence with its leaf.
 pub(crate) type Sequences = BTreeMap<Vec<TokenId>, usize>;
@@ -116,9 +116,9 @@ pub(crate) fn graph(texts: &BTreeSet<String>, longest: bool) -> (Trie, Sequences
     let canonical: Vec<Vec<TokenId>> = texts.iter().map(canonical).collect();
     let mut leaves = Vec::new();
     for (name, canonical) in texts.iter().zip(&canonical) {
-        leaves.push(SpelledLeaf { name, bytes: name.as_bytes(), canonical });
+        leaves.push(TokenizedLeaf { name, bytes: name.as_bytes(), canonical });
     }
-    let trie = Trie::spellings(&leaves, &vocab(), |texts| vec![None; texts.len()], &|| false).unwrap();
+    let trie = Trie::all_tokenizations(&leaves, &vocab(), |texts| vec![None; texts.len()], &|| false).unwrap();
     let all =
         texts.iter().zip(0..).flat_map(|(text, leaf)| tokenizations(text).into_iter().map(move |one| (one, leaf)));
     (trie, all.collect())
@@ -127,8 +127,8 @@ pub(crate) fn graph(texts: &BTreeSet<String>, longest: bool) -> (Trie, Sequences
 /// Values of which the last token may go on with other text.
 pub(crate) fn overrun() -> Trie {
     let (one, other) = (ids(&[2]), ids(&[2, 0]));
-    let leaves = [OverrunLeaf { name: "ab", tokens: &one }, OverrunLeaf { name: "aba", tokens: &other }];
-    Trie::with_overrun(&leaves, &vocab(), |token| PIECES[token.index()].as_bytes(), &|| false).unwrap()
+    let leaves = [NamedLeaf { name: "ab", tokens: &one }, NamedLeaf { name: "aba", tokens: &other }];
+    Trie::with_partial_tokens(&leaves, &vocab(), |token| PIECES[token.index()].as_bytes(), &|| false).unwrap()
 }
 
 /// Every sequence of a set, by walking it.

@@ -9,7 +9,7 @@ pub use stream::TextStream;
 
 use crate::vocab::Vocab;
 use tokenizations::every_tokenization;
-use trie_core::{OverrunLeaf, TokenId, Trie};
+use trie_core::{NamedLeaf, TokenId, Trie};
 
 /// Which token sequences stand for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -117,7 +117,7 @@ impl<'t> Texts<'t> {
     }
 
     /// The trie of these values. The tokenizer is asked once for each different part of a text, on all cores; then what
-    /// [`Trie::spellings`] and [`Trie::with_overrun`] take.
+    /// [`Trie::all_tokenizations`] and [`Trie::with_partial_tokens`] take.
     ///
     /// # Errors
     /// See [`TextError`].
@@ -181,8 +181,8 @@ impl<'t> Texts<'t> {
         }
         let leaves = rows().map(|(_, (tokens, value))| (value.as_ref(), &tokens[common..]));
         let trie = if self.tokenization == Tokenization::OpenEnd {
-            let leaves: Vec<OverrunLeaf<'_>> = leaves.map(|(name, tokens)| OverrunLeaf { name, tokens }).collect();
-            Trie::with_overrun(&leaves, vocab.by_bytes(), |token| vocab.piece(token).unwrap_or_default(), stop)?
+            let leaves: Vec<NamedLeaf<'_>> = leaves.map(|(name, tokens)| NamedLeaf { name, tokens }).collect();
+            Trie::with_partial_tokens(&leaves, vocab.by_bytes(), |token| vocab.piece(token).unwrap_or_default(), stop)?
         } else {
             let mut builder = Trie::builder();
             leaves.for_each(|(name, tokens)| builder.push(Some(name), tokens));
