@@ -56,6 +56,16 @@ pub enum SetError {
         /// That of the second.
         other: usize,
     },
+    /// Values that end with different tokens.
+    #[error("{what} of a trie whose values end with {one:?} and one whose values end with {other:?}")]
+    EndTokens {
+        /// What it would have been.
+        what: &'static str,
+        /// [`Trie::end_tokens`] of the first.
+        one: Vec<TokenId>,
+        /// Those of the second.
+        other: Vec<TokenId>,
+    },
     /// The same ids mean other tokens.
     #[error("{what} of sets that were saved for two vocabularies: their fingerprints differ")]
     OtherVocabulary {
@@ -130,6 +140,10 @@ impl Trie {
             let (one, other) = (self.heal_bytes(), other.heal_bytes());
             return Err(SetError::Healed { what: operation.what(), one, other });
         }
+        if self.end_tokens() != other.end_tokens() {
+            let (one, other) = (self.end_tokens().to_vec(), other.end_tokens().to_vec());
+            return Err(SetError::EndTokens { what: operation.what(), one, other });
+        }
         let mut builder = Self::builder();
         let mut merge = Merge::new(self, other);
         while let Some(whose) = merge.next() {
@@ -203,7 +217,7 @@ impl Trie {
         if builder.is_empty() {
             return Err(SetError::Empty { what });
         }
-        Ok(builder.build()?.with_heal_bytes(self.heal_bytes() as u32))
+        Ok(builder.build()?.with_info(self.info().clone()))
     }
 }
 

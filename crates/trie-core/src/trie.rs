@@ -36,11 +36,30 @@ pub struct Trie {
 
 /// What belongs to a set beside its arrays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct SetInfo {
+pub(crate) struct SetInfo {
     /// Bytes at the end of the prompt that every leaf spells again, for token healing.
-    heal_bytes: u32,
-    /// Tokens that end a value where its user names no others, ascending; `None` if the set has none.
-    end_tokens: Option<Arc<[TokenId]>>,
+    pub(crate) heal_bytes: u32,
+    /// Tokens that end a value where its user names no others, as they lie in a file: how many, then the ids, ascending. `None` if
+    /// the set has none.
+    end_tokens: Option<Arc<[u32]>>,
+}
+
+impl SetInfo {
+    pub(crate) fn new(heal_bytes: u32, mut end_tokens: Vec<TokenId>) -> Self {
+        end_tokens.sort_unstable();
+        end_tokens.dedup();
+        let words = || std::iter::once(end_tokens.len() as u32).chain(end_tokens.iter().map(|token| token.get()));
+        Self { heal_bytes, end_tokens: (!end_tokens.is_empty()).then(|| words().collect()) }
+    }
+
+    pub(crate) fn end_tokens(&self) -> &[TokenId] {
+        self.end_words().map_or(&[], |words| bytemuck::cast_slice(&words[1..]))
+    }
+
+    /// The end tokens as they lie in a file.
+    pub(crate) fn end_words(&self) -> Option<&[u32]> {
+        self.end_tokens.as_deref()
+    }
 }
 
 /// A position in a trie: eight bytes, `Copy`. Clone, rollback and reorder of positions cost nothing.
@@ -141,17 +160,25 @@ impl Trie {
 
     /// The same leaves, of which each ends with one of these tokens where its user names no others.
     #[must_use]
-    pub fn with_end_tokens(mut self, tokens: impl Into<Vec<TokenId>>) -> Self {
-        let mut tokens: Vec<TokenId> = tokens.into();
-        tokens.sort_unstable();
-        tokens.dedup();
-        self.info.end_tokens = (!tokens.is_empty()).then(|| tokens.into());
-        self
+    pub fn with_end_tokens(self, tokens: impl Into<Vec<TokenId>>) -> Self {
+        let info = SetInfo::new(self.info.heal_bytes, tokens.into());
+        self.with_info(info)
+    }
+
+    /// The same leaves with what belongs to another set beside its arrays.
+    #[must_use]
+    pub(crate) fn with_info(self, info: SetInfo) -> Self {
+        Self { info, ..self }
+    }
+
+    /// What belongs to the set beside its arrays.
+    pub(crate) fn info(&self) -> &SetInfo {
+        &self.info
     }
 
     /// Tokens that end a value where its user names no others, ascending; often none.
     pub fn end_tokens(&self) -> &[TokenId] {
-        self.info.end_tokens.as_deref().unwrap_or_default()
+        self.info.end_tokens()
     }
 
     /// What the vocabulary of the ids is known by, where the trie is from a file that was saved for one.
@@ -162,11 +189,6 @@ impl Trie {
     /// Bytes at the end of the prompt that every leaf spells again; 0 where the set begins after the prompt.
     pub fn heal_bytes(&self) -> usize {
         self.info.heal_bytes as usize
-    }
-
-    /// [`Trie::heal_bytes`] as it lies in a file.
-    pub(crate) fn heal_word(&self) -> &u32 {
-        &self.info.heal_bytes
     }
 
     pub(crate) fn store(&self) -> &Store {

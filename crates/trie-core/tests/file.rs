@@ -357,6 +357,36 @@ fn a_set_that_begins_inside_the_prompt() {
 }
 
 #[test]
+fn end_tokens_of_a_set() {
+    for trie in [small(true), tokenized().with_heal_bytes(2)] {
+        let with = trie.clone().with_end_tokens(ids(&[40, 7, 40]));
+        assert!(with != trie && with.end_tokens() == ids(&[7, 40]) && trie.end_tokens().is_empty());
+        let mut file = bytes(&with, None);
+        for verify in [true, false] {
+            let opened = Trie::from_bytes(&file, FileOptions::default().with_verify(verify)).unwrap();
+            assert_eq!((opened.end_tokens(), opened.heal_bytes()), (with.end_tokens(), trie.heal_bytes()));
+            assert!(opened == with && bytes(&opened, None) == file);
+        }
+        let vocabulary = VocabularyId { size: 40, fingerprint: None };
+        let narrow = FileOptions::default().with_vocabulary(vocabulary);
+        assert!(Trie::from_bytes(&file, narrow).is_err(), "40 is no token of 40");
+        assert_eq!(bytes(&with.clone().with_end_tokens([]), None), bytes(&trie, None));
+
+        // In another order, as only somebody who forges a file writes them.
+        let (entry, at) = (64 + 32 * (read(&file, 44) as usize - 1), file.len() - 8);
+        word(&mut file, at, 40);
+        word(&mut file, at + 4, 7);
+        let sum = crc32fast::hash(&file[at..at + 8]);
+        word(&mut file, entry + 4, sum);
+        sign(&mut file);
+        assert!(problem(&file, verified()).to_string().contains("end_tokens"));
+        assert_eq!(Trie::from_bytes(&file, FileOptions::default()).unwrap().end_tokens(), ids(&[7, 40]));
+    }
+    let (one, other) = (small(true).with_end_tokens(ids(&[7])), small(true));
+    assert!(one.combine(SetOperation::Union, &other).unwrap_err().to_string().contains("end with"));
+}
+
+#[test]
 fn a_chain_of_leaves_is_sound() {
     let rows = (1..5).map(|length| (length.to_string(), vec![3; length])).collect();
     let trie = Naive { rows }.trie();

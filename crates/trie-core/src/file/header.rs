@@ -35,10 +35,11 @@ pub(crate) enum Kind {
     Canonical,
     CanonicalEnds,
     HealBytes,
+    EndTokens,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::Tokens,
         Self::FirstChild,
         Self::InnerTerminals,
@@ -55,6 +56,7 @@ impl Kind {
         Self::Canonical,
         Self::CanonicalEnds,
         Self::HealBytes,
+        Self::EndTokens,
     ];
 
     /// Those of a set in which several sequences stand for one leaf: all or none.
@@ -81,6 +83,7 @@ impl Kind {
             Self::Canonical => "canonical",
             Self::CanonicalEnds => "canonical_ends",
             Self::HealBytes => "heal_bytes",
+            Self::EndTokens => "end_tokens",
         }
     }
 
@@ -291,6 +294,7 @@ impl Header {
                 Kind::EndLeaves => bytes == 4 * words(Kind::EndNodes),
                 Kind::Canonical => whole && bytes / 4 >= leaves,
                 Kind::HealBytes => bytes == 4,
+                Kind::EndTokens => whole && bytes >= 8,
             };
             if !fits {
                 let reason = format!("{bytes} bytes for {leaves} leaves and {nodes} nodes");

@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::ids::{NodeId, TokenId};
 use crate::map::{Array, Map};
 use crate::packed::Packed;
-use crate::trie::{LeafTable, Names, Store, Trie};
+use crate::trie::{LeafTable, Names, SetInfo, Store, Trie};
 use bytemuck::Pod;
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -89,12 +89,12 @@ pub(crate) fn of_written(file: &mut File, input_rows: Packed) -> Result<Trie, Fi
 }
 
 fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
-    let (store, heal_bytes) = store(map, options)?;
-    Ok(Trie::from_store(store).with_heal_bytes(heal_bytes))
+    let (store, info) = store(map, options)?;
+    Ok(Trie::from_store(store).with_info(info))
 }
 
-/// The arrays, and how many bytes of the prompt they spell again.
-fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileProblem> {
+/// The arrays, and what belongs to the set beside them.
+fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, SetInfo), FileProblem> {
     let header = Header::read(map.bytes())?;
     let counts = header.counts;
     let max_token = TokenId::new(counts.max_token).unwrap_or(TokenId::MAX);
@@ -144,6 +144,16 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileP
         Some(_) => array::<u32>(map, &header, Kind::HealBytes)?.first().copied().unwrap_or(0),
         None => 0,
     };
+    let end_tokens = match header.section(Kind::EndTokens) {
+        Some(_) => {
+            array::<u32>(map, &header, Kind::EndTokens)?.iter().skip(1).filter_map(|&id| TokenId::new(id)).collect()
+        }
+        None => Vec::new(),
+    };
+    let info = SetInfo::new(heal_bytes, end_tokens);
+    if let Some(vocabulary) = options.vocabulary {
+        info.end_tokens().last().map_or(Ok(()), |&last| vocabulary.check(last))?;
+    }
     // A set without a beginning would allow everything or nothing.
     let root = store.children(NodeId::ROOT);
     if root.is_empty() || store.sound(root).len() < root.len() {
@@ -153,9 +163,9 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileP
     if options.verify {
         unread.problem(&store)?;
         let verified = store.tokens.is_ours();
-        return Ok((Store { verified, ..store }, heal_bytes));
+        return Ok((Store { verified, ..store }, info));
     }
-    Ok((Store { unread: Some(Box::new(unread)), ..store }, heal_bytes))
+    Ok((Store { unread: Some(Box::new(unread)), ..store }, info))
 }
 
 /// Copied, so that what is compared here is what the trie says later.

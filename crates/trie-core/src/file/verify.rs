@@ -29,7 +29,8 @@ impl Unread {
     pub(super) fn problem(&self, store: &Store) -> Verified {
         checksums(self.map.bytes(), &self.header)?;
         contents(store, &self.header)?;
-        heal_bytes(self.map.bytes(), &self.header)
+        heal_bytes(self.map.bytes(), &self.header)?;
+        end_tokens(self.map.bytes(), &self.header)
     }
 }
 
@@ -73,6 +74,22 @@ fn heal_bytes(file: &[u8], header: &Header) -> Verified {
     match header.section(Kind::HealBytes).and_then(|section| file.get(section.bytes.clone())) {
         Some([0, 0, 0, 0]) => Err(FileProblem::damaged("section heal_bytes", "0, which is what no such section means")),
         _ => Ok(()),
+    }
+}
+
+/// As many ids as it says, ascending, each once.
+fn end_tokens(file: &[u8], header: &Header) -> Verified {
+    let Some(section) = header.section(Kind::EndTokens) else { return Ok(()) };
+    let word = |bytes: &[u8]| bytes.try_into().map_or(u32::MAX, u32::from_le_bytes);
+    let words: Vec<u32> = file.get(section.bytes.clone()).unwrap_or_default().chunks(4).map(word).collect();
+    let (count, ids) = words.split_first().map_or((0, &[][..]), |(&count, ids)| (count as usize, ids));
+    if ids.len() != count {
+        return Err(wrong(Kind::EndTokens, 0, format!("{count} tokens, and there are {}", ids.len())));
+    }
+    let bad = |at: &usize| TokenId::new(ids[*at]).is_none() || (*at > 0 && ids[at - 1] >= ids[*at]);
+    match (0..count).find(bad) {
+        Some(at) => Err(wrong(Kind::EndTokens, at + 1, format!("{} is no token id above the one before it", ids[at]))),
+        None => Ok(()),
     }
 }
 

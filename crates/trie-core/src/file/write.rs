@@ -69,8 +69,12 @@ impl Trie {
                 (Kind::CanonicalEnds, bytemuck::cast_slice(&graph.canonical_ends)),
             ]);
         }
-        if *self.heal_word() > 0 {
-            parts.push((Kind::HealBytes, bytemuck::bytes_of(self.heal_word())));
+        let info = self.info();
+        if info.heal_bytes > 0 {
+            parts.push((Kind::HealBytes, bytemuck::bytes_of(&info.heal_bytes)));
+        }
+        if let Some(words) = info.end_words() {
+            parts.push((Kind::EndTokens, bytemuck::cast_slice(words)));
         }
         let counts = Counts {
             leaves: self.len() as u32,
