@@ -14,8 +14,8 @@ use std::borrow::Cow;
 pub(crate) struct Store {
     /// Token on the edge into each node; the root's entry is a placeholder.
     pub(crate) tokens: Array<TokenId>,
-    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`. It ends with that of the last parent: what comes
-    /// after has no children.
+    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`. It ends with that of the last parent:
+    /// what comes after has no children.
     pub(crate) first_child: Array<u32>,
     /// Terminals that have children, ascending: leaves that are prefixes of other leaves.
     pub(crate) inner_terminals: Array<u32>,
@@ -40,7 +40,8 @@ pub(crate) enum LeafTable {
     Tail(u32, u32),
     /// The node of each leaf, and the leaves sorted by that node.
     Table { nodes: Array<u32>, by_node: Array<u32> },
-    /// The nodes that end a leaf, ascending, and the leaf of each, also ascending: several nodes may end one of `count` leaves.
+    /// The nodes that end a leaf, ascending, and the leaf of each, also ascending: several nodes may end one of `count`
+    /// leaves.
     Ends { nodes: Array<u32>, leaves: Array<u32>, count: u32 },
 }
 
@@ -69,7 +70,8 @@ impl Store {
         self.family(node).1
     }
 
-    /// Those of `tokens` before one that no vocabulary of this trie has. Callers index rows of logits with what they get.
+    /// Those of `tokens` before one that no vocabulary of this trie has. Callers index rows of logits with what they
+    /// get.
     #[cold]
     pub(crate) fn inside<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
         let highest = tokens.iter().copied().fold(TokenId::default(), TokenId::max);
