@@ -8,8 +8,8 @@ pub use image::ByteTrieError;
 
 /// Tokens sorted by their bytes, and a trie over them. Nine bytes a node and four a token, in plain arrays.
 ///
-/// Nodes are numbered breadth first, so the children of a node are neighbours, ascending by their byte. The tokens below a node
-/// are neighbours too: a node keeps only where its own begin, and where they end is known on the way down.
+/// Nodes are numbered breadth first, so the children of a node are neighbours, ascending by their byte. The tokens
+/// below a node are neighbours too: a node keeps only where its own begin, and where they end is known on the way down.
 ///
 /// ```
 /// use trie_core::{ByteTrie, TokenId};
@@ -81,7 +81,8 @@ impl ByteTrie {
         let nodes = width.iter().sum();
         fits("nodes of the byte trie", nodes)?;
 
-        // The next free node of each level; one level more, whose first node is where the children of the last would be.
+        // The next free node of each level; one level more, whose first node is where the children of the last would
+        // be.
         let mut next: Vec<u32> =
             width.iter().scan(0, |start, width| Some(std::mem::replace(start, *start + *width as u32))).collect();
         next.push(nodes as u32);

@@ -66,7 +66,8 @@ const GBNF: Notation = Notation {
     in_class: &[('-', "\\-"), ('[', "\\["), (']', "\\]"), ('^', "\\x5E")],
 };
 
-/// Groups inside groups. Below, values are listed one by one: engines limit how deep a pattern may be, and so does the stack.
+/// Groups inside groups. Below, values are listed one by one: engines limit how deep a pattern may be, and so does the
+/// stack.
 const MAX_NESTING: usize = 40;
 
 impl TextGrammar {
@@ -90,10 +91,11 @@ impl TextGrammar {
         Ok(Self { characters, empty })
     }
 
-    /// A regular expression that matches these texts and no other when it has to match all of the input. It has no anchors.
+    /// A regular expression that matches these texts and no other when it has to match all of the input. It has no
+    /// anchors.
     ///
-    /// Only groups, alternatives, `?` and escapes that every common engine knows; where it may match a part of the input, it prefers
-    /// the longest value.
+    /// Only groups, alternatives, `?` and escapes that every common engine knows; where it may match a part of the
+    /// input, it prefers the longest value.
     pub fn regex(&self) -> String {
         let mut out = String::new();
         match &self.characters {
@@ -174,7 +176,8 @@ impl Notation {
         }
     }
 
-    /// Writes the children of a position: those after which nothing follows as one class, the others each with what follows.
+    /// Writes the children of a position: those after which nothing follows as one class, the others each with what
+    /// follows.
     fn choice(&self, trie: &Trie, at: Cursor, held: &mut String, nesting: usize, out: &mut String) {
         let children =
             trie.children(at).iter().enumerate().map(|(nth, &token)| (trie.child(at, nth), character(token)));

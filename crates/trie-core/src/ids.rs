@@ -51,7 +51,8 @@ macro_rules! token_id_from {
             type Error = TokenIdError;
             #[inline]
             fn try_from(value: $int) -> Result<Self, TokenIdError> {
-                u32::try_from(value).ok().and_then(Self::new).ok_or(TokenIdError { value: i128::try_from(value).unwrap_or(i128::MAX) })
+                let error = || TokenIdError { value: i128::try_from(value).unwrap_or(i128::MAX) };
+                u32::try_from(value).ok().and_then(Self::new).ok_or_else(error)
             }
         }
     )*};

@@ -1,7 +1,7 @@
 //! Where leaves in order go in the arrays of a trie, in memory or in a file.
 //!
-//! Within a level, breadth-first order is the order of the leaves. So one cursor a level is enough, and where each begins is
-//! known from counts alone.
+//! Within a level, breadth-first order is the order of the leaves. So one cursor a level is enough, and where each
+//! begins is known from counts alone.
 
 use crate::ids::TokenId;
 

@@ -4,18 +4,20 @@
 //!
 //! # While a file is mapped
 //!
-//! Nothing here writes to a mapped file, and `save` never writes into an existing one: it replaces it, and the old pages stay
-//! what they were. But whoever may write to the file can change it in place, at any moment and from any process. Rust has no
-//! rule that allows this: memory behind a `&[T]` must not change, whatever maps it. That part is outside of Rust's promises
-//! and is documented where files are opened. This is what keeps such a writer from doing more than harm to answers:
+//! Nothing here writes to a mapped file, and `save` never writes into an existing one: it replaces it, and the old
+//! pages stay what they were. But whoever may write to the file can change it in place, at any moment and from any
+//! process. Rust has no rule that allows this: memory behind a `&[T]` must not change, whatever maps it. That part is
+//! outside of Rust's promises and is documented where files are opened. This is what keeps such a writer from doing
+//! more than harm to answers:
 //!
-//! - Only `u8`, `u32` and `TokenId` are lent from a map. They are [`Pod`]: every bit pattern is a value, none has padding.
-//!   A `TokenId` above its maximum can be read, and is one that no vocabulary has.
+//! - Only `u8`, `u32` and `TokenId` are lent from a map. They are [`Pod`]: every bit pattern is a value, none has
+//!   padding. A `TokenId` above its maximum can be read, and is one that no vocabulary has.
 //! - No text is lent. [`Array::copied`] copies bytes first, and the copy is what is checked to be UTF-8 and then used.
-//! - A number that was read is an index only through a checked access, each time. What a check of the whole file found is
-//!   not relied on later: [`Array::is_ours`] says whether others can change the memory. A number that changes between a check
-//!   and its use gives a wrong answer or a panic.
-//! - Whoever shortens the file takes the pages away: the operating system ends the process (SIGBUS). Nothing prevents that.
+//! - A number that was read is an index only through a checked access, each time. What a check of the whole file found
+//!   is not relied on later: [`Array::is_ours`] says whether others can change the memory. A number that changes
+//!   between a check and its use gives a wrong answer or a panic.
+//! - Whoever shortens the file takes the pages away: the operating system ends the process (SIGBUS). Nothing prevents
+//!   that.
 
 use bytemuck::Pod;
 use memmap2::{Mmap, MmapMut};
@@ -38,8 +40,8 @@ pub(crate) struct Map {
 impl Map {
     /// The pages of a file. Nothing is read; processes that map the same file share them.
     pub(crate) fn of_file(file: &File) -> io::Result<Self> {
-        // SAFETY: the pages must not change while slices of them are alive. Nothing in this program changes them; for what
-        // other writers can do, see above.
+        // SAFETY: the pages must not change while slices of them are alive. Nothing in this program changes them; for
+        // what other writers can do, see above.
         unsafe { Mmap::map(file) }.map(|pages| Self { pages, of_file: true })
     }
 
@@ -96,8 +98,8 @@ impl<T> Array<T> {
 }
 
 impl Array<u8> {
-    /// These bytes, or `None` where they are outside. A copy where others may change them: each byte is read once, so what
-    /// is checked of the copy stays true.
+    /// These bytes, or `None` where they are outside. A copy where others may change them: each byte is read once, so
+    /// what is checked of the copy stays true.
     pub(crate) fn copied(&self, bytes: Range<usize>) -> Option<Cow<'_, [u8]>> {
         if self.is_ours() {
             return self.get(bytes).map(Cow::Borrowed);
@@ -106,7 +108,8 @@ impl Array<u8> {
             return None;
         }
         let begin: *const u8 = self.items.cast().as_ptr();
-        // SAFETY: the byte is inside the items, which lie in the map that `self` keeps alive. A volatile read is done once.
+        // SAFETY: the byte is inside the items, which lie in the map that `self` keeps alive. A volatile read is done
+        // once.
         let byte = |at| unsafe { begin.wrapping_add(at).read_volatile() };
         Some(Cow::Owned(bytes.map(byte).collect()))
     }
@@ -123,8 +126,8 @@ impl<T> Deref for Array<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: `items` is the leaked box, freed only in `drop`, or lies in the map that `self` keeps alive at a fixed
-        // address. Nothing here writes to either; for other writers to a file, see above.
+        // SAFETY: `items` is the leaked box, freed only in `drop`, or lies in the map that `self` keeps alive at a
+        // fixed address. Nothing here writes to either; for other writers to a file, see above.
         unsafe { self.items.as_ref() }
     }
 }

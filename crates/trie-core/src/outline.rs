@@ -43,8 +43,8 @@ impl OutlineLimits {
 }
 
 impl Trie {
-    /// The nodes to show, each before those below it. `O(shown · depth · log n)`. Where several sequences stand for a leaf, the
-    /// canonical one is shown.
+    /// The nodes to show, each before those below it. `O(shown · depth · log n)`. Where several sequences stand for a
+    /// leaf, the canonical one is shown.
     ///
     /// ```
     /// use trie_core::{OutlineLimits, TokenId, Trie};

@@ -1,7 +1,7 @@
 //! Tries as sets: union, intersection, differences, comparisons and subsets.
 //!
-//! Leaves come in the order of their token sequences, so two tries are merged like two sorted lists: one pass over both,
-//! nothing is hashed. Only token sequences decide what is equal.
+//! Leaves come in the order of their token sequences, so two tries are merged like two sorted lists: one pass over
+//! both, nothing is hashed. Only token sequences decide what is equal.
 
 use crate::builder::{BuildError, TrieBuilder};
 use crate::ids::{LeafId, TokenId};
@@ -40,7 +40,8 @@ pub enum SetError {
     },
     /// Several sequences stand for one leaf: which of them stay can only be told from the texts.
     #[error(
-        "{what} of a set in which several sequences stand for one value: make it again, from the texts that it shall have"
+        "{what} of a set in which several sequences stand for one value: make it again, \
+         from the texts that it shall have"
     )]
     NotATree {
         /// What it would have been.
@@ -122,8 +123,8 @@ impl Trie {
     /// ```
     ///
     /// # Errors
-    /// An empty result; a union or symmetric difference of which one side has names and the other has none; a side that is no
-    /// tree ([`Trie::is_tree`]); leaves that begin at different positions of a prompt.
+    /// An empty result; a union or symmetric difference of which one side has names and the other has none; a side that
+    /// is no tree ([`Trie::is_tree`]); leaves that begin at different positions of a prompt.
     pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
         if !self.is_tree() || !other.is_tree() {
             return Err(SetError::NotATree { what: operation.what() });
@@ -195,8 +196,8 @@ impl Trie {
         self.like(builder, "the selection")
     }
 
-    /// All leaves in order with their tokens, the canonical ones where several sequences stand for a leaf: one step down or
-    /// sideways at a time, `O(nodes)` for all of them.
+    /// All leaves in order with their tokens, the canonical ones where several sequences stand for a leaf: one step
+    /// down or sideways at a time, `O(nodes)` for all of them.
     pub fn in_order(&self) -> LeafWalk<'_> {
         self.in_order_below(Cursor::ROOT)
     }

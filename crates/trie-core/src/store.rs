@@ -15,8 +15,8 @@ use std::borrow::Cow;
 pub(crate) struct Store {
     /// Token on the edge into each node; the root's entry is a placeholder.
     pub(crate) tokens: Array<TokenId>,
-    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`. It ends with that of the last parent: what comes
-    /// after has no children.
+    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`. It ends with that of the last parent:
+    /// what comes after has no children.
     pub(crate) first_child: Array<u32>,
     /// Terminals that have children, ascending: leaves that are prefixes of other leaves.
     pub(crate) inner_terminals: Array<u32>,
@@ -43,7 +43,8 @@ pub(crate) enum LeafTable {
     Tail(u32, u32),
     /// The node of each leaf, and the leaves sorted by that node.
     Table { nodes: Array<u32>, by_node: Array<u32> },
-    /// The nodes that end a leaf, ascending, and the leaf of each, also ascending: several nodes may end one of `count` leaves.
+    /// The nodes that end a leaf, ascending, and the leaf of each, also ascending: several nodes may end one of `count`
+    /// leaves.
     Ends { nodes: Array<u32>, leaves: Array<u32>, count: u32 },
 }
 
@@ -72,8 +73,8 @@ impl Store {
         self.family(node).1
     }
 
-    /// Those of `tokens` before one that is above the largest id or not above the one before it. Callers index rows of logits with
-    /// what they get, and look tokens up by halves.
+    /// Those of `tokens` before one that is above the largest id or not above the one before it. Callers index rows of
+    /// logits with what they get, and look tokens up by halves.
     #[cold]
     pub(crate) fn sound<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
         let inside = tokens.iter().take_while(|&&token| token <= self.max_token).count();

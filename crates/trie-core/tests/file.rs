@@ -1,4 +1,5 @@
-//! Saved tries: what comes back is what was saved, and whatever else is in a file is an error or a wrong set, never a crash.
+//! Saved tries: what comes back is what was saved, and whatever else is in a file is an error or a wrong set, never a
+//! crash.
 
 mod common;
 

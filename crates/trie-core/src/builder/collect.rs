@@ -13,17 +13,19 @@ pub(super) struct Leaves {
     pub(super) rows: Vec<u32>,
     /// Leaves of this run that have the name of another row, and which.
     pub(super) renamed: Vec<(u32, u32)>,
-    /// How many tokens each shares with the leaf before it, and how many it has; `LONG` where that is in the next item of `long`.
+    /// How many tokens each shares with the leaf before it, and how many it has; `LONG` where that is in the next item
+    /// of `long`.
     lengths: Vec<[u8; 2]>,
     long: Vec<(u32, u32)>,
-    /// The tokens of each after those it shares. They are copied where they are at hand: rows in the order of the input would
-    /// have to be fetched from everywhere.
+    /// The tokens of each after those it shares. They are copied where they are at hand: rows in the order of the input
+    /// would have to be fetched from everywhere.
     tokens: Vec<TokenId>,
     /// The first leaf is noted with all its tokens; it shares so many of them with the leaf before this run.
     shared_before: u32,
     /// Tokens of the leaf before this run.
     pub(super) length_before: u32,
-    /// Leaves whose first token of their own is the one with this number, counted from 1, and leaves with so many tokens.
+    /// Leaves whose first token of their own is the one with this number, counted from 1, and leaves with so many
+    /// tokens.
     pub(super) begins: Vec<u32>,
     pub(super) ends: Vec<u32>,
 }
@@ -94,7 +96,8 @@ impl<'a, S: Source> Collector<'a, S> {
         Self { source, names, leaves, last_key: None, run: Vec::new(), near: source.tokens() < NEAR }
     }
 
-    /// Reads from rows that will be taken next, so that their memory is waited for together and not one after the other.
+    /// Reads from rows that will be taken next, so that their memory is waited for together and not one after the
+    /// other.
     #[inline]
     pub(super) fn touch(&self, rows: impl Iterator<Item = u32>) {
         let token = |row: u32| self.source.row(row as usize).last().map_or(0, |token| token.get());

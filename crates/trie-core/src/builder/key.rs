@@ -68,9 +68,10 @@ pub(super) struct Common {
     all: Extent,
 }
 
-/// How the tokens from `begin` to `end` of a row become a key: each less the smallest of its position, in no more bits than
-/// needed, the first one highest. A token that a row does not have is 0 and sorts first. All tokens below what is common in a position are
-/// one code, and all above it another: with one of these a key ends, and nothing is said of the tokens from there on.
+/// How the tokens from `begin` to `end` of a row become a key: each less the smallest of its position, in no more bits
+/// than needed, the first one highest. A token that a row does not have is 0 and sorts first. All tokens below what is
+/// common in a position are one code, and all above it another: with one of these a key ends, and nothing is said of
+/// the tokens from there on.
 #[derive(Debug, Clone)]
 pub(super) struct Packing {
     // One array each, so that a key is a few vector instructions. A position that is not in the key has an empty mask.

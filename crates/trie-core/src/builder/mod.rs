@@ -1,7 +1,8 @@
 //! From leaves in any order to the packed, breadth-first trie.
 //!
-//! [`TrieBuilder`] collects leaves one by one, [`FlatSequences`] borrows leaves that lie in one slice already. Either is put in
-//! order (`order.rs`, by keys from `key.rs`), made leaves of (`collect.rs`) and written level by level (`pack.rs`).
+//! [`TrieBuilder`] collects leaves one by one, [`FlatSequences`] borrows leaves that lie in one slice already. Either
+//! is put in order (`order.rs`, by keys from `key.rs`), made leaves of (`collect.rs`) and written level by level
+//! (`pack.rs`).
 
 mod collect;
 mod key;
@@ -222,8 +223,8 @@ impl<'a> FlatSequences<'a> {
         whole.then_some(Self { shape: Shape::Even(Even { tokens, width }), threads: None })
     }
 
-    /// Rows of any length: row `n` ends before `ends[n]`, where the next one begins. `None` where the ends are not ascending
-    /// or the last one is not the end of the tokens.
+    /// Rows of any length: row `n` ends before `ends[n]`, where the next one begins. `None` where the ends are not
+    /// ascending or the last one is not the end of the tokens.
     pub fn ragged(tokens: &'a [TokenId], ends: &'a [usize]) -> Option<Self> {
         let fits = ends.is_sorted() && ends.last().copied().unwrap_or(0) == tokens.len();
         fits.then_some(Self { shape: Shape::Ragged(Ragged { tokens, ends }), threads: None })

@@ -1,8 +1,8 @@
 //! Puts rows in order and finds what neighbours share.
 //!
-//! Many rows are thrown into buckets by the top bits of a key of several tokens, so that a bucket lies in the first cache and
-//! what is left of a key shares one number with the row's own: one sort of plain integers a bucket. Tokens themselves are
-//! only compared where keys are equal. Few rows are sorted by comparing them.
+//! Many rows are thrown into buckets by the top bits of a key of several tokens, so that a bucket lies in the first
+//! cache and what is left of a key shares one number with the row's own: one sort of plain integers a bucket. Tokens
+//! themselves are only compared where keys are equal. Few rows are sorted by comparing them.
 
 use super::collect::{Collector, Leaves, join};
 use super::key::{Extent, Packing};
@@ -13,7 +13,8 @@ use std::ops::Range;
 /// Below this many rows, comparing is as fast and takes no counting.
 const FEW: usize = 1 << 10;
 
-/// Rows that a bucket should hold on average, as a power of two, and the most buckets: their ends must stay in the cache.
+/// Rows that a bucket should hold on average, as a power of two, and the most buckets: their ends must stay in the
+/// cache.
 const BUCKET_BITS: u32 = 5;
 const MOST_BUCKET_BITS: u32 = 13;
 
@@ -231,7 +232,8 @@ impl Count {
 
 /// Copies what several parts have in one bucket into `sorted`, ascending. Entries have so many bits.
 ///
-/// They lie in the first cache and are usually spread evenly: one more round by their top bits leaves little to be done.
+/// They lie in the first cache and are usually spread evenly: one more round by their top bits leaves little to be
+/// done.
 pub(super) fn gather<'a>(parts: impl Iterator<Item = &'a [u64]> + Clone, bits: u32, sorted: &mut Vec<u64>) {
     /// Groups of that round, at most; and the most entries of one, above which they are not spread evenly.
     const GROUP_BITS: u32 = 8;

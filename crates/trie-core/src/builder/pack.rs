@@ -1,7 +1,7 @@
 //! Writes leaves that are in order as the arrays of a trie.
 //!
-//! Where each part of the leaves begins in each level is known from counts alone, so the parts are written at once, each with
-//! cursors of its own (`layout.rs`).
+//! Where each part of the leaves begins in each level is known from counts alone, so the parts are written at once,
+//! each with cursors of its own (`layout.rs`).
 
 use super::collect::Leaves;
 use super::sequences::NameList;

@@ -142,7 +142,8 @@ fn ragged_rows() {
 #[test]
 fn outliers() {
     let mut r = random(6);
-    // So few that a sample does not see them, or sees one; below and above what is common, in every position, several in a row.
+    // So few that a sample does not see them, or sees one; below and above what is common, in every position, several
+    // in a row.
     for seldom in [7, 60, 900] {
         for middle in [0, 1, 70_000, MAX - 9] {
             let id = |r: &mut dyn FnMut(u32) -> u32| match r(seldom) {

@@ -12,7 +12,8 @@ pub(super) fn worthwhile(rows: usize) -> usize {
     if useful < 2 { 1 } else { available_parallelism().map_or(1, |cores| cores.get().min(useful)) }
 }
 
-/// Runs `work` where so many threads help it, or where there are none to be had, on this one; it is told how many there are.
+/// Runs `work` where so many threads help it, or where there are none to be had, on this one; it is told how many there
+/// are.
 ///
 /// The threads live as long as the work: those of a pool of the whole process would be missing in a process that forks.
 pub(super) fn on_threads<T: Send>(threads: usize, work: impl FnOnce(usize) -> T + Send) -> T {

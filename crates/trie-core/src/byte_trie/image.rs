@@ -68,8 +68,8 @@ impl ByteTrie {
         out
     }
 
-    /// The trie that [`ByteTrie::to_bytes`] gave. Everything is checked: what is accepted is a trie that [`ByteTrie::new`] makes.
-    /// `O(length)`.
+    /// The trie that [`ByteTrie::to_bytes`] gave. Everything is checked: what is accepted is a trie that
+    /// [`ByteTrie::new`] makes. `O(length)`.
     ///
     /// # Errors
     /// See [`ByteTrieError`].

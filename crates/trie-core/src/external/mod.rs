@@ -1,8 +1,8 @@
 //! Sets that do not fit in memory: sorted runs in temporary files, merged into a `.ttrie` file.
 //!
-//! [`ExternalBuilder`] collects leaves up to a budget, sorts them as [`TrieBuilder`] does and writes them away as a run (`run.rs`).
-//! At the end the runs are merged into one (`merge.rs`), whose shape says where every node lies (`shape.rs`); so one more pass
-//! writes all sections, each level with a cursor of its own (`sections.rs`).
+//! [`ExternalBuilder`] collects leaves up to a budget, sorts them as [`TrieBuilder`] does and writes them away as a run
+//! (`run.rs`). At the end the runs are merged into one (`merge.rs`), whose shape says where every node lies
+//! (`shape.rs`); so one more pass writes all sections, each level with a cursor of its own (`sections.rs`).
 
 mod merge;
 mod run;
@@ -59,15 +59,15 @@ pub enum ExternalError {
 const FAN_IN: usize = 32;
 
 impl ExternalBuilder {
-    /// A builder that holds leaves of about `budget` bytes at once, what sorting them takes included. Beside that it takes a
-    /// few megabytes; runs are temporary files in the system's folder for those.
+    /// A builder that holds leaves of about `budget` bytes at once, what sorting them takes included. Beside that it
+    /// takes a few megabytes; runs are temporary files in the system's folder for those.
     pub fn new(budget: usize) -> Self {
         let (chunk, folder) = (TrieBuilder::default(), std::env::temp_dir());
         Self { chunk, budget, folder, rows: 0, names: 0, runs: Vec::new() }
     }
 
-    /// Puts temporary files there. They have no names where the system allows it, and are gone with the builder, or with
-    /// the process.
+    /// Puts temporary files there. They have no names where the system allows it, and are gone with the builder, or
+    /// with the process.
     #[must_use]
     pub fn in_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = folder.into();
@@ -92,8 +92,8 @@ impl ExternalBuilder {
     /// Adds a leaf. Equal sequences become one leaf with the smallest name, by code point.
     ///
     /// # Errors
-    /// A leaf without tokens, names for some leaves only (which may be found later), too many leaves, or what the operating
-    /// system says of a temporary file. The builder is of no use after any but the first.
+    /// A leaf without tokens, names for some leaves only (which may be found later), too many leaves, or what the
+    /// operating system says of a temporary file. The builder is of no use after any but the first.
     pub fn push(&mut self, name: Option<&str>, tokens: &[TokenId]) -> Result<(), ExternalError> {
         if tokens.is_empty() {
             return Err(BuildError::EmptySequence { row: self.len() }.into());

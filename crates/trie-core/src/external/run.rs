@@ -1,7 +1,7 @@
 //! A sorted run of leaves in a temporary file.
 //!
-//! Each leaf is a few words of this machine's byte order: tokens shared with the leaf before, the others' number, its row,
-//! with names the bytes of its name; then the other tokens, then the name.
+//! Each leaf is a few words of this machine's byte order: tokens shared with the leaf before, the others' number, its
+//! row, with names the bytes of its name; then the other tokens, then the name.
 
 use super::shape::Shape;
 use crate::builder::BuildError;

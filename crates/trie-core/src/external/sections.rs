@@ -1,6 +1,7 @@
 //! Writes the sections of a `.ttrie` file in one pass over a run.
 //!
-//! Within a level nodes come in the order of the leaves, so each level of a section is written from its beginning to its end.
+//! Within a level nodes come in the order of the leaves, so each level of a section is written from its beginning to
+//! its end.
 
 use super::run::Run;
 use super::shape::{LevelCount, Shape};

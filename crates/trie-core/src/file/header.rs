@@ -1,4 +1,5 @@
-//! Where everything lies: a header of 64 bytes, then one entry a section. All of it is checked whenever a file is opened.
+//! Where everything lies: a header of 64 bytes, then one entry a section. All of it is checked whenever a file is
+//! opened.
 
 use super::FileProblem;
 use crate::ids::TokenId;

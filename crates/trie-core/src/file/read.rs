@@ -16,11 +16,11 @@ use std::sync::Arc;
 impl Trie {
     /// Opens a `.ttrie` file by mapping it: nothing is copied, and processes that open it share its pages.
     ///
-    /// The header and the offset and length of every section are always checked, contents only where `options` asks for it;
-    /// without that, damage gives wrong sets but never a crash, and the pages that a walk needs are read when it comes to
-    /// them. While it is open the file may be replaced or removed, but must not be changed or shortened in place. Changes give
-    /// wrong sets, as damage does, and are outside of what Rust promises; the operating system ends processes (SIGBUS) that
-    /// read what is no longer there. `O(children of the root)`.
+    /// The header and the offset and length of every section are always checked, contents only where `options` asks for
+    /// it; without that, damage gives wrong sets but never a crash, and the pages that a walk needs are read when it
+    /// comes to them. While it is open the file may be replaced or removed, but must not be changed or shortened in
+    /// place. Changes give wrong sets, as damage does, and are outside of what Rust promises; the operating system ends
+    /// processes (SIGBUS) that read what is no longer there. `O(children of the root)`.
     ///
     /// # Errors
     /// [`FileError`] says what is wrong, and where.

@@ -5,13 +5,14 @@ use crate::trie::Trie;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
-/// What identifies the contents of a `.ttrie` file: the SHA-256 of its header and section table, which hold its length and
-/// the checksum of every section.
+/// What identifies the contents of a `.ttrie` file: the SHA-256 of its header and section table, which hold its length
+/// and the checksum of every section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStamp(pub [u8; 32]);
 
 impl Trie {
-    /// Opens a file as [`Trie::open`] does, and says which it was: equal contents have equal stamps. The sections are not read.
+    /// Opens a file as [`Trie::open`] does, and says which it was: equal contents have equal stamps. The sections are
+    /// not read.
     ///
     /// # Errors
     /// As [`Trie::open`].

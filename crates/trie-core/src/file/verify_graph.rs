@@ -6,8 +6,8 @@ use crate::graph::Graph;
 use crate::ids::{LeafId, NodeId};
 use crate::store::Store;
 
-/// That a builder could have made these arrays: every walk goes up and ends, and what is said of the leaves below a node and of
-/// their canonical sequences is true. `ends` are the nodes that end a leaf, and the leaves.
+/// That a builder could have made these arrays: every walk goes up and ends, and what is said of the leaves below a
+/// node and of their canonical sequences is true. `ends` are the nodes that end a leaf, and the leaves.
 pub(super) fn contents(store: &Store, graph: &Graph, ends: (&[u32], &[u32]), leaves: u32) -> Verified {
     edges(store, graph)?;
     self::ends(store, ends, leaves)?;

@@ -13,9 +13,9 @@ type Parts<'a> = Vec<(Kind, &'a [u8])>;
 impl Trie {
     /// Saves the trie as a `.ttrie` file; with `vocabulary`, the file knows what its ids belong to.
     ///
-    /// At every moment the path names the old file or the whole new one: it is written under a temporary name in the same
-    /// folder, flushed to the disk and renamed. A link is replaced, not followed; programs that have the old file open keep
-    /// it. `O(bytes)`.
+    /// At every moment the path names the old file or the whole new one: it is written under a temporary name in the
+    /// same folder, flushed to the disk and renamed. A link is replaced, not followed; programs that have the old file
+    /// open keep it. `O(bytes)`.
     ///
     /// # Errors
     /// What the operating system says, or a vocabulary without some of the tokens. The old file is as it was, and the

@@ -38,8 +38,8 @@ impl Draft {
         self.leaves_end.len()
     }
 
-    /// The set. `edges` adds those of one node, each token once, in any order; only nodes on a path from the root to the
-    /// end of a leaf stay. `stop` is asked now and then. `O(edges · log)`.
+    /// The set. `edges` adds those of one node, each token once, in any order; only nodes on a path from the root to
+    /// the end of a leaf stay. `stop` is asked now and then. `O(edges · log)`.
     ///
     /// # Errors
     /// More edges than 32 bits count, or `stop` said so; the number of a leaf that cannot be reached.

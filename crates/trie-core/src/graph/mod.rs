@@ -1,9 +1,9 @@
 //! Sets in which several token sequences stand for one leaf: nodes that more than one edge leads to.
 //!
-//! The arrays are those of a tree, with one more that says where each edge leads. Nodes are numbered so that every edge leads
-//! to a higher one, and the leaves at and below a node are neighbours. Each leaf has one sequence of its own, the canonical
-//! one; walking any other ends at the same leaf. `tokenizations.rs` and `partial_tokens.rs` make such sets from leaves in order
-//! (`positions.rs`), `draft.rs` packs them.
+//! The arrays are those of a tree, with one more that says where each edge leads. Nodes are numbered so that every edge
+//! leads to a higher one, and the leaves at and below a node are neighbours. Each leaf has one sequence of its own, the
+//! canonical one; walking any other ends at the same leaf. `tokenizations.rs` and `partial_tokens.rs` make such sets
+//! from leaves in order (`positions.rs`), `draft.rs` packs them.
 
 mod draft;
 mod partial_tokens;

@@ -33,12 +33,13 @@ impl Sequence for NamedLeaf<'_> {
 }
 
 impl Trie {
-    /// The set of these leaves, where instead of the last tokens of one a single token may come that spells the same and goes
-    /// on: a token of `vocab` whose bytes begin with all that is left of the leaf, and are longer.
+    /// The set of these leaves, where instead of the last tokens of one a single token may come that spells the same
+    /// and goes on: a token of `vocab` whose bytes begin with all that is left of the leaf, and are longer.
     ///
-    /// Such a token ends the leaf; what is beyond it is free text. Where a token is also the next one of another leaf, it is taken
-    /// as that; where it goes beyond several leaves, as the longest of them. `piece` gives the bytes of a token. Leaves are
-    /// numbered by the order of their tokens; equal ones get the smallest name. Takes 8 bytes for each such token at each position.
+    /// Such a token ends the leaf; what is beyond it is free text. Where a token is also the next one of another leaf,
+    /// it is taken as that; where it goes beyond several leaves, as the longest of them. `piece` gives the bytes of a
+    /// token. Leaves are numbered by the order of their tokens; equal ones get the smallest name. Takes 8 bytes for
+    /// each such token at each position.
     ///
     /// `O(nodes · tokens there)`, one thread.
     ///

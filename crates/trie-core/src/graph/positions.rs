@@ -148,7 +148,8 @@ impl<T: Copy + Ord + Default> Positions<T> {
     }
 }
 
-/// Calls `each` with every leaf, the positions on its path, the root's first, and how many items the leaf before begins with alike.
+/// Calls `each` with every leaf, the positions on its path, the root's first, and how many items the leaf before begins
+/// with alike.
 fn for_each_path<S: Sequence>(leaves: &[S], rows: &[u32], spare: bool, mut each: impl FnMut(usize, &[u32], usize)) {
     let mut path = vec![0u32];
     let mut next = 1;

@@ -64,12 +64,13 @@ const RUN: usize = 256;
 impl Trie {
     /// The set of these texts in every tokenisation with the tokens of `vocab`.
     ///
-    /// One leaf for each different text, numbered by bytes; equal ones get the smallest name. The nodes are the byte positions:
-    /// the set takes 12 bytes a position and 8 for each token that can begin there, however many tokenisations there are.
+    /// One leaf for each different text, numbered by bytes; equal ones get the smallest name. The nodes are the byte
+    /// positions: the set takes 12 bytes a position and 8 for each token that can begin there, however many
+    /// tokenisations there are.
     ///
-    /// Where only one text can follow up to the next choice, its tokens are forced: those of the canonical sequences where all
-    /// that pass there agree, and after another tokenisation those that `first` gives: the first token of the canonical sequence of
-    /// each text that it is asked about, if there is one.
+    /// Where only one text can follow up to the next choice, its tokens are forced: those of the canonical sequences
+    /// where all that pass there agree, and after another tokenisation those that `first` gives: the first token of the
+    /// canonical sequence of each text that it is asked about, if there is one.
     ///
     /// `stop` is asked now and then. `O(positions · tokens there)`, one thread.
     ///
@@ -119,7 +120,8 @@ impl Positions<u8> {
                 Agreed::Nothing | Agreed::Split => None,
             })
             .collect();
-        // Another tokenisation could lead to a position from which a text cannot be ended, unless every byte is a token.
+        // Another tokenisation could lead to a position from which a text cannot be ended, unless every byte is a
+        // token.
         if !self.items[1..].iter().all(|&byte| !vocab.equal(&[byte]).is_empty()) {
             return forced;
         }
@@ -156,7 +158,8 @@ impl Positions<u8> {
         forced
     }
 
-    /// The bytes that must follow a position, not too many of them, and whether a text ends with them that none goes on from.
+    /// The bytes that must follow a position, not too many of them, and whether a text ends with them that none goes on
+    /// from.
     fn run(&self, position: u32) -> (Vec<u8>, bool) {
         let mut run = Vec::new();
         let mut at = position;
