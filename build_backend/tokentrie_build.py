@@ -5,6 +5,8 @@ Where the machine lacks them they come as Python wheels, so nothing here needs r
 throw-away folder, while cargo and CMake remember where a tool was and build anew when it moves. So each is copied once
 into `<cargo target folder>/build-tools`, and every later build, by pip or by cargo, finds it in the same place.
 
+A package without llama.cpp (`pip install . -C build-args="--no-default-features"`) asks for none of these.
+
 Variables that the user has set always win.
 
     python build_backend/tokentrie_build.py --requires    what `pip install --no-build-isolation` needs, one a line
@@ -99,10 +101,18 @@ def _compiler(variable: str, fallback: str) -> str:
     return command
 
 
-def environment() -> dict[str, str]:
+def has_llama(config_settings=None) -> bool:
+    """Whether a build with these settings of pip compiles llama.cpp. A feature that is named may need it."""
+    settings = config_settings or {}
+    words = settings.get("maturin.build-args", settings.get("build-args", os.environ.get("MATURIN_PEP517_ARGS", "")))
+    words = shlex.split(words) if isinstance(words, str) else words
+    named = any(word.startswith(("--features", "--all-features", "-F")) for word in words)
+    return "--no-default-features" not in words or named
+
+
+def environment(llama: bool = True) -> dict[str, str]:
     """The variables to set on top of `os.environ`. Raises `MissingTool` where a compiler or cargo is missing."""
-    cc, _ = _compiler("CC", "cc"), _compiler("CXX", "c++")
-    env: dict[str, str] = {}
+    cc = _compiler("CC", "cc")
     path: list[str] = []
     if not _works("cargo"):
         path = [str(Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "bin")]
@@ -110,6 +120,12 @@ def environment() -> dict[str, str]:
             raise MissingTool(
                 "tokentrie: no working `cargo`: install Rust 1.88 or later from https://rustup.rs (no root needed)"
             )
+    # The scripts folder has maturin, where its virtual environment is not activated.
+    last = [sysconfig.get_path("scripts"), os.environ.get("PATH", "")]
+    if not llama:
+        return {"PATH": os.pathsep.join([*path, *last])}
+    _compiler("CXX", "c++")
+    env: dict[str, str] = {}
     if "CMAKE" not in os.environ and (cmake := _tool("cmake")):
         path.append(str(cmake / "bin"))
     if "CMAKE_GENERATOR" not in os.environ:
@@ -125,21 +141,21 @@ def environment() -> dict[str, str]:
         env["BINDGEN_EXTRA_CLANG_ARGS"] = f"-isystem {include}"
     if "CMAKE_PROJECT_INCLUDE" not in os.environ:
         env["CMAKE_PROJECT_INCLUDE"] = str(Path(__file__).with_name("llama_without_common.cmake"))
-    # The scripts folder has maturin, where its virtual environment is not activated.
-    env["PATH"] = os.pathsep.join([*path, sysconfig.get_path("scripts"), os.environ.get("PATH", "")])
+    env["PATH"] = os.pathsep.join([*path, *last])
     return env
 
 
-def _maturin():
-    os.environ.update(environment())
+def _maturin(config_settings):
+    os.environ.update(environment(has_llama(config_settings)))
     import maturin
 
     return maturin
 
 
 def _needed(config_settings=None) -> list[str]:
-    environment()
-    return _wanted()
+    llama = has_llama(config_settings)
+    environment(llama)
+    return _wanted() if llama else []
 
 
 get_requires_for_build_wheel = get_requires_for_build_editable = _needed
@@ -150,23 +166,23 @@ def get_requires_for_build_sdist(config_settings=None) -> list[str]:
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    return _maturin().prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+    return _maturin(config_settings).prepare_metadata_for_build_wheel(metadata_directory, config_settings)
 
 
 def prepare_metadata_for_build_editable(metadata_directory, config_settings=None):
-    return _maturin().prepare_metadata_for_build_editable(metadata_directory, config_settings)
+    return _maturin(config_settings).prepare_metadata_for_build_editable(metadata_directory, config_settings)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    return _maturin().build_wheel(wheel_directory, config_settings, metadata_directory)
+    return _maturin(config_settings).build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    return _maturin().build_editable(wheel_directory, config_settings, metadata_directory)
+    return _maturin(config_settings).build_editable(wheel_directory, config_settings, metadata_directory)
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    return _maturin().build_sdist(sdist_directory, config_settings)
+    return _maturin(config_settings).build_sdist(sdist_directory, config_settings)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Generator
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,10 +15,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and share modules
 
-from support import payload, vocabulary_files
+from support import WITHOUT_LLAMA, has_llama, payload, vocabulary_files
 
 # A shell that runs the tests in the background makes them deaf to Ctrl-C, which some of them press.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+NEED_NO_MODEL = {f"test_{name}.py" for name in ("buffers", "payload", "sampler", "sets", "trie", "vectors")}
+"""Files that must pass whole in a package without llama.cpp."""
 
 
 @pytest.fixture
@@ -46,3 +50,21 @@ def pytest_report_header() -> str:
     if not folder:
         return "TOKENTRIE_VOCAB_DIR is not set: tests over the big vocabularies are skipped"
     return f"vocabularies in {folder}: {', '.join(path.name for path in vocabulary_files()) or 'none'}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("model") and not has_llama():
+        pytest.skip(f"needs a model: this package was built {WITHOUT_LLAMA}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Skips a test that fails with the sentence by which a package without llama.cpp refuses; not in `NEED_NO_MODEL`.
+
+    `@pytest.mark.model` is for the few that come to need a model and do not show that sentence.
+    """
+    report = yield
+    if report.failed and WITHOUT_LLAMA in str(report.longrepr) and item.path.name not in NEED_NO_MODEL:
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: the package is {WITHOUT_LLAMA}")
+    return report

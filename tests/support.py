@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import gguf
 import numpy as np
+import tokentrie
 from hypothesis import strategies as st
+
+WITHOUT_LLAMA = "without llama.cpp"
+"""In the sentence by which a package that was built so refuses what it cannot do."""
 
 VECTORS = Path(__file__).parent / "vectors"
 
@@ -22,6 +27,16 @@ GRAMMAR_ALPHABETS = [
 Beside ASCII each has characters of one length in bytes: where a value of the set begins with the same byte, llama.cpp
 also takes overlong UTF-8, such as E0 82 80, for the shorter character that it would mean.
 """
+
+
+@cache
+def has_llama() -> bool:
+    """Whether this package can load a model."""
+    try:
+        tokentrie.Model(n_ctx=64)
+    except tokentrie.TokenTrieError as error:
+        return WITHOUT_LLAMA not in str(error)
+    return True
 
 
 def payload(leaves: dict[str, list[int]], path: str = "action", model: str = "m") -> dict[str, Any]:
