@@ -107,14 +107,14 @@ class TestBuild:
         # After "ye" the tokenizer joins what begins with "s".
         source = lines(tmp_path / "v.txt", ["no", "s", "maybe", *(f"x{i}" for i in range(9000)), "same"])
         out, bad = tmp_path / "out.ttrie", tmp_path / "bad.jsonl"
-        run("build", source, "-o", out, "--prefix", "ye").fails(1, "spans the border")
+        run("build", source, "-o", out, "--prefix", "ye").fails(1, "crosses the boundary")
         assert not out.exists()
         result = run("build", source, "-o", out, "--prefix", "ye", "--refused", bad)
         assert result.code == 0, result
         refused = [json.loads(line) for line in bad.read_text(encoding="utf-8").splitlines()]
         assert refused[0]["line"] == 2
         assert refused[0]["value"] == "s"
-        assert "border" in refused[0]["reason"]
+        assert "boundary" in refused[0]["reason"]
         assert len(Trie.open(out, verify=True)) == 9004 - len(refused)
 
     def test_a_column_is_read_by_row_groups(self, run: Terminal, vocab: Vocab, tmp_path: Path) -> None:
