@@ -93,6 +93,7 @@ def demo(tiny_path: Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.model
 class TestDemo:
     def test_shows_a_small_and_a_large_list(self, demo: dict[str, Any]) -> None:
         small, large = demo["runs"]
@@ -159,6 +160,7 @@ class TestDemo:
         result.fails(1, "8192")
 
 
+@pytest.mark.model
 class TestGenerate:
     def test_one_of_the_choices(self, run: Terminal) -> None:
         result = run("generate", "--prompt", "The door is", "--choices", "open, closed")

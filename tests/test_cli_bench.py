@@ -90,6 +90,7 @@ def fails(result: tuple[int, str, str], code: int, *parts: str) -> None:
     assert all(part in result[2] for part in parts), result[2]
 
 
+@pytest.mark.model
 class TestReport:
     def test_has_what_the_contract_names(self, report: dict[str, Any]) -> None:
         row = row_of(report, TRIE)
@@ -169,6 +170,7 @@ class TestReport:
         assert "without llguidance" in row["reason"]
 
 
+@pytest.mark.model
 class TestCommand:
     def test_for_people(self, bench: Bench) -> None:
         code, out, err = bench("--set", "8-actions", "--repeats", "1")
@@ -315,6 +317,7 @@ class TestCommand:
         fails(bench("--token-tree-descriptor", "-", "--set", "form", stdin=same), 2, "--set", "form")
 
 
+@pytest.mark.model
 class TestPlot:
     def test_needs_matplotlib(self, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

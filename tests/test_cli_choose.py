@@ -19,6 +19,8 @@ from tokentrie import Model, Trie
 from tokentrie.cli import dataset
 from tokentrie.cli.rows import Prompts, Row
 
+pytestmark = pytest.mark.model
+
 QUESTIONS = Path(__file__).parents[1] / "tools" / "tiny_model" / "heldout.jsonl"
 LABELS = ["positive", "negative", "neutral"]
 CHOICES = ",".join(LABELS)

@@ -27,6 +27,8 @@ from tokentrie import (
     VocabularyError,
 )
 
+pytestmark = pytest.mark.model
+
 PROMPT = "The next action is "
 NAMES = ["REPLY", "REPLY_THREAD", "STOP", "send_mail"]
 

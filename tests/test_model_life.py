@@ -11,6 +11,8 @@ import pytest
 import tokentrie
 from tokentrie import CancelledError, Model, ModelError, Trie
 
+pytestmark = pytest.mark.model
+
 PROMPT = "The next action is "
 LONG = Trie.from_sequences([[7] * 1500])
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from models import TINY
 from support import payload
 from tokentrie import Model, Sampler, Session, TokenTrieError, Trie, Vocab
 
@@ -123,3 +126,26 @@ def test_several_models(tiny_path: Path) -> None:
             assert model.generate("Next: ", ["REPLY", "STOP"]).text == expected
 
     hammer(work)
+
+
+FORKED = """
+import os, signal, sys
+from tokentrie import Trie, Vocab
+
+vocab = Vocab.from_gguf(sys.argv[1])
+values = [f"Item {number} of {number * 7919 % 900}" for number in range(2000)]
+expected = Trie.from_strings(vocab, values)
+child = os.fork()
+signal.alarm(30)
+if child == 0:
+    os._exit(0 if Trie.from_strings(vocab, values) == expected else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_tokenizes() -> None:
+    """It has none of the threads with which its parent tokenized."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(TINY)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

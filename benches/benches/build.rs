@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::time::Duration;
 use tokentrie_benches::Random;
-use trie_core::{Rows, TokenId, Trie, TrieBuilder};
+use trie_core::{FlatSequences, TokenId, Trie, TrieBuilder};
 
 mod common;
 use common::{check_fst, fst, fst_step, id, table};
@@ -26,7 +26,7 @@ fn text(rows: usize) -> (Vec<TokenId>, Vec<usize>) {
     (tokens, ends)
 }
 
-fn check(trie: &Trie, rows: Rows<'_>, of: &[&[TokenId]]) {
+fn check(trie: &Trie, rows: FlatSequences<'_>, of: &[&[TokenId]]) {
     assert_eq!(trie.len(), of.iter().collect::<BTreeSet<_>>().len());
     assert!(trie.leaves().step_by(997).all(|leaf| leaf.tokens == of[trie.input_row(leaf.index).expect("a row")]));
     assert!(*trie == rows.threads(3).build().expect("usable rows"));
@@ -40,13 +40,13 @@ fn large(criterion: &mut Criterion) {
     let mut sorted: Vec<&[TokenId]> = uniform.chunks(4).collect();
     sorted.sort_unstable();
     let sorted = sorted.concat();
-    let even = |tokens| Rows::even(tokens, 4).expect("rows of four");
+    let even = |tokens| FlatSequences::even(tokens, 4).expect("rows of four");
     let sets = [
         ("uniform", even(&uniform)),
         ("presorted", even(&sorted)),
         ("outlier", even(&outlier)),
         ("wide", even(&wide)),
-        ("text", Rows::ragged(&text, &ends).expect("ends of rows")),
+        ("text", FlatSequences::ragged(&text, &ends).expect("ends of rows")),
     ];
     let mut group = criterion.benchmark_group("build/1000000");
     group.sample_size(20).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
@@ -88,7 +88,7 @@ fn small(criterion: &mut Criterion) {
 fn step(criterion: &mut Criterion) {
     for rows in [30, 1_000_000, 10_000_000] {
         let tokens = table(rows, [8, 256, 256, 256]);
-        let trie = Rows::even(&tokens, 4).expect("rows of four").build().expect("usable rows");
+        let trie = FlatSequences::even(&tokens, 4).expect("rows of four").build().expect("usable rows");
         let wanted: Vec<TokenId> = trie.children(trie.root()).to_vec();
         let set = fst(&tokens);
         let (set, root) = (set.as_fst(), set.as_fst().root().addr());

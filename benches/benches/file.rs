@@ -4,7 +4,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use memmap2::Mmap;
 use std::fs::{self, File};
 use std::path::Path;
-use trie_core::{FileOptions, Rows, Trie};
+use trie_core::{FileOptions, FlatSequences, Trie};
 
 mod common;
 use common::{check_fst, fst, table};
@@ -25,7 +25,7 @@ fn open(criterion: &mut Criterion) {
     let (ours, theirs) = (folder.path().join("set.ttrie"), folder.path().join("set.fst"));
     for rows in [30, 1_000_000, 10_000_000] {
         let tokens = table(rows, [256; 4]);
-        let built = Rows::even(&tokens, 4).expect("rows of four").build().expect("usable rows");
+        let built = FlatSequences::even(&tokens, 4).expect("rows of four").build().expect("usable rows");
         built.save(&ours, None).expect("a disk");
         let set = fst(&tokens);
         fs::write(&theirs, set.as_fst().as_bytes()).expect("a disk");

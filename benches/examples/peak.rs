@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::hint::black_box;
-use trie_core::{Rows, TokenId};
+use trie_core::{FlatSequences, TokenId};
 
 #[path = "../benches/common/mod.rs"]
 mod common;
@@ -20,7 +20,7 @@ fn status(name: &str) -> usize {
 fn build(who: &str, tokens: &[TokenId]) -> usize {
     match who {
         "tokentrie" => {
-            let rows = Rows::even(tokens, 4).expect("rows of four");
+            let rows = FlatSequences::even(tokens, 4).expect("rows of four");
             black_box(rows.build()).expect("usable rows").nbytes()
         }
         "fst" => black_box(common::fst(tokens)).as_fst().size(),

@@ -15,7 +15,9 @@ use plain::{Applied, id, ids, in_id_order, rules, shared_rules};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use trie_core::{After, Mode, Scratch, Span, SpanRules, Status, TokenId, Trie};
+use trie_core::{
+    After, AnyConstraint, FileOptions, Mode, Scratch, Sequence, Span, SpanRules, Status, TokenId, Trie, Unconstrained,
+};
 
 const LEAVES: &[(&str, &[u32])] = &[("THINK", &[5, 6]), ("STOP", &[2]), ("WAIT", &[5, 7])];
 
@@ -240,17 +242,31 @@ fn arrays(n: usize) -> impl Strategy<Value = (Vec<(i32, f32)>, bool)> {
 
 const VOCAB: usize = 24;
 
-fn case() -> impl Strategy<Value = (Arc<SpanRules>, Vec<TokenId>)> {
+/// Every kind of constraint: mostly a trie, also one after the other, followed by free text, or none.
+fn constraint() -> impl Strategy<Value = AnyConstraint> {
     let leaf = prop::collection::vec(0..VOCAB as u32, 1..4);
-    let leaves = prop::collection::vec(leaf, 1..12);
+    let set = prop::collection::vec(leaf, 1..12).prop_map(|leaves| {
+        let mut builder = Trie::builder();
+        for leaf in leaves {
+            builder.push(None, &ids(leaf));
+        }
+        AnyConstraint::from(builder.build().unwrap())
+    });
+    let free = || AnyConstraint::new(Unconstrained);
+    let sequence = |parts: Vec<AnyConstraint>| AnyConstraint::new(Sequence::new(parts).unwrap());
+    prop_oneof![
+        6 => set.clone(),
+        2 => prop::collection::vec(set.clone(), 2..4).prop_map(sequence),
+        1 => set.prop_map(move |set| sequence(vec![set, free()])),
+        1 => Just(free()),
+    ]
+}
+
+fn case() -> impl Strategy<Value = (Arc<SpanRules>, Vec<TokenId>)> {
     let tokens = || prop::collection::vec(0..VOCAB as u32, 0..3);
-    (leaves, tokens(), tokens(), any::<bool>(), prop::collection::vec(0..VOCAB as u32, 0..5)).prop_map(
-        |(leaves, ends, stops, stop, walk)| {
-            let mut builder = Trie::builder();
-            for leaf in leaves {
-                builder.push(None, &ids(leaf));
-            }
-            let rules = SpanRules::of(builder.build().unwrap(), VOCAB).unwrap();
+    (constraint(), tokens(), tokens(), any::<bool>(), prop::collection::vec(0..VOCAB as u32, 0..5)).prop_map(
+        |(constraint, ends, stops, stop, walk)| {
+            let rules = SpanRules::of(constraint, VOCAB).unwrap();
             let rules = rules.with_end_tokens(ids(ends)).unwrap().with_end_of_generation(ids(stops)).unwrap();
             let rules = match rules.clone().with_after(After::Stop) {
                 Ok(stopping) if stop => stopping,
@@ -305,4 +321,45 @@ proptest! {
             prop_assert_eq!(all(&after.backing), all(&array));
         }
     }
+}
+
+/// Inner nodes of an unverified file lose their children: one candidate is left there, however often the chain asks.
+#[test]
+fn a_damaged_set_never_opens_the_array() {
+    let mut builder = Trie::builder();
+    for leaf in [&[1u32, 2, 3][..], &[1, 2, 4], &[1, 5, 6], &[7, 8, 9]] {
+        builder.push(None, &ids(leaf.iter().copied()));
+    }
+    let mut file = Vec::new();
+    builder.build().unwrap().write_to(&mut file, None).unwrap();
+    // The second section holds where the children of each node begin.
+    let at = u64::from_le_bytes(file[64 + 32 + 8..][..8].try_into().unwrap()) as usize;
+    let row: Vec<f32> = (0..VOCAB).map(|id| (id * 7 % 11) as f32).collect();
+    let mut closed = 0;
+    for (node, mode) in (1..6).flat_map(|node| [(node, Mode::Greedy), (node, Mode::Sampled)]) {
+        let mut damaged = file.clone();
+        damaged.copy_within(at + 4 * node..at + 4 * node + 4, at + 4 * node + 4);
+        let Ok(trie) = Trie::from_bytes(&damaged, FileOptions::default()) else { continue };
+        let rules = SpanRules::of(trie, VOCAB).unwrap().with_end_of_generation(ids([20])).unwrap();
+        let (mut sampler, handle) = with_rules(Arc::new(rules), mode);
+        for first in [1, 7] {
+            sampler.reset();
+            sampler.accept(first);
+            for _ in 0..6 {
+                if handle.state() != Status::Active {
+                    assert!(handle.leaf().is_some(), "node {node}");
+                    break;
+                }
+                let after = apply(&mut sampler, &in_id_order(&row), false);
+                assert!(after.kept.len() < 4, "node {node}: {:?}", after.kept);
+                if handle.status().damaged {
+                    assert_eq!(after.kept_ids(), [20], "the output may end");
+                    closed += 1;
+                }
+                // What the chain would accept.
+                sampler.accept(after.kept[0].0);
+            }
+        }
+    }
+    assert!(closed > 10, "{closed}");
 }

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{ids, precise_model, tiny_model, trie};
-use llama_sampler::{Choice, ChooseOptions, Context, ContextOptions, Model, ModelOptions, RuntimeError, Watch};
+use llama_sampler::{Context, ContextOptions, Model, ModelOptions, RuntimeError, Watch};
 use std::sync::Arc;
-use trie_core::{LeafId, TokenId, Trie};
+use trie_core::{Choice, ChooseOptions, LeafId, TokenId, Trie};
 use trie_text::{Texts, Tokenization, Vocab};
 
 fn context(precise: bool, n_batch: u32) -> Context {
@@ -101,7 +101,7 @@ fn equals_scoring_each_value_token_by_token() {
         let prompt = vocab.tokenize(text, true, false).unwrap();
         for ends in [&[][..], vocab.end_of_generation()] {
             let expected = naive(&mut context, &prompt, &trie, ends);
-            let options = ChooseOptions { end_tokens: ends, ..ChooseOptions::default() };
+            let options = ChooseOptions::new().with_end_tokens(ends);
             let choice = context.choose(&prompt, &trie, &options, &mut ()).unwrap();
             assert!(worst(&choice, &expected) < rounding(&trie), "differs by {}", worst(&choice, &expected));
             checked(&choice);
@@ -128,7 +128,7 @@ fn waves_and_pieces_change_nothing() {
     let vocab = Arc::clone(whole.vocab());
     let trie = set(&vocab, &values);
     let prompt = vocab.tokenize("Choose a value: ", true, false).unwrap();
-    let options = ChooseOptions { end_tokens: vocab.end_of_generation(), ..ChooseOptions::default() };
+    let options = ChooseOptions::new().with_end_tokens(vocab.end_of_generation());
     let expected = whole.choose(&prompt, &trie, &options, &mut ()).unwrap();
     checked(&expected);
     assert!(expected.stats.forward_passes >= 300_u64.div_ceil(127));
@@ -163,12 +163,10 @@ fn the_best_few_of_many_without_scoring_all() {
     let trie = set(&vocab, &values);
     let prompt = vocab.tokenize("The title is ", true, false).unwrap();
     for ends in [&[][..], vocab.end_of_generation()] {
-        let all = context
-            .choose(&prompt, &trie, &ChooseOptions { end_tokens: ends, ..ChooseOptions::default() }, &mut ())
-            .unwrap();
+        let all = context.choose(&prompt, &trie, &ChooseOptions::new().with_end_tokens(ends), &mut ()).unwrap();
         checked(&all);
         for top in [1, 5, 1000] {
-            let few = ChooseOptions { end_tokens: ends, top: Some(top), ..ChooseOptions::default() };
+            let few = ChooseOptions::new().with_end_tokens(ends).with_top(Some(top));
             let found = context.choose(&prompt, &trie, &few, &mut ()).unwrap();
             assert_eq!(found.ranking, all.ranking[..top.min(600)]);
             for leaf in &found.ranking {
@@ -229,10 +227,10 @@ fn refused_before_anything_is_decoded() {
     assert!(matches!(refused(&mut context, &long, &small, &plain), RuntimeError::ContextFull { .. }));
     let outside = trie(&[("far", &[vocab.len() as u32])]);
     assert!(matches!(refused(&mut context, &prompt, &outside, &plain), RuntimeError::VocabularyMismatch { .. }));
-    let none = ChooseOptions { top: Some(0), ..plain };
+    let none = plain.with_top(0);
     assert!(matches!(refused(&mut context, &prompt, &small, &none), RuntimeError::OutOfRange { .. }));
     let ends = ids([vocab.len() as u32]);
-    let far = ChooseOptions { end_tokens: &ends, ..plain };
+    let far = plain.with_end_tokens(&ends);
     let error = refused(&mut context, &prompt, &small, &far).to_string();
     assert!(error.starts_with("end_tokens: token id") && error.contains("outside the vocabulary"), "{error}");
     let error = context.choose(&prompt, &small, &plain, &mut Stop).unwrap_err();
@@ -244,7 +242,7 @@ fn refused_before_anything_is_decoded() {
         let long = trie(&[("long", &long), ("short", &[7])]);
         let error = context.choose(&prompt, &long, &plain, &mut ()).unwrap_err();
         assert!(matches!(error, RuntimeError::ValueTooLong { .. }), "{error}");
-        let top = ChooseOptions { top: Some(1), ..plain };
+        let top = plain.with_top(1);
         assert!(context.choose(&prompt, &long, &top, &mut ()).is_err());
     }
     // All cells are free again.
@@ -272,7 +270,7 @@ fn every_cell_is_given_back() {
     let trie = set(&vocab, &values);
     let prompt = vocab.tokenize("Choose a value: ", true, false).unwrap();
     for (top, passes) in [(None, usize::MAX), (None, 3), (Some(2), usize::MAX), (Some(2), 3)] {
-        let options = ChooseOptions { top, ..Default::default() };
+        let options = ChooseOptions::new().with_top(top);
         let chosen = context.choose(&prompt, &trie, &options, &mut StopAt(passes));
         assert_eq!(chosen.is_ok(), passes == usize::MAX, "{chosen:?}");
         // No call to clear: a cell that a branch kept would be missing now.
@@ -327,7 +325,7 @@ fn a_string_is_as_probable_as_all_of_its_tokenizations() {
         // Bounds hold whatever the budget is, and close as it grows.
         let mut before = f64::INFINITY;
         for max_rows in [1, 2, 5, 20, 200, 4000] {
-            let options = ChooseOptions { max_rows: Some(max_rows), ..ChooseOptions::default() };
+            let options = ChooseOptions::new().with_max_rows(Some(max_rows));
             let choice = context.choose(&prompt, &set, &options, &mut ()).unwrap();
             assert!(choice.stats.rows <= max_rows.max(1), "{} rows of {max_rows}", choice.stats.rows);
             let high = choice.logprobs_high.clone().unwrap_or_else(|| choice.logprobs.clone());
@@ -345,7 +343,7 @@ fn a_string_is_as_probable_as_all_of_its_tokenizations() {
         assert!(before < 1e-6, "{before}");
 
         // The best alone takes fewer rows than all.
-        let best = ChooseOptions { top: Some(1), ..ChooseOptions::default() };
+        let best = ChooseOptions::new().with_top(Some(1));
         let choice = context.choose(&prompt, &set, &best, &mut ()).unwrap();
         assert!(choice.is_certain && choice.stats.rows <= rows.stats.rows);
         assert_eq!(choice.ranking, rows.ranking[..1]);
@@ -381,12 +379,12 @@ fn bounds_of_the_improbable_hold_beside_the_probable() {
     let all = Texts::default().with_tokenization(Tokenization::All);
     for value in ["zq7#@ plumbus%$ xj", "~~{}^^\\|zzq", "qqqqjjjjxxxx"] {
         let alone = all.trie(&vocab, &[value]).unwrap().trie;
-        let options = ChooseOptions { max_rows: Some(3000), ..ChooseOptions::default() };
+        let options = ChooseOptions::new().with_max_rows(Some(3000));
         let least = context.choose(&prompt, &alone, &options, &mut ()).unwrap().logprobs[0];
         let both = all.trie(&vocab, &["the city", value]).unwrap().trie;
         let leaf = (0..2).find(|&leaf| both.name(LeafId::new(leaf)).as_deref() == Some(value)).unwrap() as usize;
         for max_rows in [2, 8, 20, 100, 800] {
-            let options = ChooseOptions { max_rows: Some(max_rows), ..ChooseOptions::default() };
+            let options = ChooseOptions::new().with_max_rows(Some(max_rows));
             let choice = context.choose(&prompt, &both, &options, &mut ()).unwrap();
             let high = choice.logprobs_high.as_ref().unwrap_or(&choice.logprobs)[leaf];
             // Rows of other batches differ by rounding.

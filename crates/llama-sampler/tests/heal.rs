@@ -4,17 +4,16 @@ mod common;
 
 use common::{id, ids, tiny_model, trie, vocab_files};
 use llama_sampler::{
-    ChooseOptions, Context, ContextOptions, FillOptions, GenerateOptions, Model, ModelOptions, RuntimeError,
-    vocab_from_gguf,
+    Context, ContextOptions, FillOptions, GenerateOptions, Model, ModelOptions, RuntimeError, vocab_from_gguf,
 };
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::Arc;
-use trie_core::{SpanRules, TokenId, Trie};
+use trie_core::{ChooseOptions, SpanRules, TokenId, Trie};
 use trie_text::{Form, HealingError, Part, Texts, Vocab};
 
-/// What boundaries could get wrong: spaces of all kinds, contractions, digits, letters of several bytes, tokens found before anything
-/// else and parts of them.
+/// What boundaries could get wrong: spaces of all kinds, contractions, digits, letters of several bytes, tokens found
+/// before anything else and parts of them.
 const PARTS: &[&str] = &[
     "a", "b", "the", "The", "city", "http:", "//", "12", "2048", " ", " ", " ", " ", "  ", "\n", "\n\n", "\r\n", "\t",
     "\u{a0}", "\u{3000}", "'s", "'ll", "'", ".", ":", "!", "-", "_", "(", ")", "\"", "{", "é", "e\u{301}", "ß", "日本",
@@ -94,7 +93,7 @@ fn a_context_takes_the_end_of_the_prompt_back() {
     let expected = context.choose(&before, &plain, &options, &mut ()).unwrap();
     assert_eq!((choice.logprobs, choice.stats.healed_bytes), (expected.logprobs.clone(), 1));
     assert_eq!(expected.stats.healed_bytes, 0);
-    let best = ChooseOptions { top: Some(1), ..options };
+    let best = options.with_top(1);
     assert_eq!(context.choose(&prompt, &set, &best, &mut ()).unwrap().ranking[0], expected.ranking[0]);
     let both = context.choose_many(&[&prompt, &prompt], &set, &options, &mut ()).unwrap();
     assert!(both.iter().all(|choice| choice.ranking == expected.ranking && choice.stats.healed_bytes == 1));
@@ -139,9 +138,8 @@ fn a_prompt_that_the_set_does_not_begin_in() {
     let good = vocab.tokenize_before("say ye", &set).unwrap();
     let bad = vocab.tokenize_before("say no", &set).unwrap();
     let error = context.choose_many(&[&good, &bad], &set, &ChooseOptions::default(), &mut ()).unwrap_err();
-    assert!(
-        matches!(&error, RuntimeError::Prompt { number: 1, error } if matches!(**error, RuntimeError::Healing(HealingError::NotHealed { .. })))
-    );
+    let RuntimeError::Prompt { number: 1, error } = error else { panic!("{error}") };
+    assert!(matches!(*error, RuntimeError::Healing(HealingError::NotHealed { .. })), "{error}");
     let alone = vocab.tokenize("ye", false, false).unwrap();
     let error = context.choose(&alone, &set, &ChooseOptions::default(), &mut ()).unwrap_err();
     assert!(
@@ -210,7 +208,8 @@ fn slots_of_healed_sets() {
         let error = context.fill(&prompt, &form, &options, &mut ()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "slot \"slot\" begins inside the text before it and spells \" \" again (heal_bytes), but \"It is\" stands there"
+            "slot \"slot\" begins inside the text before it and spells \" \" again (heal_bytes), \
+             but \"It is\" stands there"
         );
     }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{tiny_model, vocab_files};
+use common::{in_child, tiny_model, vocab_files};
 use llama_sampler::vocab_from_gguf;
 use proptest::prelude::*;
 use std::io::Write;
@@ -13,8 +13,8 @@ use trie_text::Vocab;
 /// More than one thread takes at a time.
 const TEXTS: usize = 513;
 
-/// What splitting could get wrong: spaces of all kinds, runs of them, contractions, digits, tokens found first, letters of
-/// several bytes, and the character that stands for a space in some vocabularies.
+/// What splitting could get wrong: spaces of all kinds, runs of them, contractions, digits, tokens found first, letters
+/// of several bytes, and the character that stands for a space in some vocabularies.
 const PARTS: &[&str] = &[
     "a",
     "b",
@@ -181,4 +181,22 @@ fn the_same_tokens_as_one_by_one() {
             same_as_one_by_one(&vocab, &texts, [prefix, suffix], &name)?;
         });
     }
+}
+
+/// The regular expressions of C++ recurse: threads have as much stack for them as a main thread.
+#[test]
+fn a_long_word_among_many_texts() {
+    in_child("a_long_word_among_many_texts", || {
+        let mut bytes = std::fs::read(tiny_model()).unwrap();
+        let at = bytes.windows(5).position(|window| window == b"gpt-2").unwrap();
+        // Words of this one are found by such an expression.
+        bytes[at..at + 5].copy_from_slice(b"bloom");
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&bytes).unwrap();
+        let vocab = vocab_from_gguf(file.path()).unwrap();
+        let mut texts = vec!["short".to_owned(); 4 * TEXTS];
+        texts[3 * TEXTS] = "a".repeat(12_000);
+        let found = vocab.tokenize_all(&texts, "", "").unwrap();
+        assert_eq!(vocab.join(found.iter().nth(3 * TEXTS).unwrap()).unwrap(), texts[3 * TEXTS].as_bytes());
+    });
 }

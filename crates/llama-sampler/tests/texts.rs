@@ -7,7 +7,7 @@ use llama_sampler::vocab_from_gguf;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
-use trie_core::{BuildError, ByteTrie, LeafId, RunBuilder, TokenId, Trie};
+use trie_core::{BuildError, ByteTrie, ExternalBuilder, LeafId, TokenId, Trie};
 use trie_text::{TextError, TextStream, Texts, Tokenization};
 
 fn all() -> Texts<'static> {
@@ -116,7 +116,7 @@ fn texts_in_portions() {
             let texts = Texts::default().with_prefix(prefix).with_suffix(suffix);
             let expected = texts.trie(&vocab, &values);
             for (portion, budget) in [(1, 0), (700, 10_000), (5000, usize::MAX)] {
-                let mut stream = TextStream::new(&vocab, &texts, RunBuilder::new(budget)).unwrap();
+                let mut stream = TextStream::new(&vocab, &texts, ExternalBuilder::new(budget)).unwrap();
                 let pushed = values.chunks(portion).try_for_each(|values| stream.push(values));
                 let made = pushed.and_then(|()| stream.finish());
                 match (&expected, made) {

@@ -64,9 +64,9 @@ pub(crate) struct ChoiceStats {
 
 #[cfg(feature = "llama")]
 impl Choice {
-    pub(crate) fn new(choice: llama_sampler::Choice, set: &ValueSet) -> Self {
+    pub(crate) fn new(choice: trie_core::Choice, set: &ValueSet) -> Self {
         let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
-        let llama_sampler::ChooseStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads } =
+        let trie_core::ChooseStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads, .. } =
             choice.stats;
         Self {
             name: set.trie().name(best).map(Cow::into_owned),

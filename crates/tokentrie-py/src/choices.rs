@@ -4,25 +4,27 @@ use crate::choice::Choice;
 use crate::errors::{Class, Error, Result};
 use crate::gil::{Turns, locked};
 use crate::model::Model;
-use llama_sampler::{Answers, ChooseOptions, Question};
+use llama_sampler::{Answers, Question};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use trie_core::TokenId;
+use trie_core::{ChooseOptions, TokenId};
 use trie_text::Values;
 
 /// What may be chosen, and how much of it is scored.
 pub(crate) struct ChoiceSet {
     pub(crate) values: Values,
-    pub(crate) end_tokens: Vec<TokenId>,
+    /// `None`: those that the set brings.
+    pub(crate) end_tokens: Option<Vec<TokenId>>,
     pub(crate) top: Option<usize>,
     pub(crate) max_rows: Option<usize>,
 }
 
 impl ChoiceSet {
     pub(crate) fn options(&self) -> ChooseOptions<'_> {
-        ChooseOptions { end_tokens: &self.end_tokens, top: self.top, max_rows: self.max_rows }
+        let options = ChooseOptions::new().with_top(self.top).with_max_rows(self.max_rows);
+        self.end_tokens.as_deref().map_or(options, |ends| options.with_end_tokens(ends))
     }
 }
 
@@ -64,12 +66,12 @@ impl Choices {
         let prompts = self.prompts.bind(py).clone();
         let question = |prompt: PyResult<Bound<'_, PyAny>>| model.question(&prompt?, &self.set.values);
         let (questions, failed) = Question::read_group(prompts.map(question));
-        let answers = model.using(py, None, |context, watch| {
-            context.choose_until_bad(&questions, first, &self.set.options(), watch)
-        });
+        let answers = model
+            .using(py, None, |context, watch| context.choose_until_bad(&questions, first, &self.set.options(), watch));
         match answers {
             Ok(Answers { choices, refused, .. }) => {
-                let choices = choices.into_iter().zip(&questions).map(|(choice, asked)| Choice::new(choice, &asked.set));
+                let choices =
+                    choices.into_iter().zip(&questions).map(|(choice, asked)| Choice::new(choice, &asked.set));
                 (choices.collect(), refused.map(Error::from).or(failed))
             }
             Err(error) => (Vec::new(), Some(error)),

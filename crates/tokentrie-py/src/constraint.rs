@@ -219,7 +219,8 @@ pub(crate) fn tokenized(py: Python<'_>, vocab: &VocabArg<'_>, texts: &TextValues
 
 /// In a slot, which is bound to no vocabulary.
 pub(crate) fn untokenized(_: TextValues) -> Result<trie_core::Trie> {
-    let message = "a Sequence in a slot must be made of tries: Trie.from_strings(vocab, ...) makes one of a list of str";
+    let message =
+        "a Sequence in a slot must be made of tries: Trie.from_strings(vocab, ...) makes one of a list of str";
     Err(Class::Option.error(message))
 }
 

@@ -12,8 +12,8 @@ use pyo3::types::{PyTuple, PyType};
 use std::ffi::{CStr, CString};
 use std::io;
 use trie_core::{
-    BuildError, DrawError, FileError, FileProblem, NotAllowed, NotInGbnf, NotListed, PayloadError, RowError,
-    RulesError, RunError, SamplerError, SequenceError, SetError, SpanError, UnknownPath,
+    BuildError, DrawError, ExternalError, FileError, FileProblem, NotAllowed, NotInGbnf, NotListed, PayloadError,
+    RowError, RulesError, SamplerError, SequenceError, SetError, SpanError, UnknownPath,
 };
 use trie_text::{FormError, HealingError, TextError, ValuesError, VocabError};
 
@@ -184,11 +184,11 @@ impl From<BuildError> for Error {
     }
 }
 
-impl From<RunError> for Error {
-    fn from(error: RunError) -> Self {
+impl From<ExternalError> for Error {
+    fn from(error: ExternalError) -> Self {
         match error {
-            RunError::Build(error) => error.into(),
-            RunError::File(error) => error.into(),
+            ExternalError::Build(error) => error.into(),
+            ExternalError::File(error) => error.into(),
         }
     }
 }

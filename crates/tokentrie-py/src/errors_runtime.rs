@@ -36,9 +36,7 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::Vocab(error) => class_of_vocab(error),
         RuntimeError::Healing(error) => class_of_healing(error),
         RuntimeError::Stopped { .. } => Class::Cancelled,
-        RuntimeError::OutOfRange { .. }
-        | RuntimeError::EmptyPrompt
-        | RuntimeError::NothingSelected => Class::Option,
+        RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => Class::Option,
         RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet => Class::Trie,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,

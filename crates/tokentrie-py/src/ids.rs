@@ -186,7 +186,7 @@ impl Table {
     /// # Errors
     /// As [`trie_core::TrieBuilder::build`].
     pub(crate) fn build(&self) -> std::result::Result<Trie, BuildError> {
-        trie_core::Rows::even(&self.tokens, self.width).ok_or(BuildError::NoLeaves)?.build()
+        trie_core::FlatSequences::even(&self.tokens, self.width).ok_or(BuildError::NoLeaves)?.build()
     }
 }
 

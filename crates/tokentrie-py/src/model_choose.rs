@@ -40,7 +40,8 @@ impl Model {
     ///         prompt of ids ends with, or another boundary than that of a text.
     ///     tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
     ///         With "all" the probability is that of the text, in whatever tokens.
-    ///     end_tokens: ids of which one must follow a value; its probability then counts that as well.
+    ///     end_tokens: ids of which one must follow a value; its probability then counts that as well. None: those of
+    ///         the set (`Trie.end_tokens`), which has mostly none.
     ///     top: score only what the best so many values need, at least 1. None scores all of a set that needs at
     ///         most 4096 rows of logits, and of a larger one what the best value needs.
     ///     max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
@@ -88,7 +89,7 @@ impl Model {
         let set = self.set(choices, around, end_tokens, top, max_rows)?;
         let Question { prompt, set: values } = self.question(prompt, &set.values)?;
         let choice = self.using(choices.py(), None, |context, watch| {
-            context.choose(&prompt, values.trie(), &set.options(), watch)
+            context.choose(&prompt, values.trie().clone(), &set.options(), watch)
         })?;
         Ok(Choice::new(choice, &values))
     }
@@ -156,7 +157,7 @@ impl Model {
         max_rows: Option<i64>,
     ) -> Result<ChoiceSet> {
         let loaded = self.loaded(choices.py())?;
-        let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?.unwrap_or_default();
+        let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         let count = |name: &str, count: Option<i64>| {
             let outside = |count| Class::Option.error(format!("{name} is {count}: it must be in 1..={}", u32::MAX));
             let positive = |count| u32::try_from(count).ok().filter(|&count| count > 0).ok_or_else(|| outside(count));

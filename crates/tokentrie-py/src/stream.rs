@@ -9,7 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PySlice, PyString};
 use std::path::PathBuf;
-use trie_core::{FileOptions, RunBuilder, RunError, TokenId, Trie, VocabularyId};
+use trie_core::{ExternalBuilder, ExternalError, FileOptions, TokenId, Trie, VocabularyId};
 use trie_text::{TextReport, TextStream, Texts, Vocab};
 
 /// Tokens, or bytes of text, that are taken from Python before they are handed on without the GIL.
@@ -31,8 +31,8 @@ impl Target<'_> {
         self.memory.is_none() && self.path.is_none()
     }
 
-    fn builder(&self) -> RunBuilder {
-        RunBuilder::new(self.memory.unwrap_or(usize::MAX))
+    fn builder(&self) -> ExternalBuilder {
+        ExternalBuilder::new(self.memory.unwrap_or(usize::MAX))
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn sequences(
         None => Ok((builder.finish()?, None)),
         Some(path) => {
             builder.finish_to(&path, vocabulary)?;
-            Ok::<Made, RunError>(Origin::open(&path, FileOptions::default())?)
+            Ok::<Made, ExternalError>(Origin::open(&path, FileOptions::default())?)
         }
     });
     Ok(made?)
@@ -107,7 +107,7 @@ pub(crate) fn texts(
             None => stream.finish().map(|(trie, report)| ((trie, None), report)),
             Some(path) => {
                 let report = stream.finish_to(&path, vocabulary)?;
-                Ok((Origin::open(&path, FileOptions::default()).map_err(RunError::from)?, report))
+                Ok((Origin::open(&path, FileOptions::default()).map_err(ExternalError::from)?, report))
             }
         }
     });
@@ -190,7 +190,7 @@ impl Portion {
         Ok(())
     }
 
-    fn hand_on(&mut self, py: Python<'_>, n_vocab: Option<usize>, builder: &mut RunBuilder) -> Result<()> {
+    fn hand_on(&mut self, py: Python<'_>, n_vocab: Option<usize>, builder: &mut ExternalBuilder) -> Result<()> {
         released(py, || self.push(n_vocab.unwrap_or(usize::MAX), builder))?;
         self.tokens.clear();
         self.ends.clear();
@@ -198,7 +198,7 @@ impl Portion {
         Ok(py.check_signals()?)
     }
 
-    fn push(&self, n_vocab: usize, builder: &mut RunBuilder) -> Result<()> {
+    fn push(&self, n_vocab: usize, builder: &mut ExternalBuilder) -> Result<()> {
         let mut begin = 0;
         for (nth, &end) in self.ends.iter().enumerate() {
             let tokens = &self.tokens[begin..end];

@@ -98,7 +98,7 @@ impl ByteTrie {
                 next[depth + 1] += 1;
                 trie.bytes[node] = byte;
                 trie.first_token[node] = row as u32;
-                // Children are written in the order of their parents, so this node's begin at the next free place.
+                // Children are written in the order of their parents, so this node's begin at the next free node.
                 trie.first_child[node] = next[depth + 2];
             }
         }

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use header::{Counts, Header, Kind};
 pub(crate) use read::of_written;
 pub use stamp::FileStamp;
+pub(crate) use verify::Unread;
 pub(crate) use write::replace_whole;
 
 /// The vocabulary that the ids of a trie belong to.
@@ -90,10 +91,10 @@ pub enum FileProblem {
         known: u32,
     },
     /// A part does not hold what it must.
-    #[error("damaged: {place}: {reason}")]
+    #[error("damaged: {part}: {reason}")]
     Damaged {
         /// Which part, and where in it.
-        place: String,
+        part: String,
         /// What is wrong there.
         reason: String,
     },
@@ -122,8 +123,8 @@ pub enum FileProblem {
 }
 
 impl FileProblem {
-    pub(crate) fn damaged(place: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::Damaged { place: place.into(), reason: reason.into() }
+    pub(crate) fn damaged(part: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Damaged { part: part.into(), reason: reason.into() }
     }
 
     pub(crate) fn at(self, path: &Path) -> FileError {

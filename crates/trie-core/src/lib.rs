@@ -33,10 +33,12 @@ mod cache;
 mod constraint;
 mod draw;
 mod export;
+mod external;
 mod file;
 mod graph;
 mod ids;
 mod kernel;
+mod layout;
 mod levels;
 pub mod logits;
 #[allow(unsafe_code, reason = "slices of mapped files and the map itself; every other file is safe")]
@@ -44,15 +46,15 @@ mod map;
 mod outline;
 mod packed;
 mod payload;
-mod runs;
 mod sampler;
+mod scoring;
 mod sets;
 mod softmax;
 mod span;
 mod store;
 mod trie;
 
-pub use builder::{BuildError, Rows, TrieBuilder};
+pub use builder::{BuildError, FlatSequences, TrieBuilder};
 pub use byte_trie::{ByteTrie, ByteTrieError};
 pub use cache::{CacheStats, TrieCache};
 pub use constraint::{
@@ -61,15 +63,19 @@ pub use constraint::{
 };
 pub use draw::{DrawError, DrawSettings};
 pub use export::{NotInGbnf, TextGrammar};
+pub use external::{ExternalBuilder, ExternalError};
 pub use file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId};
-pub use graph::{ForcedText, OverrunLeaf, SpelledLeaf, SpellingError};
+pub use graph::{ForcedText, NamedLeaf, TokenizationError, TokenizedLeaf};
 pub use ids::{LeafId, NodeId, TokenId, TokenIdError};
 pub use kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
 pub use levels::Level;
 pub use outline::{OutlineLimits, OutlineNode};
 pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
-pub use runs::{RunBuilder, RunError};
 pub use sampler::{Mode, RowError, Sampler, SamplerError, SamplerOptions};
+pub use scoring::{
+    Choice, ChooseError, ChooseOptions, ChooseStats, Decoded, PrefixRows, PrefixRowsError, PromptProblem, RowProblem,
+    TokenTree, TreeDecoder, TreeNode, choose, choose_many,
+};
 pub use sets::{LeafWalk, SetError, SetOperation};
 pub use softmax::{log_add, log_probability, log_sum_exp};
 pub use span::{

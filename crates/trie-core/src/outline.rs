@@ -1,9 +1,9 @@
-//! As much of a trie as shall be drawn.
+//! As much of a trie as shall be shown.
 
 use crate::ids::{LeafId, TokenId};
 use crate::trie::{Cursor, Trie};
 
-/// How much to draw.
+/// How much to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutlineLimits {
     /// Choices below each other.
@@ -23,14 +23,14 @@ pub struct OutlineNode {
     pub leaf: Option<LeafId>,
     /// Leaves at and below.
     pub leaves: usize,
-    /// Children that are not drawn.
+    /// Children that are not shown.
     pub hidden_children: usize,
     /// Leaves below those.
     pub hidden_leaves: usize,
 }
 
 impl OutlineLimits {
-    /// Leaves of a trie that is drawn whole.
+    /// Leaves of a trie that is shown whole.
     pub const SMALL: usize = 200;
 
     /// What was asked for; otherwise all of a small trie and the beginnings of a large one.
@@ -42,19 +42,19 @@ impl OutlineLimits {
 }
 
 impl Trie {
-    /// The nodes to draw, each before those below it. `O(drawn · depth · log n)`. Where several sequences stand for a leaf, the
-    /// canonical one is drawn.
+    /// The nodes to show, each before those below it. `O(shown · depth · log n)`. Where several sequences stand for a leaf, the
+    /// canonical one is shown.
     pub fn outline(&self, limits: OutlineLimits) -> Vec<OutlineNode> {
         if !self.is_tree() {
             let Ok(tree) = self.canonical() else { return Vec::new() };
-            let mut drawn = tree.outline(limits);
-            for leaf in drawn.iter_mut().filter_map(|node| node.leaf.as_mut()) {
+            let mut nodes = tree.outline(limits);
+            for leaf in nodes.iter_mut().filter_map(|node| node.leaf.as_mut()) {
                 // Leaves are numbered otherwise where they are ordered by text.
-                *leaf = tree.leaf(*leaf).and_then(|drawn| self.find(&drawn.tokens)).unwrap_or(*leaf);
+                *leaf = tree.leaf(*leaf).and_then(|leaf| self.find(&leaf.tokens)).unwrap_or(*leaf);
             }
-            return drawn;
+            return nodes;
         }
-        let mut drawn: Vec<OutlineNode> = Vec::new();
+        let mut nodes: Vec<OutlineNode> = Vec::new();
         // Where the run begins, its first token, the node above and the choices that may still follow.
         let mut open = vec![(Cursor::ROOT, None, None, limits.depth)];
         while let Some((at, first, parent, depth)) = open.pop() {
@@ -64,7 +64,7 @@ impl Trie {
             let at = forced.position();
             let count = self.children(at).len();
             let shown = if depth == 0 { 0 } else { count.min(limits.children) };
-            let number = drawn.len();
+            let number = nodes.len();
             // Last first, so that the first is taken from the stack next.
             for nth in (0..shown).rev() {
                 open.push((self.child(at, nth), Some(self.children(at)[nth]), Some(number), depth - 1));
@@ -74,7 +74,7 @@ impl Trie {
             } else {
                 0
             };
-            drawn.push(OutlineNode {
+            nodes.push(OutlineNode {
                 parent,
                 run,
                 leaf: self.leaf_at(at),
@@ -83,6 +83,6 @@ impl Trie {
                 hidden_leaves: hidden_leaves as usize,
             });
         }
-        drawn
+        nodes
     }
 }

@@ -37,7 +37,7 @@ impl Packed {
         Self { words, bits, len }
     }
 
-    /// The number at this place.
+    /// The number with this index.
     pub(crate) fn get(&self, at: usize) -> Option<u32> {
         if at >= self.len {
             return None;

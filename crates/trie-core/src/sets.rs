@@ -45,7 +45,7 @@ pub enum SetError {
         /// What it would have been.
         what: &'static str,
     },
-    /// Leaves that begin at different places of a prompt.
+    /// Leaves that begin at different positions of a prompt.
     #[error("{what} of a trie whose leaves spell {one} bytes of the prompt again and one whose leaves spell {other}")]
     Healed {
         /// What it would have been.
@@ -99,7 +99,7 @@ impl Trie {
     ///
     /// # Errors
     /// An empty result; a union or symmetric difference of which one side has names and the other has none; a side that is no
-    /// tree ([`Trie::is_tree`]); leaves that begin at different places of a prompt.
+    /// tree ([`Trie::is_tree`]); leaves that begin at different positions of a prompt.
     pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
         if !self.is_tree() || !other.is_tree() {
             return Err(SetError::NotATree { what: operation.what() });
@@ -204,7 +204,7 @@ fn smaller<'n>(left: Option<Cow<'n, str>>, right: Option<Cow<'n, str>>) -> Optio
 pub struct LeafWalk<'t> {
     trie: &'t Trie,
     tokens: Vec<TokenId>,
-    /// The nodes on the way, each with the number of its next child.
+    /// The nodes on the path, each with the number of its next child.
     open: Vec<(Cursor, usize)>,
     /// The number of the next leaf, and that after the last one.
     next: u32,

@@ -3,6 +3,7 @@
 //! They may lie in a file that nobody has verified, so nothing here believes them: indices are checked, and a child is
 //! numbered above its parent, which bounds every walk. Damage gives wrong answers, not a crash or an endless loop.
 
+use crate::file::Unread;
 use crate::graph::Graph;
 use crate::ids::{LeafId, NodeId, TokenId};
 use crate::map::Array;
@@ -27,6 +28,8 @@ pub(crate) struct Store {
     pub(crate) max_depth: u32,
     /// Whether the arrays were built here or verified, and nobody else can change them: no token is above `max_token`.
     pub(crate) verified: bool,
+    /// The file behind arrays that nobody verified when it was opened.
+    pub(crate) unread: Option<Box<Unread>>,
     /// What the vocabulary of the ids is known by, in a file that says so.
     pub(crate) fingerprint: Option<String>,
     /// Where edges lead, in a set in which several token sequences stand for one leaf.

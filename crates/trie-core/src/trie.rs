@@ -240,7 +240,7 @@ impl Trie {
     }
 
     /// Whether one sequence leads to each position. Not in a set in which several stand for one leaf
-    /// ([`Trie::spellings`], [`Trie::with_overrun`]).
+    /// ([`Trie::all_tokenizations`], [`Trie::with_partial_tokens`]).
     #[inline]
     pub fn is_tree(&self) -> bool {
         self.store.graph.is_none()
@@ -349,7 +349,7 @@ impl Trie {
 
     /// Tokens that must come next whatever the model says, up to the next choice or the end of a leaf.
     ///
-    /// In a set of spellings a choice is one between texts: where only one text can follow, these are its canonical tokens.
+    /// In a set of tokenisations a choice is one between texts: where only one text can follow, these are its canonical tokens.
     pub fn forced(&self, at: Cursor) -> Forced<'_> {
         Forced { trie: self, at }
     }

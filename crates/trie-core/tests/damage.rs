@@ -5,8 +5,8 @@ mod common;
 use common::{Naive, id, ids};
 use std::sync::Arc;
 use trie_core::{
-    Allowed, ByteTrie, FileOptions, OverrunLeaf, Sampler, SamplerError, SamplerOptions, Scratch, SpanRules, SpanState,
-    SpelledLeaf, Status, Trie, TrieState,
+    Allowed, ByteTrie, FileOptions, NamedLeaf, Sampler, SamplerError, SamplerOptions, Scratch, SpanRules, SpanState,
+    Status, TokenizedLeaf, Trie, TrieState,
 };
 
 const VOCABULARY: usize = 64;
@@ -33,16 +33,17 @@ fn graph(texts: &[(&str, &[u32])]) -> Trie {
     let leaves: Vec<_> = texts
         .iter()
         .zip(&canonical)
-        .map(|((text, _), canonical)| SpelledLeaf { name: text, bytes: text.as_bytes(), canonical })
+        .map(|((text, _), canonical)| TokenizedLeaf { name: text, bytes: text.as_bytes(), canonical })
         .collect();
-    Trie::spellings(&leaves, &vocab, |texts| vec![Some(id(1)); texts.len()], &|| false).unwrap()
+    Trie::all_tokenizations(&leaves, &vocab, |texts| vec![Some(id(1)); texts.len()], &|| false).unwrap()
 }
 
 fn partial_tokens() -> Trie {
     let tokens = ["a", "b", "ab", "aba", "bb", "abab"];
     let (one, other) = (ids(&[2]), ids(&[2, 0]));
-    let leaves = [OverrunLeaf { name: "ab", tokens: &one }, OverrunLeaf { name: "aba", tokens: &other }];
-    Trie::with_overrun(&leaves, &byte_trie(&tokens), |token| tokens[token.index()].as_bytes(), &|| false).unwrap()
+    let leaves = [NamedLeaf { name: "ab", tokens: &one }, NamedLeaf { name: "aba", tokens: &other }];
+    Trie::with_partial_tokens(&leaves, &byte_trie(&tokens), |token| tokens[token.index()].as_bytes(), &|| false)
+        .unwrap()
 }
 
 /// A dozen sets: with and without names, one leaf and many, prefixes of leaves, deep and wide, trees and graphs.

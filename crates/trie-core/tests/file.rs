@@ -11,8 +11,8 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trie_core::{
-    ByteTrie, Cursor, FileError, FileOptions, FileProblem, LeafId, Mode, OutlineLimits, OverrunLeaf, Sampler,
-    SamplerOptions, SetOperation, SpanRules, SpelledLeaf, TextGrammar, Trie, VocabularyId,
+    ByteTrie, Cursor, FileError, FileOptions, FileProblem, LeafId, Mode, NamedLeaf, OutlineLimits, Sampler,
+    SamplerOptions, SetOperation, SpanRules, TextGrammar, TokenizedLeaf, Trie, VocabularyId,
 };
 
 const VOCABULARY: usize = 48;
@@ -149,35 +149,35 @@ impl Drop for Folder {
     }
 }
 
-/// Three texts in all spellings.
-fn spelled() -> Trie {
+/// Three texts in all tokenisations.
+fn tokenized() -> Trie {
     let tokens = ["a", "b", "ab", "ba", "aba", "bab"];
     let vocab = ByteTrie::new(tokens.iter().zip(0..).map(|(text, token)| (text.as_bytes(), id(token)))).unwrap();
     let texts = [("ab", ids(&[2])), ("abab", ids(&[2, 2])), ("bba", ids(&[1, 3]))];
     let leaves =
-        texts.each_ref().map(|(text, tokens)| SpelledLeaf { name: text, bytes: text.as_bytes(), canonical: tokens });
-    Trie::spellings(&leaves, &vocab, |texts| vec![Some(id(1)); texts.len()], &|| false).unwrap()
+        texts.each_ref().map(|(text, tokens)| TokenizedLeaf { name: text, bytes: text.as_bytes(), canonical: tokens });
+    Trie::all_tokenizations(&leaves, &vocab, |texts| vec![Some(id(1)); texts.len()], &|| false).unwrap()
 }
 
-/// Two leaves, one the beginning of the other, that may be overrun.
-fn overrun() -> Trie {
+/// Two leaves, one the beginning of the other, which a partial token may end.
+fn partial() -> Trie {
     let tokens = ["a", "b", "ab", "aba", "bb", "abab"];
     let vocab = ByteTrie::new(tokens.iter().zip(0..).map(|(text, token)| (text.as_bytes(), id(token)))).unwrap();
     let (one, other) = (ids(&[2]), ids(&[2, 0]));
-    let leaves = [OverrunLeaf { name: "ab", tokens: &one }, OverrunLeaf { name: "aba", tokens: &other }];
-    Trie::with_overrun(&leaves, &vocab, |token| tokens[token.index()].as_bytes(), &|| false).unwrap()
+    let leaves = [NamedLeaf { name: "ab", tokens: &one }, NamedLeaf { name: "aba", tokens: &other }];
+    Trie::with_partial_tokens(&leaves, &vocab, |token| tokens[token.index()].as_bytes(), &|| false).unwrap()
 }
 
 #[test]
 fn sets_of_many_sequences_come_back() {
-    for (trie, more) in [(spelled(), ids(&[0, 1])), (overrun(), ids(&[5]))] {
+    for (trie, more) in [(tokenized(), ids(&[0, 1])), (partial(), ids(&[5]))] {
         let file = bytes(&trie, None);
         for verify in [true, false] {
             let opened = Trie::from_bytes(&file, FileOptions { vocabulary: None, verify }).unwrap();
             assert!(opened == trie && !opened.is_tree());
             assert_eq!(bytes(&opened, None), file, "saved again");
             assert!(opened.leaves().eq(trie.leaves()));
-            assert!(opened.find(&more).is_some(), "another spelling");
+            assert!(opened.find(&more).is_some(), "another tokenisation");
             assert_eq!(opened.find(&more), trie.find(&more));
             assert_eq!(opened.levels(), trie.levels());
         }
@@ -230,7 +230,7 @@ proptest! {
     }
 }
 
-/// Bytes change at random places, and the header is signed again, as no accident would.
+/// Bytes change at random offsets, and the header is signed again, as no accident would.
 #[test]
 fn damaged_files_are_an_error_or_a_wrong_set() {
     let mut state = 0x9E37_79B9_7F4A_7C15u64;
@@ -244,8 +244,8 @@ fn damaged_files_are_an_error_or_a_wrong_set() {
         bytes(&small(false), None),
         bytes(&equally_long(), None),
         bytes(&Naive { rows: vec![("x".into(), (0..39).collect()), ("y".into(), vec![0, 1, 2])] }.trie(), None),
-        bytes(&spelled(), None),
-        bytes(&overrun(), vocabulary),
+        bytes(&tokenized(), None),
+        bytes(&partial(), vocabulary),
     ];
     let (mut opened, mut refused, mut noticed) = (0, 0, 0);
     for round in 0..160_000 {
@@ -296,7 +296,7 @@ fn damaged_files_are_an_error_or_a_wrong_set() {
 #[test]
 fn forged_contents_are_seen_when_verified() {
     let (mut seen, mut sound, files) =
-        (0, 0, [small(true).with_heal_bytes(3), equally_long(), spelled(), overrun()].map(|trie| bytes(&trie, None)));
+        (0, 0, [small(true).with_heal_bytes(3), equally_long(), tokenized(), partial()].map(|trie| bytes(&trie, None)));
     for original in &files {
         let sections = read(original, 44) as usize;
         for entry in (0..sections).map(|section| 64 + 32 * section) {
@@ -500,7 +500,7 @@ fn write_at(path: &Path, at: usize, bytes: &[u8]) {
 #[test]
 fn names_are_checked_after_the_file_was_changed_in_place() {
     let folder = Folder::new("names");
-    for trie in [small(true), spelled()] {
+    for trie in [small(true), tokenized()] {
         let path = folder.0.join("set.ttrie");
         trie.save(&path, Some(VocabularyId { size: VOCABULARY, fingerprint: Some("abc") })).unwrap();
         let file = fs::read(&path).unwrap();

@@ -6,13 +6,13 @@ use common::id;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use trie_core::{
-    BuildError, ByteTrie, Cursor, ForcedText, LeafId, OverrunLeaf, Scratch, Span, SpanRules, SpelledLeaf,
-    SpellingError, TokenId, Trie,
+    BuildError, ByteTrie, Cursor, ForcedText, LeafId, NamedLeaf, Scratch, Span, SpanRules, TokenId, TokenizationError,
+    TokenizedLeaf, Trie,
 };
 
 type Sequence = Vec<TokenId>;
 
-/// Tokens by their bytes; a token is its place in the list.
+/// Tokens by their bytes; a token is its index in the list.
 #[derive(Debug, Clone)]
 struct Vocab(Vec<Vec<u8>>);
 
@@ -26,14 +26,14 @@ impl Vocab {
     }
 
     /// Every sequence that spells a text.
-    fn spellings(&self, text: &[u8]) -> Vec<Sequence> {
+    fn tokenizations(&self, text: &[u8]) -> Vec<Sequence> {
         if text.is_empty() {
             return vec![Vec::new()];
         }
         let begins = self.0.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty() && text.starts_with(bytes));
         begins
             .flat_map(|(token, bytes)| {
-                let rest = self.spellings(&text[bytes.len()..]);
+                let rest = self.tokenizations(&text[bytes.len()..]);
                 rest.into_iter().map(move |rest| [vec![id(token as u32)], rest].concat())
             })
             .collect()
@@ -41,22 +41,22 @@ impl Vocab {
 
     /// A tokenizer of some kind: the fewest tokens, then the smallest.
     fn canonical(&self, text: &[u8]) -> Option<Sequence> {
-        self.spellings(text).into_iter().min_by_key(|tokens| (tokens.len(), tokens.clone()))
+        self.tokenizations(text).into_iter().min_by_key(|tokens| (tokens.len(), tokens.clone()))
     }
 
     fn first(&self, texts: &[ForcedText<'_>]) -> Vec<Option<TokenId>> {
         texts.iter().map(|text| self.canonical(text.text.as_bytes()).map(|tokens| tokens[0])).collect()
     }
 
-    fn set(&self, texts: &[String]) -> Result<Trie, SpellingError> {
+    fn set(&self, texts: &[String]) -> Result<Trie, TokenizationError> {
         let canonical: Vec<Sequence> =
             texts.iter().map(|text| self.canonical(text.as_bytes()).unwrap_or_default()).collect();
-        let leaves: Vec<SpelledLeaf<'_>> = texts
+        let leaves: Vec<TokenizedLeaf<'_>> = texts
             .iter()
             .zip(&canonical)
-            .map(|(text, canonical)| SpelledLeaf { name: text, bytes: text.as_bytes(), canonical })
+            .map(|(text, canonical)| TokenizedLeaf { name: text, bytes: text.as_bytes(), canonical })
             .collect();
-        Trie::spellings(&leaves, &self.by_bytes(), |texts| self.first(texts), &|| false)
+        Trie::all_tokenizations(&leaves, &self.by_bytes(), |texts| self.first(texts), &|| false)
     }
 }
 
@@ -97,20 +97,20 @@ fn vocab() -> impl Strategy<Value = Vocab> {
 
 proptest! {
     #[test]
-    fn spellings_are_all_sequences_that_spell_a_text(vocab in vocab(), texts in texts("[abcé]{1,6}", 7)) {
+    fn tokenizations_are_all_sequences_that_spell_a_text(vocab in vocab(), texts in texts("[abcé]{1,6}", 7)) {
         let unspelled = texts.iter().position(|text| vocab.canonical(text.as_bytes()).is_none());
         let trie = match (vocab.set(&texts), unspelled) {
-            (Err(SpellingError::Unspellable { row }), Some(_)) => {
-                prop_assert!(vocab.canonical(texts[row].as_bytes()).is_none(), "row {row} has a spelling");
+            (Err(TokenizationError::NoTokenization { row }), Some(_)) => {
+                prop_assert!(vocab.canonical(texts[row].as_bytes()).is_none(), "row {row} has a tokenisation");
                 return Ok(());
             }
             (made, None) => made.unwrap(),
-            (made, Some(row)) => panic!("row {row} has no spelling: {made:?}"),
+            (made, Some(row)) => panic!("row {row} has no tokenisation: {made:?}"),
         };
         let distinct: Vec<&String> = BTreeSet::from_iter(&texts).into_iter().collect();
         let mut sequences = BTreeMap::new();
         for (leaf, text) in distinct.iter().enumerate() {
-            sequences.extend(vocab.spellings(text.as_bytes()).into_iter().map(|tokens| (tokens, leaf)));
+            sequences.extend(vocab.tokenizations(text.as_bytes()).into_iter().map(|tokens| (tokens, leaf)));
         }
         prop_assert!(!trie.is_tree());
         prop_assert_eq!(trie.len(), distinct.len());
@@ -152,14 +152,14 @@ proptest! {
     }
 
     #[test]
-    fn overrun_adds_the_tokens_that_go_on(vocab in vocab(), rows in prop::collection::vec(prop::collection::vec(0usize..12, 1..5), 1..7)) {
+    fn partial_tokens_go_on_beyond_a_leaf(vocab in vocab(), rows in prop::collection::vec(prop::collection::vec(0usize..12, 1..5), 1..7)) {
         let rows: Vec<Sequence> = rows
             .into_iter()
             .map(|row| row.into_iter().map(|token| id((token % vocab.0.len()) as u32)).collect())
             .collect();
         let names: Vec<String> = (0..rows.len()).map(|row| format!("{row}")).collect();
-        let leaves: Vec<OverrunLeaf<'_>> = rows.iter().zip(&names).map(|(tokens, name)| OverrunLeaf { name, tokens }).collect();
-        let trie = Trie::with_overrun(&leaves, &vocab.by_bytes(), |token| &vocab.0[token.index()], &|| false).unwrap();
+        let leaves: Vec<NamedLeaf<'_>> = rows.iter().zip(&names).map(|(tokens, name)| NamedLeaf { name, tokens }).collect();
+        let trie = Trie::with_partial_tokens(&leaves, &vocab.by_bytes(), |token| &vocab.0[token.index()], &|| false).unwrap();
 
         let own: Vec<&Sequence> = BTreeSet::from_iter(&rows).into_iter().collect();
         let mut sequences: BTreeMap<Sequence, usize> = own.iter().enumerate().map(|(leaf, tokens)| ((*tokens).clone(), leaf)).collect();
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn a_span_goes_back_the_way_it_came(vocab in vocab(), texts in texts("[abc]{1,6}", 5), picks in prop::collection::vec(0usize..9, 1..9), back in 0usize..9) {
+    fn a_span_goes_back_by_its_own_path(vocab in vocab(), texts in texts("[abc]{1,6}", 5), picks in prop::collection::vec(0usize..9, 1..9), back in 0usize..9) {
         let Ok(trie) = vocab.set(&texts) else { return Ok(()) };
         let rules = SpanRules::of(trie, vocab.0.len()).unwrap();
         let mut span = Span::new(rules.into());
@@ -221,17 +221,17 @@ proptest! {
 fn what_makes_no_set_is_named() {
     let vocab = Vocab(vec![b"a".to_vec(), b"b".to_vec()]);
     let set = |texts: &[&str]| vocab.set(&texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>()).unwrap_err();
-    assert_eq!(set(&[]), SpellingError::Build(BuildError::NoLeaves));
-    assert_eq!(set(&["a", ""]), SpellingError::Build(BuildError::EmptySequence { row: 1 }));
-    assert_eq!(set(&["ab", "b", "axa"]), SpellingError::Unspellable { row: 2 });
+    assert_eq!(set(&[]), TokenizationError::Build(BuildError::NoLeaves));
+    assert_eq!(set(&["a", ""]), TokenizationError::Build(BuildError::EmptySequence { row: 1 }));
+    assert_eq!(set(&["ab", "b", "axa"]), TokenizationError::NoTokenization { row: 2 });
 }
 
 #[test]
-fn size_does_not_grow_with_the_number_of_spellings() {
+fn size_does_not_grow_with_the_number_of_tokenizations() {
     let vocab = Vocab((1..=8).map(|length| vec![b'a'; length]).collect());
     let text = "a".repeat(1000);
-    let leaf = SpelledLeaf { name: &text, bytes: text.as_bytes(), canonical: &vec![id(7); 125] };
-    let trie = Trie::spellings(&[leaf], &vocab.by_bytes(), |texts| vec![None; texts.len()], &|| false).unwrap();
+    let leaf = TokenizedLeaf { name: &text, bytes: text.as_bytes(), canonical: &vec![id(7); 125] };
+    let trie = Trie::all_tokenizations(&[leaf], &vocab.by_bytes(), |texts| vec![None; texts.len()], &|| false).unwrap();
     assert_eq!((trie.len(), trie.nodes(), trie.max_depth()), (1, 1001, 1000));
     assert!(trie.nbytes() < 80_000, "{}", trie.nbytes());
     assert_eq!(trie.forced(Cursor::ROOT).collect::<Vec<_>>(), vec![id(7); 125]);
@@ -243,16 +243,16 @@ fn size_does_not_grow_with_the_number_of_spellings() {
 fn whoever_waits_can_stop_it() {
     let vocab = Vocab(vec![b"a".to_vec(), b"aa".to_vec()]);
     let text = "a".repeat(10_000);
-    let leaf = SpelledLeaf { name: "a", bytes: text.as_bytes(), canonical: &[id(1)].repeat(5000) };
+    let leaf = TokenizedLeaf { name: "a", bytes: text.as_bytes(), canonical: &[id(1)].repeat(5000) };
     let asked = std::cell::Cell::new(0);
     let stop = || {
         asked.set(asked.get() + 1);
         asked.get() == 2
     };
-    let made = Trie::spellings(&[leaf], &vocab.by_bytes(), |texts| vec![None; texts.len()], &stop);
-    assert_eq!(made, Err(SpellingError::Build(BuildError::Stopped)));
+    let made = Trie::all_tokenizations(&[leaf], &vocab.by_bytes(), |texts| vec![None; texts.len()], &stop);
+    assert_eq!(made, Err(TokenizationError::Build(BuildError::Stopped)));
     assert_eq!(asked.get(), 2);
-    let leaf = OverrunLeaf { name: "a", tokens: &[id(0)].repeat(5000) };
-    let made = Trie::with_overrun(&[leaf], &vocab.by_bytes(), |token| &vocab.0[token.index()], &|| true);
+    let leaf = NamedLeaf { name: "a", tokens: &[id(0)].repeat(5000) };
+    let made = Trie::with_partial_tokens(&[leaf], &vocab.by_bytes(), |token| &vocab.0[token.index()], &|| true);
     assert_eq!(made, Err(BuildError::Stopped));
 }

@@ -3,10 +3,11 @@
 use crate::vocab::{Vocab, VocabError};
 use trie_core::TokenId;
 
-/// Puts a character that occurs nowhere inside each name; the text is then tokenized in the parts between, where no name is whole.
+/// Puts a character that occurs nowhere inside each name; the text is then tokenized in the parts between, where no
+/// name is whole.
 ///
-/// For text that is put together from trusted and foreign pieces, such as a filled chat template; [`Vocab::tokenize_parts`] does
-/// it for pieces in a list.
+/// For text that is put together from trusted and foreign pieces, such as a filled chat template;
+/// [`Vocab::tokenize_parts`] does it for pieces in a list.
 #[derive(Debug)]
 pub struct ControlTextGuard<'v> {
     vocab: &'v Vocab,
@@ -24,8 +25,8 @@ impl<'v> ControlTextGuard<'v> {
         Self { vocab, names, mark: mark.unwrap_or('\u{F0000}') }
     }
 
-    /// Foreign text with its marks: after the first character of each name, overlapping ones too, and at the end where another
-    /// text could make it a name.
+    /// Foreign text with its marks: after the first character of each name, overlapping ones too, and at the end where
+    /// another text could make it a name.
     pub fn protect(&self, text: &str) -> String {
         let mut positions: Vec<usize> = Vec::new();
         for name in &self.names {
@@ -66,8 +67,8 @@ impl<'v> ControlTextGuard<'v> {
 }
 
 impl Vocab {
-    /// Tokens of a prompt made of parts, each with whether it is trusted: names of control tokens in trusted parts are those
-    /// tokens, in the others they stay text.
+    /// Tokens of a prompt made of parts, each with whether it is trusted: names of control tokens in trusted parts are
+    /// those tokens, in the others they stay text.
     ///
     /// ```
     /// # use trie_core::TokenId;

@@ -1,9 +1,9 @@
 //! Token healing: sets that begin inside the prompt.
 //!
-//! A tokenizer cuts a text into tokens as a whole, so a value after a prompt may begin in the prompt's last token: "is " and "blue"
-//! are `is| blue` and not `is| |blue`. A set made with [`Texts::with_healing`](crate::Texts::with_healing) spells the end of the
-//! prompt again ([`Trie::heal_bytes`]), and the prompt is decoded without it. Here is which end of a prompt matters to a set, and
-//! what is taken off the prompt.
+//! A tokenizer cuts a text into tokens as a whole, so a value after a prompt may begin in the prompt's last token: "is
+//! " and "blue" are `is| blue` and not `is| |blue`. A set made with [`Texts::with_healing`](crate::Texts::with_healing)
+//! spells the end of the prompt again ([`Trie::heal_bytes`]), and the prompt is decoded without it. Here is which end
+//! of a prompt matters to a set, and what is taken off the prompt.
 
 use crate::vocab::{Vocab, VocabError};
 use trie_core::{TokenId, Trie};
@@ -17,7 +17,8 @@ pub enum HealingError {
     Vocab(#[from] VocabError),
     /// A set that begins inside another prompt than this one.
     #[error(
-        "the set begins inside its prompt and spells {spelled:?} again (heal_bytes), but this prompt ends with the tokens {found:?}"
+        "the set begins inside its prompt and spells {spelled:?} again (heal_bytes), \
+         but this prompt ends with the tokens {found:?}"
     )]
     NotHealed {
         /// What every value begins with.
@@ -36,8 +37,8 @@ pub enum HealingError {
 }
 
 impl Vocab {
-    /// What is left of a prompt before a set that spells its end again ([`Trie::heal_bytes`]): all but its last tokens. What
-    /// takes a trie and a prompt does this by itself.
+    /// What is left of a prompt before a set that spells its end again ([`Trie::heal_bytes`]): all but its last tokens.
+    /// What takes a trie and a prompt does this by itself.
     ///
     /// ```
     /// # use trie_core::TokenId;
@@ -50,7 +51,8 @@ impl Vocab {
     /// # impl Tokenizer for Longest {
     /// #     fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
     /// #         let (mut rest, mut found) = (text, Vec::new());
-    /// #         while let Some(id) = (0..5).filter(|&id| rest.starts_with(PIECES[id])).max_by_key(|&id| PIECES[id].len()) {
+    /// #         let fits = |rest: &str| (0..5).filter(|&id| rest.starts_with(PIECES[id])).max_by_key(|&id| PIECES[id].len());
+    /// #         while let Some(id) = fits(rest) {
     /// #             found.push(TokenId::new(id as u32).unwrap());
     /// #             rest = &rest[PIECES[id].len()..];
     /// #         }
@@ -71,8 +73,8 @@ impl Vocab {
     /// ```
     ///
     /// # Errors
-    /// [`HealingError::NotHealed`] if the prompt's last tokens are not those bytes, [`HealingError::AllTakenBack`] if they are all
-    /// that it has, a trie outside the vocabulary.
+    /// [`HealingError::NotHealed`] if the prompt's last tokens are not those bytes, [`HealingError::AllTakenBack`] if
+    /// they are all that it has, a trie outside the vocabulary.
     pub fn before_set<'p>(&self, prompt: &'p [TokenId], trie: &Trie) -> Result<&'p [TokenId], HealingError> {
         if trie.heal_bytes() == 0 {
             return Ok(prompt);
@@ -85,9 +87,9 @@ impl Vocab {
         }
     }
 
-    /// The tokens of a prompt given as text: with the special tokens that the model wants and those named in it, for a text that is
-    /// trusted. A token begins where the set does ([`Trie::heal_bytes`]), unless the prompt does not end as the set begins, which is
-    /// refused by what takes both.
+    /// The tokens of a prompt given as text: with the special tokens that the model wants and those named in it, for a
+    /// text that is trusted. A token begins where the set does ([`Trie::heal_bytes`]), unless the prompt does not end
+    /// as the set begins, which is refused by what takes both.
     ///
     /// # Errors
     /// As [`Vocab::tokenize`].
@@ -104,11 +106,11 @@ impl Vocab {
         Ok([self.tokenize(before, true, true)?, again].concat())
     }
 
-    /// The end of a prompt on which the tokens of these values after it depend: the prefix for [`Texts`](crate::Texts). Empty where
-    /// no token can cross the boundary.
+    /// The end of a prompt on which the tokens of these values after it depend: the prefix for [`Texts`](crate::Texts).
+    /// Empty where no token can cross the boundary.
     ///
-    /// As short as the tokenizer is known to allow, so that prompts which end alike need one set. Where nothing is known of it:
-    /// some words, if they have the same tokens alone.
+    /// As short as the tokenizer is known to allow, so that prompts which end alike need one set. Where nothing is
+    /// known of it: some words, if they have the same tokens alone.
     pub fn prompt_end<S: AsRef<str>>(&self, prompt: &[TokenId], values: &[S]) -> String {
         let from = prompt.iter().rposition(|&token| self.stands_alone(token)).map_or(0, |at| at + 1);
         let tokens = &prompt[from..];

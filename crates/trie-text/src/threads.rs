@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 /// llama.cpp's regular expressions are those of C++, which recurse: as much as a main thread has.
 const STACK: usize = 16 << 20;
 
-/// A pool of threads with large stacks, one for each core, made once in a process. `None` where the system gives no threads: then
-/// the caller works alone.
+/// A pool of threads with large stacks, one for each core, made once in a process. `None` where the system gives no
+/// threads: then the caller works alone.
 pub(crate) fn pool() -> Option<&'static ThreadPool> {
     static POOL: Mutex<Option<(u32, Option<&'static ThreadPool>)>> = Mutex::new(None);
     let here = std::process::id();

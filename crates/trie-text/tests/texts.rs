@@ -63,7 +63,8 @@ proptest! {
             (Ok(made), None) => {
                 let trie = made.trie;
                 let row = |leaf| trie.input_row(leaf).unwrap();
-                let found: BTreeMap<_, _> = sequences(&trie).into_iter().map(|(tokens, leaf)| (tokens, row(leaf))).collect();
+                let found = sequences(&trie).into_iter().map(|(tokens, leaf)| (tokens, row(leaf)));
+                let found: BTreeMap<_, _> = found.collect();
                 prop_assert_eq!(found, expected);
                 for leaf in trie.leaves() {
                     prop_assert_eq!(leaf.name.as_deref(), Some(values[row(leaf.index)].as_str()));

@@ -84,7 +84,11 @@ fn leaves(trie: &Trie) -> Vec<(String, Vec<TokenId>)> {
 
 proptest! {
     #[test]
-    fn sets_have_its_tokens(values in prop::collection::btree_set("[a-c<>é ]{1,6}", 1..20), prefix in "[a-c]{0,3}", spaced: bool) {
+    fn sets_have_its_tokens(
+        values in prop::collection::btree_set("[a-c<>é ]{1,6}", 1..20),
+        prefix in "[a-c]{0,3}",
+        spaced: bool,
+    ) {
         let (vocab, tokenizer) = vocab(Bytes { spaced, ..Bytes::default() });
         let values: Vec<String> = values.into_iter().collect();
         let made = Texts::default().with_prefix(&prefix).with_suffix(";").trie(&vocab, &values);
@@ -111,7 +115,10 @@ proptest! {
     }
 
     #[test]
-    fn the_first_value_that_fails_is_named(good in prop::collection::vec("[a-c]{1,3}", 1..40), bad in prop::collection::vec(any::<prop::sample::Index>(), 1..4)) {
+    fn the_first_value_that_fails_is_named(
+        good in prop::collection::vec("[a-c]{1,3}", 1..40),
+        bad in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+    ) {
         let (vocab, _) = vocab(Bytes::default());
         let mut values = good;
         for at in bad {

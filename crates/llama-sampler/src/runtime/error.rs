@@ -1,7 +1,7 @@
 //! What can go wrong in the runtime: what, where and with which value.
 
 use std::path::PathBuf;
-use trie_core::{DrawError, SamplerError};
+use trie_core::{DrawError, FileProblem, NotListed, RulesError, SamplerError};
 use trie_text::{FormError, HealingError, VocabError, quoted};
 
 /// Why the runtime refused or failed. After any of these the model and the context can be used again.
@@ -182,7 +182,8 @@ pub enum RuntimeError {
     },
     /// The chain's last sampler does not select.
     #[error(
-        "the chain selected no token, or one that it had ruled out: it must end with a sampler that selects, such as greedy or dist"
+        "the chain selected no token, or one that it had ruled out: \
+         it must end with a sampler that selects, such as greedy or dist"
     )]
     NothingSelected,
     /// A token that the vocabulary does not have, a set for another one, or a text that cannot be tokenized.
@@ -197,6 +198,21 @@ pub enum RuntimeError {
     /// A choice that the span refuses.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
+    /// A constraint without a list of its values, which scoring needs.
+    #[error(transparent)]
+    NotListed(#[from] NotListed),
+    /// A set from a file that was damaged after it was written.
+    #[error("the set cannot be trusted: {0}")]
+    DamagedFile(#[from] FileProblem),
+    /// Rules that do not fit this vocabulary.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    /// Values that cannot be scored.
+    #[error("{reason}")]
+    Unscored {
+        /// Why.
+        reason: String,
+    },
     /// A form that this vocabulary cannot spell.
     #[error(transparent)]
     Form(#[from] FormError),

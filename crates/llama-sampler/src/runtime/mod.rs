@@ -14,5 +14,4 @@ pub use context::{
 pub use error::RuntimeError;
 pub use generation::{Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated};
 pub use questions::{Answers, Question};
-pub use scoring::{Choice, ChooseOptions, ChooseStats};
 pub use watch::{Step, Watch};

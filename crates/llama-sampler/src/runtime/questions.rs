@@ -2,9 +2,8 @@
 
 use super::context::Context;
 use super::error::RuntimeError;
-use super::scoring::{Choice, ChooseOptions};
 use super::watch::Watch;
-use trie_core::TokenId;
+use trie_core::{Choice, ChooseOptions, TokenId};
 use trie_text::ValueSet;
 
 /// A prompt, and the values after it.
@@ -77,7 +76,7 @@ impl Context {
         let mut chosen: Vec<(usize, Choice)> = Vec::with_capacity(questions.len());
         for numbers in by_set(questions) {
             let prompts: Vec<&[TokenId]> = numbers.iter().map(|&number| questions[number].prompt.as_slice()).collect();
-            let choices = self.choose_many(&prompts, questions[numbers[0]].set.trie(), options, watch);
+            let choices = self.choose_many(&prompts, questions[numbers[0]].set.trie().clone(), options, watch);
             let choices = choices.map_err(|error| match error {
                 RuntimeError::Prompt { number, error } => RuntimeError::Prompt { number: numbers[number], error },
                 error => error,

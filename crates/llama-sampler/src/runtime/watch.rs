@@ -20,7 +20,8 @@ pub struct Step<'a> {
 
 /// Watches a generation. `()` watches nothing.
 pub trait Watch {
-    /// Asked before every forward pass; `true` ends the generation with [`RuntimeError::Stopped`](crate::RuntimeError::Stopped).
+    /// Asked before every forward pass; `true` ends the generation with
+    /// [`RuntimeError::Stopped`](crate::RuntimeError::Stopped).
     fn stop(&mut self) -> bool {
         false
     }

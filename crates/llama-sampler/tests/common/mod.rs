@@ -34,8 +34,8 @@ pub fn tiny_model() -> PathBuf {
     repository().join("python/tokentrie/models/tiny.gguf")
 }
 
-/// The same with f32 weights. With f16 weights llama.cpp rounds activations to f16 too, and a batch of another shape rounds
-/// some of them the other way: logits then differ by 1e-3, here by 1e-5.
+/// The same with f32 weights. With f16 weights llama.cpp rounds activations to f16 too, and a batch of another shape
+/// rounds some of them the other way: logits then differ by 1e-3, here by 1e-5.
 pub fn precise_model() -> PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     let make = || {
@@ -64,7 +64,8 @@ pub fn vocab_files() -> Vec<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|extension| extension == "gguf")).collect()
 }
 
-/// Runs a test in a process of its own, where an abort or a leak cannot reach the others. `name` is the test's full name.
+/// Runs a test in a process of its own, where an abort or a leak cannot reach the others. `name` is the test's full
+/// name.
 pub fn in_child(name: &str, body: impl FnOnce()) {
     const VARIABLE: &str = "TOKENTRIE_TEST_CHILD";
     if std::env::var(VARIABLE).as_deref() == Ok(name) {

@@ -2,7 +2,7 @@
 
 use super::key::Packing;
 use super::order::{MOST_ROUNDS, sort_from};
-use super::rows::{NameList, Source};
+use super::sequences::{NameList, Source};
 use crate::ids::TokenId;
 use std::hint::black_box;
 

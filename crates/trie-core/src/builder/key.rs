@@ -4,10 +4,10 @@ use crate::ids::TokenId;
 
 /// As many tokens as are looked at for one key.
 pub(super) const WINDOW: usize = 8;
-/// No place is so wide that it has this code.
+/// No position is so wide that it has this code.
 const NO_CODE: u32 = u32::MAX;
 
-/// What the tokens of some rows span, in each place of a window.
+/// What the tokens of some rows span, in each position of a window.
 #[derive(Debug, Clone)]
 pub(super) struct Extent {
     low: [u32; WINDOW],
@@ -33,17 +33,17 @@ impl Extent {
         }
     }
 
-    /// The extent of so many rows, and in each place as much of it as common tokens span: those of some of the rows.
+    /// The extent of so many rows, and in each position as much of it as common tokens span: those of some of the rows.
     pub(super) fn narrowed(self, common: &Self) -> Common {
         let mut narrow = Common { low: self.low, high: self.high, all: self };
-        for place in 0..WINDOW {
-            let (low, high) = (common.low[place], common.high[place]);
+        for position in 0..WINDOW {
+            let (low, high) = (common.low[position], common.high[position]);
             let span = high.saturating_sub(low);
             let bits = |span: u32| u32::BITS - span.leading_zeros();
             // A bit or two more are not worth the looking for tokens outside.
-            if low <= high && bits(narrow.high[place] - narrow.low[place]) > bits(span) + 2 {
-                narrow.low[place] = narrow.low[place].max(low.saturating_sub(span / 2 + 1));
-                narrow.high[place] = narrow.high[place].min(high.saturating_add(span / 2 + 1));
+            if low <= high && bits(narrow.high[position] - narrow.low[position]) > bits(span) + 2 {
+                narrow.low[position] = narrow.low[position].max(low.saturating_sub(span / 2 + 1));
+                narrow.high[position] = narrow.high[position].min(high.saturating_add(span / 2 + 1));
             }
         }
         narrow
@@ -51,16 +51,16 @@ impl Extent {
 
     /// Widens the extent to another one.
     pub(super) fn merge(&mut self, other: &Self) {
-        for place in 0..WINDOW {
-            self.low[place] = self.low[place].min(other.low[place]);
-            self.high[place] = self.high[place].max(other.high[place]);
+        for position in 0..WINDOW {
+            self.low[position] = self.low[position].min(other.low[position]);
+            self.high[position] = self.high[position].max(other.high[position]);
         }
         self.shortest = self.shortest.min(other.shortest);
         self.longest = self.longest.max(other.longest);
     }
 }
 
-/// What nearly all tokens span, in each place, of what all of them do.
+/// What nearly all tokens span, in each position, of what all of them do.
 #[derive(Debug)]
 pub(super) struct Common {
     low: [u32; WINDOW],
@@ -68,12 +68,12 @@ pub(super) struct Common {
     all: Extent,
 }
 
-/// How the tokens from `begin` to `end` of a row become a key: each less the smallest of its place, in no more bits than
-/// needed, the first one highest. A token that a row does not have is 0 and sorts first. All tokens below what is common in a place are
+/// How the tokens from `begin` to `end` of a row become a key: each less the smallest of its position, in no more bits than
+/// needed, the first one highest. A token that a row does not have is 0 and sorts first. All tokens below what is common in a position are
 /// one code, and all above it another: with one of these a key ends, and nothing is said of the tokens from there on.
 #[derive(Debug, Clone)]
 pub(super) struct Packing {
-    // One array each, so that a key is a few vector instructions. A place that is not in the key has an empty mask.
+    // One array each, so that a key is a few vector instructions. A position that is not in the key has an empty mask.
     base: [u32; WINDOW],
     floor: [u32; WINDOW],
     top: [u32; WINDOW],
@@ -87,23 +87,23 @@ pub(super) struct Packing {
     /// Places of the window that every row has.
     present: usize,
     begin: usize,
-    /// One after the last place in the key.
+    /// One after the last position in the key.
     pub(super) end: usize,
     /// Bits of a key.
     pub(super) bits: u32,
-    /// Whether no row goes on behind the places of the key.
+    /// Whether no row goes on behind the positions of the key.
     whole: bool,
     /// For the highest bit in which two keys differ, plus one, the tokens that the rows share.
     shared: [u32; 65],
 }
 
 impl Packing {
-    /// The key of as many places of the window as fit in `room` bits, at most 63; one place takes at most 32.
+    /// The key of as many positions of the window as fit in `room` bits, at most 63; one position takes at most 32.
     pub(super) fn new(extent: Extent, begin: usize, room: u32) -> Self {
         Self::of_common(&Common { low: extent.low, high: extent.high, all: extent }, begin, room)
     }
 
-    /// The same where places are only as wide as common tokens need.
+    /// The same where positions are only as wide as common tokens need.
     pub(super) fn of_common(common: &Common, begin: usize, room: u32) -> Self {
         let extent = &common.all;
         let [mut base, mut floor, mut top, mut mask, mut shift] = [[0u32; WINDOW]; 5];
@@ -137,10 +137,10 @@ impl Packing {
         let end = begin + count;
         let mut shared = [end as u32; 65];
         let mut end_bit = bits;
-        for place in 0..count {
-            shift[place] = end_bit - mask[place].count_ones();
-            shared[shift[place] as usize + 1..=end_bit as usize].fill((begin + place) as u32);
-            end_bit = shift[place];
+        for position in 0..count {
+            shift[position] = end_bit - mask[position].count_ones();
+            shared[shift[position] as usize + 1..=end_bit as usize].fill((begin + position) as u32);
+            end_bit = shift[position];
         }
         let present = extent.shortest.clamp(begin, end) - begin;
         let whole = end >= extent.longest;
@@ -150,44 +150,44 @@ impl Packing {
     /// The key of the tokens of a row from the beginning of the window on.
     #[inline]
     pub(super) fn key(&self, window: &[TokenId]) -> u64 {
-        let places = self.base.iter().zip(&self.floor).zip(&self.top).zip(&self.shift);
-        let key = window.iter().zip(places).fold(0, |key, (token, (((base, floor), top), shift))| {
+        let positions = self.base.iter().zip(&self.floor).zip(&self.top).zip(&self.shift);
+        let key = window.iter().zip(positions).fold(0, |key, (token, (((base, floor), top), shift))| {
             key | u64::from(token.get().max(*floor).wrapping_sub(*base).min(*top)) << shift
         });
         match self.uncommon(key) {
-            Some(place) => key >> self.shift[place] << self.shift[place],
+            Some(position) => key >> self.shift[position] << self.shift[position],
             None => key,
         }
     }
 
-    /// The first place whose code stands for more than one token.
+    /// The first position whose code stands for more than one token.
     #[inline]
     fn uncommon(&self, key: u64) -> Option<usize> {
         if self.narrow { self.find_uncommon(key) } else { None }
     }
 
     fn find_uncommon(&self, key: u64) -> Option<usize> {
-        let is = |place: usize| -> bool {
-            let code = self.code(key, place);
-            code == self.below[place] || code == self.above[place]
+        let is = |position: usize| -> bool {
+            let code = self.code(key, position);
+            code == self.below[position] || code == self.above[position]
         };
-        let any = (0..WINDOW).fold(false, |any, place| any | is(place));
-        if any { (0..WINDOW).find(|&place| is(place)) } else { None }
+        let any = (0..WINDOW).fold(false, |any, position| any | is(position));
+        if any { (0..WINDOW).find(|&position| is(position)) } else { None }
     }
 
     /// How many tokens of a row its key decides.
     pub(super) fn decided(&self, key: u64) -> usize {
-        self.uncommon(key).map_or(self.end, |place| self.begin + place)
+        self.uncommon(key).map_or(self.end, |position| self.begin + position)
     }
 
     /// The tokens that gave a key, and how many.
     #[inline]
     pub(super) fn tokens(&self, key: u64) -> ([TokenId; WINDOW], usize) {
-        let tokens = std::array::from_fn(|place| {
-            TokenId::new(self.code(key, place).wrapping_add(self.base[place])).unwrap_or_default()
+        let tokens = std::array::from_fn(|position| {
+            TokenId::new(self.code(key, position).wrapping_add(self.base[position])).unwrap_or_default()
         });
-        let places = self.end - self.begin;
-        (tokens, (self.present..places).find(|&place| self.code(key, place) == 0).unwrap_or(places))
+        let positions = self.end - self.begin;
+        (tokens, (self.present..positions).find(|&position| self.code(key, position) == 0).unwrap_or(positions))
     }
 
     /// Whether [`Packing::is_whole`] is true of every key.
@@ -198,13 +198,13 @@ impl Packing {
     /// Whether a key is that of one sequence only: all of its tokens are in it.
     #[inline]
     pub(super) fn is_whole(&self, key: u64) -> bool {
-        let places = self.end - self.begin;
-        (self.whole || self.present < places && self.code(key, places - 1) == 0) && self.uncommon(key).is_none()
+        let positions = self.end - self.begin;
+        (self.whole || self.present < positions && self.code(key, positions - 1) == 0) && self.uncommon(key).is_none()
     }
 
     #[inline]
-    fn code(&self, key: u64, place: usize) -> u32 {
-        (key >> self.shift[place]) as u32 & self.mask[place]
+    fn code(&self, key: u64, position: usize) -> u32 {
+        (key >> self.shift[position]) as u32 & self.mask[position]
     }
 
     /// How many tokens two rows share whose keys differ.

@@ -1,13 +1,13 @@
 //! From leaves in any order to the packed, breadth-first trie.
 //!
-//! [`TrieBuilder`] collects leaves one by one, [`Rows`] borrows leaves that lie in one slice already. Either is put in
+//! [`TrieBuilder`] collects leaves one by one, [`FlatSequences`] borrows leaves that lie in one slice already. Either is put in
 //! order (`order.rs`, by keys from `key.rs`), made leaves of (`collect.rs`) and written level by level (`pack.rs`).
 
 mod collect;
 mod key;
 mod order;
 mod pack;
-mod rows;
+mod sequences;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -15,7 +15,7 @@ mod threads;
 use crate::ids::TokenId;
 use crate::trie::Trie;
 use collect::NewLeaf;
-use rows::{Even, Fixed, NameList, Ragged, Source};
+use sequences::{Even, Fixed, NameList, Ragged, Source};
 use threads::on_threads;
 
 /// Collects leaves; [`TrieBuilder::build`] packs them. Order does not matter: the same set gives the same trie.
@@ -31,14 +31,14 @@ pub struct TrieBuilder {
 /// Leaves that lie in one slice already, without names: nothing is copied to build from them.
 ///
 /// ```
-/// use trie_core::{Rows, TokenId};
+/// use trie_core::{FlatSequences, TokenId};
 /// let tokens = [9, 1, 1, 2].map(|id| TokenId::new(id).unwrap());
-/// let trie = Rows::even(&tokens, 2).unwrap().build()?;
+/// let trie = FlatSequences::even(&tokens, 2).unwrap().build()?;
 /// assert_eq!(trie.leaves().map(|leaf| leaf.tokens).collect::<Vec<_>>(), [&tokens[2..], &tokens[..2]]);
 /// # Ok::<(), trie_core::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Rows<'a> {
+pub struct FlatSequences<'a> {
     shape: Shape<'a>,
     threads: Option<usize>,
 }
@@ -203,7 +203,7 @@ impl TrieBuilder {
     }
 }
 
-impl<'a> Rows<'a> {
+impl<'a> FlatSequences<'a> {
     /// Rows of `width` tokens each, or `None` where the tokens are not a whole number of such rows.
     pub fn even(tokens: &'a [TokenId], width: usize) -> Option<Self> {
         let whole = tokens.len().checked_rem(width) == Some(0);

@@ -6,7 +6,7 @@
 
 use super::collect::{Collector, Leaves, join};
 use super::key::{Extent, Packing};
-use super::rows::{NameList, Source};
+use super::sequences::{NameList, Source};
 use super::threads::each;
 use std::ops::Range;
 

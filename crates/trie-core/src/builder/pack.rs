@@ -1,15 +1,17 @@
 //! Writes leaves that are in order as the arrays of a trie.
 //!
-//! Within a level, breadth-first order is the order of the leaves. So where each part of the leaves begins in each level is known
-//! from counts alone, and the parts are written at once, each with one cursor a level.
+//! Where each part of the leaves begins in each level is known from counts alone, so the parts are written at once, each with
+//! cursors of its own (`layout.rs`).
 
 use super::collect::Leaves;
-use super::rows::NameList;
+use super::sequences::NameList;
 use super::threads::{both, each};
 use super::{BuildError, fits};
 use crate::ids::TokenId;
+use crate::layout::{Cursors, Sink};
 use crate::packed::Packed;
 use crate::trie::{LeafTable, Names, Store};
+use std::convert::Infallible;
 use std::mem::replace;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -20,7 +22,7 @@ pub(super) fn pack(names: Option<NameList<'_>>, parts: &[Leaves]) -> Result<Stor
         let rows = Packed::new(parts.iter().map(|part| &part.rows[..]));
         (rows, names.map(|names| pack_names(names, parts)))
     };
-    let write = || each(parts.len(), |part| arrays.write(&levels, &parts[part], cursors[part].clone()));
+    let write = || each(parts.len(), |part| arrays.write(&parts[part], cursors[part].clone()));
     let ((input_rows, names), written) = both(parts.len(), others, write);
     let max_token = written.iter().map(|(max, _)| *max).max().unwrap_or_default();
     let inner = written.into_iter().flat_map(|(_, inner)| inner).collect();
@@ -35,16 +37,6 @@ struct Levels {
     leaves: Vec<u32>,
 }
 
-/// Where a part of the leaves begins.
-#[derive(Clone)]
-struct Cursors {
-    /// In each level, its first node and the first leaf that ends there, by node; one level more than there are.
-    nodes: Vec<u32>,
-    ends: Vec<u32>,
-    /// Its first leaf.
-    leaf: u32,
-}
-
 impl Levels {
     /// Also says where each part begins.
     fn new(parts: &[Leaves]) -> Result<(Self, Vec<Cursors>), BuildError> {
@@ -53,7 +45,8 @@ impl Levels {
         let (mut nodes, mut leaves, mut leaf) = (vec![0; last + 2], vec![0; last + 2], 0);
         let mut cursors = Vec::with_capacity(parts.len());
         for part in parts {
-            cursors.push(Cursors { nodes: nodes.clone(), ends: leaves.clone(), leaf });
+            let length_before = part.length_before as usize;
+            cursors.push(Cursors { nodes: nodes.clone(), ends: leaves.clone(), leaf, length_before });
             // A leaf adds a node to each level from the one after those it shares to its own.
             let mut width = 0;
             for (level, (begins, ends)) in part.begins.iter().zip(&part.ends).enumerate().take(last + 1) {
@@ -130,34 +123,18 @@ impl Arrays {
     }
 
     /// The largest token of a part, and its nodes that end a leaf and have children.
-    fn write(&self, levels: &Levels, part: &Leaves, from: Cursors) -> (TokenId, Vec<u32>) {
-        let (last, Cursors { nodes: mut next, mut ends, mut leaf }) = (levels.last(), from);
-        let (mut max, mut inner) = (TokenId::default(), Vec::new());
-        let mut length_before = part.length_before as usize;
-        part.for_each(|new| {
-            let length = new.shared + new.tokens.len();
-            if new.shared == length_before && leaf > 0 {
-                inner.push(next[new.shared] - 1);
-            }
-            length_before = length;
-            for (depth, &token) in (new.shared + 1..).zip(new.tokens) {
-                let node = next[depth];
-                put(&self.tokens, node, token.get());
-                if depth < last {
-                    // Children are written in the order of their parents, so this node's begin at the next free place.
-                    put(&self.first_child, node, next[depth + 1]);
-                }
-                next[depth] = node + 1;
-                max = max.max(token);
-            }
-            if let Some([nodes, by_node]) = &self.table {
-                put(nodes, leaf, next[length] - 1);
-                put(by_node, ends[length], leaf);
-                ends[length] += 1;
-            }
-            leaf += 1;
+    fn write(&self, part: &Leaves, mut cursors: Cursors) -> (TokenId, Vec<u32>) {
+        let mut sink = PartSink {
+            tokens: &self.tokens,
+            first_child: &self.first_child,
+            table: self.table.as_ref().map(|table| table.each_ref().map(Vec::as_slice)),
+            max_token: TokenId::default(),
+            inner: Vec::new(),
+        };
+        part.for_each(|leaf| {
+            let Ok(()) = cursors.push(leaf.shared, leaf.tokens, &mut sink);
         });
-        (max, inner)
+        (sink.max_token, sink.inner)
     }
 
     fn store(
@@ -189,10 +166,49 @@ impl Arrays {
             leaves,
             verified: true,
             graph: None,
+            unread: None,
             fingerprint: None,
             names,
             input_rows,
         }
+    }
+}
+
+/// One part on its way into the arrays.
+struct PartSink<'a> {
+    tokens: &'a [AtomicU32],
+    first_child: &'a [AtomicU32],
+    table: Option<[&'a [AtomicU32]; 2]>,
+    max_token: TokenId,
+    inner: Vec<u32>,
+}
+
+impl Sink for PartSink<'_> {
+    type Error = Infallible;
+
+    #[inline]
+    fn node(&mut self, _: usize, node: u32, token: TokenId, first_child: Option<u32>) -> Result<(), Infallible> {
+        put(self.tokens, node, token.get());
+        if let Some(first_child) = first_child {
+            put(self.first_child, node, first_child);
+        }
+        self.max_token = self.max_token.max(token);
+        Ok(())
+    }
+
+    #[inline]
+    fn end(&mut self, _: usize, leaf: u32, node: u32, nth: u32) -> Result<(), Infallible> {
+        if let Some([nodes, by_node]) = self.table {
+            put(nodes, leaf, node);
+            put(by_node, nth, leaf);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn inner_terminal(&mut self, _: usize, node: u32) -> Result<(), Infallible> {
+        self.inner.push(node);
+        Ok(())
     }
 }
 

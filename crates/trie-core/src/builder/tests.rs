@@ -2,9 +2,9 @@
 
 use super::order::{by_comparing, by_keys, gather};
 use super::pack::pack;
-use super::rows::{Even, Fixed, NameList, Ragged, Source};
+use super::sequences::{Even, Fixed, NameList, Ragged, Source};
 use super::threads::on_threads;
-use super::{Rows, TrieBuilder};
+use super::{FlatSequences, TrieBuilder};
 use crate::ids::TokenId;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -142,7 +142,7 @@ fn ragged_rows() {
 #[test]
 fn outliers() {
     let mut r = random(6);
-    // So few that a sample does not see them, or sees one; below and above what is common, in every place, several in a row.
+    // So few that a sample does not see them, or sees one; below and above what is common, in every position, several in a row.
     for seldom in [7, 60, 900] {
         for middle in [0, 1, 70_000, MAX - 9] {
             let id = |r: &mut dyn FnMut(u32) -> u32| match r(seldom) {
@@ -179,14 +179,14 @@ fn few_rows() {
 #[test]
 fn shapes_are_checked() {
     let tokens = [TokenId::default(); 6];
-    assert!(Rows::even(&tokens, 4).is_none());
-    assert!(Rows::even(&tokens, 0).is_none());
-    assert!(Rows::even(&[], 4).unwrap().build().is_err());
-    assert!(Rows::ragged(&tokens, &[4, 3, 6]).is_none());
-    assert!(Rows::ragged(&tokens, &[3, 5]).is_none());
-    let empty = Rows::ragged(&tokens, &[3, 3, 6]).unwrap().build().unwrap_err();
+    assert!(FlatSequences::even(&tokens, 4).is_none());
+    assert!(FlatSequences::even(&tokens, 0).is_none());
+    assert!(FlatSequences::even(&[], 4).unwrap().build().is_err());
+    assert!(FlatSequences::ragged(&tokens, &[4, 3, 6]).is_none());
+    assert!(FlatSequences::ragged(&tokens, &[3, 5]).is_none());
+    let empty = FlatSequences::ragged(&tokens, &[3, 3, 6]).unwrap().build().unwrap_err();
     assert_eq!(empty.to_string(), "row 1 is empty: a leaf needs at least one token");
-    assert_eq!(Rows::even(&tokens, 3).unwrap().threads(0).build().unwrap().len(), 1);
+    assert_eq!(FlatSequences::even(&tokens, 3).unwrap().threads(0).build().unwrap().len(), 1);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn memory_stays_below_three_times_that_of_the_trie() {
     let mut r = random(5);
     let tokens: Vec<TokenId> = (0..4 << 17).map(|_| TokenId::new(r(256)).unwrap()).collect();
     let mut bytes = 0;
-    let build = || bytes = Rows::even(&tokens, 4).unwrap().threads(1).build().unwrap().nbytes();
+    let build = || bytes = FlatSequences::even(&tokens, 4).unwrap().threads(1).build().unwrap().nbytes();
     let most = allocation_counter::measure(build).bytes_max;
     assert!(most < 3 * bytes as u64, "{most} bytes for a trie of {bytes}");
 }
@@ -207,7 +207,7 @@ proptest! {
         skew in 0..20u32,
         parts in prop::collection::vec(prop::collection::vec(any::<u64>(), 0..300), 1..4),
     ) {
-        let entry = |any: u64| any >> (64 - bits) >> if any % 4 == 0 { 0 } else { skew.min(bits - 1) };
+        let entry = |any: u64| any >> (64 - bits) >> if any.is_multiple_of(4) { 0 } else { skew.min(bits - 1) };
         let parts: Vec<Vec<u64>> = parts.into_iter().map(|part| part.into_iter().map(entry).collect()).collect();
         let mut expected = parts.concat();
         expected.sort_unstable();
@@ -228,7 +228,7 @@ proptest! {
     ) {
         let turned = [&rows[by..], &rows[..by]].concat();
         let (a, b) = (Set::new(&rows), Set::new(&turned));
-        let build = |set: &Set, threads| Rows::ragged(&set.tokens, &set.ends).unwrap().threads(threads).build().unwrap();
+        let build = |set: &Set, threads| FlatSequences::ragged(&set.tokens, &set.ends).unwrap().threads(threads).build().unwrap();
         prop_assert_eq!(build(&a, 1), build(&b, 2));
     }
 }

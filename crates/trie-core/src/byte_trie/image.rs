@@ -36,17 +36,17 @@ pub enum ByteTrieError {
         need: u64,
     },
     /// An array does not hold what it must.
-    #[error("damaged: {place}: {reason}")]
+    #[error("damaged: {part}: {reason}")]
     Damaged {
         /// Which array, and where in it.
-        place: String,
+        part: String,
         /// What is wrong there.
         reason: String,
     },
 }
 
 fn damaged(array: &str, item: usize, reason: impl Into<String>) -> ByteTrieError {
-    ByteTrieError::Damaged { place: format!("{array}, item {item}"), reason: reason.into() }
+    ByteTrieError::Damaged { part: format!("{array}, item {item}"), reason: reason.into() }
 }
 
 impl ByteTrie {
@@ -92,7 +92,7 @@ impl ByteTrie {
         let found = checksum(image);
         if found != sum {
             return Err(ByteTrieError::Damaged {
-                place: "checksum".to_owned(),
+                part: "checksum".to_owned(),
                 reason: format!("{found:#010x}, not {sum:#010x}"),
             });
         }

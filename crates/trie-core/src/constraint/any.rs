@@ -178,6 +178,12 @@ impl From<Trie> for AnyConstraint {
     }
 }
 
+impl From<&Trie> for AnyConstraint {
+    fn from(trie: &Trie) -> Self {
+        trie.clone().into()
+    }
+}
+
 impl fmt::Debug for AnyConstraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

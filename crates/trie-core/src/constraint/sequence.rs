@@ -227,7 +227,9 @@ impl Constraint for Sequence {
             builder.push(named.then_some(name.as_str()), tokens);
         }
         let heal_bytes = sets[0].heal_bytes() as u32;
-        builder.build().map(|trie| trie.with_heal_bytes(heal_bytes)).map_err(|_| NotListed::Damaged)
+        let ends = self.sets().last().map_or(&[][..], |last| last.end_tokens());
+        let trie = builder.build().map_err(|_| NotListed::Damaged)?;
+        Ok(trie.with_heal_bytes(heal_bytes).with_end_tokens(ends))
     }
 }
 

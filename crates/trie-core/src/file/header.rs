@@ -137,7 +137,7 @@ impl Header {
     }
 
     /// Where a section is, and its checksum once that is known.
-    pub(crate) fn place(&mut self, kind: Kind) -> Option<(usize, &mut u32)> {
+    pub(crate) fn slot(&mut self, kind: Kind) -> Option<(usize, &mut u32)> {
         let section = self.sections.iter_mut().find(|section| section.kind == kind)?;
         Some((section.bytes.start, &mut section.checksum))
     }
@@ -301,7 +301,7 @@ impl Header {
     }
 }
 
-/// Sections in ascending order of kind and place, none reaching into another.
+/// Sections in ascending order of kind and offset, none reaching into another.
 fn read_table(table: &[u8], begin: usize, length: u64) -> Result<Vec<Section>, FileProblem> {
     let mut sections: Vec<Section> = Vec::with_capacity(table.len() / ENTRY);
     for (number, entry) in table.chunks_exact(ENTRY).enumerate() {

@@ -1,6 +1,6 @@
 //! Opening: map the file, check its header, lend its sections to a trie.
 
-use super::{FileError, FileOptions, FileProblem, Header, Kind, verify};
+use super::{FileError, FileOptions, FileProblem, Header, Kind, Unread};
 use crate::graph::Graph;
 use crate::ids::{NodeId, TokenId};
 use crate::map::{Array, Map};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 impl Trie {
     /// Opens a `.ttrie` file by mapping it: nothing is copied, and processes that open it share its pages.
     ///
-    /// The header and the place and length of every section are always checked, contents only where `options` asks for it;
+    /// The header and the offset and length of every section are always checked, contents only where `options` asks for it;
     /// without that, damage gives wrong sets but never a crash, and the pages that a walk needs are read when it comes to
     /// them. While it is open the file may be replaced or removed, but must not be changed or shortened in place. Changes give
     /// wrong sets, as damage does, and are outside of what Rust promises; the operating system ends processes (SIGBUS) that
@@ -71,7 +71,7 @@ pub(crate) fn of_written(file: &mut File, input_rows: Packed) -> Result<Trie, Fi
     let path = Path::new("");
     let map = Map::of_contents(file).map_err(FileError::io(path, "read what was written"))?;
     let (store, _) = store(&Arc::new(map), FileOptions::default()).map_err(|problem| problem.at(path))?;
-    Ok(Trie::from_store(Store { input_rows, verified: true, ..store }))
+    Ok(Trie::from_store(Store { input_rows, verified: true, unread: None, ..store }))
 }
 
 fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
@@ -121,6 +121,7 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileP
         max_token: TokenId::new(counts.max_token).unwrap_or(TokenId::MAX),
         max_depth: counts.max_depth,
         verified: false,
+        unread: None,
         graph: header.is_graph().then(|| graph(map, &header)).transpose()?,
         fingerprint: fingerprint.and_then(|bytes| String::from_utf8(bytes).ok()),
     };
@@ -133,16 +134,13 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileP
     if root.is_empty() || store.sound(root).len() < root.len() {
         return Err(FileProblem::damaged("root", "its children are not nodes with tokens of the vocabulary"));
     }
-    if !options.verify {
-        return Ok((store, heal_bytes));
+    let unread = Unread::new(Arc::clone(map), header);
+    if options.verify {
+        unread.problem(&store)?;
+        let verified = store.tokens.is_ours();
+        return Ok((Store { verified, ..store }, heal_bytes));
     }
-    verify::checksums(map.bytes(), &header)?;
-    verify::contents(&store, &header)?;
-    if heal_bytes == 0 && header.section(Kind::HealBytes).is_some() {
-        return Err(FileProblem::damaged("section heal_bytes", "0, which is what no such section means"));
-    }
-    let verified = store.tokens.is_ours();
-    Ok((Store { verified, ..store }, heal_bytes))
+    Ok((Store { unread: Some(Box::new(unread)), ..store }, heal_bytes))
 }
 
 /// Copied, so that what is compared here is what the trie says later.

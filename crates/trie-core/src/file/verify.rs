@@ -2,7 +2,9 @@
 
 use super::{FileProblem, Header, Kind, verify_graph};
 use crate::ids::{NodeId, TokenId};
-use crate::trie::{LeafTable, Names, Store};
+use crate::map::Map;
+use crate::trie::{LeafTable, Names, Store, Trie};
+use std::sync::{Arc, OnceLock};
 
 pub(super) type Verified = Result<(), FileProblem>;
 
@@ -10,7 +12,53 @@ pub(super) fn wrong(kind: Kind, at: usize, reason: impl Into<String>) -> FilePro
     FileProblem::damaged(format!("section {}, item {at}", kind.name()), reason)
 }
 
-pub(super) fn checksums(file: &[u8], header: &Header) -> Verified {
+/// A file whose contents were not looked at when it was opened, and what was wrong with them once they were.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    map: Arc<Map>,
+    header: Header,
+    said: OnceLock<Verified>,
+}
+
+impl Unread {
+    pub(super) fn new(map: Arc<Map>, header: Header) -> Self {
+        Self { map, header, said: OnceLock::new() }
+    }
+
+    /// Reads all of it. `store` holds its arrays.
+    pub(super) fn problem(&self, store: &Store) -> Verified {
+        checksums(self.map.bytes(), &self.header)?;
+        contents(store, &self.header)?;
+        heal_bytes(self.map.bytes(), &self.header)
+    }
+}
+
+impl Trie {
+    /// Reads the whole set once where it is from a file that nobody verified: checksums, and everything that a walk
+    /// relies on. The answer is remembered, for its clones as well. `O(nodes)` the first time; a set that was built, or
+    /// verified when it was opened ([`FileOptions::verify`](crate::FileOptions::verify)), costs nothing.
+    ///
+    /// ```
+    /// use trie_core::{FileOptions, TokenId, Trie};
+    /// let mut builder = Trie::builder();
+    /// builder.push(Some("seven"), &[TokenId::new(7).unwrap()]);
+    /// let mut file = Vec::new();
+    /// builder.build()?.write_to(&mut file, None)?;
+    /// assert!(Trie::from_bytes(&file, FileOptions::default())?.verified().is_ok());
+    /// *file.last_mut().unwrap() ^= 1;
+    /// assert!(Trie::from_bytes(&file, FileOptions::default())?.verified().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What is damaged.
+    pub fn verified(&self) -> Result<(), FileProblem> {
+        let store = self.store();
+        store.unread.as_ref().map_or(Ok(()), |unread| unread.said.get_or_init(|| unread.problem(store)).clone())
+    }
+}
+
+fn checksums(file: &[u8], header: &Header) -> Verified {
     for section in header.sections() {
         let found = crc32fast::hash(file.get(section.bytes.clone()).unwrap_or_default());
         if found != section.checksum {
@@ -21,8 +69,15 @@ pub(super) fn checksums(file: &[u8], header: &Header) -> Verified {
     Ok(())
 }
 
+fn heal_bytes(file: &[u8], header: &Header) -> Verified {
+    match header.section(Kind::HealBytes).and_then(|section| file.get(section.bytes.clone())) {
+        Some([0, 0, 0, 0]) => Err(FileProblem::damaged("section heal_bytes", "0, which is what no such section means")),
+        _ => Ok(()),
+    }
+}
+
 /// That a builder could have made these arrays.
-pub(super) fn contents(store: &Store, header: &Header) -> Verified {
+fn contents(store: &Store, header: &Header) -> Verified {
     if let (Some(graph), LeafTable::Ends { nodes, leaves, count }) = (&store.graph, &store.leaves) {
         tokens(store, graph.canonical.iter().copied().max())?;
         verify_graph::contents(store, graph, (nodes, leaves), *count)?;

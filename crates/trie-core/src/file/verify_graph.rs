@@ -106,7 +106,7 @@ fn depth(store: &Store, graph: &Graph) -> Verified {
     }
     Err(FileProblem::damaged(
         "header",
-        format!("{} tokens at most, but the longest way has {}", store.max_depth, longest[0]),
+        format!("{} tokens at most, but the longest path has {}", store.max_depth, longest[0]),
     ))
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Draft {
     pub(super) input_rows: Vec<u32>,
 }
 
-/// Edges of the nodes that are on a way from the root to the end of a leaf.
+/// Edges of the nodes that are on a path from the root to the end of a leaf.
 struct Edges {
     /// Token and target, the edges of one node together.
     all: Vec<(TokenId, u32)>,
@@ -38,7 +38,7 @@ impl Draft {
         self.leaves_end.len()
     }
 
-    /// The set. `edges` adds those of one node, each token once, in any order; only nodes on a way from the root to the
+    /// The set. `edges` adds those of one node, each token once, in any order; only nodes on a path from the root to the
     /// end of a leaf stay. `stop` is asked now and then. `O(edges · log)`.
     ///
     /// # Errors
@@ -116,6 +116,7 @@ impl Draft {
             names: self.names,
             input_rows: Packed::new(std::iter::once(&self.input_rows[..])),
             verified: true,
+            unread: None,
             fingerprint: None,
             graph: Some(Graph {
                 targets: targets.into(),
@@ -129,13 +130,13 @@ impl Draft {
 }
 
 impl Edges {
-    /// Edges to nodes from which an end can be reached, and the most edges on a way from the root to one.
+    /// Edges to nodes from which an end can be reached, and the most edges on a path from the root to one.
     fn toward(
         is_end: &[bool],
         stop: &dyn Fn() -> bool,
         mut edges: impl FnMut(u32, &mut Vec<(TokenId, u32)>),
     ) -> Result<(Self, u32), BuildError> {
-        /// The most edges on a way to an end.
+        /// The most edges on a path to an end.
         const DEAD: u32 = u32::MAX;
         let mut longest = vec![DEAD; is_end.len()];
         let mut kept = Self { all: Vec::new(), ends: Vec::with_capacity(is_end.len()) };
@@ -158,9 +159,9 @@ impl Edges {
     }
 
     fn of(&self, node: u32) -> &[(TokenId, u32)] {
-        let place = self.ends.len() - 1 - node as usize;
-        let begin = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.all[begin..self.ends[place]]
+        let at = self.ends.len() - 1 - node as usize;
+        let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[begin..self.ends[at]]
     }
 
     /// New numbers of the nodes that the root leads to.

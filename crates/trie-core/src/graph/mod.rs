@@ -2,23 +2,23 @@
 //!
 //! The arrays are those of a tree, with one more that says where each edge leads. Nodes are numbered so that every edge leads
 //! to a higher one, and the leaves at and below a node are neighbours. Each leaf has one sequence of its own, the canonical
-//! one; walking any other ends at the same leaf. `spellings.rs` and `overrun.rs` make such sets from leaves in order
-//! (`places.rs`), `draft.rs` packs them.
+//! one; walking any other ends at the same leaf. `tokenizations.rs` and `partial_tokens.rs` make such sets from leaves in order
+//! (`positions.rs`), `draft.rs` packs them.
 
 mod draft;
-mod overrun;
-mod places;
-mod spellings;
+mod partial_tokens;
+mod positions;
+mod tokenizations;
 
 use crate::builder::BuildError;
 use crate::ids::{LeafId, NodeId, TokenId};
 use crate::map::Array;
 use crate::trie::Trie;
 
-pub use overrun::OverrunLeaf;
-pub use spellings::{ForcedText, SpelledLeaf, SpellingError};
+pub use partial_tokens::NamedLeaf;
+pub use tokenizations::{ForcedText, TokenizationError, TokenizedLeaf};
 
-/// What a set has beside the arrays of a tree, where nodes are places that several edges lead to.
+/// What a set has beside the arrays of a tree, where several edges lead to a node.
 ///
 /// Edge `e` is item `e` of the tokens; the edges of node `n` are `first_child[n] .. first_child[n + 1]`.
 #[derive(Debug, PartialEq, Eq)]

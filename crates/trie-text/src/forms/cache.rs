@@ -26,8 +26,8 @@ impl<K: Hash + Eq, V: ?Sized> Default for Kept<K, V> {
 }
 
 impl<K: Hash + Eq, V: ?Sized> Kept<K, V> {
-    /// What is kept, or what is made now. Nothing is locked meanwhile, because making may wait for other threads: two of them may
-    /// make the same, once.
+    /// What is kept, or what is made now. Nothing is locked meanwhile, because making may wait for other threads: two
+    /// of them may make the same, once.
     pub(super) fn get_or_make<E>(&self, key: K, make: impl FnOnce(&K) -> Result<Arc<V>, E>) -> Result<Arc<V>, E> {
         if let Some(kept) = self.entries().get(&key) {
             return Ok(Arc::clone(kept));

@@ -101,7 +101,8 @@ pub enum FormError {
     },
     /// A slot whose set begins inside a text that is not the one before it.
     #[error(
-        "slot {slot:?} begins inside the text before it and spells {spelled:?} again (heal_bytes), but {text:?} stands there"
+        "slot {slot:?} begins inside the text before it and spells {spelled:?} again (heal_bytes), \
+         but {text:?} stands there"
     )]
     NotHealed {
         /// The slot.

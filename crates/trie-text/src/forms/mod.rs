@@ -27,7 +27,8 @@ pub enum Part {
     Text {
         /// What it is called in the values of a filled form.
         name: String,
-        /// Text that ends it, and is no part of it. It appears in the output only where the next literal begins with it.
+        /// Text that ends it, and is no part of it. It appears in the output only where the next literal begins with
+        /// it.
         stop: String,
         /// The most tokens of it.
         max_tokens: usize,
@@ -37,8 +38,8 @@ pub enum Part {
 }
 
 impl Part {
-    /// Free text without characters that would need an escape inside the quotes that end it: where `stop` begins with a double
-    /// quote, backslash and control characters.
+    /// Free text without characters that would need an escape inside the quotes that end it: where `stop` begins with a
+    /// double quote, backslash and control characters.
     pub fn text(name: impl Into<String>, stop: impl Into<String>, max_tokens: usize) -> Self {
         let stop = stop.into();
         let exclude =

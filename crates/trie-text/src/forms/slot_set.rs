@@ -1,8 +1,8 @@
 //! The tokens of a slot's values where they stand: together with the text before and after them.
 //!
-//! A text is cut into tokens as a whole, and a value in its middle need not begin or end where a token does. So each value is
-//! tokenized between its literals. What lies before the value and is not yet written belongs to the set and is simply forced
-//! (or not, where a token crosses the boundary), and a token that crosses the end belongs to the value.
+//! A text is cut into tokens as a whole, and a value in its middle need not begin or end where a token does. So each
+//! value is tokenized between its literals. What lies before the value and is not yet written belongs to the set and is
+//! simply forced (or not, where a token crosses the boundary), and a token that crosses the end belongs to the value.
 
 use super::{Form, FormError, Part, SlotValues};
 use crate::vocab::Vocab;
@@ -64,8 +64,8 @@ impl Written {
         self.text.get(self.text.len().checked_sub(self.rest)?..)
     }
 
-    /// The tokens that go on from here through `more`: those of the whole text where it begins with the tokens written, else
-    /// those of the rest alone.
+    /// The tokens that go on from here through `more`: those of the whole text where it begins with the tokens written,
+    /// else those of the rest alone.
     fn go_on(&self, vocab: &Vocab, more: &str) -> Option<Vec<TokenId>> {
         if !self.tokens.is_empty() {
             let whole = vocab.tokenize_inside(&format!("{}{more}", self.text));
@@ -140,8 +140,8 @@ impl Form {
         })
     }
 
-    /// The tokens that the free text that is the part at `index` may be made of, ascending: those without excluded characters before
-    /// the stop, and those that end the output. None for other parts.
+    /// The tokens that the free text that is the part at `index` may be made of, ascending: those without excluded
+    /// characters before the stop, and those that end the output. None for other parts.
     pub fn text_tokens(&self, index: usize, vocab: &Vocab) -> Arc<[TokenId]> {
         let Some(Part::Text { stop, exclude, .. }) = self.parts().get(index) else { return Arc::default() };
         let fits = |token: &TokenId| {
@@ -308,9 +308,8 @@ fn may_go_on(values: &AnyConstraint) -> bool {
     if let Some(last) = values.downcast_ref::<Sequence>().and_then(|sequence| sequence.parts().last()) {
         return may_go_on(last);
     }
-    let goes_on = |trie: &Trie| {
-        trie.leaves().any(|leaf| trie.walk(&leaf.tokens).is_ok_and(|at| !trie.children(at).is_empty()))
-    };
+    let goes_on =
+        |trie: &Trie| trie.leaves().any(|leaf| trie.walk(&leaf.tokens).is_ok_and(|at| !trie.children(at).is_empty()));
     values.as_trie().is_none_or(goes_on)
 }
 

@@ -1,7 +1,7 @@
 //! Why texts make no set.
 
 use crate::vocab::VocabError;
-use trie_core::{BuildError, RunError};
+use trie_core::{BuildError, ExternalError};
 
 /// Why texts make no trie.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum TextError {
     Build(#[from] BuildError),
     /// A temporary file, or the one to write.
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(#[from] ExternalError),
     /// Nothing is left of a value.
     #[error("row {row} is empty: a leaf needs at least one token, give a suffix or leave it out")]
     Empty {

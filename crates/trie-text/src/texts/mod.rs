@@ -9,7 +9,7 @@ pub use stream::TextStream;
 
 use crate::vocab::Vocab;
 use tokenizations::every_tokenization;
-use trie_core::{OverrunLeaf, TokenId, Trie};
+use trie_core::{NamedLeaf, TokenId, Trie};
 
 /// Which token sequences stand for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -40,14 +40,15 @@ pub enum Tokenization {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Texts<'t> {
-    /// What stands before every value: the prompt, or its end from a position where a token begins; [`Vocab::prompt_end`] gives the
-    /// end of a prompt that matters.
+    /// What stands before every value: the prompt, or its end from a position where a token begins;
+    /// [`Vocab::prompt_end`] gives the end of a prompt that matters.
     pub prefix: &'t str,
     /// What stands after every value; it belongs to the leaves.
     pub suffix: &'t str,
     /// Which token sequences are leaves.
     pub tokenization: Tokenization,
-    /// Token healing: where a token crosses the boundary to the prefix, begin the set before that token instead of refusing.
+    /// Token healing: where a token crosses the boundary to the prefix, begin the set before that token instead of
+    /// refusing.
     pub heal: bool,
 }
 
@@ -116,7 +117,7 @@ impl<'t> Texts<'t> {
     }
 
     /// The trie of these values. The tokenizer is asked once for each different part of a text, on all cores; then what
-    /// [`Trie::spellings`] and [`Trie::with_overrun`] take.
+    /// [`Trie::all_tokenizations`] and [`Trie::with_partial_tokens`] take.
     ///
     /// # Errors
     /// See [`TextError`].
@@ -124,8 +125,8 @@ impl<'t> Texts<'t> {
         self.trie_unless(vocab, values, &|| false)
     }
 
-    /// [`Texts::trie`], unless `stop` wants it to end before. It is asked while tokenizations and open ends are found, which takes
-    /// longest.
+    /// [`Texts::trie`], unless `stop` wants it to end before. It is asked while tokenizations and open ends are found,
+    /// which takes longest.
     ///
     /// # Errors
     /// As there, and [`BuildError::Stopped`].
@@ -180,8 +181,8 @@ impl<'t> Texts<'t> {
         }
         let leaves = rows().map(|(_, (tokens, value))| (value.as_ref(), &tokens[common..]));
         let trie = if self.tokenization == Tokenization::OpenEnd {
-            let leaves: Vec<OverrunLeaf<'_>> = leaves.map(|(name, tokens)| OverrunLeaf { name, tokens }).collect();
-            Trie::with_overrun(&leaves, vocab.by_bytes(), |token| vocab.piece(token).unwrap_or_default(), stop)?
+            let leaves: Vec<NamedLeaf<'_>> = leaves.map(|(name, tokens)| NamedLeaf { name, tokens }).collect();
+            Trie::with_partial_tokens(&leaves, vocab.by_bytes(), |token| vocab.piece(token).unwrap_or_default(), stop)?
         } else {
             let mut builder = Trie::builder();
             leaves.for_each(|(name, tokens)| builder.push(Some(name), tokens));

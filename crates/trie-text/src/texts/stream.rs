@@ -3,15 +3,15 @@
 use super::{TextError, TextReport, Texts, spelled, value_spelled};
 use crate::vocab::{Vocab, VocabError};
 use std::path::Path;
-use trie_core::{RunBuilder, TokenId, Trie, VocabularyId};
+use trie_core::{ExternalBuilder, TokenId, Trie, VocabularyId};
 
-/// Collects texts as the tokenizer writes them: portions are tokenized on all cores, and only their tokens and names are kept,
-/// as a [`RunBuilder`] keeps them.
+/// Collects texts as the tokenizer writes them: portions are tokenized on all cores, and only their tokens and names
+/// are kept, as a [`ExternalBuilder`] keeps them.
 ///
 /// ```
 /// # use trie_core::TokenId;
 /// # use trie_text::{TokenKind, Tokenizer, TokenizerError};
-/// use trie_core::RunBuilder;
+/// use trie_core::ExternalBuilder;
 /// use trie_text::{TextStream, Texts, Vocab};
 /// # #[derive(Debug)]
 /// # struct Bytes;
@@ -23,7 +23,7 @@ use trie_core::{RunBuilder, TokenId, Trie, VocabularyId};
 /// # let bytes = (0..=255u8).map(|byte| ([byte], TokenKind::Text));
 /// # let vocab = Vocab::new(bytes, vec![], Some(std::sync::Arc::new(Bytes)))?;
 ///
-/// let mut stream = TextStream::new(&vocab, &Texts::default(), RunBuilder::new(1 << 20))?;
+/// let mut stream = TextStream::new(&vocab, &Texts::default(), ExternalBuilder::new(1 << 20))?;
 /// for portion in ["one two three", "four five"] {
 ///     stream.push(&portion.split(' ').collect::<Vec<_>>())?;
 /// }
@@ -38,7 +38,7 @@ pub struct TextStream<'v> {
     suffix: String,
     /// The tokens of the prefix.
     before: Vec<TokenId>,
-    rows: RunBuilder,
+    rows: ExternalBuilder,
     report: TextReport,
     /// The first value with a token that begins in the prefix.
     crossing: Option<String>,
@@ -52,7 +52,7 @@ impl<'v> TextStream<'v> {
     ///
     /// # Errors
     /// A vocabulary without a tokenizer, or one that cannot spell the prefix.
-    pub fn new(vocab: &'v Vocab, texts: &Texts<'_>, rows: RunBuilder) -> Result<Self, TextError> {
+    pub fn new(vocab: &'v Vocab, texts: &Texts<'_>, rows: ExternalBuilder) -> Result<Self, TextError> {
         let before = vocab.tokenize(texts.prefix, false, false)?;
         spelled(vocab, texts.prefix, &before, || "prefix".to_owned())?;
         let (prefix, suffix) = (texts.prefix.to_owned(), texts.suffix.to_owned());
@@ -98,7 +98,7 @@ impl<'v> TextStream<'v> {
     /// The trie, in memory.
     ///
     /// # Errors
-    /// As [`Texts::trie`] and [`RunBuilder::finish`].
+    /// As [`Texts::trie`] and [`ExternalBuilder::finish`].
     pub fn finish(self) -> Result<(Trie, TextReport), TextError> {
         self.check()?;
         Ok((self.rows.finish()?, self.report))
@@ -107,7 +107,7 @@ impl<'v> TextStream<'v> {
     /// Writes the trie as a file, without ever holding all of it.
     ///
     /// # Errors
-    /// As [`Texts::trie`] and [`RunBuilder::finish_to`].
+    /// As [`Texts::trie`] and [`ExternalBuilder::finish_to`].
     pub fn finish_to(
         self,
         path: impl AsRef<Path>,

@@ -3,7 +3,7 @@
 use super::TextError;
 use crate::tokenizer::SplitPoints;
 use crate::vocab::{Vocab, VocabError};
-use trie_core::{BuildError, ForcedText, SpelledLeaf, SpellingError, TokenId, Trie};
+use trie_core::{BuildError, ForcedText, TokenId, TokenizationError, TokenizedLeaf, Trie};
 
 /// Every sequence of tokens of text that spells these texts, of which the tokenizer's own are known or not.
 pub(super) fn every_tokenization<S: AsRef<str>>(
@@ -18,11 +18,11 @@ pub(super) fn every_tokenization<S: AsRef<str>>(
     for (row, (text, _)) in texts.iter().enumerate().filter(|(_, (text, known))| known.is_none() && !text.is_empty()) {
         own[row] = alone(vocab, text)?.ok_or_else(|| unspellable(row))?;
     }
-    let leaves: Vec<SpelledLeaf<'_>> = texts
+    let leaves: Vec<TokenizedLeaf<'_>> = texts
         .iter()
         .zip(&own)
         .zip(values)
-        .map(|(((bytes, known), own), value)| SpelledLeaf {
+        .map(|(((bytes, known), own), value)| TokenizedLeaf {
             name: value.as_ref(),
             bytes,
             canonical: known.unwrap_or(own),
@@ -35,13 +35,13 @@ pub(super) fn every_tokenization<S: AsRef<str>>(
             vec![None; texts.len()]
         })
     };
-    let made = Trie::spellings(&leaves, vocab.by_bytes(), first, stop);
+    let made = Trie::all_tokenizations(&leaves, vocab.by_bytes(), first, stop);
     match (failed, made) {
         (Some(error), _) => Err(error.into()),
         (None, Ok(trie)) => Ok(trie),
-        (None, Err(SpellingError::Build(BuildError::EmptySequence { row }))) => Err(TextError::Empty { row }),
-        (None, Err(SpellingError::Build(error))) => Err(error.into()),
-        (None, Err(SpellingError::Unspellable { row })) => Err(unspellable(row)),
+        (None, Err(TokenizationError::Build(BuildError::EmptySequence { row }))) => Err(TextError::Empty { row }),
+        (None, Err(TokenizationError::Build(error))) => Err(error.into()),
+        (None, Err(TokenizationError::NoTokenization { row })) => Err(unspellable(row)),
     }
 }
 
@@ -58,7 +58,7 @@ fn alone(vocab: &Vocab, text: &[u8]) -> Result<Option<Vec<TokenId>>, VocabError>
     Ok(written.or_else(|| fewest(vocab, text)))
 }
 
-/// What [`Trie::spellings`] asks.
+/// What [`Trie::all_tokenizations`] asks.
 fn first_tokens(vocab: &Vocab, texts: &[ForcedText<'_>]) -> Result<Vec<Option<TokenId>>, VocabError> {
     let values: Vec<&str> = texts.iter().map(|text| text.text).collect();
     if !vocab.can_tokenize() {

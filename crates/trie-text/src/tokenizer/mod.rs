@@ -13,8 +13,8 @@ pub type TokenizerError = Box<dyn Error + Send + Sync>;
 
 /// Turns text into tokens for a [`Vocab`](crate::Vocab).
 ///
-/// One method is needed. The others have defaults that are right for every tokenizer; who knows more says so there, and gains
-/// speed or exactness. Ids are checked in any case; that names of control tokens stay text is checked unless
+/// One method is needed. The others have defaults that are right for every tokenizer; who knows more says so there, and
+/// gains speed or exactness. Ids are checked in any case; that names of control tokens stay text is checked unless
 /// [`Tokenizer::keeps_control_text`] promises it.
 ///
 /// ```
@@ -42,8 +42,8 @@ pub type TokenizerError = Box<dyn Error + Send + Sync>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Tokenizer: Debug + Send + Sync {
-    /// The tokens of a text. `add_special` adds what the model wants around a prompt; only with `parse_special` may names of control
-    /// tokens in the text become those tokens.
+    /// The tokens of a text. `add_special` adds what the model wants around a prompt; only with `parse_special` may
+    /// names of control tokens in the text become those tokens.
     ///
     /// # Errors
     /// Whatever it fails with.
@@ -62,26 +62,28 @@ pub trait Tokenizer: Debug + Send + Sync {
         texts.iter().map(|text| self.tokenize(text, add_special, parse_special)).collect()
     }
 
-    /// Whether many texts are best tokenized one by one on several threads. By default they come in large batches from one.
+    /// Whether many texts are best tokenized one by one on several threads. By default they come in large batches from
+    /// one.
     ///
     /// Any thread may call any method at any time whatever this says. With `true`, no call may wait for another.
     fn is_parallel(&self) -> bool {
         false
     }
 
-    /// Whether names of control tokens in plain text are sure to stay text. By default every answer is looked through for them.
+    /// Whether names of control tokens in plain text are sure to stay text. By default every answer is looked through
+    /// for them.
     fn keeps_control_text(&self) -> bool {
         false
     }
 
-    /// The bytes of the tokens of a whole text. Asked only where the tokenizer puts a space before a text; `None`, the default, joins
-    /// the tokens' bytes and takes that space away.
+    /// The bytes of the tokens of a whole text. Asked only where the tokenizer puts a space before a text; `None`, the
+    /// default, joins the tokens' bytes and takes that space away.
     fn detokenize(&self, _tokens: &[TokenId]) -> Option<Vec<u8>> {
         None
     }
 
-    /// Whether this token is found in a text before anything else, so that no other token crosses its boundaries. Control tokens
-    /// always are.
+    /// Whether this token is found in a text before anything else, so that no other token crosses its boundaries.
+    /// Control tokens always are.
     fn stands_alone(&self, _token: TokenId) -> bool {
         false
     }

@@ -6,8 +6,8 @@ use trie_core::{ByteTrie, TokenId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SplitRule {
-    /// It cuts the text into words, which know nothing of each other. A run of letters or digits ends before any other ASCII, and a
-    /// run of anything visible before a space: no pattern goes on there, or looks further than spaces.
+    /// It cuts the text into words, which know nothing of each other. A run of letters or digits ends before any other
+    /// ASCII, and a run of anything visible before a space: no pattern goes on there, or looks further than spaces.
     Words {
         /// Contractions such as `'ll` belong to the word before them.
         contractions: bool,
@@ -39,7 +39,8 @@ pub struct SplitPoints {
     begins: [bool; 256],
 }
 
-/// The names of tokenizers (`tokenizer.ggml.pre`) whose patterns were read in llama.cpp's `llama-vocab.cpp`, by pattern.
+/// The names of tokenizers (`tokenizer.ggml.pre`) whose patterns were read in llama.cpp's `llama-vocab.cpp`, by
+/// pattern.
 const WORDS: &[&[&str]] = &[
     // GPT-2's.
     &["gpt-2", "phi-2", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "gigachat", "a.x-4.0", "mellum", "exaone4"],
@@ -72,8 +73,8 @@ const WORDS: &[&[&str]] = &[
 const WORDS_WITH_CONTRACTIONS: &[&str] = &["gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"];
 
 impl SplitRule {
-    /// The rule of a tokenizer by the names that GGUF files have for it (`tokenizer.ggml.model`, `tokenizer.ggml.pre`). `None` where
-    /// no rule is known to be right.
+    /// The rule of a tokenizer by the names that GGUF files have for it (`tokenizer.ggml.model`, `tokenizer.ggml.pre`).
+    /// `None` where no rule is known to be right.
     pub fn of_gguf(model: &str, pre: &str) -> Option<Self> {
         let contractions = WORDS_WITH_CONTRACTIONS.contains(&pre);
         match (model, pre) {
@@ -99,10 +100,12 @@ impl SplitRule {
 impl SplitPoints {
     /// For a tokenizer with this rule.
     ///
-    /// `own_space`: it puts a space before a text. `names` are all tokens as the tokenizer writes them, with U+2581 for a space; only
-    /// [`SplitRule::Merges`] looks at them. `found_first` are the tokens that are found in a text before anything else.
+    /// `own_space`: it puts a space before a text. `names` are all tokens as the tokenizer writes them, with U+2581 for
+    /// a space; only [`SplitRule::Merges`] looks at them. `found_first` are the tokens that are found in a text before
+    /// anything else.
     ///
-    /// `None` where splitting is not known to be right: words with a space of the tokenizer's own, or too many bytes in `found_first`.
+    /// `None` where splitting is not known to be right: words with a space of the tokenizer's own, or too many bytes in
+    /// `found_first`.
     pub fn new<'t>(
         rule: SplitRule,
         own_space: bool,

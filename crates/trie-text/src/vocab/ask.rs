@@ -9,8 +9,8 @@ use trie_core::TokenId;
 const BATCH: usize = 1 << 16;
 
 impl Vocab {
-    /// The tokens of a text, checked: ids of this vocabulary, and without `parse_special` no token that ends the output or controls
-    /// the model.
+    /// The tokens of a text, checked: ids of this vocabulary, and without `parse_special` no token that ends the output
+    /// or controls the model.
     pub(super) fn ask(
         &self,
         tokenizer: &dyn Tokenizer,
@@ -58,7 +58,8 @@ impl Vocab {
         Err(TokenizerError::from(reason).into())
     }
 
-    /// Whether this token may not come from plain text. The unknown token may, where text cannot be spelled, but not from its name.
+    /// Whether this token may not come from plain text. The unknown token may, where text cannot be spelled, but not
+    /// from its name.
     fn reads_name(&self, token: TokenId, text: &str) -> bool {
         match self.kind(token) {
             Some(TokenKind::Control) => true,

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use trie_core::TokenId;
 
-/// From `llama_vocab::impl::load` in `llama.cpp/src/llama-vocab.cpp`: ends of text, turn and message, then the marks between files,
-/// which it counts among them.
+/// From `llama_vocab::impl::load` in `llama.cpp/src/llama-vocab.cpp`: ends of text, turn and message, then the marks
+/// between files, which it counts among them.
 const NAMES: [&str; 33] = [
     "<|eot_id|>",
     "<|im_end|>",

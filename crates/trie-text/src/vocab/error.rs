@@ -59,7 +59,8 @@ pub enum VocabError {
     },
 }
 
-/// The longest text to tokenize, in bytes, and the most bytes that all tokens have: llama.cpp counts in 32 bits with a sign.
+/// The longest text to tokenize, in bytes, and the most bytes that all tokens have: llama.cpp counts in 32 bits with a
+/// sign.
 pub(super) const MAX_TEXT: u64 = 1 << 30;
 
 /// A number that must lie in a range.

@@ -1,5 +1,5 @@
-//! The tokens of a model: their bytes and their kinds. `tokenize.rs` makes tokens of text and text of tokens, `tokenize_all.rs` of
-//! many texts at once.
+//! The tokens of a model: their bytes and their kinds. `tokenize.rs` makes tokens of text and text of tokens,
+//! `tokenize_all.rs` of many texts at once.
 
 mod ask;
 mod end_of_generation;
@@ -73,8 +73,8 @@ impl Vocab {
         Self::new(tokens, end_of_generation, None)
     }
 
-    /// A vocabulary from the bytes and kinds of its tokens and the end-of-generation tokens, with a tokenizer if there is one, which
-    /// is asked for the tokens of some letters.
+    /// A vocabulary from the bytes and kinds of its tokens and the end-of-generation tokens, with a tokenizer if there
+    /// is one, which is asked for the tokens of some letters.
     ///
     /// # Errors
     /// No token at all, or an id that the list does not have.
@@ -171,7 +171,8 @@ impl Vocab {
         &self.control
     }
 
-    /// Whether the token is text: not a control token, not marked as unused, not one that ends the output, and not without bytes.
+    /// Whether the token is text: not a control token, not marked as unused, not one that ends the output, and not
+    /// without bytes.
     pub fn is_text(&self, token: TokenId) -> bool {
         self.piece(token).is_some_and(|piece| !piece.is_empty())
             && matches!(self.kind(token), Some(TokenKind::Text | TokenKind::Byte))
@@ -185,7 +186,8 @@ impl Vocab {
         Some(if empty { TokenKind::Unused } else { kind })
     }
 
-    /// The tokens that are text ([`Vocab::is_text`]) by their bytes. Made on the first call, in some 30 ms for 150,000 tokens.
+    /// The tokens that are text ([`Vocab::is_text`]) by their bytes. Made on the first call, in some 30 ms for 150,000
+    /// tokens.
     pub fn by_bytes(&self) -> &ByteTrie {
         self.by_bytes.get_or_init(|| {
             let tokens = (0..self.len() as u32).filter_map(TokenId::new).filter(|&token| self.is_text(token));

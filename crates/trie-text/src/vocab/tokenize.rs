@@ -57,14 +57,14 @@ impl Vocab {
     /// control tokens in the text as those tokens: only for text that is trusted.
     ///
     /// # Errors
-    /// The vocabulary has no tokenizer, the text is over 2^30 bytes, or the tokenizer fails or reads the name of a control token as
-    /// that token against `parse_special`.
+    /// The vocabulary has no tokenizer, the text is over 2^30 bytes, or the tokenizer fails or reads the name of a
+    /// control token as that token against `parse_special`.
     pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<TokenId>, VocabError> {
         self.ask(self.tokenizer()?, text, add_special, parse_special)
     }
 
-    /// Tokens of a text as it stands in the middle of another, as plain text: [`Vocab::join`] gives it back. `None` if there are
-    /// none, as with a tokenizer that normalises.
+    /// Tokens of a text as it stands in the middle of another, as plain text: [`Vocab::join`] gives it back. `None` if
+    /// there are none, as with a tokenizer that normalises.
     pub fn tokenize_inside(&self, text: &str) -> Option<Vec<TokenId>> {
         self.inside(text, false)
     }
@@ -113,7 +113,8 @@ impl Vocab {
     pub fn detokenize(&self, tokens: &[TokenId]) -> Result<Vec<u8>, VocabError> {
         self.check_tokens(tokens)?;
         in_range("number of tokens", tokens.len() as u64, 0, MAX_TEXT)?;
-        // The tokens' own bytes, where that is all: llama.cpp also tidies up spaces before punctuation, which the text may have had.
+        // The tokens' own bytes, where that is all: llama.cpp also tidies up spaces before punctuation, which the text
+        // may have had.
         let tokenizer = self.tokenizer.as_ref().filter(|_| self.spaced && !tokens.is_empty());
         let Some(tokenizer) = tokenizer else { return self.join(tokens) };
         if let Some(bytes) = tokenizer.detokenize(tokens) {

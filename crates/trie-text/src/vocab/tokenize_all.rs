@@ -1,9 +1,9 @@
 //! Many texts to tokens: on all cores, and a part that comes again is looked up.
 //!
-//! A text may be split where no token crosses and nothing on one side changes the other. Then the tokens of the text are those of
-//! its parts, one after the other, and the tokenizer is asked once for each different part, or for several that make one text.
-//! [`SplitPoints`] says where that holds, and everything else is tokenized whole. The first text of each portion is tokenized both
-//! ways; were one ever to differ, all would be done again without splitting.
+//! A text may be split where no token crosses and nothing on one side changes the other. Then the tokens of the text
+//! are those of its parts, one after the other, and the tokenizer is asked once for each different part, or for several
+//! that make one text. [`SplitPoints`] says where that holds, and everything else is tokenized whole. The first text of
+//! each portion is tokenized both ways; were one ever to differ, all would be done again without splitting.
 
 use super::error::text_in_range;
 use super::{Vocab, VocabError};
@@ -62,8 +62,8 @@ impl TokenizedTexts {
 }
 
 impl Vocab {
-    /// The tokens of `prefix + value + suffix` for each value, as [`Vocab::tokenize`] gives them for plain text. On all cores if the
-    /// tokenizer [is parallel](crate::Tokenizer::is_parallel), else in large batches.
+    /// The tokens of `prefix + value + suffix` for each value, as [`Vocab::tokenize`] gives them for plain text. On all
+    /// cores if the tokenizer [is parallel](crate::Tokenizer::is_parallel), else in large batches.
     ///
     /// # Errors
     /// As [`Vocab::tokenize`]; [`VocabError::Value`] says of which value, where the tokenizer is not parallel.

@@ -1,7 +1,8 @@
 //! The tokens of a Hugging Face `tokenizer.json`: their bytes and kinds.
 //!
-//! A token's name is what the tokenizer's decoder turns into text, so the decoder says what bytes it stands for: through the table
-//! of GPT-2 (a character for each byte), with another character for a space, as `<0x0A>`, or as a part of a word (`##ing`).
+//! A token's name is what the tokenizer's decoder turns into text, so the decoder says what bytes it stands for:
+//! through the table of GPT-2 (a character for each byte), with another character for a space, as `<0x0A>`, or as a
+//! part of a word (`##ing`).
 
 use super::{TokenKind, VocabError, end_of_generation_by_name};
 use serde::Deserialize;
@@ -29,8 +30,8 @@ pub struct TokenizerJson {
     pub tokens: Vec<(Vec<u8>, TokenKind)>,
     /// Ids with a name that is known to end the output, as in llama.cpp, ascending.
     pub end_of_generation: Vec<TokenId>,
-    /// The file again, where control tokens were not marked as special, or texts would be cut, padded or cut at random: without
-    /// all that.
+    /// The file again, where control tokens were not marked as special, or texts would be cut, padded or cut at random:
+    /// without all that.
     pub plain: Option<String>,
     /// The added tokens, which the library numbers anew where a file does not suit it.
     pub added: Vec<(String, TokenId)>,
@@ -184,8 +185,8 @@ fn byte_name(name: &str) -> Option<u8> {
     (digits.len() == 2).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
-/// The byte that a character stands for in the alphabet of GPT-2: visible characters of Latin-1 are themselves, the other 68 bytes
-/// follow from U+0100 on.
+/// The byte that a character stands for in the alphabet of GPT-2: visible characters of Latin-1 are themselves, the
+/// other 68 bytes follow from U+0100 on.
 fn byte_of(character: char) -> Option<u8> {
     match u32::from(character) {
         code @ (0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff) => Some(code as u8),
@@ -212,8 +213,8 @@ impl TokenizerJson {
     /// Reads the text of a file. `O(length)`.
     ///
     /// # Errors
-    /// [`VocabError::TokenizerFile`]: no JSON, not of the form that the library `tokenizers` writes, ids that are too large or
-    /// that two tokens share, or a decoder that does not say what bytes a token stands for.
+    /// [`VocabError::TokenizerFile`]: no JSON, not of the form that the library `tokenizers` writes, ids that are too
+    /// large or that two tokens share, or a decoder that does not say what bytes a token stands for.
     pub fn read(text: &str) -> Result<Self, VocabError> {
         Self::parse(text).map_err(|reason| VocabError::TokenizerFile { reason })
     }
@@ -378,9 +379,13 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn damage_is_an_error(
-            cuts in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), 0..9usize, "[\\[\\]{},:\"0-9a-z▁-]{0,3}"), 1..5),
+            damage in proptest::collection::vec(
+                (proptest::prelude::any::<proptest::sample::Index>(), 0..9usize, "[\\[\\]{},:\"0-9a-z▁-]{0,3}"),
+                1..5,
+            ),
         ) {
-            let parts = json!([{"type": "ByteFallback"}, {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}]);
+            let replace = json!({"type": "Replace", "pattern": {"String": "▁"}, "content": " "});
+            let parts = json!([{"type": "ByteFallback"}, replace]);
             let added = json!([{"id": 3, "content": "<|x|>"}, {"id": 1, "content": "a", "special": true}]);
             let mut file: Vec<char> = json!({
                 "model": {"vocab": {"▁a": 0, "a": 1, "<0x0A>": 2}, "unk_token": "a", "dropout": 0.5},
@@ -388,7 +393,7 @@ mod tests {
                 "decoder": {"type": "Sequence", "decoders": parts},
                 "padding": {},
             }).to_string().chars().collect();
-            for (at, length, text) in cuts {
+            for (at, length, text) in damage {
                 let at = at.index(file.len() + 1);
                 file.splice(at..file.len().min(at + length), text.chars());
             }

@@ -17,8 +17,8 @@ use trie_text::ControlTextGuard;
 impl Model {
     /// A prompt from messages, and tools where there are any, in the model's own chat format.
     ///
-    /// `messages` is a list of objects with `role` and `content`, `tools` a list of tool definitions, both as the model's template
-    /// expects them. What they contain is plain text: the name of a control token in it stays text.
+    /// `messages` is a list of objects with `role` and `content`, `tools` a list of tool definitions, both as the
+    /// model's template expects them. What they contain is plain text: the name of a control token in it stays text.
     ///
     /// # Errors
     /// The file has no template, the template is faulty, or it refuses the messages.

@@ -4,15 +4,15 @@
 //! | what kills the process or corrupts | why it cannot happen |
 //! | --- | --- |
 //! | a batch larger than `n_batch` (clamped to the context) | `Context` cuts into pieces of what the context reports |
-//! | `n_seq_max` over `n_batch`, or over what the build has | `Context::new` raises the batch to it and asks the build; [`BRANCHES`] |
-//! | a sequence out of range; more sequences of a token than its batch has room for | `Context::fork` checks; one constant sizes both |
+//! | `n_seq_max` over `n_batch`, or over what the build has | `Context` asks the build, and raises the batch to it |
+//! | a sequence out of range; more of a token than a batch has room for | `Context::fork` checks; one constant sizes both |
 //! | logits of a row without output flag | `Context` flags the last token and remembers the row; else `NoLogits` |
 //! | a token id out of range | `Vocab::check_tokens` before every decode and detokenize |
 //! | positions with gaps or repeats; an empty batch | `Context` alone counts positions; [`not_empty`] |
 //! | a full context | [`fits`] before the first piece |
 //! | a vocabulary used as a model | the GGUF header has no tensors: `VocabularyOnly`, before loading |
 //! | a model without vocabulary, or without a decoder | refused after loading, before the first use |
-//! | `encode`; partial `seq_cp`; attached, empty or unended chains; `NULL` samplers | not reachable: chains are built in `chain.rs` |
+//! | `encode`; partial `seq_cp`; attached or empty chains; `NULL` samplers | not reachable: chains are built in `chain.rs` |
 //! | a grammar that accepts an illegal token | what the grammar ruled out is refused before it is accepted |
 //! | a Rust panic in a callback | caught: the sampler's, log and progress callbacks |
 //! | text over 2^31−1 bytes, or not UTF-8 | `Vocab::tokenize` looks at the length; `&str` is UTF-8 |
@@ -21,8 +21,8 @@
 use crate::runtime::error::RuntimeError;
 use trie_core::TokenId;
 
-/// Branches that are scored at once: a set of a hundred labels in one pass. With the trunk, fewer than llama.cpp's limit
-/// of 256 sequences.
+/// Branches that are scored at once: a set of a hundred labels in one pass. With the trunk, fewer than llama.cpp's
+/// limit of 256 sequences.
 pub(super) const BRANCHES: u32 = 127;
 
 /// A number that must lie in a range.

@@ -14,8 +14,8 @@ use trie_text::{SplitPoints, SplitRule, TokenKind, Tokenizer, TokenizerError, Vo
 
 /// The tokenizer of a model.
 ///
-/// `llama_tokenize` reads the vocabulary and writes only what belongs to the call (its tables are made once, behind C++'s own
-/// guard), so threads may share it.
+/// `llama_tokenize` reads the vocabulary and writes only what belongs to the call (its tables are made once, behind
+/// C++'s own guard), so threads may share it.
 #[derive(Debug)]
 struct LlamaTokenizer(Arc<LlamaModel>);
 

@@ -79,7 +79,8 @@ impl Chooser for ChainOverSpan {
     }
 
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
-        // Samplers that draw do so for a single candidate too: the seed gives the same tokens with and without skipping.
+        // Samplers that draw do so for a single candidate too: the seed gives the same tokens with and without
+        // skipping.
         let only = LlamaTokenData::new(LlamaToken(token.as_i32()), 0.0, 0.0);
         let mut candidates = LlamaTokenDataArray::new(vec![only], false);
         self.chain.apply(&mut candidates);

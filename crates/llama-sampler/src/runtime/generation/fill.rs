@@ -5,13 +5,12 @@ use super::generated::GenerateStats;
 use super::{Generation, chain};
 use crate::runtime::context::Context;
 use crate::runtime::error::RuntimeError;
-use crate::runtime::scoring::ChooseOptions;
 use crate::runtime::watch::Watch;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{
-    Allowed, Constraint, Ending, Leaf, LeafId, Mode, Role, Sampler, SamplerError, SamplerOptions, Scratch, TokenId,
-    Trie,
+    Allowed, ChooseOptions, Constraint, Ending, Leaf, LeafId, Mode, Role, Sampler, SamplerError, SamplerOptions,
+    Scratch, TokenId, Trie,
 };
 use trie_text::{Form, Part, SlotSet, SlotValues, Written};
 
@@ -19,7 +18,8 @@ use trie_text::{Form, Part, SlotSet, SlotValues, Written};
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct FillOptions {
-    /// How a token is chosen among the allowed ones. Each slot and text draws from its own seed: this one plus its number.
+    /// How a token is chosen among the allowed ones. Each slot and text draws from its own seed: this one plus its
+    /// number.
     pub sampling: SamplerOptions,
     /// Whether to take of each slot the most probable value as a whole, instead of walking token by token.
     pub exact: bool,
@@ -70,8 +70,8 @@ pub struct Filled {
     pub text: String,
     /// Its tokens, which follow the prompt without what the first slot spells again.
     pub tokens: Vec<TokenId>,
-    /// Whether these are the tokens that the tokenizer writes for this text. Sets of tokens, and free text that ends inside a
-    /// token, can have others.
+    /// Whether these are the tokens that the tokenizer writes for this text. Sets of tokens, and free text that ends
+    /// inside a token, can have others.
     pub canonical: bool,
     /// What it took.
     pub stats: GenerateStats,
@@ -79,8 +79,8 @@ pub struct Filled {
 
 impl Context {
     /// Fills a form after `prompt`. A slot whose set begins inside the text before it
-    /// ([`Trie::heal_bytes`]) spells the end of that literal again, or, where it is the beginning of the
-    /// form, the end of the prompt.
+    /// ([`Trie::heal_bytes`]) spells the end of that literal again, or, where it is the beginning of the form, the end
+    /// of the prompt.
     ///
     /// # Errors
     /// As [`Context::generate`], and what the vocabulary cannot spell.
@@ -189,12 +189,7 @@ impl Filler<'_, '_> {
         let probabilities = chosen.filter(|_| self.options.probabilities).map(|(_, shares)| shares);
         // A set of tokens is called by its names.
         let names: Option<String> = leaves.into_iter().map(|leaf| leaf.name).collect();
-        self.values.push(Field {
-            name: name.to_owned(),
-            value: names.unwrap_or(value),
-            index: number,
-            probabilities,
-        });
+        self.values.push(Field { name: name.to_owned(), value: names.unwrap_or(value), index: number, probabilities });
         Ok(())
     }
 
@@ -204,8 +199,8 @@ impl Filler<'_, '_> {
             return Ok(None);
         }
         let prompt = [self.generation.prompt, &self.generation.tokens, &set.lead].concat();
-        let options = ChooseOptions { end_tokens: set.rules.end_tokens(), ..ChooseOptions::default() };
-        let choice = self.generation.context.choose(&prompt, set.values()?, &options, self.generation.watch)?;
+        let options = ChooseOptions::new().with_end_tokens(set.rules.end_tokens());
+        let choice = self.generation.context.choose(&prompt, set.values()?.clone(), &options, self.generation.watch)?;
         self.generation.stats.tokens_decoded += choice.stats.tokens_decoded;
         let mut shares = choice.probabilities();
         // Values that are listed are numbered as they are there.

@@ -1,8 +1,9 @@
 //! Generation inside a span: prompt, then token after token until the span, the model or a limit ends it.
 //!
-//! Two loops give the same tokens (in a set with several tokenizations of a value, only the first takes text that must come in the
-//! tokenizer's tokens). The one that skips ahead owns the row of logits: a token that is forced is never asked for, it is decoded
-//! together with whatever is next needed. The other puts the span into llama.cpp's own chain and takes one forward pass a token.
+//! Two loops give the same tokens (in a set with several tokenizations of a value, only the first takes text that must
+//! come in the tokenizer's tokens). The one that skips ahead owns the row of logits: a token that is forced is never
+//! asked for, it is decoded together with whatever is next needed. The other puts the span into llama.cpp's own chain
+//! and takes one forward pass a token.
 
 use super::ahead::{ChainOverSpan, Chooser};
 use super::generated::{Finish, GenerateOptions, Generated};
@@ -48,8 +49,8 @@ impl Context {
         generated(generation, finish, span.as_ref())
     }
 
-    /// As [`Context::generate`] with samplers of llama.cpp's after the trie: `chain` gets the allowed candidates alone, hears of
-    /// every token, and must select. `options.sampling` is not used.
+    /// As [`Context::generate`] with samplers of llama.cpp's after the trie: `chain` gets the allowed candidates alone,
+    /// hears of every token, and must select. `options.sampling` is not used.
     ///
     /// # Errors
     /// As [`Context::generate`], and a chain that selects no token.

@@ -56,16 +56,18 @@ pub enum Finish {
 /// What a generation gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {
-    /// The tokens, end tokens of the span included, end of generation excluded. They follow the prompt, without its healed bytes.
+    /// The tokens, end tokens of the span included, end of generation excluded. They follow the prompt, without its
+    /// healed bytes.
     pub tokens: Vec<TokenId>,
-    /// Their text after the prompt, healed bytes excluded: they stand in it already. Bytes that are no UTF-8 became U+FFFD.
+    /// Their text after the prompt, healed bytes excluded: they stand in it already. Bytes that are no UTF-8 became
+    /// U+FFFD.
     pub text: String,
     /// The value, if the span was completed; of several, the last.
     pub leaf: Option<Leaf>,
     /// The values of constraints that follow each other, in order.
     pub leaves: Vec<Leaf>,
-    /// What the last token of the value spells beyond it: the beginning of the free text. Empty unless the set lets a token go on
-    /// after a value ([`Tokenization::OpenEnd`](trie_text::Tokenization::OpenEnd)).
+    /// What the last token of the value spells beyond it: the beginning of the free text. Empty unless the set lets a
+    /// token go on after a value ([`Tokenization::OpenEnd`](trie_text::Tokenization::OpenEnd)).
     pub partial_token: Vec<u8>,
     /// Why it ended.
     pub finish: Finish,

@@ -1,6 +1,6 @@
 //! Sets that do not fit in memory: sorted runs in temporary files, merged into a `.ttrie` file.
 //!
-//! [`RunBuilder`] collects leaves up to a budget, sorts them as [`TrieBuilder`] does and writes them away as a run (`run.rs`).
+//! [`ExternalBuilder`] collects leaves up to a budget, sorts them as [`TrieBuilder`] does and writes them away as a run (`run.rs`).
 //! At the end the runs are merged into one (`merge.rs`), whose shape says where every node lies (`shape.rs`); so one more pass
 //! writes all sections, each level with a cursor of its own (`sections.rs`).
 
@@ -23,16 +23,16 @@ use std::path::{Path, PathBuf};
 /// The same leaves in any order give the same trie, or file, as a [`TrieBuilder`] makes of them.
 ///
 /// ```
-/// use trie_core::{RunBuilder, TokenId};
-/// let mut builder = RunBuilder::new(64 << 20);
+/// use trie_core::{ExternalBuilder, TokenId};
+/// let mut builder = ExternalBuilder::new(64 << 20);
 /// for row in 0..1000u32 {
 ///     builder.push(None, &[row % 7, row].map(|id| TokenId::new(id).unwrap()))?;
 /// }
 /// assert_eq!(builder.finish()?.len(), 1000);
-/// # Ok::<(), trie_core::RunError>(())
+/// # Ok::<(), trie_core::ExternalError>(())
 /// ```
 #[derive(Debug)]
-pub struct RunBuilder {
+pub struct ExternalBuilder {
     chunk: TrieBuilder,
     budget: usize,
     folder: PathBuf,
@@ -45,7 +45,7 @@ pub struct RunBuilder {
 
 /// What keeps leaves from becoming a trie.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum ExternalError {
     /// The leaves.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -57,7 +57,7 @@ pub enum RunError {
 /// Runs that are merged at once: each takes a file and a buffer.
 const FAN_IN: usize = 32;
 
-impl RunBuilder {
+impl ExternalBuilder {
     /// A builder that holds leaves of about `budget` bytes at once, what sorting them takes included. Beside that it takes a
     /// few megabytes; runs are temporary files in the system's folder for those.
     pub fn new(budget: usize) -> Self {
@@ -93,7 +93,7 @@ impl RunBuilder {
     /// # Errors
     /// A leaf without tokens, names for some leaves only (which may be found later), too many leaves, or what the operating
     /// system says of a temporary file. The builder is of no use after any but the first.
-    pub fn push(&mut self, name: Option<&str>, tokens: &[TokenId]) -> Result<(), RunError> {
+    pub fn push(&mut self, name: Option<&str>, tokens: &[TokenId]) -> Result<(), ExternalError> {
         if tokens.is_empty() {
             return Err(BuildError::EmptySequence { row: self.len() }.into());
         }
@@ -106,7 +106,7 @@ impl RunBuilder {
     ///
     /// # Errors
     /// As [`TrieBuilder::build`], or what the operating system says of a temporary file.
-    pub fn finish(mut self) -> Result<Trie, RunError> {
+    pub fn finish(mut self) -> Result<Trie, ExternalError> {
         if !self.has_spilled() {
             return Ok(self.chunk.build()?);
         }
@@ -122,8 +122,12 @@ impl RunBuilder {
     /// Writes the set as [`Trie::save`] would, without ever holding all of it.
     ///
     /// # Errors
-    /// As [`RunBuilder::finish`] and [`Trie::save`]: an error or a kill leaves the old file as it was.
-    pub fn finish_to(mut self, path: impl AsRef<Path>, vocabulary: Option<VocabularyId<'_>>) -> Result<(), RunError> {
+    /// As [`ExternalBuilder::finish`] and [`Trie::save`]: an error or a kill leaves the old file as it was.
+    pub fn finish_to(
+        mut self,
+        path: impl AsRef<Path>,
+        vocabulary: Option<VocabularyId<'_>>,
+    ) -> Result<(), ExternalError> {
         let path = path.as_ref();
         if !self.has_spilled() {
             return Ok(self.chunk.build()?.save(path, vocabulary)?);
@@ -137,7 +141,7 @@ impl RunBuilder {
     }
 
     /// Writes the leaves in memory away.
-    fn spill(&mut self) -> Result<(), RunError> {
+    fn spill(&mut self) -> Result<(), ExternalError> {
         let (first, chunk) = (self.rows as u32, &self.chunk);
         let (rows, names) = (self.rows + chunk.len(), self.names + chunk.name_count());
         if names != 0 && names != rows {
@@ -154,7 +158,7 @@ impl RunBuilder {
         self.add(run)
     }
 
-    fn add(&mut self, mut run: Run) -> Result<(), RunError> {
+    fn add(&mut self, mut run: Run) -> Result<(), ExternalError> {
         for level in 0.. {
             if self.runs.len() == level {
                 self.runs.push(Vec::new());
@@ -170,7 +174,7 @@ impl RunBuilder {
     }
 
     /// All leaves as one run; the memory of the chunk is given back.
-    fn merged(&mut self) -> Result<Run, RunError> {
+    fn merged(&mut self) -> Result<Run, ExternalError> {
         if !self.chunk.is_empty() {
             self.spill()?;
         }
@@ -187,6 +191,6 @@ impl RunBuilder {
     }
 }
 
-fn spilling(folder: &Path) -> impl Fn(io::Error) -> RunError {
+fn spilling(folder: &Path) -> impl Fn(io::Error) -> ExternalError {
     move |source| FileError::io(folder, "write a temporary file there")(source).into()
 }

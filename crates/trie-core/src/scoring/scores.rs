@@ -1,29 +1,38 @@
 //! What is known of a set's values while it is scored.
 
-use super::choose::{Choice, ChooseStats};
-use super::search::Open;
+use super::choice::{Choice, ChooseStats};
+use super::rows::DeadEnd;
+use super::values::{At, Values, needs_row};
+use crate::constraint::{Scratch, Step};
+use crate::ids::{LeafId, TokenId};
+use crate::softmax::{log_add, log_probability, log_sum_exp};
+use crate::span::Allowed;
+use crate::trie::Cursor;
 use std::cmp::Reverse;
-use trie_core::{Cursor, LeafId, TokenId, Trie, log_add, log_probability, log_sum_exp};
+
+/// A position that was not read: what is left of the probability there may go to any value below.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Left {
+    pub(super) at: Cursor,
+    pub(super) logprob: f64,
+}
 
 /// The values scored so far.
-pub(super) struct Scores<'t> {
-    pub(super) trie: &'t Trie,
-    ends: Vec<TokenId>,
+pub(super) struct Scores<'v> {
+    values: &'v Values,
     logprobs: Vec<f64>,
     /// The best `top` of them, falling.
-    pub(super) best: Vec<f64>,
-    pub(super) top: usize,
+    best: Vec<f64>,
+    top: usize,
     scratch: Vec<f32>,
     rows: usize,
 }
 
-impl<'t> Scores<'t> {
-    pub(super) fn new(trie: &'t Trie, ends: &[TokenId]) -> Self {
-        let mut ends = ends.to_vec();
-        ends.sort_unstable();
-        ends.dedup();
-        let logprobs = vec![f64::NAN; trie.len()];
-        Self { trie, ends, logprobs, best: Vec::new(), top: 0, scratch: Vec::new(), rows: 0 }
+impl<'v> Scores<'v> {
+    /// `top` is how many of the best are looked for; 0 for all.
+    pub(super) fn new(values: &'v Values, top: usize) -> Self {
+        let logprobs = vec![f64::NAN; values.trie().len()];
+        Self { values, logprobs, best: Vec::new(), top, scratch: Vec::new(), rows: 0 }
     }
 
     /// Rows read so far.
@@ -31,67 +40,88 @@ impl<'t> Scores<'t> {
         self.rows
     }
 
-    pub(super) fn needs_row(&self, at: Cursor) -> bool {
-        needs_row(self.trie, &self.ends, at)
-    }
-
-    /// Reads the row after a position of this log-probability. `open` gets the tokens after it that need a row, where they lead,
-    /// and the log-probability there.
-    pub(super) fn expand(&mut self, at: Cursor, logprob: f64, row: &[f32], mut open: impl FnMut(TokenId, Cursor, f64)) {
+    /// Reads the row after a position of this log-probability. `open` gets the tokens after it that need a row, where
+    /// they lead, and the log-probability there.
+    pub(super) fn expand(
+        &mut self,
+        at: At,
+        logprob: f64,
+        row: &[f32],
+        mut open: impl FnMut(TokenId, At, f64),
+    ) -> Result<(), DeadEnd> {
         self.rows += 1;
-        let sum = log_sum_exp(row);
-        let children = self.trie.children(at);
-        if self.trie.is_terminal(at) {
-            let stops = if self.ends.is_empty() {
+        let certain;
+        let (row, sum) = match log_sum_exp(row) {
+            f64::INFINITY => {
+                certain = certainties(row);
+                (&certain[..], log_sum_exp(&certain))
+            }
+            sum => (row, sum),
+        };
+        let dead_end = DeadEnd(at.depth());
+        let mut scratch = Scratch::default();
+        let (tokens, stops) = match self.values.rules.allowed(&at, &mut scratch) {
+            Allowed::Only { tokens, ends: [] } => (tokens, None),
+            Allowed::Only { tokens, ends } => {
+                // A token that is both is taken as the child.
+                let ends = ends.iter().filter(|&&end| !tokens.contains(end));
+                let stops = ends.map(|end| log_probability(row[end.index()], sum)).fold(f64::NEG_INFINITY, log_add);
+                (tokens, Some(stops))
+            }
+            Allowed::Open { tokens } => {
                 // Ending is whatever no child is. Summed without them: 1 − Σ would cancel.
                 self.scratch.clear();
                 self.scratch.extend_from_slice(row);
-                for child in children {
+                for child in tokens.iter() {
                     self.scratch[child.index()] = f32::NEG_INFINITY;
                 }
-                (log_sum_exp(&self.scratch) - sum).min(0.0)
-            } else {
-                // A token that is both is taken as the child.
-                let ends = self.ends.iter().filter(|end| children.binary_search(end).is_err());
-                ends.map(|end| log_probability(row[end.index()], sum)).fold(f64::NEG_INFINITY, log_add)
-            };
-            self.leaf(at, logprob + if stops.is_nan() { f64::NEG_INFINITY } else { stops });
+                let stops = log_sum_exp(&self.scratch) - sum;
+                // In a row without a usable logit nothing is probable, not even to stop.
+                (tokens, Some(if stops.is_nan() { f64::NEG_INFINITY } else { stops.min(0.0) }))
+            }
+            Allowed::All | Allowed::Nothing => return Err(dead_end),
+        };
+        if let Some(stops) = stops {
+            self.leaf(at, logprob + stops)?;
         }
-        for &child in children {
-            let Some(below) = self.trie.step(at, child) else { continue };
+        for child in tokens.iter() {
+            let Step { state: below, .. } = self.values.rules.step(&at, child).ok_or(dead_end)?;
             let logprob = logprob + log_probability(row[child.index()], sum);
-            if self.needs_row(below) { open(child, below, logprob) } else { self.leaf(below, logprob) }
+            if needs_row(&below) { open(child, below, logprob) } else { self.leaf(below, logprob)? }
         }
+        Ok(())
     }
 
-    fn leaf(&mut self, at: Cursor, logprob: f64) {
-        if let Some(leaf) = self.trie.leaf_at(at) {
-            let known = self.logprobs[leaf.index()];
-            // Of several sequences of one value, any may be the output.
-            self.logprobs[leaf.index()] = if known.is_nan() { logprob } else { log_add(known, logprob) };
-            let place = self.best.partition_point(|&better| better >= logprob);
-            if place < self.top {
-                self.best.truncate(self.top - 1);
-                self.best.insert(place, logprob);
-            }
+    fn leaf(&mut self, at: At, logprob: f64) -> Result<(), DeadEnd> {
+        // The machine says that one ends here: only its number is looked up.
+        let leaf = self.values.trie().store().leaves.leaf(at.position().cursor().node());
+        let leaf = leaf.ok_or(DeadEnd(at.depth()))?;
+        let known = self.logprobs[leaf.index()];
+        // Of several sequences of one value, any may be the output.
+        self.logprobs[leaf.index()] = if known.is_nan() { logprob } else { log_add(known, logprob) };
+        let place = self.best.partition_point(|&better| better >= logprob);
+        if place < self.top {
+            self.best.truncate(self.top - 1);
+            self.best.insert(place, logprob);
         }
+        Ok(())
     }
 
     /// The log-probability that a position must have for the search for the best to go on there.
     pub(super) fn threshold(&self) -> f64 {
         let best = self.best.get(self.top.wrapping_sub(1)).copied();
         // Sequences of one value add up: none is too improbable to matter.
-        best.filter(|_| self.trie.is_tree()).unwrap_or(f64::NEG_INFINITY)
+        best.filter(|_| self.values.trie().is_tree()).unwrap_or(f64::NEG_INFINITY)
     }
 
     /// The log of what each value's probability can be at most, while these positions were not read.
     ///
-    /// The leaves below two positions are nested or apart. So what is open above a leaf is a stack, and only added up: a small
-    /// part would be lost in the difference of large sums.
-    fn highest(&self, open: &[Open]) -> Vec<f64> {
-        let mut open: Vec<(u32, Reverse<u32>, f64)> = open
+    /// The leaves below two positions are nested or apart. So what is open above a leaf is a stack, and only added up:
+    /// a small part would be lost in the difference of large sums.
+    fn highest(&self, left: &[Left]) -> Vec<f64> {
+        let mut open: Vec<(u32, Reverse<u32>, f64)> = left
             .iter()
-            .map(|open| (self.trie.leaves_below(open.at), open.logprob))
+            .map(|left| (self.values.trie().leaves_below(left.at), left.logprob))
             .map(|(below, logprob)| (below.start, Reverse(below.end), logprob))
             .collect();
         open.sort_unstable_by_key(|&(start, end, _)| (start, end));
@@ -113,7 +143,7 @@ impl<'t> Scores<'t> {
     }
 
     /// Whether the best `top` values, or all, are known as well as they can be while these positions were not read.
-    pub(super) fn is_settled(&self, open: &[Open]) -> bool {
+    pub(super) fn is_settled(&self, open: &[Left]) -> bool {
         /// Share of the mass that single precision does not tell from none.
         const NOTHING: f64 = f32::EPSILON as f64;
         let left = open.iter().map(|open| open.logprob).fold(f64::NEG_INFINITY, log_add);
@@ -141,7 +171,7 @@ impl<'t> Scores<'t> {
     }
 
     /// What is known while these positions were not read; with bounds of what was not scored, if wanted.
-    pub(super) fn into_choice(mut self, most: usize, open: &[Open], bounds: bool, stats: ChooseStats) -> Choice {
+    pub(super) fn into_choice(mut self, most: usize, open: &[Left], bounds: bool, stats: ChooseStats) -> Choice {
         let logprobs_high = (bounds && !open.is_empty()).then(|| self.highest(open));
         if bounds {
             // Nothing is known of them but an upper bound.
@@ -157,7 +187,7 @@ impl<'t> Scores<'t> {
         };
         let mass_low = self.logprobs.iter().filter(|p| !p.is_nan()).fold(0.0, |sum, p| sum + p.exp());
         let left = open.iter().fold(0.0, |sum, open| sum + open.logprob.exp());
-        let stats = ChooseStats { rows: self.rows, healed_bytes: self.trie.heal_bytes(), ..stats };
+        let stats = ChooseStats { rows: self.rows, healed_bytes: self.values.trie().heal_bytes(), ..stats };
         // Rounding must not make probabilities of more than all.
         let mass_low = f64::min(mass_low, 1.0);
         let mass_high = (mass_low + left).min(1.0);
@@ -165,24 +195,7 @@ impl<'t> Scores<'t> {
     }
 }
 
-/// Whether a value's probability depends on what follows this position.
-fn needs_row(trie: &Trie, ends: &[TokenId], at: Cursor) -> bool {
-    !ends.is_empty() || !trie.children(at).is_empty()
-}
-
-/// The positions below the root that need a row, depth first, each with the token that leads to it.
-pub(super) fn positions<'s>(trie: &'s Trie, ends: &'s [TokenId]) -> impl Iterator<Item = (TokenId, Cursor)> + 's {
-    fn below(trie: &Trie, at: Cursor) -> impl Iterator<Item = (TokenId, Cursor)> {
-        trie.children(at).iter().rev().filter_map(move |&token| Some((token, trie.step(at, token)?)))
-    }
-    let mut stack: Vec<(TokenId, Cursor)> = below(trie, Cursor::ROOT).collect();
-    std::iter::from_fn(move || {
-        loop {
-            let (token, at) = stack.pop()?;
-            if needs_row(trie, ends, at) {
-                stack.extend(below(trie, at));
-                return Some((token, at));
-            }
-        }
-    })
+/// A row with infinite logits as one without: those tokens are alike, and nothing else is possible.
+fn certainties(row: &[f32]) -> Vec<f32> {
+    row.iter().map(|&logit| if logit == f32::INFINITY { 0.0 } else { f32::NEG_INFINITY }).collect()
 }

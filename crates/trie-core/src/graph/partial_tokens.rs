@@ -1,22 +1,22 @@
 //! Leaves whose last token may go on beyond them, into free text.
 
-use super::places::{Places, Sequence};
+use super::positions::{Positions, Sequence};
 use crate::builder::BuildError;
 use crate::byte_trie::{At, ByteTrie};
 use crate::ids::TokenId;
 use crate::trie::Trie;
 use std::cmp::Reverse;
 
-/// One leaf of [`Trie::with_overrun`].
+/// One leaf of [`Trie::with_partial_tokens`].
 #[derive(Debug, Clone, Copy)]
-pub struct OverrunLeaf<'a> {
+pub struct NamedLeaf<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its tokens.
     pub tokens: &'a [TokenId],
 }
 
-impl Sequence for OverrunLeaf<'_> {
+impl Sequence for NamedLeaf<'_> {
     type Item = TokenId;
 
     fn items(&self) -> &[TokenId] {
@@ -38,22 +38,23 @@ impl Trie {
     ///
     /// Such a token ends the leaf; what is beyond it is free text. Where a token is also the next one of another leaf, it is taken
     /// as that; where it goes beyond several leaves, as the longest of them. `piece` gives the bytes of a token. Leaves are
-    /// numbered by the order of their tokens; equal ones get the smallest name. Takes 8 bytes for each such token at each place.
+    /// numbered by the order of their tokens; equal ones get the smallest name. Takes 8 bytes for each such token at each position.
     ///
     /// `O(nodes · tokens there)`, one thread.
     ///
     /// # Errors
     /// No leaf, an empty one, more than 32 bits count, or `stop` said so.
-    pub fn with_overrun<'v>(
-        leaves: &[OverrunLeaf<'_>],
+    pub fn with_partial_tokens<'v>(
+        leaves: &[NamedLeaf<'_>],
         vocab: &ByteTrie,
         piece: impl Fn(TokenId) -> &'v [u8],
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, BuildError> {
-        let places = Places::new(leaves, true)?;
-        let draft = places.draft(leaves);
+        let positions = Positions::new(leaves, true)?;
+        let draft = positions.draft(leaves);
         let mut beyond = Vec::new();
-        let packed = draft.pack(stop, |place, edges| places.edges_beyond(place, vocab, &piece, &mut beyond, edges))?;
+        let packed =
+            draft.pack(stop, |position, edges| positions.edges_beyond(position, vocab, &piece, &mut beyond, edges))?;
         // Every leaf is reached by its own tokens.
         packed.map_err(|_| BuildError::NoLeaves)
     }
@@ -62,21 +63,21 @@ impl Trie {
 /// A token that goes beyond a leaf: how many bytes of the leaf it has, and where the leaf ends.
 type Beyond = (TokenId, Reverse<usize>, u32);
 
-impl Places<TokenId> {
+impl Positions<TokenId> {
     fn edges_beyond<'v>(
         &self,
-        place: u32,
+        position: u32,
         vocab: &ByteTrie,
         piece: &impl Fn(TokenId) -> &'v [u8],
         beyond: &mut Vec<Beyond>,
         edges: &mut Vec<(TokenId, u32)>,
     ) {
-        edges.extend(self.after(place).map(|next| (self.items[next as usize], next)));
+        edges.extend(self.after(position).map(|next| (self.items[next as usize], next)));
         let own = edges.len();
         beyond.clear();
-        let mut open: Vec<(u32, At, usize)> = vec![(place, vocab.root(), 0)];
-        while let Some((place, at, length)) = open.pop() {
-            for next in self.after(place) {
+        let mut open: Vec<(u32, At, usize)> = vec![(position, vocab.root(), 0)];
+        while let Some((position, at, length)) = open.pop() {
+            for next in self.after(position) {
                 let bytes = piece(self.items[next as usize]);
                 let Some(at) = bytes.iter().try_fold(at, |at, &byte| vocab.child(at, byte)) else { continue };
                 let length = length + bytes.len();

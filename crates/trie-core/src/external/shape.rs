@@ -2,6 +2,7 @@
 
 use crate::builder::{BuildError, fits};
 use crate::ids::TokenId;
+use crate::layout::Cursors;
 
 /// The nodes at one depth.
 #[derive(Debug, Clone, Default)]
@@ -99,6 +100,16 @@ impl Shape {
 
     pub(super) fn name_bytes(&self) -> usize {
         self.name_bytes as usize
+    }
+
+    /// Where the nodes and ends of each level begin.
+    pub(super) fn cursors(&self) -> Cursors {
+        let (mut nodes, mut ends) = (vec![0], vec![0]);
+        for level in &self.levels {
+            nodes.push(nodes[nodes.len() - 1] + level.nodes as u32);
+            ends.push(ends[ends.len() - 1] + level.leaves as u32);
+        }
+        Cursors { nodes, ends, leaf: 0, length_before: 0 }
     }
 
     /// Whether the leaves are the last nodes, in leaf order.

@@ -5,50 +5,10 @@
 
 use crate::runtime::context::{Context, Placed, fits};
 use crate::runtime::error::RuntimeError;
-use trie_core::TokenId;
+use trie_core::{TokenId, TokenTree};
 
 /// Bytes of logits in one pass: rows are as long as the vocabulary.
 const MAX_OUTPUT: usize = 128 << 20;
-
-/// Tokens in depth-first order, each after its parent.
-#[derive(Debug, Default)]
-pub(super) struct TokenTree {
-    nodes: Vec<Node>,
-    deepest: usize,
-}
-
-#[derive(Debug)]
-struct Node {
-    token: TokenId,
-    parent: Option<u32>,
-    /// Tokens from the root, this one included.
-    depth: u32,
-    wanted: bool,
-    has_children: bool,
-}
-
-impl TokenTree {
-    /// Adds a token after `parent`, which must lie on the path to the token added last. `wanted` asks for its row.
-    pub(super) fn push(&mut self, parent: Option<usize>, token: TokenId, wanted: bool) -> usize {
-        let mut depth = 1;
-        if let Some(parent) = parent {
-            self.nodes[parent].has_children = true;
-            depth += self.nodes[parent].depth;
-        }
-        self.deepest = self.deepest.max(depth as usize);
-        self.nodes.push(Node { token, parent: parent.map(|parent| parent as u32), depth, wanted, has_children: false });
-        self.nodes.len() - 1
-    }
-
-    fn parent(&self, node: usize) -> Option<usize> {
-        self.nodes[node].parent.map(|parent| parent as usize)
-    }
-
-    /// The node and its ancestors, upwards.
-    fn path(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        std::iter::successors(Some(node), |&node| self.parent(node))
-    }
-}
 
 /// Neighbouring ends of paths that fit into one go, and all nodes on those paths in depth-first order.
 #[derive(Debug, Default)]
@@ -62,7 +22,7 @@ impl Wave {
     fn split(tree: &TokenTree, paths: usize, cells: usize) -> Vec<Self> {
         let mut waves: Vec<Self> = Vec::new();
         let mut begin = 0;
-        for end in (0..tree.nodes.len()).filter(|&node| !tree.nodes[node].has_children) {
+        for end in (0..tree.nodes().len()).filter(|&node| !tree.nodes()[node].has_children) {
             // In depth-first order, whatever came since the last end is on the path to this one.
             let fresh = begin..end + 1;
             begin = end + 1;
@@ -72,7 +32,7 @@ impl Wave {
                     wave.ends.push(end);
                 }
                 _ => {
-                    let mut nodes: Vec<usize> = tree.path(end).collect();
+                    let mut nodes: Vec<usize> = tree.upwards(end).collect();
                     nodes.reverse();
                     waves.push(Self { ends: vec![end], nodes });
                 }
@@ -86,7 +46,7 @@ impl Wave {
         let place = |node: usize| self.nodes.binary_search(&node).ok();
         let mut through = vec![(usize::MAX, 0); self.nodes.len()];
         for (number, &end) in self.ends.iter().enumerate() {
-            for at in tree.path(end).filter_map(place) {
+            for at in tree.upwards(end).filter_map(place) {
                 through[at] = (through[at].0.min(number), number + 1);
             }
         }
@@ -110,11 +70,11 @@ impl Context {
         stop: &mut dyn FnMut() -> bool,
         each: &mut dyn FnMut(usize, &[f32]),
     ) -> Result<usize, RuntimeError> {
-        let tokens: Vec<TokenId> = tree.nodes.iter().map(|node| node.token).collect();
+        let tokens: Vec<TokenId> = tree.nodes().iter().map(|node| node.token).collect();
         self.vocab().check_tokens(&tokens)?;
-        fits(self.tokens().len(), tree.deepest, self.n_ctx())?;
+        fits(self.tokens().len(), tree.depth(), self.n_ctx())?;
         let waves = Wave::split(tree, self.branches(), self.room());
-        let mut done = vec![false; tree.nodes.len()];
+        let mut done = vec![false; tree.nodes().len()];
         let mut decoded = 0;
         for (index, wave) in waves.iter().enumerate() {
             self.fork(wave.ends.len())?;
@@ -157,11 +117,11 @@ impl Context {
                 .zip(&paths[from..])
                 .take(self.n_batch())
                 .map(|(&node, &(first, last))| Placed {
-                    token: tree.nodes[node].token,
-                    position: held + tree.nodes[node].depth as usize - 1,
+                    token: tree.nodes()[node].token,
+                    position: held + tree.nodes()[node].depth - 1,
                     // Sequence 0 is what is held.
                     sequences: first as i32 + 1..last as i32 + 1,
-                    wanted: tree.nodes[node].wanted && !done[node],
+                    wanted: tree.nodes()[node].wanted && !done[node],
                 })
                 .take_while(|placed| {
                     rows += usize::from(placed.wanted);
@@ -187,11 +147,9 @@ mod tests {
 
     /// 0 ─ 1 ─ 2, 1 ─ 3 ─ 4, 0 ─ 5, 6 ─ 7
     fn tree() -> TokenTree {
-        let mut tree = TokenTree::default();
-        let mut push = |parent, raw| tree.push(parent, TokenId::new(raw).unwrap(), true);
-        for (node, parent) in [None, Some(0), Some(1), Some(1), Some(3), Some(0), None, Some(6)].into_iter().enumerate()
-        {
-            assert_eq!(push(parent, node as u32), node);
+        let mut tree = TokenTree::new();
+        for (node, depth) in [0, 1, 2, 2, 3, 1, 0, 1].into_iter().enumerate() {
+            assert_eq!(tree.push(depth, TokenId::new(node as u32).unwrap(), true), node);
         }
         tree
     }
@@ -215,6 +173,6 @@ mod tests {
         let [wave] = &Wave::split(&tree, 9, 99)[..] else { panic!("one wave") };
         assert_eq!(wave.ends, [2, 4, 5, 7]);
         assert_eq!(wave.paths(&tree), [(0, 3), (0, 2), (0, 1), (1, 2), (1, 2), (2, 3), (3, 4), (3, 4)]);
-        assert_eq!(tree.deepest, 4);
+        assert_eq!(tree.depth(), 4);
     }
 }

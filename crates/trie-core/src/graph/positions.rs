@@ -1,4 +1,4 @@
-//! A tree over the sequences of some leaves, numbered depth first: the leaves at and below a place are neighbours.
+//! A tree over the sequences of some leaves, numbered depth first: the leaves at and below a position are neighbours.
 
 use super::draft::Draft;
 use crate::builder::{BuildError, fits};
@@ -13,24 +13,24 @@ pub(super) trait Sequence {
     fn canonical(&self) -> &[crate::ids::TokenId];
 }
 
-/// The places between the items of some sequences: what they begin with alike is there once.
-pub(super) struct Places<T> {
-    /// The item before each place; the root's means nothing.
+/// The positions between the items of some sequences: what they begin with alike is there once.
+pub(super) struct Positions<T> {
+    /// The item before each position; the root's means nothing.
     pub(super) items: Vec<T>,
-    /// The first place that is not at or after each one.
+    /// The first position that is not at or after each one.
     end: Vec<u32>,
     leaves_end: Vec<u32>,
-    /// The place where each leaf ends, ascending.
+    /// The position where each leaf ends, ascending.
     pub(super) ends: Vec<u32>,
     /// The row of each leaf, in the order of the sequences: of equal ones that with the smallest name.
     pub(super) rows: Vec<u32>,
     /// The first row with the same sequence.
     pub(super) input_rows: Vec<u32>,
-    /// Whether an end that others go on from is followed by a place of its own, which nothing goes on from.
+    /// Whether an end that others go on from is followed by a position of its own, which nothing goes on from.
     spare: bool,
 }
 
-impl<T: Copy + Ord + Default> Places<T> {
+impl<T: Copy + Ord + Default> Positions<T> {
     pub(super) fn new<S: Sequence<Item = T>>(leaves: &[S], spare: bool) -> Result<Self, BuildError> {
         fits("leaves", leaves.len())?;
         fits("items of all leaves", leaves.iter().map(|leaf| leaf.items().len()).sum())?;
@@ -56,7 +56,7 @@ impl<T: Copy + Ord + Default> Places<T> {
             return Err(BuildError::NoLeaves);
         }
         let (items, zero) = (vec![T::default()], vec![0]);
-        let mut places = Self {
+        let mut positions = Self {
             items,
             end: zero.clone(),
             leaves_end: zero,
@@ -67,22 +67,22 @@ impl<T: Copy + Ord + Default> Places<T> {
         };
         let mut path: Vec<u32> = Vec::new();
         for_each_path(leaves, &rows, spare, |number, now, shared| {
-            places.close(path.get(shared + 1..).unwrap_or_default(), number);
+            positions.close(path.get(shared + 1..).unwrap_or_default(), number);
             let fresh = &leaf(rows[number]).items()[shared..];
             let begin = now[now.len() - fresh.len()];
-            if places.items.len() < begin as usize {
-                // The place of its own for the end of the leaf before.
-                places.add(&[T::default()]);
-                places.close(&[begin - 1], number);
+            if positions.items.len() < begin as usize {
+                // The position of its own for the end of the leaf before.
+                positions.add(&[T::default()]);
+                positions.close(&[begin - 1], number);
             }
-            places.add(fresh);
-            places.ends.push(now[now.len() - 1]);
+            positions.add(fresh);
+            positions.ends.push(now[now.len() - 1]);
             path.clear();
             path.extend_from_slice(now);
         });
-        places.close(&path, rows.len());
-        places.rows = rows;
-        Ok(places)
+        positions.close(&path, rows.len());
+        positions.rows = rows;
+        Ok(positions)
     }
 
     fn add(&mut self, items: &[T]) {
@@ -91,35 +91,35 @@ impl<T: Copy + Ord + Default> Places<T> {
         self.leaves_end.resize(self.items.len(), 0);
     }
 
-    /// Nothing more comes after these places, nor a leaf before this one.
+    /// Nothing more comes after these positions, nor a leaf before this one.
     fn close(&mut self, path: &[u32], leaf: usize) {
-        for &place in path {
-            self.end[place as usize] = self.items.len() as u32;
-            self.leaves_end[place as usize] = leaf as u32;
+        for &position in path {
+            self.end[position as usize] = self.items.len() as u32;
+            self.leaves_end[position as usize] = leaf as u32;
         }
     }
 
-    /// The places one item after this one.
-    pub(super) fn after(&self, place: u32) -> impl Iterator<Item = u32> + '_ {
-        let end = self.end[place as usize];
-        let first = if self.spare && self.is_end(place) { self.end_of(place) + 1 } else { place + 1 };
+    /// The positions one item after this one.
+    pub(super) fn after(&self, position: u32) -> impl Iterator<Item = u32> + '_ {
+        let end = self.end[position as usize];
+        let first = if self.spare && self.is_end(position) { self.end_of(position) + 1 } else { position + 1 };
         std::iter::successors(Some(first), |&next| self.end.get(next as usize).copied())
             .take_while(move |&next| next < end)
     }
 
-    pub(super) fn is_end(&self, place: u32) -> bool {
-        self.ends.binary_search(&place).is_ok()
+    pub(super) fn is_end(&self, position: u32) -> bool {
+        self.ends.binary_search(&position).is_ok()
     }
 
-    /// Where a leaf that ends at a place ends for good: there, or at the place of its own behind it.
-    pub(super) fn end_of(&self, place: u32) -> u32 {
-        place + u32::from(self.spare && self.end[place as usize] > place + 1)
+    /// Where a leaf that ends at a position ends for good: there, or at the position of its own behind it.
+    pub(super) fn end_of(&self, position: u32) -> u32 {
+        position + u32::from(self.spare && self.end[position as usize] > position + 1)
     }
 
-    /// Leaves at and below a place.
-    pub(super) fn leaves(&self, place: u32) -> u32 {
-        let first = self.ends.partition_point(|&end| end < place) as u32;
-        self.leaves_end[place as usize] - first
+    /// Leaves at and below a position.
+    pub(super) fn leaves(&self, position: u32) -> u32 {
+        let first = self.ends.partition_point(|&end| end < position) as u32;
+        self.leaves_end[position as usize] - first
     }
 
     /// Everything of the set but its edges and what is forced.
@@ -142,13 +142,13 @@ impl<T: Copy + Ord + Default> Places<T> {
         draft
     }
 
-    /// Calls `each` with the row of every leaf and the places on its way, the root's first.
+    /// Calls `each` with the row of every leaf and the positions on its path, the root's first.
     pub(super) fn for_each_leaf<S: Sequence<Item = T>>(&self, leaves: &[S], mut each: impl FnMut(usize, &[u32])) {
         for_each_path(leaves, &self.rows, self.spare, |number, path, _| each(self.rows[number] as usize, path));
     }
 }
 
-/// Calls `each` with every leaf, the places on its way, the root's first, and how many items the leaf before begins with alike.
+/// Calls `each` with every leaf, the positions on its path, the root's first, and how many items the leaf before begins with alike.
 fn for_each_path<S: Sequence>(leaves: &[S], rows: &[u32], spare: bool, mut each: impl FnMut(usize, &[u32], usize)) {
     let mut path = vec![0u32];
     let mut next = 1;

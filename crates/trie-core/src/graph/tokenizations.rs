@@ -1,14 +1,14 @@
-//! Every way of spelling some texts in tokens, as a graph over the places between their bytes.
+//! Every tokenisation of some texts, as a graph over the byte positions in them.
 
-use super::places::{Places, Sequence};
+use super::positions::{Positions, Sequence};
 use crate::builder::BuildError;
 use crate::byte_trie::{At, ByteTrie};
 use crate::ids::TokenId;
 use crate::trie::Trie;
 
-/// One text of [`Trie::spellings`].
+/// One text of [`Trie::all_tokenizations`].
 #[derive(Debug, Clone, Copy)]
-pub struct SpelledLeaf<'a> {
+pub struct TokenizedLeaf<'a> {
     /// Its name.
     pub name: &'a str,
     /// What its tokens spell.
@@ -17,7 +17,7 @@ pub struct SpelledLeaf<'a> {
     pub canonical: &'a [TokenId],
 }
 
-impl Sequence for SpelledLeaf<'_> {
+impl Sequence for TokenizedLeaf<'_> {
     type Item = u8;
 
     fn items(&self) -> &[u8] {
@@ -33,7 +33,7 @@ impl Sequence for SpelledLeaf<'_> {
     }
 }
 
-/// Bytes that must come next, at a place where the canonical tokens of the texts do not say in which tokens.
+/// Bytes that must come next, at a position where the canonical tokens of the texts do not say in which tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForcedText<'a> {
     /// Those bytes.
@@ -42,16 +42,16 @@ pub struct ForcedText<'a> {
     pub ends: bool,
 }
 
-/// Texts that make no set of spellings.
+/// Texts that make no set of tokenisations.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SpellingError {
+pub enum TokenizationError {
     /// No text, an empty one, or more than 32 bits count.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The vocabulary lacks some of its bytes.
     #[error("no tokens spell the text of row {row}")]
-    Unspellable {
-        /// Its place.
+    NoTokenization {
+        /// Its number.
         row: usize,
     },
 }
@@ -62,39 +62,39 @@ const PORTION: usize = 1 << 14;
 const RUN: usize = 256;
 
 impl Trie {
-    /// The set of these texts in every spelling with the tokens of `vocab`.
+    /// The set of these texts in every tokenisation with the tokens of `vocab`.
     ///
-    /// One leaf for each different text, numbered by bytes; equal ones get the smallest name. The nodes are the places between
-    /// bytes: the set takes 12 bytes a place and 8 for each token that can begin there, however many spellings there are.
+    /// One leaf for each different text, numbered by bytes; equal ones get the smallest name. The nodes are the byte positions:
+    /// the set takes 12 bytes a position and 8 for each token that can begin there, however many tokenisations there are.
     ///
     /// Where only one text can follow up to the next choice, its tokens are forced: those of the canonical sequences where all
-    /// that pass there agree, and after another spelling those that `first` gives: the first token of the canonical sequence of
+    /// that pass there agree, and after another tokenisation those that `first` gives: the first token of the canonical sequence of
     /// each text that it is asked about, if there is one.
     ///
-    /// `stop` is asked now and then. `O(places · tokens there)`, one thread.
+    /// `stop` is asked now and then. `O(positions · tokens there)`, one thread.
     ///
     /// # Errors
-    /// See [`SpellingError`].
-    pub fn spellings(
-        texts: &[SpelledLeaf<'_>],
+    /// See [`TokenizationError`].
+    pub fn all_tokenizations(
+        texts: &[TokenizedLeaf<'_>],
         vocab: &ByteTrie,
         mut first: impl FnMut(&[ForcedText<'_>]) -> Vec<Option<TokenId>>,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Self, SpellingError> {
-        let places = Places::new(texts, false)?;
-        let mut draft = places.draft(texts);
-        draft.forced = Some(places.forced(texts, vocab, &mut first, stop));
-        let packed = draft.pack(stop, |place, edges| places.edges(place, vocab, edges))?;
-        packed.map_err(|leaf| SpellingError::Unspellable { row: places.input_rows[leaf as usize] as usize })
+    ) -> Result<Self, TokenizationError> {
+        let positions = Positions::new(texts, false)?;
+        let mut draft = positions.draft(texts);
+        draft.forced = Some(positions.forced(texts, vocab, &mut first, stop));
+        let packed = draft.pack(stop, |position, edges| positions.edges(position, vocab, edges))?;
+        packed.map_err(|leaf| TokenizationError::NoTokenization { row: positions.input_rows[leaf as usize] as usize })
     }
 }
 
-impl Places<u8> {
-    /// Tokens whose bytes go on from a place, and where they end.
-    fn edges(&self, place: u32, vocab: &ByteTrie, edges: &mut Vec<(TokenId, u32)>) {
-        let mut open: Vec<(u32, At)> = vec![(place, vocab.root())];
-        while let Some((place, at)) = open.pop() {
-            for next in self.after(place) {
+impl Positions<u8> {
+    /// Tokens whose bytes go on from a position, and where they end.
+    fn edges(&self, position: u32, vocab: &ByteTrie, edges: &mut Vec<(TokenId, u32)>) {
+        let mut open: Vec<(u32, At)> = vec![(position, vocab.root())];
+        while let Some((position, at)) = open.pop() {
+            for next in self.after(position) {
                 if let Some(at) = vocab.child(at, self.items[next as usize]) {
                     edges.extend(vocab.own(at).iter().map(|&token| (token, next)));
                     open.push((next, at));
@@ -103,10 +103,10 @@ impl Places<u8> {
         }
     }
 
-    /// The token that must follow each place.
+    /// The token that must follow each position.
     fn forced(
         &self,
-        texts: &[SpelledLeaf<'_>],
+        texts: &[TokenizedLeaf<'_>],
         vocab: &ByteTrie,
         first: &mut impl FnMut(&[ForcedText<'_>]) -> Vec<Option<TokenId>>,
         stop: &dyn Fn() -> bool,
@@ -119,36 +119,36 @@ impl Places<u8> {
                 Agreed::Nothing | Agreed::Split => None,
             })
             .collect();
-        // Another spelling could lead to a place from which a text cannot be ended, unless every byte is a token.
+        // Another tokenisation could lead to a position from which a text cannot be ended, unless every byte is a token.
         if !self.items[1..].iter().all(|&byte| !vocab.equal(&[byte]).is_empty()) {
             return forced;
         }
         let mut asked: Vec<(u32, Vec<u8>, bool)> = Vec::new();
-        for place in (0..self.items.len() as u32).rev() {
-            if agreed[place as usize] == Agreed::Nothing {
-                let (run, ends) = self.run(place);
+        for position in (0..self.items.len() as u32).rev() {
+            if agreed[position as usize] == Agreed::Nothing {
+                let (run, ends) = self.run(position);
                 // A character may have been begun before, and may be ended after.
                 let valid = std::str::from_utf8(&run).map_or_else(|error| error.valid_up_to(), str::len);
                 if valid > 0 {
                     let ends = ends && valid == run.len();
-                    asked.push((place, run[..valid].to_vec(), ends));
+                    asked.push((position, run[..valid].to_vec(), ends));
                 }
             }
             if asked.len() == PORTION && stop() {
                 // Nothing will be packed.
                 return forced;
             }
-            if asked.len() == PORTION || place == 0 {
+            if asked.len() == PORTION || position == 0 {
                 let questions: Vec<ForcedText<'_>> = asked
                     .iter()
                     .filter_map(|(_, text, ends)| {
                         Some(ForcedText { text: std::str::from_utf8(text).ok()?, ends: *ends })
                     })
                     .collect();
-                for ((place, text, ends), token) in asked.iter().zip(first(&questions)) {
+                for ((position, text, ends), token) in asked.iter().zip(first(&questions)) {
                     // A last token could reach into what is chosen next.
                     let whole = || token.is_some_and(|token| vocab.equal(text).contains(&token));
-                    forced[*place as usize] = token.filter(|_| *ends || !whole());
+                    forced[*position as usize] = token.filter(|_| *ends || !whole());
                 }
                 asked.clear();
             }
@@ -156,10 +156,10 @@ impl Places<u8> {
         forced
     }
 
-    /// The bytes that must follow a place, not too many of them, and whether a text ends with them that none goes on from.
-    fn run(&self, place: u32) -> (Vec<u8>, bool) {
+    /// The bytes that must follow a position, not too many of them, and whether a text ends with them that none goes on from.
+    fn run(&self, position: u32) -> (Vec<u8>, bool) {
         let mut run = Vec::new();
-        let mut at = place;
+        let mut at = position;
         loop {
             let mut after = self.after(at);
             match (after.next(), after.next()) {
@@ -173,12 +173,12 @@ impl Places<u8> {
         }
     }
 
-    /// What the canonical sequences say at each place.
-    fn agreed(&self, texts: &[SpelledLeaf<'_>], vocab: &ByteTrie) -> Vec<Agreed> {
+    /// What the canonical sequences say at each position.
+    fn agreed(&self, texts: &[TokenizedLeaf<'_>], vocab: &ByteTrie) -> Vec<Agreed> {
         let mut agreed = vec![Agreed::Nothing; self.items.len()];
         let mut seen = vec![0u32; self.items.len()];
         self.for_each_leaf(texts, |row, path| {
-            let SpelledLeaf { bytes, canonical, .. } = texts[row];
+            let TokenizedLeaf { bytes, canonical, .. } = texts[row];
             let mut at = 0;
             for token in canonical {
                 let here = path[at] as usize;
@@ -194,12 +194,12 @@ impl Places<u8> {
                 at += length;
             }
         });
-        for (place, agreed) in agreed.iter_mut().enumerate() {
-            let leaves = self.leaves(place as u32);
-            let is_end = self.is_end(place as u32);
+        for (position, agreed) in agreed.iter_mut().enumerate() {
+            let leaves = self.leaves(position as u32);
+            let is_end = self.is_end(position as u32);
             *agreed = match *agreed {
                 // Some texts pass here in the middle of a token.
-                Agreed::On(_) if seen[place] < leaves => Agreed::Split,
+                Agreed::On(_) if seen[position] < leaves => Agreed::Split,
                 Agreed::Nothing if is_end => Agreed::Split,
                 agreed => agreed,
             };
@@ -208,7 +208,7 @@ impl Places<u8> {
     }
 }
 
-/// What the canonical sequences of all leaves at and below a place have there.
+/// What the canonical sequences of all leaves at and below a position have there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Agreed {
     /// None has the end of a token there.

@@ -5,6 +5,8 @@
 use super::run::Run;
 use super::shape::{LevelCount, Shape};
 use crate::file::{Counts, Header, Kind, VocabularyId};
+use crate::ids::TokenId;
+use crate::layout::Sink;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -30,7 +32,7 @@ struct Section {
 impl Section {
     /// A section that begins at `begin`, with levels of so many bytes.
     fn new(header: &mut Header, kind: Kind, levels: impl Iterator<Item = u64>, buffer: usize) -> Self {
-        let mut at = header.place(kind).map_or(0, |(begin, _)| begin as u64);
+        let mut at = header.slot(kind).map_or(0, |(begin, _)| begin as u64);
         let cursor = |bytes| {
             let begin = at;
             at += bytes;
@@ -57,7 +59,7 @@ impl Section {
             cursor.flush(file)?;
             all.combine(&cursor.checksum);
         }
-        if let Some((_, checksum)) = header.place(self.kind) {
+        if let Some((_, checksum)) = header.slot(self.kind) {
             *checksum = all.finalize();
         }
         Ok(())
@@ -72,6 +74,40 @@ impl Cursor {
         self.at += self.waiting.len() as u64;
         self.waiting.clear();
         Ok(())
+    }
+}
+
+/// The sections of a set on their way into a file.
+struct FileSink<'a> {
+    file: &'a mut File,
+    tokens: Section,
+    first_child: Section,
+    inner_terminals: Section,
+    /// The node of each leaf and the leaves by node, where the leaves are not the last nodes.
+    table: Option<[Section; 2]>,
+    /// No node from here on has children.
+    after_parents: u32,
+}
+
+impl Sink for FileSink<'_> {
+    type Error = io::Error;
+
+    fn node(&mut self, level: usize, node: u32, token: TokenId, first_child: Option<u32>) -> io::Result<()> {
+        self.tokens.word(self.file, level, token.get())?;
+        match first_child.filter(|_| node < self.after_parents) {
+            Some(first_child) => self.first_child.word(self.file, level, first_child),
+            None => Ok(()),
+        }
+    }
+
+    fn end(&mut self, level: usize, leaf: u32, node: u32, _: u32) -> io::Result<()> {
+        let Some([nodes, by_node]) = &mut self.table else { return Ok(()) };
+        nodes.word(self.file, 0, node)?;
+        by_node.word(self.file, level, leaf)
+    }
+
+    fn inner_terminal(&mut self, level: usize, node: u32) -> io::Result<()> {
+        self.inner_terminals.word(self.file, level, node)
     }
 }
 
@@ -96,57 +132,36 @@ pub(super) fn write(
     let mut section = |kind, words: fn(&LevelCount) -> u64| {
         Section::new(&mut header, kind, levels.iter().map(|level| 4 * words(level)), buffer)
     };
-    let mut tokens = section(Kind::Tokens, |level| level.nodes);
+    let tokens = section(Kind::Tokens, |level| level.nodes);
     // Its last level is cut off after the last parent, but nothing comes behind that.
-    let mut first_child = section(Kind::FirstChild, |level| level.nodes);
-    let mut inner = section(Kind::InnerTerminals, |level| level.inner);
-    let mut by_node = section(Kind::LeavesByNode, |level| level.leaves);
+    let first_child = section(Kind::FirstChild, |level| level.nodes);
+    let inner_terminals = section(Kind::InnerTerminals, |level| level.inner);
+    let by_node = section(Kind::LeavesByNode, |level| level.leaves);
     let mut alone = |kind| Section::new(&mut header, kind, [0].into_iter(), BUFFER);
-    let mut leaf_nodes = alone(Kind::LeafNodes);
-    let mut name_text = alone(Kind::NameText);
-    let mut name_ends = alone(Kind::NameEnds);
+    let table = table.then(|| [alone(Kind::LeafNodes), by_node]);
+    let [mut name_text, mut name_ends] = [Kind::NameText, Kind::NameEnds].map(alone);
 
-    // The number that the next node of each level has.
-    let mut next: Vec<u32> = Vec::with_capacity(levels.len() + 1);
-    let mut nodes = 0;
-    for level in levels {
-        next.push(nodes);
-        nodes += level.nodes as u32;
-    }
-    let after_parents = next[last - 1] + levels[last - 1].parents as u32;
-    tokens.word(file, 0, 0)?;
-    first_child.word(file, 0, 1)?;
-    let (mut last_length, mut last_node, mut leaf, mut name_bytes) = (0, 0, 0, 0);
+    let mut cursors = shape.cursors();
+    let after_parents = cursors.nodes[last - 1] + levels[last - 1].parents as u32;
+    let mut sink = FileSink { file, tokens, first_child, inner_terminals, table, after_parents };
+    sink.tokens.word(sink.file, 0, 0)?;
+    sink.first_child.word(sink.file, 0, 1)?;
+    let mut name_bytes = 0;
     let mut reader = run.read()?;
     while reader.advance()? {
         let read = &reader.leaf;
-        let length = read.tokens.len();
-        if leaf > 0 && read.shared == last_length {
-            inner.word(file, last_length, last_node)?;
-        }
-        for (depth, token) in (read.shared + 1..).zip(&read.tokens[read.shared..]) {
-            tokens.word(file, depth, token.get())?;
-            if depth < last && next[depth] < after_parents {
-                // Children are written in the order of their parents, so this node's begin at the next free place.
-                first_child.word(file, depth, next[depth + 1])?;
-            }
-            next[depth] += 1;
-        }
-        (last_length, last_node) = (length, next[length] - 1);
-        if table {
-            leaf_nodes.word(file, 0, last_node)?;
-            by_node.word(file, length, leaf)?;
-        }
+        cursors.push(read.shared, &read.tokens[read.shared..], &mut sink)?;
         if named {
             name_bytes += read.name.len() as u32;
-            name_text.bytes(file, 0, &read.name)?;
-            name_ends.word(file, 0, name_bytes)?;
+            name_text.bytes(sink.file, 0, &read.name)?;
+            name_ends.word(sink.file, 0, name_bytes)?;
         }
         origin(read.row);
-        leaf += 1;
     }
-    first_child.word(file, last - 1, nodes)?;
-    for section in [tokens, first_child, inner, leaf_nodes, by_node, name_text, name_ends] {
+    sink.first_child.word(sink.file, last - 1, shape.node_count())?;
+    let FileSink { file, tokens, first_child, inner_terminals, table, .. } = sink;
+    let sections = [tokens, first_child, inner_terminals, name_text, name_ends];
+    for section in sections.into_iter().chain(table.into_iter().flatten()) {
         section.finish(file, &mut header)?;
     }
     if let Some(text) = fingerprint {

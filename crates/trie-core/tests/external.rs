@@ -1,4 +1,4 @@
-//! Building by runs in temporary files: the same bytes as building in memory, whatever the order and the budget.
+//! Building by sorted runs in temporary files: the same bytes as building in memory, whatever the order and the budget.
 
 mod common;
 
@@ -6,12 +6,12 @@ use common::{id, ids};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
-use trie_core::{BuildError, FileError, FileOptions, RunBuilder, RunError, Trie, TrieBuilder, VocabularyId};
+use trie_core::{BuildError, ExternalBuilder, ExternalError, FileError, FileOptions, Trie, TrieBuilder, VocabularyId};
 
 type Row = (Option<String>, Vec<u32>);
 
-fn by_runs(rows: &[Row], budget: usize, folder: &Path) -> RunBuilder {
-    let mut builder = RunBuilder::new(budget).in_folder(folder);
+fn external(rows: &[Row], budget: usize, folder: &Path) -> ExternalBuilder {
+    let mut builder = ExternalBuilder::new(budget).in_folder(folder);
     for (name, tokens) in rows {
         builder.push(name.as_deref(), &ids(tokens)).unwrap();
     }
@@ -40,13 +40,13 @@ fn input_rows(trie: &Trie) -> Vec<Option<usize>> {
 fn check(rows: &[Row], budget: usize, vocabulary: Option<VocabularyId<'_>>) {
     let folder = tempfile::tempdir().unwrap();
     let expected = in_memory(rows);
-    let trie = by_runs(rows, budget, folder.path()).finish().unwrap();
+    let trie = external(rows, budget, folder.path()).finish().unwrap();
     assert_eq!(bytes(&trie, vocabulary), bytes(&expected, vocabulary));
     assert_eq!(input_rows(&trie), input_rows(&expected));
     assert!(trie == expected && trie.leaves().eq(expected.leaves()));
 
     let path = folder.path().join("set.ttrie");
-    by_runs(rows, budget, folder.path()).finish_to(&path, vocabulary).unwrap();
+    external(rows, budget, folder.path()).finish_to(&path, vocabulary).unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes(&expected, vocabulary));
     assert!(Trie::open(&path, FileOptions { vocabulary, verify: true }).is_ok());
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no temporary file stays");
@@ -105,7 +105,7 @@ fn memory_stays_within_the_budget() {
     let (folder, mut trie) = (tempfile::tempdir().unwrap(), None);
     let path = folder.path().join("set.ttrie");
     let push = || {
-        let mut builder = RunBuilder::new(BUDGET);
+        let mut builder = ExternalBuilder::new(BUDGET);
         for row in 0..300_000u32 {
             let tokens = [row * 13 % 101, row.wrapping_mul(0x9E37_79B9) >> 16, row % 50_000, row % 7].map(id);
             builder.push(Some("name"), &tokens).unwrap();
@@ -126,11 +126,11 @@ fn memory_stays_within_the_budget() {
 fn bad_rows_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let build = |error| match error {
-        RunError::Build(error) => error,
-        RunError::File(error) => panic!("{error}"),
+        ExternalError::Build(error) => error,
+        ExternalError::File(error) => panic!("{error}"),
     };
     for budget in [0, 1 << 20] {
-        let builder = || RunBuilder::new(budget).in_folder(folder.path());
+        let builder = || ExternalBuilder::new(budget).in_folder(folder.path());
         assert_eq!(build(builder().finish().unwrap_err()), BuildError::NoLeaves);
         let path = folder.path().join("set.ttrie");
         assert_eq!(build(builder().finish_to(&path, None).unwrap_err()), BuildError::NoLeaves);
@@ -159,15 +159,15 @@ fn bad_rows_are_told() {
 fn the_system_has_its_say() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("nowhere");
-    let mut builder = RunBuilder::new(0).in_folder(&nowhere);
+    let mut builder = ExternalBuilder::new(0).in_folder(&nowhere);
     match builder.push(None, &[id(1)]) {
-        Err(RunError::File(FileError::Io { path, action, source })) => {
+        Err(ExternalError::File(FileError::Io { path, action, source })) => {
             assert_eq!((path, action), (nowhere.clone(), "write a temporary file there"));
             assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
         }
         other => panic!("{other:?}"),
     }
-    let builder = by_runs(&unnamed(vec![vec![1], vec![2]]), 0, folder.path());
+    let builder = external(&unnamed(vec![vec![1], vec![2]]), 0, folder.path());
     let error = builder.finish_to(nowhere.join("set.ttrie"), None).unwrap_err();
     assert!(error.to_string().contains("nowhere: cannot create a file there"), "{error}");
 }

@@ -1,0 +1,89 @@
+//! Who computes rows of logits.
+
+use super::tree::TokenTree;
+use crate::ids::TokenId;
+
+/// A host that can decode a tree of tokens: llama.cpp in waves over copied sequences, torch with a tree mask, or a
+/// function of token prefixes ([`PrefixRows`](super::PrefixRows)). [`choose`](super::choose) asks it for rows of
+/// logits.
+///
+/// What an implementation must do, and what follows if it does not:
+///
+/// - Rows have [`TreeDecoder::n_vocab`] numbers, each wanted one is given once, and that of a node after that of its
+///   parent. Otherwise there is a [`RowProblem`](super::RowProblem) and no choice.
+/// - A row is that after the prompt and the path to its node, and nothing else. Otherwise probabilities are wrong.
+/// - An error leaves the host usable. It ends the choice, so that is how one is cancelled.
+///
+/// It may decode a tree in pieces, several times, or in any order that gives parents first, and may keep what it knows
+/// of a prompt: the trees of one choice come after one prompt.
+pub trait TreeDecoder {
+    /// What can go wrong, being told to stop included.
+    type Error;
+
+    /// Numbers in a row.
+    fn n_vocab(&self) -> usize;
+
+    /// Tokens that a prompt and a path after it may have together.
+    fn room(&self) -> usize;
+
+    /// Rows that are sensibly asked for at once. A search reads 32 together at first, and grows up to this.
+    fn rows_at_once(&self) -> usize;
+
+    /// Threads in use, for [`ChooseStats`](super::ChooseStats); 0 where nobody knows.
+    fn n_threads(&self) -> u32 {
+        0
+    }
+
+    /// Decodes `tree` after `prompt`, and calls `each` with the row after every wanted node, parents first, before them
+    /// that after the prompt (node `None`) where [`TokenTree::wants_root`]. Returns what it took.
+    ///
+    /// The prompt may be empty: then no row after it is wanted. All ids are below `n_vocab`, and prompt and tree have
+    /// room.
+    ///
+    /// # Errors
+    /// The host's own; rows that were given before count for nothing then.
+    fn decode(
+        &mut self,
+        prompt: &[TokenId],
+        tree: &TokenTree,
+        each: &mut dyn FnMut(Option<usize>, &[f32]),
+    ) -> Result<Decoded, Self::Error>;
+}
+
+/// What it took to decode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Decoded {
+    /// Forward passes.
+    pub forward_passes: u64,
+    /// Tokens in them, those of the prompt included unless they were known.
+    pub tokens: usize,
+}
+
+impl<D: TreeDecoder + ?Sized> TreeDecoder for &mut D {
+    type Error = D::Error;
+
+    fn n_vocab(&self) -> usize {
+        (**self).n_vocab()
+    }
+
+    fn room(&self) -> usize {
+        (**self).room()
+    }
+
+    fn rows_at_once(&self) -> usize {
+        (**self).rows_at_once()
+    }
+
+    fn n_threads(&self) -> u32 {
+        (**self).n_threads()
+    }
+
+    fn decode(
+        &mut self,
+        prompt: &[TokenId],
+        tree: &TokenTree,
+        each: &mut dyn FnMut(Option<usize>, &[f32]),
+    ) -> Result<Decoded, D::Error> {
+        (**self).decode(prompt, tree, each)
+    }
+}

@@ -1,0 +1,148 @@
+//! Why there is no choice.
+
+use crate::constraint::NotListed;
+use crate::file::FileProblem;
+use crate::ids::TokenId;
+use crate::span::RulesError;
+
+/// A choice that cannot be made. `E` is the host's own error.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChooseError<E> {
+    /// What the host says; also where it was asked to stop.
+    #[error(transparent)]
+    Host(E),
+    /// The constraint has no list of its values, or one that is too long.
+    #[error(transparent)]
+    NotListed(NotListed),
+    /// A list of the values would leave out most of the sequences that stand for them.
+    #[error(
+        "in a part of this constraint several token sequences stand for one value: such a set can only be scored alone"
+    )]
+    ManySequences,
+    /// The file of a set was damaged after it was written.
+    #[error(transparent)]
+    Damaged(FileProblem),
+    /// A set that changed while it was walked.
+    #[error("the set is damaged: nothing may follow {depth} tokens of a value, and none ends there")]
+    DeadEnd {
+        /// Tokens of the value up to there.
+        depth: usize,
+    },
+    /// The vocabulary does not have all tokens of the set.
+    #[error("the set has the token id {max_token}, which is outside the vocabulary of {n_vocab} tokens")]
+    SetOutsideVocabulary {
+        /// The largest id.
+        max_token: TokenId,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// The vocabulary does not have all end tokens.
+    #[error("end tokens: token id {token} at position {position} is outside the vocabulary of {n_vocab} tokens")]
+    EndTokenOutsideVocabulary {
+        /// Its position in their list.
+        position: usize,
+        /// The id.
+        token: TokenId,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// Rules that the machine does not take, such as a vocabulary of no size.
+    #[error(transparent)]
+    Rules(RulesError),
+    /// A limit that leaves nothing to be done.
+    #[error("{what} is 0: it must be at least 1")]
+    Zero {
+        /// Which one.
+        what: &'static str,
+    },
+    /// One of the prompts.
+    #[error("prompt {number}: {problem}")]
+    Prompt {
+        /// Its number, from 0.
+        number: usize,
+        /// What is wrong with it.
+        problem: PromptProblem,
+    },
+    /// The host did not give the rows that it was asked for.
+    #[error(transparent)]
+    Rows(RowProblem),
+}
+
+/// A prompt after which no value can be scored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PromptProblem {
+    /// There is no row before the first token.
+    #[error("the prompt is empty")]
+    Empty,
+    /// An id that the vocabulary does not have.
+    #[error("token id {token} at position {position} is outside the vocabulary of {n_vocab} tokens")]
+    OutsideVocabulary {
+        /// Where it stands.
+        position: usize,
+        /// The id.
+        token: TokenId,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// More tokens than the host has room for.
+    #[error("{tokens} tokens, and there is room for {room}")]
+    TooLong {
+        /// Tokens of the prompt.
+        tokens: usize,
+        /// Tokens for which there is room.
+        room: usize,
+    },
+    /// No room for the longest value.
+    #[error(
+        "no room for a value of {tokens} tokens{} after the {prompt} of the prompt: there is room for {room}",
+        named(.value.as_ref())
+    )]
+    ValueTooLong {
+        /// Its name, where it has one.
+        value: Option<String>,
+        /// Its tokens.
+        tokens: usize,
+        /// Tokens of the prompt.
+        prompt: usize,
+        /// Tokens for which there is room.
+        room: usize,
+    },
+}
+
+/// Rows that were not the ones that a host was asked for: an error of the host's author.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RowProblem {
+    /// A row must have one number for each token of the vocabulary.
+    #[error("a row of {found} logits: the vocabulary has {n_vocab} tokens")]
+    Length {
+        /// Its numbers.
+        found: usize,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// It was not wanted, or came before.
+    #[error("a row that was not wanted, or given before: that of node {node:?} of the tree")]
+    Unwanted {
+        /// The node, or `None` for the row after the prompt.
+        node: Option<usize>,
+    },
+    /// Parents come first.
+    #[error("the row of node {node} of the tree came before that of its parent")]
+    BeforeParent {
+        /// The node.
+        node: usize,
+    },
+    /// The host says that it is done, and it is not.
+    #[error("{missing} rows were wanted and not given")]
+    Missing {
+        /// How many.
+        missing: usize,
+    },
+}
+
+fn named(value: Option<&String>) -> String {
+    value.map_or_else(String::new, |name| format!(" ({name:?})"))
+}

@@ -1,0 +1,109 @@
+//! Positions whose rows are still to be read, and the paths there.
+
+use super::scores::Left;
+use super::tree::TokenTree;
+use super::values::At;
+use crate::ids::TokenId;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// A position whose row is still to be read; the most probable is the greatest. Small: a search sorts millions of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Open {
+    pub(super) logprob: f64,
+    /// The last step of the path there.
+    pub(super) step: u32,
+}
+
+impl Eq for Open {}
+
+impl Ord for Open {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.logprob.total_cmp(&other.logprob).then_with(|| other.step.cmp(&self.step))
+    }
+}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// What is still to be read.
+#[derive(Debug)]
+pub(super) struct Frontier {
+    pub(super) open: BinaryHeap<Open>,
+    /// All steps that were seen; the first is none.
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    /// The one before it.
+    before: u32,
+    token: TokenId,
+    /// Where it leads.
+    at: At,
+}
+
+impl Frontier {
+    /// Before the first token.
+    pub(super) const START: Open = Open { logprob: 0.0, step: 0 };
+
+    pub(super) fn new(start: At) -> Self {
+        let none = Step { before: 0, token: TokenId::default(), at: start };
+        Self { open: BinaryHeap::new(), steps: vec![none] }
+    }
+
+    /// Where a step leads.
+    pub(super) fn at(&self, step: u32) -> At {
+        self.steps[step as usize].at
+    }
+
+    pub(super) fn step(&mut self, before: u32, token: TokenId, at: At) -> u32 {
+        self.steps.push(Step { before, token, at });
+        self.steps.len() as u32 - 1
+    }
+
+    pub(super) fn push(&mut self, before: u32, token: TokenId, at: At, logprob: f64) {
+        let step = self.step(before, token, at);
+        self.open.push(Open { logprob, step });
+    }
+
+    fn path(&self, step: u32) -> Vec<TokenId> {
+        let mut tokens = Vec::new();
+        let mut at = step;
+        while at > 0 {
+            let Step { before, token, .. } = self.steps[at as usize];
+            tokens.push(token);
+            at = before;
+        }
+        tokens.reverse();
+        tokens
+    }
+
+    /// A tree of the paths to these positions, whose rows are wanted; and which of them each node is.
+    pub(super) fn tree(&self, chosen: &[Open]) -> (TokenTree, Vec<Option<Open>>) {
+        let mut paths: Vec<(Vec<TokenId>, Open)> = chosen.iter().map(|&open| (self.path(open.step), open)).collect();
+        // A path comes before those it begins, and what two begin with alike is pushed once.
+        paths.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let (mut tree, mut open_of) = (TokenTree::new(), Vec::new());
+        let mut before: &[TokenId] = &[];
+        for (path, open) in &paths {
+            let shared = path.iter().zip(before).take_while(|(one, other)| one == other).count();
+            for (depth, &token) in path.iter().enumerate().skip(shared) {
+                let last = depth + 1 == path.len();
+                tree.push(depth, token, last);
+                open_of.push(last.then_some(*open));
+            }
+            before = path;
+        }
+        (tree, open_of)
+    }
+
+    /// What was not read, and `others` that cannot be.
+    pub(super) fn left(&self, others: &[Open]) -> Vec<Left> {
+        let left = |open: &Open| Left { at: self.at(open.step).position().cursor(), logprob: open.logprob };
+        self.open.iter().chain(others).map(left).collect()
+    }
+}

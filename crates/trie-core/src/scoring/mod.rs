@@ -1,0 +1,174 @@
+//! The exact probability of every value: what a greedy walk cannot know.
+//!
+//! `log P(value)` is the sum of the log-softmax, over the whole vocabulary, along its tokens; then, where end tokens
+//! are given, that any of them follows, and at a leaf that is a prefix of others without end tokens, that none of its
+//! children follows. Where several sequences stand for one value, it is the sum over them. The machine of `span/` says
+//! where a value ends and what goes on; rows of logits come from whatever host implements [`TreeDecoder`].
+//!
+//! Small sets are scored as one tree of tokens (`whole.rs`), large ones best first (`search.rs`); `scores.rs` keeps
+//! what is known of the values, and `rows.rs` refuses rows that are not the ones that were asked for.
+
+mod choice;
+mod decoder;
+mod error;
+mod frontier;
+mod prefixes;
+mod rows;
+mod scores;
+mod search;
+mod tree;
+mod values;
+mod whole;
+
+pub use choice::{Choice, ChooseOptions, ChooseStats};
+pub use decoder::{Decoded, TreeDecoder};
+pub use error::{ChooseError, PromptProblem, RowProblem};
+pub use prefixes::{PrefixRows, PrefixRowsError};
+pub use tree::{TokenTree, TreeNode};
+
+use crate::constraint::AnyConstraint;
+use crate::ids::TokenId;
+use values::Values;
+
+/// The probabilities of the values of a constraint after `prompt`.
+///
+/// A set that begins inside the prompt ([`Trie::heal_bytes`](crate::Trie::heal_bytes)) comes after what it leaves of
+/// it: take the bytes that it has again off the prompt before. A set from a file that nobody verified is read whole,
+/// once.
+///
+/// ```
+/// use trie_core::{ChooseOptions, PrefixRows, TokenId, Trie, choose};
+/// let id = |id| TokenId::new(id).unwrap();
+/// let mut builder = Trie::builder();
+/// builder.push(Some("yes"), &[id(1), id(2)]);
+/// builder.push(Some("no"), &[id(3)]);
+/// let set = builder.build()?;
+///
+/// // A model of four tokens: after token 1 all are alike, otherwise 3 is three times as probable as each other one.
+/// let mut model = PrefixRows::new(4, |prefixes: &[&[TokenId]]| {
+///     let row = |prefix: &&[TokenId]| {
+///         if prefix.last() == Some(&id(1)) { [0.0; 4] } else { [0.0, 0.0, 0.0, 3f32.ln()] }
+///     };
+///     Ok::<_, std::convert::Infallible>(prefixes.iter().flat_map(row).collect::<Vec<f32>>())
+/// });
+/// let choice = choose(&mut model, &[id(0)], set, &ChooseOptions::new())?;
+/// // "no" has 3 of 6, and "yes" 1 of 6 and then 1 of 4.
+/// assert!((choice.logprobs[0] - (1.0f64 / 24.0).ln()).abs() < 1e-6);
+/// assert!((choice.logprobs[1] - 0.5f64.ln()).abs() < 1e-6);
+/// assert_eq!(choice.ranking[0].index(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// A constraint without a list of its values, a damaged set, an empty prompt or one that does not fit together with the
+/// longest value, an id outside the vocabulary, a limit of 0, rows that were not asked for, or what the host says. The
+/// host can be used afterwards.
+pub fn choose<D: TreeDecoder + ?Sized>(
+    decoder: &mut D,
+    prompt: &[TokenId],
+    constraint: impl Into<AnyConstraint>,
+    options: &ChooseOptions<'_>,
+) -> Result<Choice, ChooseError<D::Error>> {
+    let values = Values::new(&constraint.into(), options, decoder.n_vocab())?;
+    check_prompts(decoder, &[prompt], &values)?;
+    if searches(&values, options, decoder.room().saturating_sub(prompt.len())) {
+        return search::best_first(decoder, prompt, &values, options);
+    }
+    let mut choices = whole::score_all(decoder, &[prompt], &values)?;
+    choices.pop().ok_or(ChooseError::Prompt { number: 0, problem: PromptProblem::Empty })
+}
+
+/// [`choose`] for several prompts, in order. Where all values are scored, what all prompts begin with is decoded once,
+/// and the rest as one tree.
+///
+/// # Errors
+/// As [`choose`]; nothing is given for any prompt then. [`ChooseError::Prompt`] says which was refused; all of them are
+/// looked at before anything is decoded.
+pub fn choose_many<D: TreeDecoder + ?Sized>(
+    decoder: &mut D,
+    prompts: &[&[TokenId]],
+    constraint: impl Into<AnyConstraint>,
+    options: &ChooseOptions<'_>,
+) -> Result<Vec<Choice>, ChooseError<D::Error>> {
+    let values = Values::new(&constraint.into(), options, decoder.n_vocab())?;
+    check_prompts(decoder, prompts, &values)?;
+    if prompts.is_empty() {
+        // What the host holds stays: it may be the beginning of the next ones.
+        return Ok(Vec::new());
+    }
+    let longest = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
+    if searches(&values, options, decoder.room().saturating_sub(longest)) {
+        return prompts.iter().map(|prompt| search::best_first(decoder, prompt, &values, options)).collect();
+    }
+    whole::score_all(decoder, prompts, &values)
+}
+
+/// Whether the best values are searched for, instead of scoring all.
+fn searches(values: &Values, options: &ChooseOptions<'_>, room: usize) -> bool {
+    let trie = values.trie();
+    let most = options.max_rows.unwrap_or(ChooseOptions::MAX_ROWS).min(ChooseOptions::MAX_ROWS);
+    // Of many sequences of one value the longest need not fit: it is improbable.
+    let too_long = !trie.is_tree() && trie.max_depth() > room;
+    options.top.is_some() || too_long || values.positions().nth(most - 1).is_some()
+}
+
+/// Everything about the prompts that can be refused before anything is decoded.
+fn check_prompts<D: TreeDecoder + ?Sized>(
+    decoder: &D,
+    prompts: &[&[TokenId]],
+    values: &Values,
+) -> Result<(), ChooseError<D::Error>> {
+    let (n_vocab, room, needed) = (decoder.n_vocab(), decoder.room(), values.needed());
+    for (number, prompt) in prompts.iter().enumerate() {
+        let outside = prompt.iter().position(|token| token.index() >= n_vocab);
+        let problem = if prompt.is_empty() {
+            PromptProblem::Empty
+        } else if let Some(position) = outside {
+            PromptProblem::OutsideVocabulary { position, token: prompt[position], n_vocab }
+        } else if prompt.len() > room {
+            PromptProblem::TooLong { tokens: prompt.len(), room }
+        } else if needed > room - prompt.len() {
+            let longest = values.trie().leaves().max_by_key(|leaf| leaf.tokens.len());
+            let (value, tokens) = longest.map(|leaf| (leaf.name, leaf.tokens.len())).unwrap_or_default();
+            PromptProblem::ValueTooLong { value, tokens, prompt: prompt.len(), room }
+        } else {
+            continue;
+        };
+        return Err(ChooseError::Prompt { number, problem });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::FileOptions;
+    use crate::trie::Trie;
+
+    /// What only happens where a file changes after it was verified.
+    #[test]
+    fn a_position_without_a_way_on_is_an_error() {
+        let id = |id| TokenId::new(id).unwrap();
+        for (tokens, node) in [(&[id(1), id(2), id(3)], 1), (&[id(1), id(2), id(3)], 2)] {
+            let mut builder = Trie::builder();
+            builder.push(None, tokens);
+            let mut file = Vec::new();
+            builder.build().unwrap().write_to(&mut file, None).unwrap();
+            // In the second section, node `node` loses its children.
+            let at = u64::from_le_bytes(file[64 + 32 + 8..][..8].try_into().unwrap()) as usize;
+            let first_child = |node: usize| at + 4 * node..at + 4 * node + 4;
+            file.copy_within(first_child(node), first_child(node + 1).start);
+            let trie = Trie::from_bytes(&file, FileOptions::default()).unwrap();
+            assert!(trie.verified().is_err());
+
+            let rules = crate::span::SpanRules::new(vec![(String::new(), trie)], 4).unwrap();
+            let values = Values { rules };
+            let mut rows = PrefixRows::new(4, |prefixes: &[&[TokenId]]| {
+                Ok::<_, std::convert::Infallible>(vec![0.0; 4 * prefixes.len()])
+            });
+            let dead_end = Err(ChooseError::DeadEnd { depth: node });
+            assert_eq!(whole::score_all(&mut rows, &[&[id(0)]], &values), dead_end.clone().map(|_: Choice| Vec::new()));
+            assert_eq!(search::best_first(&mut rows, &[id(0)], &values, &ChooseOptions::new()), dead_end);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A plain function of token prefixes as a host.
+
+use super::decoder::{Decoded, TreeDecoder};
+use super::tree::TokenTree;
+use crate::ids::TokenId;
+
+/// A function that gives a row of logits for each of some token prefixes, one row after the other: what a notebook has.
+/// Nothing is remembered between calls, so a prompt is read again for every row.
+///
+/// See [`choose`](super::choose) for an example.
+#[derive(Debug, Clone)]
+pub struct PrefixRows<F> {
+    rows: F,
+    n_vocab: usize,
+    room: usize,
+    at_once: usize,
+}
+
+/// A function of prefixes that gave no rows, or not as many as prefixes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrefixRowsError<E> {
+    /// Its own error.
+    #[error(transparent)]
+    Function(E),
+    /// Not a row for each prefix.
+    #[error("{found} logits for {prefixes} prefixes: rows of {n_vocab} were wanted")]
+    Length {
+        /// Numbers that it gave.
+        found: usize,
+        /// Prefixes that it got.
+        prefixes: usize,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+}
+
+impl<F> PrefixRows<F> {
+    /// The most prefixes of one call, where nobody says otherwise.
+    pub const AT_ONCE: usize = 128;
+
+    /// `rows` gets up to [`PrefixRows::AT_ONCE`] prefixes and gives `n_vocab` numbers for each.
+    pub fn new(n_vocab: usize, rows: F) -> Self {
+        Self { rows, n_vocab, room: usize::MAX, at_once: Self::AT_ONCE }
+    }
+
+    /// No prefix longer than this; without it there is no limit.
+    #[must_use]
+    pub fn with_room(mut self, tokens: usize) -> Self {
+        self.room = tokens;
+        self
+    }
+
+    /// Never more prefixes at once than this, and at least one.
+    #[must_use]
+    pub fn with_rows_at_once(mut self, prefixes: usize) -> Self {
+        self.at_once = prefixes.max(1);
+        self
+    }
+}
+
+impl<F, R, E> TreeDecoder for PrefixRows<F>
+where
+    F: FnMut(&[&[TokenId]]) -> Result<R, E>,
+    R: AsRef<[f32]>,
+{
+    type Error = PrefixRowsError<E>;
+
+    fn n_vocab(&self) -> usize {
+        self.n_vocab
+    }
+
+    fn room(&self) -> usize {
+        self.room
+    }
+
+    fn rows_at_once(&self) -> usize {
+        self.at_once
+    }
+
+    fn decode(
+        &mut self,
+        prompt: &[TokenId],
+        tree: &TokenTree,
+        each: &mut dyn FnMut(Option<usize>, &[f32]),
+    ) -> Result<Decoded, Self::Error> {
+        let wanted = (0..tree.nodes().len()).filter(|&node| tree.nodes()[node].wanted).map(Some);
+        let wanted: Vec<Option<usize>> = tree.wants_root().then_some(None).into_iter().chain(wanted).collect();
+        let mut decoded = Decoded::default();
+        for nodes in wanted.chunks(self.at_once) {
+            let path = |node: &Option<usize>| node.map_or_else(Vec::new, |node| tree.path(node));
+            let prefixes: Vec<Vec<TokenId>> = nodes.iter().map(|node| [prompt, &path(node)].concat()).collect();
+            let slices: Vec<&[TokenId]> = prefixes.iter().map(Vec::as_slice).collect();
+            let rows = (self.rows)(&slices).map_err(PrefixRowsError::Function)?;
+            let rows = rows.as_ref();
+            if rows.len() != nodes.len() * self.n_vocab {
+                let (found, prefixes) = (rows.len(), nodes.len());
+                return Err(PrefixRowsError::Length { found, prefixes, n_vocab: self.n_vocab });
+            }
+            for (&node, row) in nodes.iter().zip(rows.chunks_exact(self.n_vocab)) {
+                each(node, row);
+            }
+            decoded.forward_passes += 1;
+            decoded.tokens += prefixes.iter().map(Vec::len).sum::<usize>();
+        }
+        Ok(decoded)
+    }
+}

@@ -1,0 +1,100 @@
+//! A tree of tokens to be decoded: what scoring asks a host for.
+
+use crate::ids::TokenId;
+
+/// Tokens after a prompt, in depth-first order, each after its parent. Paths that begin alike share their first nodes.
+///
+/// ```
+/// use trie_core::{TokenId, TokenTree};
+/// let id = |id| TokenId::new(id).unwrap();
+/// // [5, 6] and [5, 7, 8], of which the rows after 5, 6 and 8 are wanted.
+/// let mut tree = TokenTree::new();
+/// for (depth, token, wanted) in [(0, 5, true), (1, 6, true), (1, 7, false), (2, 8, true)] {
+///     tree.push(depth, id(token), wanted);
+/// }
+/// assert_eq!(tree.path(3), [id(5), id(7), id(8)]);
+/// assert_eq!((tree.nodes()[3].parent, tree.depth(), tree.rows()), (Some(2), 3, 3));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TokenTree {
+    nodes: Vec<TreeNode>,
+    /// The path to the node added last.
+    path: Vec<usize>,
+    depth: usize,
+    wants_root: bool,
+}
+
+/// A token in a [`TokenTree`]. A node is known by its index in [`TokenTree::nodes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TreeNode {
+    /// The token.
+    pub token: TokenId,
+    /// The node before it, whose index is lower; `None` right after the prompt.
+    pub parent: Option<usize>,
+    /// Tokens after the prompt, this one included.
+    pub depth: usize,
+    /// Whether the row after it is wanted.
+    pub wanted: bool,
+    /// Whether another token comes after it.
+    pub has_children: bool,
+}
+
+impl TokenTree {
+    /// No tokens, and no row is wanted.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a token after the first `depth` tokens of the path to the one added last (after all of them, if there are
+    /// fewer). `wanted` asks for the row after it. Returns its index.
+    pub fn push(&mut self, depth: usize, token: TokenId, wanted: bool) -> usize {
+        self.path.truncate(depth);
+        let parent = self.path.last().copied();
+        if let Some(parent) = parent {
+            self.nodes[parent].has_children = true;
+        }
+        let node = self.nodes.len();
+        self.path.push(node);
+        self.depth = self.depth.max(self.path.len());
+        self.nodes.push(TreeNode { token, parent, depth: self.path.len(), wanted, has_children: false });
+        node
+    }
+
+    /// Asks for the row after the prompt itself, too.
+    pub fn want_root(&mut self) {
+        self.wants_root = true;
+    }
+
+    /// Whether the row after the prompt itself is wanted.
+    pub fn wants_root(&self) -> bool {
+        self.wants_root
+    }
+
+    /// The tokens, depth first.
+    pub fn nodes(&self) -> &[TreeNode] {
+        &self.nodes
+    }
+
+    /// Tokens of the longest path.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Rows that are wanted, that after the prompt included.
+    pub fn rows(&self) -> usize {
+        usize::from(self.wants_root) + self.nodes.iter().filter(|node| node.wanted).count()
+    }
+
+    /// The node and those before it, upwards.
+    pub fn upwards(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(Some(node), |&node| self.nodes[node].parent)
+    }
+
+    /// The tokens from the prompt to a node, it included.
+    pub fn path(&self, node: usize) -> Vec<TokenId> {
+        let mut tokens: Vec<TokenId> = self.upwards(node).map(|node| self.nodes[node].token).collect();
+        tokens.reverse();
+        tokens
+    }
+}

@@ -1,0 +1,287 @@
+//! Probabilities are those of the twin, whatever is asked for.
+
+use crate::common::{Naive, ids};
+use crate::table::{Model, Stopped, Table, VOCABULARY};
+use crate::twin::{
+    all_close, check_bounds, check_whole, close, exact, graph, mass, needed, overrun, sequences, walked,
+};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use trie_core::{ChooseError, ChooseOptions, PrefixRows, TokenId, choose, choose_many};
+
+fn sets() -> impl Strategy<Value = Naive> {
+    let tokens = prop::collection::vec(prop_oneof![3 => 0..4u32, 1 => 0..20u32], 1..6);
+    prop::collection::vec(("[a-d]{0,3}", tokens), 1..25).prop_map(|rows| Naive { rows })
+}
+
+fn models() -> impl Strategy<Value = Model> {
+    (any::<u64>(), prop_oneof![3 => Just(false), 1 => Just(true)]).prop_map(|(seed, odd)| Model { seed, odd })
+}
+
+fn ends() -> impl Strategy<Value = Vec<TokenId>> {
+    prop_oneof![Just(Vec::new()), prop::collection::vec(0..VOCABULARY as u32, 1..4).prop_map(|ends| ids(&ends))]
+}
+
+fn prompts() -> impl Strategy<Value = Vec<TokenId>> {
+    prop::collection::vec(0..VOCABULARY as u32, 1..5).prop_map(|tokens| ids(&tokens))
+}
+
+fn texts() -> impl Strategy<Value = BTreeSet<String>> {
+    prop::collection::btree_set("[ab]{1,6}", 1..6)
+}
+
+proptest! {
+    #[test]
+    fn every_value_of_a_tree(naive in sets(), model in models(), prompt in prompts(), ends in ends()) {
+        let (trie, all) = (naive.trie(), sequences(&naive));
+        let expected = exact(model, &prompt, &all, trie.len(), &ends);
+        let mut table = Table::new(model);
+        let options = ChooseOptions::new().with_end_tokens(&ends);
+        let choice = choose(&mut table, &prompt, &trie, &options).unwrap();
+        check_whole(&choice, &expected);
+
+        // One call, and every row once: that after the prompt is the last token's.
+        let (held, last) = prompt.split_at(prompt.len() - 1);
+        let [(before, paths)] = &table.asked[..] else { panic!("{:?}", table.asked) };
+        prop_assert_eq!(before, held);
+        let rows: BTreeSet<Vec<TokenId>> = needed(&all, &ends).into_iter().map(|path| [last, &path].concat()).collect();
+        prop_assert_eq!(paths.len(), rows.len());
+        prop_assert_eq!(&paths.iter().cloned().collect::<BTreeSet<_>>(), &rows);
+        let stats = choice.stats;
+        prop_assert_eq!((stats.rows, stats.forward_passes, stats.n_threads, stats.healed_bytes), (rows.len(), 1, 3, 0));
+
+        // A set's own end tokens count where none are given, and an empty list is none.
+        let own = trie.with_end_tokens(ends.clone());
+        let again = choose(&mut Table::new(model), &prompt, &own, &ChooseOptions::new()).unwrap();
+        prop_assert_eq!(&again.logprobs, &choice.logprobs);
+        let none = ChooseOptions::new().with_end_tokens(&[]);
+        let without = choose(&mut Table::new(model), &prompt, &own, &none).unwrap();
+        all_close(&without.logprobs, &exact(model, &prompt, &all, own.len(), &[]));
+
+        // A function of prefixes is as good a host.
+        let mut rows = PrefixRows::new(VOCABULARY, |prefixes: &[&[TokenId]]| {
+            assert!(prefixes.len() <= 7);
+            Ok::<_, Infallible>(prefixes.iter().flat_map(|prefix| model.row(prefix)).collect::<Vec<f32>>())
+        }).with_rows_at_once(7);
+        let other = choose(&mut rows, &prompt, &own, &ChooseOptions::new()).unwrap();
+        prop_assert_eq!(other.logprobs, choice.logprobs);
+        prop_assert_eq!(other.stats.forward_passes as usize, stats.rows.div_ceil(7));
+    }
+
+    #[test]
+    fn the_best_of_a_tree(
+        naive in sets(),
+        model in models(),
+        prompt in prompts(),
+        ends in ends(),
+        top in 1..30usize,
+        at_once in 1..50usize,
+    ) {
+        let (trie, all) = (naive.trie(), sequences(&naive));
+        let expected = exact(model, &prompt, &all, trie.len(), &ends);
+        let mut table = Table { at_once, ..Table::new(model) };
+        let options = ChooseOptions::new().with_end_tokens(&ends).with_top(top);
+        let choice = choose(&mut table, &prompt, &trie, &options).unwrap();
+        let mut falling = expected.clone();
+        falling.sort_by(|a, b| b.total_cmp(a));
+        prop_assert!(choice.is_certain && choice.logprobs_high.is_none());
+        let possible = falling.iter().filter(|logprob| logprob.is_finite()).count();
+        prop_assert!((top.min(possible)..=top).contains(&choice.ranking.len()), "{:?}", choice.ranking);
+        for (leaf, best) in choice.ranking.iter().zip(falling) {
+            prop_assert!(close(choice.logprobs[leaf.index()], best) && close(expected[leaf.index()], best));
+        }
+        for (&found, &exact) in choice.logprobs.iter().zip(&expected) {
+            prop_assert!(found.is_nan() || close(found, exact));
+        }
+        prop_assert!(choice.mass_low <= mass(&expected) + 1e-5 && mass(&expected) <= choice.mass_high + 1e-5);
+        let (asked, rows) = (table.rows(), needed(&all, &ends).len());
+        prop_assert!(asked == choice.stats.rows && asked <= rows, "{asked} of {rows}");
+        let once: BTreeSet<&Vec<TokenId>> = table.asked.iter().flat_map(|(_, paths)| paths).collect();
+        prop_assert_eq!((once.len(), table.twice), (asked, 0), "no row twice, and no token twice in a tree");
+        prop_assert!(table.asked.iter().all(|(before, paths)| *before == prompt && paths.len() <= at_once.max(32)));
+    }
+
+    #[test]
+    fn bounds_of_a_tree(
+        naive in sets(),
+        model in models(),
+        prompt in prompts(),
+        ends in ends(),
+        max_rows in 1..20usize,
+        top in prop::option::of(1..4usize),
+    ) {
+        let (trie, all) = (naive.trie(), sequences(&naive));
+        let expected = exact(model, &prompt, &all, trie.len(), &ends);
+        let mut table = Table::new(model);
+        let options = ChooseOptions::new().with_end_tokens(&ends).with_max_rows(max_rows).with_top(top);
+        let choice = choose(&mut table, &prompt, &trie, &options).unwrap();
+        prop_assert!(table.rows() <= max_rows);
+        check_bounds(&choice, &expected);
+        if top.is_none() && max_rows >= needed(&all, &ends).len() {
+            check_whole(&choice, &expected);
+        }
+    }
+
+    #[test]
+    fn all_tokenizations_together(
+        texts in texts(),
+        longest in any::<bool>(),
+        model in models(),
+        prompt in prompts(),
+        ends in ends(),
+        max_rows in 1..60usize,
+        top in prop::option::of(1..4usize),
+    ) {
+        let (trie, all) = graph(&texts, longest);
+        let expected = exact(model, &prompt, &all, trie.len(), &ends);
+        let mut table = Table::new(model);
+        let options = ChooseOptions::new().with_end_tokens(&ends);
+        let choice = choose(&mut table, &prompt, &trie, &options).unwrap();
+        check_whole(&choice, &expected);
+        prop_assert_eq!((table.asked.len(), table.rows()), (1, needed(&all, &ends).len()));
+
+        let options = options.with_max_rows(max_rows).with_top(top);
+        let mut table = Table::new(model);
+        let choice = choose(&mut table, &prompt, &trie, &options).unwrap();
+        prop_assert!(table.rows() <= max_rows);
+        check_bounds(&choice, &expected);
+        prop_assert!(choice.ranking.len() <= top.unwrap_or(usize::MAX));
+
+        // With rows enough the first is certain, and reading ends early.
+        let mut table = Table::new(model);
+        let choice = choose(&mut table, &prompt, &trie, &options.with_max_rows(None).with_top(1)).unwrap();
+        check_bounds(&choice, &expected);
+        prop_assert!(choice.is_certain || model.odd);
+        prop_assert!(table.rows() <= needed(&all, &ends).len() && table.twice == 0);
+
+        // Paths that are too long stay in the bounds, as long as the canonical ones fit.
+        let need = trie.leaves().map(|leaf| leaf.tokens.len()).max().unwrap() - usize::from(ends.is_empty());
+        for room in [need, need + 1] {
+            let mut table = Table { room: prompt.len() + room, ..Table::new(model) };
+            check_bounds(&choose(&mut table, &prompt, &trie, &options).unwrap(), &expected);
+            let all = options.with_top(None).with_max_rows(None);
+            check_bounds(&choose(&mut table, &prompt, &trie, &all).unwrap(), &expected);
+        }
+    }
+
+    #[test]
+    fn several_prompts_are_as_each_alone(
+        naive in sets(),
+        model in models(),
+        shared in prompts(),
+        tails in prop::collection::vec(prompts(), 1..5),
+        ends in ends(),
+        top in prop::option::of(1..4usize),
+    ) {
+        let trie = naive.trie();
+        let prompts: Vec<Vec<TokenId>> = tails.iter().map(|tail| [&shared[..], tail].concat()).collect();
+        let slices: Vec<&[TokenId]> = prompts.iter().map(Vec::as_slice).collect();
+        let options = ChooseOptions::new().with_end_tokens(&ends).with_top(top);
+        let mut table = Table::new(model);
+        let together = choose_many(&mut table, &slices, &trie, &options).unwrap();
+        prop_assert_eq!(together.len(), prompts.len());
+        if top.is_none() {
+            let [(held, _)] = &table.asked[..] else { panic!("{:?}", table.asked) };
+            prop_assert!(held.starts_with(&shared), "what all begin with is held");
+            let shortest = prompts.iter().map(Vec::len).min().unwrap();
+            prop_assert!(held.len() < shortest && prompts.iter().all(|prompt| prompt.starts_with(held)));
+        }
+        for (prompt, choice) in slices.iter().zip(&together) {
+            let alone = choose(&mut Table::new(model), prompt, &trie, &options).unwrap();
+            let bits = |logprobs: &[f64]| logprobs.iter().map(|logprob| logprob.to_bits()).collect::<Vec<u64>>();
+            prop_assert_eq!(bits(&alone.logprobs), bits(&choice.logprobs));
+            prop_assert_eq!((&alone.ranking, alone.stats.rows), (&choice.ranking, choice.stats.rows));
+        }
+    }
+
+    #[test]
+    fn a_host_that_stops_is_usable_afterwards(
+        naive in sets(),
+        seed in any::<u64>(),
+        top in prop::option::of(1..4usize),
+    ) {
+        let (trie, prompt, model) = (naive.trie(), ids(&[5, 6]), Model { seed, odd: false });
+        let options = ChooseOptions::new().with_top(top);
+        let whole = choose(&mut Table::new(model), &prompt, &trie, &options).unwrap();
+        let mut table = Table { at_once: 1, ..Table::new(model) };
+        for rows in 0..whole.stats.rows {
+            table.left = rows;
+            let error = choose(&mut table, &prompt, &trie, &options).unwrap_err();
+            prop_assert_eq!(error, ChooseError::Host(Stopped));
+        }
+        table.left = whole.stats.rows;
+        let after = choose(&mut table, &prompt, &trie, &options).unwrap();
+        prop_assert_eq!(&after.ranking, &whole.ranking);
+        prop_assert_eq!(format!("{:?}", after.logprobs), format!("{:?}", whole.logprobs));
+    }
+}
+
+#[test]
+fn values_whose_last_token_may_go_on() {
+    let trie = overrun();
+    assert!(!trie.is_tree());
+    for seed in 0..50 {
+        let (model, prompt) = (Model { seed, odd: seed % 2 == 1 }, ids(&[8, 1]));
+        for ends in [ids(&[]), ids(&[7, 20])] {
+            let expected = exact(model, &prompt, &walked(&trie), trie.len(), &ends);
+            let options = ChooseOptions::new().with_end_tokens(&ends);
+            check_whole(&choose(&mut Table::new(model), &prompt, &trie, &options).unwrap(), &expected);
+        }
+    }
+}
+
+/// Over 4096 rows the best is searched for, without being asked.
+#[test]
+fn a_large_set_is_searched() {
+    let rows: Vec<(String, Vec<u32>)> =
+        (0..8000u32).map(|row| (row.to_string(), vec![row % 20, row / 20 % 20, row / 400])).collect();
+    let naive = Naive { rows };
+    let (trie, prompt, ends) = (naive.trie(), ids(&[3]), ids(&[23]));
+    let model = Model { seed: 4, odd: false };
+    let all: Vec<f64> = trie
+        .leaves()
+        .map(|leaf| {
+            let after = |length: usize| [&prompt, &leaf.tokens[..length]].concat();
+            let steps = leaf.tokens.iter().enumerate();
+            let path: f64 = steps.map(|(depth, &token)| model.share(&after(depth), |other| other == token)).product();
+            (path * model.share(&after(leaf.tokens.len()), |token| token == ends[0])).ln()
+        })
+        .collect();
+    let mut table = Table::new(model);
+    let choice = choose(&mut table, &prompt, &trie, &ChooseOptions::new().with_end_tokens(&ends)).unwrap();
+    let best = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    assert_eq!(choice.ranking.len(), 1);
+    assert!(choice.is_certain && close(all[choice.ranking[0].index()], best));
+    assert!(close(choice.logprobs[choice.ranking[0].index()], best));
+    assert!(table.rows() < 2000, "{} of 8421 rows", table.rows());
+    assert!(choice.logprobs.iter().any(|logprob| logprob.is_nan()));
+    // Without end tokens 421 rows say all.
+    let choice = choose(&mut table, &prompt, &trie, &ChooseOptions::new()).unwrap();
+    assert_eq!((choice.stats.rows, choice.ranking.len()), (421, 8000));
+}
+
+/// Where several sequences stand for one value a search ends long before all are read.
+#[test]
+fn a_search_of_sums_ends_early() {
+    let (trie, all) = graph(&["ababababab".to_owned(), "bbbbbbbbbb".to_owned()].into(), true);
+    let rows = needed(&all, &[]).len();
+    let read = |liked: &[u32], by: f32, options: &ChooseOptions<'_>| {
+        let mut row = [0.0; VOCABULARY];
+        for &token in liked {
+            row[token as usize] = by;
+        }
+        row[0] += 1.0;
+        let mut table = PrefixRows::new(VOCABULARY, |prefixes: &[&[TokenId]]| {
+            Ok::<_, Infallible>(prefixes.iter().flat_map(|_| row).collect::<Vec<f32>>())
+        });
+        let choice = choose(&mut table, &ids(&[5]), &trie, options).unwrap();
+        assert!(choice.is_certain && trie.name(choice.ranking[0]).as_deref() == Some("ababababab"));
+        choice.stats.rows
+    };
+    // What is not canonical has nothing left; then one value is ahead of all that the other can have.
+    let nothing_left = read(&[0, 1], 40.0, &ChooseOptions::new().with_max_rows(rows - 1));
+    assert!(nothing_left < 30, "{nothing_left} of {rows} rows");
+    let ahead = read(&[0, 1, 2, 8], 3.0, &ChooseOptions::new().with_top(1));
+    assert!(ahead < rows / 2, "{ahead} of {rows} rows");
+}
