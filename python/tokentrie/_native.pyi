@@ -1895,7 +1895,8 @@ class Model:
                 prompt of ids ends with, or another boundary than that of a text.
             tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
                 With "all" the probability is that of the text, in whatever tokens.
-            end_tokens: ids of which one must follow a value; its probability then counts that as well.
+            end_tokens: ids of which one must follow a value; its probability then counts that as well. None: those of
+                the set (`Trie.end_tokens`), which has mostly none.
             top: score only what the best so many values need, at least 1. None scores all of a set that needs at
                 most 4096 rows of logits, and of a larger one what the best value needs.
             max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
@@ -1906,8 +1907,8 @@ class Model:
             Choice.
 
         Raises:
-            TrieError: a value is empty or repeated (it says which), there is none, or they cannot be listed, as those of
-                Any.
+            TrieError: a value is empty or repeated (it says which), there is none, or they cannot be listed, such as
+                those of Any.
             PayloadError: the payload cannot be used; for one str it says that a list is wanted.
             OptionError: a number is out of range, or the prompt does not end as a healed set begins.
             ContextError: the prompt, or a value after it, does not fit.

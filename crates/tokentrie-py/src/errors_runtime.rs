@@ -15,7 +15,11 @@ impl From<RuntimeError> for Error {
             RuntimeError::Draw(error) => error.into(),
             RuntimeError::Sampler(error) => error.into(),
             RuntimeError::Form(error) => error.into(),
-            RuntimeError::DamagedSet => class.error(format!("{error} (Trie.open with verify=True)")),
+            RuntimeError::NotListed(error) => error.into(),
+            RuntimeError::Rules(error) => error.into(),
+            RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => {
+                class.error(format!("{error} (Trie.open with verify=True)"))
+            }
             error => class.error(error.to_string()),
         }
     }
@@ -38,7 +42,7 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::Stopped { .. } => Class::Cancelled,
         RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => Class::Option,
         RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
-        RuntimeError::DamagedSet => Class::Trie,
+        RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => Class::Trie,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
         RuntimeError::Backend { .. }
         | RuntimeError::File { .. }
@@ -51,8 +55,9 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::NoTemplate { .. }
         | RuntimeError::Template { .. }
         | RuntimeError::NoLogits
+        | RuntimeError::Unscored { .. }
         | RuntimeError::Decode { .. } => Class::Model,
-        // Draw, Sampler and Form have classes of their own.
+        // Draw, Sampler, NotListed, Rules and Form have classes of their own.
         _ => Class::Base,
     }
 }
