@@ -6,7 +6,7 @@ use trie_core::{FileOptions, Trie};
 
 fuzz_target!(|file: &[u8]| {
     let file = signed(file);
-    if let Ok(trie) = Trie::from_bytes(&file, FileOptions { vocabulary: None, verify: true }) {
+    if let Ok(trie) = Trie::from_bytes(&file, FileOptions::default().with_verify(true)) {
         for leaf in trie.leaves() {
             assert_eq!(trie.find(&leaf.tokens), Some(leaf.index));
         }

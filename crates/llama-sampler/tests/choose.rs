@@ -1,5 +1,7 @@
 //! Exact probabilities of a set equal those of scoring each value alone, token by token.
 
+#![cfg(feature = "llama")]
+
 mod common;
 
 use common::{ids, precise_model, tiny_model, trie};

@@ -1,5 +1,7 @@
 //! Vocabularies and model files, good and bad.
 
+#![cfg(feature = "llama")]
+
 mod common;
 
 use common::{id, in_child, tiny_model, vocab_files};

@@ -1,5 +1,7 @@
 //! Forms are filled with legal values and exact literals, and grammars of llama.cpp's give what tries give.
 
+#![cfg(feature = "llama")]
+
 mod common;
 
 use common::{precise_model, trie};

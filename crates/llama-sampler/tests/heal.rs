@@ -1,5 +1,7 @@
 //! Sets that begin inside the prompt: prompt and leaves together are what the tokenizer writes for the whole text.
 
+#![cfg(feature = "llama")]
+
 mod common;
 
 use common::{id, ids, tiny_model, trie, vocab_files};

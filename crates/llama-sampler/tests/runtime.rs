@@ -1,5 +1,7 @@
 //! Contexts and generation on a real model: the one inside the Python package.
 
+#![cfg(feature = "llama")]
+
 mod common;
 
 use common::{id, ids, tiny_model, trie};

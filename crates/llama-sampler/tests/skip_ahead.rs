@@ -1,5 +1,7 @@
 //! Generation that skips forced tokens gives what generation without does, in fewer forward passes.
 
+#![cfg(feature = "llama")]
+
 mod common;
 
 use common::{ids, precise_model, trie};

@@ -1,5 +1,7 @@
 //! Texts that are tokenized in parts, on all cores, have the tokens that llama.cpp gives them one by one.
 
+#![cfg(feature = "llama")]
+
 mod common;
 
 use common::{in_child, tiny_model, vocab_files};

@@ -1,5 +1,7 @@
 //! Sets of texts on real vocabularies: tokens by their bytes, every tokenization, and sets made in portions.
 
+#![cfg(feature = "llama")]
+
 mod common;
 
 use common::{id, tiny_model, vocab_files};

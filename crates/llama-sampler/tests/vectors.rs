@@ -1,5 +1,7 @@
 //! Every `sampler_script` of the shared vectors, run through the callbacks in real chains.
 
+#![cfg(feature = "llama")]
+
 mod common;
 
 use common::{apply, repository};

@@ -174,13 +174,7 @@ impl From<PayloadError> for Error {
 
 impl From<BuildError> for Error {
     fn from(error: BuildError) -> Self {
-        match &error {
-            BuildError::NoLeaves
-            | BuildError::EmptySequence { .. }
-            | BuildError::MixedNames { .. }
-            | BuildError::Stopped
-            | BuildError::TooLarge { .. } => Class::Trie.error(error.to_string()),
-        }
+        Class::Trie.error(error.to_string())
     }
 }
 
@@ -189,6 +183,7 @@ impl From<ExternalError> for Error {
         match error {
             ExternalError::Build(error) => error.into(),
             ExternalError::File(error) => error.into(),
+            other => Class::Trie.error(other.to_string()),
         }
     }
 }
@@ -198,10 +193,7 @@ impl From<SetError> for Error {
         match error {
             SetError::Build(error) => error.into(),
             SetError::OtherVocabulary { .. } => Class::Vocabulary.error(error.to_string()),
-            SetError::Empty { .. }
-            | SetError::HalfNamed { .. }
-            | SetError::Healed { .. }
-            | SetError::NotATree { .. } => Class::Trie.error(error.to_string()),
+            other => Class::Trie.error(other.to_string()),
         }
     }
 }
@@ -219,16 +211,14 @@ impl From<FileError> for Error {
                 }
                 None => io::Error::new(source.kind(), message).into(),
             }),
-            FileError::Content { path: _, problem } => match problem {
-                FileProblem::NotATrie { .. }
-                | FileProblem::Truncated { .. }
-                | FileProblem::ByteOrder
-                | FileProblem::Version { .. }
-                | FileProblem::Damaged { .. } => Class::Trie.error(message),
-                FileProblem::OutsideVocabulary { .. }
-                | FileProblem::OtherVocabulary { .. }
-                | FileProblem::Fingerprint { .. } => Class::Vocabulary.error(message),
-            },
+            FileError::Content {
+                problem:
+                    FileProblem::OutsideVocabulary { .. }
+                    | FileProblem::OtherVocabulary { .. }
+                    | FileProblem::Fingerprint { .. },
+                ..
+            } => Class::Vocabulary.error(message),
+            _ => Class::Trie.error(message),
         }
     }
 }

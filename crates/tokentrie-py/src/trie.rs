@@ -345,7 +345,9 @@ impl Trie {
     #[staticmethod]
     #[pyo3(signature = (path, *, vocab=None, verify=false))]
     fn open(py: Python<'_>, path: PathBuf, vocab: Option<VocabArg<'_>>, verify: bool) -> Result<Self> {
-        let options = FileOptions { vocabulary: vocab.as_ref().map(|vocab| vocabulary_id(py, vocab)), verify };
+        let options = FileOptions::default()
+            .with_vocabulary(vocab.as_ref().map(|vocab| vocabulary_id(py, vocab)))
+            .with_verify(verify);
         Ok(Self::of_file(released(py, || Origin::open(&path, options))?))
     }
 

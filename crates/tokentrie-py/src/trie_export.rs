@@ -142,7 +142,9 @@ impl Trie {
     #[staticmethod]
     #[pyo3(signature = (data, *, vocab=None))]
     fn from_bytes(py: Python<'_>, data: &[u8], vocab: Option<VocabArg<'_>>) -> Result<Self> {
-        let options = FileOptions { vocabulary: vocab.as_ref().map(|vocab| vocabulary_id(py, vocab)), verify: true };
+        let options = FileOptions::default()
+            .with_vocabulary(vocab.as_ref().map(|vocab| vocabulary_id(py, vocab)))
+            .with_verify(true);
         Ok(Self::new(released(py, || trie_core::Trie::from_bytes(data, options))?))
     }
 

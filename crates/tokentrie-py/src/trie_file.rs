@@ -43,7 +43,7 @@ impl Trie {
     /// What a pickle calls: opens a file that must have the contents that were pickled.
     #[classmethod]
     fn _reopen(kind: &Bound<'_, PyType>, path: PathBuf, stamp: &[u8], verify: bool) -> Result<Self> {
-        let options = FileOptions { verify, ..FileOptions::default() };
+        let options = FileOptions::default().with_verify(verify);
         let (trie, origin) = released(kind.py(), || Origin::open(&path, options))?;
         if origin.as_ref().is_some_and(|origin| origin.stamp.0 == stamp) {
             return Ok(Self::of_file((trie, origin)));

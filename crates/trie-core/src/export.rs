@@ -9,6 +9,14 @@ use crate::trie::{Cursor, Trie};
 use std::fmt::Write;
 
 /// A set of texts, ready to be written as a grammar that accepts these texts and no other.
+///
+/// ```
+/// use trie_core::TextGrammar;
+/// let grammar = TextGrammar::new(["REPLY", "REPLY_ALL", "STOP"])?;
+/// assert_eq!(grammar.regex(), "(?:REPLY(?:_ALL)?|STOP)");
+/// assert_eq!(grammar.gbnf()?, "root ::= (\"REPLY\" (\"_ALL\")? | \"STOP\")\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct TextGrammar {
     /// The texts that are not empty; its tokens are characters.

@@ -10,6 +10,7 @@ mod verify;
 mod verify_graph;
 mod write;
 
+use crate::ids::TokenId;
 #[cfg(doc)]
 use crate::trie::Trie;
 use std::io;
@@ -30,8 +31,9 @@ pub struct VocabularyId<'a> {
     pub fingerprint: Option<&'a str>,
 }
 
-/// How to open a file.
+/// How to open a file: see [`Trie::open`](crate::Trie::open).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct FileOptions<'a> {
     /// Refuse a file whose ids this vocabulary does not have, or that was saved for another fingerprint.
     pub vocabulary: Option<VocabularyId<'a>>,
@@ -39,8 +41,25 @@ pub struct FileOptions<'a> {
     pub verify: bool,
 }
 
+impl<'a> FileOptions<'a> {
+    /// Whether to read all of it: see [`FileOptions::verify`].
+    #[must_use]
+    pub const fn with_verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// For this vocabulary: see [`FileOptions::vocabulary`].
+    #[must_use]
+    pub fn with_vocabulary(mut self, vocabulary: impl Into<Option<VocabularyId<'a>>>) -> Self {
+        self.vocabulary = vocabulary.into();
+        self
+    }
+}
+
 /// A file that could not be opened or saved.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FileError {
     /// What the operating system says.
     #[error("{}: cannot {action}: {source}", path.display())]
@@ -64,6 +83,7 @@ pub enum FileError {
 
 /// Contents that make no trie, or not the one that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FileProblem {
     /// It does not begin as a `.ttrie` file does.
     #[error("not a .ttrie file: it begins with {found:02x?}")]
@@ -102,7 +122,7 @@ pub enum FileProblem {
     #[error("token id {max_token} is outside the vocabulary of {n_vocab} tokens")]
     OutsideVocabulary {
         /// The largest id.
-        max_token: u32,
+        max_token: TokenId,
         /// Size of the vocabulary.
         n_vocab: usize,
     },
@@ -144,8 +164,8 @@ impl VocabularyId<'_> {
         u32::try_from(self.size).unwrap_or(u32::MAX)
     }
 
-    pub(crate) fn check(&self, max_token: u32) -> Result<(), FileProblem> {
-        if max_token as usize >= self.size {
+    pub(crate) fn check(&self, max_token: TokenId) -> Result<(), FileProblem> {
+        if max_token.index() >= self.size {
             return Err(FileProblem::OutsideVocabulary { max_token, n_vocab: self.size });
         }
         match self.fingerprint {

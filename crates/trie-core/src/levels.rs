@@ -22,6 +22,17 @@ pub struct Level {
 
 impl Trie {
     /// The root's level and all below it. `O(nodes)`. Of the canonical sequences, where several stand for one leaf.
+    ///
+    /// ```
+    /// use trie_core::{TokenId, Trie};
+    /// let mut builder = Trie::builder();
+    /// for row in [[1, 2], [1, 3]] {
+    ///     builder.push(None, &row.map(|id| TokenId::new(id).unwrap()));
+    /// }
+    /// let levels = builder.build()?.levels();
+    /// assert_eq!(levels.iter().map(|level| (level.nodes, level.choices)).collect::<Vec<_>>(), [(1, 0), (1, 1), (2, 0)]);
+    /// # Ok::<(), trie_core::BuildError>(())
+    /// ```
     pub fn levels(&self) -> Vec<Level> {
         if !self.is_tree() {
             return self.canonical().map_or_else(|_| Vec::new(), |tree| tree.levels());

@@ -5,6 +5,7 @@ use crate::trie::{Cursor, Trie};
 
 /// How much to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OutlineLimits {
     /// Choices below each other.
     pub depth: usize,
@@ -44,6 +45,18 @@ impl OutlineLimits {
 impl Trie {
     /// The nodes to show, each before those below it. `O(shown · depth · log n)`. Where several sequences stand for a leaf, the
     /// canonical one is shown.
+    ///
+    /// ```
+    /// use trie_core::{OutlineLimits, TokenId, Trie};
+    /// let mut builder = Trie::builder();
+    /// for row in [[1, 2], [3, 4]] {
+    ///     builder.push(None, &row.map(|id| TokenId::new(id).unwrap()));
+    /// }
+    /// let trie = builder.build()?;
+    /// let nodes = trie.outline(OutlineLimits::choose(&trie, None, Some(1)));
+    /// assert_eq!((nodes.len(), nodes[0].hidden_children, nodes[1].run.len()), (2, 1, 2));
+    /// # Ok::<(), trie_core::BuildError>(())
+    /// ```
     pub fn outline(&self, limits: OutlineLimits) -> Vec<OutlineNode> {
         if !self.is_tree() {
             let Ok(tree) = self.canonical() else { return Vec::new() };

@@ -24,6 +24,7 @@ pub enum SetOperation {
 
 /// Sets that make no trie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SetError {
     /// A trie without leaves would allow nothing.
     #[error("{what} is empty: a trie has at least one leaf")]
@@ -97,6 +98,19 @@ impl Trie {
     ///
     /// One pass over the nodes of both. The rows of the result are numbered in the order of its leaves.
     ///
+    /// ```
+    /// use trie_core::{SetOperation, TokenId, Trie};
+    /// let set = |rows: &[u32]| {
+    ///     let mut builder = Trie::builder();
+    ///     rows.iter().for_each(|&row| builder.push(None, &[TokenId::new(row).unwrap()]));
+    ///     builder.build()
+    /// };
+    /// let both = set(&[1, 2])?.combine(SetOperation::Intersection, &set(&[2, 3])?)?;
+    /// assert_eq!(both, set(&[2])?);
+    /// assert!(both.is_subset(&set(&[1, 2])?));
+    /// # Ok::<(), trie_core::SetError>(())
+    /// ```
+    ///
     /// # Errors
     /// An empty result; a union or symmetric difference of which one side has names and the other has none; a side that is no
     /// tree ([`Trie::is_tree`]); leaves that begin at different positions of a prompt.
@@ -167,7 +181,8 @@ impl Trie {
         self.like(builder, "the selection")
     }
 
-    /// All leaves in order with their tokens, the canonical ones where several sequences stand for a leaf: one step down or sideways at a time, `O(nodes)` for all of them.
+    /// All leaves in order with their tokens, the canonical ones where several sequences stand for a leaf: one step down or
+    /// sideways at a time, `O(nodes)` for all of them.
     pub fn in_order(&self) -> LeafWalk<'_> {
         self.in_order_below(Cursor::ROOT)
     }

@@ -48,7 +48,7 @@ fn check(rows: &[Row], budget: usize, vocabulary: Option<VocabularyId<'_>>) {
     let path = folder.path().join("set.ttrie");
     external(rows, budget, folder.path()).finish_to(&path, vocabulary).unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes(&expected, vocabulary));
-    assert!(Trie::open(&path, FileOptions { vocabulary, verify: true }).is_ok());
+    assert!(Trie::open(&path, FileOptions::default().with_vocabulary(vocabulary).with_verify(true)).is_ok());
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no temporary file stays");
 }
 
@@ -119,7 +119,7 @@ fn memory_stays_within_the_budget() {
     // In memory it holds the set once: in pages of its own, which are not counted here, and the rows.
     let most = allocation_counter::measure(|| trie = Some(push().finish().unwrap())).bytes_max;
     assert!(most < 4 << 20, "{most} bytes");
-    assert_eq!(trie.unwrap(), Trie::open(&path, FileOptions { vocabulary: None, verify: true }).unwrap());
+    assert_eq!(trie.unwrap(), Trie::open(&path, FileOptions::default().with_verify(true)).unwrap());
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn bad_rows_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let build = |error| match error {
         ExternalError::Build(error) => error,
-        ExternalError::File(error) => panic!("{error}"),
+        error => panic!("{error}"),
     };
     for budget in [0, 1 << 20] {
         let builder = || ExternalBuilder::new(budget).in_folder(folder.path());

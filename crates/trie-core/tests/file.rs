@@ -16,7 +16,10 @@ use trie_core::{
 };
 
 const VOCABULARY: usize = 48;
-const VERIFIED: FileOptions<'_> = FileOptions { vocabulary: None, verify: true };
+
+fn verified() -> FileOptions<'static> {
+    FileOptions::default().with_verify(true)
+}
 
 fn sets() -> impl Strategy<Value = Naive> {
     let sized = |rows| {
@@ -173,7 +176,7 @@ fn sets_of_many_sequences_come_back() {
     for (trie, more) in [(tokenized(), ids(&[0, 1])), (partial(), ids(&[5]))] {
         let file = bytes(&trie, None);
         for verify in [true, false] {
-            let opened = Trie::from_bytes(&file, FileOptions { vocabulary: None, verify }).unwrap();
+            let opened = Trie::from_bytes(&file, FileOptions::default().with_verify(verify)).unwrap();
             assert!(opened == trie && !opened.is_tree());
             assert_eq!(bytes(&opened, None), file, "saved again");
             assert!(opened.leaves().eq(trie.leaves()));
@@ -195,7 +198,7 @@ proptest! {
         let vocabulary = fingerprint.as_deref().map(|text| VocabularyId { size: 40, fingerprint: Some(text) });
         let file = bytes(&trie, vocabulary);
         for verify in [true, false] {
-            let opened = Trie::from_bytes(&file, FileOptions { vocabulary, verify }).unwrap();
+            let opened = Trie::from_bytes(&file, FileOptions::default().with_vocabulary(vocabulary).with_verify(verify)).unwrap();
             prop_assert_eq!(&opened, &trie);
             prop_assert_eq!((opened.len(), opened.nodes(), opened.max_depth()), (trie.len(), trie.nodes(), trie.max_depth()));
             prop_assert_eq!(opened.max_token(), trie.max_token());
@@ -222,7 +225,7 @@ proptest! {
             word(&mut file, 44, 3);
             sign(&mut file);
         }
-        for options in [FileOptions::default(), VERIFIED] {
+        for options in [FileOptions::default(), verified()] {
             if let Ok(trie) = Trie::from_bytes(&file, options) {
                 std::hint::black_box(use_all(&trie));
             }
@@ -275,7 +278,7 @@ fn damaged_files_are_an_error_or_a_wrong_set() {
         if random(3) > 0 {
             sign(&mut file);
         }
-        let verified = Trie::from_bytes(&file, VERIFIED);
+        let verified = Trie::from_bytes(&file, verified());
         if let Ok(trie) = &verified {
             let content = |file| Trie::from_bytes(file, FileOptions::default()).unwrap();
             assert!(trie == &content(original), "damage that verifying did not see");
@@ -310,7 +313,7 @@ fn forged_contents_are_seen_when_verified() {
                     let sum = crc32fast::hash(&file[begin..begin + length]);
                     word(&mut file, entry + 4, sum);
                     sign(&mut file);
-                    match Trie::from_bytes(&file, VERIFIED) {
+                    match Trie::from_bytes(&file, verified()) {
                         Ok(other) => {
                             // Another set, but a sound one: another token, name or border between children.
                             let leaves: Vec<_> = other.leaves().collect();
@@ -335,7 +338,7 @@ fn a_set_that_begins_inside_the_prompt() {
         let trie = small(true).with_heal_bytes(heal);
         assert_ne!(trie, small(true));
         let file = bytes(&trie, Some(VocabularyId { size: 40, fingerprint: Some("abc") }));
-        for options in [FileOptions::default(), VERIFIED] {
+        for options in [FileOptions::default(), verified()] {
             let opened = Trie::from_bytes(&file, options).unwrap();
             assert_eq!((opened.heal_bytes(), &opened), (heal as usize, &trie));
         }
@@ -350,14 +353,14 @@ fn a_set_that_begins_inside_the_prompt() {
     word(&mut file, at, 0);
     word(&mut file, entry + 4, crc32fast::hash(&[0; 4]));
     sign(&mut file);
-    assert!(problem(&file, VERIFIED).to_string().contains("heal_bytes"));
+    assert!(problem(&file, verified()).to_string().contains("heal_bytes"));
 }
 
 #[test]
 fn a_chain_of_leaves_is_sound() {
     let rows = (1..5).map(|length| (length.to_string(), vec![3; length])).collect();
     let trie = Naive { rows }.trie();
-    assert_eq!(Trie::from_bytes(&bytes(&trie, None), VERIFIED).unwrap(), trie);
+    assert_eq!(Trie::from_bytes(&bytes(&trie, None), verified()).unwrap(), trie);
 }
 
 #[test]
@@ -367,12 +370,12 @@ fn what_comes_after_the_last_parent_takes_one_word() {
         let file = bytes(&trie, None);
         assert_eq!(read(&file, 64 + 32), 2, "the second section is first_child");
         assert_eq!(read(&file, 64 + 32 + 16), 4 * (parents + 1));
-        assert_eq!(Trie::from_bytes(&file, VERIFIED).unwrap(), trie);
+        assert_eq!(Trie::from_bytes(&file, verified()).unwrap(), trie);
         // One more item says the same, but equal tries are equal files.
         let mut longer = file.clone();
         word(&mut longer, 64 + 32 + 16, 4 * (parents + 2));
         sign(&mut longer);
-        assert!(Trie::from_bytes(&longer, VERIFIED).is_err());
+        assert!(Trie::from_bytes(&longer, verified()).is_err());
     }
 }
 
@@ -439,19 +442,19 @@ fn what_is_no_file_of_this_program_is_told_apart() {
 
 #[test]
 fn a_file_belongs_to_its_vocabulary() {
-    let id = |size, fingerprint| Some(VocabularyId { size, fingerprint });
-    let with = |vocabulary| FileOptions { vocabulary, verify: false };
-    let file = bytes(&small(true), id(48, Some("one")));
+    let of = |size, fingerprint| Some(VocabularyId { size, fingerprint });
+    let with = |vocabulary| FileOptions::default().with_vocabulary(vocabulary);
+    let file = bytes(&small(true), of(48, Some("one")));
     assert!(Trie::from_bytes(&file, with(None)).is_ok());
-    assert!(Trie::from_bytes(&file, with(id(48, Some("one")))).is_ok());
-    assert!(Trie::from_bytes(&file, with(id(10, None))).is_ok(), "a size alone is not compared: rows are padded");
+    assert!(Trie::from_bytes(&file, with(of(48, Some("one")))).is_ok());
+    assert!(Trie::from_bytes(&file, with(of(10, None))).is_ok(), "a size alone is not compared: rows are padded");
     assert_eq!(
-        problem(&file, with(id(48, Some("two")))),
+        problem(&file, with(of(48, Some("two")))),
         FileProblem::OtherVocabulary { found: "one".into(), expected: "two".into() }
     );
-    assert_eq!(problem(&file, with(id(9, None))), FileProblem::OutsideVocabulary { max_token: 9, n_vocab: 9 });
+    assert_eq!(problem(&file, with(of(9, None))), FileProblem::OutsideVocabulary { max_token: id(9), n_vocab: 9 });
     let (mut out, long) = (Vec::new(), "x".repeat(257));
-    for vocabulary in [id(9, None), id(48, Some("")), id(48, Some(&long))] {
+    for vocabulary in [of(9, None), of(48, Some("")), of(48, Some(&long))] {
         assert!(small(true).write_to(&mut out, vocabulary).is_err());
     }
     assert!(out.is_empty());
@@ -462,7 +465,7 @@ fn saving_replaces_the_file_and_leaves_nothing_else() {
     let folder = Folder::new("save");
     let path = folder.0.join("set.ttrie");
     small(true).save(&path, None).unwrap();
-    let old = Trie::open(&path, VERIFIED).unwrap();
+    let old = Trie::open(&path, verified()).unwrap();
     equally_long().save(&path, None).unwrap();
     assert_eq!(Trie::open(&path, FileOptions::default()).unwrap(), equally_long());
     assert_eq!(old, small(true), "what is open stays what it was");
@@ -509,7 +512,7 @@ fn names_are_checked_after_the_file_was_changed_in_place() {
             (read(&file, entry + 8) as usize, read(&file, entry + 16) as usize)
         };
         let ((text, length), (ends, _), (fingerprint, _)) = (section(6), section(7), section(8));
-        for options in [FileOptions::default(), VERIFIED] {
+        for options in [FileOptions::default(), verified()] {
             fs::write(&path, &file).unwrap();
             let opened = Trie::open(&path, options).unwrap();
             let expected: Vec<_> = trie.leaves().map(|leaf| leaf.name).collect();
@@ -548,7 +551,7 @@ fn ids_are_looked_at_after_a_verified_file_was_changed_in_place() {
     let folder = Folder::new("ids");
     let path = folder.0.join("set.ttrie");
     equally_long().save(&path, None).unwrap();
-    let opened = Trie::open(&path, VERIFIED).unwrap();
+    let opened = Trie::open(&path, verified()).unwrap();
     let entry = 64;
     let file = fs::read(&path).unwrap();
     assert_eq!(read(&file, entry), 1, "the first section is tokens");
@@ -584,7 +587,7 @@ fn the_system_has_its_say() {
     let open = |name: &str| Trie::open(folder.0.join(name), FileOptions::default()).unwrap_err();
     let kind = |error: FileError| match error {
         FileError::Io { source, .. } => source.kind(),
-        FileError::Content { problem, .. } => panic!("{problem}"),
+        error => panic!("{error}"),
     };
     assert_eq!(kind(open("missing.ttrie")), std::io::ErrorKind::NotFound);
     assert_eq!(kind(open(".")), std::io::ErrorKind::IsADirectory);

@@ -19,6 +19,17 @@ use sequences::{Even, Fixed, NameList, Ragged, Source};
 use threads::on_threads;
 
 /// Collects leaves; [`TrieBuilder::build`] packs them. Order does not matter: the same set gives the same trie.
+///
+/// ```
+/// use trie_core::{TokenId, TrieBuilder};
+/// let id = |id| TokenId::new(id).unwrap();
+/// let mut builder = TrieBuilder::default();
+/// builder.push(Some("STOP"), &[id(9)]);
+/// builder.push(Some("REPLY"), &[id(1), id(2)]);
+/// let trie = builder.build()?;
+/// assert_eq!(trie.leaves().filter_map(|leaf| leaf.name).collect::<Vec<_>>(), ["REPLY", "STOP"]);
+/// # Ok::<(), trie_core::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct TrieBuilder {
     tokens: Vec<TokenId>,
@@ -63,6 +74,7 @@ pub(crate) struct SortedLeaf<'a> {
 
 /// Leaves that make no trie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// There is nothing to choose from.
     #[error("the set has no leaf")]

@@ -45,6 +45,7 @@ pub struct ExternalBuilder {
 
 /// What keeps leaves from becoming a trie.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExternalError {
     /// The leaves.
     #[error(transparent)]
@@ -135,7 +136,7 @@ impl ExternalBuilder {
         let run = self.merged()?;
         let shape = run.shape()?;
         if let Some(vocabulary) = vocabulary {
-            vocabulary.check(shape.max_token().get()).map_err(|problem| problem.at(path))?;
+            vocabulary.check(shape.max_token()).map_err(|problem| problem.at(path))?;
         }
         Ok(replace_whole(path, |file| sections::write(run, &shape, vocabulary, file, |_| ()))?)
     }

@@ -24,6 +24,20 @@ impl Trie {
     ///
     /// # Errors
     /// [`FileError`] says what is wrong, and where.
+    ///
+    /// ```
+    /// use trie_core::{FileOptions, TokenId, Trie, VocabularyId};
+    /// let mut builder = Trie::builder();
+    /// builder.push(Some("STOP"), &[TokenId::new(9).unwrap()]);
+    /// let trie = builder.build()?;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("set.ttrie");
+    /// let vocabulary = VocabularyId { size: 32_000, fingerprint: Some("digest of it") };
+    /// trie.save(&path, Some(vocabulary))?;
+    /// let opened = Trie::open(&path, FileOptions::default().with_vocabulary(vocabulary).with_verify(true))?;
+    /// assert_eq!(opened, trie);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(path: impl AsRef<Path>, options: FileOptions<'_>) -> Result<Self, FileError> {
         Self::open_map(path.as_ref(), options).map(|(trie, _)| trie)
     }
@@ -83,9 +97,10 @@ fn trie(map: &Arc<Map>, options: FileOptions<'_>) -> Result<Trie, FileProblem> {
 fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileProblem> {
     let header = Header::read(map.bytes())?;
     let counts = header.counts;
+    let max_token = TokenId::new(counts.max_token).unwrap_or(TokenId::MAX);
     let fingerprint = fingerprint(map, &header)?;
     if let Some(vocabulary) = options.vocabulary {
-        vocabulary.check(counts.max_token)?;
+        vocabulary.check(max_token)?;
         if let (Some(expected), Some(found)) = (vocabulary.fingerprint, &fingerprint)
             && found != expected.as_bytes()
         {
@@ -118,7 +133,7 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, u32), FileP
             None => None,
         },
         input_rows: Packed::default(),
-        max_token: TokenId::new(counts.max_token).unwrap_or(TokenId::MAX),
+        max_token,
         max_depth: counts.max_depth,
         verified: false,
         unread: None,

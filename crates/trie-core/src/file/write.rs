@@ -41,8 +41,7 @@ impl Trie {
             return Err(FileProblem::ByteOrder);
         }
         let store = self.store();
-        let max_token = store.max_token.get();
-        vocabulary.map_or(Ok(()), |vocabulary| vocabulary.check(max_token))?;
+        vocabulary.map_or(Ok(()), |vocabulary| vocabulary.check(store.max_token))?;
         let mut parts: Parts<'_> = vec![
             (Kind::Tokens, bytemuck::cast_slice(&store.tokens)),
             (Kind::FirstChild, bytemuck::cast_slice(&store.first_child)),
@@ -76,7 +75,7 @@ impl Trie {
         let counts = Counts {
             leaves: self.len() as u32,
             nodes: self.nodes() as u32,
-            max_token,
+            max_token: store.max_token.get(),
             max_depth: store.max_depth,
             n_vocab: vocabulary.map_or(0, VocabularyId::stored_size),
         };

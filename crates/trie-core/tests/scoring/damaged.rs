@@ -72,7 +72,7 @@ fn a_damaged_file_gives_an_error_or_the_same_probabilities() {
     let (mut refused, mut noticed, mut wrong, mut same) = (0, 0, 0, 0);
     for original in files() {
         let expected = answers(&Trie::from_bytes(&original, FileOptions::default()).unwrap()).unwrap();
-        let built = Trie::from_bytes(&original, FileOptions { verify: true, ..FileOptions::default() }).unwrap();
+        let built = Trie::from_bytes(&original, FileOptions::default().with_verify(true)).unwrap();
         assert_eq!(answers(&built).unwrap(), expected);
         for bit in 0..8 * original.len() {
             let mut file = original.clone();
@@ -104,7 +104,7 @@ fn a_file_is_read_whole_once() {
     assert_eq!(trie.verified(), Ok(()));
     let good = bytes(&trie, None);
     for verify in [true, false] {
-        let opened = Trie::from_bytes(&good, FileOptions { verify, ..FileOptions::default() }).unwrap();
+        let opened = Trie::from_bytes(&good, FileOptions::default().with_verify(verify)).unwrap();
         assert_eq!((opened.verified(), opened.verified()), (Ok(()), Ok(())));
     }
     let mut bad = good.clone();

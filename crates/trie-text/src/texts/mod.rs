@@ -129,7 +129,7 @@ impl<'t> Texts<'t> {
     /// which takes longest.
     ///
     /// # Errors
-    /// As there, and [`BuildError::Stopped`].
+    /// As there, and [`BuildError::Stopped`](trie_core::BuildError::Stopped).
     pub fn trie_unless<S: AsRef<str> + Sync>(
         &self,
         vocab: &Vocab,
