@@ -34,7 +34,7 @@ def test_docstrings_are_those_of_the_module() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "names"),
     [
-        ("Leaf | None: the value, once complete.", "Leaf | None: the value.", ["Sampler.leaf"]),
+        ("Leaf | None: the value, once complete; of a Sequence the last.", "Leaf | None: the value.", ["Sampler.leaf"]),
         ("Stops constraining until", "Stops until", ["Sampler.deactivate"]),
         (">>> sampler.rollback(1)", ">>> sampler.rollback(2)", ["Sampler.rollback"]),
         ("sampler.deactivate()\n", "sampler.deactivate()\n\n", ["Sampler.deactivate"]),

@@ -4,6 +4,7 @@ Examples in docstrings take `import tokentrie` and `import numpy as np` for gran
 """
 
 from tokentrie._native import (
+    Any,
     CacheInfo,
     CancelledError,
     Choice,
@@ -19,6 +20,7 @@ from tokentrie._native import (
     PayloadError,
     Sampler,
     Sampling,
+    Sequence,
     Session,
     Slot,
     Stats,
@@ -35,6 +37,7 @@ from tokentrie._native import (
 )
 
 __all__ = [
+    "Any",
     "CacheInfo",
     "CancelledError",
     "Choice",
@@ -50,6 +53,7 @@ __all__ = [
     "PayloadError",
     "Sampler",
     "Sampling",
+    "Sequence",
     "Session",
     "Slot",
     "Stats",

@@ -3,16 +3,19 @@
 Signatures are written by hand, docstrings by tools/stubs.py.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as _Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Literal, SupportsIndex, TypeAlias, final, overload
+from typing import Any as _Any
+from typing import Final, Literal, SupportsIndex, TypeAlias, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer, Self
 
 __all__ = [
+    "Any",
     "CacheInfo",
     "CancelledError",
     "Choice",
@@ -28,6 +31,7 @@ __all__ = [
     "PayloadError",
     "Sampler",
     "Sampling",
+    "Sequence",
     "Session",
     "Slot",
     "Stats",
@@ -47,9 +51,10 @@ __all__ = [
 
 __version__: Final[str]
 
-_Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[Any]]
-_Payload: TypeAlias = str | bytes | dict[str, Any]
-_Seed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
+_Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
+_Payload: TypeAlias = str | bytes | dict[str, _Any]
+_Constraint: TypeAlias = _Payload | Trie | list[str] | tuple[str, ...] | Any | Sequence
+_Seed: TypeAlias = int | _Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
 _Mode: TypeAlias = Literal["greedy", "sampled", 0, 1]
 _FillMode: TypeAlias = Literal["greedy", "sampled", "exact", 0, 1]
 _After: TypeAlias = Literal["free", "stop"]
@@ -186,7 +191,7 @@ class Leaf:
     """
 
     __match_args__: Final = ("index", "name", "tokens")
-    def __new__(cls, index: int, name: str | None, tokens: Sequence[int]) -> Leaf: ...
+    def __new__(cls, index: int, name: str | None, tokens: _Sequence[int]) -> Leaf: ...
     @property
     def index(self) -> int:
         """int: its number, from 0; leaves are numbered by the order of their token sequences."""
@@ -233,7 +238,7 @@ class Vocab:
             ' is'
         """
     @staticmethod
-    def from_tokenizer(tokenizer: Any, eog: _Ids | None = None, n_vocab: int | None = None) -> Vocab:
+    def from_tokenizer(tokenizer: _Any, eog: _Ids | None = None, n_vocab: int | None = None) -> Vocab:
         """The vocabulary of a Hugging Face tokenizer, which then tokenises all texts: every method gives its ids.
 
         Names of control tokens in plain text stay text: all tokens that are added and special, that look it
@@ -264,7 +269,7 @@ class Vocab:
             [2, 1, 0]
         """
     @staticmethod
-    def from_tiktoken(encoding: Any, eog: _Ids | None = None, n_vocab: int | None = None) -> Vocab:
+    def from_tiktoken(encoding: _Any, eog: _Ids | None = None, n_vocab: int | None = None) -> Vocab:
         """The vocabulary of a tiktoken encoding, which then tokenises all texts: every method gives its ids.
 
         Special tokens are control tokens: their names in plain text stay text. Nothing is added around a prompt.
@@ -314,7 +319,7 @@ class Vocab:
         """
     def __len__(self) -> int: ...
     def __getitem__(self, token: int, /) -> bytes: ...
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
     def kind(self, token: int) -> Literal["text", "byte", "control", "unknown", "unused"]:
         """What a token is for.
 
@@ -494,7 +499,7 @@ class Trie:
         """
     @staticmethod
     def from_sequences(
-        sequences: Iterable[_Ids | NDArray[np.integer[Any]]] | NDArray[np.integer[Any]],
+        sequences: Iterable[_Ids | NDArray[np.integer[_Any]]] | NDArray[np.integer[_Any]],
         names: Iterable[str] | None = None,
         vocab: Vocab | int | None = None,
         *,
@@ -587,8 +592,8 @@ class Trie:
     def from_numpy(
         cls,
         tokens: _Ids,
-        offsets: Sequence[int] | NDArray[np.integer[Any]],
-        names: Sequence[str] | None = None,
+        offsets: _Sequence[int] | NDArray[np.integer[_Any]],
+        names: _Sequence[str] | None = None,
         heal_bytes: int = 0,
     ) -> Trie:
         """Builds a trie from flat arrays: the inverse of `to_numpy`. Cost: O(n log n).
@@ -622,7 +627,34 @@ class Trie:
         and `|` keep it.
         """
     @property
-    def report(self) -> dict[str, Any] | None:
+    def end_tokens(self) -> NDArray[np.int32]:
+        """numpy.ndarray: int32 [k], ids that end a value where `Sampler` and `Model.generate` are given no others,
+        ascending; empty unless set by `with_end_tokens`.
+        """
+    def with_end_tokens(self, ids: _Ids) -> Trie:
+        """The same values, ended by these tokens where their user names no others. Cost: O(1).
+
+        Pickles keep them. Of a mapped file the result is pickled whole.
+
+        Args:
+            ids: token ids; none takes them away.
+
+        Returns:
+            Trie. It is equal only to tries with the same end tokens.
+
+        Raises:
+            TypeError: something is no integer.
+            VocabularyError: an integer is no token id (0 to 2**31 - 1).
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[5], [5, 6]]).with_end_tokens([9])
+            >>> sampler = tokentrie.Sampler(10, trie)
+            >>> sampler.accept(5)
+            >>> sampler.allowed()
+            array([6, 9], dtype=int32)
+        """
+    @property
+    def report(self) -> dict[str, _Any] | None:
         """dict | None: what `from_strings` found: "values", their number; "straddling", how many have a token that
         crosses the boundary to the prefix; "first_straddling", the rows of the first eight of them.
         """
@@ -941,7 +973,7 @@ class Trie:
             >>> a.isdisjoint(b)
             False
         """
-    def filter(self, keep: Callable[[Leaf], object] | Sequence[bool] | NDArray[np.bool_]) -> Trie:
+    def filter(self, keep: Callable[[Leaf], object] | _Sequence[bool] | NDArray[np.bool_]) -> Trie:
         """The leaves that are wanted, as a trie. Cost: one pass over the nodes, and a call a leaf for a function.
 
         Args:
@@ -1069,7 +1101,7 @@ class Trie:
             >>> tokentrie.Trie.from_sequences([[1], [2]], names=["open", "opener"]).to_regex()
             'open(?:er)?'
         """
-    def to_json_schema_enum(self, vocab: Vocab | None = None) -> dict[str, Any]:
+    def to_json_schema_enum(self, vocab: Vocab | None = None) -> dict[str, _Any]:
         """The JSON schema `{"type": "string", "enum": [...]}` of the texts of the leaves in order, each once.
 
         Cost: one pass over the leaves.
@@ -1152,7 +1184,7 @@ class Trie:
     def __hash__(self) -> int: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: object, /) -> Self: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __reduce__(self) -> tuple[_Any, ...]: ...
     @classmethod
     def _reopen(cls, path: str | PathLike[str], stamp: bytes, verify: bool) -> Self: ...
 
@@ -1160,6 +1192,59 @@ def _levels(trie: Trie) -> list[list[int]]: ...
 def _outline(
     trie: Trie, max_depth: int | None = None, max_children: int | None = None
 ) -> list[tuple[int | None, list[int], bool, str | None, int, int, int]]: ...
+
+@final
+class Any:
+    """No constraint: every token may come.
+
+    Given where a constraint is wanted, it leaves the output free; as the last part of a Sequence it is the free text
+    after a value. It never completes: `Sampler.state` stays "active" until an end token comes, if there are any.
+
+    Example:
+        >>> sampler = tokentrie.Sampler(4, tokentrie.Any())
+        >>> sampler.sample(np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32))
+        3
+        >>> tokentrie.Any() == tokentrie.Any()
+        True
+    """
+    def __new__(cls) -> Any: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[Any], tuple[()]]: ...
+
+@final
+class Sequence:
+    """One constraint after the other: each part begins where a value of the part before ends.
+
+    Where a value ends that longer ones go on from, a token of a longer one is taken as that. `leaf` is the value of the
+    last set, `leaves` those of all sets in their order. Compares by content; can be pickled.
+
+    Args:
+        parts: a Trie; a list of str, which is tokenised alone and needs a Vocab where the sequence is used; Any, as the
+            last part; or another Sequence, which counts as its parts.
+
+    Raises:
+        OptionError: there is no part, something follows Any, or a healed Trie is not the first.
+        TypeError: a part is something else, such as a payload: give `Trie.from_payload` of it.
+
+    Example:
+        >>> verbs = tokentrie.Trie.from_sequences([[1], [2]], names=["get", "set"])
+        >>> nouns = tokentrie.Trie.from_sequences([[7], [8, 9]], names=["name", "colour"])
+        >>> sampler = tokentrie.Sampler(10, tokentrie.Sequence(verbs, nouns))
+        >>> sampler.accept([2, 8, 9])
+        >>> [leaf.name for leaf in sampler.leaves]
+        ['set', 'colour']
+        >>> out = tokentrie.Model().generate("The door is ", tokentrie.Sequence(["open", "shut"], [" now", " again"]))
+        >>> out.text == "".join(leaf.name for leaf in out.leaves)
+        True
+    """
+    def __new__(cls, *parts: Trie | list[str] | tuple[str, ...] | Any | Sequence) -> Sequence: ...
+    @property
+    def parts(self) -> tuple[Trie | list[str] | Any, ...]:
+        """tuple[Trie | list[str] | Any, ...]: the parts, those of a Sequence among them one by one."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[Sequence], tuple[Trie | list[str] | Any, ...]]: ...
 
 @final
 class Sampling:
@@ -1246,7 +1331,7 @@ class Sampling:
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
 
 @final
 class Sampler:
@@ -1254,13 +1339,13 @@ class Sampler:
 
     Args:
         vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
-        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, or a list of str. Of several
-            descriptors the first with a usable leaf is active; `activate` selects another. Payloads come from the
-            cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for many
-            samplers make the Trie once.
+        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, or Any. Of
+            several descriptors the first with a usable leaf is active; `activate` selects another. Payloads come from
+            the cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for
+            many samplers make the Trie once.
         mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
-        end_tokens: ids that close the span at the end of a leaf. None: a leaf that cannot go on is complete at
-            once.
+        end_tokens: ids that close the span at the end of a leaf. None: those of the set (`Trie.end_tokens`), which
+            has mostly none; then a leaf that cannot go on is complete at once.
         after: what follows a complete leaf: "free" leaves logits alone, "stop" allows only end of generation.
         temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`.
         sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
@@ -1290,7 +1375,7 @@ class Sampler:
     def __new__(
         cls,
         vocab: Vocab | int,
-        constraint: _Payload | Trie | list[str] | tuple[str, ...],
+        constraint: _Constraint,
         mode: _Mode = "greedy",
         end_tokens: _Ids | None = None,
         after: _After = "free",
@@ -1499,7 +1584,10 @@ class Sampler:
         """
     @property
     def leaf(self) -> Leaf | None:
-        """Leaf | None: the value, once complete."""
+        """Leaf | None: the value, once complete; of a Sequence the last."""
+    @property
+    def leaves(self) -> list[Leaf]:
+        """list[Leaf]: the values known so far, in their order: of a Sequence one for each set that is complete."""
     @property
     def depth(self) -> int:
         """int: tokens walked from the root of the trie."""
@@ -1520,7 +1608,7 @@ class Sampler:
         """list[str]: the paths that `activate` knows."""
     @property
     def trie(self) -> Trie:
-        """Trie: the trie that is walked."""
+        """Trie | None: the trie that is walked; None for another kind of constraint."""
     @property
     def seed(self) -> int:
         """int: seed of the draw: the one given, or the one taken from the operating system."""
@@ -1577,7 +1665,7 @@ class Session:
     def sampler(
         self,
         vocab: Vocab | int,
-        constraint: _Payload | Trie | list[str] | tuple[str, ...],
+        constraint: _Constraint,
         mode: _Mode = "greedy",
         end_tokens: _Ids | None = None,
         after: _After = "free",
@@ -1678,7 +1766,7 @@ class Model:
     def generate(
         self,
         prompt: str | _Ids,
-        constraint: _Payload | Trie | list[str] | tuple[str, ...] | Form | None = None,
+        constraint: _Constraint | Form | None = None,
         mode: _FillMode = "greedy",
         max_tokens: int = 64,
         skip_ahead: bool = True,
@@ -1704,7 +1792,8 @@ class Model:
 
         Args:
             prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
-            constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Form, or None.
+            constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a Form, or
+                None, which is Any.
             mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
                 as a whole.
             max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
@@ -1783,7 +1872,7 @@ class Model:
     def choose(
         self,
         prompt: str | _Ids,
-        choices: _Payload | Trie | list[str] | tuple[str, ...],
+        choices: _Constraint,
         *,
         prefix: str = "",
         suffix: str = "",
@@ -1800,12 +1889,14 @@ class Model:
 
         Args:
             prompt: text or token ids, as for `generate`.
-            choices: a list of distinct str, a Trie, or a payload (its first descriptor).
+            choices: a list of distinct str, a Trie, a payload (its first descriptor), or a Sequence without Any, whose
+                values are listed.
             prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
                 prompt of ids ends with, or another boundary than that of a text.
             tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
                 With "all" the probability is that of the text, in whatever tokens.
-            end_tokens: ids of which one must follow a value; its probability then counts that as well.
+            end_tokens: ids of which one must follow a value; its probability then counts that as well. None: those of
+                the set (`Trie.end_tokens`), which has mostly none.
             top: score only what the best so many values need, at least 1. None scores all of a set that needs at
                 most 4096 rows of logits, and of a larger one what the best value needs.
             max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
@@ -1816,7 +1907,8 @@ class Model:
             Choice.
 
         Raises:
-            TrieError: a value is empty or repeated (it says which), or there is none.
+            TrieError: a value is empty or repeated (it says which), there is none, or they cannot be listed, such as
+                those of Any.
             PayloadError: the payload cannot be used; for one str it says that a list is wanted.
             OptionError: a number is out of range, or the prompt does not end as a healed set begins.
             ContextError: the prompt, or a value after it, does not fit.
@@ -1835,7 +1927,7 @@ class Model:
     def choose_many(
         self,
         prompts: Iterable[str | _Ids],
-        choices: _Payload | Trie | list[str] | tuple[str, ...],
+        choices: _Constraint,
         *,
         prefix: str = "",
         suffix: str = "",
@@ -1866,8 +1958,8 @@ class Model:
         """
     def chat_prompt(
         self,
-        messages: Sequence[dict[str, Any]],
-        tools: Sequence[dict[str, Any]] | None = None,
+        messages: _Sequence[dict[str, _Any]],
+        tools: _Sequence[dict[str, _Any]] | None = None,
         add_generation_prompt: bool = True,
     ) -> list[int]:
         """The token ids of a prompt in the model's own chat format.
@@ -2028,18 +2120,19 @@ class Slot:
 
     Args:
         name: what the value is called in `Generated.values`.
-        values: a list of distinct str; or a Trie; or a payload, whose descriptor with the path `name` is taken.
+        values: a list of distinct str; or a Trie; or a Sequence of tries, whose value is their names together; or a
+            payload, whose descriptor with the path `name` is taken.
 
     Raises:
         PayloadError: the payload cannot be used; for one str it says that a list is wanted.
-        OptionError: no descriptor has the path `name`.
+        OptionError: no descriptor has the path `name`, or a Sequence has a list of str in it.
         TypeError: a value is no str, or `values` is something else.
 
     Example:
         >>> tokentrie.Slot("colour", ["red", "green", "blue"])
         <tokentrie.Slot "colour": 3 values>
     """
-    def __new__(cls, name: str, values: Sequence[str] | Trie | _Payload) -> Slot: ...
+    def __new__(cls, name: str, values: _Sequence[str] | Trie | Sequence | _Payload) -> Slot: ...
     @property
     def name(self) -> str:
         """str: its name."""
@@ -2081,7 +2174,7 @@ class Form:
         parts: str, Slot or Text, at least one of them no str.
 
     Raises:
-        OptionError: the parts make no form: no slot, a name that comes twice, text right after text.
+        OptionError: the parts make no form: no slot, a name that comes twice, text right after text, Any in a slot.
         TrieError: a slot has no values, or repeats one.
         TypeError: a part is something else.
 
@@ -2115,7 +2208,10 @@ class Generated:
         """
     @property
     def leaf(self) -> Leaf | None:
-        """Leaf | None: the value, if the span was completed."""
+        """Leaf | None: the value, if the span was completed; of a Sequence the last."""
+    @property
+    def leaves(self) -> list[Leaf]:
+        """list[Leaf]: all values in their order: of a Sequence one for each set that was completed."""
     @property
     def overrun(self) -> bytes:
         """bytes: the partial token at the end: what the last token of the value holds beyond it, in a set with

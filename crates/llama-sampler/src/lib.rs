@@ -70,7 +70,7 @@ mod runtime;
 pub use callbacks::{SamplerCounts, SamplerHandle, SamplerInit, SamplerStatus, TokenTrieSampler, abi};
 #[cfg(feature = "llama")]
 pub use runtime::{
-    Context, ContextOptions, Engine, Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated,
-    Model, ModelOptions, Progress, RuntimeError, Step, Watch, default_threads, supports_graphics_cards,
+    Answers, Context, ContextOptions, Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated,
+    Model, ModelOptions, Progress, Question, RuntimeError, Step, Watch, default_threads, supports_graphics_cards,
     vocab_from_gguf,
 };

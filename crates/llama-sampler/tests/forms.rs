@@ -5,11 +5,14 @@
 mod common;
 
 use common::{precise_model, trie};
+use llama_cpp_2::sampling::LlamaSampler;
 use llama_sampler::{
-    Context, ContextOptions, Engine, FillOptions, Filled, GenerateOptions, Model, ModelOptions, RuntimeError, Watch,
+    Context, ContextOptions, FillOptions, Filled, Finish, GenerateOptions, Model, ModelOptions, RuntimeError, Watch,
 };
 use std::sync::Arc;
-use trie_core::{After, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId};
+use trie_core::{
+    After, AnyConstraint, DrawSettings, Mode, SamplerOptions, Sequence, SpanRules, TokenId, Unconstrained,
+};
 use trie_text::{Form, Part, SlotValues};
 
 const ACTIONS: [&str; 3] = ["REPLY", "REPLY_THREAD", "STOP"];
@@ -132,7 +135,8 @@ fn a_form_that_does_not_fit_leaves_the_context_usable() {
 
 #[test]
 fn a_grammar_of_llama_cpps_gives_the_same_value() {
-    let mut context = context();
+    let model = Model::load(precise_model(), ModelOptions::default()).unwrap();
+    let mut context = model.context(ContextOptions::default().with_n_threads(1).with_precise(true)).unwrap();
     let prompt = prompt(&context);
     let vocab = Arc::clone(context.vocab());
     let values = ["cancel", "book", "x"];
@@ -146,13 +150,21 @@ fn a_grammar_of_llama_cpps_gives_the_same_value() {
     let rules = rules.with_end_of_generation(vocab.end_of_generation()).unwrap().with_after(After::Stop).unwrap();
 
     let ours = context.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ()).unwrap();
-    let theirs = context.generate_with_grammar(&prompt, Engine::Gbnf, &grammar, 64, &mut ()).unwrap();
+    let everything = SpanRules::of(AnyConstraint::new(Unconstrained), vocab.len()).unwrap();
+    let everything = Arc::new(everything.with_end_of_generation(vocab.end_of_generation()).unwrap());
+    let gbnf = LlamaSampler::grammar(model.llama(), &grammar, "root").unwrap();
+    let chain = LlamaSampler::chain([gbnf, LlamaSampler::greedy()], true);
+    let options = GenerateOptions::default();
+    let theirs = context.generate_with_chain(&prompt, &everything, chain, &options, &mut ()).unwrap();
+    assert_eq!(theirs.finish, Finish::EndOfGeneration);
     assert!(values.contains(&theirs.text.as_str()), "{:?}", theirs.text);
     assert!(values.contains(&ours.text.as_str()));
     assert!(theirs.stats.forward_passes >= ours.stats.forward_passes);
 
-    let error = context.generate_with_grammar(&prompt, Engine::Gbnf, "root ::= (", 64, &mut ()).unwrap_err();
-    assert!(matches!(error, RuntimeError::Grammar { .. }), "{error}");
-    let error = context.generate_with_grammar(&prompt, Engine::Gbnf, "boot ::= \"a\"", 64, &mut ()).unwrap_err();
-    assert!(matches!(error, RuntimeError::Grammar { .. }), "{error}");
+    // What a grammar forbade is never accepted: llama.cpp would throw.
+    let gbnf = LlamaSampler::grammar(model.llama(), "root ::= \"book\"", "root").unwrap();
+    let chain = LlamaSampler::chain([gbnf, LlamaSampler::greedy()], true);
+    let stop = SpanRules::of(trie(&[("x", &tokens[2])]), vocab.len()).unwrap();
+    let refused = context.generate_with_chain(&prompt, &Arc::new(stop), chain, &options, &mut ()).unwrap_err();
+    assert!(matches!(refused, RuntimeError::NothingSelected), "{refused}");
 }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::Arc;
 use trie_core::{ChooseOptions, SpanRules, TokenId, Trie};
-use trie_text::{Form, HealingError, Part, SlotValues, Texts, Vocab};
+use trie_text::{Form, HealingError, Part, Texts, Vocab};
 
 /// What boundaries could get wrong: spaces of all kinds, contractions, digits, letters of several bytes, tokens found
 /// before anything else and parts of them.
@@ -176,7 +176,7 @@ fn a_border_inside_a_token_of_the_prompt() {
 }
 
 fn slot(set: &Trie) -> Part {
-    Part::Slot { name: "slot".to_owned(), values: SlotValues::Tokens(set.clone()) }
+    Part::Slot { name: "slot".to_owned(), values: set.clone().into() }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::borrow::Cow;
-use trie_core::{LeafId, Trie};
+#[cfg(feature = "llama")]
+use {std::borrow::Cow, trie_core::LeafId, trie_text::ValueSet};
 
 /// What `Model.choose` returns. Values are numbered as they were given (those of a trie or payload: by leaf).
 ///
@@ -62,31 +62,23 @@ pub(crate) struct ChoiceStats {
     n_threads: u32,
 }
 
+#[cfg(feature = "llama")]
 impl Choice {
-    /// `order` gives the number of each leaf among the values as they were given.
-    pub(crate) fn new(choice: trie_core::Choice, trie: &Trie, order: Option<&[usize]>) -> Self {
-        let place = |leaf: usize| order.map_or(leaf, |order| order[leaf]);
-        let placed = |by_leaf: &[f64]| {
-            let mut values = vec![f64::NAN; by_leaf.len()];
-            for (leaf, &value) in by_leaf.iter().enumerate() {
-                values[place(leaf)] = value;
-            }
-            values
-        };
+    pub(crate) fn new(choice: trie_core::Choice, set: &ValueSet) -> Self {
         let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
         let trie_core::ChooseStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads, .. } =
             choice.stats;
         Self {
-            name: trie.name(best).map(Cow::into_owned),
-            index: place(best.index()),
+            name: set.trie().name(best).map(Cow::into_owned),
+            index: set.index_of(best),
             mass: choice.mass_low,
             mass_bounds: (choice.mass_low, choice.mass_high),
             stats: ChoiceStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads },
             certain: choice.is_certain,
-            logprobs: placed(&choice.logprobs),
-            logprobs_high: choice.logprobs_high.as_deref().map(placed),
-            probabilities: placed(&choice.probabilities()),
-            ranking: choice.ranking.iter().map(|leaf| place(leaf.index()) as i64).collect(),
+            logprobs: set.by_value(&choice.logprobs),
+            logprobs_high: choice.logprobs_high.as_deref().map(|high| set.by_value(high)),
+            probabilities: set.by_value(&choice.probabilities()),
+            ranking: choice.ranking.iter().map(|&leaf| set.index_of(leaf) as i64).collect(),
         }
     }
 }

@@ -4,42 +4,28 @@ use crate::choice::Choice;
 use crate::errors::{Class, Error, Result};
 use crate::gil::{Turns, locked};
 use crate::model::Model;
-use crate::strings::Texts;
-use llama_sampler::RuntimeError;
+use llama_sampler::{Answers, Question};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
-use trie_core::{TokenId, Trie};
+use std::sync::Mutex;
+use trie_core::{ChooseOptions, TokenId};
+use trie_text::Values;
 
 /// What may be chosen, and how much of it is scored.
 pub(crate) struct ChoiceSet {
     pub(crate) values: Values,
-    pub(crate) end_tokens: Vec<TokenId>,
+    /// `None`: those that the set brings.
+    pub(crate) end_tokens: Option<Vec<TokenId>>,
     pub(crate) top: Option<usize>,
     pub(crate) max_rows: Option<usize>,
 }
 
-/// Values as they were given.
-pub(crate) enum Values {
-    /// One set after every prompt.
-    Made(Made),
-    /// Tokenised with the end of each prompt that is text.
-    Texts(Texts),
-}
-
-/// Values that are tokens.
-#[derive(Clone)]
-pub(crate) struct Made {
-    pub(crate) trie: Trie,
-    /// The number of each leaf among the values as they were given; `None` for leaf order.
-    pub(crate) order: Option<Arc<[usize]>>,
-}
-
-/// A prompt and the values after it.
-pub(crate) struct Question {
-    pub(crate) prompt: Vec<TokenId>,
-    pub(crate) set: Made,
+impl ChoiceSet {
+    pub(crate) fn options(&self) -> ChooseOptions<'_> {
+        let options = ChooseOptions::new().with_top(self.top).with_max_rows(self.max_rows);
+        self.end_tokens.as_deref().map_or(options, |ends| options.with_end_tokens(ends))
+    }
 }
 
 /// Iterator over the choices of `Model.choose_many`, in the order of the prompts.
@@ -70,39 +56,25 @@ struct State {
 }
 
 impl Choices {
-    /// Prompts that are read ahead and decoded together.
-    const GROUP: usize = 32;
-
     pub(crate) fn new(model: Py<Model>, prompts: Py<PyIterator>, set: ChoiceSet) -> Self {
         Self { model, prompts, set, turns: Turns::default(), state: Mutex::default() }
     }
 
     /// Reads and decodes the next group. What goes wrong is kept for later.
-    fn read(&self, py: Python<'_>, read: usize) -> (Vec<Choice>, Option<Error>) {
+    fn read(&self, py: Python<'_>, first: usize) -> (Vec<Choice>, Option<Error>) {
         let model = self.model.bind(py).get();
-        let mut group = Vec::new();
-        let mut failed = None;
-        for prompt in self.prompts.bind(py).clone().take(Self::GROUP) {
-            match prompt.map_err(Error::from).and_then(|prompt| model.question(&prompt, &self.set)) {
-                Ok(question) => group.push(question),
-                Err(error) => {
-                    failed = Some(error);
-                    break;
-                }
+        let prompts = self.prompts.bind(py).clone();
+        let question = |prompt: PyResult<Bound<'_, PyAny>>| model.question(&prompt?, &self.set.values);
+        let (questions, failed) = Question::read_group(prompts.map(question));
+        let answers = model
+            .using(py, None, |context, watch| context.choose_until_bad(&questions, first, &self.set.options(), watch));
+        match answers {
+            Ok(Answers { choices, refused, .. }) => {
+                let choices =
+                    choices.into_iter().zip(&questions).map(|(choice, asked)| Choice::new(choice, &asked.set));
+                (choices.collect(), refused.map(Error::from).or(failed))
             }
-        }
-        // Those before the first bad one are good.
-        let mut good = group.len();
-        loop {
-            match model.choose_group(py, &group[..good], &self.set) {
-                Ok(Ok(choices)) => return (choices, failed),
-                Ok(Err(RuntimeError::Prompt { number, error })) if number < good => {
-                    good = number;
-                    failed = Some(RuntimeError::Prompt { number: read + number, error }.into());
-                }
-                Ok(Err(error)) => return (Vec::new(), Some(error.into())),
-                Err(error) => return (Vec::new(), Some(error)),
-            }
+            Err(error) => (Vec::new(), Some(error)),
         }
     }
 }

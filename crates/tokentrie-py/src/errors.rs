@@ -3,7 +3,6 @@
 //! Every match over errors of trie-core is without a wildcard: one added there breaks the build until it is mapped here.
 
 use crate::error_docs;
-use llama_sampler::RuntimeError;
 use pyo3::exceptions::{
     PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PySystemExit, PyUserWarning, PyValueError,
 };
@@ -16,7 +15,7 @@ use trie_core::{
     BuildError, DrawError, ExternalError, FileError, FileProblem, NotAllowed, NotInGbnf, NotListed, PayloadError,
     RowError, RulesError, SamplerError, SequenceError, SetError, SpanError, UnknownPath,
 };
-use trie_text::{FormError, HealingError, TextError, VocabError};
+use trie_text::{FormError, HealingError, TextError, ValuesError, VocabError};
 
 /// Everything that a call can fail with.
 #[derive(Debug)]
@@ -307,11 +306,13 @@ impl From<FormError> for Error {
     fn from(error: FormError) -> Self {
         let class = match error {
             FormError::Rules(error) => return error.into(),
+            FormError::NeverEnds { .. } => return Class::Option.error(format!("{error} (Text)")),
             FormError::NothingToFill
             | FormError::RepeatedName { .. }
             | FormError::TextAfterText { .. }
             | FormError::NoSlot { .. }
             | FormError::NotHealed { .. }
+            | FormError::NotListed { .. }
             | FormError::Endless { .. } => Class::Option,
             FormError::NoValues { .. }
             | FormError::RepeatedValue { .. }
@@ -332,7 +333,7 @@ impl From<VocabError> for Error {
     }
 }
 
-fn class_of_vocab(error: &VocabError) -> Class {
+pub(crate) fn class_of_vocab(error: &VocabError) -> Class {
     match error {
         VocabError::Value { error, .. } => class_of_vocab(error),
         VocabError::OutOfRange { .. } => Class::Option,
@@ -346,7 +347,7 @@ fn class_of_vocab(error: &VocabError) -> Class {
 }
 
 /// What a tokenizer in Python raised.
-fn raised(error: &VocabError) -> Option<&PyErr> {
+pub(crate) fn raised(error: &VocabError) -> Option<&PyErr> {
     match error {
         VocabError::Value { error, .. } => raised(error),
         VocabError::Tokenizer(error) => error.downcast_ref(),
@@ -355,7 +356,7 @@ fn raised(error: &VocabError) -> Option<&PyErr> {
 }
 
 /// An error of ours that was caused by one of Python's; interrupts stay what they are.
-fn caused(class: Class, error: &dyn std::error::Error, cause: &PyErr) -> Error {
+pub(crate) fn caused(class: Class, error: &dyn std::error::Error, cause: &PyErr) -> Error {
     Python::attach(|py| {
         let cause = cause.clone_ref(py);
         if cause.is_instance_of::<PyKeyboardInterrupt>(py) || cause.is_instance_of::<PySystemExit>(py) {
@@ -376,7 +377,7 @@ impl From<HealingError> for Error {
     }
 }
 
-fn class_of_healing(error: &HealingError) -> Class {
+pub(crate) fn class_of_healing(error: &HealingError) -> Class {
     match error {
         HealingError::Vocab(error) => class_of_vocab(error),
         HealingError::NotHealed { .. } | HealingError::AllTakenBack { .. } => Class::Option,
@@ -401,57 +402,14 @@ impl From<TextError> for Error {
     }
 }
 
-impl From<RuntimeError> for Error {
-    fn from(error: RuntimeError) -> Self {
-        let class = class_of(&error);
-        if let Some(cause) = raised_in(&error) {
-            return caused(class, &error, cause);
-        }
-        match error {
-            RuntimeError::Draw(error) => error.into(),
-            RuntimeError::Sampler(error) => error.into(),
-            RuntimeError::Form(error) => error.into(),
-            RuntimeError::DamagedSet => class.error(format!("{error} (Trie.open with verify=True)")),
-            error => class.error(error.to_string()),
-        }
-    }
-}
-
-/// What a tokenizer in Python raised.
-fn raised_in(error: &RuntimeError) -> Option<&PyErr> {
-    match error {
-        RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => raised_in(error),
-        RuntimeError::Vocab(error) | RuntimeError::Healing(HealingError::Vocab(error)) => raised(error),
-        _ => None,
-    }
-}
-
-fn class_of(error: &RuntimeError) -> Class {
-    match error {
-        RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => class_of(error),
-        RuntimeError::Vocab(error) => class_of_vocab(error),
-        RuntimeError::Healing(error) => class_of_healing(error),
-        RuntimeError::Stopped { .. } => Class::Cancelled,
-        RuntimeError::OutOfRange { .. }
-        | RuntimeError::EmptyPrompt
-        | RuntimeError::NothingSelected
-        | RuntimeError::Grammar { .. } => Class::Option,
-        RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
-        RuntimeError::DamagedSet => Class::Trie,
-        RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
-        RuntimeError::Backend { .. }
-        | RuntimeError::File { .. }
-        | RuntimeError::Path { .. }
-        | RuntimeError::NotGguf { .. }
-        | RuntimeError::VocabularyOnly { .. }
-        | RuntimeError::NotADecoder { .. }
-        | RuntimeError::Load { .. }
-        | RuntimeError::Context { .. }
-        | RuntimeError::NoTemplate { .. }
-        | RuntimeError::Template { .. }
-        | RuntimeError::NoLogits
-        | RuntimeError::Decode { .. } => Class::Model,
-        // Draw, Sampler and Form have classes of their own.
-        _ => Class::Base,
+impl From<ValuesError> for Error {
+    fn from(error: ValuesError) -> Self {
+        let class = match error {
+            ValuesError::Text(error) => return error.into(),
+            ValuesError::Empty { .. } | ValuesError::Repeated { .. } => Class::Trie,
+            ValuesError::SameTokens => Class::Vocabulary,
+            _ => Class::Base,
+        };
+        class.error(error.to_string())
     }
 }

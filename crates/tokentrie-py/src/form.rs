@@ -1,12 +1,13 @@
 //! Forms: literal text, slots with finite sets, free text.
 
+use crate::constraint;
 use crate::errors::Result;
 use crate::ids::{shown, type_name};
 use crate::payload::with_text;
-use crate::trie::Trie;
+use crate::strings::is_list;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple};
 use trie_core::Payload;
 use trie_text::{Part, SlotValues};
 
@@ -17,11 +18,12 @@ use trie_text::{Part, SlotValues};
 ///
 /// Args:
 ///     name: what the value is called in `Generated.values`.
-///     values: a list of distinct str; or a Trie; or a payload, whose descriptor with the path `name` is taken.
+///     values: a list of distinct str; or a Trie; or a Sequence of tries, whose value is their names together; or a
+///         payload, whose descriptor with the path `name` is taken.
 ///
 /// Raises:
 ///     PayloadError: the payload cannot be used; for one str it says that a list is wanted.
-///     OptionError: no descriptor has the path `name`.
+///     OptionError: no descriptor has the path `name`, or a Sequence has a list of str in it.
 ///     TypeError: a value is no str, or `values` is something else.
 ///
 /// Example:
@@ -40,24 +42,25 @@ pub(crate) struct Slot {
 impl Slot {
     #[new]
     fn new(name: String, values: &Bound<'_, PyAny>) -> Result<Self> {
-        let values = if values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>() {
+        let values = if is_list(values) {
             SlotValues::Texts(crate::strings::list(values)?)
-        } else if let Ok(trie) = values.cast::<Trie>() {
-            SlotValues::Tokens(trie.get().core().clone())
+        } else if let Some(constraint) = constraint::read(values, &constraint::untokenized)? {
+            SlotValues::Tokens(constraint)
         } else {
             let read = with_text(values, |text| Ok(Payload::from_json(text, None)?));
             let read = read.map_err(|error| crate::strings::meant_as_value("values", values, error))?;
-            SlotValues::Tokens(read.trie(Some(&name))?.clone())
+            read.trie(Some(&name))?.clone().into()
         };
         Ok(Self { name, values })
     }
 
     fn __repr__(&self) -> String {
         let count = match &self.values {
-            SlotValues::Texts(values) => values.len(),
-            SlotValues::Tokens(trie) => trie.len(),
+            SlotValues::Texts(values) => Some(values.len()),
+            SlotValues::Tokens(constraint) => constraint.as_trie().map(trie_core::Trie::len),
         };
-        format!("<tokentrie.Slot {:?}: {count} values>", self.name)
+        let count = count.map_or_else(|| "a sequence".to_owned(), |count| format!("{count} values"));
+        format!("<tokentrie.Slot {:?}: {count}>", self.name)
     }
 }
 
@@ -115,7 +118,7 @@ impl Text {
 ///     parts: str, Slot or Text, at least one of them no str.
 ///
 /// Raises:
-///     OptionError: the parts make no form: no slot, a name that comes twice, text right after text.
+///     OptionError: the parts make no form: no slot, a name that comes twice, text right after text, Any in a slot.
 ///     TrieError: a slot has no values, or repeats one.
 ///     TypeError: a part is something else.
 ///

@@ -1,6 +1,7 @@
 //! What a generation gives back, and what its observer sees.
 
 use crate::leaf::Leaf;
+#[cfg(feature = "llama")]
 use llama_sampler::Finish;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -21,8 +22,10 @@ pub(crate) struct Generated {
     /// list[int]: the generated tokens, end tokens of the span included, end of generation excluded. They follow
     /// the prompt's tokens without the last ones, whose `stats.healed_bytes` bytes they begin with.
     tokens: Vec<u32>,
-    /// Leaf | None: the value, if the span was completed.
+    /// Leaf | None: the value, if the span was completed; of a Sequence the last.
     leaf: Option<Leaf>,
+    /// list[Leaf]: all values in their order: of a Sequence one for each set that was completed.
+    leaves: Vec<Leaf>,
     /// bytes: the partial token at the end: what the last token of the value holds beyond it, in a set with
     /// `open_end=True`. It begins the free text.
     overrun: Py<PyBytes>,
@@ -78,9 +81,10 @@ pub(crate) struct Stats {
     seed: u32,
 }
 
+#[cfg(feature = "llama")]
 impl Generated {
     pub(crate) fn new(py: Python<'_>, generated: llama_sampler::Generated, seconds: f64) -> Self {
-        let llama_sampler::Generated { tokens, text, leaf, partial_token, finish, stats, .. } = generated;
+        let llama_sampler::Generated { tokens, text, leaf, leaves, partial_token, finish, stats } = generated;
         let finish = match finish {
             Finish::Span => "span",
             Finish::EndOfGeneration => "end_of_generation",
@@ -91,6 +95,7 @@ impl Generated {
             text,
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: leaf.map(Leaf::from),
+            leaves: leaves.into_iter().map(Leaf::from).collect(),
             overrun: PyBytes::new(py, &partial_token).unbind(),
             values: PyDict::new(py).unbind(),
             probabilities: PyDict::new(py).unbind(),
@@ -113,6 +118,7 @@ impl Generated {
             text,
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: None,
+            leaves: Vec::new(),
             overrun: PyBytes::new(py, b"").unbind(),
             values: values.unbind(),
             probabilities: probabilities.unbind(),
@@ -123,6 +129,7 @@ impl Generated {
     }
 }
 
+#[cfg(feature = "llama")]
 impl Stats {
     fn new(stats: llama_sampler::GenerateStats, seconds: f64) -> Self {
         let llama_sampler::GenerateStats {
@@ -221,6 +228,7 @@ pub(crate) struct Step {
     candidates: Vec<(TokenId, f32)>,
 }
 
+#[cfg(feature = "llama")]
 impl From<&llama_sampler::Step<'_>> for Step {
     fn from(step: &llama_sampler::Step<'_>) -> Self {
         let &llama_sampler::Step { index, depth, allowed, token, forced } = step;

@@ -5,23 +5,35 @@
     clippy::doc_markdown,
     reason = "doc comments of Python's classes and methods are docstrings"
 )]
+#![cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what only a model makes or takes"))]
 #![allow(clippy::needless_pass_by_value, reason = "pyo3 hands arguments over by value")]
 
 mod buffer;
 mod choice;
+#[cfg(feature = "llama")]
 mod choices;
+mod constraint;
 mod error_docs;
 mod errors;
+#[cfg(feature = "llama")]
+mod errors_runtime;
 mod form;
 mod generated;
 mod gil;
 mod ids;
 mod leaf;
+#[cfg(feature = "llama")]
 mod model;
+#[cfg(feature = "llama")]
 mod model_choose;
+#[cfg(not(feature = "llama"))]
+mod no_model;
 mod options;
 mod payload;
+#[cfg(feature = "llama")]
 mod prompt;
+#[cfg(feature = "llama")]
+mod rivals;
 mod sampler;
 mod sampling;
 mod session;
@@ -35,6 +47,7 @@ mod trie_rendered;
 mod trie_sets;
 mod trie_shape;
 mod vocab;
+#[cfg(feature = "llama")]
 mod watch;
 
 /// The native part of tokentrie; import `tokentrie` instead.
@@ -42,16 +55,23 @@ mod watch;
 mod _native {
     #[pymodule_export]
     use crate::choice::{Choice, ChoiceStats};
+    #[cfg(feature = "llama")]
     #[pymodule_export]
     use crate::choices::Choices;
+    #[pymodule_export]
+    use crate::constraint::{Anything, Sequence};
     #[pymodule_export]
     use crate::form::{Form, Slot, Text};
     #[pymodule_export]
     use crate::generated::{Generated, Stats, Step};
     #[pymodule_export]
     use crate::leaf::Leaf;
+    #[cfg(feature = "llama")]
     #[pymodule_export]
     use crate::model::Model;
+    #[cfg(not(feature = "llama"))]
+    #[pymodule_export]
+    use crate::no_model::{Choices, Model};
     #[pymodule_export]
     use crate::sampler::Sampler;
     #[pymodule_export]

@@ -6,12 +6,13 @@ use crate::generated::Generated;
 use crate::gil::{Turns, locked, released};
 use crate::options::{After, FillMode, Options};
 use crate::payload::{Cache, Spans, spans};
-use crate::prompt::Prompt;
+use crate::rivals;
 use crate::sampling::{Given, Keywords, Sampling};
-use crate::strings::{Sets, TextSet, Texts};
+use crate::strings;
 use crate::vocab::Vocab;
 use crate::watch::Watch;
-use llama_sampler::{Context, ContextOptions, Engine, FillOptions, GenerateOptions, ModelOptions, RuntimeError};
+use llama_cpp_2::sampling::LlamaSampler;
+use llama_sampler::{Context, ContextOptions, FillOptions, GenerateOptions, ModelOptions, RuntimeError};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -19,7 +20,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use trie_core::{Constraint, SpanRules, TokenId, Trie};
+use trie_core::{AnyConstraint, Constraint, SpanRules, TokenId, Trie, Unconstrained};
+use trie_text::{TextValues, ValueSets};
 
 /// A GGUF model with one context.
 ///
@@ -47,12 +49,11 @@ use trie_core::{Constraint, SpanRules, TokenId, Trie};
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Model {
     /// None once it is closed.
-    weights: Mutex<Option<llama_sampler::Model>>,
+    loaded: Mutex<Option<Loaded>>,
     context: Mutex<Option<Context>>,
     turns: Turns,
     /// What ends the call that is running.
     cancel: Mutex<Option<Arc<AtomicBool>>>,
-    sets: Sets,
     /// pathlib.Path: the file it came from.
     #[pyo3(get)]
     path: PathBuf,
@@ -62,6 +63,21 @@ pub(crate) struct Model {
     /// int: threads in use.
     #[pyo3(get)]
     n_threads: u32,
+}
+
+/// What stays in memory until the model is closed.
+#[derive(Clone)]
+pub(crate) struct Loaded {
+    pub(crate) model: llama_sampler::Model,
+    /// Of texts that were given lately: a loop over prompts tokenises its choices once.
+    pub(crate) sets: Arc<ValueSets>,
+}
+
+impl Loaded {
+    /// The set of texts that stand alone.
+    pub(crate) fn tokenized(&self, py: Python<'_>, texts: &TextValues) -> Result<Trie> {
+        Ok(released(py, || self.sets.get(texts))?.trie().clone())
+    }
 }
 
 #[pymethods]
@@ -96,23 +112,22 @@ impl Model {
             Ok((model, context))
         });
         let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());
-        let (weights, context) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
+        let (model, context) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
         Ok(Self {
-            path: weights.path().to_owned(),
+            path: model.path().to_owned(),
             n_ctx: context.n_ctx(),
             n_threads: context.n_threads(),
-            weights: Mutex::new(Some(weights)),
+            loaded: Mutex::new(Some(Loaded { sets: Arc::new(ValueSets::new(Arc::clone(model.vocab()))), model })),
             context: Mutex::new(Some(context)),
             turns: Turns::default(),
             cancel: Mutex::default(),
-            sets: Sets::default(),
         })
     }
 
     /// Vocab: the model's vocabulary.
     #[getter]
     fn vocab(&self, py: Python<'_>) -> Result<Vocab> {
-        Ok(Vocab::new(Arc::clone(self.weights(py)?.vocab())))
+        Ok(Vocab::new(Arc::clone(self.loaded(py)?.model.vocab())))
     }
 
     /// Ends the call that another thread has running, between two forward passes: it raises CancelledError there.
@@ -150,8 +165,8 @@ impl Model {
         self.cancel(py)?;
         let _turn = self.turns.take(py, || Class::Model.error("the model is generating: on_step must not close it"))?;
         let context = locked(py, &self.context)?.take();
-        let weights = locked(py, &self.weights)?.take();
-        released(py, || drop((context, weights)));
+        let loaded = locked(py, &self.loaded)?.take();
+        released(py, || drop((context, loaded)));
         Ok(())
     }
 
@@ -179,7 +194,8 @@ impl Model {
     ///
     /// Args:
     ///     prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
-    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Form, or None.
+    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a Form, or
+    ///         None, which is Any.
     ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
     ///         as a whole.
     ///     max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
@@ -247,7 +263,7 @@ impl Model {
         let options = Options { keywords, end_tokens, after };
         let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
         let sampling = options.keywords.options()?;
-        let weights = self.weights(py)?;
+        let loaded = self.loaded(py)?;
         let started = Instant::now();
         if let Some(form) = constraint.and_then(|constraint| constraint.cast::<Form>().ok()) {
             if end_tokens.is_some() || after.0 == trie_core::After::Free {
@@ -265,15 +281,17 @@ impl Model {
             let what = if exact { "mode \"exact\" is" } else { "probabilities are" };
             return Err(Class::Option.error(format!("{what} for forms: use `choose` for a set")));
         }
-        let vocab = weights.vocab();
+        let vocab = loaded.model.vocab();
         let (prompt, spans) = match constraint {
             None => (self.prompt(prompt, None)?, None),
-            Some(list) if crate::strings::is_list(list) => {
-                let (prompt, set) = self.prompt_and_texts(prompt, &Texts::alone(list)?)?;
-                (prompt, Some(Arc::new([(String::new(), set.trie.into())]) as Spans))
+            Some(list) if strings::is_list(list) => {
+                let (texts, prompt) = (strings::texts(list)?, crate::prompt::read(prompt)?);
+                let (prompt, set) = released(py, || loaded.sets.place_texts(prompt, &texts))?;
+                (prompt, Some(Arc::new([(String::new(), set.trie().clone().into())]) as Spans))
             }
             Some(constraint) => {
-                let spans = spans("constraint", constraint, vocab.len(), Cache::Thread)?;
+                let tokenizing = |texts| loaded.tokenized(py, &texts);
+                let spans = spans("constraint", constraint, vocab.len(), Cache::Thread, &tokenizing)?;
                 (self.prompt(prompt, spans.first().and_then(|(_, constraint)| constraint.first_set()))?, Some(spans))
             }
         };
@@ -297,20 +315,22 @@ impl Model {
         grammar: &str,
         max_tokens: i64,
     ) -> Result<Generated> {
-        let engine = match engine {
-            "gbnf" => Engine::Gbnf,
-            "llguidance" => Engine::Llguidance,
-            _ => {
-                return Err(Class::Option.error(format!("engine is {engine:?}: it must be \"gbnf\" or \"llguidance\"")));
-            }
-        };
-        let (py, prompt) = (prompt.py(), self.prompt(prompt, None)?);
+        let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, self.prompt(prompt, None)?);
         let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
+        let vocab = loaded.model.vocab();
+        let rules = SpanRules::of(AnyConstraint::new(Unconstrained), vocab.len())?;
+        let options = GenerateOptions::default().with_max_tokens(max_tokens);
         let started = Instant::now();
+        // A sampler of llama.cpp's must be made where it is used: it goes to no other thread.
         let generated = self.using(py, None, |context, watch| {
-            context.generate_with_grammar(&prompt, engine, grammar, max_tokens, watch)
+            let rival = match rivals::sampler(loaded.model.llama(), engine, grammar) {
+                Ok(rival) => rival,
+                Err(refused) => return Ok(Err(refused)),
+            };
+            let chain = LlamaSampler::chain([rival, LlamaSampler::greedy()], true);
+            context.generate_with_chain(&prompt, &Arc::new(rules), chain, &options, watch).map(Ok)
         })?;
-        Ok(Generated::new(py, generated, started.elapsed().as_secs_f64()))
+        Ok(Generated::new(py, generated?, started.elapsed().as_secs_f64()))
     }
 
     /// The token ids of a prompt in the model's own chat format.
@@ -345,9 +365,9 @@ impl Model {
         tools: Option<&Bound<'_, PyAny>>,
         add_generation_prompt: bool,
     ) -> Result<Vec<u32>> {
-        let weights = self.weights(messages.py())?;
+        let loaded = self.loaded(messages.py())?;
         let (messages, tools) = (json("messages", messages)?, tools.map(|tools| json("tools", tools)).transpose()?);
-        let tokens = weights.chat_prompt(&messages, tools.as_ref(), add_generation_prompt)?;
+        let tokens = loaded.model.chat_prompt(&messages, tools.as_ref(), add_generation_prompt)?;
         Ok(tokens.into_iter().map(TokenId::get).collect())
     }
 
@@ -399,32 +419,14 @@ impl Model {
 }
 
 impl Model {
-    pub(crate) fn weights(&self, py: Python<'_>) -> Result<llama_sampler::Model> {
-        locked(py, &self.weights)?.clone().ok_or_else(closed)
+    pub(crate) fn loaded(&self, py: Python<'_>) -> Result<Loaded> {
+        locked(py, &self.loaded)?.clone().ok_or_else(closed)
     }
 
     /// The tokens of a prompt before a set.
-    pub(crate) fn prompt(&self, prompt: &Bound<'_, PyAny>, set: Option<&Trie>) -> Result<Vec<TokenId>> {
-        let (py, prompt, weights) = (prompt.py(), Prompt::read(prompt)?, self.weights(prompt.py())?);
-        Ok(released(py, || prompt.tokens(weights.vocab(), set))?)
-    }
-
-    /// The tokens of a prompt, and the texts after it as a set.
-    pub(crate) fn prompt_and_texts(&self, prompt: &Bound<'_, PyAny>, texts: &Texts) -> Result<(Vec<TokenId>, TextSet)> {
-        let (py, weights) = (prompt.py(), self.weights(prompt.py())?);
-        let (prompt, vocab) = (Prompt::read(prompt)?, weights.vocab());
-        released(py, || match prompt {
-            // A prefix says what the border is.
-            Prompt::Text(_) if texts.prefix.is_empty() => {
-                let prompt = prompt.tokens(vocab, None)?;
-                let set = self.sets.after(vocab, texts, &prompt)?;
-                Ok((prompt, set))
-            }
-            prompt => {
-                let set = self.sets.get(vocab, texts)?;
-                Ok((prompt.tokens(vocab, Some(&set.trie))?, set))
-            }
-        })
+    fn prompt(&self, prompt: &Bound<'_, PyAny>, set: Option<&Trie>) -> Result<Vec<TokenId>> {
+        let (py, prompt, loaded) = (prompt.py(), crate::prompt::read(prompt)?, self.loaded(prompt.py())?);
+        Ok(released(py, || prompt.tokens(loaded.model.vocab(), set))?)
     }
 
     /// Runs `work` on the context without the GIL; other threads wait for their turn.

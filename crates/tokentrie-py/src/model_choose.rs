@@ -1,20 +1,21 @@
 //! `Model.choose`: the exact probability of every value.
 
 use crate::choice::Choice;
-use crate::choices::{ChoiceSet, Choices, Made, Question, Values};
+use crate::choices::{ChoiceSet, Choices};
 use crate::errors::{Class, Result};
+use crate::gil::released;
 use crate::ids::tokens;
 use crate::model::Model;
 use crate::payload::{Cache, spans};
-use crate::strings::{self, Texts};
-use llama_sampler::RuntimeError;
+use crate::strings;
+use llama_sampler::Question;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
-use trie_core::{ChooseOptions, Constraint, TokenId};
+use trie_core::Constraint;
+use trie_text::{Tokenization, Values};
 
 /// Values of a constraint that is no set: they are listed to be scored.
 const MOST_VALUES: usize = 1 << 20;
-use trie_text::Tokenization;
 
 /// What makes a set of the texts of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,12 +34,14 @@ impl Model {
     ///
     /// Args:
     ///     prompt: text or token ids, as for `generate`.
-    ///     choices: a list of distinct str, a Trie, or a payload (its first descriptor).
+    ///     choices: a list of distinct str, a Trie, a payload (its first descriptor), or a Sequence without Any, whose
+    ///         values are listed.
     ///     prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
     ///         prompt of ids ends with, or another boundary than that of a text.
     ///     tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
     ///         With "all" the probability is that of the text, in whatever tokens.
-    ///     end_tokens: ids of which one must follow a value; its probability then counts that as well.
+    ///     end_tokens: ids of which one must follow a value; its probability then counts that as well. None: those of
+    ///         the set (`Trie.end_tokens`), which has mostly none.
     ///     top: score only what the best so many values need, at least 1. None scores all of a set that needs at
     ///         most 4096 rows of logits, and of a larger one what the best value needs.
     ///     max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
@@ -49,7 +52,8 @@ impl Model {
     ///     Choice.
     ///
     /// Raises:
-    ///     TrieError: a value is empty or repeated (it says which), or there is none.
+    ///     TrieError: a value is empty or repeated (it says which), there is none, or they cannot be listed, such as
+    ///         those of Any.
     ///     PayloadError: the payload cannot be used; for one str it says that a list is wanted.
     ///     OptionError: a number is out of range, or the prompt does not end as a healed set begins.
     ///     ContextError: the prompt, or a value after it, does not fit.
@@ -83,10 +87,11 @@ impl Model {
     ) -> Result<Choice> {
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let set = self.set(choices, around, end_tokens, top, max_rows)?;
-        let question = self.question(prompt, &set)?;
-        let chosen = self.choose_group(choices.py(), &[question], &set)?;
-        let mut choices = chosen.map_err(RuntimeError::of_the_only_prompt)?;
-        choices.pop().ok_or_else(|| Class::Model.error("no choice was made"))
+        let Question { prompt, set: values } = self.question(prompt, &set.values)?;
+        let choice = self.using(choices.py(), None, |context, watch| {
+            context.choose(&prompt, values.trie().clone(), &set.options(), watch)
+        })?;
+        Ok(Choice::new(choice, &values))
     }
 
     /// `choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
@@ -137,59 +142,10 @@ impl Model {
 
 impl Model {
     /// A prompt and the values after it.
-    pub(crate) fn question(&self, prompt: &Bound<'_, PyAny>, set: &ChoiceSet) -> Result<Question> {
-        match &set.values {
-            Values::Made(made) => Ok(Question { prompt: self.prompt(prompt, Some(&made.trie))?, set: made.clone() }),
-            Values::Texts(texts) => {
-                let (prompt, set) = self.prompt_and_texts(prompt, texts)?;
-                Ok(Question { prompt, set: Made { trie: set.trie, order: Some(set.order) } })
-            }
-        }
-    }
-
-    /// A choice for each of these prompts; those with the same values after them are decoded together.
-    pub(crate) fn choose_group(
-        &self,
-        py: Python<'_>,
-        questions: &[Question],
-        set: &ChoiceSet,
-    ) -> Result<Result<Vec<Choice>, RuntimeError>> {
-        let mut options = ChooseOptions::new().with_top(set.top).with_max_rows(set.max_rows);
-        if !set.end_tokens.is_empty() {
-            options = options.with_end_tokens(&set.end_tokens);
-        }
-        let mut groups: Vec<(&Made, Vec<usize>)> = Vec::new();
-        for (number, question) in questions.iter().enumerate() {
-            match groups.iter_mut().find(|(made, _)| made.trie == question.set.trie) {
-                Some((_, numbers)) => numbers.push(number),
-                None => groups.push((&question.set, vec![number])),
-            }
-        }
-        let mut refused = None;
-        let mut chosen: Vec<(usize, Choice)> = Vec::with_capacity(questions.len());
-        self.using(py, None, |session, watch| {
-            for (made, numbers) in &groups {
-                let prompts: Vec<&[TokenId]> =
-                    numbers.iter().map(|&number| questions[number].prompt.as_slice()).collect();
-                match session.choose_many(&prompts, &made.trie, &options, watch) {
-                    Ok(choices) => {
-                        let choice = |choice| Choice::new(choice, &made.trie, made.order.as_deref());
-                        chosen.extend(numbers.iter().copied().zip(choices.into_iter().map(choice)));
-                    }
-                    Err(RuntimeError::Prompt { number, error }) => {
-                        refused = Some(RuntimeError::Prompt { number: numbers[number], error });
-                        break;
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(())
-        })?;
-        if let Some(refused) = refused {
-            return Ok(Err(refused));
-        }
-        chosen.sort_unstable_by_key(|&(number, _)| number);
-        Ok(Ok(chosen.into_iter().map(|(_, choice)| choice).collect()))
+    pub(crate) fn question(&self, prompt: &Bound<'_, PyAny>, values: &Values) -> Result<Question> {
+        let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, crate::prompt::read(prompt)?);
+        let (prompt, set) = released(py, || loaded.sets.place(prompt, values))?;
+        Ok(Question { prompt, set })
     }
 
     fn set(
@@ -200,18 +156,18 @@ impl Model {
         top: Option<i64>,
         max_rows: Option<i64>,
     ) -> Result<ChoiceSet> {
-        let weights = self.weights(choices.py())?;
-        let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?.unwrap_or_default();
+        let loaded = self.loaded(choices.py())?;
+        let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         let count = |name: &str, count: Option<i64>| {
             let outside = |count| Class::Option.error(format!("{name} is {count}: it must be in 1..={}", u32::MAX));
             let positive = |count| u32::try_from(count).ok().filter(|&count| count > 0).ok_or_else(|| outside(count));
             count.map(positive).transpose().map(|count| count.map(|count| count as usize))
         };
         let (top, max_rows) = (count("top", top)?, count("max_rows", max_rows)?);
-        if crate::strings::is_list(choices) {
+        if strings::is_list(choices) {
             let Around { prefix, suffix, tokenization } = around;
-            let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
-            let texts = Texts { prefix, suffix, distinct: true, tokenization, ..Texts::alone(choices)? };
+            let texts = strings::texts(choices)?.with_prefix(prefix).with_suffix(suffix);
+            let texts = texts.with_tokenization(tokenization).with_distinct(true);
             return Ok(ChoiceSet { values: Values::Texts(texts), end_tokens, top, max_rows });
         }
         if around != Around::default() {
@@ -219,8 +175,9 @@ impl Model {
                 "prefix, suffix, tokenization and open_end go with a list of str: this set is made of tokens already",
             ));
         }
-        let constraints = spans("choices", choices, weights.vocab().len(), Cache::Thread)?;
-        let trie = constraints[0].1.to_trie(MOST_VALUES)?;
-        Ok(ChoiceSet { values: Values::Made(Made { trie, order: None }), end_tokens, top, max_rows })
+        let tokenizing = |texts| loaded.tokenized(choices.py(), &texts);
+        let constraints = spans("choices", choices, loaded.model.vocab().len(), Cache::Thread, &tokenizing)?;
+        let trie = released(choices.py(), || constraints[0].1.to_trie(MOST_VALUES))?;
+        Ok(ChoiceSet { values: Values::Set(trie.into()), end_tokens, top, max_rows })
     }
 }

@@ -1,10 +1,10 @@
-//! What a caller may hand over as a constraint: payload text, a payload as a dictionary, or a trie.
+//! What a caller may hand over as a constraint: payload text, a payload as a dictionary, or another kind.
 
+use crate::constraint::Tokenizing;
 use crate::errors::{Class, Result, warn};
 use crate::gil::locked;
 use crate::ids::type_name;
 use crate::strings::meant_as_value;
-use crate::trie::Trie;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use trie_core::{AnyConstraint, PayloadReport, TrieCache};
 
-/// Tries by path.
+/// Constraints by path.
 pub(crate) type Spans = Arc<[(String, AnyConstraint)]>;
 
 /// Where payloads are looked up.
@@ -54,14 +54,20 @@ pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u
     Err(PyTypeError::new_err(message).into())
 }
 
-/// The tries of a constraint over a vocabulary of this size. Warns of leaves that it cannot spell. `what` is the
+/// The constraints that were given for a vocabulary of this size. Warns of leaves that it cannot spell. `what` is the
 /// argument's name.
 ///
 /// # Errors
-/// As [`with_text`], and `PayloadError` for a payload that cannot be used.
-pub(crate) fn spans(what: &str, constraint: &Bound<'_, PyAny>, n_vocab: usize, cache: Cache<'_>) -> Result<Spans> {
-    if let Ok(trie) = constraint.cast::<Trie>() {
-        return Ok(Arc::new([(String::new(), trie.get().core().clone().into())]));
+/// As [`with_text`], `PayloadError` for a payload that cannot be used, and those of `tokenizing`.
+pub(crate) fn spans(
+    what: &str,
+    constraint: &Bound<'_, PyAny>,
+    n_vocab: usize,
+    cache: Cache<'_>,
+    tokenizing: &Tokenizing<'_>,
+) -> Result<Spans> {
+    if let Some(constraint) = crate::constraint::read(constraint, tokenizing)? {
+        return Ok(Arc::new([(String::new(), constraint)]));
     }
     let payload = with_text(constraint, |text| {
         Ok(match cache {

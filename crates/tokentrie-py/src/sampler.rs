@@ -1,6 +1,7 @@
 //! The choice over a row of logits.
 
 use crate::buffer::{LOGITS, WORDS, for_each_row_mut, with_row};
+use crate::constraint::tokenized;
 use crate::errors::Result;
 use crate::gil::locked;
 use crate::ids::{OneOrMany, one_or_many};
@@ -8,7 +9,6 @@ use crate::leaf::Leaf;
 use crate::options::{After, Mode, Options};
 use crate::payload::{Cache, spans};
 use crate::sampling::{Given, Keywords, Sampling};
-use crate::strings::{is_list, span_of_texts};
 use crate::trie::{Trie, id_array};
 use crate::vocab::VocabArg;
 use numpy::PyArray1;
@@ -20,13 +20,13 @@ use trie_core::{Allowed, Constraint, SpanRules, TokenId};
 ///
 /// Args:
 ///     vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
-///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, or a list of str. Of several
-///         descriptors the first with a usable leaf is active; `activate` selects another. Payloads come from the
-///         cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for many
-///         samplers make the Trie once.
+///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, or Any. Of
+///         several descriptors the first with a usable leaf is active; `activate` selects another. Payloads come from
+///         the cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for
+///         many samplers make the Trie once.
 ///     mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
-///     end_tokens: ids that close the span at the end of a leaf. None: a leaf that cannot go on is complete at
-///         once.
+///     end_tokens: ids that close the span at the end of a leaf. None: those of the set (`Trie.end_tokens`), which
+///         has mostly none; then a leaf that cannot go on is complete at once.
 ///     after: what follows a complete leaf: "free" leaves logits alone, "stop" allows only end of generation.
 ///     temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`.
 ///     sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
@@ -63,11 +63,8 @@ impl Sampler {
         cache: Cache<'_>,
     ) -> Result<Self> {
         let n_vocab = vocab.size();
-        let spans = if is_list(constraint) {
-            span_of_texts(vocab, constraint)?
-        } else {
-            spans("constraint", constraint, n_vocab, cache)?
-        };
+        let tokenizing = |texts| tokenized(constraint.py(), vocab, &texts);
+        let spans = spans("constraint", constraint, n_vocab, cache, &tokenizing)?;
         let rules = SpanRules::new(spans, n_vocab)?;
         if let VocabArg::Vocab(vocab) = vocab {
             let mut sets = rules.constraints().iter().flat_map(|(_, constraint)| constraint.sets());
@@ -128,8 +125,7 @@ impl Sampler {
         let mut sampler = self.lock(py)?;
         let n_vocab = sampler.span().rules().n_vocab();
         let ids: Vec<i32> = match sampler.allowed() {
-            // Up to 2^31 ids: the last one is the largest of an int32.
-            Allowed::All => (0..n_vocab as u32).map(|id| id as i32).collect(),
+            Allowed::All => TokenId::all(n_vocab).map(TokenId::as_i32).collect(),
             some => some.iter().map(TokenId::as_i32).collect(),
         };
         drop(sampler);
@@ -336,10 +332,16 @@ impl Sampler {
         Ok(self.lock(py)?.status().as_str())
     }
 
-    /// Leaf | None: the value, once complete.
+    /// Leaf | None: the value, once complete; of a Sequence the last.
     #[getter]
     fn leaf(&self, py: Python<'_>) -> Result<Option<Leaf>> {
         Ok(self.lock(py)?.span().leaf().map(Leaf::from))
+    }
+
+    /// list[Leaf]: the values known so far, in their order: of a Sequence one for each set that is complete.
+    #[getter]
+    fn leaves(&self, py: Python<'_>) -> Result<Vec<Leaf>> {
+        Ok(self.lock(py)?.span().leaves().into_iter().map(Leaf::from).collect())
     }
 
     /// int: tokens walked from the root of the trie.

@@ -1,138 +1,17 @@
 //! Legal values given as text.
 
 use crate::errors::{Class, Error, Result};
-use crate::gil::released;
-use crate::payload::Spans;
 use crate::stream::text;
-use crate::vocab::VocabArg;
-use lru::LruCache;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
-use std::collections::HashMap;
-use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::{TokenId, Trie};
-use trie_text::{Tokenization, Vocab};
+use trie_text::{TextValues, Tokenization};
 
-/// Sets of text that were used last: a loop over prompts tokenizes its choices once.
-#[derive(Debug)]
-pub(crate) struct Sets(Mutex<LruCache<Texts, TextSet>>);
-
-/// What makes a set of text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Texts {
-    pub(crate) values: Arc<[String]>,
-    pub(crate) prefix: String,
-    pub(crate) suffix: String,
-    /// Whether values are told apart by their place: none may be empty or repeat another.
-    pub(crate) distinct: bool,
-    pub(crate) tokenization: Tokenization,
-}
-
-/// A trie of texts, and the place of each leaf among them.
-#[derive(Debug, Clone)]
-pub(crate) struct TextSet {
-    pub(crate) trie: Trie,
-    pub(crate) order: Arc<[usize]>,
-}
-
-impl Default for Sets {
-    fn default() -> Self {
-        const ENTRIES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
-        Self(Mutex::new(LruCache::new(ENTRIES)))
-    }
-}
-
-impl Sets {
-    /// The set after a prompt that was given as text: values are tokenised together with the end of it, and may begin
-    /// inside its last tokens.
-    ///
-    /// # Errors
-    /// As [`Sets::get`].
-    pub(crate) fn after(&self, vocab: &Vocab, texts: &Texts, prompt: &[TokenId]) -> Result<TextSet> {
-        let prefix = vocab.prompt_end(prompt, &texts.values);
-        let some = !texts.suffix.is_empty() || texts.values.iter().all(|value| !value.is_empty());
-        if some && !prefix.is_empty() {
-            // A prompt with odd ends, or of which nothing would be left, stays as it is: then the values stand alone.
-            if let Ok(set) = self.get(vocab, &Texts { prefix, ..texts.clone() })
-                && vocab.before_set(prompt, &set.trie).is_ok()
-            {
-                return Ok(set);
-            }
-        }
-        self.get(vocab, texts)
-    }
-
-    /// The set, made if it is not there. Where a token crosses the boundary to the prefix, it begins before that token.
-    ///
-    /// # Errors
-    /// As [`set`].
-    pub(crate) fn get(&self, vocab: &Vocab, texts: &Texts) -> Result<TextSet> {
-        if let Some(set) = self.sets().get(texts) {
-            return Ok(set.clone());
-        }
-        let set = set(vocab, texts)?;
-        self.sets().put(texts.clone(), set.clone());
-        Ok(set)
-    }
-
-    /// Only whole entries are behind this lock, which no panic can leave half changed.
-    fn sets(&self) -> MutexGuard<'_, LruCache<Texts, TextSet>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Texts {
-    /// A list or tuple of str with nothing around them.
-    pub(crate) fn alone(values: &Bound<'_, PyAny>) -> Result<Self> {
-        let (values, nothing) = (list(values)?.into(), String::new);
-        Ok(Self {
-            values,
-            prefix: nothing(),
-            suffix: nothing(),
-            distinct: false,
-            tokenization: Tokenization::Canonical,
-        })
-    }
-}
-
-/// The set that texts stand for: the one place that says so. Where a token crosses the boundary to the prefix, the set
-/// begins before that token.
+/// A list or tuple of str with nothing around them.
 ///
 /// # Errors
-/// A vocabulary without a tokenizer, no value, an empty one, one whose tokens spell something else; and `TrieError` for
-/// a value that is empty or repeated, by number, where values must be distinct.
-fn set(vocab: &Vocab, texts: &Texts) -> Result<TextSet> {
-    if texts.distinct {
-        distinct(&texts.values)?;
-    }
-    let around = trie_text::Texts::default().with_prefix(&texts.prefix).with_suffix(&texts.suffix);
-    let around = around.with_tokenization(texts.tokenization).with_healing(true);
-    let trie = around.trie(vocab, &texts.values)?.trie;
-    let order: Arc<[usize]> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
-    if texts.distinct && order.len() < texts.values.len() {
-        // Different texts, the same tokens: a tokenizer that normalises.
-        return Err(Class::Vocabulary.error("two values have the same tokens"));
-    }
-    Ok(TextSet { trie, order })
-}
-
-/// The span of a list of str where a constraint is taken.
-///
-/// # Errors
-/// `TypeError` for a vocabulary that is only a size; otherwise as [`set`].
-pub(crate) fn span_of_texts(vocab: &VocabArg<'_>, values: &Bound<'_, PyAny>) -> Result<Spans> {
-    let vocab = match vocab {
-        VocabArg::Vocab(vocab) => vocab.get().core(),
-        VocabArg::Size(size) => {
-            let message = format!("a list of str needs a Vocab that can tokenize, not only the size {size} of one");
-            return Err(PyTypeError::new_err(message).into());
-        }
-    };
-    let texts = Texts::alone(values)?;
-    let set = released(values.py(), || set(vocab, &texts))?;
-    Ok(Arc::new([(String::new(), set.trie.into())]))
+/// As [`list`].
+pub(crate) fn texts(values: &Bound<'_, PyAny>) -> Result<TextValues> {
+    Ok(TextValues::new(list(values)?))
 }
 
 /// What to say to one str where a list of them is wanted.
@@ -184,17 +63,4 @@ pub(crate) fn tokenization(name: &str, open_end: bool) -> Result<Tokenization> {
             Err(Class::Option.error(message))
         }
     }
-}
-
-fn distinct(values: &[String]) -> Result<()> {
-    let mut seen = HashMap::new();
-    for (row, value) in values.iter().enumerate() {
-        if value.is_empty() {
-            return Err(Class::Trie.error(format!("value {row} is empty")));
-        }
-        if let Some(first) = seen.insert(value, row) {
-            return Err(Class::Trie.error(format!("value {row}, {value:?}, repeats value {first}")));
-        }
-    }
-    Ok(())
 }

@@ -249,6 +249,38 @@ impl Trie {
         self.0.heal_bytes()
     }
 
+    /// numpy.ndarray: int32 [k], ids that end a value where `Sampler` and `Model.generate` are given no others,
+    /// ascending; empty unless set by `with_end_tokens`.
+    #[getter]
+    fn end_tokens<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
+        id_array(py, self.0.end_tokens().iter().copied())
+    }
+
+    /// The same values, ended by these tokens where their user names no others. Cost: O(1).
+    ///
+    /// Pickles keep them. Of a mapped file the result is pickled whole.
+    ///
+    /// Args:
+    ///     ids: token ids; none takes them away.
+    ///
+    /// Returns:
+    ///     Trie. It is equal only to tries with the same end tokens.
+    ///
+    /// Raises:
+    ///     TypeError: something is no integer.
+    ///     VocabularyError: an integer is no token id (0 to 2**31 - 1).
+    ///
+    /// Example:
+    ///     >>> trie = tokentrie.Trie.from_sequences([[5], [5, 6]]).with_end_tokens([9])
+    ///     >>> sampler = tokentrie.Sampler(10, trie)
+    ///     >>> sampler.accept(5)
+    ///     >>> sampler.allowed()
+    ///     array([6, 9], dtype=int32)
+    fn with_end_tokens(&self, ids: &Bound<'_, PyAny>) -> Result<Self> {
+        let ends = tokens(ids, "ids, ")?;
+        Ok(Self(self.0.clone().with_end_tokens(ends), self.1.clone(), None))
+    }
+
     /// dict | None: what `from_strings` found: "values", their number; "straddling", how many have a token that
     /// crosses the boundary to the prefix; "first_straddling", the rows of the first eight of them.
     #[getter]

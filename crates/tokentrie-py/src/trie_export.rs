@@ -157,13 +157,19 @@ impl Trie {
         if let Some(origin) = self.origin().filter(|origin| released(py, || origin.is_there())) {
             return Ok((py.get_type::<Self>().getattr("_reopen")?, origin.arguments(py)?));
         }
+        let (class, ends) = (py.get_type::<Self>(), self.core().end_tokens());
+        if !ends.is_empty() {
+            let plain = Self::new(self.core().clone().with_end_tokens([]));
+            let arguments = (plain, id_array(py, ends.iter().copied())).into_pyobject(py)?;
+            return Ok((class.getattr("with_end_tokens")?, arguments));
+        }
         if !self.core().is_tree() {
             let arguments = (self.to_bytes(py, None)?,).into_pyobject(py)?;
-            return Ok((py.get_type::<Self>().getattr("from_bytes")?, arguments));
+            return Ok((class.getattr("from_bytes")?, arguments));
         }
         let (tokens, offsets) = self.arrays(py);
         let arguments = (tokens, offsets, self.names(), self.core().heal_bytes()).into_pyobject(py)?;
-        Ok((py.get_type::<Self>().getattr("from_numpy")?, arguments))
+        Ok((class.getattr("from_numpy")?, arguments))
     }
 
     /// A trie cannot change, so its copy is itself.

@@ -63,7 +63,7 @@ impl Vocab {
     ///     ' is'
     #[staticmethod]
     fn from_gguf(py: Python<'_>, path: PathBuf) -> Result<Self> {
-        Ok(Self::new(Arc::new(released(py, || llama_sampler::vocab_from_gguf(path))?)))
+        Ok(Self::new(Arc::new(released(py, || read_gguf(path))?)))
     }
 
     /// The vocabulary of a Hugging Face tokenizer, which then tokenises all texts: every method gives its ids.
@@ -374,6 +374,16 @@ impl Vocab {
         let pieces: Vec<_> = ids.filter_map(|token| Some(PyBytes::new(py, self.0.piece(token)?))).collect();
         Ok((class.getattr("from_tokens")?, (pieces, self.eog(), self.control()).into_pyobject(py)?))
     }
+}
+
+#[cfg(feature = "llama")]
+fn read_gguf(path: PathBuf) -> Result<trie_text::Vocab> {
+    Ok(llama_sampler::vocab_from_gguf(path)?)
+}
+
+#[cfg(not(feature = "llama"))]
+fn read_gguf(_: PathBuf) -> Result<trie_text::Vocab> {
+    Err(crate::no_model::refused("llama.cpp reads a GGUF file's vocabulary"))
 }
 
 /// A vocabulary, or just its size.

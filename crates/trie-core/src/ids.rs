@@ -18,6 +18,18 @@ impl TokenId {
         if id <= Self::MAX.0 { Some(Self(id)) } else { None }
     }
 
+    /// All ids of a vocabulary of this size, ascending: at most 2^31.
+    ///
+    /// ```
+    /// use trie_core::TokenId;
+    /// assert_eq!(TokenId::all(3).map(TokenId::get).collect::<Vec<_>>(), [0, 1, 2]);
+    /// assert_eq!((TokenId::all(1 << 31).len(), TokenId::all(1 << 31).next_back()), (1 << 31, Some(TokenId::MAX)));
+    /// ```
+    pub fn all(n_vocab: usize) -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator {
+        // As unsigned numbers: the count itself is above the largest id.
+        (0..n_vocab.min(Self::MAX.index() + 1) as u32).map(Self)
+    }
+
     /// The id as an unsigned number.
     #[inline]
     pub const fn get(self) -> u32 {

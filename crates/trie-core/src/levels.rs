@@ -42,7 +42,13 @@ impl Trie {
             let (first, tokens) = self.store().family(NodeId(node as u32));
             first as usize..first as usize + tokens.len()
         };
-        let ends = |node: usize| self.is_terminal(Cursor::at(NodeId(node as u32), 1));
+        let mut depth = vec![0u32; self.nodes()];
+        for node in 0..self.nodes() {
+            let deeper = depth[node] + 1;
+            depth[children(node)].fill(deeper);
+        }
+        // Of a file that nobody verified, whether a leaf ends depends on the depth too.
+        let ends = |node: usize| self.is_terminal(Cursor::at(NodeId(node as u32), depth[node]));
         // Children are numbered after their parents: backwards, what is below a node is known before it is asked for.
         let mut below = vec![0usize; self.nodes()];
         for node in (0..self.nodes()).rev() {
@@ -50,7 +56,6 @@ impl Trie {
             below[node] = deeper.saturating_add(usize::from(ends(node)));
         }
         let mut levels: Vec<Level> = Vec::new();
-        let mut depth = vec![0u32; self.nodes()];
         for node in 0..self.nodes() {
             let level = depth[node] as usize;
             levels.resize(levels.len().max(level + 1), Level::default());
@@ -69,7 +74,6 @@ impl Trie {
             let next = &mut levels[level + 1];
             next.steps = next.steps.saturating_add(steps);
             next.forced_steps = next.forced_steps.saturating_add(if choice { 0 } else { steps });
-            depth[family].fill(level as u32 + 1);
         }
         levels
     }
@@ -86,7 +90,8 @@ mod tests {
         for tokens in [&[1, 2][..], &[1, 2, 3], &[9], &[4, 4, 4]] {
             builder.push(None, &tokens.iter().filter_map(|&id| TokenId::new(id)).collect::<Vec<_>>());
         }
-        let levels = builder.build().unwrap().levels();
+        let trie = builder.build().unwrap();
+        let levels = trie.levels();
         let level = |nodes, leaves, choices, most_children, steps, forced_steps| Level {
             nodes,
             leaves,
@@ -103,5 +108,9 @@ mod tests {
             level(2, 2, 0, 0, 2, 1),
         ];
         assert_eq!(levels, expected);
+        // Mapped, and not verified.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        trie.save(file.path(), None).unwrap();
+        assert_eq!(Trie::open(file.path(), crate::FileOptions::default()).unwrap().levels(), expected);
     }
 }

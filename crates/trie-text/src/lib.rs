@@ -33,6 +33,7 @@ mod healing;
 mod texts;
 mod threads;
 mod tokenizer;
+mod values;
 mod vocab;
 
 pub use control_text::ControlTextGuard;
@@ -40,4 +41,5 @@ pub use forms::{Form, FormError, Part, SlotSet, SlotValues, Written};
 pub use healing::HealingError;
 pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quoted};
 pub use tokenizer::{SplitPoints, SplitRule, Tokenizer, TokenizerError};
+pub use values::{Prompt, TextValues, ValueSet, ValueSets, Values, ValuesError};
 pub use vocab::{TokenKind, TokenizedTexts, TokenizerJson, Vocab, VocabError, end_of_generation_by_name};

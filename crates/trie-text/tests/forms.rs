@@ -49,7 +49,7 @@ fn what_stands_around_a_value_is_in_its_tokens() {
     let vocab = vocab(Arc::clone(&counting) as Arc<dyn Tokenizer>);
     let form = Form::new([literal("a=\""), slot("a", &["go", "gone"]), literal("\"")]).unwrap();
     let set = form.set(1, &before("a=\""), &vocab).unwrap();
-    let leaves: Vec<_> = set.trie().leaves().map(|leaf| leaf.tokens).collect();
+    let leaves: Vec<_> = set.values().unwrap().leaves().map(|leaf| leaf.tokens).collect();
     assert_eq!(leaves, [bytes("a=\"go"), bytes("a=\"gone")]);
     assert_eq!(set.order, [0, 1]);
     // "go" ends where the quote comes, since "gone" goes on from it.
@@ -125,6 +125,6 @@ fn a_tokenizer_may_use_the_form() {
     let house = Arc::new((Form::new([slot("a", &["1", "2"]), literal(";")]).unwrap(), vocab));
     nested.house.set(Arc::clone(&house)).unwrap();
     let set = house.0.set(0, &before("one"), &house.1).unwrap();
-    assert_eq!(set.trie().len(), 2);
+    assert_eq!(set.values().unwrap().len(), 2);
     assert!(nested.answered.load(Ordering::Relaxed), "the other thread waited for this one");
 }

@@ -236,13 +236,13 @@ def build(
     ] = "",
     suffix: Annotated[str, typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")] = "",
     tokenization: Annotated[
-        Literal["canonical", "all"], typer.Option(help="As the tokenizer writes a value, or in every spelling.")
+        Literal["canonical", "all"], typer.Option(help="As the tokenizer writes a value, or in every tokenisation.")
     ] = "canonical",
     open_end: Annotated[
         bool, typer.Option("--open-end", help="Allow a token that spells the end of a value and goes on.")
     ] = False,
     heal: Annotated[
-        bool, typer.Option("--heal", help="Begin before a token that spans the border to the prefix.")
+        bool, typer.Option("--heal", help="Begin before a token that crosses the boundary to the prefix.")
     ] = False,
     refused: Annotated[
         Path | None,

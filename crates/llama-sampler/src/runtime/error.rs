@@ -186,12 +186,6 @@ pub enum RuntimeError {
          it must end with a sampler that selects, such as greedy or dist"
     )]
     NothingSelected,
-    /// A grammar that cannot be read, or that this build cannot use.
-    #[error("the grammar: {reason}")]
-    Grammar {
-        /// What was said of it.
-        reason: String,
-    },
     /// A token that the vocabulary does not have, a set for another one, or a text that cannot be tokenized.
     #[error(transparent)]
     Vocab(#[from] VocabError),

@@ -1,9 +1,10 @@
-//! A safe runtime on llama.cpp: load, tokenize, decode (`context/`), generate inside a span (`generation/`), and find
-//! the exact probability of every value (`scoring/`).
+//! A safe runtime on llama.cpp: load, tokenize, decode (`context/`), generate inside a span (`generation/`), find the
+//! exact probability of every value (`scoring/`), and of several sets after several prompts (`questions.rs`).
 
 mod context;
 mod error;
 mod generation;
+mod questions;
 mod scoring;
 mod watch;
 
@@ -11,5 +12,6 @@ pub use context::{
     Context, ContextOptions, Model, ModelOptions, Progress, default_threads, supports_graphics_cards, vocab_from_gguf,
 };
 pub use error::RuntimeError;
-pub use generation::{Engine, Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated};
+pub use generation::{Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated};
+pub use questions::{Answers, Question};
 pub use watch::{Step, Watch};

@@ -70,12 +70,17 @@ struct Passed {
 }
 
 impl Sequence {
-    /// These parts, in their order.
+    /// These parts, in their order. A sequence among them counts as its own parts.
     ///
     /// # Errors
     /// No part, a part without end that is not the last, or a set that begins inside the prompt and is not the first.
     pub fn new(parts: impl IntoIterator<Item = AnyConstraint>) -> Result<Self, SequenceError> {
-        let parts: Arc<[AnyConstraint]> = parts.into_iter().collect();
+        // Or its last part could be one that never ends, before others.
+        let flat = |part: AnyConstraint| match part.downcast_ref::<Self>() {
+            Some(inner) => inner.parts.to_vec(),
+            None => vec![part],
+        };
+        let parts: Arc<[AnyConstraint]> = parts.into_iter().flat_map(flat).collect();
         if parts.is_empty() {
             return Err(SequenceError::NoParts);
         }
@@ -222,7 +227,9 @@ impl Constraint for Sequence {
             builder.push(named.then_some(name.as_str()), tokens);
         }
         let heal_bytes = sets[0].heal_bytes() as u32;
-        builder.build().map(|trie| trie.with_heal_bytes(heal_bytes)).map_err(|_| NotListed::Damaged)
+        let ends = self.sets().last().map_or(&[][..], |last| last.end_tokens());
+        let trie = builder.build().map_err(|_| NotListed::Damaged)?;
+        Ok(trie.with_heal_bytes(heal_bytes).with_end_tokens(ends))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What makes no form, or cannot be written where it stands.
 
-use trie_core::RulesError;
+use trie_core::{NotListed, RulesError};
 
 /// Why parts make no form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +46,20 @@ pub enum FormError {
     Endless {
         /// The text.
         name: String,
+    },
+    /// Anything may come, so that nothing tells where a value ends.
+    #[error("slot {slot:?}: its values never end, because anything may come; free text with a stop does")]
+    NeverEnds {
+        /// The slot.
+        slot: String,
+    },
+    /// Values that were to be scored, and cannot be listed.
+    #[error("slot {slot:?}: {error}")]
+    NotListed {
+        /// The slot.
+        slot: String,
+        /// Why not.
+        error: NotListed,
     },
     /// A part that is no slot was asked for its set.
     #[error("part {index} of the form is no slot")]

@@ -9,7 +9,7 @@ pub use slot_set::{SlotSet, Written};
 
 use cache::Cache;
 use std::collections::{HashMap, HashSet};
-use trie_core::Trie;
+use trie_core::{AnyConstraint, Constraint, Ending, Sequence, Trie};
 
 /// A piece of a form.
 #[derive(Debug, Clone)]
@@ -60,8 +60,14 @@ impl Part {
 pub enum SlotValues {
     /// Texts, tokenised together with what stands around them.
     Texts(Vec<String>),
-    /// Token sequences, taken as they are.
-    Tokens(Trie),
+    /// Token sequences, taken as they are: a set, or another constraint whose values end.
+    Tokens(AnyConstraint),
+}
+
+impl From<Trie> for SlotValues {
+    fn from(set: Trie) -> Self {
+        Self::Tokens(set.into())
+    }
 }
 
 /// Parts that were checked. Share it: it is immutable, and keeps what it worked out for a vocabulary.
@@ -128,7 +134,7 @@ impl Form {
     /// The set of tokens that the form begins with, if it begins with one: a prompt may be healed for it.
     pub fn begins_with(&self) -> Option<&Trie> {
         match self.parts.first() {
-            Some(Part::Slot { values: SlotValues::Tokens(trie), .. }) => Some(trie),
+            Some(Part::Slot { values: SlotValues::Tokens(constraint), .. }) => constraint.first_set(),
             _ => None,
         }
     }
@@ -149,8 +155,14 @@ impl Form {
 
 fn check(part: &Part) -> Result<(), FormError> {
     match part {
-        Part::Slot { name, values: SlotValues::Tokens(trie) } if !trie.is_tree() => {
-            Err(FormError::NotATree { slot: name.clone() })
+        Part::Slot { name, values: SlotValues::Tokens(constraint) } => {
+            if constraint.sets().iter().any(|set| !set.is_tree()) {
+                return Err(FormError::NotATree { slot: name.clone() });
+            }
+            if never_ends(constraint) {
+                return Err(FormError::NeverEnds { slot: name.clone() });
+            }
+            Ok(())
         }
         Part::Slot { name, values: SlotValues::Texts(values) } => {
             if values.is_empty() {
@@ -169,6 +181,12 @@ fn check(part: &Part) -> Result<(), FormError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether everything may come at its end, so that nothing tells what follows.
+fn never_ends(constraint: &AnyConstraint) -> bool {
+    let last = constraint.downcast_ref::<Sequence>().and_then(|sequence| sequence.parts().last());
+    last.map_or_else(|| constraint.ending(&constraint.start()) == Ending::Free, never_ends)
 }
 
 #[cfg(test)]
@@ -195,6 +213,15 @@ mod tests {
         assert!(
             refusal(vec![Part::text("a", ".", 1), Part::text("b", ".", 1)]).contains("follows text \"a\" directly")
         );
+        let mut builder = Trie::builder();
+        builder.push(Some("x"), &[trie_core::TokenId::default()]);
+        let (any, set) = (AnyConstraint::new(trie_core::Unconstrained), builder.build().unwrap());
+        let sequence = AnyConstraint::new(Sequence::new([set.into(), any.clone()]).unwrap());
+        for values in [any, sequence] {
+            let free = Part::Slot { name: "a".into(), values: SlotValues::Tokens(values) };
+            let expected = "slot \"a\": its values never end, because anything may come; free text with a stop does";
+            assert_eq!(refusal(vec![free]), expected);
+        }
     }
 
     #[test]

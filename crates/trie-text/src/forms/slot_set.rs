@@ -7,26 +7,43 @@
 use super::{Form, FormError, Part, SlotValues};
 use crate::vocab::Vocab;
 use std::convert::Infallible;
-use std::sync::Arc;
-use trie_core::{SpanRules, TokenId, Trie};
+use std::sync::{Arc, OnceLock};
+use trie_core::{AnyConstraint, Constraint, NotListed, Scratch, Sequence, SpanRules, TokenId, Trie};
 
 /// A slot, ready to be walked after what was written before it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SlotSet {
-    /// Tokens before the trie.
+    /// Tokens before the values.
     pub lead: Vec<TokenId>,
-    /// The trie, and the tokens that may end its values.
+    /// The values, and the tokens that may end them.
     pub rules: Arc<SpanRules>,
-    /// For each leaf, the index of its value.
+    /// For each leaf, the index of its value; empty where the values are no set.
     pub order: Vec<usize>,
-    trie: Trie,
+    slot: String,
+    listed: OnceLock<Result<Trie, NotListed>>,
 }
 
 impl SlotSet {
-    /// The trie.
-    pub fn trie(&self) -> &Trie {
-        &self.trie
+    /// Values up to which they are listed to be scored.
+    pub const MOST_LISTED: usize = 1 << 20;
+
+    /// The set that is walked, where the values are one.
+    pub fn trie(&self) -> Option<&Trie> {
+        self.rules.constraints()[0].1.as_trie()
+    }
+
+    /// The values as one set; those of another constraint are listed the first time.
+    ///
+    /// # Errors
+    /// [`FormError::NotListed`] for more than [`SlotSet::MOST_LISTED`].
+    pub fn values(&self) -> Result<&Trie, FormError> {
+        let list = || self.rules.constraints()[0].1.to_trie(Self::MOST_LISTED);
+        let listed = match self.trie() {
+            Some(trie) => return Ok(trie),
+            None => self.listed.get_or_init(list),
+        };
+        listed.as_ref().map_err(|&error| FormError::NotListed { slot: self.slot.clone(), error })
     }
 }
 
@@ -97,7 +114,7 @@ impl Form {
     /// // Nothing is written yet, so that the literal belongs to the set.
     /// let written = Written { text: "A: ".to_owned(), rest: 3, tokens: vec![] };
     /// let set = form.set(1, &written, &vocab)?;
-    /// assert_eq!(vocab.join(&set.trie().leaves().next().unwrap().tokens)?, b"A: no");
+    /// assert_eq!(vocab.join(&set.values()?.leaves().next().unwrap().tokens)?, b"A: no");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -118,7 +135,7 @@ impl Form {
             let shared = key(alone.unwrap_or_else(|| written.clone()));
             self.cache.sets.get_or_make(shared, |(_, _, before)| match values {
                 SlotValues::Texts(values) => Ok(Arc::new(slot.of_texts(before, values)?)),
-                SlotValues::Tokens(trie) => Ok(Arc::new(slot.of_tokens(before, trie)?)),
+                SlotValues::Tokens(values) => Ok(Arc::new(slot.of_tokens(before, values)?)),
             })
         })
     }
@@ -217,7 +234,7 @@ impl SlotHere<'_> {
                 return Err(ambiguous(row));
             }
         }
-        self.finish(Vec::new(), trie, ends, order)
+        self.finish(Vec::new(), trie.into(), ends, order)
     }
 
     /// The tokens that may come after this value.
@@ -233,19 +250,19 @@ impl SlotHere<'_> {
                     ends.extend(whole.strip_prefix(&tokens[..own]).and_then(<[TokenId]>::first));
                 }
             }
-            (Next::Slot(SlotValues::Tokens(next)), None) => ends.extend(next.children(next.root())),
+            (Next::Slot(SlotValues::Tokens(next)), None) => {
+                ends.extend(next.next(&next.start(), &mut Scratch::default()).tokens.iter());
+            }
             (Next::End, None) => ends.extend(self.vocab.end_of_generation()),
             (_, first) => ends.extend(first),
         }
     }
 
-    /// The tokens between what was written and this set.
-    fn lead(&self, before: &Written, trie: &Trie) -> Result<Vec<TokenId>, FormError> {
+    /// The tokens between what was written and these values.
+    fn lead(&self, before: &Written, values: &AnyConstraint) -> Result<Vec<TokenId>, FormError> {
         let rest = before.rest_tokens(self.vocab)?;
-        if trie.heal_bytes() == 0 {
-            return Ok(rest);
-        }
-        let spelled = self.vocab.healed_bytes(trie).unwrap_or_default();
+        let Some(healed) = values.first_set().filter(|set| set.heal_bytes() > 0) else { return Ok(rest) };
+        let spelled = self.vocab.healed_bytes(healed).unwrap_or_default();
         if let Some(lead) = self.vocab.strip(&rest, &spelled) {
             return Ok(lead.to_vec());
         }
@@ -262,26 +279,49 @@ impl SlotHere<'_> {
         })
     }
 
-    fn of_tokens(&self, before: &Written, trie: &Trie) -> Result<SlotSet, FormError> {
-        let lead = self.lead(before, trie)?;
+    fn of_tokens(&self, before: &Written, values: &AnyConstraint) -> Result<SlotSet, FormError> {
+        let lead = self.lead(before, values)?;
         let mut ends = Vec::new();
-        if trie.leaves().any(|leaf| trie.walk(&leaf.tokens).is_ok_and(|at| !trie.children(at).is_empty())) {
+        if may_go_on(values) {
             let after = self.vocab.tokenize_inside(self.literal).ok_or_else(|| self.unspellable(self.literal))?;
             let nothing = Written { text: String::new(), rest: 0, tokens: Vec::new() };
             self.ends_after(&nothing, "", &after, 0, &mut ends);
         }
-        // What it spells again is taken off here.
-        self.finish(lead, trie.clone().with_heal_bytes(0), ends, (0..trie.len()).collect())
+        let order = values.as_trie().map_or_else(Vec::new, |trie| (0..trie.len()).collect());
+        self.finish(lead, begun(values), ends, order)
     }
 
     fn finish(
         &self,
         lead: Vec<TokenId>,
-        trie: Trie,
+        values: AnyConstraint,
         ends: Vec<TokenId>,
         order: Vec<usize>,
     ) -> Result<SlotSet, FormError> {
-        let rules = SpanRules::of(trie.clone(), self.vocab.len())?.with_end_tokens(ends)?;
-        Ok(SlotSet { lead, rules: Arc::new(rules), order, trie })
+        let rules = SpanRules::of(values, self.vocab.len())?.with_end_tokens(ends)?;
+        Ok(SlotSet { lead, rules: Arc::new(rules), order, slot: self.name.to_owned(), listed: OnceLock::new() })
     }
+}
+
+/// Whether a value may end where longer ones go on.
+fn may_go_on(values: &AnyConstraint) -> bool {
+    if let Some(last) = values.downcast_ref::<Sequence>().and_then(|sequence| sequence.parts().last()) {
+        return may_go_on(last);
+    }
+    let goes_on =
+        |trie: &Trie| trie.leaves().any(|leaf| trie.walk(&leaf.tokens).is_ok_and(|at| !trie.children(at).is_empty()));
+    values.as_trie().is_none_or(goes_on)
+}
+
+/// The same values, of whose beginning nothing stands in the text before: that was taken off there.
+fn begun(values: &AnyConstraint) -> AnyConstraint {
+    if let Some(trie) = values.as_trie() {
+        return trie.clone().with_heal_bytes(0).into();
+    }
+    let parts = values.downcast_ref::<Sequence>().map(|sequence| sequence.parts().iter());
+    let begun = parts.and_then(|mut parts| {
+        let first = parts.next().map(begun);
+        Sequence::new(first.into_iter().chain(parts.cloned())).ok()
+    });
+    begun.map_or_else(|| values.clone(), AnyConstraint::new)
 }

@@ -313,10 +313,6 @@ impl Context {
         })
     }
 
-    pub(in crate::runtime) fn llama(&self) -> &LlamaModel {
-        self.cell.borrow_owner()
-    }
-
     /// The vocabulary.
     pub fn vocab(&self) -> &Arc<Vocab> {
         &self.vocab

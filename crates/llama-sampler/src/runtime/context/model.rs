@@ -133,7 +133,9 @@ impl Model {
         (TokenId::try_from(vocab.bos().0).ok(), TokenId::try_from(vocab.eos().0).ok())
     }
 
-    pub(in crate::runtime) fn llama(&self) -> &Arc<LlamaModel> {
+    /// The model as `llama_cpp_2` has it: what other samplers of llama.cpp's are made of, for
+    /// [`Context::generate_with_chain`](crate::Context::generate_with_chain).
+    pub fn llama(&self) -> &Arc<LlamaModel> {
         &self.llama
     }
 }

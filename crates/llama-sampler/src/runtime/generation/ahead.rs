@@ -60,14 +60,16 @@ impl Chooser for ChainOverSpan {
     }
 
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
-        let (token, _) = match self.span.allowed(&mut self.scratch) {
-            Allowed::All | Allowed::Open { .. } => {
-                select(&mut self.chain, row, (0..row.len() as u32).filter_map(TokenId::new))?
-            }
-            allowed => select(&mut self.chain, row, allowed.iter())?,
+        let allowed = self.span.allowed(&mut self.scratch);
+        let all = matches!(allowed, Allowed::All | Allowed::Open { .. });
+        let (token, logit) = match all {
+            true => select(&mut self.chain, row, TokenId::all(row.len()))?,
+            // Of nothing a chain selects nothing, which is an error.
+            false => select(&mut self.chain, row, allowed.iter())?,
         };
-        // Of nothing a chain selects nothing, which is an error.
-        Ok(token)
+        // Grammars of llama.cpp's throw where they hear of what they forbade, and nothing may be thrown through Rust.
+        let forbidden = !logits::is_usable(logit) && (all || logits::is_usable(row[token.index()]));
+        if forbidden { Err(RuntimeError::NothingSelected) } else { Ok(token) }
     }
 
     fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
@@ -80,8 +82,11 @@ impl Chooser for ChainOverSpan {
         // Samplers that draw do so for a single candidate too: the seed gives the same tokens with and without
         // skipping.
         let only = LlamaTokenData::new(LlamaToken(token.as_i32()), 0.0, 0.0);
-        self.chain.apply(&mut LlamaTokenDataArray::new(vec![only], false));
-        self.accept(token)
+        let mut candidates = LlamaTokenDataArray::new(vec![only], false);
+        self.chain.apply(&mut candidates);
+        // As in `choose`.
+        let forbidden = candidates.data.iter().any(|only| !logits::is_usable(only.logit()));
+        if forbidden { Err(RuntimeError::NothingSelected) } else { self.accept(token) }
     }
 }
 

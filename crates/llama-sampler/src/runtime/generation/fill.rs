@@ -1,4 +1,4 @@
-//! Filling a form: literals are forced text, slots are walked as tries, free text is sampled until its stop.
+//! Filling a form: literals are forced text, slots are walked as constraints, free text is sampled until its stop.
 
 use super::ahead::select;
 use super::generated::GenerateStats;
@@ -6,12 +6,11 @@ use super::{Generation, chain};
 use crate::runtime::context::Context;
 use crate::runtime::error::RuntimeError;
 use crate::runtime::watch::Watch;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{
-    Allowed, ChooseOptions, Constraint, Ending, LeafId, Mode, Role, Sampler, SamplerError, SamplerOptions, Scratch,
-    TokenId,
+    Allowed, ChooseOptions, Constraint, Ending, Leaf, LeafId, Mode, Role, Sampler, SamplerError, SamplerOptions,
+    Scratch, TokenId, Trie,
 };
 use trie_text::{Form, Part, SlotSet, SlotValues, Written};
 
@@ -55,9 +54,10 @@ pub struct Field {
     pub name: String,
     /// The value that was chosen, or the text that was written.
     pub value: String,
-    /// The value's number; `None` for text.
+    /// The value's number; `None` for text, and where the values are no set.
     pub index: Option<usize>,
-    /// Probability of each value of a slot among them, if it was asked for.
+    /// Probability of each value of a slot among them, if it was asked for; where the values are no set, in the order
+    /// of [`SlotSet::values`].
     pub probabilities: Option<Vec<f64>>,
 }
 
@@ -79,8 +79,8 @@ pub struct Filled {
 
 impl Context {
     /// Fills a form after `prompt`. A slot whose set begins inside the text before it
-    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) spells the end of that literal again, or, where it is the
-    /// beginning of the form, the end of the prompt.
+    /// ([`Trie::heal_bytes`]) spells the end of that literal again, or, where it is the beginning of the form, the end
+    /// of the prompt.
     ///
     /// # Errors
     /// As [`Context::generate`], and what the vocabulary cannot spell.
@@ -169,25 +169,27 @@ impl Filler<'_, '_> {
         for &token in &set.lead {
             self.write_forced(token, 0)?;
         }
-        let leaf = match &chosen {
+        let leaves = match &chosen {
             Some((leaf, _)) if self.options.exact => self.write_leaf(&set, *leaf)?,
             _ => self.walk(&set)?,
         };
-        let value = match values {
-            SlotValues::Texts(values) => values[set.order[leaf.index()]].clone(),
-            SlotValues::Tokens(trie) => {
-                let leaf = trie.leaf(leaf).map(|leaf| leaf.tokens).unwrap_or_default();
-                let bytes = self.generation.vocab.join(&leaf)?;
-                String::from_utf8_lossy(bytes.get(trie.heal_bytes()..).unwrap_or_default()).into_owned()
+        let number = set.trie().and_then(|_| leaves.last()).map(|leaf| set.order[leaf.index.index()]);
+        let value = match (values, number) {
+            (SlotValues::Texts(values), Some(number)) => values[number].clone(),
+            (SlotValues::Texts(_), None) => return Err(RuntimeError::DamagedSet),
+            (SlotValues::Tokens(constraint), _) => {
+                let tokens: Vec<TokenId> = leaves.iter().flat_map(|leaf| leaf.tokens.iter().copied()).collect();
+                let healed = constraint.first_set().map_or(0, Trie::heal_bytes);
+                let bytes = self.generation.vocab.join(&tokens)?;
+                String::from_utf8_lossy(bytes.get(healed..).unwrap_or_default()).into_owned()
             }
         };
         self.text.push_str(&value);
         self.text.push_str(self.form.literal(index + 1));
         let probabilities = chosen.filter(|_| self.options.probabilities).map(|(_, shares)| shares);
-        let index = Some(set.order[leaf.index()]);
         // A set of tokens is called by its names.
-        let value = set.trie().name(leaf).map_or(value, Cow::into_owned);
-        self.values.push(Field { name: name.to_owned(), value, index, probabilities });
+        let names: Option<String> = leaves.into_iter().map(|leaf| leaf.name).collect();
+        self.values.push(Field { name: name.to_owned(), value: names.unwrap_or(value), index: number, probabilities });
         Ok(())
     }
 
@@ -198,21 +200,22 @@ impl Filler<'_, '_> {
         }
         let prompt = [self.generation.prompt, &self.generation.tokens, &set.lead].concat();
         let options = ChooseOptions::new().with_end_tokens(set.rules.end_tokens());
-        let choice = self.generation.context.choose(&prompt, set.trie().clone(), &options, self.generation.watch)?;
+        let choice = self.generation.context.choose(&prompt, set.values()?.clone(), &options, self.generation.watch)?;
         self.generation.stats.tokens_decoded += choice.stats.tokens_decoded;
-        let by_leaf = choice.probabilities();
-        let mut shares = vec![f64::NAN; by_leaf.len()];
-        for (&index, share) in set.order.iter().zip(by_leaf) {
+        let mut shares = choice.probabilities();
+        // Values that are listed are numbered as they are there.
+        for (&index, share) in set.order.iter().zip(shares.clone()) {
             shares[index] = share;
         }
         Ok(choice.ranking.first().map(|&best| (best, shares)))
     }
 
     /// Writes a value that was chosen as a whole.
-    fn write_leaf(&mut self, set: &SlotSet, leaf: LeafId) -> Result<LeafId, RuntimeError> {
+    fn write_leaf(&mut self, set: &SlotSet, leaf: LeafId) -> Result<Vec<Leaf>, RuntimeError> {
         let mut scratch = Scratch::default();
         let mut state = set.rules.start();
-        for token in set.trie().leaf(leaf).map(|leaf| leaf.tokens).unwrap_or_default() {
+        let leaf = set.values()?.leaf(leaf).ok_or(RuntimeError::DamagedSet)?;
+        for &token in &leaf.tokens {
             let depth = state.depth();
             if set.rules.forced(&state, &mut scratch) == Some(token) {
                 self.write_forced(token, depth)?;
@@ -221,11 +224,11 @@ impl Filler<'_, '_> {
             }
             set.rules.advance(&mut state, token).ok_or(RuntimeError::DamagedSet)?;
         }
-        Ok(leaf)
+        Ok(vec![leaf])
     }
 
-    /// Walks the set token by token.
-    fn walk(&mut self, set: &SlotSet) -> Result<LeafId, RuntimeError> {
+    /// Walks the values token by token.
+    fn walk(&mut self, set: &SlotSet) -> Result<Vec<Leaf>, RuntimeError> {
         let mut sampler = Sampler::new(Arc::clone(&set.rules), self.sampling())?;
         let mut scratch = Scratch::default();
         // What ends a value stands in the text after it, and is written with that.
@@ -256,8 +259,8 @@ impl Filler<'_, '_> {
         }
         self.generation.stats.starved += sampler.starved();
         let span = sampler.span();
-        let leaf = span.constraint().value(span.state().position()).ok_or(RuntimeError::DamagedSet)?;
-        Ok(leaf.index)
+        let leaves = span.constraint().values(span.state().position(), true);
+        if leaves.is_empty() { Err(RuntimeError::DamagedSet) } else { Ok(leaves) }
     }
 
     fn free(&mut self, index: usize, name: &str, stop: &str, max_tokens: usize) -> Result<(), RuntimeError> {

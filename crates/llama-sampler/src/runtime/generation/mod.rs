@@ -5,11 +5,9 @@ mod chain;
 mod fill;
 mod generate;
 mod generated;
-mod grammar;
 
 pub use fill::{Field, FillOptions, Filled};
 pub use generated::{Finish, GenerateOptions, GenerateStats, Generated};
-pub use grammar::Engine;
 
 use super::context::{Context, fits, not_empty};
 use super::error::RuntimeError;

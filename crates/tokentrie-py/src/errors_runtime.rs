@@ -1,0 +1,63 @@
+//! The errors of the runtime on llama.cpp as Python's exceptions.
+
+use crate::errors::{Class, Error, caused, class_of_healing, class_of_vocab, raised};
+use llama_sampler::RuntimeError;
+use pyo3::PyErr;
+use trie_text::HealingError;
+
+impl From<RuntimeError> for Error {
+    fn from(error: RuntimeError) -> Self {
+        let class = class_of(&error);
+        if let Some(cause) = raised_in(&error) {
+            return caused(class, &error, cause);
+        }
+        match error {
+            RuntimeError::Draw(error) => error.into(),
+            RuntimeError::Sampler(error) => error.into(),
+            RuntimeError::Form(error) => error.into(),
+            RuntimeError::NotListed(error) => error.into(),
+            RuntimeError::Rules(error) => error.into(),
+            RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => {
+                class.error(format!("{error} (Trie.open with verify=True)"))
+            }
+            error => class.error(error.to_string()),
+        }
+    }
+}
+
+/// What a tokenizer in Python raised.
+fn raised_in(error: &RuntimeError) -> Option<&PyErr> {
+    match error {
+        RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => raised_in(error),
+        RuntimeError::Vocab(error) | RuntimeError::Healing(HealingError::Vocab(error)) => raised(error),
+        _ => None,
+    }
+}
+
+fn class_of(error: &RuntimeError) -> Class {
+    match error {
+        RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => class_of(error),
+        RuntimeError::Vocab(error) => class_of_vocab(error),
+        RuntimeError::Healing(error) => class_of_healing(error),
+        RuntimeError::Stopped { .. } => Class::Cancelled,
+        RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => Class::Option,
+        RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
+        RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => Class::Trie,
+        RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
+        RuntimeError::Backend { .. }
+        | RuntimeError::File { .. }
+        | RuntimeError::Path { .. }
+        | RuntimeError::NotGguf { .. }
+        | RuntimeError::VocabularyOnly { .. }
+        | RuntimeError::NotADecoder { .. }
+        | RuntimeError::Load { .. }
+        | RuntimeError::Context { .. }
+        | RuntimeError::NoTemplate { .. }
+        | RuntimeError::Template { .. }
+        | RuntimeError::NoLogits
+        | RuntimeError::Unscored { .. }
+        | RuntimeError::Decode { .. } => Class::Model,
+        // Draw, Sampler, NotListed, Rules and Form have classes of their own.
+        _ => Class::Base,
+    }
+}

@@ -1,0 +1,33 @@
+//! What needs llama.cpp, in a package that is without it: refused by one sentence.
+
+use crate::errors::{Class, Error, Result};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// How to get what is not here.
+pub(crate) fn refused(what: &str) -> Error {
+    Class::Model.error(format!(
+        "{what}, and this package was built without llama.cpp: install tokentrie without \
+         `build-args=\"--no-default-features\"` to have it"
+    ))
+}
+
+/// A GGUF model: this package was built without llama.cpp, so it can only be refused.
+///
+/// Raises:
+///     ModelError: always; it says how to get a package with llama.cpp.
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct Model;
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[pyo3(signature = (*_args, **_keywords))]
+    fn new(_args: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Result<Self> {
+        Err(refused("a Model runs on llama.cpp"))
+    }
+}
+
+/// Iterator over the choices of `Model.choose_many`.
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct Choices;

@@ -1,0 +1,38 @@
+//! Why values make no set.
+
+use crate::texts::TextError;
+use crate::vocab::VocabError;
+
+/// Why values cannot be chosen from.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValuesError {
+    /// The texts make no set.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// Values that are told apart by their index, and one is empty.
+    #[error("value {row} is empty")]
+    Empty {
+        /// Its index.
+        row: usize,
+    },
+    /// Values that are told apart by their index, and one is there twice.
+    #[error("value {row}, {value:?}, repeats value {first}")]
+    Repeated {
+        /// Its index.
+        row: usize,
+        /// The value.
+        value: String,
+        /// The index of the first.
+        first: usize,
+    },
+    /// Different texts with the same tokens: a tokenizer that normalises.
+    #[error("two values have the same tokens")]
+    SameTokens,
+}
+
+impl From<VocabError> for ValuesError {
+    fn from(error: VocabError) -> Self {
+        Self::Text(error.into())
+    }
+}

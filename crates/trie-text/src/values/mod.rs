@@ -1,0 +1,261 @@
+//! Values after a prompt: what a list of texts means, and the set that it makes there.
+//!
+//! A tokenizer cuts a text into tokens as a whole, so texts are tokenised together with the end of the prompt before
+//! them. [`ValueSets`] keeps what was made, so that a loop over prompts tokenises its values once.
+
+mod error;
+mod prompt;
+
+pub use error::ValuesError;
+pub use prompt::Prompt;
+
+use crate::texts::{Texts, Tokenization};
+use crate::vocab::Vocab;
+use lru::LruCache;
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trie_core::{LeafId, TokenId, Trie};
+
+/// Values given as text, and how they become a set.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct TextValues {
+    /// The texts.
+    pub values: Arc<[String]>,
+    /// What stands before each. Where it is given, it says what the boundary is, and no prompt does.
+    pub prefix: String,
+    /// What stands after each; it belongs to the value.
+    pub suffix: String,
+    /// Which token sequences stand for a value.
+    pub tokenization: Tokenization,
+    /// Whether values are told apart by their index: none may be empty or repeat another.
+    pub distinct: bool,
+}
+
+/// A set, and the index of each leaf among the values as they were given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueSet {
+    trie: Trie,
+    /// `None` where values are numbered as leaves are.
+    order: Option<Arc<[usize]>>,
+}
+
+/// Values as a host gives them.
+#[derive(Debug, Clone)]
+pub enum Values {
+    /// A set of tokens: the same after every prompt.
+    Set(ValueSet),
+    /// Texts: tokenised with the end of each prompt that is text.
+    Texts(TextValues),
+}
+
+/// The sets of text used last, of one vocabulary.
+///
+/// ```
+/// # use trie_core::TokenId;
+/// # use trie_text::{TokenKind, Tokenizer, TokenizerError, Vocab};
+/// use trie_text::{Prompt, TextValues, ValueSets, Values};
+/// # const PIECES: [&str; 5] = ["is", " ", "blue", " blue", "red"];
+/// # /// The longest tokens, from left to right.
+/// # #[derive(Debug)]
+/// # struct Longest;
+/// # impl Tokenizer for Longest {
+/// #     fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
+/// #         let (mut rest, mut found) = (text, Vec::new());
+/// #         let begins = |rest: &str, id: &usize| rest.starts_with(PIECES[*id]);
+/// #         while let Some(id) = (0..5).filter(|id| begins(rest, id)).max_by_key(|&id| PIECES[id].len()) {
+/// #             found.push(TokenId::new(id as u32).unwrap());
+/// #             rest = &rest[PIECES[id].len()..];
+/// #         }
+/// #         Ok(found)
+/// #     }
+/// # }
+/// # let tokenizer = std::sync::Arc::new(Longest);
+/// # let vocab = Vocab::new(PIECES.map(|piece| (piece, TokenKind::Text)), vec![], Some(tokenizer))?;
+///
+/// // The tokens are "is", " ", "blue", " blue" and "red".
+/// let sets = ValueSets::new(vocab.into());
+/// let values = Values::Texts(TextValues::new(["red", "blue"]));
+/// let (prompt, set) = sets.place(Prompt::Text("is ".to_owned()), &values)?;
+/// // " blue" is one token, so both values begin with the space: what walks the set takes it off the prompt.
+/// assert_eq!((prompt.len(), set.trie().heal_bytes()), (2, 1));
+/// // Leaf 0 is " " and "red", leaf 1 " blue".
+/// assert_eq!(set.by_value(&[0.25, 0.75]), [0.25, 0.75]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ValueSets {
+    vocab: Arc<Vocab>,
+    kept: Mutex<LruCache<TextValues, ValueSet>>,
+}
+
+impl TextValues {
+    /// Texts with nothing around them, as the tokenizer writes them.
+    pub fn new<S: Into<String>>(values: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            values: values.into_iter().map(Into::into).collect(),
+            prefix: String::new(),
+            suffix: String::new(),
+            tokenization: Tokenization::Canonical,
+            distinct: false,
+        }
+    }
+
+    /// With [`TextValues::prefix`].
+    #[must_use]
+    pub fn with_prefix(self, prefix: impl Into<String>) -> Self {
+        Self { prefix: prefix.into(), ..self }
+    }
+
+    /// With [`TextValues::suffix`].
+    #[must_use]
+    pub fn with_suffix(self, suffix: impl Into<String>) -> Self {
+        Self { suffix: suffix.into(), ..self }
+    }
+
+    /// With [`TextValues::tokenization`].
+    #[must_use]
+    pub fn with_tokenization(self, tokenization: Tokenization) -> Self {
+        Self { tokenization, ..self }
+    }
+
+    /// With [`TextValues::distinct`].
+    #[must_use]
+    pub fn with_distinct(self, distinct: bool) -> Self {
+        Self { distinct, ..self }
+    }
+
+    /// The set. Where a token crosses the boundary to the prefix, it begins before that token (token healing).
+    ///
+    /// # Errors
+    /// See [`ValuesError`].
+    pub fn set(&self, vocab: &Vocab) -> Result<ValueSet, ValuesError> {
+        if self.distinct {
+            distinct(&self.values)?;
+        }
+        let around = Texts::default().with_prefix(&self.prefix).with_suffix(&self.suffix);
+        let around = around.with_tokenization(self.tokenization).with_healing(true);
+        let trie = around.trie(vocab, &self.values)?.trie;
+        let order: Arc<[usize]> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
+        if self.distinct && order.len() < self.values.len() {
+            return Err(ValuesError::SameTokens);
+        }
+        Ok(ValueSet { trie, order: Some(order) })
+    }
+}
+
+fn distinct(values: &[String]) -> Result<(), ValuesError> {
+    let mut seen = HashMap::new();
+    for (row, value) in values.iter().enumerate() {
+        if value.is_empty() {
+            return Err(ValuesError::Empty { row });
+        }
+        if let Some(first) = seen.insert(value, row) {
+            return Err(ValuesError::Repeated { row, value: value.clone(), first });
+        }
+    }
+    Ok(())
+}
+
+impl From<Trie> for ValueSet {
+    fn from(trie: Trie) -> Self {
+        Self { trie, order: None }
+    }
+}
+
+impl ValueSet {
+    /// The set.
+    pub fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
+    /// The index of a leaf among the values as they were given.
+    pub fn index_of(&self, leaf: LeafId) -> usize {
+        self.order.as_deref().map_or(leaf.index(), |order| order.get(leaf.index()).copied().unwrap_or(leaf.index()))
+    }
+
+    /// What is known of each leaf, in the order of the values; NaN for a value that has no leaf of its own.
+    pub fn by_value(&self, by_leaf: &[f64]) -> Vec<f64> {
+        let values = (0..by_leaf.len() as u32).map(|leaf| self.index_of(LeafId::new(leaf)) + 1).max().unwrap_or(0);
+        let mut placed = vec![f64::NAN; values];
+        for (leaf, &known) in (0..).zip(by_leaf) {
+            placed[self.index_of(LeafId::new(leaf))] = known;
+        }
+        placed
+    }
+}
+
+impl ValueSets {
+    /// For this vocabulary.
+    pub fn new(vocab: Arc<Vocab>) -> Self {
+        const ENTRIES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+        Self { vocab, kept: Mutex::new(LruCache::new(ENTRIES)) }
+    }
+
+    /// The tokens of a prompt, and the set of these values after it. What walks the set takes off the prompt what the
+    /// set spells again ([`Vocab::before_set`]).
+    ///
+    /// # Errors
+    /// See [`ValuesError`].
+    pub fn place(&self, prompt: Prompt, values: &Values) -> Result<(Vec<TokenId>, ValueSet), ValuesError> {
+        match values {
+            Values::Set(set) => Ok((prompt.tokens(&self.vocab, Some(set.trie()))?, set.clone())),
+            Values::Texts(texts) => self.place_texts(prompt, texts),
+        }
+    }
+
+    /// [`ValueSets::place`] of texts.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn place_texts(&self, prompt: Prompt, texts: &TextValues) -> Result<(Vec<TokenId>, ValueSet), ValuesError> {
+        match prompt {
+            // A prefix says what the boundary is.
+            Prompt::Text(_) if texts.prefix.is_empty() => {
+                let prompt = prompt.tokens(&self.vocab, None)?;
+                let set = self.after(texts, &prompt)?;
+                Ok((prompt, set))
+            }
+            prompt => {
+                let set = self.get(texts)?;
+                Ok((prompt.tokens(&self.vocab, Some(set.trie()))?, set))
+            }
+        }
+    }
+
+    /// The set after a prompt that was given as text: values are tokenised together with the end of it, and may begin
+    /// inside its last tokens.
+    fn after(&self, texts: &TextValues, prompt: &[TokenId]) -> Result<ValueSet, ValuesError> {
+        let prefix = self.vocab.prompt_end(prompt, &texts.values);
+        let some = !texts.suffix.is_empty() || texts.values.iter().all(|value| !value.is_empty());
+        if some && !prefix.is_empty() {
+            // A prompt with odd ends, or of which nothing would be left, stays as it is: then the values stand alone.
+            if let Ok(set) = self.get(&TextValues { prefix, ..texts.clone() })
+                && self.vocab.before_set(prompt, set.trie()).is_ok()
+            {
+                return Ok(set);
+            }
+        }
+        self.get(texts)
+    }
+
+    /// The set of these texts with what stands around them, made if it is not there.
+    ///
+    /// # Errors
+    /// As [`TextValues::set`].
+    pub fn get(&self, texts: &TextValues) -> Result<ValueSet, ValuesError> {
+        if let Some(set) = self.kept().get(texts) {
+            return Ok(set.clone());
+        }
+        // Nothing is locked meanwhile: a tokenizer may wait for other threads.
+        let set = texts.set(&self.vocab)?;
+        self.kept().put(texts.clone(), set.clone());
+        Ok(set)
+    }
+
+    /// Only whole entries are behind this lock, which no panic can leave half changed.
+    fn kept(&self) -> MutexGuard<'_, LruCache<TextValues, ValueSet>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
