@@ -11,7 +11,7 @@ use llama_sampler::{
 };
 use std::sync::Arc;
 use trie_core::{
-    After, AnyConstraint, DrawSettings, Mode, SamplerOptions, Sequence, SpanRules, TokenId, Unconstrained,
+    After, AnyConstraint, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId, Unconstrained,
 };
 use trie_text::{Form, Part, SlotValues};
 
