@@ -81,7 +81,7 @@ def test_probabilities_are_those_of_choose(model: Model) -> None:
         ("action", ACTIONS, '{"action": "', '", "to": "'),
         ("to", PEOPLE, before, '"}'),
     ):
-        # No token of this vocabulary straddles these quotes, so the literal's own probability is common to all values.
+        # No token of this vocabulary crosses these quotes, so the literal's own probability is common to all values.
         choice = model.choose(prompt + model.vocab.tokenize(text), values, suffix=suffix[:1])
         assert out.probabilities[name].shape == (len(values),)
         assert abs(out.probabilities[name].sum() - 1) < 1e-6
@@ -149,7 +149,7 @@ def test_control_tokens_stay_text(model: Model) -> None:
 
 @pytest.mark.parametrize("family", VOCABULARIES)
 def test_every_vocabulary_spells_the_form_as_its_tokenizer_does(family: str) -> None:
-    """A token such as `"RE` straddles the quote and the value: the set then begins inside the literal."""
+    """A token such as `"RE` crosses the quote and the value: the set then begins inside the literal."""
     with Model(random_path(family), n_ctx=256, n_threads=1) as model:
         seen = set()
         for out in draws(model, MAIL, 12, 1.0):

@@ -1,4 +1,4 @@
-"""Sets of text: what the tokenizer writes, healed borders, every spelling, and what is refused."""
+"""Sets of text: what the tokenizer writes, healed boundaries, every tokenisation, and what is refused."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def check(vocab: Vocab, values: list[str], prefix: str, suffix: str) -> Trie:
     )
     assert {leaf.name: leaf.tokens for leaf in trie} == {value: tokens[kept:] for value, tokens in whole.items()}
     assert [values[row] for row in trie.input_rows] == [leaf.name for leaf in trie]
-    straddling = [row for row, tokens in enumerate(whole.values()) if tokens[: len(before)] != before]
+    crossing = [row for row, tokens in enumerate(whole.values()) if tokens[: len(before)] != before]
     assert trie.report == {
         "values": len(values),
-        "straddling": len(straddling),
-        "first_straddling": straddling[:8],
+        "crossing": len(crossing),
+        "first_crossing": crossing[:8],
     }
     assert trie.heal_bytes == sum(len(vocab[token]) for token in before[kept:])
     healed = prefix.encode()[max(0, len(prefix.encode()) - trie.heal_bytes) :]
@@ -116,29 +116,29 @@ def test_many_names(vocab: Vocab, prefix: str, suffix: str) -> None:
     check(vocab, names(2_000), prefix, suffix)
 
 
-def test_a_token_over_the_border(vocab: Vocab) -> None:
+def test_a_token_over_the_boundary(vocab: Vocab) -> None:
     values, prefix = ["//example.org", "dog", "//"], "see http:"
-    straddling = sum(
+    crossing = sum(
         vocab.tokenize(prefix + value)[: len(vocab.tokenize(prefix))] != vocab.tokenize(prefix) for value in values
     )
     healed = check(vocab, values, prefix, "\n")
-    if not straddling:
+    if not crossing:
         assert healed.heal_bytes == 0
         assert Trie.from_strings(vocab, values, prefix, "\n") == healed
         return
     assert healed.heal_bytes > 0
-    message = rf'value 0: "//example.org" has a token that crosses the boundary.* "{prefix}"; {straddling} of 3'
+    message = rf'value 0: "//example.org" has a token that crosses the boundary.* "{prefix}"; {crossing} of 3'
     with pytest.raises(VocabularyError, match=message + " values do: .* heal=True"):
         Trie.from_strings(vocab, values, prefix, "\n")
 
 
-def test_borders_straddle_somewhere() -> None:
+def test_some_tokens_cross_a_boundary() -> None:
     vocab = vocabulary(TINY)
     letters = [chr(byte) for byte in range(33, 127)]
     for prefix in ("the r", "a", "1"):
         trie = check(vocab, [a + b for a in letters for b in letters], prefix, "")
         assert trie.report is not None
-        assert trie.report["straddling"] > 0
+        assert trie.report["crossing"] > 0
         assert trie.heal_bytes > 0
 
 
@@ -219,7 +219,7 @@ def sequences(trie: Trie) -> dict[tuple[int, ...], int]:
     return found
 
 
-def test_every_spelling_of_a_list_of_tokens() -> None:
+def test_every_tokenisation_of_a_list_of_tokens() -> None:
     trie = Trie.from_strings(LETTERS, ["b", "aba", "b"], tokenization="all")
     # Tokens 0 and 4 are both "a"; "aa" ends a generation and is no text.
     aba = [[a, 1, b] for a in (0, 4) for b in (0, 4)] + [[2, a] for a in (0, 4)] + [[a, 3] for a in (0, 4)]
@@ -235,7 +235,7 @@ def test_every_spelling_of_a_list_of_tokens() -> None:
         Trie.from_strings(LETTERS, ["a"], tokenization="all", open_end=True)
 
 
-def test_spellings_without_number() -> None:
+def test_tokenisations_without_number() -> None:
     trie = Trie.from_strings(LETTERS, ["ab" * 5000, "b"], tokenization="all")
     assert len(trie) == 2
     assert trie.nodes == 10_002
@@ -253,7 +253,7 @@ def test_forced_text_comes_in_canonical_tokens(vocab: Vocab) -> None:
     forced = trie.forced().tolist()
     assert forced == canonical[0][:common], "what the tokenizer writes for both"
     assert set(trie.names or []) == set(values)
-    # After another spelling the rest is spelled as the tokenizer spells it, and no value is lost.
+    # After another tokenisation the rest is spelled as the tokenizer spells it, and no value is lost.
     for token in trie.allowed().tolist():
         walked = [token, *trie.forced([token]).tolist()]
         text = vocab.detokenize_bytes(walked).lstrip()
@@ -264,7 +264,7 @@ def test_forced_text_comes_in_canonical_tokens(vocab: Vocab) -> None:
 
 
 @pytest.mark.parametrize(("prefix", "heal"), [("", False), ("see http:", False), ("see http:", True), ("t", True)])
-def test_every_spelling(vocab: Vocab, prefix: str, heal: bool) -> None:
+def test_every_tokenisation(vocab: Vocab, prefix: str, heal: bool) -> None:
     values = ["yes", "//a b", "日"]
     trie = Trie.from_strings(vocab, values, prefix, "\n", tokenization="all", heal=heal)
     own = b" " if has_own_space(vocab) and len(prefix) <= trie.heal_bytes else b""

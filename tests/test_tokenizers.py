@@ -83,7 +83,7 @@ def test_ten_thousand_names(name: str) -> None:
     trie = Trie.from_strings(vocab, values)
     assert {leaf.name: leaf.tokens for leaf in trie} == dict(zip(values, own, strict=True))
     assert trie == llama
-    assert trie.report == {"values": len(values), "straddling": 0, "first_straddling": []}
+    assert trie.report == {"values": len(values), "crossing": 0, "first_crossing": []}
     around = Trie.from_strings(vocab, values[:2000], prefix='{"title": "', suffix='"}', heal=True)
     assert around == Trie.from_strings(of_gguf(name), values[:2000], prefix='{"title": "', suffix='"}', heal=True)
 
@@ -109,8 +109,8 @@ def test_texts_come_back(name: str) -> None:
         ids = vocab.tokenize(text)
         assert ids == own_ids(name, [text])[0]
         assert vocab.detokenize(ids) == text
-    spellings = Trie.from_strings(vocab, ["yes", "no"], suffix="\n", tokenization="all")
-    assert {leaf.name for leaf in spellings} == {"yes", "no"}
+    tokenisations = Trie.from_strings(vocab, ["yes", "no"], suffix="\n", tokenization="all")
+    assert {leaf.name for leaf in tokenisations} == {"yes", "no"}
     assert vocab.tokens_with_prefix(b"hell").tolist() == of_gguf(name).tokens_with_prefix(b"hell").tolist()
     trie = Trie.from_strings(vocab, ["yes", "no"])
     row = np.random.default_rng(0).normal(size=len(vocab)).astype(np.float32)

@@ -82,7 +82,7 @@ fn chain(criterion: &mut Criterion) {
         ("dist/gbnf", with(Some(gbnf(&model)), dist())),
         ("dist/llguidance", with(Some(llguidance(&model)), dist())),
     ];
-    // Text engines allow every spelling of a name, so they may choose another first token: it must begin a name.
+    // Text engines allow every tokenisation of a name, so they may choose another first token: it must begin a name.
     let begins = |token: LlamaToken| {
         let piece = model.vocab().token_to_piece(token, false, None);
         ACTIONS.iter().any(|name| !piece.is_empty() && name.as_bytes().starts_with(&piece))

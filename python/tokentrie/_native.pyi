@@ -565,7 +565,7 @@ class Trie:
                 come, and `Model.choose` the probability of the text, in whatever tokens.
             open_end: with "canonical", also allow a token that holds the last bytes of value + suffix and goes on;
                 it ends the value: `yes.` for "yes", or `",` where the suffix is `"`. `Model.generate` gives what is
-                beyond as `overrun`. 8 bytes for each such token at each position, so values should end with a
+                beyond as `partial_token`. 8 bytes for each such token at each position, so values should end with a
                 suffix that few tokens begin with.
             heal: token healing: where a token crosses the boundary between prefix and value, begin the set before
                 that token. Every leaf then begins with the last `trie.heal_bytes` bytes of the prompt, which
@@ -655,8 +655,8 @@ class Trie:
         """
     @property
     def report(self) -> dict[str, _Any] | None:
-        """dict | None: what `from_strings` found: "values", their number; "straddling", how many have a token that
-        crosses the boundary to the prefix; "first_straddling", the rows of the first eight of them.
+        """dict | None: what `from_strings` found: "values", their number; "crossing", how many have a token that
+        crosses the boundary to the prefix; "first_crossing", the rows of the first eight of them.
         """
     def save(self, path: str | PathLike[str], vocab: Vocab | int | None = None) -> None:
         """Saves the trie as a .ttrie file, for `open`. Cost: O(bytes).
@@ -2213,7 +2213,7 @@ class Generated:
     def leaves(self) -> list[Leaf]:
         """list[Leaf]: all values in their order: of a Sequence one for each set that was completed."""
     @property
-    def overrun(self) -> bytes:
+    def partial_token(self) -> bytes:
         """bytes: the partial token at the end: what the last token of the value holds beyond it, in a set with
         `open_end=True`. It begins the free text.
         """

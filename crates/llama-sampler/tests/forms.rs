@@ -10,9 +10,7 @@ use llama_sampler::{
     Context, ContextOptions, FillOptions, Filled, Finish, GenerateOptions, Model, ModelOptions, RuntimeError, Watch,
 };
 use std::sync::Arc;
-use trie_core::{
-    After, AnyConstraint, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId, Unconstrained,
-};
+use trie_core::{After, AnyConstraint, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId, Unconstrained};
 use trie_text::{Form, Part, SlotValues};
 
 const ACTIONS: [&str; 3] = ["REPLY", "REPLY_THREAD", "STOP"];

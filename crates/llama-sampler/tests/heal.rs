@@ -160,7 +160,7 @@ fn a_prompt_that_the_set_does_not_begin_in() {
 }
 
 #[test]
-fn a_border_inside_a_token_of_the_prompt() {
+fn a_boundary_inside_a_token_of_the_prompt() {
     let vocab = vocab_from_gguf(tiny_model()).unwrap();
     let set = healed(&vocab, "ye", &["s", "t"]);
     // Where "ye" is the end of a longer token, the text is parted there.

@@ -28,7 +28,7 @@ pub(crate) struct Generated {
     leaves: Vec<Leaf>,
     /// bytes: the partial token at the end: what the last token of the value holds beyond it, in a set with
     /// `open_end=True`. It begins the free text.
-    overrun: Py<PyBytes>,
+    partial_token: Py<PyBytes>,
     /// dict[str, str]: what a form was filled with, by the names of its slots and texts; empty for other
     /// constraints.
     values: Py<PyDict>,
@@ -96,7 +96,7 @@ impl Generated {
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: leaf.map(Leaf::from),
             leaves: leaves.into_iter().map(Leaf::from).collect(),
-            overrun: PyBytes::new(py, &partial_token).unbind(),
+            partial_token: PyBytes::new(py, &partial_token).unbind(),
             values: PyDict::new(py).unbind(),
             probabilities: PyDict::new(py).unbind(),
             canonical: true,
@@ -119,7 +119,7 @@ impl Generated {
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: None,
             leaves: Vec::new(),
-            overrun: PyBytes::new(py, b"").unbind(),
+            partial_token: PyBytes::new(py, b"").unbind(),
             values: values.unbind(),
             probabilities: probabilities.unbind(),
             canonical,

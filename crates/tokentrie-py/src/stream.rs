@@ -75,7 +75,7 @@ pub(crate) fn sequences(
     Ok(made?)
 }
 
-/// The set of these texts; what they are cannot be healed, and has one spelling.
+/// The set of these texts; what they are cannot be healed, and has one tokenisation.
 ///
 /// # Errors
 /// As `from_strings` in Python.

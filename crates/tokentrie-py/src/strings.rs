@@ -51,7 +51,7 @@ pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
 /// Which sequences `from_strings` is asked for.
 ///
 /// # Errors
-/// `OptionError` for a name that is not known, or for open ends in every spelling.
+/// `OptionError` for a name that is not known, or for open ends in every tokenisation.
 pub(crate) fn tokenization(name: &str, open_end: bool) -> Result<Tokenization> {
     match (name, open_end) {
         ("canonical", false) => Ok(Tokenization::Canonical),

@@ -173,7 +173,7 @@ impl Trie {
     ///         come, and `Model.choose` the probability of the text, in whatever tokens.
     ///     open_end: with "canonical", also allow a token that holds the last bytes of value + suffix and goes on;
     ///         it ends the value: `yes.` for "yes", or `",` where the suffix is `"`. `Model.generate` gives what is
-    ///         beyond as `overrun`. 8 bytes for each such token at each position, so values should end with a
+    ///         beyond as `partial_token`. 8 bytes for each such token at each position, so values should end with a
     ///         suffix that few tokens begin with.
     ///     heal: token healing: where a token crosses the boundary between prefix and value, begin the set before
     ///         that token. Every leaf then begins with the last `trie.heal_bytes` bytes of the prompt, which
@@ -281,15 +281,15 @@ impl Trie {
         Ok(Self(self.0.clone().with_end_tokens(ends), self.1.clone(), None))
     }
 
-    /// dict | None: what `from_strings` found: "values", their number; "straddling", how many have a token that
-    /// crosses the boundary to the prefix; "first_straddling", the rows of the first eight of them.
+    /// dict | None: what `from_strings` found: "values", their number; "crossing", how many have a token that
+    /// crosses the boundary to the prefix; "first_crossing", the rows of the first eight of them.
     #[getter]
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let dict = |report: &TextReport| {
             let dict = PyDict::new(py);
             dict.set_item("values", report.values)?;
-            dict.set_item("straddling", report.crossing)?;
-            dict.set_item("first_straddling", &report.first_crossing)?;
+            dict.set_item("crossing", report.crossing)?;
+            dict.set_item("first_crossing", &report.first_crossing)?;
             Ok(dict)
         };
         self.1.as_ref().map(dict).transpose()

@@ -316,7 +316,7 @@ fn forged_contents_are_seen_when_verified() {
                     sign(&mut file);
                     match Trie::from_bytes(&file, verified()) {
                         Ok(other) => {
-                            // Another set, but a sound one: another token, name or border between children.
+                            // Another set, but a sound one: another token, name or boundary between children.
                             let leaves: Vec<_> = other.leaves().collect();
                             assert!(!other.is_tree() || leaves.is_sorted_by(|a, b| a.tokens < b.tokens));
                             assert!(leaves.iter().all(|leaf| other.find(&leaf.tokens) == Some(leaf.index)));

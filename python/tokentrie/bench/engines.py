@@ -29,8 +29,8 @@ WHAT = {
     TRIE: "Model.generate with the set's trie; forced tokens are decoded together with what follows them",
     NO_SKIP: "the same with skip_ahead=False: the trie sits in llama.cpp's chain, one forward pass a token",
     FREE: "Model.generate without a set, for as many tokens as strict-trie-ffi gave for the prompt",
-    GRAMMAR: "llama.cpp's own grammar sampler (GBNF) over the same values, any spelling of them in tokens",
-    LLGUIDANCE: "the llguidance sampler over the same values as a Lark grammar, any spelling of them in tokens",
+    GRAMMAR: "llama.cpp's own grammar sampler (GBNF) over the same values, any tokenisation of them in tokens",
+    LLGUIDANCE: "the llguidance sampler over the same values as a Lark grammar, any tokenisation of them in tokens",
 }
 """What each row ran, for the report."""
 

@@ -54,7 +54,7 @@ class Row:
     tokens_per_forward_pass: float | None = _is("tokens / forward_passes_total")
     token_accuracy: float | None = _is(
         "share of positions with the same token as strict-guided, over the longer output of each prompt. A grammar "
-        "takes any spelling in tokens, so that the same value may have others"
+        "takes any tokenisation in tokens, so that the same value may have others"
     )
     value_accuracy: float | None = _is("share of prompts with the same text as strict-guided")
     mask_ratio: float | None = _is("share of the vocabulary that could not come, mean over all steps of all prompts")

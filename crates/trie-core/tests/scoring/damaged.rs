@@ -2,7 +2,7 @@
 
 use crate::common::ids;
 use crate::table::{Model, Stopped, Table, VOCABULARY};
-use crate::twin::{graph, overrun, set, unnamed};
+use crate::twin::{graph, partial_token, set, unnamed};
 use std::collections::BTreeSet;
 use trie_core::{
     AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, Ending, FileOptions, FileProblem, Leaf, LeafId,
@@ -43,7 +43,7 @@ fn files() -> Vec<Vec<u8>> {
         bytes(&graph(&texts(&["ab", "aba"]), true).0, None),
         bytes(&graph(&texts(&["abab", "bab"]), false).0, Some("y")),
         bytes(&graph(&texts(&["a", "b", "ab"]), false).0.with_heal_bytes(1), None),
-        bytes(&overrun(), None),
+        bytes(&partial_token(), None),
     ]
 }
 

@@ -3,7 +3,7 @@
 use crate::common::{Naive, ids};
 use crate::table::{Model, Stopped, Table, VOCABULARY};
 use crate::twin::{
-    all_close, check_bounds, check_whole, close, exact, graph, mass, needed, overrun, sequences, walked,
+    all_close, check_bounds, check_whole, close, exact, graph, mass, needed, partial_token, sequences, walked,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -219,7 +219,7 @@ proptest! {
 
 #[test]
 fn values_whose_last_token_may_go_on() {
-    let trie = overrun();
+    let trie = partial_token();
     assert!(!trie.is_tree());
     for seed in 0..50 {
         let (model, prompt) = (Model { seed, odd: seed % 2 == 1 }, ids(&[8, 1]));

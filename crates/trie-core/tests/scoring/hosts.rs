@@ -2,7 +2,7 @@
 
 use crate::common::{Naive, id, ids};
 use crate::table::{Model, Stopped, Table, VOCABULARY};
-use crate::twin::{Sequences, all_close, check_whole, exact, graph, overrun, set};
+use crate::twin::{Sequences, all_close, check_whole, exact, graph, partial_token, set};
 use std::convert::Infallible;
 use trie_core::{
     AnyConstraint, ChooseError, ChooseOptions, Decoded, NotListed, PrefixRows, PrefixRowsError, PromptProblem,
@@ -62,7 +62,7 @@ fn constraints_of_other_kinds_become_sets() {
     let parts = Sequence::new([many.clone(), many.clone(), many]).unwrap();
     let too_many = choose(AnyConstraint::new(parts)).unwrap_err();
     assert_eq!(too_many, ChooseError::NotListed(NotListed::TooMany { limit: 1 << 20 }));
-    let parts = Sequence::new([AnyConstraint::from(&overrun()), AnyConstraint::from(&objects)]).unwrap();
+    let parts = Sequence::new([AnyConstraint::from(&partial_token()), AnyConstraint::from(&objects)]).unwrap();
     assert_eq!(choose(AnyConstraint::new(parts)).unwrap_err(), ChooseError::ManySequences);
 }
 

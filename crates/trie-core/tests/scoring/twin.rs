@@ -125,7 +125,7 @@ pub(crate) fn graph(texts: &BTreeSet<String>, longest: bool) -> (Trie, Sequences
 }
 
 /// Values of which the last token may go on with other text.
-pub(crate) fn overrun() -> Trie {
+pub(crate) fn partial_token() -> Trie {
     let (one, other) = (ids(&[2]), ids(&[2, 0]));
     let leaves = [NamedLeaf { name: "ab", tokens: &one }, NamedLeaf { name: "aba", tokens: &other }];
     Trie::with_partial_tokens(&leaves, &vocab(), |token| PIECES[token.index()].as_bytes(), &|| false).unwrap()

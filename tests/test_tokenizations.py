@@ -91,7 +91,7 @@ def test_generations_end_with_a_value() -> None:
         ahead = model.generate(prompt, spelled, mode=mode, seed=seed, after="stop")
         assert ahead.text in values
         assert ahead.leaf is not None
-        assert (ahead.leaf.name, ahead.overrun) == (ahead.text, b"")
+        assert (ahead.leaf.name, ahead.partial_token) == (ahead.text, b"")
         slow = model.generate(prompt, spelled, mode=mode, seed=seed, after="stop", skip_ahead=False)
         assert slow.text in values
         assert ahead.stats.forward_passes < slow.stats.forward_passes
@@ -111,17 +111,17 @@ def test_what_runs_over_is_the_beginning_of_the_free_text() -> None:
         out = model.generate("The answer: ", trie, mode="sampled", temperature=3.0, seed=seed, after="stop")
         assert out.leaf is not None
         assert out.leaf.name is not None
-        assert out.text.encode() == out.leaf.name.encode() + out.overrun
-        assert bool(out.overrun) == (tuple(out.tokens) in over)
+        assert out.text.encode() == out.leaf.name.encode() + out.partial_token
+        assert bool(out.partial_token) == (tuple(out.tokens) in over)
         slow = model.generate(
             "The answer: ", trie, mode="sampled", temperature=3.0, seed=seed, after="stop", skip_ahead=False
         )
-        assert (slow.tokens, slow.overrun) == (out.tokens, out.overrun)
-        seen.add(bool(out.overrun))
+        assert (slow.tokens, slow.partial_token) == (out.tokens, out.partial_token)
+        seen.add(bool(out.partial_token))
     assert seen == {True, False}
     free = model.generate("The answer: ", trie, max_tokens=12, after="free")
     assert free.leaf is not None
-    assert free.text.startswith(f"{free.leaf.name}{free.overrun.decode()}")
+    assert free.text.startswith(f"{free.leaf.name}{free.partial_token.decode()}")
 
 
 @pytest.mark.parametrize("kind", [{"tokenization": "all"}, {"open_end": True}])
