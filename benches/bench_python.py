@@ -149,7 +149,8 @@ def test_thirty_names(benchmark: BenchmarkFixture, row: Row, who: str) -> None:
     checked = row.copy()
     step(checked)
     alive = {pieces[token] for token in np.flatnonzero(checked > -np.inf)}
-    # A text engine allows every tokenisation, the trie the one it was given: both allow the whole names and nothing else.
+    # A text engine allows every tokenisation, the trie the one it was given: both allow the whole names and nothing
+    # else.
     assert all(any(f"{n:02}_ACTION".encode().startswith(piece) for n in range(30)) for piece in alive)
     assert all(pieces[token] in alive for (token,) in names)
     benchmark(step, row.copy())

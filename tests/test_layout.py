@@ -111,7 +111,6 @@ def test_the_tree_shows_what_is_heavy() -> None:
     assert "pyo3" in tree("tokentrie-py")
 
 
-@pytest.mark.xfail(strict=False, reason="long comments are being wrapped")
 def test_no_line_is_too_wide() -> None:
     files = {path for pattern in CODE for path in ROOT.glob(pattern) if path.is_file() and path.suffix != ".pyc"}
     files = {path for path in files if not {"target", ".venv"} & set(path.relative_to(ROOT).parts)}

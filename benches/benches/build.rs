@@ -1,4 +1,5 @@
-//! Building large sets on one thread and two, beside one sort of as many integers and the `fst` crate; small sets; and a step
+//! Building large sets on one thread and two, beside one sort of as many integers and the `fst` crate; small sets; and
+//! a step
 //! in each.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
@@ -84,7 +85,8 @@ fn small(criterion: &mut Criterion) {
     });
 }
 
-/// From the root into one child of eight, in sets of any size: what a step costs does not depend on the rest of the set.
+/// From the root into one child of eight, in sets of any size: what a step costs does not depend on the rest of the
+/// set.
 fn step(criterion: &mut Criterion) {
     for rows in [30, 1_000_000, 10_000_000] {
         let tokens = table(rows, [8, 256, 256, 256]);

@@ -1,4 +1,5 @@
-//! One `apply` of a whole llama.cpp chain over a fresh candidate array: the trie, llama.cpp's own GBNF and llguidance, for the
+//! One `apply` of a whole llama.cpp chain over a fresh candidate array: the trie, llama.cpp's own GBNF and llguidance,
+//! for the
 //! same values at their first token. Building the array, which every chain needs, is timed alone.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};

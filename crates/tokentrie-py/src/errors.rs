@@ -1,6 +1,7 @@
 //! The one map from Rust's errors to Python's exceptions.
 //!
-//! Every match over errors of trie-core is without a wildcard: one added there breaks the build until it is mapped here.
+//! Every match over errors of trie-core is without a wildcard: one added there breaks the build until it is mapped
+//! here.
 
 use crate::error_docs;
 use pyo3::exceptions::{

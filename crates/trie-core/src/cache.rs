@@ -13,7 +13,8 @@ type Digest = [u8; 32];
 type TextKey = (Digest, Option<usize>);
 type Constraints = Arc<[(String, AnyConstraint)]>;
 
-/// Least-recently-used payloads. Owned by one session, and therefore without locks; a trie in use survives its eviction.
+/// Least-recently-used payloads. Owned by one session, and therefore without locks; a trie in use survives its
+/// eviction.
 #[derive(Debug)]
 pub struct TrieCache {
     by_text: LruCache<TextKey, Arc<Payload>>,

@@ -1,6 +1,7 @@
 //! A seeded draw over a few candidates, step for step as llama.cpp does it.
 //!
-//! The order is that of llama.cpp's default chain: top-k, top-p, min-p, temperature, draw. Arithmetic, order of summation and
+//! The order is that of llama.cpp's default chain: top-k, top-p, min-p, temperature, draw. Arithmetic, order of
+//! summation and
 //! the generator (`std::mt19937` through `std::uniform_real_distribution<double>`) are those of
 //! `llama.cpp/src/llama-sampler.cpp`, so the same seed over the same candidates draws the same token; only ties between
 //! equal logits, whose order is unspecified there, go to the lower id here.

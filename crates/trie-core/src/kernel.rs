@@ -1,6 +1,7 @@
 //! The loops over a row of logits: pick the best of `k`, mask all but `k`, set `k` bits.
 //!
-//! Ids ascend and lie inside the row; [`crate::Sampler`] checks that once per row. Bits beyond the row are not looked at.
+//! Ids ascend and lie inside the row; [`crate::Sampler`] checks that once per row. Bits beyond the row are not looked
+//! at.
 
 use crate::constraint::{Mask, Tokens};
 use crate::ids::TokenId;

@@ -2,7 +2,8 @@
 //!
 //! - NaN counts as −inf: it never wins and is never drawn.
 //! - +inf is certainty: where a legal token has it, only those that have it can be chosen.
-//! - A row is *starved* where every legal logit is −inf or NaN. Then the lowest legal id is taken, and counted: never another token.
+//! - A row is *starved* where every legal logit is −inf or NaN. Then the lowest legal id is taken, and counted: never
+//!   another token.
 
 /// The logit, with NaN as −inf.
 #[inline]
@@ -22,7 +23,8 @@ pub(crate) fn greater(high: f32, logit: f32) -> f32 {
     if logit > high { logit } else { high }
 }
 
-/// What a logit weighs beside the best one: `exp(logit − best)`, in 0 … 1. Where the best is +inf, 1 for its like and 0 for others;
+/// What a logit weighs beside the best one: `exp(logit − best)`, in 0 … 1. Where the best is +inf, 1 for its like and 0
+/// for others;
 /// where nothing is usable, 0.
 ///
 /// ```

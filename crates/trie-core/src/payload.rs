@@ -77,7 +77,8 @@ pub enum PayloadError {
     },
     /// There is nothing to choose from.
     #[error(
-        "payload: no usable leaf in {descriptors} descriptor(s): {empty} leaves have no tokens, {outside} need ids outside the vocabulary"
+        "payload: no usable leaf in {descriptors} descriptor(s): {empty} leaves have no tokens, \
+         {outside} need ids outside the vocabulary"
     )]
     NoUsableLeaf {
         /// Descriptors in the payload.
@@ -165,7 +166,8 @@ impl Payload {
 
     /// Reads a payload. Unknown fields are ignored at any depth; nothing recurses on the input.
     ///
-    /// `n_vocab` is the size of the vocabulary: leaves with ids beyond it are dropped and reported. `O(bytes)` and one sort
+    /// `n_vocab` is the size of the vocabulary: leaves with ids beyond it are dropped and reported. `O(bytes)` and one
+    /// sort
     /// of the leaves.
     ///
     /// # Errors

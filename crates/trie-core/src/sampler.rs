@@ -139,7 +139,8 @@ impl Sampler {
         logits.get(..n_vocab).ok_or(RowError { what: "a row of logits", got: logits.len(), need: n_vocab, n_vocab })
     }
 
-    /// Chooses the next token without accepting it. `O(k)` in the number of allowed tokens, independent of the vocabulary;
+    /// Chooses the next token without accepting it. `O(k)` in the number of allowed tokens, independent of the
+    /// vocabulary;
     /// where everything is allowed, `O(V)`.
     ///
     /// # Errors
@@ -169,7 +170,8 @@ impl Sampler {
         SamplerError::Damaged { path: self.span.path().to_owned(), depth: self.span.depth() }
     }
 
-    /// Takes a token without a row, because it is forced. The draws stay in step with those of a host that samples every token.
+    /// Takes a token without a row, because it is forced. The draws stay in step with those of a host that samples
+    /// every token.
     ///
     /// # Errors
     /// As [`Span::accept`]; nothing changed then.
@@ -195,7 +197,8 @@ impl Sampler {
         Ok(())
     }
 
-    /// Sets every logit that may not come to −inf; the others keep their exact bits. Does nothing where everything may come.
+    /// Sets every logit that may not come to −inf; the others keep their exact bits. Does nothing where everything may
+    /// come.
     ///
     /// # Errors
     /// As [`Sampler::sample`]; nothing was written then.

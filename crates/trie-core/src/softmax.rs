@@ -56,7 +56,8 @@ fn sum_of_exp(row: &[f32], best: f32) -> f32 {
     sums.into_iter().sum::<f32>() + rest.iter().map(|&logit| exp(logit - best)).sum::<f32>()
 }
 
-/// `exp` of a number that is not positive, to two units in the last place; below −87, and for NaN, about 0. Branch-free, so that
+/// `exp` of a number that is not positive, to two units in the last place; below −87, and for NaN, about 0.
+/// Branch-free, so that
 /// compilers do several at once, which they cannot with the library's.
 #[inline]
 fn exp(x: f32) -> f32 {

@@ -39,7 +39,8 @@ pub struct Trie {
 pub(crate) struct SetInfo {
     /// Bytes at the end of the prompt that every leaf spells again, for token healing.
     pub(crate) heal_bytes: u32,
-    /// Tokens that end a value where its user names no others, as they lie in a file: how many, then the ids, ascending. `None` if
+    /// Tokens that end a value where its user names no others, as they lie in a file: how many, then the ids,
+    /// ascending. `None` if
     /// the set has none.
     end_tokens: Option<Arc<[u32]>>,
 }
@@ -150,7 +151,8 @@ impl Trie {
         Self { store: Arc::new(store), info: SetInfo::default() }
     }
 
-    /// The same leaves, of which each first spells so many bytes of the prompt again: whoever walks the trie takes them off
+    /// The same leaves, of which each first spells so many bytes of the prompt again: whoever walks the trie takes them
+    /// off
     /// the prompt before.
     #[must_use]
     pub fn with_heal_bytes(mut self, bytes: u32) -> Self {
@@ -304,7 +306,8 @@ impl Trie {
 
     /// [`Trie::is_terminal`], given whether the position has no children.
     ///
-    /// In a file that nobody verified a node may have lost its children: only the table of leaves says that one ends there.
+    /// In a file that nobody verified a node may have lost its children: only the table of leaves says that one ends
+    /// there.
     #[inline]
     pub(crate) fn ends_leaf(&self, at: Cursor, childless: bool) -> bool {
         let node = at.node.index();
@@ -371,7 +374,8 @@ impl Trie {
 
     /// Tokens that must come next whatever the model says, up to the next choice or the end of a leaf.
     ///
-    /// In a set of tokenisations a choice is one between texts: where only one text can follow, these are its canonical tokens.
+    /// In a set of tokenisations a choice is one between texts: where only one text can follow, these are its canonical
+    /// tokens.
     pub fn forced(&self, at: Cursor) -> Forced<'_> {
         Forced { trie: self, at }
     }

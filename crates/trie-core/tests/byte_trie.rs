@@ -40,7 +40,10 @@ fn texts(length: usize) -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn agrees_with_a_scan(tokens in prop::collection::vec(texts(12), 0..60), others in prop::collection::vec(texts(14), 20)) {
+    fn agrees_with_a_scan(
+        tokens in prop::collection::vec(texts(12), 0..60),
+        others in prop::collection::vec(texts(14), 20),
+    ) {
         let naive = Naive(tokens);
         let trie = naive.trie();
         prop_assert_eq!(trie.len(), naive.0.len());
@@ -104,7 +107,10 @@ proptest! {
     #[test]
     fn what_is_accepted_is_a_trie(
         tokens in prop::collection::vec(texts(5), 0..12),
-        changes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![3 => 0..20u32, 1 => any::<u32>()]), 1..4),
+        changes in prop::collection::vec(
+            (any::<prop::sample::Index>(), prop_oneof![3 => 0..20u32, 1 => any::<u32>()]),
+            1..4,
+        ),
     ) {
         let mut image = Naive(tokens).trie().to_bytes();
         for (at, word) in changes {

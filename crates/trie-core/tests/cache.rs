@@ -5,7 +5,8 @@ use trie_core::{Payload, TrieCache};
 
 fn text(model: &str, name: &str, token: u32, space: &str) -> String {
     format!(
-        r#"{{"modelId":"{model}",{space}"descriptors":[{{"path":"a","leaves":[{{"name":"{name}","tokens":[1,{token}]}},{{"name":"Z","tokens":[9]}}]}}]}}"#
+        r#"{{"modelId":"{model}",{space}"descriptors":[{{"path":"a","leaves":[{{"name":"{name}","tokens":[1,{token}]}},
+            {{"name":"Z","tokens":[9]}}]}}]}}"#
     )
 }
 
@@ -19,7 +20,8 @@ fn same_text_and_same_content_share_a_trie() {
     let first = cache.payload(text("m", "A", 2, "").as_bytes(), Some(10)).unwrap();
     let again = cache.payload(text("m", "A", 2, "").as_bytes(), Some(10)).unwrap();
     let spaced = cache.payload(text("m", "A", 2, " \n").as_bytes(), Some(10)).unwrap();
-    let turned = br#"{"descriptors":[{"leaves":[{"tokens":[9],"name":"Z"},{"tokens":[1,2],"name":"A"}],"path":"a"}],"modelId":"m"}"#;
+    let turned = br#"{"descriptors":[{"leaves":[{"tokens":[9],"name":"Z"},
+        {"tokens":[1,2],"name":"A"}],"path":"a"}],"modelId":"m"}"#;
     let turned = cache.payload(turned, Some(10)).unwrap();
     assert!(shares(&first, &again) && shares(&first, &spaced) && shares(&first, &turned));
     let stats = cache.stats();

@@ -13,7 +13,8 @@ use trie_core::{
 
 const VOCABULARY: usize = 70;
 
-/// A kind of its own, as another crate would write one: `count` tokens of which each is `modulus` times something, lent as bits.
+/// A kind of its own, as another crate would write one: `count` tokens of which each is `modulus` times something, lent
+/// as bits.
 #[derive(Debug)]
 struct Multiples {
     words: Vec<u32>,
@@ -164,7 +165,8 @@ fn ends() -> impl Strategy<Value = &'static [u32]> {
 proptest! {
     #[test]
     fn a_sequence_is_the_set_of_its_values(
-        parts in prop::collection::vec(sets(), 1..4), ends in ends(), after in after(), mode in mode(), seed in any::<u64>()
+        parts in prop::collection::vec(sets(), 1..4), ends in ends(), after in after(), mode in mode(),
+        seed in any::<u64>()
     ) {
         let sequence = Sequence::new(parts.iter().map(|part| part.trie().into())).unwrap();
         let set = sequence.to_trie(1 << 16).unwrap();
@@ -176,7 +178,8 @@ proptest! {
 
     #[test]
     fn bits_do_what_ids_do(
-        modulus in 1..40usize, count in 1..3usize, ends in ends(), after in after(), mode in mode(), seed in any::<u64>()
+        modulus in 1..40usize, count in 1..3usize, ends in ends(), after in after(), mode in mode(),
+        seed in any::<u64>()
     ) {
         let bits = Multiples::new(modulus, count);
         let set = bits.to_trie(1 << 16).unwrap();
@@ -184,7 +187,13 @@ proptest! {
     }
 
     #[test]
-    fn a_trie_behind_a_pointer_is_a_trie(set in sets(), ends in ends(), after in after(), mode in mode(), seed in any::<u64>()) {
+    fn a_trie_behind_a_pointer_is_a_trie(
+        set in sets(),
+        ends in ends(),
+        after in after(),
+        mode in mode(),
+        seed in any::<u64>(),
+    ) {
         // One part is a sequence of one: the walk goes through the pointer, and remembers in another way.
         let behind = Sequence::new([set.trie().into()]).unwrap();
         in_step(AnyConstraint::new(behind), set.trie().into(), ends, after, mode, seed)?;

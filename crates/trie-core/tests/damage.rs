@@ -1,4 +1,5 @@
-//! Every single bit of small unverified files is flipped: no walk may end in "everything is allowed" where no leaf ends.
+//! Every single bit of small unverified files is flipped: no walk may end in "everything is allowed" where no leaf
+//! ends.
 
 mod common;
 
@@ -117,7 +118,8 @@ fn look_everywhere(trie: &Trie, ends: &[u32], what: &str) -> usize {
     closed
 }
 
-/// The same by the faces: a greedy walk that follows a row of logits. Where nothing may come, all refuse and write nothing.
+/// The same by the faces: a greedy walk that follows a row of logits. Where nothing may come, all refuse and write
+/// nothing.
 fn walk_faces(trie: &Trie, seed: u32, what: &str) {
     let rules = Arc::new(SpanRules::of(trie.clone(), VOCABULARY).unwrap());
     let mut sampler = Sampler::new(rules, SamplerOptions::default()).unwrap();

@@ -190,7 +190,11 @@ fn sets_of_many_sequences_come_back() {
 
 proptest! {
     #[test]
-    fn what_was_saved_comes_back(naive in sets(), named in any::<bool>(), fingerprint in prop::option::of("[a-f0-9]{1,64}")) {
+    fn what_was_saved_comes_back(
+        naive in sets(),
+        named in any::<bool>(),
+        fingerprint in prop::option::of("[a-f0-9]{1,64}"),
+    ) {
         let mut builder = Trie::builder();
         for (name, tokens) in &naive.rows {
             builder.push(named.then_some(name.as_str()), &ids(tokens));
@@ -199,9 +203,11 @@ proptest! {
         let vocabulary = fingerprint.as_deref().map(|text| VocabularyId { size: 40, fingerprint: Some(text) });
         let file = bytes(&trie, vocabulary);
         for verify in [true, false] {
-            let opened = Trie::from_bytes(&file, FileOptions::default().with_vocabulary(vocabulary).with_verify(verify)).unwrap();
+            let options = FileOptions::default().with_vocabulary(vocabulary).with_verify(verify);
+            let opened = Trie::from_bytes(&file, options).unwrap();
             prop_assert_eq!(&opened, &trie);
-            prop_assert_eq!((opened.len(), opened.nodes(), opened.max_depth()), (trie.len(), trie.nodes(), trie.max_depth()));
+            let shape = |trie: &Trie| (trie.len(), trie.nodes(), trie.max_depth());
+            prop_assert_eq!(shape(&opened), shape(&trie));
             prop_assert_eq!(opened.max_token(), trie.max_token());
             prop_assert!(opened.leaves().eq(trie.leaves()));
             for (index, leaf) in trie.leaves().enumerate() {
@@ -220,7 +226,10 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_an_error_or_a_trie(mut file in prop::collection::vec(any::<u8>(), 1..400), signed in any::<bool>()) {
+    fn any_bytes_are_an_error_or_a_trie(
+        mut file in prop::collection::vec(any::<u8>(), 1..400),
+        signed in any::<bool>(),
+    ) {
         if signed && file.len() >= 64 {
             file[..16].copy_from_slice(&bytes(&small(true), None)[..16]);
             word(&mut file, 44, 3);
@@ -415,7 +424,9 @@ fn every_cut_is_told() {
     let file = bytes(&small(true), None);
     for end in 1..file.len() {
         assert!(
-            matches!(problem(&file[..end], FileOptions::default()), FileProblem::Truncated { bytes, need } if bytes == end && need > end as u64),
+            matches!(problem(&file[..end], FileOptions::default()),
+                FileProblem::Truncated { bytes, need }
+                    if bytes == end && need > end as u64),
             "{end} bytes"
         );
     }
@@ -433,9 +444,8 @@ fn what_is_no_file_of_this_program_is_told_apart() {
         sign(&mut file);
         problem(&file, FileOptions::default())
     };
-    assert!(
-        matches!(problem(b"{\"json\": 1}", FileOptions::default()), FileProblem::NotATrie { found } if found == b"{\"json\":")
-    );
+    assert!(matches!(problem(b"{\"json\": 1}", FileOptions::default()),
+            FileProblem::NotATrie { found } if found == b"{\"json\":"));
     assert_eq!(changed(8, 0x0403_0201), FileProblem::ByteOrder);
     assert_eq!(changed(12, 1), FileProblem::Version { found: 1, known: 2 });
     for (at, value) in [

@@ -152,18 +152,25 @@ proptest! {
     }
 
     #[test]
-    fn partial_tokens_go_on_beyond_a_leaf(vocab in vocab(), rows in prop::collection::vec(prop::collection::vec(0usize..12, 1..5), 1..7)) {
+    fn partial_tokens_go_on_beyond_a_leaf(
+        vocab in vocab(),
+        rows in prop::collection::vec(prop::collection::vec(0usize..12, 1..5), 1..7),
+    ) {
         let rows: Vec<Sequence> = rows
             .into_iter()
             .map(|row| row.into_iter().map(|token| id((token % vocab.0.len()) as u32)).collect())
             .collect();
         let names: Vec<String> = (0..rows.len()).map(|row| format!("{row}")).collect();
-        let leaves: Vec<NamedLeaf<'_>> = rows.iter().zip(&names).map(|(tokens, name)| NamedLeaf { name, tokens }).collect();
-        let trie = Trie::with_partial_tokens(&leaves, &vocab.by_bytes(), |token| &vocab.0[token.index()], &|| false).unwrap();
+        let leaves: Vec<NamedLeaf<'_>> =
+            rows.iter().zip(&names).map(|(tokens, name)| NamedLeaf { name, tokens }).collect();
+        let piece = |token: TokenId| &vocab.0[token.index()][..];
+        let trie = Trie::with_partial_tokens(&leaves, &vocab.by_bytes(), piece, &|| false).unwrap();
 
         let own: Vec<&Sequence> = BTreeSet::from_iter(&rows).into_iter().collect();
-        let mut sequences: BTreeMap<Sequence, usize> = own.iter().enumerate().map(|(leaf, tokens)| ((*tokens).clone(), leaf)).collect();
-        let prefixes: BTreeSet<Sequence> = own.iter().flat_map(|tokens| (0..=tokens.len()).map(|end| tokens[..end].to_vec())).collect();
+        let mut sequences: BTreeMap<Sequence, usize> =
+            own.iter().enumerate().map(|(leaf, tokens)| ((*tokens).clone(), leaf)).collect();
+        let prefixes: BTreeSet<Sequence> =
+            own.iter().flat_map(|tokens| (0..=tokens.len()).map(|end| tokens[..end].to_vec())).collect();
         let mut longest: BTreeMap<Sequence, (usize, usize)> = BTreeMap::new();
         for (leaf, tokens) in own.iter().enumerate() {
             for kept in 0..tokens.len() {
@@ -194,7 +201,12 @@ proptest! {
     }
 
     #[test]
-    fn a_span_goes_back_by_its_own_path(vocab in vocab(), texts in texts("[abc]{1,6}", 5), picks in prop::collection::vec(0usize..9, 1..9), back in 0usize..9) {
+    fn a_span_goes_back_by_its_own_path(
+        vocab in vocab(),
+        texts in texts("[abc]{1,6}", 5),
+        picks in prop::collection::vec(0usize..9, 1..9),
+        back in 0usize..9,
+    ) {
         let Ok(trie) = vocab.set(&texts) else { return Ok(()) };
         let rules = SpanRules::of(trie, vocab.0.len()).unwrap();
         let mut span = Span::new(rules.into());

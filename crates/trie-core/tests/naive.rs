@@ -67,7 +67,8 @@ proptest! {
         }
         prop_assert!(trie.leaf(LeafId::new(leaves.len() as u32)).is_none());
         for prefix in naive.prefixes() {
-            let below: Vec<_> = leaves.keys().enumerate().filter(|(_, leaf)| leaf.starts_with(&prefix)).map(|(at, _)| at as u32).collect();
+            let below = leaves.keys().enumerate().filter(|(_, leaf)| leaf.starts_with(&prefix));
+            let below: Vec<_> = below.map(|(at, _)| at as u32).collect();
             let range = trie.leaves_below(trie.walk(&ids(&prefix)).unwrap());
             prop_assert_eq!(range.collect::<Vec<_>>(), below);
         }
@@ -170,7 +171,9 @@ proptest! {
     }
 
     #[test]
-    fn argmax_of_any_size(values in prop::collection::vec(prop_oneof![Just(f32::NAN), Just(0.5f32), -1.0..1.0f32], 1..700)) {
+    fn argmax_of_any_size(
+        values in prop::collection::vec(prop_oneof![Just(f32::NAN), Just(0.5f32), -1.0..1.0f32], 1..700),
+    ) {
         let all: Vec<u32> = (0..values.len() as u32).collect();
         let expected = naive_best(&values, all.iter().copied()).unwrap();
         prop_assert_eq!(argmax(&values, &ids(&all)).unwrap().token, id(expected));

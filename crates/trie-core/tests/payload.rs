@@ -19,7 +19,10 @@ fn malformed(text: &str) -> (usize, usize, String, String) {
 
 #[test]
 fn errors_say_line_column_field_and_value() {
-    let text = "{\"modelId\": \"m\",\n \"descriptors\": [{\"path\": \"a\", \"leaves\": [\n  {\"name\": \"x\", \"tokens\": [1, -7]}]}]}";
+    let text = concat!(
+        "{\"modelId\": \"m\",\n \"descriptors\": [{\"path\": \"a\", ",
+        "\"leaves\": [\n  {\"name\": \"x\", \"tokens\": [1, -7]}]}]}"
+    );
     let (line, column, field, reason) = malformed(text);
     assert_eq!((line, field.as_str()), (3, "descriptors[0].leaves[0].tokens[1]"));
     assert!((29..=32).contains(&column), "{column}");

@@ -108,7 +108,8 @@ proptest! {
         let expected: Vec<_> = trie.leaves().map(|leaf| (leaf.index.index(), leaf.tokens)).collect();
         prop_assert_eq!(found, expected);
 
-        let kept: Named = named(&naive).into_iter().zip(&wanted).filter(|(_, wanted)| **wanted).map(|(row, _)| row).collect();
+        let kept = named(&naive).into_iter().zip(&wanted).filter(|(_, wanted)| **wanted);
+        let kept: Named = kept.map(|(row, _)| row).collect();
         let selected = trie.select(|leaf| wanted[leaf.index()]);
         prop_assert_eq!(selected.ok(), (!kept.is_empty()).then(|| self::trie(&kept)));
     }

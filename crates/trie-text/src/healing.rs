@@ -51,7 +51,8 @@ impl Vocab {
     /// # impl Tokenizer for Longest {
     /// #     fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
     /// #         let (mut rest, mut found) = (text, Vec::new());
-    /// #         let fits = |rest: &str| (0..5).filter(|&id| rest.starts_with(PIECES[id])).max_by_key(|&id| PIECES[id].len());
+    /// #         let fits = |rest: &str| (0..5).filter(|&id| rest.starts_with(PIECES[id])).max_by_key(|&id|
+    /// PIECES[id].len());
     /// #         while let Some(id) = fits(rest) {
     /// #             found.push(TokenId::new(id as u32).unwrap());
     /// #             rest = &rest[PIECES[id].len()..];

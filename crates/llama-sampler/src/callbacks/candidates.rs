@@ -32,7 +32,8 @@ impl<'a> Candidates<'a> {
     /// Keeps what is allowed; in greedy mode only the best of it, already selected.
     ///
     /// A candidate that an earlier sampler removed counts as −inf, and so does NaN. An empty array stays empty: there
-    /// is no room to put anything back. Where a damaged set allows nothing, one candidate is left: one of `stops` if there is one.
+    /// is no room to put anything back. Where a damaged set allows nothing, one candidate is left: one of `stops` if
+    /// there is one.
     ///
     /// `O(k)` for `k` allowed tokens while `data[id].id == id` for each of them, else `O(n log k)`; `O(n)` at an open
     /// leaf.

@@ -218,7 +218,10 @@ proptest! {
     }
 
     #[test]
-    fn any_rows(rows in prop::collection::vec(prop::collection::vec(prop_oneof![5 => 0..3u32, 1 => 0..=MAX], 1..12), 1..300)) {
+    fn any_rows(
+        rows in prop::collection::vec(prop::collection::vec(prop_oneof![5 => 0..3u32, 1 => 0..=MAX],
+        1..12), 1..300),
+    ) {
         check(&rows);
     }
 
@@ -229,7 +232,9 @@ proptest! {
     ) {
         let turned = [&rows[by..], &rows[..by]].concat();
         let (a, b) = (Set::new(&rows), Set::new(&turned));
-        let build = |set: &Set, threads| FlatSequences::ragged(&set.tokens, &set.ends).unwrap().threads(threads).build().unwrap();
+        let build = |set: &Set, threads| {
+            FlatSequences::ragged(&set.tokens, &set.ends).unwrap().threads(threads).build().unwrap()
+        };
         prop_assert_eq!(build(&a, 1), build(&b, 2));
     }
 }

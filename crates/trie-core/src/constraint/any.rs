@@ -1,4 +1,5 @@
-//! A constraint of any kind, behind one type: a trie directly, because it must cost nothing; every other kind behind a pointer.
+//! A constraint of any kind, behind one type: a trie directly, because it must cost nothing; every other kind behind a
+//! pointer.
 
 use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens, TrieState};
 use crate::ids::TokenId;

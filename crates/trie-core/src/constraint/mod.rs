@@ -1,7 +1,9 @@
 //! What may be written, token by token: the one trait that every kind of constraint implements.
 //!
-//! A kind says which tokens go on from a state, whether a value ends there, and where a token leads. Everything around a
-//! value (end tokens, free text after it, tokens that are refused or ignored) is decided once, in `span/`. So a new kind is one
+//! A kind says which tokens go on from a state, whether a value ends there, and where a token leads. Everything around
+//! a
+//! value (end tokens, free text after it, tokens that are refused or ignored) is decided once, in `span/`. So a new
+//! kind is one
 //! file with one `impl`, and every face walks it.
 
 mod any;
@@ -87,13 +89,15 @@ pub enum NotListed {
 ///
 /// What an implementation must do, and what follows if it does not:
 ///
-/// - `advance` takes exactly the tokens of `next`, or any token at a state that is [`Ending::Free`]. If `next` names a token that
+/// - `advance` takes exactly the tokens of `next`, or any token at a state that is [`Ending::Free`]. If `next` names a
+///   token that
 ///   `advance` refuses, choosing it is an error; a token that only `advance` knows can never be chosen.
 /// - Tokens ascend, each once, none above `max_token`. Otherwise look-ups miss; rows are still never read outside.
 /// - [`Ending::No`] without a token means damage. Nothing may come then: never everything.
 /// - No state is on a cycle of forced tokens. Otherwise forced runs do not end.
 ///
-/// It may answer from a cache, allocate in `advance`, and lend what it likes from itself or from the caller's [`Scratch`].
+/// It may answer from a cache, allocate in `advance`, and lend what it likes from itself or from the caller's
+/// [`Scratch`].
 pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// A place in the constraint: small, and cheap to clone. For tries and finite automata it is `Copy`.
     type State: Clone + fmt::Debug + PartialEq + Send + Sync + 'static;
@@ -128,7 +132,8 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// The value that ends at this state, or that ended last.
     fn value(&self, at: &Self::State) -> Option<Leaf>;
 
-    /// The values known at this state, in order: more than one where constraints follow each other. The one that ends here counts
+    /// The values known at this state, in order: more than one where constraints follow each other. The one that ends
+    /// here counts
     /// if the span is `over`; until then it may go on.
     fn values(&self, at: &Self::State, over: bool) -> Vec<Leaf> {
         over.then(|| self.value(at)).flatten().into_iter().collect()
@@ -139,7 +144,8 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Goes back by so many tokens of the walk, at most to its start; `false`, and nothing changed, where it does not remember.
+    /// Goes back by so many tokens of the walk, at most to its start; `false`, and nothing changed, where it does not
+    /// remember.
     fn back(&self, _at: &mut Self::State, _tokens: usize) -> bool {
         false
     }

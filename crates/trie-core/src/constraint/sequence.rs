@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 /// One constraint after the other: each part begins where a value of the part before ends.
 ///
-/// Where a value ends that longer ones go on from, a token of a longer one is taken as that. So a value of the next part that
+/// Where a value ends that longer ones go on from, a token of a longer one is taken as that. So a value of the next
+/// part that
 /// begins with the same token cannot follow there, as with end tokens.
 ///
 /// ```

@@ -17,7 +17,8 @@ pub struct Mask<'a> {
     words: &'a [u32],
 }
 
-/// What a constraint may write into instead of allocating. Owned by whoever walks it; one serves any number of constraints.
+/// What a constraint may write into instead of allocating. Owned by whoever walks it; one serves any number of
+/// constraints.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     /// For ids.
@@ -92,7 +93,8 @@ impl<'a> Tokens<'a> {
 }
 
 impl<'a> Mask<'a> {
-    /// The first `n_vocab` bits of these words; `None` if there are more or fewer words than those bits need, or if a bit after them
+    /// The first `n_vocab` bits of these words; `None` if there are more or fewer words than those bits need, or if a
+    /// bit after them
     /// is set.
     pub fn new(words: &'a [u32], n_vocab: usize) -> Option<Self> {
         let tail = n_vocab % 32;

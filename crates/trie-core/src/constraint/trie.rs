@@ -4,7 +4,8 @@ use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens};
 use crate::ids::TokenId;
 use crate::trie::{Cursor, Leaf, Trie};
 
-/// A position in a trie with what is known of it: which children it has, and whether a leaf ends there. Twenty bytes, `Copy`.
+/// A position in a trie with what is known of it: which children it has, and whether a leaf ends there. Twenty bytes,
+/// `Copy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TrieState {
     at: Cursor,

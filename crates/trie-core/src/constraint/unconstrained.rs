@@ -4,7 +4,8 @@ use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
 
-/// Lets every token come. Alone it leaves a span as it is, to be given where a constraint is wanted; as the last part of a
+/// Lets every token come. Alone it leaves a span as it is, to be given where a constraint is wanted; as the last part
+/// of a
 /// [`Sequence`](super::Sequence) it is the free text after a value.
 ///
 /// ```

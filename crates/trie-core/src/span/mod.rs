@@ -1,4 +1,5 @@
-//! One constrained stretch of output. `rules.rs` holds what does not change, `state.rs` what does, `walk.rs` decides; a [`Span`]
+//! One constrained stretch of output. `rules.rs` holds what does not change, `state.rs` what does, `walk.rs` decides; a
+//! [`Span`]
 //! is all three for hosts that go on, go back and switch between constraints.
 
 mod allowed;
@@ -54,7 +55,8 @@ pub struct UnknownPath {
     pub known: Vec<String>,
 }
 
-/// A state with its rules, and what is needed to go back. A clone is independent and `O(1)`, or `O(walk)` where the constraint
+/// A state with its rules, and what is needed to go back. A clone is independent and `O(1)`, or `O(walk)` where the
+/// constraint
 /// does not remember how a state was reached.
 #[derive(Debug, Clone)]
 pub struct Span {
@@ -141,7 +143,8 @@ impl Span {
         if self.status() == Status::Complete { self.constraint.value(&self.state.at) } else { None }
     }
 
-    /// The values known so far, in order: more than one where constraints follow each other. A value that may go on is none yet.
+    /// The values known so far, in order: more than one where constraints follow each other. A value that may go on is
+    /// none yet.
     pub fn leaves(&self) -> Vec<Leaf> {
         self.constraint.values(&self.state.at, self.status() == Status::Complete)
     }

@@ -59,7 +59,8 @@ pub enum RulesError {
     },
     /// `After::Stop` with nothing to stop on.
     #[error(
-        "after a complete leaf only end of generation shall follow, but neither end-of-generation nor end tokens are known"
+        "after a complete leaf only end of generation shall follow, \
+         but neither end-of-generation nor end tokens are known"
     )]
     NothingToStopOn,
 }
@@ -180,7 +181,8 @@ impl<C: Constraint> SpanRules<C> {
         }
     }
 
-    /// What may follow a complete value of the first constraint under [`After::Stop`], ascending: end of generation, or where the
+    /// What may follow a complete value of the first constraint under [`After::Stop`], ascending: end of generation, or
+    /// where the
     /// vocabulary names none, the end tokens.
     pub fn stop_tokens(&self) -> &[TokenId] {
         self.stop_tokens_of(0)

@@ -27,7 +27,8 @@ impl Status {
 
 /// Where a span is. `Copy` where the constraint's own state is: clones, drafts and beams copy a few integers.
 ///
-/// The tokens accepted so far are *ignored ones, then the walk, then a tail*. So three numbers and one position tell all of them
+/// The tokens accepted so far are *ignored ones, then the walk, then a tail*. So three numbers and one position tell
+/// all of them
 /// apart, and rollback of a trie needs no history.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpanState<S> {

@@ -160,7 +160,8 @@ impl<C: Constraint> SpanRules<C> {
         Observed::TurnedOff
     }
 
-    /// The token that must come next whatever the model says, while a value is being written. A choice between ending a value
+    /// The token that must come next whatever the model says, while a value is being written. A choice between ending a
+    /// value
     /// and going on is none.
     pub fn forced(&self, state: &SpanState<C::State>, scratch: &mut Scratch) -> Option<TokenId> {
         if state.status != Status::Active {

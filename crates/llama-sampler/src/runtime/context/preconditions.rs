@@ -5,14 +5,16 @@
 //! | --- | --- |
 //! | a batch larger than `n_batch` (clamped to the context) | `Context` cuts into pieces of what the context reports |
 //! | `n_seq_max` over `n_batch`, or over what the build has | `Context` asks the build, and raises the batch to it |
-//! | a sequence out of range; more of a token than a batch has room for | `Context::fork` checks; one constant sizes both |
+//! | a sequence out of range; more of a token than a batch has room for | `Context::fork` checks; one constant sizes
+//! both |
 //! | logits of a row without output flag | `Context` flags the last token and remembers the row; else `NoLogits` |
 //! | a token id out of range | `Vocab::check_tokens` before every decode and detokenize |
 //! | positions with gaps or repeats; an empty batch | `Context` alone counts positions; [`not_empty`] |
 //! | a full context | [`fits`] before the first piece |
 //! | a vocabulary used as a model | the GGUF header has no tensors: `VocabularyOnly`, before loading |
 //! | a model without vocabulary, or without a decoder | refused after loading, before the first use |
-//! | `encode`; partial `seq_cp`; attached or empty chains; `NULL` samplers | not reachable: chains are built in `chain.rs` |
+//! | `encode`; partial `seq_cp`; attached or empty chains; `NULL` samplers | not reachable: chains are built in
+//! `chain.rs` |
 //! | a grammar that accepts an illegal token | what the grammar ruled out is refused before it is accepted |
 //! | a Rust panic in a callback | caught: the sampler's, log and progress callbacks |
 //! | text over 2^31−1 bytes, or not UTF-8 | `Vocab::tokenize` looks at the length; `&str` is UTF-8 |

@@ -176,7 +176,8 @@ fn chained(
     Ok((finish, chain.handle.map(|handle| handle.span())))
 }
 
-/// Writes a token that was accepted. Gives the reason if it is the last; `over` tells that nothing shall follow the span.
+/// Writes a token that was accepted. Gives the reason if it is the last; `over` tells that nothing shall follow the
+/// span.
 fn take(generation: &mut Generation<'_>, taken: &Taken, over: bool, max_tokens: usize) -> Option<Finish> {
     let &Taken { token, role, forced, depth } = taken;
     generation.count(token, forced, depth);

@@ -11,11 +11,13 @@ use trie_core::{AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, P
 use trie_text::VocabError;
 
 impl Context {
-    /// The probabilities of the values of a constraint after `prompt`: see [`trie_core::choose`]. A set that begins inside
+    /// The probabilities of the values of a constraint after `prompt`: see [`trie_core::choose`]. A set that begins
+    /// inside
     /// the prompt ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it leaves of it.
     ///
     /// # Errors
-    /// As there; a set for another vocabulary, a prompt that the set does not begin in, a failed forward pass, or `watch`
+    /// As there; a set for another vocabulary, a prompt that the set does not begin in, a failed forward pass, or
+    /// `watch`
     /// asked to stop. The context can be used afterwards.
     pub fn choose(
         &mut self,
@@ -30,7 +32,8 @@ impl Context {
         chosen.map_err(|error| RuntimeError::from(error).of_the_only_prompt())
     }
 
-    /// [`Context::choose`] for several prompts, in order. What all of them begin with is decoded once, the rest in common
+    /// [`Context::choose`] for several prompts, in order. What all of them begin with is decoded once, the rest in
+    /// common
     /// forward passes.
     ///
     /// # Errors
