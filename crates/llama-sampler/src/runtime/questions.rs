@@ -17,6 +17,7 @@ pub struct Question {
 
 /// Choices for a stream of questions: those before the first bad one, in order, and then what is wrong with that.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Answers {
     /// A choice for each question before the bad one.
     pub choices: Vec<Choice>,
