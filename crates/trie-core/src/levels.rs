@@ -30,8 +30,8 @@ impl Trie {
     ///     builder.push(None, &row.map(|id| TokenId::new(id).unwrap()));
     /// }
     /// let levels = builder.build()?.levels();
-    /// assert_eq!(levels.iter().map(|level| (level.nodes, level.choices)).collect::<Vec<_>>(), [(1, 0), (1, 1), (2,
-    /// 0)]);
+    /// let shape: Vec<_> = levels.iter().map(|level| (level.nodes, level.choices)).collect();
+    /// assert_eq!(shape, [(1, 0), (1, 1), (2, 0)]);
     /// # Ok::<(), trie_core::BuildError>(())
     /// ```
     pub fn levels(&self) -> Vec<Level> {

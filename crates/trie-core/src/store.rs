@@ -61,7 +61,7 @@ impl Store {
     pub(crate) fn family(&self, node: NodeId) -> (u32, &[TokenId]) {
         match self.first_child.get(node.index()..) {
             Some(&[begin, end, ..]) if begin > node.0 => {
-                (begin, self.tokens.get(begin as usize..end as usize).unwrap_or_default())
+                self.tokens.get(begin as usize..end as usize).map_or((0, &[]), |tokens| (begin, tokens))
             }
             _ => (0, &[]),
         }
