@@ -56,8 +56,8 @@ impl Trie {
             below[node] = deeper.saturating_add(usize::from(ends(node)));
         }
         let mut levels: Vec<Level> = Vec::new();
-        for node in 0..self.nodes() {
-            let level = depth[node] as usize;
+        for (node, &level) in depth.iter().enumerate() {
+            let level = level as usize;
             levels.resize(levels.len().max(level + 1), Level::default());
             let (family, leaf) = (children(node), ends(node));
             let choice = family.len() + usize::from(leaf) > 1;

@@ -20,7 +20,9 @@ fn tree(rows: &[(&str, &[u32])]) -> Trie {
 
 fn unnamed(rows: &[&[u32]]) -> Trie {
     let mut builder = Trie::builder();
-    rows.iter().for_each(|tokens| builder.push(None, &ids(tokens)));
+    for tokens in rows {
+        builder.push(None, &ids(tokens));
+    }
     builder.build().unwrap()
 }
 
@@ -102,7 +104,7 @@ fn look_everywhere(trie: &Trie, ends: &[u32], what: &str) -> usize {
                 continue;
             }
             (Status::Active, Allowed::Open { .. }) => {
-                assert!(trie.leaf_at(at).is_some(), "{what}: open without a leaf")
+                assert!(trie.leaf_at(at).is_some(), "{what}: open without a leaf");
             }
             (Status::Active, Allowed::Only { ends, .. }) => {
                 assert!(ends.is_empty() || trie.leaf_at(at).is_some(), "{what}: ends without a leaf");

@@ -145,6 +145,18 @@ fn names_of_control_tokens_count_in_a_prompt_alone() {
     assert!(matches!(refused, ValuesError::Text(_)), "{refused}");
 }
 
+/// A tokenizer for which two texts are one.
+#[derive(Debug)]
+struct Folding;
+impl Tokenizer for Folding {
+    fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
+        Ok(text.chars().filter(|&letter| letter != '\u{301}').map(|_| TokenId::default()).collect())
+    }
+    fn detokenize(&self, _: &[TokenId]) -> Option<Vec<u8>> {
+        None
+    }
+}
+
 #[test]
 fn what_cannot_be_told_apart_is_named() {
     let (sets, _) = sets();
@@ -159,17 +171,6 @@ fn what_cannot_be_told_apart_is_named() {
     let empty = TextValues::new(["", "a"]).with_suffix(" ");
     assert_eq!(sets.get(&empty).unwrap().trie().len(), 2);
 
-    // A tokenizer for which two texts are one.
-    #[derive(Debug)]
-    struct Folding;
-    impl Tokenizer for Folding {
-        fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
-            Ok(text.chars().filter(|&letter| letter != '\u{301}').map(|_| TokenId::default()).collect())
-        }
-        fn detokenize(&self, _: &[TokenId]) -> Option<Vec<u8>> {
-            None
-        }
-    }
     let tokens = [("a", TokenKind::Text), ("b", TokenKind::Text)];
     let vocab = Vocab::new(tokens, Vec::new(), Some(Arc::new(Folding))).unwrap();
     let folded = TextValues::new(["a", "a\u{301}"]).with_distinct(true).set(&vocab).unwrap_err();
