@@ -29,6 +29,7 @@ use trie_text::TextValues;
 pub(crate) struct Anything;
 
 #[pymethods]
+#[allow(clippy::unused_self, reason = "methods of Python have an object")]
 impl Anything {
     #[new]
     fn new() -> Self {

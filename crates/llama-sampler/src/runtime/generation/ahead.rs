@@ -62,10 +62,11 @@ impl Chooser for ChainOverSpan {
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
         let allowed = self.span.allowed(&mut self.scratch);
         let all = matches!(allowed, Allowed::All | Allowed::Open { .. });
-        let (token, logit) = match all {
-            true => select(&mut self.chain, row, TokenId::all(row.len()))?,
+        let (token, logit) = if all {
+            select(&mut self.chain, row, TokenId::all(row.len()))?
+        } else {
             // Of nothing a chain selects nothing, which is an error.
-            false => select(&mut self.chain, row, allowed.iter())?,
+            select(&mut self.chain, row, allowed.iter())?
         };
         // Grammars of llama.cpp's throw where they hear of what they forbade, and nothing may be thrown through Rust.
         let forbidden = !logits::is_usable(logit) && (all || logits::is_usable(row[token.index()]));

@@ -240,16 +240,16 @@ impl Filler<'_, '_> {
                 continue;
             }
             let carried = self.carried.take();
-            let token = match carried.filter(|&token| sampler.span().role_of(token) == Some(Role::Value)) {
-                Some(token) => token,
-                None => {
-                    self.generation.ready()?;
-                    self.generation.consider(&sampler.span().allowed(&mut scratch), None)?;
-                    let started = Instant::now();
-                    let token = sampler.sample(self.generation.context.logits()?)?;
-                    self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
-                    token
-                }
+            let goes_on = |token: &TokenId| sampler.span().role_of(*token) == Some(Role::Value);
+            let token = if let Some(token) = carried.filter(goes_on) {
+                token
+            } else {
+                self.generation.ready()?;
+                self.generation.consider(&sampler.span().allowed(&mut scratch), None)?;
+                let started = Instant::now();
+                let token = sampler.sample(self.generation.context.logits()?)?;
+                self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
+                token
             };
             if sampler.span_mut().accept(token).map_err(SamplerError::from)? != Role::Value {
                 self.carried = Some(token);

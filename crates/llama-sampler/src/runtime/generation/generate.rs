@@ -129,8 +129,8 @@ fn ahead(
             generation.stats.sample_seconds += started.elapsed().as_secs_f64();
             (token, role)
         };
-        let taken = Taken { token, role, forced: must.is_some(), depth };
-        if let Some(finish) = take(generation, &taken, chooser.span().is_over(), max_tokens) {
+        let accepted = Taken { token, role, forced: must.is_some(), depth };
+        if let Some(finish) = take(generation, &accepted, chooser.span().is_over(), max_tokens) {
             return Ok(finish);
         }
     }
@@ -146,19 +146,16 @@ fn chained(
     let mut scratch = Scratch::default();
     let finish = loop {
         generation.ready()?;
-        let (forced, depth) = match chain.handle.as_ref().map(SamplerHandle::span) {
-            Some(span) => {
-                let allowed = span.allowed(&mut scratch);
-                if allowed == Allowed::Nothing {
-                    return Err(RuntimeError::DamagedSet);
-                }
-                generation.consider(&allowed, None)?;
-                (allowed.only().is_some(), span.depth())
+        let (forced, depth) = if let Some(span) = chain.handle.as_ref().map(SamplerHandle::span) {
+            let allowed = span.allowed(&mut scratch);
+            if allowed == Allowed::Nothing {
+                return Err(RuntimeError::DamagedSet);
             }
-            None => {
-                generation.consider(&Allowed::All, None)?;
-                (false, 0)
-            }
+            generation.consider(&allowed, None)?;
+            (allowed.only().is_some(), span.depth())
+        } else {
+            generation.consider(&Allowed::All, None)?;
+            (false, 0)
         };
         let started = Instant::now();
         let token = generation.context.sample(&mut chain.sampler)?;
