@@ -20,7 +20,7 @@ use trie_core::{Allowed, Constraint, Observed, Role, Sampler, Scratch, Span, Spa
 impl Context {
     /// Generates after `prompt`. What the context holds of its beginning is not computed again.
     ///
-    /// Ends with the span under [`After::Stop`](trie_core::After::Stop); a token that ends an open leaf is dropped there.
+    /// Ends with the span under [`After::Stop`](trie_core::After::Stop); a token that ends an open leaf is left out.
     /// Without rules, or under [`After::Free`](trie_core::After::Free), it goes on until the model ends its output. A
     /// first set that begins inside the prompt ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it
     /// leaves of it.
