@@ -273,11 +273,17 @@ fn sequences_that_cannot_be() {
     let error = Sequence::new([one(), free(), one()]).unwrap_err();
     assert_eq!(error, SequenceError::NeverEnds { part: 1, parts: 3 });
     assert!(error.to_string().contains("must be the last"), "{error}");
+    // A sequence among the parts counts as its own parts.
+    let inner = || AnyConstraint::new(Sequence::new([one(), free()]).unwrap());
+    assert_eq!(Sequence::new([one(), inner()]).unwrap().parts().len(), 3);
+    assert_eq!(Sequence::new([inner(), one()]).unwrap_err(), SequenceError::NeverEnds { part: 1, parts: 3 });
     let healed = Naive { rows: vec![("x".into(), vec![1])] }.trie().with_heal_bytes(2);
     assert_eq!(Sequence::new([one(), healed.clone().into()]).unwrap_err(), SequenceError::Healed { part: 1 });
     let first = Sequence::new([healed.into(), one()]).unwrap();
     assert_eq!(first.first_set().map(Trie::heal_bytes), Some(2));
     assert_eq!(first.to_trie(10).unwrap().heal_bytes(), 2);
+    let ended = Naive { rows: vec![("y".into(), vec![2])] }.trie().with_end_tokens(ids(&[9]));
+    assert_eq!(Sequence::new([one(), ended.into()]).unwrap().to_trie(10).unwrap().end_tokens(), ids(&[9]));
     assert_eq!(Sequence::new([one(), free()]).unwrap().to_trie(10).unwrap_err(), NotListed::Endless);
     let many = Sequence::new([set(&[("x", &[1]), ("y", &[2])]), set(&[("x", &[1]), ("y", &[2])])]).unwrap();
     assert_eq!(many.to_trie(3).unwrap_err(), NotListed::TooMany { limit: 3 });
