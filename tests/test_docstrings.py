@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 import tokentrie
 
+# The texts are those of the whole module.
+pytestmark = pytest.mark.model
+
 LIBRARIES = ["tokenizers", "tiktoken"]
 """Python packages that examples may import, and that a user need not have."""
 

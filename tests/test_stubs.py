@@ -17,6 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 import stubs
 
+# The texts are those of the whole module.
+pytestmark = pytest.mark.model
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(tokentrie.__file__).parent
 STUB = PACKAGE / "_native.pyi"
