@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +22,7 @@ def add_tool(folder: Path, name: str) -> None:
 
 @pytest.fixture
 def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The build backend on a machine with a C compiler and cargo and nothing else."""
+    """The build backend on a machine with a C compiler and cargo and nothing else: no tool as an installed wheel."""
     (tmp_path / "bin").mkdir()
     for name in ("cc", "cargo"):
         add_tool(tmp_path, name)
@@ -34,6 +35,11 @@ def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+
+    def nothing_installed(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", nothing_installed)
     return module
 
 
