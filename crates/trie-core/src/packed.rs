@@ -12,29 +12,36 @@ pub(crate) struct Packed {
 impl Packed {
     /// Packs numbers that lie in several slices.
     pub(crate) fn new<'n>(parts: impl Iterator<Item = &'n [u32]> + Clone) -> Self {
-        let (mut len, mut all) = (0, 0);
-        for part in parts.clone() {
-            len += part.len();
-            all = part.iter().fold(all, |all, number| all | number);
-        }
+        let mut packed = Self::room(parts.clone());
+        packed.fill(parts);
+        packed
+    }
+
+    /// Room for numbers that lie in several slices.
+    pub(crate) fn room<'n>(parts: impl Iterator<Item = &'n [u32]>) -> Self {
+        let (len, all) = parts
+            .fold((0, 0), |(len, all), part| (len + part.len(), part.iter().fold(all, |all, number| all | number)));
         let bits = u32::BITS - all.leading_zeros();
-        let mut words = Vec::with_capacity((len * bits as usize).div_ceil(u32::BITS as usize));
+        Self { words: Vec::with_capacity((len * bits as usize).div_ceil(u32::BITS as usize)), bits, len }
+    }
+
+    /// Packs the numbers that there is room for.
+    pub(crate) fn fill<'n>(&mut self, parts: impl Iterator<Item = &'n [u32]>) {
         let (mut left, mut waiting) = (0u64, 0);
         for part in parts {
             for &number in part {
                 left |= u64::from(number) << waiting;
-                waiting += bits;
+                waiting += self.bits;
                 if waiting >= u32::BITS {
-                    words.push(left as u32);
+                    self.words.push(left as u32);
                     left >>= u32::BITS;
                     waiting -= u32::BITS;
                 }
             }
         }
         if waiting > 0 {
-            words.push(left as u32);
+            self.words.push(left as u32);
         }
-        Self { words, bits, len }
     }
 
     /// The number with this index.

@@ -17,7 +17,7 @@ use crate::ids::TokenId;
 use crate::trie::Trie;
 use collect::NewLeaf;
 use sequences::{Even, Fixed, NameList, Ragged, Source};
-use threads::on_threads;
+use threads::Threads;
 
 /// Collects leaves; [`TrieBuilder::build`] packs them. Order does not matter: the same set gives the same trie.
 ///
@@ -189,7 +189,7 @@ impl TrieBuilder {
         let rows = Ragged { tokens: &self.tokens, ends: &self.ends };
         let names = self.name_list();
         check(&rows, names)?;
-        let parts = on_threads(threads::worthwhile(rows.len()), |threads| order::leaves(&rows, names, threads));
+        let parts = order::leaves(&rows, names, &Threads::new(threads::worthwhile(rows.len())));
         let mut result = Ok(());
         for part in &parts {
             let mut origins = part.origins();
@@ -254,9 +254,9 @@ impl<'a> FlatSequences<'a> {
 
 fn build<S: Source>(source: S, names: Option<NameList<'_>>, threads: Option<usize>) -> Result<Trie, BuildError> {
     check(&source, names)?;
-    let threads = threads.map_or_else(|| threads::worthwhile(source.len()), |threads| threads.max(1));
-    let store = on_threads(threads, |threads| pack::pack(names, &order::leaves(&source, names, threads)));
-    store.map(Trie::from_store)
+    let threads = Threads::new(threads.unwrap_or_else(|| threads::worthwhile(source.len())));
+    let leaves = order::leaves(&source, names, &threads);
+    pack::pack(names, &leaves, &threads).map(Trie::from_store)
 }
 
 fn check<S: Source>(source: &S, names: Option<NameList<'_>>) -> Result<(), BuildError> {

@@ -7,7 +7,7 @@
 use super::collect::{Collector, Leaves, join};
 use super::key::{Extent, Packing};
 use super::sequences::{NameList, Source};
-use super::threads::each;
+use super::threads::Threads;
 use std::ops::Range;
 
 /// Below this many rows, comparing is as fast and takes no counting.
@@ -21,7 +21,7 @@ const MOST_BUCKET_BITS: u32 = 13;
 /// Shares of the buckets that each thread has: whoever is done early takes another one's.
 const SHARES: usize = 4;
 
-pub(super) fn leaves<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
+pub(super) fn leaves<S: Source>(source: &S, names: Option<NameList<'_>>, threads: &Threads) -> Vec<Leaves> {
     if source.len() < FEW { vec![by_one_key(source, names)] } else { by_keys(source, names, threads) }
 }
 
@@ -63,12 +63,13 @@ pub(super) fn by_one_key<S: Source>(source: &S, names: Option<NameList<'_>>) -> 
 }
 
 /// The same by keys, in parts on several threads.
-pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> Vec<Leaves> {
-    let parts: Vec<Range<usize>> =
-        (0..threads).map(|part| source.len() * part / threads..source.len() * (part + 1) / threads).collect();
-    let extents = each(threads, |part| {
+pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, threads: &Threads) -> Vec<Leaves> {
+    let rows = source.len();
+    let cut = |part: usize| rows * part / threads.count();
+    let parts: Vec<Range<usize>> = (0..threads.count()).map(|part| cut(part)..cut(part + 1)).collect();
+    let extents = threads.each(parts.clone(), |part| {
         let mut extent = Extent::NOTHING;
-        parts[part].clone().for_each(|row| extent.add(source.row(row), 0));
+        part.for_each(|row| extent.add(source.row(row), 0));
         extent
     });
     let extent = extents.iter().skip(1).fold(extents[0].clone(), |mut all, extent| {
@@ -77,34 +78,24 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
     });
 
     let common = extent.narrowed(&sample(source));
-    let keys = Keys::new(source.len(), |room| Packing::of_common(&common, 0, room));
-    let counts = each(threads, |part| keys.count(source, parts[part].clone()));
+    let keys = Keys::new(rows, |room| Packing::of_common(&common, 0, room));
+    let counts = threads.each(parts.clone(), |part| keys.count(source, part));
+    let collector = |rows: usize| Collector::new(source, names, rows);
     if Count::ascending(&counts) {
         let parts = keys.cut_between_keys(source, &parts);
-        return join(
-            source,
-            each(threads, |part| {
-                let mut collector = Collector::new(source, names, parts[part].len());
-                keys.collect_ascending(parts[part].clone(), &mut collector);
-                collector.leaves
-            }),
-        );
+        let parts = parts.into_iter().map(|part| (collector(part.len()), part)).collect();
+        return join(source, threads.each(parts, |(collector, part)| keys.collect_ascending(part, collector)));
     }
-    let scattered = each(threads, |part| keys.scatter(source, parts[part].clone(), &counts[part].rows));
-    let shares = Scattered::shares(&scattered, if threads == 1 { 1 } else { threads * SHARES }, source.len());
-    join(
-        source,
-        each(shares.len(), |part| {
-            let (buckets, rows) = shares[part].clone();
-            let mut collector = Collector::new(source, names, rows);
-            let mut entries = Vec::new();
-            for bucket in buckets {
-                gather(scattered.iter().map(|part| part.bucket(bucket)), keys.rest_bits + keys.row_bits, &mut entries);
-                keys.collect_bucket(bucket, &entries, &mut collector);
-            }
-            collector.leaves
-        }),
-    )
+    let mut entries = vec![0; rows];
+    let mut left = &mut entries[..];
+    let parts = parts.into_iter().zip(&counts);
+    let parts =
+        parts.map(|(part, count)| (left.split_off_mut(..part.len()).unwrap_or_default(), part, count)).collect();
+    let scattered = threads.each(parts, |(entries, part, count)| keys.scatter(source, part, &count.rows, entries));
+    let shares = if threads.count() == 1 { 1 } else { threads.count() * SHARES };
+    let shares = Scattered::shares(&scattered, shares, rows);
+    let shares = shares.into_iter().map(|(buckets, rows)| (collector(rows), buckets)).collect();
+    join(source, threads.each(shares, |(collector, buckets)| keys.collect_buckets(&scattered, buckets, collector)))
 }
 
 /// What some rows span, from everywhere.
@@ -156,10 +147,16 @@ impl Keys {
         Count { rows, ascending: first.filter(|_| ascending).map(|first| (first, last)) }
     }
 
-    fn scatter<S: Source>(&self, source: &S, part: Range<usize>, counts: &[u32]) -> Scattered {
+    /// Throws the rows of a part into buckets that hold so many, in as many entries.
+    fn scatter<'e, S: Source>(
+        &self,
+        source: &S,
+        part: Range<usize>,
+        counts: &[u32],
+        entries: &'e mut [u64],
+    ) -> Scattered<'e> {
         let mut next: Vec<u32> =
             counts.iter().scan(0, |end, count| Some(std::mem::replace(end, *end + count))).collect();
-        let mut entries = vec![0; part.len()];
         let rest = (1 << self.rest_bits) - 1;
         for row in part {
             let key = self.packing.key(source.row(row));
@@ -168,6 +165,21 @@ impl Keys {
             *next += 1;
         }
         Scattered { ends: next, entries }
+    }
+
+    fn collect_buckets<S: Source>(
+        &self,
+        scattered: &[Scattered<'_>],
+        buckets: Range<usize>,
+        mut collector: Collector<'_, S>,
+    ) -> Leaves {
+        let mut entries = Vec::new();
+        for bucket in buckets {
+            let parts = scattered.iter().map(|part| part.bucket(bucket));
+            gather(parts, self.rest_bits + self.row_bits, &mut entries);
+            self.collect_bucket(bucket, &entries, &mut collector);
+        }
+        collector.leaves
     }
 
     fn collect_bucket<S: Source>(&self, bucket: usize, entries: &[u64], collector: &mut Collector<'_, S>) {
@@ -180,7 +192,7 @@ impl Keys {
         collect_entries(&self.packing, self.row_bits, (bucket as u64) << self.rest_bits, entries, collector);
     }
 
-    fn collect_ascending<S: Source>(&self, part: Range<usize>, collector: &mut Collector<'_, S>) {
+    fn collect_ascending<S: Source>(&self, part: Range<usize>, mut collector: Collector<'_, S>) -> Leaves {
         let source = collector.source;
         let mut begin = part.start;
         let mut rows = part.map(|row| (row, self.packing.key(source.row(row)))).peekable();
@@ -191,6 +203,7 @@ impl Keys {
                 begin = end;
             }
         }
+        collector.leaves
     }
 
     /// Moves the beginning of each part behind the rows with the key of the row before it: they belong together.
@@ -273,12 +286,12 @@ pub(super) fn gather<'a>(parts: impl Iterator<Item = &'a [u64]> + Clone, bits: u
 }
 
 /// One part of the rows, in buckets.
-struct Scattered {
-    entries: Vec<u64>,
+struct Scattered<'e> {
+    entries: &'e [u64],
     ends: Vec<u32>,
 }
 
-impl Scattered {
+impl Scattered<'_> {
     fn bucket(&self, bucket: usize) -> &[u64] {
         &self.entries[self.begin(bucket)..self.ends[bucket] as usize]
     }

@@ -5,7 +5,7 @@
 
 use super::collect::Leaves;
 use super::sequences::NameList;
-use super::threads::{both, each};
+use super::threads::Threads;
 use super::{BuildError, fits};
 use crate::ids::TokenId;
 use crate::layout::{Cursors, Sink};
@@ -15,15 +15,17 @@ use std::convert::Infallible;
 use std::mem::replace;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub(super) fn pack(names: Option<NameList<'_>>, parts: &[Leaves]) -> Result<Store, BuildError> {
+pub(super) fn pack(names: Option<NameList<'_>>, parts: &[Leaves], threads: &Threads) -> Result<Store, BuildError> {
     let (levels, cursors) = Levels::new(parts)?;
     let arrays = Arrays::new(&levels);
+    let mut input_rows = Packed::room(parts.iter().map(|part| &part.rows[..]));
     let others = || {
-        let rows = Packed::new(parts.iter().map(|part| &part.rows[..]));
-        (rows, names.map(|names| pack_names(names, parts)))
+        input_rows.fill(parts.iter().map(|part| &part.rows[..]));
+        names.map(|names| pack_names(names, parts))
     };
-    let write = || each(parts.len(), |part| arrays.write(&parts[part], cursors[part].clone()));
-    let ((input_rows, names), written) = both(parts.len(), others, write);
+    let work = parts.iter().zip(cursors).collect();
+    let write = || threads.each(work, |(part, cursors)| arrays.write(part, cursors));
+    let (names, written) = threads.both(others, write);
     let max_token = written.iter().map(|(max, _)| *max).max().unwrap_or_default();
     let inner = written.into_iter().flat_map(|(_, inner)| inner).collect();
     Ok(arrays.store(&levels, max_token, inner, input_rows, names))

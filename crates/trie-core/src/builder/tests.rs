@@ -3,7 +3,7 @@
 use super::order::{by_comparing, by_keys, gather};
 use super::pack::pack;
 use super::sequences::{Even, Fixed, NameList, Ragged, Source};
-use super::threads::on_threads;
+use super::threads::Threads;
 use super::{FlatSequences, TrieBuilder};
 use crate::ids::TokenId;
 use proptest::prelude::*;
@@ -40,11 +40,12 @@ impl Set {
 
 /// All arrays as text: what is equal here is equal in memory.
 fn compared<S: Source>(source: &S, names: Option<NameList<'_>>) -> String {
-    format!("{:?}", pack(names, &[by_comparing(source, names)]).unwrap())
+    format!("{:?}", pack(names, &[by_comparing(source, names)], &Threads::new(1)).unwrap())
 }
 
 fn keyed<S: Source>(source: &S, names: Option<NameList<'_>>, threads: usize) -> String {
-    format!("{:?}", on_threads(threads, |threads| pack(names, &by_keys(source, names, threads)).unwrap()))
+    let threads = Threads::new(threads);
+    format!("{:?}", pack(names, &by_keys(source, names, &threads), &threads).unwrap())
 }
 
 /// All ways agree on these rows.

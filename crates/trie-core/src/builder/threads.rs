@@ -1,7 +1,7 @@
 //! Work on several threads.
 
-use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::thread::available_parallelism;
 
 /// Threads that pay off for so many rows. One takes some 50 µs to start, and more than a few wait for the memory.
@@ -12,28 +12,36 @@ pub(super) fn worthwhile(rows: usize) -> usize {
     if useful < 2 { 1 } else { available_parallelism().map_or(1, |cores| cores.get().min(useful)) }
 }
 
-/// Runs `work` where so many threads help it, or where there are none to be had, on this one; it is told how many there
-/// are.
+/// The threads of one build.
 ///
-/// The threads live as long as the work: those of a pool of the whole process would be missing in a process that forks.
-pub(super) fn on_threads<T: Send>(threads: usize, work: impl FnOnce(usize) -> T + Send) -> T {
-    let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
-    match pool {
-        Some(Ok(pool)) => pool.install(|| work(threads)),
-        _ => work(1),
+/// They live as long as the build: those of a pool of the whole process would be missing in a process that forks. So
+/// memory should come from the caller, who keeps it for the next build; what they take goes back to the system.
+pub(super) struct Threads(Option<ThreadPool>);
+
+impl Threads {
+    /// So many threads where more than one helps, or none but this one where there are none to be had.
+    pub(super) fn new(threads: usize) -> Self {
+        let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
+        Self(pool.and_then(Result::ok))
     }
-}
 
-/// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
-pub(super) fn each<T: Send>(parts: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
-    if parts == 1 { vec![work(0)] } else { (0..parts).into_par_iter().with_max_len(1).map(work).collect() }
-}
+    pub(super) fn count(&self) -> usize {
+        self.0.as_ref().map_or(1, ThreadPool::current_num_threads)
+    }
 
-/// Runs both, at once where there are several parts of work.
-pub(super) fn both<A: Send, B: Send>(
-    parts: usize,
-    a: impl FnOnce() -> A + Send,
-    b: impl FnOnce() -> B + Send,
-) -> (A, B) {
-    if parts == 1 { (a(), b()) } else { rayon::join(a, b) }
+    /// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
+    pub(super) fn each<P: Send, T: Send>(&self, parts: Vec<P>, work: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
+        match &self.0 {
+            Some(pool) => pool.install(|| parts.into_par_iter().with_max_len(1).map(work).collect()),
+            None => parts.into_iter().map(work).collect(),
+        }
+    }
+
+    /// Runs both, at once where there are several threads.
+    pub(super) fn both<A: Send, B: Send>(&self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+        match &self.0 {
+            Some(pool) => pool.join(a, b),
+            None => (a(), b()),
+        }
+    }
 }
