@@ -1,13 +1,11 @@
 //! The one place that checks arrays: type, shape, order and leave to write, before anything is read or written.
 //!
-//! A borrow lasts for one call and is registered with rust-numpy, so two extensions never write the same row at once.
+//! Leave to write lasts for one call and is registered with rust-numpy, so two extensions never write the same row at
+//! once. Reading is not registered, which would take longer than choosing a token.
 
 use crate::errors::{Error, Result};
 use crate::ids::type_name;
-use numpy::{
-    Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray2, PyUntypedArray,
-    PyUntypedArrayMethods,
-};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadwriteArray2, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
@@ -24,31 +22,39 @@ pub(crate) const LOGITS: Wanted = Wanted { what: "logits", dtype: "float32", row
 /// Rows of mask words.
 pub(crate) const WORDS: Wanted = Wanted { what: "a bit mask", dtype: "int32", row: "[ceil(V/32)]" };
 
-/// Gives `use_row` one row to read.
-///
-/// # Errors
-/// `TypeError` for another type than a float32 array, `ValueError` for another shape or order; and those of `use_row`.
-#[inline]
-pub(crate) fn with_row<'py, R>(array: &Bound<'py, PyAny>, use_row: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
-    let row = match array.extract::<PyReadonlyArray1<'py, f32>>() {
-        Ok(row) => row,
-        Err(_) => read_slowly(array)?,
-    };
-    match row.as_slice() {
+/// One row to read: a float32 array `[V]`, dense and aligned.
+pub(crate) struct Row<'py>(Bound<'py, PyArray1<f32>>);
+
+impl<'py> Row<'py> {
+    /// # Errors
+    /// `TypeError` for another type than a float32 array, `ValueError` for another shape or order.
+    #[inline]
+    pub(crate) fn new(array: &Bound<'py, PyAny>) -> Result<Self> {
+        let row = match array.cast::<PyArray1<f32>>() {
+            Ok(row) => row.clone(),
+            Err(_) => read_slowly(array)?,
+        };
         // A reversed or sparse row is contiguous only where it has at most one entry.
-        Ok(slice) => use_row(slice),
-        Err(_) => Err(LOGITS.order(row.as_untyped())),
+        if row.is_contiguous() && row.is_aligned() { Ok(Self(row)) } else { Err(LOGITS.order(row.as_untyped())) }
+    }
+
+    /// Gives `use_row` the entries. It must not let other Python threads run; so wait for locks before.
+    #[inline]
+    pub(crate) fn read<R>(&self, use_row: impl FnOnce(&[f32]) -> R) -> R {
+        // SAFETY: nothing here writes, and the GIL is held until `use_row` returns: no Python code of another thread
+        // runs meanwhile.
+        use_row(unsafe { self.0.as_slice() }.unwrap_or_default())
     }
 }
 
 #[cold]
-fn read_slowly<'py>(array: &Bound<'py, PyAny>) -> Result<PyReadonlyArray1<'py, f32>> {
+fn read_slowly<'py>(array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
     let array = LOGITS.array(array)?;
     LOGITS.check_type::<f32>(&array)?;
     if array.ndim() != 1 {
         return Err(LOGITS.shape(&array, LOGITS.row));
     }
-    Ok(array.extract::<PyReadonlyArray1<'py, f32>>()?)
+    Ok(array.cast_into::<PyArray1<f32>>().map_err(PyErr::from)?)
 }
 
 /// Gives `use_row` each row of a `[V]` or `[rows, V]` array to write, after all of them were checked.

@@ -1,6 +1,6 @@
 //! The choice over a row of logits.
 
-use crate::buffer::{LOGITS, WORDS, for_each_row_mut, with_row};
+use crate::buffer::{LOGITS, Row, WORDS, for_each_row_mut};
 use crate::constraint::tokenized;
 use crate::errors::Result;
 use crate::gil::locked;
@@ -193,7 +193,8 @@ impl Sampler {
     ///     >>> sampler.sample(np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32))
     ///     2
     fn sample(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> Result<u32> {
-        with_row(logits, |row| Ok(self.lock(py)?.sample(row)?.get()))
+        let (row, mut sampler) = (Row::new(logits)?, self.lock(py)?);
+        Ok(row.read(|row| sampler.sample(row))?.get())
     }
 
     /// Chooses a token, accepts it, and accepts what is forced after it: everything to append, one call a branch.
@@ -216,7 +217,8 @@ impl Sampler {
     ///     'complete'
     fn advance(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> Result<Vec<u32>> {
         let mut tokens = Vec::new();
-        with_row(logits, |row| Ok(self.lock(py)?.advance(row, &mut tokens)?))?;
+        let (row, mut sampler) = (Row::new(logits)?, self.lock(py)?);
+        row.read(|row| sampler.advance(row, &mut tokens))?;
         Ok(tokens.into_iter().map(TokenId::get).collect())
     }
 

@@ -75,8 +75,13 @@ trait Erased: Any + fmt::Debug + Send + Sync {
 const NOTHING: Next<'static> = Next { tokens: Tokens::Ids(&[]), ending: Ending::No };
 
 /// What implements [`Erased`]: the kinds themselves would have every method twice.
-#[derive(Debug)]
 struct Of<C>(C);
+
+impl<C: fmt::Debug> fmt::Debug for Of<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl<C: Constraint> Erased for Of<C> {
     fn start(&self) -> Arc<dyn ErasedState> {
