@@ -1728,7 +1728,8 @@ class Model:
         path: the file; the tiny model inside the package if None.
         n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
         n_gpu_layers: layers to put on a graphics card; a build without support for one warns that it does nothing.
-        n_threads: None takes the physical cores that the process may use.
+        n_threads: kept where it is given. None takes one or all of the physical cores that the process may use:
+            forward passes are timed as they happen, so that a busy machine never makes them slower than one thread.
         precise: keep keys and values in float32 and switch flash attention off. With float32 weights
             log-probabilities of values are then good to some 1e-4, however they are batched; without it, mostly to
             1e-2.
@@ -1762,7 +1763,7 @@ class Model:
         """int: tokens of context."""
     @property
     def n_threads(self) -> int:
-        """int: threads in use."""
+        """int: the most threads that a forward pass may get; `stats.n_threads` tells how many the last one got."""
     def generate(
         self,
         prompt: str | _Ids,
@@ -2084,7 +2085,7 @@ class ChoiceStats:
         """float: seconds in all."""
     @property
     def n_threads(self) -> int:
-        """int: threads in use."""
+        """int: threads of the last forward pass."""
     def as_dict(self) -> dict[str, int | float]:
         """The same as a dict, for JSON.
 
@@ -2283,7 +2284,7 @@ class Stats:
         """float: seconds in choosing tokens."""
     @property
     def n_threads(self) -> int:
-        """int: threads in use."""
+        """int: threads of the last forward pass."""
     @property
     def seed(self) -> int:
         """int: seed of the draw."""

@@ -58,7 +58,7 @@ pub(crate) struct ChoiceStats {
     healed_bytes: usize,
     /// float: seconds in all.
     seconds: f64,
-    /// int: threads in use.
+    /// int: threads of the last forward pass.
     n_threads: u32,
 }
 

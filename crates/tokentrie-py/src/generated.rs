@@ -75,7 +75,7 @@ pub(crate) struct Stats {
     decode_seconds: f64,
     /// float: seconds in choosing tokens.
     sample_seconds: f64,
-    /// int: threads in use.
+    /// int: threads of the last forward pass.
     n_threads: u32,
     /// int: seed of the draw.
     seed: u32,

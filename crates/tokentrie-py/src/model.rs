@@ -32,7 +32,8 @@ use trie_text::{TextValues, ValueSets};
 ///     path: the file; the tiny model inside the package if None.
 ///     n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
 ///     n_gpu_layers: layers to put on a graphics card; a build without support for one warns that it does nothing.
-///     n_threads: None takes the physical cores that the process may use.
+///     n_threads: kept where it is given. None takes one or all of the physical cores that the process may use:
+///         forward passes are timed as they happen, so that a busy machine never makes them slower than one thread.
 ///     precise: keep keys and values in float32 and switch flash attention off. With float32 weights
 ///         log-probabilities of values are then good to some 1e-4, however they are batched; without it, mostly to
 ///         1e-2.
@@ -60,7 +61,7 @@ pub(crate) struct Model {
     /// int: tokens of context.
     #[pyo3(get)]
     n_ctx: usize,
-    /// int: threads in use.
+    /// int: the most threads that a forward pass may get; `stats.n_threads` tells how many the last one got.
     #[pyo3(get)]
     n_threads: u32,
 }
@@ -116,7 +117,7 @@ impl Model {
         Ok(Self {
             path: model.path().to_owned(),
             n_ctx: context.n_ctx(),
-            n_threads: context.n_threads(),
+            n_threads: context.most_threads(),
             loaded: Mutex::new(Some(Loaded { sets: Arc::new(ValueSets::new(Arc::clone(model.vocab()))), model })),
             context: Mutex::new(Some(context)),
             turns: Turns::default(),

@@ -29,7 +29,7 @@ pub trait TreeDecoder {
     /// Rows that are sensibly asked for at once. A search reads 32 together at first, and grows up to this.
     fn rows_at_once(&self) -> usize;
 
-    /// Threads in use, for [`ChooseStats`](super::ChooseStats); 0 where nobody knows.
+    /// Threads of the last forward pass, for [`ChooseStats`](super::ChooseStats); 0 where nobody knows.
     fn n_threads(&self) -> u32 {
         0
     }

@@ -30,7 +30,7 @@ pub(super) fn best_first<D: TreeDecoder + ?Sized>(
     options: &ChooseOptions<'_>,
 ) -> Result<Choice, ChooseError<D::Error>> {
     let started = Instant::now();
-    let mut stats = ChooseStats { n_threads: decoder.n_threads(), ..ChooseStats::default() };
+    let mut stats = ChooseStats::default();
     let is_tree = values.trie().is_tree();
     let mut scores = Scores::new(values, options.top.unwrap_or(usize::from(is_tree)));
     let budget = options.max_rows.unwrap_or(if is_tree { usize::MAX } else { ChooseOptions::MAX_ROWS });
@@ -65,6 +65,7 @@ pub(super) fn best_first<D: TreeDecoder + ?Sized>(
             scores.expand(frontier.at(step), logprob, row, |token, at, logprob| frontier.push(step, token, at, logprob))
         })?;
     }
+    stats.n_threads = decoder.n_threads();
     stats.seconds = started.elapsed().as_secs_f64();
     let left = frontier.left(&too_long);
     // A search that ends by itself ranks what it was for; with bounds something is known of every value.

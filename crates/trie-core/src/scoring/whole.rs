@@ -28,7 +28,7 @@ pub(super) fn score_all<D: TreeDecoder + ?Sized>(
     values: &Values,
 ) -> Result<Vec<Choice>, ChooseError<D::Error>> {
     let started = Instant::now();
-    let mut stats = ChooseStats { n_threads: decoder.n_threads(), ..ChooseStats::default() };
+    let mut stats = ChooseStats::default();
     let common = common_prefix(prompts);
     let mut token_tree = TokenTree::new();
     let mut nodes: Vec<Option<Wanted>> = Vec::new();
@@ -60,6 +60,7 @@ pub(super) fn score_all<D: TreeDecoder + ?Sized>(
             }
         })
     })?;
+    stats.n_threads = decoder.n_threads();
     stats.seconds = started.elapsed().as_secs_f64();
     Ok(scores.into_iter().map(|scores| scores.into_choice(usize::MAX, &[], true, stats)).collect())
 }

@@ -7,6 +7,8 @@ mod load;
 mod model;
 mod options;
 mod preconditions;
+mod set_threads;
+mod thread_choice;
 mod threads;
 mod tokenizer;
 
@@ -31,6 +33,8 @@ use preconditions::BRANCHES;
 use self_cell::self_cell;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Instant;
+use thread_choice::ThreadChoice;
 use trie_core::TokenId;
 use trie_text::Vocab;
 
@@ -71,6 +75,8 @@ pub struct Context {
     branches: usize,
     n_ctx: usize,
     n_batch: usize,
+    threads: ThreadChoice,
+    /// What llama.cpp was last told.
     n_threads: u32,
     forward_passes: u64,
 }
@@ -99,7 +105,11 @@ impl Context {
     fn new(model: &Model, options: ContextOptions) -> Result<Self, RuntimeError> {
         let trained = model.n_ctx_train();
         let n_ctx = options.n_ctx.unwrap_or(ContextOptions::N_CTX.min(trained));
-        let n_threads = options.n_threads.unwrap_or_else(default_threads);
+        let threads = match options.n_threads {
+            Some(given) => ThreadChoice::fixed(given),
+            None => ThreadChoice::new(default_threads(), model.llama().size()),
+        };
+        let n_threads = threads.threads();
         in_range("n_ctx", n_ctx.into(), 1, trained.into())?;
         in_range("n_batch", options.n_batch.into(), 1, i32::MAX as u64)?;
         in_range("n_threads", n_threads.into(), 1, ContextOptions::MAX_THREADS)?;
@@ -143,6 +153,7 @@ impl Context {
             branches: sequences as usize - 1,
             n_ctx,
             n_batch,
+            threads,
             n_threads,
             forward_passes: 0,
         })
@@ -203,8 +214,12 @@ impl Context {
                 .add(LlamaToken(token.as_i32()), *position as i32, &sequences, *wanted)
                 .map_err(|error| failed(error.to_string()))?;
         }
+        let began = Instant::now();
+        let threads = self.threads.choose(placed.len(), began);
+        self.use_threads(threads);
         let batch = &mut self.batch;
         let decoded = self.cell.with_dependent_mut(|_, context| context.decode(batch));
+        self.threads.took(placed.len(), began.elapsed(), Instant::now());
         self.forward_passes += 1;
         decoded.map_err(|error| {
             failed(match error {
@@ -214,6 +229,14 @@ impl Context {
                 DecodeError::Unknown(code) => format!("llama.cpp gave the code {code}"),
             })
         })
+    }
+
+    fn use_threads(&mut self, threads: u32) {
+        if threads != self.n_threads
+            && self.cell.with_dependent_mut(|_, context| set_threads::set_threads(context, threads))
+        {
+            self.n_threads = threads;
+        }
     }
 
     /// The logits after the token that was placed at this index of the last pass, which must have asked for them.
@@ -343,9 +366,14 @@ impl Context {
         self.n_batch
     }
 
-    /// Threads in use.
+    /// Threads of the last forward pass: what was asked for, or one or all of [`default_threads`], whichever is faster.
     pub fn n_threads(&self) -> u32 {
         self.n_threads
+    }
+
+    /// The most threads that a forward pass may get.
+    pub fn most_threads(&self) -> u32 {
+        self.threads.most()
     }
 
     /// Forward passes since the context was made.

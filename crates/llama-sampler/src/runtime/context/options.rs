@@ -8,7 +8,8 @@ pub struct ContextOptions {
     pub n_ctx: Option<u32>,
     /// Tokens in one forward pass. Between two of them a long prompt can be stopped.
     pub n_batch: u32,
-    /// Threads; `None` takes [`default_threads`](crate::default_threads).
+    /// Threads; `None` takes one or all of [`default_threads`](crate::default_threads) for each forward pass: passes
+    /// are timed as they happen, so that a busy machine never makes them slower than one thread would be.
     pub n_threads: Option<u32>,
     /// Keeps keys and values in f32 and computes attention step by step: with f32 weights log-probabilities of values
     /// then agree to 1e-4 however tokens are batched, at twice the memory of the cache. Without it llama.cpp's defaults

@@ -98,7 +98,7 @@ pub struct GenerateStats {
     pub decode_seconds: f64,
     /// Seconds in the sampler chain.
     pub sample_seconds: f64,
-    /// Threads in use.
+    /// Threads of the last forward pass.
     pub n_threads: u32,
     /// Seed of the draw.
     pub seed: u32,

@@ -46,7 +46,7 @@ impl<'a> Generation<'a> {
             decoded: 0,
             begun: false,
             passes_before: context.forward_passes(),
-            stats: GenerateStats { n_threads: context.n_threads(), ..Default::default() },
+            stats: GenerateStats::default(),
             shares: Vec::new(),
             context,
             watch,
@@ -133,6 +133,7 @@ impl<'a> Generation<'a> {
     fn finish(self) -> Result<(Vec<TokenId>, String, GenerateStats), RuntimeError> {
         let Self { context, vocab, tokens, mut stats, passes_before, .. } = self;
         stats.forward_passes = context.forward_passes() - passes_before;
+        stats.n_threads = context.n_threads();
         let bytes = vocab.join(&tokens)?;
         let text = String::from_utf8_lossy(bytes.get(stats.healed_bytes..).unwrap_or_default()).into_owned();
         Ok((tokens, text, stats))

@@ -1,0 +1,46 @@
+//! Changes the threads of a context between two passes, which the safe crate has no call for.
+
+use llama_cpp_2::context::LlamaContext;
+use llama_cpp_sys_2::{llama_context, llama_set_n_threads};
+use std::ptr::with_exposed_provenance_mut;
+
+/// Lets the next passes of the context use so many threads; `false` where that cannot be done.
+pub(super) fn set_threads(context: &mut LlamaContext<'_>, threads: u32) -> bool {
+    let Some(address) = address(context) else { return false };
+    let raw: *mut llama_context = with_exposed_provenance_mut(address);
+    // SAFETY: the address is that of a live context (see `address`), which nothing else uses while it is borrowed here.
+    unsafe { llama_set_n_threads(raw, threads as i32, threads as i32) };
+    true
+}
+
+/// The address of llama.cpp's own context. The safe crate, whose version is fixed in the manifest, keeps it for itself;
+/// but its `Debug` names it, as `LlamaContext { context: 0x… }`. A test compares what lies there.
+fn address(context: &LlamaContext<'_>) -> Option<usize> {
+    let text = format!("{context:?}");
+    let digits = text.strip_prefix("LlamaContext { context: 0x")?.strip_suffix(" }")?;
+    usize::from_str_radix(digits, 16).ok().filter(|&address| address != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::context::{ContextOptions, Model, ModelOptions};
+    use llama_cpp_sys_2::{llama_n_batch, llama_n_ctx, llama_n_threads, llama_n_threads_batch};
+
+    #[test]
+    fn the_address_is_that_of_the_context() {
+        let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/tokentrie/models/tiny.gguf");
+        let model = Model::load(tiny, ModelOptions::default()).unwrap();
+        let mut context = model.context(ContextOptions::default().with_n_ctx(512)).unwrap();
+        context.cell.with_dependent_mut(|_, context| {
+            let raw: *mut llama_context = with_exposed_provenance_mut(address(context).unwrap());
+            // SAFETY: as in `set_threads`; these only read.
+            assert_eq!([unsafe { llama_n_ctx(raw) }, context.n_batch()], [512, unsafe { llama_n_batch(raw) }]);
+            for threads in [2, 1, 3] {
+                assert!(set_threads(context, threads));
+                // SAFETY: as before.
+                assert_eq!([threads as i32; 2], unsafe { [llama_n_threads(raw), llama_n_threads_batch(raw)] });
+            }
+        });
+    }
+}

@@ -1,0 +1,254 @@
+//! How many of its threads a context gives to the next forward pass: one, or all of them.
+//!
+//! llama.cpp's threads wait for each other in busy loops, a hundred times in a pass. Where another process has one of
+//! the cores, each wait may take as long as the system lets that process run, and a pass that takes one thread half a
+//! millisecond takes two of them a hundred. So passes are timed as they happen, and whatever number of threads is no
+//! faster is left alone for a while that makes the loss small.
+
+use std::time::{Duration, Instant};
+
+/// Passes that one thread finishes in this time never get more: what could be won is less than one wait can lose.
+const TINY: Duration = Duration::from_millis(2);
+/// What one thread is taken to do before it was timed: bytes of weights that it reads in a second for one token.
+const BYTES_A_SECOND: f64 = 6e9;
+/// Tokens of a pass that cost about as much as the first one: weights are read once for all of them.
+const TOKENS_A_READ: f64 = 8.0;
+/// A trial that lost some time is repeated after so many times that time.
+const PATIENCE: u32 = 40;
+/// A pass with all threads that takes so many times what it should have is one that had to wait.
+const LATE: f64 = 2.5;
+/// Passes of which one thread would need more than this are not given to it only to time them.
+const LONG: Duration = Duration::from_millis(60);
+/// How much the last pass counts in what a pass of its size is known to take.
+const NEWS: f64 = 0.35;
+/// Sizes of passes that are told apart: up to 1, 2, 4, … tokens.
+const SIZES: usize = 16;
+
+/// Seconds that a pass of some size takes, as far as it was seen.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    one: Option<f64>,
+    all: Option<f64>,
+    /// When one thread is to be timed again.
+    time_one: Option<Instant>,
+}
+
+/// The number of threads for each forward pass of a context.
+#[derive(Debug, Clone)]
+pub(super) struct ThreadChoice {
+    all: u32,
+    /// Given by the user, and kept.
+    fixed: bool,
+    now: u32,
+    /// Seconds that one thread is taken to need for one token.
+    expected: f64,
+    seen: [Seen; SIZES],
+    /// Until then all threads are of no use.
+    one_until: Option<Instant>,
+}
+
+impl ThreadChoice {
+    /// Always so many.
+    pub(super) fn fixed(threads: u32) -> Self {
+        Self { fixed: true, now: threads, ..Self::new(threads, 0) }
+    }
+
+    /// Up to so many, for a model with so many bytes of weights.
+    pub(super) fn new(all: u32, weights: u64) -> Self {
+        let expected = weights as f64 / BYTES_A_SECOND;
+        let mut choice = Self { all, fixed: false, now: all, expected, seen: Default::default(), one_until: None };
+        if choice.expected_of_one(1) < TINY.as_secs_f64() {
+            choice.now = 1;
+        }
+        choice
+    }
+
+    /// Threads of the last pass; before the first, those that it would get.
+    pub(super) fn threads(&self) -> u32 {
+        self.now
+    }
+
+    /// The most threads that a pass may get.
+    pub(super) fn most(&self) -> u32 {
+        self.all
+    }
+
+    /// Threads for a pass over so many tokens.
+    pub(super) fn choose(&mut self, tokens: usize, now: Instant) -> u32 {
+        if !self.fixed {
+            self.now = if self.takes_one(tokens, now) { 1 } else { self.all };
+        }
+        self.now
+    }
+
+    fn takes_one(&self, tokens: usize, now: Instant) -> bool {
+        let seen = self.seen[size(tokens)];
+        let one = seen.one.unwrap_or_else(|| self.expected_of_one(tokens));
+        let untimed = || seen.all.is_some() && one < LONG.as_secs_f64() && seen.time_one.is_none_or(|at| at <= now);
+        one < TINY.as_secs_f64() || self.one_until.is_some_and(|until| now < until) || untimed()
+    }
+
+    /// Notes what the pass took that was last chosen for.
+    pub(super) fn took(&mut self, tokens: usize, took: Duration, now: Instant) {
+        if self.fixed || self.all == 1 {
+            return;
+        }
+        let expected = self.expected_of_one(tokens);
+        let (took, seen) = (took.as_secs_f64(), &mut self.seen[size(tokens)]);
+        if self.now == 1 {
+            blend(&mut seen.one, took);
+            let won = seen.all.map_or(0.0, |all| took - all);
+            // Even where machines are idle, this loses less than one part in a hundred.
+            seen.time_one = Some(now + 3 * PATIENCE * seconds(won.max(TINY.as_secs_f64())));
+            return;
+        }
+        // What it should have taken: less than one thread, or as far as is known what it took before.
+        let limit = match (seen.one, seen.all) {
+            (Some(one), _) => one,
+            (None, Some(all)) => LATE * all,
+            (None, None) => LATE * expected,
+        };
+        if took < limit {
+            blend(&mut seen.all, took);
+            if seen.one.is_none_or(|one| seen.all.is_some_and(|all| all < one)) {
+                return;
+            }
+        }
+        // Where nothing is lost, there is nothing to be won soon either.
+        let lost = (took - seen.one.unwrap_or(limit / LATE)).max(took / 4.0);
+        self.one_until = Some(now + PATIENCE * seconds(lost));
+    }
+
+    fn expected_of_one(&self, tokens: usize) -> f64 {
+        self.expected * (1.0 + tokens.saturating_sub(1) as f64 / TOKENS_A_READ)
+    }
+}
+
+fn size(tokens: usize) -> usize {
+    (tokens.max(1).next_power_of_two().ilog2() as usize).min(SIZES - 1)
+}
+
+fn blend(known: &mut Option<f64>, took: f64) {
+    *known = Some(known.map_or(took, |known| known + NEWS * (took - known)));
+}
+
+/// No more than an hour, whatever a clock says.
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds.clamp(0.0, 3600.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Weights of which one token takes one thread twelve milliseconds.
+    const WEIGHTS: u64 = 72_000_000;
+
+    /// A machine on which passes take what a function says: of the threads, the tokens and the seconds gone by.
+    struct Machine<F> {
+        choice: ThreadChoice,
+        begin: Instant,
+        gone: f64,
+        passes: [u32; 2],
+        takes: F,
+    }
+
+    impl<F: Fn(u32, usize, f64) -> f64> Machine<F> {
+        fn new(weights: u64, takes: F) -> Self {
+            Self { choice: ThreadChoice::new(4, weights), begin: Instant::now(), gone: 0.0, passes: [0; 2], takes }
+        }
+
+        /// Seconds that it takes, and those that one thread would take.
+        fn run(&mut self, passes: usize, tokens: impl Fn(usize) -> usize) -> (f64, f64) {
+            let (before, mut alone) = (self.gone, 0.0);
+            for tokens in (0..passes).map(tokens) {
+                let threads = self.choice.choose(tokens, self.begin + seconds(self.gone));
+                let took = (self.takes)(threads, tokens, self.gone);
+                alone += (self.takes)(1, tokens, self.gone);
+                self.gone += took;
+                self.passes[usize::from(threads > 1)] += 1;
+                self.choice.took(tokens, seconds(took), self.begin + seconds(self.gone));
+            }
+            (self.gone - before, alone)
+        }
+    }
+
+    fn idle(threads: u32, tokens: usize, _: f64) -> f64 {
+        0.012 * (1.0 + (tokens - 1) as f64 / 4.0) * if threads == 1 { 1.0 } else { 0.3 }
+    }
+
+    fn busy(threads: u32, tokens: usize, now: f64) -> f64 {
+        idle(threads, tokens, now) * 1.2 + if threads == 1 { 0.0 } else { 0.15 }
+    }
+
+    const TOKENS: [fn(usize) -> usize; 3] = [|_| 1, |pass| 1 + pass % 7, |pass| if pass % 20 == 0 { 400 } else { 1 }];
+
+    #[test]
+    fn a_number_that_was_given_is_kept() {
+        let mut choice = ThreadChoice::fixed(3);
+        for tokens in [1, 500, 1] {
+            assert_eq!(choice.choose(tokens, Instant::now()), 3);
+            choice.took(tokens, Duration::from_secs(9), Instant::now());
+        }
+    }
+
+    #[test]
+    fn a_tiny_model_has_one_thread_for_ever() {
+        let mut machine = Machine::new(3_000_000, |threads, tokens, now| idle(threads, tokens, now) / 24.0);
+        machine.run(20_000, |_| 1);
+        assert_eq!(machine.passes, [20_000, 0]);
+    }
+
+    #[test]
+    fn an_idle_machine_gives_all_threads() {
+        for tokens in TOKENS {
+            let mut machine = Machine::new(WEIGHTS, idle);
+            let (took, alone) = machine.run(2_000, tokens);
+            assert!(took < 0.33 * alone, "{took} s instead of {} s", 0.3 * alone);
+        }
+    }
+
+    #[test]
+    fn a_busy_machine_is_no_slower_than_with_one() {
+        for tokens in TOKENS {
+            let mut machine = Machine::new(WEIGHTS, busy);
+            // What the first trial of each size loses cannot be known before.
+            machine.run(40, tokens);
+            let (took, alone) = machine.run(2_000, tokens);
+            assert!(took < 1.06 * alone, "{took} s instead of {alone} s");
+        }
+    }
+
+    #[test]
+    fn threads_that_do_not_help_are_left_alone() {
+        let mut machine = Machine::new(WEIGHTS, |_, tokens, now| idle(1, tokens, now));
+        let (took, alone) = machine.run(2_000, |_| 1);
+        assert!(took <= 1.0001 * alone);
+        assert!(machine.passes[1] < 200, "{:?}", machine.passes);
+    }
+
+    #[test]
+    fn what_changes_is_noticed_both_ways() {
+        for tokens in TOKENS {
+            let is_busy = |now: f64| (20.0..60.0).contains(&now);
+            let takes = move |threads, tokens, now| {
+                if is_busy(now) { busy(threads, tokens, now) } else { idle(threads, tokens, now) }
+            };
+            let mut machine = Machine::new(WEIGHTS, takes);
+            while machine.gone < 20.0 {
+                machine.run(1, tokens);
+            }
+            let mut lost = 0.0;
+            while machine.gone < 60.0 {
+                let (took, alone) = machine.run(1, tokens);
+                lost += took - alone;
+            }
+            assert!(lost < 0.06 * 40.0, "{lost} s lost in 40 busy ones");
+            while machine.gone < 75.0 {
+                machine.run(1, tokens);
+            }
+            let (took, alone) = machine.run(1_000, tokens);
+            assert!(took < 0.35 * alone, "{took} s instead of {} s", 0.3 * alone);
+        }
+    }
+}
