@@ -42,4 +42,6 @@ pub use healing::HealingError;
 pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quoted};
 pub use tokenizer::{SplitPoints, SplitRule, Tokenizer, TokenizerError};
 pub use values::{Prompt, TextValues, ValueSet, ValueSets, Values, ValuesError};
-pub use vocab::{TokenKind, TokenizedTexts, TokenizerJson, Vocab, VocabError, end_of_generation_by_name};
+pub use vocab::{
+    Detokenizer, LossyText, TokenKind, TokenizedTexts, TokenizerJson, Vocab, VocabError, end_of_generation_by_name,
+};

@@ -2,7 +2,7 @@
 
 use trie_core::TokenId;
 
-/// One step, as an observer sees it.
+/// One token of the output, as an observer sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step<'a> {
     /// Its number, from 0.
@@ -16,11 +16,15 @@ pub struct Step<'a> {
     pub token: TokenId,
     /// Whether no other could come.
     pub forced: bool,
+    /// The text that it completes: whole characters, which are never taken back. All of them together are the text of
+    /// the output, but for a character that it does not end.
+    pub text: &'a str,
 }
 
 /// Watches a generation. `()` watches nothing.
 pub trait Watch {
-    /// Asked before every forward pass; `true` ends the generation with
+    /// Asked before every forward pass; `true` ends the generation with what there is
+    /// ([`Finish::Stopped`](crate::Finish::Stopped)), and other calls with
     /// [`RuntimeError::Stopped`](crate::RuntimeError::Stopped).
     fn stop(&mut self) -> bool {
         false
@@ -31,7 +35,8 @@ pub trait Watch {
         false
     }
 
-    /// Sees each step.
+    /// Sees each token, in order and once it is certain: where free text may end inside what was written, that is
+    /// later than it was chosen.
     fn step(&mut self, _step: &Step<'_>) {}
 }
 

@@ -2,6 +2,7 @@
 //! `tokenize_all.rs` of many texts at once.
 
 mod ask;
+mod detokenizer;
 mod end_of_generation;
 mod error;
 mod kind;
@@ -9,6 +10,7 @@ mod tokenize;
 mod tokenize_all;
 mod tokenizer_json;
 
+pub use detokenizer::{Detokenizer, LossyText};
 pub use end_of_generation::end_of_generation_by_name;
 pub use error::VocabError;
 pub use kind::TokenKind;

@@ -1,6 +1,7 @@
 //! Filling a form: literals are forced text, slots are walked as constraints, free text is sampled until its stop.
 
 use super::ahead::select;
+use super::free_text::FreeText;
 use super::generated::GenerateStats;
 use super::{Generation, chain};
 use crate::runtime::context::Context;
@@ -153,8 +154,7 @@ impl Filler<'_, '_> {
     }
 
     fn write_chosen(&mut self, token: TokenId, depth: usize) {
-        self.generation.count(token, false, depth);
-        self.generation.tokens.push(token);
+        self.generation.write(token, false, depth, true);
         self.bytes += self.length(token);
     }
 
@@ -269,8 +269,9 @@ impl Filler<'_, '_> {
         let allowed = self.form.text_tokens(index, &vocab);
         let mut chain = chain::build(None, &self.sampling())?.sampler;
         let begin = self.generation.tokens.len();
-        let mut bytes: Vec<u8> = Vec::new();
+        let mut free = FreeText::new(stop);
         let mut length = None;
+        self.generation.tentative = true;
         while length.is_none() && self.generation.tokens.len() - begin < max_tokens {
             let carried = self.carried.take().filter(|token| allowed.binary_search(token).is_ok());
             let token = if let Some(token) = carried {
@@ -287,17 +288,12 @@ impl Filler<'_, '_> {
                 break;
             }
             chain.accept(llama_cpp_2::token::LlamaToken(token.as_i32()));
-            self.generation.count(token, false, bytes.len());
-            self.generation.tokens.push(token);
-            bytes.extend_from_slice(vocab.piece(token).unwrap_or_default());
-            length = bytes.windows(stop.len()).position(|window| window == stop.as_bytes());
+            self.generation.write(token, false, free.bytes.len(), true);
+            length = free.push(vocab.piece(token).unwrap_or_default());
+            self.generation.settle(begin + free.certain);
         }
-        bytes.truncate(length.unwrap_or(bytes.len()));
-        // A character may be cut in two by the last token.
-        let value = match std::str::from_utf8(&bytes) {
-            Ok(text) => text.to_owned(),
-            Err(error) => String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned(),
-        };
+        self.generation.tentative = false;
+        let value = free.value(length);
         let ahead = format!("{value}{}", self.form.literal(index + 1));
 
         // What was written beyond the stop stays as far as it is what must stand there.
@@ -311,6 +307,7 @@ impl Filler<'_, '_> {
             kept += 1;
         }
         self.generation.take_back(kept);
+        self.generation.settle(kept);
         self.bytes += spelled;
         self.text.push_str(&ahead);
         self.values.push(Field { name: name.to_owned(), value, index: None, probabilities: None });

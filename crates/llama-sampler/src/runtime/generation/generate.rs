@@ -26,8 +26,8 @@ impl Context {
     /// leaves of it.
     ///
     /// # Errors
-    /// A setting out of range, rules for another vocabulary, an empty prompt, one that does not fit, a failed forward
-    /// pass, or `watch` asked to stop. The context can be used afterwards.
+    /// A setting out of range, rules for another vocabulary, an empty prompt, one that does not fit, or a failed forward
+    /// pass. The context can be used afterwards.
     pub fn generate(
         &mut self,
         prompt: &[TokenId],
@@ -41,7 +41,7 @@ impl Context {
             Some(rules) if options.skip_ahead => {
                 let mut sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
                 generation.stats.seed = sampler.seed();
-                let finish = ahead(&mut generation, &mut sampler, options.max_tokens)?;
+                let finish = or_stopped(ahead(&mut generation, &mut sampler, options.max_tokens))?;
                 generation.stats.starved = sampler.starved();
                 (finish, Some(sampler.span().clone()))
             }
@@ -66,7 +66,7 @@ impl Context {
         self.check_rules(Some(rules), options)?;
         let mut generation = Generation::before(self, prompt, rules.first_set(), watch)?;
         let mut chooser = ChainOverSpan::new(Arc::clone(rules), chain);
-        let finish = ahead(&mut generation, &mut chooser, options.max_tokens)?;
+        let finish = or_stopped(ahead(&mut generation, &mut chooser, options.max_tokens))?;
         generated(generation, finish, Some(chooser.span()))
     }
 
@@ -94,6 +94,14 @@ fn generated(generation: Generation<'_>, finish: Finish, span: Option<&Span>) ->
         partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
     }
     Ok(Generated { tokens, text, leaf, leaves, partial_token, finish, stats })
+}
+
+/// Being stopped is one way to end.
+fn or_stopped(ended: Result<Finish, RuntimeError>) -> Result<Finish, RuntimeError> {
+    match ended {
+        Err(RuntimeError::Stopped { .. }) => Ok(Finish::Stopped),
+        ended => ended,
+    }
 }
 
 /// A token that was accepted.
@@ -146,7 +154,10 @@ fn chained(
     generation.stats.seed = chain.seed;
     let mut scratch = Scratch::default();
     let finish = loop {
-        generation.ready()?;
+        match generation.ready() {
+            Err(RuntimeError::Stopped { .. }) => break Finish::Stopped,
+            ready => ready?,
+        }
         let (forced, depth) = if let Some(span) = chain.handle.as_ref().map(SamplerHandle::span) {
             let allowed = span.allowed(&mut scratch);
             if allowed == Allowed::Nothing {
@@ -178,11 +189,8 @@ fn chained(
 /// span.
 fn take(generation: &mut Generation<'_>, taken: &Taken, over: bool, max_tokens: usize) -> Option<Finish> {
     let &Taken { token, role, forced, depth } = taken;
-    generation.count(token, forced, depth);
     let ends_output = role != Role::Value && generation.vocab.is_end_of_generation(token);
-    if !ends_output && (!over || role != Role::Free) {
-        generation.tokens.push(token);
-    }
+    generation.write(token, forced, depth, !ends_output && (!over || role != Role::Free));
     if over {
         Some(Finish::Span)
     } else if ends_output {

@@ -42,6 +42,7 @@ impl GenerateOptions {
 
 /// Why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Finish {
     /// The span was over, and nothing shall follow it.
     Span,
@@ -51,6 +52,8 @@ pub enum Finish {
     MaxTokens,
     /// The context was full.
     ContextFull,
+    /// The watcher stopped it.
+    Stopped,
 }
 
 /// What a generation gave.

@@ -3,15 +3,18 @@
 mod ahead;
 mod chain;
 mod fill;
+mod free_text;
 mod generate;
 mod generated;
+mod report;
 
 pub use fill::{Field, FillOptions, Filled};
 pub use generated::{Finish, GenerateOptions, GenerateStats, Generated};
 
 use super::context::{Context, fits, not_empty};
 use super::error::RuntimeError;
-use super::watch::{Step, Watch};
+use super::watch::Watch;
+use report::{Report, Written};
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{Allowed, TokenId, Trie, logits};
@@ -32,6 +35,9 @@ struct Generation<'a> {
     stats: GenerateStats,
     /// What the watcher is told of the next token.
     shares: Vec<(TokenId, f32)>,
+    report: Report,
+    /// Whether tokens that are written now may be taken back.
+    tentative: bool,
 }
 
 impl<'a> Generation<'a> {
@@ -48,6 +54,8 @@ impl<'a> Generation<'a> {
             passes_before: context.forward_passes(),
             stats: GenerateStats::default(),
             shares: Vec::new(),
+            report: Report::default(),
+            tentative: false,
             context,
             watch,
         })
@@ -64,6 +72,7 @@ impl<'a> Generation<'a> {
         let prompt = context.vocab().before_set(prompt, set)?;
         let mut generation = Self::new(context, prompt, watch)?;
         generation.stats.healed_bytes = set.heal_bytes();
+        generation.report.healed = set.heal_bytes();
         Ok(generation)
     }
 
@@ -97,27 +106,41 @@ impl<'a> Generation<'a> {
         Ok(())
     }
 
-    /// Counts a token and tells the watcher of it. `depth` is the position in the trie before it.
-    fn count(&mut self, token: TokenId, forced: bool, depth: usize) {
+    /// Counts a token and tells the watcher of it; all but those that only end the output are `kept` in it. `depth` is
+    /// the position in the trie before it.
+    fn write(&mut self, token: TokenId, forced: bool, depth: usize, kept: bool) {
         *(if forced { &mut self.stats.forced_tokens } else { &mut self.stats.sampled_tokens }) += 1;
-        if self.watch.wants_steps() {
-            let index = self.tokens.len();
-            self.watch.step(&Step { index, depth, allowed: &self.shares, token, forced });
+        let index = self.tokens.len();
+        if kept {
+            self.tokens.push(token);
         }
+        if self.watch.wants_steps() {
+            let bytes = self.vocab.piece(token).filter(|_| kept).unwrap_or_default().to_vec();
+            let allowed = self.shares.clone();
+            self.report.add(Written { index, depth, allowed, token, forced, bytes });
+            if !self.tentative {
+                self.settle(index + 1);
+            }
+        }
+    }
+
+    /// Tells the watcher of the tokens before this index, which stay.
+    fn settle(&mut self, index: usize) {
+        self.report.settle(index, self.watch);
     }
 
     /// Writes a token that must stand there: no row of logits is needed for it.
     fn write_forced(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
         self.consider(&Allowed::All, Some(token))?;
-        self.count(token, true, depth);
         self.stats.forward_passes_saved += 1;
-        self.tokens.push(token);
+        self.write(token, true, depth, true);
         Ok(())
     }
 
     /// Takes back all but the first `n` tokens.
     fn take_back(&mut self, n: usize) {
         self.tokens.truncate(n);
+        self.report.take_back(n);
         if self.decoded > n {
             self.context.keep(self.prompt.len() + n);
             self.decoded = n;
