@@ -27,8 +27,9 @@ def public() -> Iterator[tuple[str, object]]:
                 yield name, found
             continue
         yield name, found
-        for member in vars(found):
-            if not member.startswith("_"):
+        for member, value in vars(found).items():
+            # What is None until it is set is explained by the class.
+            if not member.startswith("_") and value is not None:
                 yield f"{name}.{member}", inspect.getattr_static(found, member)
 
 

@@ -3,25 +3,29 @@
 Signatures are written by hand, docstrings by tools/stubs.py.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from collections.abc import Sequence as _Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any as _Any
-from typing import Final, Literal, SupportsIndex, TypeAlias, final, overload
+from typing import Final, Literal, SupportsIndex, TypeAlias, TypedDict, final, overload, type_check_only
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer, Self, Unpack
+
+from tokentrie.streaming import Stream
 
 __all__ = [
     "Any",
     "CacheInfo",
+    "CancelToken",
     "CancelledError",
     "Choice",
     "ChoiceStats",
     "Choices",
     "ContextError",
+    "Detokenizer",
     "Form",
     "Generated",
     "Leaf",
@@ -37,6 +41,7 @@ __all__ = [
     "Stats",
     "Step",
     "Text",
+    "TimedOutError",
     "TokenNotAllowedError",
     "TokenTrieError",
     "TokenTrieWarning",
@@ -151,7 +156,9 @@ class ContextError(ModelError):
     """
 
 class CancelledError(ModelError):
-    """The call was cancelled from another thread; the model can be used again.
+    """The call was ended by a CancelToken or `Model.cancel`; the model can be used again.
+
+    `partial` is the Generated so far, whose `finish` is 'stopped'; None where nothing was generated.
 
     Example:
         >>> model = tokentrie.Model()
@@ -159,6 +166,21 @@ class CancelledError(ModelError):
         Traceback (most recent call last):
             ...
         tokentrie.CancelledError: stopped on request ...
+    """
+
+    partial: Generated | None
+
+class TimedOutError(CancelledError, TimeoutError):
+    """The call took longer than its `timeout`; the model can be used again.
+
+    Also a TimeoutError. `partial` is as for CancelledError.
+
+    Example:
+        >>> try:
+        ...     tokentrie.Model().generate('Once', max_tokens=1000, timeout=0.0)
+        ... except tokentrie.TimedOutError as error:
+        ...     print(error, error.partial.finish)
+        the timeout of 0 s was over after 0 generated tokens stopped
     """
 
 class TokenTrieWarning(UserWarning):
@@ -1717,6 +1739,114 @@ class Session:
             0
         """
 
+@type_check_only
+class _GenerateOptions(TypedDict, total=False):
+    mode: _FillMode
+    max_tokens: int
+    skip_ahead: bool
+    seed: int | None
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    end_tokens: _Ids | None
+    after: _After
+    probabilities: bool
+    on_step: Callable[[Step], object] | None
+    sampling: Sampling | None
+    cancel: CancelToken | None
+    timeout: float | None
+
+@type_check_only
+class _ChooseOptions(TypedDict, total=False):
+    prefix: str
+    suffix: str
+    tokenization: Literal["canonical", "all"]
+    open_end: bool
+    end_tokens: _Ids | None
+    top: int | None
+    max_rows: int | None
+    cancel: CancelToken | None
+    timeout: float | None
+
+@final
+class CancelToken:
+    """A handle that ends the calls it is given to, from any thread: those that run and those that wait for their turn.
+
+    It stays cancelled, so every call wants a new one.
+
+    Example:
+        >>> cancel = tokentrie.CancelToken()
+        >>> cancel.cancel()  # from another thread, mostly
+        >>> tokentrie.Model().generate("Once", cancel=cancel)
+        Traceback (most recent call last):
+            ...
+        tokentrie.CancelledError: stopped on request ...
+    """
+
+    def __new__(cls) -> Self: ...
+    def cancel(self) -> None:
+        """Ends the calls between two forward passes: they raise CancelledError. May be repeated.
+
+        Example:
+            >>> cancel = tokentrie.CancelToken()
+            >>> cancel.cancel()
+            >>> cancel.cancelled
+            True
+        """
+
+    @property
+    def cancelled(self) -> bool:
+        """bool: whether `cancel` was called."""
+
+@final
+class Detokenizer:
+    r"""Gives the text of tokens as they come, in whole characters: what it gave is never taken back.
+
+    All texts together are the text of all tokens, as `Generated.text`: bytes that are no UTF-8 become U+FFFD.
+
+    Args:
+        vocab: the vocabulary.
+
+    Example:
+        >>> vocab = tokentrie.Vocab.from_tokens([b"a", b"\xc3", b"\xa4b"])
+        >>> text = tokentrie.Detokenizer(vocab)
+        >>> [text.push(0), text.push(1), text.push(2), text.finish()]
+        ['a', '', 'äb', '']
+    """
+
+    def __new__(cls, vocab: Vocab) -> Self: ...
+    def push(self, tokens: SupportsIndex | _Ids, /) -> str:
+        """The text that the next tokens complete; "" where a character is only begun. Cost: O(bytes of the tokens).
+
+        Args:
+            tokens: a token id, a list of them, or an integer array of one dimension.
+
+        Returns:
+            str.
+
+        Raises:
+            VocabularyError: the vocabulary does not have a token; those before it are taken.
+            TypeError: something is no integer.
+
+        Example:
+            >>> text = tokentrie.Detokenizer(tokentrie.Vocab.from_tokens([b"a", b"b"]))
+            >>> text.push([0, 1])
+            'ab'
+        """
+
+    def finish(self) -> str:
+        r"""What is left at the end: U+FFFD for a character that was not completed. The next token begins a new text.
+
+        Returns:
+            str.
+
+        Example:
+            >>> text = tokentrie.Detokenizer(tokentrie.Vocab.from_tokens([b"\xc3"]))
+            >>> [text.push(0), text.finish()]
+            ['', '\ufffd']
+        """
+
 @final
 class Model:
     """A GGUF model with one context.
@@ -1782,6 +1912,8 @@ class Model:
         probabilities: bool = False,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
     ) -> Generated:
         """Generates after a prompt, inside a constraint.
 
@@ -1805,9 +1937,11 @@ class Model:
             end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
             after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
             probabilities: of a Form, also score every value of every slot.
-            on_step: called with a Step after each token; what it raises ends the generation. It must not use this
-                model, except for `cancel`.
+            on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
+                ends the generation. It must not use this model, except for `cancel`.
             sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+            cancel: a CancelToken that ends this call.
+            timeout: the seconds that it may take, waiting for its turn included.
 
         Returns:
             Generated. Its text goes on where the prompt ends; a Form's has values by name.
@@ -1818,7 +1952,8 @@ class Model:
                 as a healed Trie begins.
             PayloadError: the payload cannot be used; it says line, column and field.
             VocabularyError: ids are outside the vocabulary.
-            CancelledError: another thread called `cancel`.
+            CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` has what
+                was generated before.
             ModelError: a forward pass fails, or the model is closed.
 
         Example:
@@ -1831,9 +1966,9 @@ class Model:
         self, prompt: str | _Ids, engine: Literal["gbnf", "llguidance"], grammar: str, max_tokens: int
     ) -> Generated: ...
     def cancel(self) -> None:
-        """Ends the call that another thread has running, between two forward passes: it raises CancelledError there.
+        """Ends the call that another thread has running, whichever that is, between two forward passes.
 
-        Does nothing if no call is running.
+        It raises CancelledError there. Does nothing if no call is running. A CancelToken ends one call and no other.
 
         Example:
             >>> model = tokentrie.Model()
@@ -1870,6 +2005,80 @@ class Model:
         """
     def __enter__(self) -> Self: ...
     def __exit__(self, _kind: object, _error: object, _traceback: object) -> None: ...
+    def stream(
+        self,
+        prompt: str | _Ids,
+        constraint: _Constraint | Form | None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Stream:
+        """Generates as `generate` does, on a thread of its own, and gives the text as it grows.
+
+        Args:
+            prompt, constraint: as for `generate`.
+            options: the keywords of `generate`.
+
+        Returns:
+            Stream: an iterator of str, also for `async for`. What it gave is never taken back; all of it together is
+            `result.text`.
+
+        Raises:
+            TypeError: `generate` has no such keyword. What else `generate` raises comes from the iterator.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> with model.stream("The sky is ", ["blue", "red"]) as stream:
+            ...     text = "".join(stream)
+            >>> text == stream.result.text
+            True
+        """
+
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: _Constraint | Form | None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated]:
+        """`generate` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the generation.
+
+        Args:
+            prompt, constraint: as for `generate`.
+            options: the keywords of `generate`.
+
+        Returns:
+            An awaitable of Generated.
+
+        Raises:
+            TokenTrieError: as for `generate`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> asyncio.run(model.agenerate("The sky is ", ["blue", "red"])).finish
+            'span'
+        """
+
+    def achoose(
+        self, prompt: str | _Ids, choices: _Constraint, **options: Unpack[_ChooseOptions]
+    ) -> Coroutine[_Any, _Any, Choice]:
+        """`choose` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
+
+        Args:
+            prompt, choices: as for `choose`.
+            options: the keywords of `choose`.
+
+        Returns:
+            An awaitable of Choice.
+
+        Raises:
+            TokenTrieError: as for `choose`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> asyncio.run(model.achoose("The sky is ", ["blue", "red"])).name in ("blue", "red")
+            True
+        """
+
     def choose(
         self,
         prompt: str | _Ids,
@@ -1882,6 +2091,8 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
     ) -> Choice:
         """The exact probability of every value after a prompt, and the most probable value.
 
@@ -1903,6 +2114,8 @@ class Model:
             max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
                 `logprobs` are then lower and `logprobs_high` upper ones. None is 4096 where several sequences stand
                 for one value, otherwise no limit.
+            cancel: a CancelToken that ends this call.
+            timeout: the seconds that it may take, waiting for its turn included.
 
         Returns:
             Choice.
@@ -1914,7 +2127,7 @@ class Model:
             OptionError: a number is out of range, or the prompt does not end as a healed set begins.
             ContextError: the prompt, or a value after it, does not fit.
             VocabularyError: ids are outside the vocabulary.
-            CancelledError: another thread called `cancel`.
+            CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did.
             ModelError: a forward pass fails, or the model is closed.
 
         Example:
@@ -1937,12 +2150,13 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        cancel: CancelToken | None = None,
     ) -> Choices:
         """`choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
 
         Args:
             prompts: an iterable of prompts; 32 are read at a time.
-            choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows: as for `choose`.
+            choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, cancel: as for `choose`.
 
         Returns:
             Choices: an iterator of Choice, in the order of the prompts.
@@ -2235,7 +2449,9 @@ class Generated:
         """
     @property
     def finish(self) -> _Finish:
-        """str: why it ended: "form", "span", "end_of_generation", "max_tokens" or "context_full"."""
+        """str: why it ended: "form", "span", "end_of_generation", "max_tokens" or "context_full"; "stopped" in the
+        `partial` of a CancelledError.
+        """
     @property
     def stats(self) -> Stats:
         """Stats: what it took."""
@@ -2318,6 +2534,12 @@ class Step:
     @property
     def token(self) -> int:
         """int: the token that was taken."""
+    @property
+    def text(self) -> str:
+        """str: the text that it completes; "" where a character is only begun. All of them together are
+        `Generated.text`, but for a character that the output does not end.
+        """
+
     @property
     def forced(self) -> bool:
         """bool: whether no other could come."""

@@ -1,5 +1,6 @@
 //! A set to choose from, and choices over a stream of prompts.
 
+use crate::call::Call;
 use crate::choice::Choice;
 use crate::errors::{Class, Error, Result};
 use crate::gil::{Turns, locked};
@@ -42,6 +43,7 @@ pub(crate) struct Choices {
     model: Py<Model>,
     prompts: Py<PyIterator>,
     set: ChoiceSet,
+    call: Call,
     turns: Turns,
     state: Mutex<State>,
 }
@@ -56,8 +58,8 @@ struct State {
 }
 
 impl Choices {
-    pub(crate) fn new(model: Py<Model>, prompts: Py<PyIterator>, set: ChoiceSet) -> Self {
-        Self { model, prompts, set, turns: Turns::default(), state: Mutex::default() }
+    pub(crate) fn new(model: Py<Model>, prompts: Py<PyIterator>, set: ChoiceSet, call: Call) -> Self {
+        Self { model, prompts, set, call, turns: Turns::default(), state: Mutex::default() }
     }
 
     /// Reads and decodes the next group. What goes wrong is kept for later.
@@ -66,8 +68,9 @@ impl Choices {
         let prompts = self.prompts.bind(py).clone();
         let question = |prompt: PyResult<Bound<'_, PyAny>>| model.question(&prompt?, &self.set.values);
         let (questions, failed) = Question::read_group(prompts.map(question));
-        let answers = model
-            .using(py, None, |context, watch| context.choose_until_bad(&questions, first, &self.set.options(), watch));
+        let answers = model.using(py, None, &self.call, |context, watch| {
+            context.choose_until_bad(&questions, first, &self.set.options(), watch)
+        });
         match answers {
             Ok(Answers { choices, refused, .. }) => {
                 let choices =
@@ -86,8 +89,9 @@ impl Choices {
     }
 
     fn __next__(&self, py: Python<'_>) -> Result<Option<Choice>> {
-        let _turn =
-            self.turns.take(py, || Class::Model.error("the prompts of `choose_many` must not ask for its choices"))?;
+        let _turn = self
+            .turns
+            .take(py, &self.call, || Class::Model.error("the prompts of `choose_many` must not ask for its choices"))?;
         let (empty, read) = {
             let state = locked(py, &self.state)?;
             (state.ready.is_empty() && state.failed.is_none(), state.read)

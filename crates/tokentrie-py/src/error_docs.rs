@@ -84,7 +84,10 @@ Example:
     tokentrie.ContextError: ... the context has room for 32
 ";
 
-pub(crate) const CANCELLED: &CStr = c"The call was cancelled from another thread; the model can be used again.
+pub(crate) const CANCELLED: &CStr =
+    c"The call was ended by a CancelToken or `Model.cancel`; the model can be used again.
+
+`partial` is the Generated so far, whose `finish` is 'stopped'; None where nothing was generated.
 
 Example:
     >>> model = tokentrie.Model()
@@ -92,6 +95,18 @@ Example:
     Traceback (most recent call last):
         ...
     tokentrie.CancelledError: stopped on request ...
+";
+
+pub(crate) const TIMED_OUT: &CStr = c"The call took longer than its `timeout`; the model can be used again.
+
+Also a TimeoutError. `partial` is as for CancelledError.
+
+Example:
+    >>> try:
+    ...     tokentrie.Model().generate('Once', max_tokens=1000, timeout=0.0)
+    ... except tokentrie.TimedOutError as error:
+    ...     print(error, error.partial.finish)
+    the timeout of 0 s was over after 0 generated tokens stopped
 ";
 
 pub(crate) const WARNING: &CStr = c"Something was left out, such as leaves whose ids the vocabulary does not have.

@@ -5,7 +5,8 @@
 
 use crate::error_docs;
 use pyo3::exceptions::{
-    PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PySystemExit, PyUserWarning, PyValueError,
+    PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PySystemExit, PyTimeoutError, PyUserWarning,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -45,6 +46,7 @@ pub(crate) enum Class {
     Model,
     Context,
     Cancelled,
+    TimedOut,
     Warning,
 }
 
@@ -53,32 +55,38 @@ struct ClassSpec {
     name: &'static CStr,
     doc: &'static CStr,
     parent: Class,
-    also_value_error: bool,
+    also: Also,
 }
 
-const fn spec(
-    class: Class,
-    name: &'static CStr,
-    parent: Class,
-    also_value_error: bool,
-    doc: &'static CStr,
-) -> ClassSpec {
-    ClassSpec { class, name, doc, parent, also_value_error }
+/// The class of Python's own that a class also is.
+#[derive(Debug, Clone, Copy)]
+enum Also {
+    Nothing,
+    ValueError,
+    TimeoutError,
+}
+
+const fn spec(class: Class, name: &'static CStr, parent: Class, also: Also, doc: &'static CStr) -> ClassSpec {
+    ClassSpec { class, name, doc, parent, also }
 }
 
 /// In the order of [`Class`], parents first.
-const CLASSES: [ClassSpec; 10] = [
-    spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, false, error_docs::BASE),
-    spec(Class::Payload, c"tokentrie.PayloadError", Class::Base, true, error_docs::PAYLOAD),
-    spec(Class::Trie, c"tokentrie.TrieError", Class::Base, true, error_docs::TRIE),
-    spec(Class::Vocabulary, c"tokentrie.VocabularyError", Class::Base, false, error_docs::VOCABULARY),
-    spec(Class::NotAllowed, c"tokentrie.TokenNotAllowedError", Class::Base, false, error_docs::NOT_ALLOWED),
-    spec(Class::Option, c"tokentrie.OptionError", Class::Base, true, error_docs::OPTION),
-    spec(Class::Model, c"tokentrie.ModelError", Class::Base, false, error_docs::MODEL),
-    spec(Class::Context, c"tokentrie.ContextError", Class::Model, false, error_docs::CONTEXT),
-    spec(Class::Cancelled, c"tokentrie.CancelledError", Class::Model, false, error_docs::CANCELLED),
-    spec(Class::Warning, c"tokentrie.TokenTrieWarning", Class::Warning, false, error_docs::WARNING),
+const CLASSES: [ClassSpec; 11] = [
+    spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, Also::Nothing, error_docs::BASE),
+    spec(Class::Payload, c"tokentrie.PayloadError", Class::Base, Also::ValueError, error_docs::PAYLOAD),
+    spec(Class::Trie, c"tokentrie.TrieError", Class::Base, Also::ValueError, error_docs::TRIE),
+    spec(Class::Vocabulary, c"tokentrie.VocabularyError", Class::Base, Also::Nothing, error_docs::VOCABULARY),
+    spec(Class::NotAllowed, c"tokentrie.TokenNotAllowedError", Class::Base, Also::Nothing, error_docs::NOT_ALLOWED),
+    spec(Class::Option, c"tokentrie.OptionError", Class::Base, Also::ValueError, error_docs::OPTION),
+    spec(Class::Model, c"tokentrie.ModelError", Class::Base, Also::Nothing, error_docs::MODEL),
+    spec(Class::Context, c"tokentrie.ContextError", Class::Model, Also::Nothing, error_docs::CONTEXT),
+    spec(Class::Cancelled, c"tokentrie.CancelledError", Class::Model, Also::Nothing, error_docs::CANCELLED),
+    spec(Class::TimedOut, c"tokentrie.TimedOutError", Class::Cancelled, Also::TimeoutError, error_docs::TIMED_OUT),
+    spec(Class::Warning, c"tokentrie.TokenTrieWarning", Class::Warning, Also::Nothing, error_docs::WARNING),
 ];
+
+/// What a call that was ended had made before.
+const PARTIAL: &str = "partial";
 
 static TYPES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
 
@@ -91,11 +99,14 @@ fn types(py: Python<'_>) -> PyResult<&[Py<PyType>]> {
                 (None, Class::Warning) => py.get_type::<PyUserWarning>(),
                 (None, _) => py.get_type::<PyException>(),
             };
-            let class = if spec.also_value_error {
-                both(py, spec, &parent, &py.get_type::<PyValueError>())?
-            } else {
-                PyErr::new_type(py, spec.name, Some(spec.doc), Some(&parent), None)?
+            let class = match spec.also {
+                Also::Nothing => PyErr::new_type(py, spec.name, Some(spec.doc), Some(&parent), None)?,
+                Also::ValueError => both(py, spec, &parent, &py.get_type::<PyValueError>())?,
+                Also::TimeoutError => both(py, spec, &parent, &py.get_type::<PyTimeoutError>())?,
             };
+            if spec.class == Class::Cancelled {
+                class.bind(py).setattr(PARTIAL, py.None())?;
+            }
             types.push(class);
         }
         PyResult::Ok(types)
@@ -136,6 +147,14 @@ impl Class {
     pub(crate) fn error(self, message: impl Into<String>) -> Error {
         Error::Ours(self, message.into())
     }
+}
+
+/// The error of a call that was ended, with what it had generated before.
+#[cfg(feature = "llama")]
+pub(crate) fn with_partial(py: Python<'_>, error: Error, partial: crate::generated::Generated) -> Error {
+    let error = PyErr::from(error);
+    let set = Py::new(py, partial).and_then(|partial| error.value(py).setattr(PARTIAL, partial));
+    Error::Python(set.err().unwrap_or(error))
 }
 
 impl From<Error> for PyErr {

@@ -38,11 +38,16 @@ pub(crate) struct Generated {
     /// bool: whether these are the tokens that the tokenizer writes for the text of a form; True for other
     /// constraints.
     canonical: bool,
-    /// str: why it ended: "form", "span", "end_of_generation", "max_tokens" or "context_full".
+    /// str: why it ended: "form", "span", "end_of_generation", "max_tokens" or "context_full"; "stopped" in the
+    /// `partial` of a CancelledError.
     finish: &'static str,
     /// Stats: what it took.
     stats: Stats,
 }
+
+/// The `finish` of a generation that was ended from outside.
+#[cfg(feature = "llama")]
+const STOPPED: &str = "stopped";
 
 /// What a generation took.
 ///
@@ -90,6 +95,7 @@ impl Generated {
             Finish::EndOfGeneration => "end_of_generation",
             Finish::MaxTokens => "max_tokens",
             Finish::ContextFull => "context_full",
+            Finish::Stopped => STOPPED,
         };
         Self {
             text,
@@ -106,7 +112,7 @@ impl Generated {
     }
 
     pub(crate) fn of_form(py: Python<'_>, filled: llama_sampler::Filled, seconds: f64) -> PyResult<Self> {
-        let llama_sampler::Filled { values: fields, text, tokens, canonical, stats } = filled;
+        let llama_sampler::Filled { values: fields, text, tokens, canonical, stopped, stats } = filled;
         let (values, probabilities) = (PyDict::new(py), PyDict::new(py));
         for field in fields {
             values.set_item(&field.name, field.value)?;
@@ -123,9 +129,17 @@ impl Generated {
             values: values.unbind(),
             probabilities: probabilities.unbind(),
             canonical,
-            finish: "form",
+            finish: if stopped { STOPPED } else { "form" },
             stats: Stats::new(stats, seconds),
         })
+    }
+}
+
+#[cfg(feature = "llama")]
+impl Generated {
+    /// Number of tokens.
+    pub(crate) fn count(&self) -> usize {
+        self.tokens.len()
     }
 }
 
@@ -225,14 +239,18 @@ pub(crate) struct Step {
     /// bool: whether no other could come.
     #[pyo3(get)]
     forced: bool,
+    /// str: the text that it completes; "" where a character is only begun. All of them together are
+    /// `Generated.text`, but for a character that the output does not end.
+    #[pyo3(get)]
+    text: String,
     candidates: Vec<(TokenId, f32)>,
 }
 
 #[cfg(feature = "llama")]
 impl From<&llama_sampler::Step<'_>> for Step {
     fn from(step: &llama_sampler::Step<'_>) -> Self {
-        let &llama_sampler::Step { index, depth, allowed, token, forced } = step;
-        Self { index, depth, token: token.get(), forced, candidates: allowed.to_vec() }
+        let &llama_sampler::Step { index, depth, allowed, token, forced, text } = step;
+        Self { index, depth, token: token.get(), forced, text: text.to_owned(), candidates: allowed.to_vec() }
     }
 }
 
@@ -253,7 +271,10 @@ impl Step {
     }
 
     fn __repr__(&self) -> String {
-        let Self { index, depth, token, forced, candidates } = self;
-        format!("<tokentrie.Step {index}: token {token}, forced {forced}, {} allowed, depth {depth}>", candidates.len())
+        let Self { index, depth, token, forced, text, candidates } = self;
+        format!(
+            "<tokentrie.Step {index}: token {token}, text {text:?}, forced {forced}, {} allowed, depth {depth}>",
+            candidates.len()
+        )
     }
 }

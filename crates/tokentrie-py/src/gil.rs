@@ -1,5 +1,6 @@
 //! The one place that lets other Python threads run, and the one that waits for a lock.
 
+use crate::call::Call;
 use crate::errors::{Class, Error, Result};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -82,20 +83,23 @@ impl Turns {
     /// Waits for the others.
     ///
     /// # Errors
-    /// A signal's exception, or `busy` where this thread has the turn already.
-    pub(crate) fn take(&self, py: Python<'_>, busy: impl FnOnce() -> Error) -> Result<Turn<'_>> {
+    /// A signal's exception, `busy` where this thread has the turn already, or that the call was ended meanwhile.
+    pub(crate) fn take(&self, py: Python<'_>, call: &Call, busy: impl FnOnce() -> Error) -> Result<Turn<'_>> {
         let me = current().id();
         if *self.user() == Some(me) {
             return Err(busy());
         }
-        while !released(py, || self.try_take(me)) {
+        while !released(py, || self.try_take(me, call.left(Self::PAUSE))) {
             py.check_signals()?;
+            if call.is_ended() {
+                return Err(call.error("while it waited for another call"));
+            }
         }
         Ok(Turn(self))
     }
 
-    fn try_take(&self, me: ThreadId) -> bool {
-        let waited = self.over.wait_timeout_while(self.user(), Self::PAUSE, |user| user.is_some());
+    fn try_take(&self, me: ThreadId, pause: Duration) -> bool {
+        let waited = self.over.wait_timeout_while(self.user(), pause, |user| user.is_some());
         let (mut user, _) = waited.unwrap_or_else(PoisonError::into_inner);
         user.is_none() && {
             *user = Some(me);

@@ -9,10 +9,12 @@
 #![allow(clippy::needless_pass_by_value, reason = "pyo3 hands arguments over by value")]
 
 mod buffer;
+mod call;
 mod choice;
 #[cfg(feature = "llama")]
 mod choices;
 mod constraint;
+mod detokenizer;
 mod error_docs;
 mod errors;
 #[cfg(feature = "llama")]
@@ -54,12 +56,16 @@ mod watch;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
+    use crate::call::CancelToken;
+    #[pymodule_export]
     use crate::choice::{Choice, ChoiceStats};
     #[cfg(feature = "llama")]
     #[pymodule_export]
     use crate::choices::Choices;
     #[pymodule_export]
     use crate::constraint::{Anything, Sequence};
+    #[pymodule_export]
+    use crate::detokenizer::Detokenizer;
     #[pymodule_export]
     use crate::form::{Form, Slot, Text};
     #[pymodule_export]

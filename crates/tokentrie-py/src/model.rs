@@ -1,5 +1,6 @@
 //! A model that generates inside a span.
 
+use crate::call::{Call, CancelToken};
 use crate::errors::{Class, Error, Result, warn};
 use crate::form::Form;
 use crate::generated::Generated;
@@ -12,10 +13,10 @@ use crate::strings;
 use crate::vocab::Vocab;
 use crate::watch::Watch;
 use llama_cpp_2::sampling::LlamaSampler;
-use llama_sampler::{Context, ContextOptions, FillOptions, GenerateOptions, ModelOptions, RuntimeError};
+use llama_sampler::{Context, ContextOptions, FillOptions, Finish, GenerateOptions, ModelOptions, RuntimeError};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -102,7 +103,7 @@ impl Model {
         let options = ContextOptions::default().with_precise(precise);
         let options = options.with_n_ctx(number("n_ctx", n_ctx)?).with_n_threads(number("n_threads", n_threads)?);
         // Loading a large file takes long enough for Ctrl-C.
-        let unwatched = || Watch::new(None, Arc::default());
+        let unwatched = || Watch::new(None, Call::default());
         let interrupted = Arc::new(Mutex::new(unwatched()));
         let watch = Arc::clone(&interrupted);
         let progress = move |_: f32| !watch.lock().is_ok_and(|mut watch| watch.wants_stop());
@@ -131,9 +132,9 @@ impl Model {
         Ok(Vocab::new(Arc::clone(self.loaded(py)?.model.vocab())))
     }
 
-    /// Ends the call that another thread has running, between two forward passes: it raises CancelledError there.
+    /// Ends the call that another thread has running, whichever that is, between two forward passes.
     ///
-    /// Does nothing if no call is running.
+    /// It raises CancelledError there. Does nothing if no call is running. A CancelToken ends one call and no other.
     ///
     /// Example:
     ///     >>> model = tokentrie.Model()
@@ -164,7 +165,8 @@ impl Model {
     ///     tokentrie.ModelError: the model is closed
     fn close(&self, py: Python<'_>) -> Result<()> {
         self.cancel(py)?;
-        let _turn = self.turns.take(py, || Class::Model.error("the model is generating: on_step must not close it"))?;
+        let busy = || Class::Model.error("the model is generating: on_step must not close it");
+        let _turn = self.turns.take(py, &Call::default(), busy)?;
         let context = locked(py, &self.context)?.take();
         let loaded = locked(py, &self.loaded)?.take();
         released(py, || drop((context, loaded)));
@@ -207,9 +209,11 @@ impl Model {
     ///     end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
     ///     after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
     ///     probabilities: of a Form, also score every value of every slot.
-    ///     on_step: called with a Step after each token; what it raises ends the generation. It must not use this
-    ///         model, except for `cancel`.
+    ///     on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
+    ///         ends the generation. It must not use this model, except for `cancel`.
     ///     sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+    ///     cancel: a CancelToken that ends this call.
+    ///     timeout: the seconds that it may take, waiting for its turn included.
     ///
     /// Returns:
     ///     Generated. Its text goes on where the prompt ends; a Form's has values by name.
@@ -220,7 +224,8 @@ impl Model {
     ///         as a healed Trie begins.
     ///     PayloadError: the payload cannot be used; it says line, column and field.
     ///     VocabularyError: ids are outside the vocabulary.
-    ///     CancelledError: another thread called `cancel`.
+    ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` has what
+    ///         was generated before.
     ///     ModelError: a forward pass fails, or the model is closed.
     ///
     /// Example:
@@ -232,11 +237,12 @@ impl Model {
         signature = (
             prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, seed=None,
             temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), end_tokens=None,
-            after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None
+            after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None, cancel=None,
+            timeout=None
         ),
         text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
-            probabilities=False, on_step=None, sampling=None)",
+            probabilities=False, on_step=None, sampling=None, cancel=None, timeout=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
@@ -256,8 +262,11 @@ impl Model {
         probabilities: bool,
         on_step: Option<Py<PyAny>>,
         sampling: Option<&Bound<'_, Sampling>>,
+        cancel: Option<&Bound<'_, CancelToken>>,
+        timeout: Option<f64>,
     ) -> Result<Generated> {
         let py = prompt.py();
+        let call = Call::new(cancel, timeout)?;
         let exact = mode.0.is_some_and(|mode| mode.exact);
         let mode = Given(mode.0.map(|mode| mode.mode));
         let keywords = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling };
@@ -275,8 +284,10 @@ impl Model {
             let (form, fill) = (form.get().core(), FillOptions::default().with_sampling(sampling));
             let fill = fill.with_exact(exact).with_probabilities(probabilities);
             let prompt = self.prompt(prompt, form.begins_with())?;
-            let filled = self.using(py, on_step, |context, watch| context.fill(&prompt, form, &fill, watch))?;
-            return Ok(Generated::of_form(py, filled, started.elapsed().as_secs_f64())?);
+            let filled = self.using(py, on_step, &call, |context, watch| context.fill(&prompt, form, &fill, watch))?;
+            let stopped = filled.stopped;
+            let generated = Generated::of_form(py, filled, started.elapsed().as_secs_f64())?;
+            return if stopped { Err(call.error_with(py, generated)) } else { Ok(generated) };
         }
         if exact || probabilities {
             let what = if exact { "mode \"exact\" is" } else { "probabilities are" };
@@ -303,9 +314,97 @@ impl Model {
         let rules = spans.map(rules).transpose()?;
         let generate = GenerateOptions::default().with_sampling(sampling).with_max_tokens(max_tokens);
         let generate = generate.with_skip_ahead(skip_ahead);
-        let generated =
-            self.using(py, on_step, |context, watch| context.generate(&prompt, rules.as_ref(), &generate, watch))?;
-        Ok(Generated::new(py, generated, started.elapsed().as_secs_f64()))
+        let generated = self
+            .using(py, on_step, &call, |context, watch| context.generate(&prompt, rules.as_ref(), &generate, watch))?;
+        let stopped = generated.finish == Finish::Stopped;
+        let generated = Generated::new(py, generated, started.elapsed().as_secs_f64());
+        if stopped { Err(call.error_with(py, generated)) } else { Ok(generated) }
+    }
+
+    /// Generates as `generate` does, on a thread of its own, and gives the text as it grows.
+    ///
+    /// Args:
+    ///     prompt, constraint: as for `generate`.
+    ///     options: the keywords of `generate`.
+    ///
+    /// Returns:
+    ///     Stream: an iterator of str, also for `async for`. What it gave is never taken back; all of it together is
+    ///     `result.text`.
+    ///
+    /// Raises:
+    ///     TypeError: `generate` has no such keyword. What else `generate` raises comes from the iterator.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> with model.stream("The sky is ", ["blue", "red"]) as stream:
+    ///     ...     text = "".join(stream)
+    ///     >>> text == stream.result.text
+    ///     True
+    #[pyo3(signature = (prompt, constraint=None, **options))]
+    fn stream<'py>(
+        slf: &Bound<'py, Self>,
+        prompt: &Bound<'py, PyAny>,
+        constraint: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let streaming = slf.py().import("tokentrie.streaming")?;
+        streaming.getattr("Stream")?.call((slf, prompt, constraint), options)
+    }
+
+    /// `generate` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the generation.
+    ///
+    /// Args:
+    ///     prompt, constraint: as for `generate`.
+    ///     options: the keywords of `generate`.
+    ///
+    /// Returns:
+    ///     An awaitable of Generated.
+    ///
+    /// Raises:
+    ///     TokenTrieError: as for `generate`, when it is awaited.
+    ///
+    /// Example:
+    ///     >>> import asyncio
+    ///     >>> model = tokentrie.Model()
+    ///     >>> asyncio.run(model.agenerate("The sky is ", ["blue", "red"])).finish
+    ///     'span'
+    #[pyo3(signature = (prompt, constraint=None, **options))]
+    fn agenerate<'py>(
+        slf: &Bound<'py, Self>,
+        prompt: &Bound<'py, PyAny>,
+        constraint: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let streaming = slf.py().import("tokentrie.streaming")?;
+        streaming.getattr("in_background")?.call((slf.getattr("generate")?, prompt, constraint), options)
+    }
+
+    /// `choose` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
+    ///
+    /// Args:
+    ///     prompt, choices: as for `choose`.
+    ///     options: the keywords of `choose`.
+    ///
+    /// Returns:
+    ///     An awaitable of Choice.
+    ///
+    /// Raises:
+    ///     TokenTrieError: as for `choose`, when it is awaited.
+    ///
+    /// Example:
+    ///     >>> import asyncio
+    ///     >>> model = tokentrie.Model()
+    ///     >>> asyncio.run(model.achoose("The sky is ", ["blue", "red"])).name in ("blue", "red")
+    ///     True
+    #[pyo3(signature = (prompt, choices, **options))]
+    fn achoose<'py>(
+        slf: &Bound<'py, Self>,
+        prompt: &Bound<'py, PyAny>,
+        choices: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let streaming = slf.py().import("tokentrie.streaming")?;
+        streaming.getattr("in_background")?.call((slf.getattr("choose")?, prompt, choices), options)
     }
 
     /// Generates greedily under a grammar: what `tokentrie bench` compares with.
@@ -323,7 +422,7 @@ impl Model {
         let options = GenerateOptions::default().with_max_tokens(max_tokens);
         let started = Instant::now();
         // A sampler of llama.cpp's must be made where it is used: it goes to no other thread.
-        let generated = self.using(py, None, |context, watch| {
+        let generated = self.using(py, None, &Call::default(), |context, watch| {
             let rival = match rivals::sampler(loaded.model.llama(), engine, grammar) {
                 Ok(rival) => rival,
                 Err(refused) => return Ok(Err(refused)),
@@ -392,7 +491,7 @@ impl Model {
     ///     True
     fn logits<'py>(&self, tokens: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
         let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
-        let row = self.using(py, None, |context, watch| {
+        let row = self.using(py, None, &Call::default(), |context, watch| {
             context.prefill(&tokens, &mut || watch.wants_stop())?;
             context.logits().map(<[f32]>::to_vec)
         })?;
@@ -408,7 +507,7 @@ impl Model {
     ///     >>> row = model.logits("The sky is")
     ///     >>> model.clear()
     fn clear(&self, py: Python<'_>) -> Result<()> {
-        self.using(py, None, |context, _| {
+        self.using(py, None, &Call::default(), |context, _| {
             context.clear();
             Ok(())
         })
@@ -435,14 +534,16 @@ impl Model {
         &self,
         py: Python<'_>,
         on_step: Option<Py<PyAny>>,
+        call: &Call,
         work: impl FnOnce(&mut Context, &mut Watch) -> Result<T, RuntimeError> + Send,
     ) -> Result<T> {
-        let _turn = self.turns.take(py, || Class::Model.error("the model is generating: on_step must not use it"))?;
+        let busy = || Class::Model.error("the model is generating: on_step must not use it");
+        let _turn = self.turns.take(py, call, busy)?;
         let mut context = locked(py, &self.context)?;
         let context = context.as_mut().ok_or_else(closed)?;
-        let cancel = Arc::<AtomicBool>::default();
-        *locked(py, &self.cancel)? = Some(Arc::clone(&cancel));
-        let mut watch = Watch::new(on_step, cancel);
+        let call = call.running();
+        *locked(py, &self.cancel)? = Some(Arc::clone(&call.of_model));
+        let mut watch = Watch::new(on_step, call);
         let done = released(py, || work(context, &mut watch));
         *locked(py, &self.cancel)? = None;
         watch.finish(done)

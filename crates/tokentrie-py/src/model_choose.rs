@@ -1,5 +1,6 @@
 //! `Model.choose`: the exact probability of every value.
 
+use crate::call::{Call, CancelToken};
 use crate::choice::Choice;
 use crate::choices::{ChoiceSet, Choices};
 use crate::errors::{Class, Result};
@@ -47,6 +48,8 @@ impl Model {
     ///     max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
     ///         `logprobs` are then lower and `logprobs_high` upper ones. None is 4096 where several sequences stand
     ///         for one value, otherwise no limit.
+    ///     cancel: a CancelToken that ends this call.
+    ///     timeout: the seconds that it may take, waiting for its turn included.
     ///
     /// Returns:
     ///     Choice.
@@ -58,7 +61,7 @@ impl Model {
     ///     OptionError: a number is out of range, or the prompt does not end as a healed set begins.
     ///     ContextError: the prompt, or a value after it, does not fit.
     ///     VocabularyError: ids are outside the vocabulary.
-    ///     CancelledError: another thread called `cancel`.
+    ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did.
     ///     ModelError: a forward pass fails, or the model is closed.
     ///
     /// Example:
@@ -70,7 +73,7 @@ impl Model {
     ///     'positive'
     #[pyo3(signature = (
         prompt, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None
+        max_rows=None, cancel=None, timeout=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose(
@@ -84,11 +87,14 @@ impl Model {
         end_tokens: Option<&Bound<'_, PyAny>>,
         top: Option<i64>,
         max_rows: Option<i64>,
+        cancel: Option<&Bound<'_, CancelToken>>,
+        timeout: Option<f64>,
     ) -> Result<Choice> {
+        let call = Call::new(cancel, timeout)?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let set = self.set(choices, around, end_tokens, top, max_rows)?;
         let Question { prompt, set: values } = self.question(prompt, &set.values)?;
-        let choice = self.using(choices.py(), None, |context, watch| {
+        let choice = self.using(choices.py(), None, &call, |context, watch| {
             context.choose(&prompt, values.trie().clone(), &set.options(), watch)
         })?;
         Ok(Choice::new(choice, &values))
@@ -98,7 +104,7 @@ impl Model {
     ///
     /// Args:
     ///     prompts: an iterable of prompts; 32 are read at a time.
-    ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows: as for `choose`.
+    ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, cancel: as for `choose`.
     ///
     /// Returns:
     ///     Choices: an iterator of Choice, in the order of the prompts.
@@ -114,7 +120,7 @@ impl Model {
     ///     [True, True]
     #[pyo3(signature = (
         prompts, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None
+        max_rows=None, cancel=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose_many(
@@ -128,6 +134,7 @@ impl Model {
         end_tokens: Option<&Bound<'_, PyAny>>,
         top: Option<i64>,
         max_rows: Option<i64>,
+        cancel: Option<&Bound<'_, CancelToken>>,
     ) -> Result<Choices> {
         if prompts.is_instance_of::<PyString>() {
             let message = "prompts must be an iterable of prompts, not one str: give it to `choose`";
@@ -136,7 +143,7 @@ impl Model {
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let set = slf.get().set(choices, around, end_tokens, top, max_rows)?;
         let prompts = PyIterator::from_object(prompts)?.unbind();
-        Ok(Choices::new(slf.unbind(), prompts, set))
+        Ok(Choices::new(slf.unbind(), prompts, set, Call::new(cancel, None)?))
     }
 }
 

@@ -1,16 +1,16 @@
 //! How Python takes part in long work that runs without the GIL: Ctrl-C stops it, and a callback sees each step.
 
+use crate::call::Call;
+use crate::errors::{Class, Error};
 use crate::generated::Step;
 use pyo3::prelude::*;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Asked between two forward passes. Keeps the first exception; the work then ends and the caller raises it.
 pub(crate) struct Watch {
     on_step: Option<Py<PyAny>>,
-    /// Set by another thread that wants the call to end.
-    cancelled: Arc<AtomicBool>,
+    /// What else may end the call.
+    call: Call,
     raised: Option<PyErr>,
     asked: Option<Instant>,
 }
@@ -19,8 +19,8 @@ impl Watch {
     /// Taking the GIL back can wait for other threads, so signals are looked at no more often than this.
     const PAUSE: Duration = Duration::from_millis(10);
 
-    pub(crate) fn new(on_step: Option<Py<PyAny>>, cancelled: Arc<AtomicBool>) -> Self {
-        Self { on_step, cancelled, raised: None, asked: None }
+    pub(crate) fn new(on_step: Option<Py<PyAny>>, call: Call) -> Self {
+        Self { on_step, call, raised: None, asked: None }
     }
 
     /// Whether to give up: Python has an exception to raise, such as that of Ctrl-C, or the call is cancelled.
@@ -30,7 +30,7 @@ impl Watch {
             self.asked = Some(Instant::now());
             self.raised = Python::attach(|py| py.check_signals()).err();
         }
-        self.raised.is_some() || self.cancelled.load(Ordering::Relaxed)
+        self.raised.is_some() || self.call.is_ended()
     }
 
     /// The result, unless there is an exception to raise.
@@ -38,10 +38,13 @@ impl Watch {
     where
         crate::errors::Error: From<E>,
     {
-        match self.raised {
-            Some(raised) => Err(raised.into()),
-            None => Ok(result?),
+        if let Some(raised) = self.raised {
+            return Err(raised.into());
         }
+        result.map_err(|error| match Error::from(error) {
+            Error::Ours(Class::Cancelled, _) => self.call.error("before there was a result"),
+            error => error,
+        })
     }
 }
 

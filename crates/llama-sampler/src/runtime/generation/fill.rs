@@ -74,6 +74,8 @@ pub struct Filled {
     /// Whether these are the tokens that the tokenizer writes for this text. Sets of tokens, and free text that ends
     /// inside a token, can have others.
     pub canonical: bool,
+    /// Whether the watcher stopped it: then only the first slots and texts have values.
+    pub stopped: bool,
     /// What it took.
     pub stats: GenerateStats,
 }
@@ -101,15 +103,11 @@ impl Context {
             _ => form.literal(0).to_owned(),
         };
         let mut filler = Filler { form, options, generation, seed, text, bytes: 0, carried: None, values: Vec::new() };
-        for (index, part) in form.parts().iter().enumerate() {
-            match part {
-                // Written with what stands before it, because tokens may cross the boundary.
-                Part::Literal(_) => {}
-                Part::Slot { name, values } => filler.slot(index, name, values)?,
-                Part::Text { name, stop, max_tokens, .. } => filler.free(index, name, stop, *max_tokens)?,
-            }
+        let mut parts = form.parts().iter().enumerate();
+        match parts.try_for_each(|(index, part)| filler.part(index, part)).and_then(|()| filler.write_rest()) {
+            Err(RuntimeError::Stopped { .. }) => filler.stopped(),
+            filled => filled.and_then(|()| filler.finish()),
         }
-        filler.finish()
     }
 }
 
@@ -129,6 +127,15 @@ struct Filler<'r, 'f> {
 }
 
 impl Filler<'_, '_> {
+    fn part(&mut self, index: usize, part: &Part) -> Result<(), RuntimeError> {
+        match part {
+            // Written with what stands before it, because tokens may cross the boundary.
+            Part::Literal(_) => Ok(()),
+            Part::Slot { name, values } => self.slot(index, name, values),
+            Part::Text { name, stop, max_tokens, .. } => self.free(index, name, stop, *max_tokens),
+        }
+    }
+
     fn written(&self) -> Written {
         Written { text: self.text.clone(), rest: self.text.len() - self.bytes, tokens: self.generation.tokens.clone() }
     }
@@ -315,11 +322,16 @@ impl Filler<'_, '_> {
     }
 
     fn finish(mut self) -> Result<Filled, RuntimeError> {
-        self.write_rest()?;
         let canonical =
             self.generation.vocab.tokenize_inside(&self.text).is_some_and(|tokens| tokens == self.generation.tokens);
         let (tokens, _, stats) = self.generation.finish()?;
         let text = self.text.split_off(stats.healed_bytes);
-        Ok(Filled { values: self.values, text, tokens, canonical, stats })
+        Ok(Filled { values: self.values, text, tokens, canonical, stopped: false, stats })
+    }
+
+    /// As far as it came.
+    fn stopped(self) -> Result<Filled, RuntimeError> {
+        let (tokens, text, stats) = self.generation.finish()?;
+        Ok(Filled { values: self.values, text, tokens, canonical: false, stopped: true, stats })
     }
 }

@@ -42,7 +42,6 @@ impl GenerateOptions {
 
 /// Why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Finish {
     /// The span was over, and nothing shall follow it.
     Span,
