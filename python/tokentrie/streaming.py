@@ -38,7 +38,7 @@ class Stream(Iterator[str], AsyncIterator[str]):
     reference end it.
 
     Example:
-        >>> with tokentrie.Model().stream("Once upon a time", max_tokens=8) as stream:
+        >>> with tokentrie.Model().stream("Once upon a time", max_tokens=1000) as stream:
         ...     for text in stream:
         ...         break  # enough: leaving the block ends the generation
         >>> stream.result

@@ -316,9 +316,7 @@ impl Model {
         let generate = generate.with_skip_ahead(skip_ahead);
         let generated = self
             .using(py, on_step, &call, |context, watch| context.generate(&prompt, rules.as_ref(), &generate, watch))?;
-        let stopped = generated.finish == Finish::Stopped;
-        let generated = Generated::new(py, generated, started.elapsed().as_secs_f64());
-        if stopped { Err(call.error_with(py, generated)) } else { Ok(generated) }
+        ended(py, &call, generated, started)
     }
 
     /// Generates as `generate` does, on a thread of its own, and gives the text as it grows.
@@ -422,7 +420,8 @@ impl Model {
         let options = GenerateOptions::default().with_max_tokens(max_tokens);
         let started = Instant::now();
         // A sampler of llama.cpp's must be made where it is used: it goes to no other thread.
-        let generated = self.using(py, None, &Call::default(), |context, watch| {
+        let call = Call::default();
+        let generated = self.using(py, None, &call, |context, watch| {
             let rival = match rivals::sampler(loaded.model.llama(), engine, grammar) {
                 Ok(rival) => rival,
                 Err(refused) => return Ok(Err(refused)),
@@ -430,7 +429,7 @@ impl Model {
             let chain = LlamaSampler::chain([rival, LlamaSampler::greedy()], true);
             context.generate_with_chain(&prompt, &Arc::new(rules), chain, &options, watch).map(Ok)
         })?;
-        Ok(Generated::new(py, generated?, started.elapsed().as_secs_f64()))
+        ended(py, &call, generated?, started)
     }
 
     /// The token ids of a prompt in the model's own chat format.
@@ -548,6 +547,13 @@ impl Model {
         *locked(py, &self.cancel)? = None;
         watch.finish(done)
     }
+}
+
+/// The result, or the error of a call that was ended.
+fn ended(py: Python<'_>, call: &Call, generated: llama_sampler::Generated, started: Instant) -> Result<Generated> {
+    let stopped = generated.finish == Finish::Stopped;
+    let generated = Generated::new(py, generated, started.elapsed().as_secs_f64());
+    if stopped { Err(call.error_with(py, generated)) } else { Ok(generated) }
 }
 
 fn closed() -> Error {

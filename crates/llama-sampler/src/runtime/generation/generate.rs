@@ -26,8 +26,8 @@ impl Context {
     /// leaves of it.
     ///
     /// # Errors
-    /// A setting out of range, rules for another vocabulary, an empty prompt, one that does not fit, or a failed forward
-    /// pass. The context can be used afterwards.
+    /// A setting out of range, rules for another vocabulary, an empty prompt, one that does not fit, or a failed
+    /// forward pass. The context can be used afterwards.
     pub fn generate(
         &mut self,
         prompt: &[TokenId],
