@@ -154,8 +154,8 @@ class TestValues:
         largest = len(vocab) - 1
         for dtype, token, limit in [
             (np.int32, largest + 1, f"the vocabulary of {len(vocab)} tokens"),
-            (np.int64, -1, "0..=2147483647"),
-            (np.uint64, 2**63, "0..=2147483647"),
+            (np.int64, -1, "from 0 to 2147483647"),
+            (np.uint64, 2**63, "from 0 to 2147483647"),
         ]:
             rows = np.array([[1, 2], [3, token]], dtype=dtype)
             message = f"row 1, position 1: token id {token} is outside {limit}"

@@ -253,7 +253,7 @@ REJECTED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "prompt too long for the best": ({"prompt": [5] * 1025, "top": 1}, ContextError, "room for 1024"),
     "prompt outside": ({"prompt": [5, 10**9]}, VocabularyError, "token id 1000000000 at position"),
     "prompt of another type": ({"prompt": 5}, TypeError, "prompt, .*5 of type int"),
-    "best none": ({"top": 0}, OptionError, "top is 0: it must be in 1"),
+    "best none": ({"top": 0}, OptionError, "top is 0: it must be from 1"),
     "best fewer": ({"top": -1}, OptionError, "top is -1"),
     "best more": ({"top": 2**40}, OptionError, "top is 1099511627776"),
     "best half": ({"top": 1.5}, TypeError, "float"),

@@ -143,7 +143,7 @@ def test_nothing_left_of_the_prompt() -> None:
     alone = model.choose(model.vocab.tokenize(prompt), values)
     np.testing.assert_allclose(choice.logprobs, alone.logprobs, rtol=0, atol=ROUNDING)
     trie = Trie.from_strings(model.vocab, values, prompt, heal=True)
-    with pytest.raises(OptionError, match=f'the set begins with "{prompt}", which is all of the prompt'):
+    with pytest.raises(OptionError, match=f'the values may begin with "{prompt}", which is all of the prompt'):
         model.choose(prompt, trie)
 
 

@@ -172,7 +172,7 @@ def fresh(ids: list[int]) -> np.ndarray:
 
 
 REJECTED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "prompt too long": ({"prompt": [5] * 2000}, ContextError, "0 tokens are held and 2000 more .* room for 1024"),
+    "prompt too long": ({"prompt": [5] * 2000}, ContextError, "2000 tokens after 0 .* room for 1024 .*n_ctx"),
     "no prompt": ({"prompt": []}, OptionError, "no tokens"),
     "prompt outside": ({"prompt": [5, 10**9]}, VocabularyError, "token id 1000000000 at position 1"),
     "prompt negative": ({"prompt": [-5]}, VocabularyError, "prompt, position 0: token id -5"),
@@ -202,7 +202,7 @@ def test_rejected(model: Model, wrong: dict[str, Any], error: type[Exception], s
 )
 def test_numbers_out_of_range(wrong: dict[str, int], tiny_path: Path) -> None:
     (name, value), *_ = wrong.items()
-    with pytest.raises(OptionError, match=f"{name} is {value}: it must be in"):
+    with pytest.raises(OptionError, match=f"{name} is {value}: it must be from"):
         Model(**wrong)  # type: ignore[arg-type]
 
 

@@ -176,7 +176,7 @@ def test_sample(rows: dict[Row, str], data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("n", [0, -1, 4, 2**40])
 def test_bad_sample_sizes(n: int) -> None:
-    with pytest.raises(OptionError, match=f"n is {n}: it must be in 1..=3, the number of leaves"):
+    with pytest.raises(OptionError, match=f"n is {n}: it must be from 1 to 3, the number of leaves"):
         Trie.from_sequences([[1], [2], [3]]).sample(n)
 
 

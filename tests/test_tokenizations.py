@@ -164,7 +164,7 @@ def test_the_budget_of_a_choice() -> None:
     best = model.choose("Next: ", values, tokenization="all", top=1)
     assert (best.name, best.certain) == (exact.name, True)
     assert best.stats.rows <= exact.stats.rows
-    with pytest.raises(tokentrie.OptionError, match="max_rows is 0: it must be in 1"):
+    with pytest.raises(tokentrie.OptionError, match="max_rows is 0: it must be from 1"):
         model.choose("Next: ", values, max_rows=0)
     with pytest.raises(tokentrie.OptionError, match="made of tokens already"):
         model.choose("Next: ", Trie.from_strings(model.vocab, values), tokenization="all")

@@ -58,7 +58,7 @@ __version__: Final[str]
 
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
-_Constraint: TypeAlias = _Payload | Trie | list[str] | tuple[str, ...] | Any | Sequence
+_Constraint: TypeAlias = _Payload | Trie | Iterable[str] | Any | Sequence
 _Seed: TypeAlias = int | _Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
 _Mode: TypeAlias = Literal["greedy", "sampled", 0, 1]
 _FillMode: TypeAlias = Literal["greedy", "sampled", "exact", 0, 1]
@@ -132,7 +132,7 @@ class OptionError(TokenTrieError, ValueError):
         >>> tokentrie.Sampling(top_p=1.5)
         Traceback (most recent call last):
             ...
-        tokentrie.OptionError: top_p is 1.5: it must be in 0..=1
+        tokentrie.OptionError: top_p is 1.5: it must be from 0 to 1
     """
 
 class ModelError(TokenTrieError):
@@ -1925,8 +1925,8 @@ class Model:
 
         Args:
             prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
-            constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a Form, or
-                None, which is Any.
+            constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
+                str, a Sequence, a Form, or None, which is Any.
             mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
                 as a whole.
             max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
@@ -2101,8 +2101,8 @@ class Model:
 
         Args:
             prompt: text or token ids, as for `generate`.
-            choices: a list of distinct str, a Trie, a payload (its first descriptor), or a Sequence without Any, whose
-                values are listed.
+            choices: a list or other iterable of distinct str, a Trie, a payload (its first descriptor), or a Sequence
+                without Any, whose values are listed.
             prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
                 prompt of ids ends with, or another boundary than that of a text.
             tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
@@ -2237,6 +2237,41 @@ class Choice:
     def name(self) -> str | None:
         """str | None: the name of the most probable value; None where the set has no names."""
     @property
+    def probability(self) -> float:
+        """float: the probability of the most probable value among the values."""
+
+    @property
+    def names(self) -> list[str] | None:
+        """list[str] | None: the names of the values, in their order; None where the set has no names."""
+
+    def items(self) -> list[tuple[str | int, float]]:
+        """Values and their probabilities, the most probable first: those that were ranked.
+
+        Returns:
+            list[tuple[str | int, float]]: the name of a value, or its number where the set has no names.
+
+        Example:
+            >>> choice = tokentrie.Model().choose("The sky is ", ["blue", "red"])
+            >>> [name for name, probability in choice.items() if probability == choice.probability] == [choice.name]
+            True
+        """
+
+    def to_dict(self) -> dict[str, _Any]:
+        """The choice as a dict, for JSON.
+
+        Returns:
+            dict: "name", "index", "probability", "mass", "certain", "probabilities" (a dict by name, or by number where
+                the set has no names, the most probable first) and "stats".
+
+        Example:
+            >>> sorted(tokentrie.Model().choose("The sky is ", ["blue", "red"]).to_dict()["probabilities"])
+            ['blue', 'red']
+        """
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, value: str | SupportsIndex, /) -> float: ...
+    def _repr_html_(self) -> str: ...
+    @property
     def index(self) -> int:
         """int: the number of the most probable value."""
     @property
@@ -2335,8 +2370,8 @@ class Slot:
 
     Args:
         name: what the value is called in `Generated.values`.
-        values: a list of distinct str; or a Trie; or a Sequence of tries, whose value is their names together; or a
-            payload, whose descriptor with the path `name` is taken.
+        values: a list or other iterable of distinct str; or a Trie; or a Sequence of tries, whose value is their
+            names together; or a payload, whose descriptor with the path `name` is taken.
 
     Raises:
         PayloadError: the payload cannot be used; for one str it says that a list is wanted.
@@ -2347,7 +2382,7 @@ class Slot:
         >>> tokentrie.Slot("colour", ["red", "green", "blue"])
         <tokentrie.Slot "colour": 3 values>
     """
-    def __new__(cls, name: str, values: _Sequence[str] | Trie | Sequence | _Payload) -> Slot: ...
+    def __new__(cls, name: str, values: Iterable[str] | Trie | Sequence | _Payload) -> Slot: ...
     @property
     def name(self) -> str:
         """str: its name."""
@@ -2375,6 +2410,18 @@ class Text:
     """
     def __new__(cls, name: str, *, stop: str, max_tokens: int = 64, exclude: str | None = None) -> Text: ...
     @property
+    def stop(self) -> str:
+        """str: what ends it."""
+
+    @property
+    def max_tokens(self) -> int:
+        """int: the most tokens of it."""
+
+    @property
+    def exclude(self) -> str | None:
+        """str | None: characters that may not occur in it."""
+
+    @property
     def name(self) -> str:
         """str: its name."""
 
@@ -2401,6 +2448,9 @@ class Form:
         ['colour', 'size']
     """
     def __new__(cls, *parts: str | Slot | Text) -> Form: ...
+    @property
+    def parts(self) -> tuple[str | Slot | Text, ...]:
+        """tuple[str | Slot | Text, ...]: its parts."""
 
 @final
 class Generated:

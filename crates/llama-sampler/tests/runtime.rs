@@ -80,7 +80,7 @@ fn tokens_that_must_not_reach_llama_cpp() {
     let error = context.feed(&ids([1, n_vocab]), &mut || false).unwrap_err();
     assert!(matches!(error, RuntimeError::Vocab(VocabError::OutsideVocabulary { position: 1, .. })), "{error}");
     let error = context.feed(&ids([1; 17]), &mut || false).unwrap_err();
-    assert_eq!(error.to_string(), "0 tokens are held and 17 more were given: the context has room for 16");
+    assert_eq!(error.to_string(), "17 tokens after 0 do not fit: the context has room for 16");
     assert_eq!((context.forward_passes(), context.room()), (0, 16));
     context.feed(&ids([1; 15]), &mut || false).unwrap();
     assert!(context.feed(&ids([1; 2]), &mut || false).is_err());

@@ -5,7 +5,10 @@
 
 use crate::errors::{Error, Result};
 use crate::ids::type_name;
-use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadwriteArray2, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{
+    Element, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadwriteArray2, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
@@ -22,7 +25,7 @@ pub(crate) const LOGITS: Wanted = Wanted { what: "logits", dtype: "float32", row
 /// Rows of mask words.
 pub(crate) const WORDS: Wanted = Wanted { what: "a bit mask", dtype: "int32", row: "[ceil(V/32)]" };
 
-/// One row to read: a float32 array `[V]`, dense and aligned.
+/// One row to read: a float32 array `[V]`, dense and aligned. A row of halves, or `[1, V]`, is made one.
 pub(crate) struct Row<'py>(Bound<'py, PyArray1<f32>>);
 
 impl<'py> Row<'py> {
@@ -49,7 +52,14 @@ impl<'py> Row<'py> {
 
 #[cold]
 fn read_slowly<'py>(array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
-    let array = LOGITS.array(array)?;
+    let mut array = LOGITS.array(array)?;
+    if let [1, width] = *array.shape() {
+        array = array.call_method1("reshape", (width,))?.cast_into().map_err(PyErr::from)?;
+    }
+    // Halves are exact as singles; what is wider would be rounded.
+    if array.dtype().kind() == b'f' && array.dtype().itemsize() == 2 {
+        array = array.call_method1("astype", ("float32",))?.cast_into().map_err(PyErr::from)?;
+    }
     LOGITS.check_type::<f32>(&array)?;
     if array.ndim() != 1 {
         return Err(LOGITS.shape(&array, LOGITS.row));
@@ -115,12 +125,12 @@ impl Wanted {
     }
 
     fn check_type<T: Element>(&self, array: &Bound<'_, PyUntypedArray>) -> Result<()> {
-        use numpy::PyArrayDescrMethods;
         let dtype = array.dtype();
         if dtype.is_equiv_to(&T::get_dtype(array.py())) {
             return Ok(());
         }
-        Err(PyTypeError::new_err(format!("{} must have dtype {}, not {dtype}", self.what, self.dtype)).into())
+        let how = format!("array.astype(\"{}\") is a copy that has it", self.dtype);
+        Err(PyTypeError::new_err(format!("{} must have dtype {}, not {dtype}: {how}", self.what, self.dtype)).into())
     }
 
     fn shape(&self, array: &Bound<'_, PyUntypedArray>, wanted: &str) -> Error {

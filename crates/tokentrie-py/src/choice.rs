@@ -1,10 +1,16 @@
 //! What a choice gives back: the exact probability of every value.
 
+use crate::errors::{Error, Result};
+use crate::ids::shown;
+use crate::pickled::pickled;
 use numpy::PyArray1;
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-#[cfg(feature = "llama")]
-use {std::borrow::Cow, trie_core::LeafId, trie_text::ValueSet};
+use pyo3::types::{PyDict, PyString};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use trie_core::LeafId;
+use trie_text::ValueSet;
 
 /// What `Model.choose` returns. Values are numbered as they were given (those of a trie or payload: by leaf).
 ///
@@ -13,6 +19,7 @@ use {std::borrow::Cow, trie_core::LeafId, trie_text::ValueSet};
 ///     >>> (choice.ranking.tolist()[0] == choice.index, round(float(choice.probabilities.sum()), 6))
 ///     (True, 1.0)
 #[pyclass(frozen, module = "tokentrie")]
+#[derive(Debug, Clone)]
 pub(crate) struct Choice {
     /// str | None: the name of the most probable value; None where the set has no names.
     #[pyo3(get)]
@@ -37,6 +44,15 @@ pub(crate) struct Choice {
     logprobs_high: Option<Vec<f64>>,
     probabilities: Vec<f64>,
     ranking: Vec<i64>,
+    names: ValueNames,
+}
+
+/// The names of the values, in their order; `None` where they have none.
+#[derive(Debug, Clone)]
+enum ValueNames {
+    #[cfg_attr(not(feature = "llama"), expect(dead_code, reason = "only a model makes choices"))]
+    Of(ValueSet),
+    Listed(Option<Vec<String>>),
 }
 
 /// What a choice took. Several prompts that were decoded together share one.
@@ -45,8 +61,8 @@ pub(crate) struct Choice {
 ///     >>> stats = tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats
 ///     >>> stats.forward_passes
 ///     2
-#[pyclass(frozen, get_all, module = "tokentrie")]
-#[derive(Debug, Clone, Copy)]
+#[pyclass(frozen, get_all, from_py_object, module = "tokentrie")]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ChoiceStats {
     /// int: calls of llama.cpp's decode, the prompt included.
     forward_passes: u64,
@@ -79,6 +95,7 @@ impl Choice {
             logprobs_high: choice.logprobs_high.as_deref().map(|high| set.by_value(high)),
             probabilities: set.by_value(&choice.probabilities()),
             ranking: choice.ranking.iter().map(|&leaf| set.index_of(leaf) as i64).collect(),
+            names: ValueNames::Of(set.clone()),
         }
     }
 }
@@ -113,10 +130,106 @@ impl Choice {
         PyArray1::from_slice(py, &self.ranking)
     }
 
+    /// float: the probability of the most probable value among the values.
+    #[getter]
+    fn probability(&self) -> f64 {
+        self.probabilities.get(self.index).copied().unwrap_or(f64::NAN)
+    }
+
+    /// list[str] | None: the names of the values, in their order; None where the set has no names.
+    #[getter]
+    fn names(&self) -> Option<Vec<String>> {
+        self.names.list()
+    }
+
+    /// Values and their probabilities, the most probable first: those that were ranked.
+    ///
+    /// Returns:
+    ///     list[tuple[str | int, float]]: the name of a value, or its number where the set has no names.
+    ///
+    /// Example:
+    ///     >>> choice = tokentrie.Model().choose("The sky is ", ["blue", "red"])
+    ///     >>> [name for name, probability in choice.items() if probability == choice.probability] == [choice.name]
+    ///     True
+    fn items(&self) -> Vec<(ValueKey, f64)> {
+        let names = self.names.list();
+        let key = |index: usize| match names.as_ref().and_then(|names| names.get(index)) {
+            Some(name) => ValueKey::Name(name.clone()),
+            None => ValueKey::Index(index),
+        };
+        self.ranking.iter().map(|&index| (key(index as usize), self.probabilities[index as usize])).collect()
+    }
+
+    /// The choice as a dict, for JSON.
+    ///
+    /// Returns:
+    ///     dict: "name", "index", "probability", "mass", "certain", "probabilities" (a dict by name, or by number where
+    ///         the set has no names, the most probable first) and "stats".
+    ///
+    /// Example:
+    ///     >>> sorted(tokentrie.Model().choose("The sky is ", ["blue", "red"]).to_dict()["probabilities"])
+    ///     ['blue', 'red']
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (dict, probabilities) = (PyDict::new(py), PyDict::new(py));
+        for (key, probability) in self.items() {
+            probabilities.set_item(key, probability)?;
+        }
+        dict.set_item("name", &self.name)?;
+        dict.set_item("index", self.index)?;
+        dict.set_item("probability", self.probability())?;
+        dict.set_item("mass", self.mass)?;
+        dict.set_item("certain", self.certain)?;
+        dict.set_item("probabilities", probabilities)?;
+        dict.set_item("stats", self.stats.as_dict(py)?)?;
+        Ok(dict)
+    }
+
+    fn __len__(&self) -> usize {
+        self.probabilities.len()
+    }
+
+    /// The probability of a value, by its name or number.
+    fn __getitem__(&self, value: &Bound<'_, PyAny>) -> Result<f64> {
+        if let Ok(name) = value.cast::<PyString>() {
+            let name = name.to_str()?;
+            let found = self.names.list().and_then(|names| names.iter().position(|other| other == name));
+            let missing = || Error::Python(PyKeyError::new_err(format!("no value has the name {}", shown(value))));
+            return found.map(|index| self.probabilities[index]).ok_or_else(missing);
+        }
+        let (asked, count) = (value.extract::<isize>()?, self.probabilities.len());
+        let index = if asked < 0 { asked.checked_add_unsigned(count) } else { Some(asked) };
+        let found = index.and_then(|index| self.probabilities.get(usize::try_from(index).ok()?));
+        found.copied().ok_or_else(|| Error::Index(format!("value {asked} of {count}")))
+    }
+
+    /// A table with bars, for notebooks.
+    fn _repr_html_(&self) -> String {
+        const SHOWN: usize = 20;
+        let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let mut html = String::from("<table><tr><th>value</th><th>probability</th><th></th></tr>");
+        let items = self.items();
+        for (key, share) in items.iter().take(SHOWN) {
+            let name = match key {
+                ValueKey::Name(name) => escaped(name),
+                ValueKey::Index(index) => index.to_string(),
+            };
+            let _ = write!(
+                html,
+                "<tr><td style=\"text-align:left\">{name}</td><td>{share:.4}</td><td style=\"width:12em\">\
+                 <div style=\"background:#4878a8;height:0.9em;width:{:.1}%\"></div></td></tr>",
+                100.0 * share
+            );
+        }
+        if let Some(more) = items.len().checked_sub(SHOWN).filter(|&more| more > 0) {
+            let _ = write!(html, "<tr><td colspan=\"3\">and {more} more</td></tr>");
+        }
+        html + "</table>"
+    }
+
     fn __repr__(&self) -> String {
         let name = self.name.as_ref().map_or_else(|| format!("value {}", self.index), |name| format!("{name:?}"));
-        let share = self.probabilities.get(self.index).copied().unwrap_or(f64::NAN);
-        format!("<tokentrie.Choice: {name} of {}, probability {share:.4}, mass {:.3e}>", self.logprobs.len(), self.mass)
+        let (count, share) = (self.logprobs.len(), self.probability());
+        format!("<tokentrie.Choice: {name} of {count}, probability {share:.4}, mass {:.3e}>", self.mass)
     }
 }
 
@@ -145,3 +258,78 @@ impl ChoiceStats {
         Ok(format!("ChoiceStats({})", self.as_dict(py)?))
     }
 }
+
+/// A value as the key of a dict.
+#[derive(Debug, IntoPyObject)]
+pub(crate) enum ValueKey {
+    Name(String),
+    Index(usize),
+}
+
+impl ValueNames {
+    fn list(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Listed(names) => names.clone(),
+            Self::Of(set) => {
+                let trie = set.trie();
+                let mut names = vec![String::new(); trie.len()];
+                for leaf in (0..trie.len() as u32).map(LeafId::new) {
+                    let index = set.index_of(leaf);
+                    names.resize(names.len().max(index + 1), String::new());
+                    names[index] = trie.name(leaf).map(Cow::into_owned)?;
+                }
+                Some(names)
+            }
+        }
+    }
+}
+
+impl<'py> IntoPyObject<'py> for ValueNames {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        self.list().into_pyobject(py).map(Bound::into_any)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for ValueNames {
+    type Error = PyErr;
+
+    fn extract(names: pyo3::Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        names.extract().map(Self::Listed)
+    }
+}
+
+/// Scores that are NaN are equal to themselves here: they are those of values that were not scored.
+impl PartialEq for Choice {
+    fn eq(&self, other: &Self) -> bool {
+        let bits = |scores: &[f64]| scores.iter().map(|score| score.to_bits()).collect::<Vec<_>>();
+        let scores = |choice: &Self| {
+            let high = choice.logprobs_high.as_deref().map(bits);
+            (bits(&choice.logprobs), high, bits(&choice.probabilities), bits(&[choice.mass]))
+        };
+        let rest = |choice: &Self| (choice.index, choice.certain, choice.stats, choice.mass_bounds);
+        self.name == other.name
+            && rest(self) == rest(other)
+            && scores(self) == scores(other)
+            && self.ranking == other.ranking
+            && self.names.list() == other.names.list()
+    }
+}
+
+pickled!(Choice {
+    name,
+    index,
+    mass,
+    mass_bounds,
+    stats,
+    certain,
+    logprobs,
+    logprobs_high,
+    probabilities,
+    ranking,
+    names
+});
+pickled!(ChoiceStats { forward_passes, tokens_decoded, rows, healed_bytes, seconds, n_threads });

@@ -84,6 +84,10 @@ impl Choices {
 
 #[pymethods]
 impl Choices {
+    fn __repr__(&self, py: Python<'_>) -> Result<String> {
+        Ok(format!("<tokentrie.Choices: {} prompts read>", locked(py, &self.state)?.read))
+    }
+
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }

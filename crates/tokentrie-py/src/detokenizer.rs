@@ -56,6 +56,10 @@ impl Detokenizer {
         }
     }
 
+    fn __repr__(&self) -> &'static str {
+        "<tokentrie.Detokenizer>"
+    }
+
     /// What is left at the end: U+FFFD for a character that was not completed. The next token begins a new text.
     ///
     /// Returns:

@@ -63,7 +63,7 @@ Example:
     >>> tokentrie.Sampling(top_p=1.5)
     Traceback (most recent call last):
         ...
-    tokentrie.OptionError: top_p is 1.5: it must be in 0..=1
+    tokentrie.OptionError: top_p is 1.5: it must be from 0 to 1
 ";
 
 pub(crate) const MODEL: &CStr = c"A model file that cannot be used, or a decode that failed.

@@ -426,6 +426,8 @@ impl From<ValuesError> for Error {
     fn from(error: ValuesError) -> Self {
         let class = match error {
             ValuesError::Text(error) => return error.into(),
+            ValuesError::Healing(error) => return error.into(),
+            ValuesError::NotBefore { .. } => Class::Option,
             ValuesError::Empty { .. } | ValuesError::Repeated { .. } => Class::Trie,
             ValuesError::SameTokens => Class::Vocabulary,
             _ => Class::Base,

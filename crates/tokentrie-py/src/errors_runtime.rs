@@ -20,6 +20,7 @@ impl From<RuntimeError> for Error {
             RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => {
                 class.error(format!("{error} (Trie.open with verify=True)"))
             }
+            error if class == Class::Context => class.error(format!("{error} (a Model with a larger n_ctx has more)")),
             error => class.error(error.to_string()),
         }
     }

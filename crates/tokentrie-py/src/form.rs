@@ -7,7 +7,8 @@ use crate::payload::with_text;
 use crate::strings::is_list;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple, PyType};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use trie_core::Payload;
 use trie_text::{Part, SlotValues};
 
@@ -18,8 +19,8 @@ use trie_text::{Part, SlotValues};
 ///
 /// Args:
 ///     name: what the value is called in `Generated.values`.
-///     values: a list of distinct str; or a Trie; or a Sequence of tries, whose value is their names together; or a
-///         payload, whose descriptor with the path `name` is taken.
+///     values: a list or other iterable of distinct str; or a Trie; or a Sequence of tries, whose value is their
+///         names together; or a payload, whose descriptor with the path `name` is taken.
 ///
 /// Raises:
 ///     PayloadError: the payload cannot be used; for one str it says that a list is wanted.
@@ -30,20 +31,24 @@ use trie_text::{Part, SlotValues};
 ///     >>> tokentrie.Slot("colour", ["red", "green", "blue"])
 ///     <tokentrie.Slot "colour": 3 values>
 #[pyclass(frozen, module = "tokentrie")]
-#[derive(Clone)]
 pub(crate) struct Slot {
     /// str: its name.
     #[pyo3(get)]
     name: String,
     values: SlotValues,
+    /// The values as Python gave them; of an iterable its list.
+    given: Py<PyAny>,
 }
 
 #[pymethods]
 impl Slot {
     #[new]
     fn new(name: String, values: &Bound<'_, PyAny>) -> Result<Self> {
+        let mut given = values.clone();
         let values = if is_list(values) {
-            SlotValues::Texts(crate::strings::list(values)?)
+            let texts = crate::strings::list(values)?;
+            given = PyList::new(values.py(), &texts)?.into_any();
+            SlotValues::Texts(texts)
         } else if let Some(constraint) = constraint::read(values, &constraint::untokenized)? {
             SlotValues::Tokens(constraint)
         } else {
@@ -51,7 +56,21 @@ impl Slot {
             let read = read.map_err(|error| crate::strings::meant_as_value("values", values, error))?;
             read.trie(Some(&name))?.clone().into()
         };
-        Ok(Self { name, values })
+        Ok(Self { name, values, given: given.unbind() })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (String, Py<PyAny>)) {
+        let Self { name, given, .. } = slf.get();
+        (slf.get_type(), (name.clone(), given.clone_ref(slf.py())))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        Ok(self.name == other.get().name && self.given.bind(other.py()).eq(&other.get().given)?)
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.name)
     }
 
     fn __repr__(&self) -> String {
@@ -83,12 +102,20 @@ impl Slot {
 ///     >>> out.text == '"' + out.values["note"] + '"'
 ///     True
 #[pyclass(frozen, module = "tokentrie")]
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Text {
     /// str: its name.
     #[pyo3(get)]
     name: String,
-    part: Part,
+    /// str: what ends it.
+    #[pyo3(get)]
+    stop: String,
+    /// int: the most tokens of it.
+    #[pyo3(get)]
+    max_tokens: u32,
+    /// str | None: characters that may not occur in it.
+    #[pyo3(get)]
+    exclude: Option<String>,
 }
 
 #[pymethods]
@@ -96,16 +123,42 @@ impl Text {
     #[new]
     #[pyo3(signature = (name, *, stop, max_tokens=64, exclude=None))]
     fn new(name: String, stop: String, max_tokens: i64, exclude: Option<String>) -> Result<Self> {
-        let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
-        let part = match exclude {
-            None => Part::text(name.clone(), stop, max_tokens),
-            Some(exclude) => Part::Text { name: name.clone(), stop, max_tokens, exclude: exclude.chars().collect() },
-        };
-        Ok(Self { name, part })
+        let max_tokens = crate::options::unsigned("max_tokens", max_tokens)?;
+        Ok(Self { name, stop, max_tokens, exclude })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, String, u32, Option<String>))> {
+        let Self { name, stop, max_tokens, exclude } = slf.get().clone();
+        Ok((slf.get_type().getattr("_restore")?, (name, stop, max_tokens, exclude)))
+    }
+
+    /// What `__reduce__` took apart.
+    #[staticmethod]
+    fn _restore(name: String, stop: String, max_tokens: u32, exclude: Option<String>) -> Self {
+        Self { name, stop, max_tokens, exclude }
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self == other.get())
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.name)
     }
 
     fn __repr__(&self) -> String {
         format!("<tokentrie.Text {:?}>", self.name)
+    }
+}
+
+impl Text {
+    fn part(&self) -> Part {
+        let Self { name, stop, max_tokens, exclude } = self.clone();
+        let max_tokens = max_tokens as usize;
+        match exclude {
+            None => Part::text(name, stop, max_tokens),
+            Some(exclude) => Part::Text { name, stop, max_tokens, exclude: exclude.chars().collect() },
+        }
     }
 }
 
@@ -129,12 +182,23 @@ impl Text {
 ///     >>> sorted(out.values)
 ///     ['colour', 'size']
 #[pyclass(frozen, module = "tokentrie")]
-pub(crate) struct Form(trie_text::Form);
+pub(crate) struct Form {
+    form: trie_text::Form,
+    /// tuple[str | Slot | Text, ...]: its parts.
+    #[pyo3(get)]
+    parts: Py<PyTuple>,
+}
 
 impl Form {
     pub(crate) fn core(&self) -> &trie_text::Form {
-        &self.0
+        &self.form
     }
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[pymethods]
@@ -147,22 +211,35 @@ impl Form {
                 return Ok(Part::Literal(text.to_str()?.to_owned()));
             }
             if let Ok(slot) = part.cast::<Slot>() {
-                let Slot { name, values } = slot.get().clone();
-                return Ok(Part::Slot { name, values });
+                let Slot { name, values, .. } = slot.get();
+                return Ok(Part::Slot { name: name.clone(), values: values.clone() });
             }
             if let Ok(text) = part.cast::<Text>() {
-                return Ok(text.get().part.clone());
+                return Ok(text.get().part());
             }
             let (shown, name) = (shown(&part), type_name(&part));
             let message = format!("part {place} of a form must be str, Slot or Text, not {shown} of type {name}");
             Err(PyTypeError::new_err(message).into())
         };
-        let parts: Vec<Part> = parts.iter().enumerate().map(part).collect::<Result<_>>()?;
-        Ok(Self(trie_text::Form::new(parts)?))
+        let read: Vec<Part> = parts.iter().enumerate().map(part).collect::<Result<_>>()?;
+        Ok(Self { form: trie_text::Form::new(read)?, parts: parts.clone().unbind() })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Py<PyTuple>) {
+        (slf.get_type(), slf.get().parts.clone_ref(slf.py()))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        self.parts.bind(other.py()).eq(&other.get().parts)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.parts.bind(py).hash()
     }
 
     fn __repr__(&self) -> String {
-        let parts = self.0.parts().iter().map(|part| match part {
+        let parts = self.form.parts().iter().map(|part| match part {
             Part::Literal(text) => format!("{text:?}"),
             Part::Slot { name, .. } => format!("Slot({name:?})"),
             Part::Text { name, .. } => format!("Text({name:?})"),

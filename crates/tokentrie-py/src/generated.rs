@@ -1,11 +1,12 @@
 //! What a generation gives back, and what its observer sees.
 
 use crate::leaf::Leaf;
+use crate::pickled::pickled;
 #[cfg(feature = "llama")]
 use llama_sampler::Finish;
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 use trie_core::TokenId;
 
 /// What `Model.generate` returns.
@@ -14,34 +15,36 @@ use trie_core::TokenId;
 ///     >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"])
 ///     >>> (out.leaf.name == out.text, out.finish)
 ///     (True, 'span')
-#[pyclass(frozen, get_all, module = "tokentrie")]
+#[pyclass(frozen, module = "tokentrie")]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Generated {
     /// str: the generated text, so that the prompt and this are the whole text. What the set takes back of the
     /// prompt is not in it. Bytes that are no UTF-8 became U+FFFD.
+    #[pyo3(get)]
     text: String,
     /// list[int]: the generated tokens, end tokens of the span included, end of generation excluded. They follow
     /// the prompt's tokens without the last ones, whose `stats.healed_bytes` bytes they begin with.
+    #[pyo3(get)]
     tokens: Vec<u32>,
     /// Leaf | None: the value, if the span was completed; of a Sequence the last.
+    #[pyo3(get)]
     leaf: Option<Leaf>,
     /// list[Leaf]: all values in their order: of a Sequence one for each set that was completed.
+    #[pyo3(get)]
     leaves: Vec<Leaf>,
-    /// bytes: the partial token at the end: what the last token of the value holds beyond it, in a set with
-    /// `open_end=True`. It begins the free text.
-    partial_token: Py<PyBytes>,
-    /// dict[str, str]: what a form was filled with, by the names of its slots and texts; empty for other
-    /// constraints.
-    values: Py<PyDict>,
-    /// dict[str, numpy.ndarray]: float64 [values], the probability of each value of a slot among them, by the names
-    /// of the slots; empty unless it was asked for.
-    probabilities: Py<PyDict>,
+    partial_token: Vec<u8>,
+    values: Vec<(String, String)>,
+    probabilities: Vec<(String, Vec<f64>)>,
     /// bool: whether these are the tokens that the tokenizer writes for the text of a form; True for other
     /// constraints.
+    #[pyo3(get)]
     canonical: bool,
     /// str: why it ended: "form", "span", "end_of_generation", "max_tokens" or "context_full"; "stopped" in the
     /// `partial` of a CancelledError.
-    finish: &'static str,
+    #[pyo3(get)]
+    finish: String,
     /// Stats: what it took.
+    #[pyo3(get)]
     stats: Stats,
 }
 
@@ -55,8 +58,8 @@ const STOPPED: &str = "stopped";
 ///     >>> stats = tokentrie.Model().generate("The sky is ", ["blue", "red"]).stats
 ///     >>> stats.forced_tokens + stats.sampled_tokens >= 1
 ///     True
-#[pyclass(frozen, get_all, module = "tokentrie")]
-#[derive(Debug, Clone, Copy)]
+#[pyclass(frozen, get_all, from_py_object, module = "tokentrie")]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stats {
     /// int: calls of llama.cpp's decode.
     forward_passes: u64,
@@ -88,7 +91,7 @@ pub(crate) struct Stats {
 
 #[cfg(feature = "llama")]
 impl Generated {
-    pub(crate) fn new(py: Python<'_>, generated: llama_sampler::Generated, seconds: f64) -> Self {
+    pub(crate) fn new(generated: llama_sampler::Generated, seconds: f64) -> Self {
         let llama_sampler::Generated { tokens, text, leaf, leaves, partial_token, finish, stats } = generated;
         let finish = match finish {
             Finish::Span => "span",
@@ -102,36 +105,34 @@ impl Generated {
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: leaf.map(Leaf::from),
             leaves: leaves.into_iter().map(Leaf::from).collect(),
-            partial_token: PyBytes::new(py, &partial_token).unbind(),
-            values: PyDict::new(py).unbind(),
-            probabilities: PyDict::new(py).unbind(),
+            partial_token,
+            values: Vec::new(),
+            probabilities: Vec::new(),
             canonical: true,
-            finish,
+            finish: finish.to_owned(),
             stats: Stats::new(stats, seconds),
         }
     }
 
-    pub(crate) fn of_form(py: Python<'_>, filled: llama_sampler::Filled, seconds: f64) -> PyResult<Self> {
+    pub(crate) fn of_form(filled: llama_sampler::Filled, seconds: f64) -> Self {
         let llama_sampler::Filled { values: fields, text, tokens, canonical, stopped, stats } = filled;
-        let (values, probabilities) = (PyDict::new(py), PyDict::new(py));
+        let (mut values, mut probabilities) = (Vec::new(), Vec::new());
         for field in fields {
-            values.set_item(&field.name, field.value)?;
-            if let Some(shares) = field.probabilities {
-                probabilities.set_item(field.name, PyArray1::from_vec(py, shares))?;
-            }
+            probabilities.extend(field.probabilities.map(|shares| (field.name.clone(), shares)));
+            values.push((field.name, field.value));
         }
-        Ok(Self {
+        Self {
             text,
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: None,
             leaves: Vec::new(),
-            partial_token: PyBytes::new(py, b"").unbind(),
-            values: values.unbind(),
-            probabilities: probabilities.unbind(),
+            partial_token: Vec::new(),
+            values,
+            probabilities,
             canonical,
-            finish: if stopped { STOPPED } else { "form" },
+            finish: if stopped { STOPPED } else { "form" }.to_owned(),
             stats: Stats::new(stats, seconds),
-        })
+        }
     }
 }
 
@@ -180,6 +181,27 @@ impl Stats {
 
 #[pymethods]
 impl Generated {
+    /// bytes: the partial token at the end: what the last token of the value holds beyond it, in a set with
+    /// `open_end=True`. It begins the free text.
+    #[getter]
+    fn partial_token<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.partial_token)
+    }
+
+    /// dict[str, str]: what a form was filled with, by the names of its slots and texts; empty for other
+    /// constraints.
+    #[getter]
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.values.iter().into_py_dict(py)
+    }
+
+    /// dict[str, numpy.ndarray]: float64 [values], the probability of each value of a slot among them, by the names
+    /// of the slots; empty unless it was asked for.
+    #[getter]
+    fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.probabilities.iter().map(|(name, shares)| (name, PyArray1::from_slice(py, shares))).into_py_dict(py)
+    }
+
     fn __repr__(&self) -> String {
         format!("<tokentrie.Generated: {:?}, {} tokens, {}>", self.text, self.tokens.len(), self.finish)
     }
@@ -226,6 +248,7 @@ impl Stats {
 ///     >>> [step.token for step in steps] == out.tokens
 ///     True
 #[pyclass(frozen, module = "tokentrie")]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Step {
     /// int: its number, from 0.
     #[pyo3(get)]
@@ -243,14 +266,21 @@ pub(crate) struct Step {
     /// `Generated.text`, but for a character that the output does not end.
     #[pyo3(get)]
     text: String,
-    candidates: Vec<(TokenId, f32)>,
+    candidates: Vec<(u32, f32)>,
 }
 
 #[cfg(feature = "llama")]
 impl From<&llama_sampler::Step<'_>> for Step {
     fn from(step: &llama_sampler::Step<'_>) -> Self {
         let &llama_sampler::Step { index, depth, allowed, token, forced, text } = step;
-        Self { index, depth, token: token.get(), forced, text: text.to_owned(), candidates: allowed.to_vec() }
+        Self {
+            index,
+            depth,
+            token: token.get(),
+            forced,
+            text: text.to_owned(),
+            candidates: allowed.iter().map(|&(token, share)| (token.get(), share)).collect(),
+        }
     }
 }
 
@@ -260,7 +290,7 @@ impl Step {
     /// those that go on.
     #[getter]
     fn allowed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
-        crate::trie::id_array(py, self.candidates.iter().map(|(token, _)| *token))
+        PyArray1::from_iter(py, self.candidates.iter().map(|&(token, _)| token as i32))
     }
 
     /// numpy.ndarray: float32 [k], their probabilities among each other, before temperature and truncation; at an
@@ -278,3 +308,21 @@ impl Step {
         )
     }
 }
+
+pickled!(Generated { text, tokens, leaf, leaves, partial_token, values, probabilities, canonical, finish, stats });
+pickled!(Stats {
+    forward_passes,
+    tokens_decoded,
+    forced_tokens,
+    sampled_tokens,
+    forward_passes_saved,
+    starved,
+    healed_bytes,
+    seconds,
+    prompt_seconds,
+    decode_seconds,
+    sample_seconds,
+    n_threads,
+    seed
+});
+pickled!(Step { index, depth, token, forced, text, candidates });

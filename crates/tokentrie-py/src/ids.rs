@@ -27,7 +27,7 @@ pub(crate) fn token(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Res
 }
 
 fn outside(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Error {
-    Class::Vocabulary.error(format!("{}token id {value} is outside 0..=2147483647", place()))
+    Class::Vocabulary.error(format!("{}token id {value} must be from 0 to 2147483647", place()))
 }
 
 fn wrong_type(value: &Bound<'_, PyAny>, place: &str) -> Error {
@@ -142,7 +142,7 @@ where
     for (nth, &value) in array.as_array().iter().enumerate() {
         let id = TokenId::try_from(value);
         out.push(id.map_err(|_| {
-            Class::Vocabulary.error(format!("{}token id {value} is outside 0..=2147483647", place(nth)))
+            Class::Vocabulary.error(format!("{}token id {value} must be from 0 to 2147483647", place(nth)))
         })?);
     }
     Ok(true)

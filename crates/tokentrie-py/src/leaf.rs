@@ -1,6 +1,7 @@
 //! One legal value.
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 /// One legal value of a trie: its number, its name and its tokens. Compares and hashes by content.
 ///
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
 ///     >>> trie.leaf(0)
 ///     Leaf(index=0, name="stop", tokens=[2])
-#[pyclass(frozen, eq, hash, get_all, module = "tokentrie")]
+#[pyclass(frozen, eq, hash, get_all, from_py_object, module = "tokentrie")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Leaf {
     /// int: its number, from 0; leaves are numbered by the order of their token sequences.
@@ -38,6 +39,14 @@ impl Leaf {
     fn __repr__(&self) -> String {
         let name = self.name.as_ref().map_or("None".to_owned(), |name| format!("{name:?}"));
         format!("Leaf(index={}, name={name}, tokens={:?})", self.index, self.tokens)
+    }
+}
+
+#[pymethods]
+impl Leaf {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let Self { index, name, tokens } = slf.get().clone();
+        Ok((slf.get_type().into_any(), (index, name, tokens).into_pyobject(slf.py())?))
     }
 }
 

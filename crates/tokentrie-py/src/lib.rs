@@ -32,6 +32,7 @@ mod model_choose;
 mod no_model;
 mod options;
 mod payload;
+mod pickled;
 #[cfg(feature = "llama")]
 mod prompt;
 #[cfg(feature = "llama")]

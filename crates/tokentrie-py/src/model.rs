@@ -197,8 +197,8 @@ impl Model {
     ///
     /// Args:
     ///     prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
-    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a Form, or
-    ///         None, which is Any.
+    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
+    ///         str, a Sequence, a Form, or None, which is Any.
     ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
     ///         as a whole.
     ///     max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
@@ -272,7 +272,7 @@ impl Model {
         let keywords = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling };
         let options = Options { keywords, end_tokens, after };
         let max_tokens = crate::options::unsigned("max_tokens", max_tokens)? as usize;
-        let sampling = options.keywords.options()?;
+        let sampling = options.keywords.options(py)?;
         let loaded = self.loaded(py)?;
         let started = Instant::now();
         if let Some(form) = constraint.and_then(|constraint| constraint.cast::<Form>().ok()) {
@@ -286,7 +286,7 @@ impl Model {
             let prompt = self.prompt(prompt, form.begins_with())?;
             let filled = self.using(py, on_step, &call, |context, watch| context.fill(&prompt, form, &fill, watch))?;
             let stopped = filled.stopped;
-            let generated = Generated::of_form(py, filled, started.elapsed().as_secs_f64())?;
+            let generated = Generated::of_form(filled, started.elapsed().as_secs_f64());
             return if stopped { Err(call.error_with(py, generated)) } else { Ok(generated) };
         }
         if exact || probabilities {
@@ -552,7 +552,7 @@ impl Model {
 /// The result, or the error of a call that was ended.
 fn ended(py: Python<'_>, call: &Call, generated: llama_sampler::Generated, started: Instant) -> Result<Generated> {
     let stopped = generated.finish == Finish::Stopped;
-    let generated = Generated::new(py, generated, started.elapsed().as_secs_f64());
+    let generated = Generated::new(generated, started.elapsed().as_secs_f64());
     if stopped { Err(call.error_with(py, generated)) } else { Ok(generated) }
 }
 

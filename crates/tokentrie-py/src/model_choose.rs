@@ -35,8 +35,8 @@ impl Model {
     ///
     /// Args:
     ///     prompt: text or token ids, as for `generate`.
-    ///     choices: a list of distinct str, a Trie, a payload (its first descriptor), or a Sequence without Any, whose
-    ///         values are listed.
+    ///     choices: a list or other iterable of distinct str, a Trie, a payload (its first descriptor), or a Sequence
+    ///         without Any, whose values are listed.
     ///     prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
     ///         prompt of ids ends with, or another boundary than that of a text.
     ///     tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
@@ -166,7 +166,7 @@ impl Model {
         let loaded = self.loaded(choices.py())?;
         let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         let count = |name: &str, count: Option<i64>| {
-            let outside = |count| Class::Option.error(format!("{name} is {count}: it must be in 1..={}", u32::MAX));
+            let outside = |count| Class::Option.error(format!("{name} is {count}: it must be from 1 to {}", u32::MAX));
             let positive = |count| u32::try_from(count).ok().filter(|&count| count > 0).ok_or_else(|| outside(count));
             count.map(positive).transpose().map(|count| count.map(|count| count as usize))
         };

@@ -83,5 +83,5 @@ impl Options<'_, '_> {
 }
 
 pub(crate) fn unsigned(name: &str, value: i64) -> Result<u32> {
-    u32::try_from(value).map_err(|_| Class::Option.error(format!("{name} is {value}: it must be in 0..=4294967295")))
+    u32::try_from(value).map_err(|_| Class::Option.error(format!("{name} is {value}: it must be from 0 to 4294967295")))
 }

@@ -71,7 +71,7 @@ impl Sampler {
             sets.try_for_each(|set| vocab.get().core().check_set(set))?;
         }
         let rules = options.rules(rules, vocab.end_of_generation())?;
-        Ok(Self(Mutex::new(trie_core::Sampler::new(Arc::new(rules), options.keywords.options()?)?)))
+        Ok(Self(Mutex::new(trie_core::Sampler::new(Arc::new(rules), options.keywords.options(constraint.py())?)?)))
     }
 
     /// Nothing may touch Python while the lock is held.

@@ -1,6 +1,6 @@
 //! How the next token is chosen, as a value, and the keywords that stand for one.
 
-use crate::errors::{Class, Result};
+use crate::errors::{Class, Result, warn};
 use crate::options::{Mode, unsigned};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -80,12 +80,13 @@ pub(crate) struct Keywords<'a, 'py> {
 
 impl Keywords<'_, '_> {
     /// # Errors
-    /// `OptionError` for a setting out of range, or for keywords beside the value.
-    pub(crate) fn options(&self) -> Result<SamplerOptions> {
+    /// `OptionError` for a setting out of range, or for keywords beside the value. Settings that have no effect are warned
+    /// of.
+    pub(crate) fn options(&self, py: Python<'_>) -> Result<SamplerOptions> {
         let &Self { mode, temperature, top_k, top_p, min_p, seed, sampling } = self;
         let Some(sampling) = sampling else {
             let seed = Given(seed.map(Some));
-            return Ok(Sampling::DEFAULT.with(mode, temperature, top_k, top_p, min_p, seed)?.core());
+            return Sampling::DEFAULT.with(mode, temperature, top_k, top_p, min_p, seed)?.used(py);
         };
         let given = [
             ("mode", mode.0.is_some()),
@@ -97,7 +98,7 @@ impl Keywords<'_, '_> {
         ];
         let given: Vec<&str> = given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect();
         if given.is_empty() {
-            return Ok(sampling.get().core());
+            return sampling.get().used(py);
         }
         let names = given.join(", ");
         Err(Class::Option.error(format!(
@@ -135,6 +136,25 @@ impl Sampling {
         };
         sampling.core().draw.check()?;
         Ok(sampling)
+    }
+
+    /// The settings for use, with a warning of those that have no effect. A seed is none of them: it goes with a loop.
+    fn used(&self, py: Python<'_>) -> Result<SamplerOptions> {
+        let plain = Self { mode: self.mode, seed: self.seed, ..Self::DEFAULT };
+        if self.mode == trie_core::Mode::Greedy && *self != plain {
+            let changed = [
+                ("temperature", self.temperature != plain.temperature && self.temperature != 0.0),
+                ("top_k", self.top_k > 1),
+                ("top_p", self.top_p != plain.top_p),
+                ("min_p", self.min_p != plain.min_p),
+            ];
+            let names: Vec<&str> = changed.into_iter().filter_map(|(name, changed)| changed.then_some(name)).collect();
+            if !names.is_empty() {
+                let (names, verb) = (names.join(" and "), if names.len() == 1 { "has" } else { "have" });
+                warn(py, &format!("{names} {verb} no effect with mode=\"greedy\": use mode=\"sampled\""))?;
+            }
+        }
+        Ok(self.core())
     }
 
     fn core(&self) -> SamplerOptions {

@@ -4,6 +4,7 @@ use crate::errors::{Class, Result};
 use crate::gil::locked;
 use crate::options::{After, Mode, Options};
 use crate::payload::Cache;
+use crate::pickled::pickled;
 use crate::sampler::Sampler;
 use crate::sampling::{Given, Keywords, Sampling};
 use crate::vocab::VocabArg;
@@ -37,7 +38,7 @@ pub(crate) struct Session(Mutex<TrieCache>);
 /// Example:
 ///     >>> tokentrie.Session().cache_info()
 ///     CacheInfo(hits=0, content_hits=0, misses=0, evictions=0, size=0, capacity=128)
-#[pyclass(frozen, eq, get_all, module = "tokentrie")]
+#[pyclass(frozen, get_all, module = "tokentrie")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheInfo {
     /// int: payloads found by their text.
@@ -74,6 +75,11 @@ impl CacheInfo {
 
 #[pymethods]
 impl Session {
+    fn __repr__(&self, py: Python<'_>) -> Result<String> {
+        let stats = locked(py, &self.0)?.stats();
+        Ok(format!("<tokentrie.Session: {} of {} payloads>", stats.len, stats.capacity))
+    }
+
     #[new]
     #[pyo3(signature = (capacity=128))]
     fn new(capacity: i64) -> Result<Self> {
@@ -81,7 +87,7 @@ impl Session {
         let payloads = payloads.filter(|payloads| payloads.get() <= Self::MOST);
         match payloads {
             Some(payloads) => Ok(Self(Mutex::new(TrieCache::new(payloads)))),
-            None => Err(Class::Option.error(format!("capacity is {capacity}: it must be in 1..={}", Self::MOST))),
+            None => Err(Class::Option.error(format!("capacity is {capacity}: it must be from 1 to {}", Self::MOST))),
         }
     }
 
@@ -162,3 +168,5 @@ impl Session {
     /// More would be a mistake: the cache sets its table aside at once.
     const MOST: usize = 1 << 20;
 }
+
+pickled!(CacheInfo { hits, content_hits, misses, evictions, size, capacity });

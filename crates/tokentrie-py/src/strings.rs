@@ -3,15 +3,15 @@
 use crate::errors::{Class, Error, Result};
 use crate::stream::text;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
 use trie_text::{TextValues, Tokenization};
 
-/// A list or tuple of str with nothing around them.
+/// A list of distinct str with nothing around them.
 ///
 /// # Errors
 /// As [`list`].
 pub(crate) fn texts(values: &Bound<'_, PyAny>) -> Result<TextValues> {
-    Ok(TextValues::new(list(values)?))
+    Ok(TextValues::new(list(values)?).with_distinct(true))
 }
 
 /// What to say to one str where a list of them is wanted.
@@ -35,9 +35,17 @@ pub(crate) fn meant_as_value(what: &str, given: &Bound<'_, PyAny>, error: Error)
     }
 }
 
-/// Whether texts are given, and no payload or trie.
+/// Whether texts are given, and no payload and nothing of ours: a list, a tuple, a set, a generator, a column.
 pub(crate) fn is_list(values: &Bound<'_, PyAny>) -> bool {
-    values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>()
+    if values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>() {
+        return true;
+    }
+    let is_text = values.is_instance_of::<PyString>() || values.is_instance_of::<PyBytes>();
+    if is_text || values.is_instance_of::<PyByteArray>() || values.is_instance_of::<PyDict>() {
+        return false;
+    }
+    let ours = values.get_type().module().is_ok_and(|module| module == "tokentrie");
+    !ours && values.hasattr("__iter__").unwrap_or(false)
 }
 
 /// A list of str.

@@ -201,7 +201,7 @@ fn check_size(size: usize, least: usize) -> Result<()> {
     if (least..=most).contains(&size) {
         return Ok(());
     }
-    Err(Class::Option.error(format!("n_vocab is {size}: it must be in {least}..={most}")))
+    Err(Class::Option.error(format!("n_vocab is {size}: it must be from {least} to {most}")))
 }
 
 /// With unused ids at the end up to the size that was asked for.

@@ -274,7 +274,7 @@ impl Trie {
     fn sample(&self, py: Python<'_>, n: i64, seed: Option<&Bound<'_, PyAny>>) -> Result<Self> {
         let leaves = self.core().len();
         if !usize::try_from(n).is_ok_and(|n| (1..=leaves).contains(&n)) {
-            return Err(Class::Option.error(format!("n is {n}: it must be in 1..={leaves}, the number of leaves")));
+            return Err(Class::Option.error(format!("n is {n}: it must be from 1 to {leaves}, the number of leaves")));
         }
         let generator = py.import("numpy.random")?.call_method1("default_rng", (seed,))?;
         let options = [("replace", false), ("shuffle", false)].into_py_dict(py)?;

@@ -427,5 +427,5 @@ impl<'a, 'py> FromPyObject<'a, 'py> for VocabArg<'py> {
 }
 
 fn size_error(size: &Bound<'_, PyAny>) -> Error {
-    Class::Vocabulary.error(format!("a vocabulary of {size} tokens: the size must be in 1..=2147483648"))
+    Class::Vocabulary.error(format!("a vocabulary of {size} tokens: the size must be from 1 to 2147483648"))
 }

@@ -51,7 +51,7 @@ impl DrawSettings {
         }
         for (name, value) in [("top_p", top_p), ("min_p", min_p)] {
             if !(0.0..=1.0).contains(&value) {
-                return Err(DrawError { name, value, range: "in 0..=1" });
+                return Err(DrawError { name, value, range: "from 0 to 1" });
             }
         }
         Ok(())

@@ -51,7 +51,7 @@ impl TokenId {
 
 /// An integer that is no token id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("token id {value} is outside 0..=2147483647")]
+#[error("token id {value} must be from 0 to 2147483647")]
 pub struct TokenIdError {
     /// The value that was given.
     pub value: i128,

@@ -135,7 +135,7 @@ impl<'de> Deserialize<'de> for TokenId {
             type Value = TokenId;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a token id, an integer in 0..=2147483647")
+                f.write_str("a token id, an integer from 0 to 2147483647")
             }
 
             fn visit_u64<E: de::Error>(self, value: u64) -> Result<TokenId, E> {

@@ -28,7 +28,8 @@ pub enum HealingError {
     },
     /// A set that spells a whole prompt again.
     #[error(
-        "the set begins with {spelled:?}, which is all of the prompt: the first forward pass needs at least one token"
+        "the values may begin with {spelled:?}, which is all of the prompt, and the first forward pass needs a token: \
+         put text before it"
     )]
     AllTakenBack {
         /// What every value begins with.

@@ -79,7 +79,7 @@ pub enum RuntimeError {
         reason: String,
     },
     /// A number out of range.
-    #[error("{what} is {value}: it must be in {least}..={most}")]
+    #[error("{what} is {value}: it must be from {least} to {most}")]
     OutOfRange {
         /// The number's name.
         what: &'static str,
@@ -105,7 +105,7 @@ pub enum RuntimeError {
     #[error("a value ended where the set has none: it is damaged; verifying its file says where")]
     DamagedSet,
     /// More tokens than the context holds.
-    #[error("{held} tokens are held and {asked} more were given: the context has room for {n_ctx}")]
+    #[error("{asked} tokens after {held} do not fit: the context has room for {n_ctx}")]
     ContextFull {
         /// Tokens in the context.
         held: usize,

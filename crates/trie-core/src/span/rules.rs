@@ -42,7 +42,7 @@ pub enum RulesError {
     #[error("a span needs at least one constraint")]
     NoConstraint,
     /// The vocabulary size is 0 or over 2^31.
-    #[error("a vocabulary of {n_vocab} tokens: the size must be in 1..=2147483648")]
+    #[error("a vocabulary of {n_vocab} tokens: the size must be from 1 to 2147483648")]
     VocabularySize {
         /// The size that was given.
         n_vocab: usize,

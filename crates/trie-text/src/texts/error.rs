@@ -17,7 +17,7 @@ pub enum TextError {
     #[error(transparent)]
     Run(#[from] ExternalError),
     /// Nothing is left of a value.
-    #[error("row {row} is empty: a leaf needs at least one token, give a suffix or leave it out")]
+    #[error("value {row} is empty: leave it out, or give a suffix")]
     Empty {
         /// The value's index.
         row: usize,

@@ -1,5 +1,6 @@
 //! Why values make no set.
 
+use crate::healing::HealingError;
 use crate::texts::TextError;
 use crate::vocab::VocabError;
 
@@ -11,7 +12,7 @@ pub enum ValuesError {
     #[error(transparent)]
     Text(#[from] TextError),
     /// Values that are told apart by their index, and one is empty.
-    #[error("value {row} is empty")]
+    #[error("value {row} is empty: leave it out, or give a suffix")]
     Empty {
         /// Its index.
         row: usize,
@@ -26,6 +27,17 @@ pub enum ValuesError {
         /// The index of the first.
         first: usize,
     },
+    /// The prompt does not end with what stands before the values.
+    #[error("the prefix is {}, but the prompt ends with {}", crate::quoted(.prefix), crate::quoted(.end))]
+    NotBefore {
+        /// What was to stand before the values.
+        prefix: String,
+        /// The end of the prompt.
+        end: String,
+    },
+    /// What the values spell again is all of the prompt.
+    #[error(transparent)]
+    Healing(#[from] HealingError),
     /// Different texts with the same tokens: a tokenizer that normalises.
     #[error("two values have the same tokens")]
     SameTokens,

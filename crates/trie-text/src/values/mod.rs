@@ -9,6 +9,7 @@ mod prompt;
 pub use error::ValuesError;
 pub use prompt::Prompt;
 
+use crate::healing::HealingError;
 use crate::texts::{Texts, Tokenization};
 use crate::vocab::Vocab;
 use lru::LruCache;
@@ -29,7 +30,7 @@ pub struct TextValues {
     pub suffix: String,
     /// Which token sequences stand for a value.
     pub tokenization: Tokenization,
-    /// Whether values are told apart by their index: none may be empty or repeat another.
+    /// Whether values are told apart by their index: none may repeat another.
     pub distinct: bool,
 }
 
@@ -132,7 +133,7 @@ impl TextValues {
     /// See [`ValuesError`].
     pub fn set(&self, vocab: &Vocab) -> Result<ValueSet, ValuesError> {
         if self.distinct {
-            distinct(&self.values)?;
+            distinct(&self.values, !self.suffix.is_empty())?;
         }
         let around = Texts::default().with_prefix(&self.prefix).with_suffix(&self.suffix);
         let around = around.with_tokenization(self.tokenization).with_healing(true);
@@ -145,10 +146,10 @@ impl TextValues {
     }
 }
 
-fn distinct(values: &[String]) -> Result<(), ValuesError> {
+fn distinct(values: &[String], with_suffix: bool) -> Result<(), ValuesError> {
     let mut seen = HashMap::new();
     for (row, value) in values.iter().enumerate() {
-        if value.is_empty() {
+        if value.is_empty() && !with_suffix {
             return Err(ValuesError::Empty { row });
         }
         if let Some(first) = seen.insert(value, row) {
@@ -219,7 +220,12 @@ impl ValueSets {
             }
             prompt => {
                 let set = self.get(texts)?;
-                Ok((prompt.tokens(&self.vocab, Some(set.trie()))?, set))
+                let is_tokens = matches!(prompt, Prompt::Tokens(_));
+                let prompt = prompt.tokens(&self.vocab, Some(set.trie()))?;
+                if is_tokens {
+                    self.stands_before(&texts.prefix, &prompt)?;
+                }
+                Ok((prompt, set))
             }
         }
     }
@@ -230,14 +236,30 @@ impl ValueSets {
         let prefix = self.vocab.prompt_end(prompt, &texts.values);
         let some = !texts.suffix.is_empty() || texts.values.iter().all(|value| !value.is_empty());
         if some && !prefix.is_empty() {
-            // A prompt with odd ends, or of which nothing would be left, stays as it is: then the values stand alone.
-            if let Ok(set) = self.get(&TextValues { prefix, ..texts.clone() })
-                && self.vocab.before_set(prompt, set.trie()).is_ok()
-            {
-                return Ok(set);
+            // A prompt with odd ends stays as it is: then the values stand alone.
+            if let Ok(set) = self.get(&TextValues { prefix, ..texts.clone() }) {
+                match self.vocab.before_set(prompt, set.trie()) {
+                    Ok(_) => return Ok(set),
+                    Err(nothing_left @ HealingError::AllTakenBack { .. }) => return Err(nothing_left.into()),
+                    Err(_) => {}
+                }
             }
         }
         self.get(texts)
+    }
+
+    /// That the tokens of a prompt end with a text.
+    fn stands_before(&self, prefix: &str, prompt: &[TokenId]) -> Result<(), ValuesError> {
+        let (mut bytes, mut left) = (Vec::new(), prompt);
+        while let (true, Some((last, before))) = (bytes.len() < prefix.len(), left.split_last()) {
+            bytes.splice(..0, self.vocab.piece(*last).unwrap_or_default().iter().copied());
+            left = before;
+        }
+        if bytes.ends_with(prefix.as_bytes()) {
+            return Ok(());
+        }
+        let end = String::from_utf8_lossy(&bytes).into_owned();
+        Err(ValuesError::NotBefore { prefix: prefix.to_owned(), end })
     }
 
     /// The set of these texts with what stands around them, made if it is not there.

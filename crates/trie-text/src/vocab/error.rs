@@ -8,7 +8,7 @@ use trie_core::TokenId;
 #[non_exhaustive]
 pub enum VocabError {
     /// A number out of range.
-    #[error("{what} is {value}: it must be in {least}..={most}")]
+    #[error("{what} is {value}: it must be from {least} to {most}")]
     OutOfRange {
         /// The number's name.
         what: &'static str,
@@ -89,7 +89,7 @@ mod tests {
     fn ranges_say_what_was_given() {
         assert!(in_range("number of tokens", 8, 1, 8).is_ok());
         let message = in_range("number of tokens", 9, 1, 8).unwrap_err().to_string();
-        assert_eq!(message, "number of tokens is 9: it must be in 1..=8");
+        assert_eq!(message, "number of tokens is 9: it must be from 1 to 8");
         assert!(in_range("number of tokens", 0, 1, 8).is_err());
         assert!(text_in_range(1 << 30).is_ok());
         assert!(text_in_range((1 << 30) + 1).is_err());

@@ -50,7 +50,7 @@ mod tests {
     fn ranges_say_what_was_given() {
         assert!(in_range("n_ctx", 8, 1, 8).is_ok());
         let message = in_range("n_ctx", 9, 1, 8).unwrap_err().to_string();
-        assert_eq!(message, "n_ctx is 9: it must be in 1..=8");
+        assert_eq!(message, "n_ctx is 9: it must be from 1 to 8");
         assert!(in_range("n_batch", 0, 1, 8).is_err());
     }
 
@@ -64,7 +64,7 @@ mod tests {
     fn room_is_counted_without_overflow() {
         assert!(fits(3, 5, 8).is_ok());
         let message = fits(3, 6, 8).unwrap_err().to_string();
-        assert_eq!(message, "3 tokens are held and 6 more were given: the context has room for 8");
+        assert_eq!(message, "6 tokens after 3 do not fit: the context has room for 8");
         assert!(fits(9, 1, 8).is_err());
         assert!(fits(1, usize::MAX, 8).is_err());
     }

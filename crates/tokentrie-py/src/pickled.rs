@@ -1,0 +1,34 @@
+//! Results that can be pickled, copied and compared: by their fields.
+
+/// Gives a class `__reduce__`, `_restore`, `__eq__` and `__hash__` over all of its fields. Its `PartialEq` decides what is
+/// equal; every field goes to Python and comes back.
+macro_rules! pickled {
+    ($class:ident { $($field:ident),+ $(,)? }) => {
+        #[pyo3::pymethods]
+        impl $class {
+            fn __reduce__<'py>(
+                slf: &pyo3::Bound<'py, Self>,
+            ) -> pyo3::PyResult<(pyo3::Bound<'py, pyo3::PyAny>, (pyo3::Bound<'py, pyo3::types::PyDict>,))> {
+                let (py, state) = (slf.py(), pyo3::types::PyDict::new(slf.py()));
+                let this = slf.get();
+                $(state.set_item(pyo3::intern!(py, stringify!($field)), this.$field.clone())?;)+
+                Ok((slf.get_type().getattr(pyo3::intern!(py, "_restore"))?, (state,)))
+            }
+
+            /// What `__reduce__` took apart.
+            #[staticmethod]
+            fn _restore(state: &pyo3::Bound<'_, pyo3::types::PyDict>) -> pyo3::PyResult<Self> {
+                Ok(Self { $($field: state.as_any().get_item(stringify!($field))?.extract()?),+ })
+            }
+
+            fn __eq__(slf: &pyo3::Bound<'_, Self>, other: &pyo3::Bound<'_, pyo3::PyAny>) -> bool {
+                other.cast::<Self>().is_ok_and(|other| slf.get() == other.get())
+            }
+
+            // What holds lists is no key of a dict.
+            #[classattr]
+            const __hash__: Option<pyo3::Py<pyo3::PyAny>> = None;
+        }
+    };
+}
+pub(crate) use pickled;
