@@ -1,7 +1,7 @@
 //! A cache of payloads that lives as long as its owner wants.
 
 use crate::errors::{Class, Result};
-use crate::gil::locked;
+use crate::gil::Shared;
 use crate::options::{After, Mode, Options};
 use crate::payload::Cache;
 use crate::sampler::Sampler;
@@ -9,7 +9,6 @@ use crate::sampling::{Given, Keywords, Sampling};
 use crate::vocab::VocabArg;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 use trie_core::{CacheStats, TrieCache};
 
 /// A cache of payloads: the same text, or the same content in other words, is built once.
@@ -30,7 +29,7 @@ use trie_core::{CacheStats, TrieCache};
 ///     >>> (session.cache_info().misses, session.cache_info().hits)
 ///     (1, 2)
 #[pyclass(frozen, module = "tokentrie")]
-pub(crate) struct Session(Mutex<TrieCache>);
+pub(crate) struct Session(Shared<TrieCache>);
 
 /// What the cache of a `Session` did so far. Compares by content.
 ///
@@ -80,7 +79,7 @@ impl Session {
         let payloads = usize::try_from(capacity).ok().and_then(NonZeroUsize::new);
         let payloads = payloads.filter(|payloads| payloads.get() <= Self::MOST);
         match payloads {
-            Some(payloads) => Ok(Self(Mutex::new(TrieCache::new(payloads)))),
+            Some(payloads) => Ok(Self(Shared::new(TrieCache::new(payloads)))),
             None => Err(Class::Option.error(format!("capacity is {capacity}: it must be in 1..={}", Self::MOST))),
         }
     }
@@ -142,7 +141,7 @@ impl Session {
     ///     >>> tokentrie.Session(capacity=8).cache_info().capacity
     ///     8
     fn cache_info(&self, py: Python<'_>) -> Result<CacheInfo> {
-        Ok(locked(py, &self.0)?.stats().into())
+        Ok(self.0.lock(py)?.stats().into())
     }
 
     /// Forgets all payloads; the counts stay.
@@ -153,7 +152,7 @@ impl Session {
     ///     >>> session.cache_info().size
     ///     0
     fn clear(&self, py: Python<'_>) -> Result<()> {
-        locked(py, &self.0)?.clear();
+        self.0.lock(py)?.clear();
         Ok(())
     }
 }
