@@ -230,7 +230,6 @@ def test_a_child_forked_while_a_session_reads_says_so() -> None:
 
 DAEMONS = """
 import sys, threading, time
-import numpy  # being taken away while they import numpy kills threads of any program
 from tokentrie import Model, Trie, Vocab
 
 kind = sys.argv[2]

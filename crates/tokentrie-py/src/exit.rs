@@ -15,6 +15,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{park, sleep};
 use std::time::{Duration, Instant};
@@ -155,6 +156,15 @@ mod unwinding {
     }
 }
 
+// Called through pointers that the compiler does not see through: it takes both declarations of a function for one, and
+// what pyo3 declares does not unwind.
+type Unary = unsafe extern "C-unwind" fn(*mut ffi::PyObject) -> *mut ffi::PyObject;
+type Ternary =
+    unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+const GET_ITER: Unary = unwinding::PyObject_GetIter;
+const NEXT: Unary = unwinding::PyIter_Next;
+const CALL: Ternary = unwinding::PyObject_Call;
+
 /// Iterates over a Python object that may run Python code for each item.
 pub(crate) struct Items<'py>(Bound<'py, PyAny>);
 
@@ -165,7 +175,7 @@ pub(crate) struct Items<'py>(Bound<'py, PyAny>);
 pub(crate) fn items<'py>(iterable: &Bound<'py, PyAny>) -> PyResult<Items<'py>> {
     let stop = Stop;
     // SAFETY: the pointer is that of a live object, and `py` of the bound object shows that the GIL is held.
-    let iterator = unsafe { unwinding::PyObject_GetIter(iterable.as_ptr()) };
+    let iterator = unsafe { black_box(GET_ITER)(iterable.as_ptr()) };
     std::mem::forget(stop);
     // SAFETY: Python gave a new reference, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(iterable.py(), iterator) }.map(Items)
@@ -178,7 +188,7 @@ impl<'py> Iterator for Items<'py> {
         let py = self.0.py();
         let stop = Stop;
         // SAFETY: the pointer is that of a live iterator, and the GIL is held.
-        let item = unsafe { unwinding::PyIter_Next(self.0.as_ptr()) };
+        let item = unsafe { black_box(NEXT)(self.0.as_ptr()) };
         std::mem::forget(stop);
         // SAFETY: Python gave a new reference, or null.
         match unsafe { Bound::from_owned_ptr_or_opt(py, item) } {
@@ -215,7 +225,7 @@ pub(crate) fn called<'py>(
     let stop = Stop;
     // SAFETY: the pointers are those of live objects of the types that the call wants, or null where it may be, and the
     // GIL is held.
-    let result = unsafe { unwinding::PyObject_Call(callable.as_ptr(), arguments.as_ptr(), keywords) };
+    let result = unsafe { black_box(CALL)(callable.as_ptr(), arguments.as_ptr(), keywords) };
     std::mem::forget(stop);
     // SAFETY: Python gave a new reference, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(callable.py(), result) }
