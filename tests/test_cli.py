@@ -443,3 +443,76 @@ class TestUsage:
         done = process("inspect", payload_path, env=os.environ | {"PYTHONIOENCODING": "ascii"})
         assert (done.returncode, done.stderr) == (0, "")
         assert "STOP" in done.stdout
+
+
+class TestInputsThatAreNoFiles:
+    """Pipes wait for a writer, and devices may never end: one line, at once."""
+
+    SAYS = "a pipe or a device is not read (- is standard input)"
+
+    @pytest.fixture(params=["device", "pipe"])
+    def endless(self, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+        if request.param == "device":
+            return Path("/dev/zero")
+        os.mkfifo(tmp_path / "pipe")
+        return tmp_path / "pipe"
+
+    def test_payloads_and_sets(self, run: Terminal, endless: Path, payload_path: Path) -> None:
+        run("inspect", endless).fails(1, str(endless), self.SAYS)
+        run("choose", "--payload", endless, "-p", "x").fails(1, str(endless), self.SAYS)
+        run("choose", "--choices-file", endless, "-p", "x").fails(1, str(endless), self.SAYS)
+        run("choose", "--choices", "a,b", "--prompt-file", endless).fails(1, str(endless), self.SAYS)
+        run("diff", endless, endless).fails(1, str(endless), "not a regular file")
+
+    def test_texts(self, run: Terminal, endless: Path, tmp_path: Path) -> None:
+        run("build", endless, "-o", tmp_path / "out.ttrie").fails(1, str(endless), self.SAYS)
+        for name in ("rows.jsonl", "rows.csv", "rows.parquet"):
+            link = tmp_path / name
+            link.symlink_to(endless)
+            run("build", link, "--field", "x", "-o", tmp_path / "out.ttrie").fails(1, name, self.SAYS)
+        rows = ("--input", tmp_path / "rows.jsonl", "--field", "x", "-o", tmp_path / "out.jsonl")
+        run("choose", *rows, "-c", "a,b").fails(1, "rows.jsonl", self.SAYS)
+
+    def test_models_and_tokenizers(self, run: Terminal, endless: Path, payload_path: Path, tmp_path: Path) -> None:
+        for name in ("model.gguf", "tokenizer.json"):
+            (tmp_path / name).symlink_to(endless)
+            run("inspect", payload_path, "--vocab", tmp_path / name).fails(1, name, "device")
+
+    def test_standard_input_that_does_not_end(self, run: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("tokentrie.cli.console.MOST_BYTES", 1 << 20)
+        run("inspect", "-", stdin=" " * (1 << 20)).fails(1, "payload, line 1")
+        run("inspect", "-", stdin=" " * ((1 << 20) + 1)).fails(1, "-: standard input is longer than 1 MiB")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes streams as a shell on Unix does")
+class TestClosedStreams:
+    """A file that a command opens would take the place of a stream that is closed."""
+
+    @staticmethod
+    def shell(redirect: str, *args: str | Path) -> subprocess.CompletedProcess[str]:
+        line = f'exec "$0" -m tokentrie.cli "$@" {redirect}'
+        command = ["sh", "-c", line, sys.executable, *map(str, args)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    def test_output(self, payload_path: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out.ttrie"
+        for args in (["--version"], ["--help"], ["inspect", payload_path], ["build", payload_path, "-o", out]):
+            done = self.shell(">&-", *args)
+            assert (done.returncode, done.stderr) == (1, "tokentrie: standard output is closed: nothing was done\n")
+        assert not out.exists()
+
+    def test_errors(self, payload_path: Path) -> None:
+        assert self.shell("2>&-", "inspect", payload_path).returncode == 0
+        done = self.shell("2>&-", "inspect", "/nowhere")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert self.shell(">&- 2>&-", "inspect", payload_path).returncode == 1
+
+    def test_input(self) -> None:
+        done = self.shell("<&-", "inspect", "-")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == "tokentrie: -: standard input is closed\n"
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+    def test_a_full_disk(self, payload_path: Path) -> None:
+        done = self.shell("> /dev/full", "inspect", payload_path)
+        assert (done.returncode, done.stderr) == (1, "tokentrie: [Errno 28] No space left on device\n")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import os
 import pickle
 import sys
 import threading
@@ -518,3 +520,26 @@ def test_any_text(data: st.DataObject) -> None:
     own = dict(zip(values, own_ids(name, values), strict=True))
     assert {leaf.name: leaf.tokens for leaf in trie} == own
     assert all(vocab.detokenize(leaf.tokens) == leaf.name for leaf in trie)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_pipes_and_devices_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "tokenizer.json")
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(VocabularyError, match=f"cannot read {path}: it is a pipe or a device, not a file"):
+            Vocab.from_tokenizer(path)
+
+
+def test_decoders_that_grow_without_bound(tmp_path: Path) -> None:
+    doubles = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
+    file = {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}}
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(file | {"decoder": {"type": "Sequence", "decoders": [doubles] * 60}}))
+    with pytest.raises(VocabularyError, match='the decoder makes 131072 bytes of the token "a"'):
+        Vocab.from_tokenizer(path)
+    path.write_text(json.dumps(file | {"normalizer": {"type": "Sequence", "normalizers": [doubles] * 60}}))
+    with pytest.raises(VocabularyError, match=r"the normalizer can make a text 1\.15.*e18 times as long"):
+        Vocab.from_tokenizer(path)
+    path.write_text(json.dumps({"model": {"type": "BPE", "vocab": {"a": 2**32 - 1}, "merges": []}}))
+    with pytest.raises(VocabularyError, match="token id 4294967295 is over the limit of 16777215"):
+        Vocab.from_tokenizer(path)

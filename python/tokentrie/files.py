@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and what is no file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+def only_files(path: Path) -> Path:
+    """The path, unless it names a pipe or a device: opening a pipe waits for a writer, and a device may never end.
+
+    Raises OSError. What is not there, or is a folder, is for `open` to complain about.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "a pipe or a device is not read (- is standard input)", str(path))
+    return path
 
 
 @contextmanager

@@ -145,6 +145,19 @@ fn a_special_token_that_the_tokenizer_adds_but_the_file_does_not_define() {
     });
 }
 
+/// What llama.cpp asserts; `tests/test_hostile_gguf.py` has all of it.
+#[test]
+fn values_that_llama_cpp_takes_for_granted() {
+    let (old, new) = (b"block_count\x04\0\0\0\x04", b"block_count\x04\0\0\0\0");
+    let file = patched("layers.gguf", old, new);
+    let error = Model::load(&file.0, ModelOptions::default()).unwrap_err();
+    let RuntimeError::Metadata { path, key, value, .. } = &error else { panic!("{error}") };
+    assert_eq!((path, key.as_str(), value.as_str()), (&file.0, "llama.block_count", "0"));
+    assert!(error.to_string().ends_with("llama.block_count is 0: it must be in 1..=512"), "{error}");
+    // A vocabulary does not need it.
+    assert_eq!(vocab_from_gguf(&file.0).unwrap().fingerprint(), model().vocab().fingerprint());
+}
+
 #[test]
 fn truncated_and_damaged_files() {
     in_child("truncated_and_damaged_files", || {
@@ -154,7 +167,8 @@ fn truncated_and_damaged_files() {
         for cut in cuts.filter(|&cut| cut < whole.len()) {
             let file = Scratch::new("cut.gguf", &whole[..cut]);
             let error = Model::load(&file.0, ModelOptions::default()).unwrap_err();
-            assert!(matches!(error, RuntimeError::Load { .. }), "cut at {cut}: {error}");
+            let of_a_kind = matches!(error, RuntimeError::Load { .. } | RuntimeError::NotGguf { .. });
+            assert!(of_a_kind, "cut at {cut}: {error}");
             assert!(!error.to_string().contains("null result"), "cut at {cut}: no reason in {error}");
         }
         // Huge counts where the header has small ones.
@@ -162,7 +176,8 @@ fn truncated_and_damaged_files() {
             let mut bytes = whole.clone();
             bytes[at..at + 8].fill(0x7f);
             let file = Scratch::new("counts.gguf", &bytes);
-            assert!(matches!(Model::load(&file.0, ModelOptions::default()), Err(RuntimeError::Load { .. })));
+            let error = Model::load(&file.0, ModelOptions::default()).unwrap_err();
+            assert!(matches!(error, RuntimeError::NotGguf { .. }), "{error}");
         }
     });
 }

@@ -49,6 +49,7 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::File { .. }
         | RuntimeError::Path { .. }
         | RuntimeError::NotGguf { .. }
+        | RuntimeError::Metadata { .. }
         | RuntimeError::VocabularyOnly { .. }
         | RuntimeError::NotADecoder { .. }
         | RuntimeError::Load { .. }

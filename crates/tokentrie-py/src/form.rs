@@ -2,6 +2,7 @@
 
 use crate::constraint;
 use crate::errors::Result;
+use crate::gil::released;
 use crate::ids::{shown, type_name};
 use crate::payload::with_text;
 use crate::strings::is_list;
@@ -52,7 +53,7 @@ impl Slot {
         } else if let Some(constraint) = constraint::read(values, &constraint::untokenized)? {
             SlotValues::Tokens(constraint)
         } else {
-            let read = with_text(values, |text| Ok(Payload::from_json(text, None)?));
+            let read = with_text(values, |text| Ok(released(values.py(), || Payload::from_json(text, None))?));
             let read = read.map_err(|error| crate::strings::meant_as_value("values", values, error))?;
             read.trie(Some(&name))?.clone().into()
         };

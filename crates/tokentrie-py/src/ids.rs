@@ -81,7 +81,7 @@ pub(crate) fn extend(values: &Bound<'_, PyAny>, place: &str, out: &mut Vec<Token
     if text {
         return Err(not_ids(values, place));
     }
-    let Ok(iterator) = values.try_iter() else { return Err(not_ids(values, place)) };
+    let Ok(iterator) = crate::exit::items(values) else { return Err(not_ids(values, place)) };
     for (position, value) in iterator.enumerate() {
         out.push(token(&value?, || at(position))?);
     }

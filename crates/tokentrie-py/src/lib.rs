@@ -19,6 +19,7 @@ mod error_docs;
 mod errors;
 #[cfg(feature = "llama")]
 mod errors_runtime;
+mod exit;
 mod form;
 mod generated;
 mod gil;
@@ -96,6 +97,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        crate::exit::register(module.py())?;
         crate::errors::register(module)
     }
 }

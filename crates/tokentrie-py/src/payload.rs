@@ -2,14 +2,15 @@
 
 use crate::constraint::Tokenizing;
 use crate::errors::{Class, Result, warn};
-use crate::gil::locked;
+use crate::exit::called;
+use crate::gil::{Shared, released};
 use crate::ids::type_name;
 use crate::strings::meant_as_value;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use trie_core::{AnyConstraint, PayloadReport, TrieCache};
 
 /// Constraints by path.
@@ -20,7 +21,7 @@ pub(crate) enum Cache<'c> {
     /// The cache of the calling thread.
     Thread,
     /// A session's own.
-    Session(&'c Mutex<TrieCache>),
+    Session(&'c Shared<TrieCache>),
 }
 
 thread_local! {
@@ -41,7 +42,8 @@ pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u
         return use_text(bytes.as_bytes());
     }
     if payload.is_instance_of::<PyDict>() {
-        let text = payload.py().import("json")?.call_method1("dumps", (payload,)).map_err(|error| {
+        let dumps = payload.py().import("json")?.getattr("dumps")?;
+        let text = called(&dumps, &(payload,).into_pyobject(payload.py())?, None).map_err(|error| {
             if error.is_instance_of::<PyException>(payload.py()) {
                 return Class::Payload.error(format!("payload: the dictionary is no JSON: {error}"));
             }
@@ -69,11 +71,14 @@ pub(crate) fn spans(
     if let Some(constraint) = crate::constraint::read(constraint, tokenizing)? {
         return Ok(Arc::new([(String::new(), constraint)]));
     }
-    let payload = with_text(constraint, |text| {
-        Ok(match cache {
-            Cache::Session(cache) => locked(constraint.py(), cache)?.payload(text, Some(n_vocab))?,
-            Cache::Thread => THREAD_CACHE.with_borrow_mut(|cache| cache.payload(text, Some(n_vocab)))?,
-        })
+    let py = constraint.py();
+    let payload = with_text(constraint, |text| match cache {
+        Cache::Session(cache) => {
+            let mut cache = cache.lock(py)?;
+            let cache = &mut *cache;
+            Ok(released(py, || cache.payload(text, Some(n_vocab)))?)
+        }
+        Cache::Thread => THREAD_CACHE.with_borrow_mut(|cache| Ok(released(py, || cache.payload(text, Some(n_vocab)))?)),
     })
     .map_err(|error| meant_as_value(what, constraint, error))?;
     warn_dropped(constraint.py(), &payload.report, n_vocab)?;

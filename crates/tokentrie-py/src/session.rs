@@ -1,7 +1,7 @@
 //! A cache of payloads that lives as long as its owner wants.
 
 use crate::errors::{Class, Result};
-use crate::gil::locked;
+use crate::gil::Shared;
 use crate::options::{After, Mode, Options};
 use crate::payload::Cache;
 use crate::pickled::pickled;
@@ -10,7 +10,6 @@ use crate::sampling::{Given, Keywords, Sampling};
 use crate::vocab::VocabArg;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 use trie_core::{CacheStats, TrieCache};
 
 /// A cache of payloads: the same text, or the same content in other words, is built once.
@@ -31,7 +30,7 @@ use trie_core::{CacheStats, TrieCache};
 ///     >>> (session.cache_info().misses, session.cache_info().hits)
 ///     (1, 2)
 #[pyclass(frozen, module = "tokentrie")]
-pub(crate) struct Session(Mutex<TrieCache>);
+pub(crate) struct Session(Shared<TrieCache>);
 
 /// What the cache of a `Session` did so far. Compares by content.
 ///
@@ -76,7 +75,7 @@ impl CacheInfo {
 #[pymethods]
 impl Session {
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
-        let stats = locked(py, &self.0)?.stats();
+        let stats = self.0.lock(py)?.stats();
         Ok(format!("<tokentrie.Session: {} of {} payloads>", stats.len, stats.capacity))
     }
 
@@ -86,7 +85,7 @@ impl Session {
         let payloads = usize::try_from(capacity).ok().and_then(NonZeroUsize::new);
         let payloads = payloads.filter(|payloads| payloads.get() <= Self::MOST);
         match payloads {
-            Some(payloads) => Ok(Self(Mutex::new(TrieCache::new(payloads)))),
+            Some(payloads) => Ok(Self(Shared::new(TrieCache::new(payloads)))),
             None => Err(Class::Option.error(format!("capacity is {capacity}: it must be from 1 to {}", Self::MOST))),
         }
     }
@@ -148,7 +147,7 @@ impl Session {
     ///     >>> tokentrie.Session(capacity=8).cache_info().capacity
     ///     8
     fn cache_info(&self, py: Python<'_>) -> Result<CacheInfo> {
-        Ok(locked(py, &self.0)?.stats().into())
+        Ok(self.0.lock(py)?.stats().into())
     }
 
     /// Forgets all payloads; the counts stay.
@@ -159,7 +158,7 @@ impl Session {
     ///     >>> session.cache_info().size
     ///     0
     fn clear(&self, py: Python<'_>) -> Result<()> {
-        locked(py, &self.0)?.clear();
+        self.0.lock(py)?.clear();
         Ok(())
     }
 }

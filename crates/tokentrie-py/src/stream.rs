@@ -1,13 +1,14 @@
 //! Sets whose rows come one after the other, so that they are never in memory as Python objects together.
 
 use crate::errors::{Class, Error, Result};
+use crate::exit::{Items, items};
 use crate::gil::released;
 use crate::ids::{extend, is_integer, outside_vocabulary, read_array, shown, type_name};
 use crate::trie_file::Origin;
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PySlice, PyString};
+use pyo3::types::{PySlice, PyString};
 use std::path::PathBuf;
 use trie_core::{ExternalBuilder, ExternalError, FileOptions, TokenId, Trie, VocabularyId};
 use trie_text::{TextReport, TextStream, Texts, Vocab};
@@ -88,7 +89,7 @@ pub(crate) fn texts(
     let py = values.py();
     let mut stream = TextStream::new(vocab, texts, target.builder())?;
     let (mut portion, mut bytes): (Vec<String>, usize) = (Vec::new(), 0);
-    for (row, value) in values.try_iter()?.enumerate() {
+    for (row, value) in items(values)?.enumerate() {
         let value = text(&value?, || format!("value {row}"))?;
         bytes += value.len() + size_of::<String>();
         portion.push(value);
@@ -140,7 +141,7 @@ fn for_each_part(rows: &Bound<'_, PyAny>, mut visit: impl FnMut(&Bound<'_, PyAny
         );
         return Err(PyTypeError::new_err(message).into());
     }
-    for row in rows.try_iter()? {
+    for row in items(rows)? {
         let row = row?;
         match table(&row) {
             Some(array) => portions(array, &mut visit)?,
@@ -217,7 +218,7 @@ impl Portion {
 struct Names<'a, 'py> {
     all: &'a Bound<'py, PyAny>,
     rows: &'a Bound<'py, PyAny>,
-    left: Bound<'py, PyIterator>,
+    left: Items<'py>,
     taken: usize,
 }
 
@@ -226,7 +227,7 @@ impl<'a, 'py> Names<'a, 'py> {
         if names.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("names must be a list of str, not one str").into());
         }
-        Ok(Self { all: names, rows, left: names.try_iter()?, taken: 0 })
+        Ok(Self { all: names, rows, left: items(names)?, taken: 0 })
     }
 
     fn take(&mut self, count: usize, out: &mut Vec<String>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Legal values given as text.
 
 use crate::errors::{Class, Error, Result};
+use crate::exit::items;
 use crate::stream::text;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -53,7 +54,7 @@ pub(crate) fn is_list(values: &Bound<'_, PyAny>) -> bool {
 /// # Errors
 /// `TypeError` for an item of another type, by number.
 pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
-    values.try_iter()?.enumerate().map(|(row, value)| text(&value?, || format!("value {row}"))).collect()
+    items(values)?.enumerate().map(|(row, value)| text(&value?, || format!("value {row}"))).collect()
 }
 
 /// Which sequences `from_strings` is asked for.

@@ -1,13 +1,14 @@
 //! The Python libraries tokenizers and tiktoken as tokenizers of a vocabulary.
 
 use crate::errors::{Class, Result};
+use crate::exit::{attached_or_fail, called, items};
 use crate::gil::released;
 use crate::ids::type_name;
 use pyo3::exceptions::{PyImportError, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trie_core::TokenId;
 use trie_text::{TokenKind, Tokenizer, TokenizerError, TokenizerJson, Vocab, end_of_generation_by_name};
@@ -45,15 +46,16 @@ impl Tokenizer for HuggingFace {
     }
 
     fn tokenize_batch(&self, texts: &[&str], add_special: bool, parse_special: bool) -> Rows {
-        Python::attach(|py| {
+        attached_or_fail(|py| {
             let tokenizer = if parse_special {
                 self.parsing.get_or_try_init(py, || copy(&self.plain.bind(py).call_method0("to_str")?, false))?
             } else {
                 &self.plain
             };
             let settings = [("add_special_tokens", add_special)].into_py_dict(py)?;
-            let found = tokenizer.bind(py).call_method("encode_batch", (texts,), Some(&settings))?;
-            found.try_iter()?.map(|row| ids(&row?.getattr("ids")?)).collect()
+            let found =
+                called(&tokenizer.bind(py).getattr("encode_batch")?, &(texts,).into_pyobject(py)?, Some(&settings))?;
+            items(&found)?.map(|row| ids(&row?.getattr("ids")?)).collect()
         })
     }
 }
@@ -65,18 +67,17 @@ impl Tokenizer for Tiktoken {
 
     /// There is nothing to add around a text.
     fn tokenize_batch(&self, texts: &[&str], _add_special: bool, parse_special: bool) -> Rows {
-        Python::attach(|py| {
+        attached_or_fail(|py| {
             let encoding = self.0.bind(py);
             if parse_special {
                 let settings = [("allowed_special", "all")].into_py_dict(py)?;
-                return texts
-                    .iter()
-                    .map(|text| ids(&encoding.call_method("encode", (text,), Some(&settings))?))
-                    .collect();
+                let encode = encoding.getattr("encode")?;
+                let encode = |text| ids(&called(&encode, &(text,).into_pyobject(py)?, Some(&settings))?);
+                return texts.iter().map(encode).collect();
             }
             // Its batches are made by Python threads: for short texts they take several times as long as calls.
             let encode = encoding.getattr("encode_ordinary")?;
-            texts.iter().map(|text| ids(&encode.call1((text,))?)).collect()
+            texts.iter().map(|text| ids(&called(&encode, &(text,).into_pyobject(py)?, None)?)).collect()
         })
     }
 }
@@ -148,9 +149,18 @@ fn json(source: &Bound<'_, PyAny>) -> Result<(String, String)> {
         return Err(PyTypeError::new_err(message).into());
     };
     let place = path.display().to_string();
-    let text = released(source.py(), || std::fs::read_to_string(&path));
+    let text = released(source.py(), || read_file(&path));
     let text = text.map_err(|error| Class::Vocabulary.error(format!("cannot read {place}: {error}")))?;
     Ok((text, place))
+}
+
+/// The text of a file. Opening a pipe waits for a writer, and a device may never end.
+fn read_file(path: &Path) -> std::io::Result<String> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is a pipe or a device, not a file"));
+    }
+    std::fs::read_to_string(path)
 }
 
 /// The vocabulary of a `tiktoken.Encoding`, or of the one with this name.

@@ -142,6 +142,7 @@ impl Trie {
         path: Option<PathBuf>,
     ) -> Result<Self> {
         let py = sequences.py();
+        crate::exit::load_numpy(py)?;
         let vocabulary = vocab.as_ref().map(|vocab| vocabulary_id(py, vocab));
         let n_vocab = vocabulary.map(|vocabulary| vocabulary.size);
         let target = Target { memory, path, vocabulary };

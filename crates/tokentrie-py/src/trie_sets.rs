@@ -1,6 +1,7 @@
 //! A trie as a set: operators, the methods of Python's `set`, parts of it.
 
 use crate::errors::{Class, Error, Result};
+use crate::exit::called;
 use crate::gil::released;
 use crate::ids::{shown, type_name};
 use crate::leaf::Leaf;
@@ -302,7 +303,10 @@ impl Trie {
     }
 
     fn ask(&self, keep: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
-        let ask = |leaf| Ok(keep.call1((Leaf::from(leaf),))?.is_truthy()?);
+        let ask = |leaf| {
+            let leaf = (Leaf::from(leaf),).into_pyobject(keep.py())?;
+            Ok(called(keep, &leaf, None)?.is_truthy()?)
+        };
         self.core().leaves().map(ask).collect()
     }
 

@@ -171,7 +171,7 @@ impl Vocab {
         let ids =
             |values: Option<&Bound<'_, PyAny>>, what| values.map_or(Ok(Vec::new()), |values| tokens(values, what));
         let mut read: Vec<Bound<'_, PyBytes>> = Vec::new();
-        for (token, piece) in pieces.try_iter()?.enumerate() {
+        for (token, piece) in crate::exit::items(pieces)?.enumerate() {
             read.push(piece?.cast_into::<PyBytes>().map_err(|error| {
                 let found = type_name(&error.into_inner());
                 PyTypeError::new_err(format!("token {token}: a piece must be bytes, not {found}"))
@@ -282,7 +282,8 @@ impl Vocab {
     ///     1
     #[pyo3(signature = (parts, add_special=false))]
     fn tokenize_parts(&self, parts: &Bound<'_, PyAny>, add_special: bool) -> Result<Vec<u32>> {
-        let parts: Vec<(String, bool)> = parts.try_iter()?.map(|part| part?.extract()).collect::<PyResult<_>>()?;
+        let parts: Vec<(String, bool)> =
+            crate::exit::items(parts)?.map(|part| part?.extract()).collect::<PyResult<_>>()?;
         let parts: Vec<(&str, bool)> = parts.iter().map(|(text, trusted)| (text.as_str(), *trusted)).collect();
         Ok(self.0.tokenize_parts(&parts, add_special)?.into_iter().map(TokenId::get).collect())
     }

@@ -2,35 +2,27 @@
 
 use crate::call::Call;
 use crate::errors::{Class, Error};
+use crate::exit::{attached, called};
 use crate::generated::Step;
+use crate::gil::Signals;
 use pyo3::prelude::*;
-use std::time::{Duration, Instant};
 
 /// Asked between two forward passes. Keeps the first exception; the work then ends and the caller raises it.
 pub(crate) struct Watch {
     on_step: Option<Py<PyAny>>,
     /// What else may end the call.
     call: Call,
-    raised: Option<PyErr>,
-    asked: Option<Instant>,
+    signals: Signals,
 }
 
 impl Watch {
-    /// Taking the GIL back can wait for other threads, so signals are looked at no more often than this.
-    const PAUSE: Duration = Duration::from_millis(10);
-
     pub(crate) fn new(on_step: Option<Py<PyAny>>, call: Call) -> Self {
-        Self { on_step, call, raised: None, asked: None }
+        Self { on_step, call, signals: Signals::default() }
     }
 
     /// Whether to give up: Python has an exception to raise, such as that of Ctrl-C, or the call is cancelled.
-    #[expect(clippy::redundant_closure_for_method_calls, reason = "the path alone has too narrow a lifetime")]
     pub(crate) fn wants_stop(&mut self) -> bool {
-        if self.raised.is_none() && self.asked.is_none_or(|asked| asked.elapsed() >= Self::PAUSE) {
-            self.asked = Some(Instant::now());
-            self.raised = Python::attach(|py| py.check_signals()).err();
-        }
-        self.raised.is_some() || self.call.is_ended()
+        self.signals.wants_stop() || self.call.is_ended()
     }
 
     /// The result, unless there is an exception to raise.
@@ -38,7 +30,7 @@ impl Watch {
     where
         crate::errors::Error: From<E>,
     {
-        if let Some(raised) = self.raised {
+        if let Some(raised) = self.signals.raised {
             return Err(raised.into());
         }
         result.map_err(|error| match Error::from(error) {
@@ -54,11 +46,15 @@ impl llama_sampler::Watch for Watch {
     }
 
     fn wants_steps(&self) -> bool {
-        self.on_step.is_some() && self.raised.is_none()
+        self.on_step.is_some() && self.signals.raised.is_none()
     }
 
     fn step(&mut self, step: &llama_sampler::Step<'_>) {
         let Some(on_step) = &self.on_step else { return };
-        self.raised = Python::attach(|py| on_step.call1(py, (Step::from(step),))).err();
+        let shown = attached(|py| {
+            let arguments = (Step::from(step),).into_pyobject(py)?;
+            called(on_step.bind(py), &arguments, None).map(|_| ())
+        });
+        self.signals.raised = shown.and_then(Result::err);
     }
 }

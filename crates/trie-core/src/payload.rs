@@ -12,6 +12,7 @@ use crate::span::UnknownPath;
 use crate::trie::Trie;
 use serde::de::{self, Deserialize, Deserializer, Unexpected};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -158,17 +159,15 @@ impl Payload {
     /// No descriptor has that path.
     pub fn trie(&self, path: Option<&str>) -> Result<&Trie, UnknownPath> {
         let found = self.tries().find(|(known, _)| path.is_none_or(|path| path == *known));
-        found.map(|(_, trie)| trie).ok_or_else(|| UnknownPath {
-            path: path.unwrap_or_default().to_owned(),
-            known: self.tries().map(|(known, _)| known.to_owned()).collect(),
-        })
+        let unknown =
+            || UnknownPath::new(path.unwrap_or_default(), self.constraints.iter().map(|(path, _)| path.as_str()));
+        found.map(|(_, trie)| trie).ok_or_else(unknown)
     }
 
     /// Reads a payload. Unknown fields are ignored at any depth; nothing recurses on the input.
     ///
     /// `n_vocab` is the size of the vocabulary: leaves with ids beyond it are dropped and reported. `O(bytes)` and one
-    /// sort
-    /// of the leaves.
+    /// sort of the leaves, however many descriptors they are in.
     ///
     /// # Errors
     /// [`PayloadError`] says what is wrong and where; in particular when no leaf is usable.
@@ -176,8 +175,9 @@ impl Payload {
         let raw: RawPayload<'_> = serde_json::from_slice(text).map_err(|_| explain(text))?;
         let mut report = PayloadReport::default();
         let mut constraints: Vec<(String, AnyConstraint)> = Vec::with_capacity(raw.descriptors.len());
-        for (index, descriptor) in raw.descriptors.iter().enumerate() {
-            if raw.descriptors[..index].iter().any(|before| before.path == descriptor.path) {
+        let mut paths: HashSet<&str> = HashSet::with_capacity(raw.descriptors.len());
+        for descriptor in &raw.descriptors {
+            if !paths.insert(&descriptor.path) {
                 return Err(PayloadError::DuplicatePath { path: descriptor.path.to_string() });
             }
             let builder = descriptor.usable(n_vocab.unwrap_or(usize::MAX), &mut report);

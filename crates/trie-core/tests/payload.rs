@@ -4,7 +4,9 @@ mod common;
 
 use common::ids;
 use std::fmt::Write;
-use trie_core::{Payload, PayloadError};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use trie_core::{Payload, PayloadError, Span, SpanRules};
 
 fn read(text: &str) -> Result<Payload, PayloadError> {
     Payload::from_json(text.as_bytes(), None)
@@ -127,4 +129,57 @@ fn thirty_actions_fit_in_four_kilobytes() {
     let trie = read(&text).unwrap().tries().next().unwrap().1.clone();
     assert_eq!(trie.len(), 30);
     assert!(trie.nbytes() <= 4096, "{} bytes", trie.nbytes());
+}
+
+fn many_paths(count: u32) -> String {
+    let mut text = String::from(r#"{"descriptors":["#);
+    for number in 0..count {
+        let comma = if number > 0 { "," } else { "" };
+        write!(text, r#"{comma}{{"path":"path/{number}","leaves":[{{"name":"x","tokens":[{number}]}}]}}"#).unwrap();
+    }
+    text + "]}"
+}
+
+/// The least of three times, and what was made.
+fn timed<T>(work: impl Fn() -> T) -> (Duration, T) {
+    let once = || {
+        let begun = Instant::now();
+        let made = work();
+        (begun.elapsed(), made)
+    };
+    [once(), once(), once()].into_iter().min_by_key(|(time, _)| *time).unwrap()
+}
+
+#[test]
+fn sixteen_times_the_paths_take_some_sixteen_times_as_long() {
+    let (few, many) = (2_000, 32_000);
+    let read_and_visit = |count: u32| {
+        let text = many_paths(count);
+        timed(|| {
+            let payload = read(&text).unwrap();
+            let mut span = Span::new(Arc::new(SpanRules::new(payload.constraints, 1 << 20).unwrap()));
+            for number in (0..count).rev() {
+                span.activate(&format!("path/{number}")).unwrap();
+                assert!(span.role_of(ids(&[number])[0]).is_some());
+            }
+        })
+        .0
+    };
+    let (short, long) = (read_and_visit(few), read_and_visit(many));
+    // Comparing each with all before takes 256 times as long.
+    assert!(long < short * 64, "{few} paths: {short:?}, {many} paths: {long:?}");
+}
+
+#[test]
+fn one_of_many_paths_twice_and_one_that_is_not_there() {
+    let mut text = many_paths(1000);
+    text.truncate(text.len() - 2);
+    let twice = read(&(text + r#",{"path":"path/7","leaves":[]}]}"#)).unwrap_err();
+    assert_eq!(twice, PayloadError::DuplicatePath { path: "path/7".into() });
+    let payload = read(&many_paths(1000)).unwrap();
+    let message = payload.trie(Some("path/1000")).unwrap_err().to_string();
+    assert!(message.contains("\"path/1000\"") && message.ends_with("\"path/31\"] and 968 more"), "{message}");
+    let mut span = Span::new(Arc::new(SpanRules::new(payload.constraints, 1 << 20).unwrap()));
+    assert_eq!(span.activate("path/1000").unwrap_err().to_string(), message);
+    assert_eq!(span.path(), "path/0");
 }

@@ -329,6 +329,12 @@ def main(args: Sequence[str] | None = None) -> int:
     Args:
         args: the arguments; those of the process if None.
     """
+    if sys.stderr is None:
+        # Closed. What a command opens would take its place, and be written to.
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (lives as long as the process)
+    if sys.stdout is None:
+        console.say("standard output is closed: nothing was done")
+        return RUNTIME
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character is no reason to fail.

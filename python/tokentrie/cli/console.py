@@ -9,16 +9,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rich.console import Console, RenderableType
 
 import tokentrie
-from tokentrie.files import replacing
+from tokentrie.files import only_files, replacing
 
 # Where nobody watches, nothing is cut off: lines are as long as they must be.
 UNWATCHED_WIDTH = 10_000
 PICTURE_WIDTH = 100
+# Standard input may never end.
+MOST_BYTES = 1 << 30
 
 
 def screen() -> Console:
@@ -68,7 +70,19 @@ def collected_warnings() -> Iterator[list[str]]:
 def read(path: Path) -> bytes:
     """The content of a file, or of standard input for `-`."""
     with working(f"reading {path}"):
-        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        if str(path) != "-":
+            return only_files(path).read_bytes()
+        content = standard_input().read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise tokentrie.TokenTrieError(f"-: standard input is longer than {MOST_BYTES >> 20:,} MiB")
+    return content
+
+
+def standard_input() -> BinaryIO:
+    """Its bytes."""
+    if sys.stdin is None:
+        raise tokentrie.TokenTrieError("-: standard input is closed")
+    return sys.stdin.buffer
 
 
 def as_text(content: bytes, path: Path) -> str:

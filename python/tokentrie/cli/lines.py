@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import codecs
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 import tokentrie
+from tokentrie.cli import console
+from tokentrie.files import only_files
 
 LONGEST_LINE = 16 << 20
 
@@ -21,7 +22,8 @@ class Lines:
         """Opens it."""
         standard = str(path) == "-"
         self._path = path
-        self._stream = sys.stdin.buffer if standard else path.open("rb")
+        self._stream: BinaryIO = console.standard_input() if standard else only_files(path).open("rb")
+        self._standard = standard
         self.size = None if standard else path.stat().st_size
         """Bytes in all, if known."""
         self.position = 0
@@ -31,7 +33,7 @@ class Lines:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._stream is not sys.stdin.buffer:
+        if not self._standard:
             self._stream.close()
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:

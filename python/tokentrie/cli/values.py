@@ -11,6 +11,7 @@ import typer
 import tokentrie
 from tokentrie.cli.lines import Lines
 from tokentrie.cli.rows import DELIMITERS, JSON_LINES, Input, RowError, plain_text
+from tokentrie.files import only_files
 
 ARRAY = ".npy"
 PARQUET = ".parquet"
@@ -68,7 +69,7 @@ def _parquet(path: Path, field: str) -> Iterator[tuple[int, str]]:
         from pyarrow import ArrowException, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
         raise tokentrie.TokenTrieError(f"{path}: to read Parquet, install pyarrow") from None
-    with path.open("rb") as stream:
+    with only_files(path).open("rb") as stream:
         try:
             file = parquet.ParquetFile(stream, buffer_size=BUFFER)
             if field not in file.schema_arrow.names:

@@ -38,6 +38,18 @@ pub enum RuntimeError {
         /// What was found instead.
         what: String,
     },
+    /// A value that llama.cpp takes for granted is not what it must be: it would abort the process.
+    #[error("{path:?} cannot be used: {key} is {value}: {what}")]
+    Metadata {
+        /// The file.
+        path: PathBuf,
+        /// Which of its values, or which tensor.
+        key: String,
+        /// The value.
+        value: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A vocabulary without weights was to be used as a model.
     #[error("{path:?} holds a vocabulary only, no weights: it can tokenize, but not generate")]
     VocabularyOnly {

@@ -47,12 +47,28 @@ pub enum SpanError {
 
 /// A path that no constraint has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no trie has the path {path:?}; there are {known:?}")]
+#[error("no trie has the path {path:?}; there are {known:?}{}", and_more(.known.len(), *.count))]
 pub struct UnknownPath {
     /// The path that was asked for.
     pub path: String,
-    /// The paths there are.
+    /// The first of the paths there are.
     pub known: Vec<String>,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl UnknownPath {
+    /// Paths that an error holds: a payload may have a hundred thousand.
+    const SHOWN: usize = 32;
+
+    pub(crate) fn new<'a>(path: &str, known: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let shown = known.clone().take(Self::SHOWN).map(str::to_owned).collect();
+        Self { path: path.to_owned(), known: shown, count: known.count() }
+    }
+}
+
+fn and_more(shown: usize, count: usize) -> String {
+    if count > shown { format!(" and {} more", count - shown) } else { String::new() }
 }
 
 /// A state with its rules, and what is needed to go back. A clone is independent and `O(1)`, or `O(walk)` where the
@@ -262,13 +278,8 @@ impl Span {
     /// # Errors
     /// No constraint has that path.
     pub fn activate(&mut self, path: &str) -> Result<(), SpanError> {
-        let known = self.rules.constraints();
-        let found = known.iter().position(|(known, _)| known == path);
-        let constraint = found.ok_or_else(|| UnknownPath {
-            path: path.to_owned(),
-            known: known.iter().map(|(known, _)| known.clone()).collect(),
-        })?;
-        self.arm(constraint as u32);
+        let constraint = self.rules.number_of(path)?;
+        self.arm(constraint);
         Ok(())
     }
 

@@ -2,7 +2,8 @@
 
 use crate::constraint::{AnyConstraint, Constraint};
 use crate::ids::TokenId;
-use std::sync::Arc;
+use crate::span::UnknownPath;
+use std::sync::{Arc, OnceLock};
 
 /// What follows a complete leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,6 +19,8 @@ pub enum After {
 #[derive(Debug, Clone)]
 pub struct SpanRules<C = AnyConstraint> {
     constraints: Arc<[(String, C)]>,
+    /// Their numbers in the order of their paths, made when a path is first asked for.
+    by_path: OnceLock<Box<[u32]>>,
     n_vocab: usize,
     /// What was given for all of them, or what each brings itself.
     end_tokens: EndTokens,
@@ -102,6 +105,7 @@ impl<C: Constraint> SpanRules<C> {
         }
         Ok(Self {
             constraints,
+            by_path: OnceLock::new(),
             n_vocab,
             end_tokens: EndTokens::Own(own),
             end_of_generation: Vec::new(),
@@ -155,6 +159,22 @@ impl<C: Constraint> SpanRules<C> {
     #[inline]
     pub fn constraints(&self) -> &[(String, C)] {
         &self.constraints
+    }
+
+    /// The number of the constraint with this path, the first where several have it. `O(log paths)` after one sort.
+    ///
+    /// # Errors
+    /// No constraint has that path.
+    pub(super) fn number_of(&self, path: &str) -> Result<u32, UnknownPath> {
+        let path_of = |number: u32| self.constraints[number as usize].0.as_str();
+        let ordered = self.by_path.get_or_init(|| {
+            let mut numbers: Vec<u32> = (0..self.constraints.len() as u32).collect();
+            numbers.sort_by_key(|&number| path_of(number));
+            numbers.into()
+        });
+        let at = ordered.partition_point(|&number| path_of(number) < path);
+        let found = ordered.get(at).copied().filter(|&number| path_of(number) == path);
+        found.ok_or_else(|| UnknownPath::new(path, self.constraints.iter().map(|(known, _)| known.as_str())))
     }
 
     /// The set that the first constraint begins with, if it begins with one: a prompt may be healed for it.

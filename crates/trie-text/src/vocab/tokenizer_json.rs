@@ -5,6 +5,7 @@
 //! part of a word (`##ing`).
 
 use super::{TokenKind, VocabError, end_of_generation_by_name};
+use crate::quoted;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -46,6 +47,8 @@ struct File {
     pre_tokenizer: Option<Value>,
     truncation: Option<IgnoredAny>,
     padding: Option<IgnoredAny>,
+    #[serde(default)]
+    normalizer: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -64,6 +67,15 @@ struct Model {
     byte_fallback: Option<bool>,
     dropout: Option<f64>,
 }
+
+/// Bytes that a decoder may make of a token's name. The longest tokens of real vocabularies have some hundreds.
+const MAX_PIECE: usize = 1 << 16;
+
+/// Replacements in a decoder, of which real ones have one or two: each is looked for in each name.
+const MAX_REPLACEMENTS: usize = 64;
+
+/// How many times as long a normalizer may make a text: real ones make three bytes of a space.
+const MAX_GROWTH: f64 = 1024.0;
 
 /// Names with their ids: a map, or, of a Unigram model, a list of names with scores.
 struct Names(Vec<(String, u32)>);
@@ -139,6 +151,9 @@ impl Spelled {
             "Metaspace" => self.replaced.push((text("replacement").unwrap_or("▁").to_owned(), " ".to_owned())),
             "Replace" => match (decoder["pattern"]["String"].as_str(), text("content")) {
                 (Some(pattern), Some(content)) if !pattern.is_empty() => {
+                    if self.replaced.len() == MAX_REPLACEMENTS {
+                        return Err(format!("the decoder has more than {MAX_REPLACEMENTS} replacements"));
+                    }
                     self.replaced.push((pattern.to_owned(), content.to_owned()));
                 }
                 _ => {
@@ -153,27 +168,60 @@ impl Spelled {
         Ok(())
     }
 
-    fn replace(&self, name: &str) -> String {
-        self.replaced.iter().fold(name.to_owned(), |text, (from, to)| text.replace(from, to))
+    /// What the decoder makes of a name. Each replacement may double the text, so its length is known before it is
+    /// made.
+    fn replace(&self, name: &str) -> Result<String, String> {
+        let mut text = name.to_owned();
+        for (from, to) in &self.replaced {
+            let found = text.matches(from.as_str()).count();
+            let longer = found.saturating_mul(to.len()).saturating_add(text.len() - found * from.len());
+            if longer > MAX_PIECE.max(name.len()) {
+                return Err(format!(
+                    "the decoder makes {longer} bytes of the token {}, by replacing {} by {}: {MAX_PIECE} is the most",
+                    quoted(name),
+                    quoted(from),
+                    quoted(to)
+                ));
+            }
+            if found > 0 {
+                text = text.replace(from, to);
+            }
+        }
+        Ok(text)
     }
 
-    fn token(&self, name: &str) -> (Vec<u8>, TokenKind) {
+    fn token(&self, name: &str) -> Result<(Vec<u8>, TokenKind), String> {
         if let Some(byte) = byte_name(name).filter(|_| self.byte_fallback) {
-            return (vec![byte], TokenKind::Byte);
+            return Ok((vec![byte], TokenKind::Byte));
         }
         if self.byte_level {
             // A name with other characters stands for itself, as in the decoder.
             let bytes: Option<Vec<u8>> = name.chars().map(byte_of).collect();
-            return (bytes.unwrap_or_else(|| name.as_bytes().to_vec()), TokenKind::Text);
+            return Ok((bytes.unwrap_or_else(|| name.as_bytes().to_vec()), TokenKind::Text));
         }
         let text = match &self.inside_word {
-            None => self.replace(name),
-            Some(prefix) => {
-                name.strip_prefix(prefix.as_str()).map_or_else(|| format!(" {name}"), |part| self.replace(part))
-            }
+            None => self.replace(name)?,
+            Some(prefix) => match name.strip_prefix(prefix.as_str()) {
+                Some(part) => self.replace(part)?,
+                None => format!(" {name}"),
+            },
         };
-        (text.into_bytes(), TokenKind::Text)
+        Ok((text.into_bytes(), TokenKind::Text))
     }
+}
+
+/// How much longer a text can become by the parts of a normalizer that replace.
+fn growth(part: &Value) -> f64 {
+    let parts = part["normalizers"].as_array().into_iter().flatten();
+    let own = match (part["type"].as_str(), part["content"].as_str()) {
+        (Some("Replace"), Some(content)) => {
+            // A regular expression may match a single byte, or between bytes.
+            let pattern = part["pattern"]["String"].as_str().map_or(1, |pattern| pattern.len().max(1));
+            (content.len() as f64 / pattern as f64).max(1.0)
+        }
+        _ => 1.0,
+    };
+    parts.fold(own, |all, part| all * growth(part))
 }
 
 fn is_byte_level(part: &Value) -> bool {
@@ -224,18 +272,34 @@ impl TokenizerJson {
         let spelled = Spelled::of(&file)?;
         let Names(names) = &file.model.vocab;
         let ids = || names.iter().map(|&(_, id)| id).chain(file.added_tokens.iter().map(|added| added.id));
-        let size = ids().max().map_or(0, |id| id.saturating_add(1));
-        if size > Self::MAX_TOKENS {
-            return Err(format!("token id {} is over the limit of {}", size - 1, Self::MAX_TOKENS - 1));
+        let largest = ids().max();
+        if let Some(id) = largest.filter(|&id| id >= Self::MAX_TOKENS) {
+            return Err(format!("token id {id} is over the limit of {}", Self::MAX_TOKENS - 1));
+        }
+        let size = largest.map_or(0, |id| id + 1);
+        if let Some(growth) = file.normalizer.as_ref().map(growth).filter(|&growth| growth > MAX_GROWTH) {
+            return Err(format!("the normalizer can make a text {growth:e} times as long: {MAX_GROWTH} is the most"));
         }
         let shared = |one: &str, other: &str, id| format!("the tokens {one:?} and {other:?} both have id {id}");
         let mut tokens = vec![(Vec::new(), TokenKind::Unused); size as usize];
         let mut by_id: Vec<Option<&str>> = vec![None; size as usize];
+        // What all tokens have together, so that many tokens of the greatest length cannot fill the memory.
+        let mut room = text.len().saturating_mul(16).saturating_add(MAX_PIECE);
+        let mut held = |piece: &[u8]| {
+            room = room.checked_sub(piece.len()).ok_or_else(|| {
+                format!(
+                    "the decoder makes the tokens more than 16 times as long as the file, which has {} bytes",
+                    text.len()
+                )
+            })?;
+            Ok::<_, String>(())
+        };
         for (name, id) in names {
             if let Some(other) = by_id[*id as usize].replace(name) {
                 return Err(shared(other, name, *id));
             }
-            tokens[*id as usize] = spelled.token(name);
+            tokens[*id as usize] = spelled.token(name)?;
+            held(&tokens[*id as usize].0)?;
         }
         for added in &file.added_tokens {
             if let Some(other) =
@@ -243,7 +307,8 @@ impl TokenizerJson {
             {
                 return Err(shared(other, &added.content, added.id));
             }
-            tokens[added.id as usize] = (spelled.replace(&added.content).into_bytes(), TokenKind::Text);
+            tokens[added.id as usize] = (spelled.replace(&added.content)?.into_bytes(), TokenKind::Text);
+            held(&tokens[added.id as usize].0)?;
         }
         let with_ids = by_id.iter().zip(0..).filter_map(|(name, id)| Some(((*name)?, TokenId::new(id)?)));
         let end_of_generation = end_of_generation_by_name(with_ids);
@@ -417,7 +482,11 @@ mod tests {
         refused(&json!({"model": {}}), "missing field `vocab`");
         refused(&json!({"model": {"vocab": {"a": -1}}}), "invalid value");
         refused(&json!({"model": {"vocab": {"a": 16_777_216}}}), "token id 16777216 is over the limit");
-        refused(&json!({"model": {"vocab": {"a": 4_294_967_295_u32}}}), "over the limit");
+        refused(
+            &json!({"model": {"vocab": {"a": 4_294_967_295_u32}}}),
+            "token id 4294967295 is over the limit of 16777215",
+        );
+        refused(&json!({"model": {"vocab": {"a": 4_294_967_296_u64}}}), "4294967296");
         refused(&json!({"model": {"vocab": {"a": 1, "b": 1}}}), "the tokens \"a\" and \"b\" both have id 1");
         let added = json!([{"id": 0, "content": "b"}]);
         refused(&json!({"model": {"vocab": {"a": 0}}, "added_tokens": added}), "\"a\" and \"b\" both have id 0");
@@ -426,5 +495,31 @@ mod tests {
         let regex = json!({"type": "Replace", "pattern": {"Regex": "a+"}, "content": " "});
         refused(&json!({"model": {"vocab": vocab}, "decoder": regex}), "regular expression");
         assert!(TokenizerJson::read("{\"model\"").unwrap_err().to_string().contains("line 1 column 8"));
+    }
+
+    #[test]
+    fn replacements_that_grow_without_bound() {
+        let doubles = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"});
+        let file = |chain: Vec<Value>, names: &Value| {
+            let decoder = json!({"type": "Sequence", "decoders": chain});
+            json!({"model": {"vocab": names}, "decoder": decoder})
+        };
+        let refused = |file: &Value| read(file).unwrap_err().to_string();
+        let one = json!({"a": 0, "b": 1});
+        let sixteen = read(&file(vec![doubles.clone(); 16], &one)).unwrap();
+        assert_eq!(sixteen.tokens[0].0.len(), 1 << 16);
+        let message = refused(&file(vec![doubles.clone(); 60], &one));
+        assert!(message.contains("makes 131072 bytes of the token \"a\", by replacing \"a\" by \"aa\""), "{message}");
+        assert!(refused(&file(vec![doubles.clone(); 65], &json!({"b": 0}))).contains("more than 64 replacements"));
+        let many: Value =
+            (0..1000).map(|number| (format!("a{number}"), json!(number))).collect::<serde_json::Map<_, _>>().into();
+        assert!(refused(&file(vec![doubles.clone(); 15], &many)).contains("more than 16 times as long as the file"));
+        // Names that are long by themselves stay.
+        let long = json!({"b".repeat(1 << 17): 0});
+        assert_eq!(read(&file(vec![doubles.clone()], &long)).unwrap().tokens[0].0.len(), 1 << 17);
+
+        let normalizer = json!({"type": "Sequence", "normalizers": vec![doubles; 11]});
+        let message = refused(&json!({"model": {"vocab": one}, "normalizer": normalizer}));
+        assert!(message.contains("the normalizer can make a text 2.048e3 times as long"), "{message}");
     }
 }

@@ -7,7 +7,10 @@ use llama_cpp_2::LlamaCppError;
 use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_sys_2::{GGML_LOG_LEVEL_ERROR, ggml_log_level, llama_log_set};
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Set to see on standard error what llama.cpp logs.
 const LOG_VARIABLE: &str = "TOKENTRIE_LLAMA_LOG";
@@ -57,7 +60,29 @@ pub(super) fn max_sequences() -> u32 {
 /// (`llama_init_from_model` writes to the model).
 pub(super) fn quoted<T, E: std::fmt::Display>(call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The process whose thread was in there last.
+    static INSIDE: AtomicU32 = AtomicU32::new(0);
+    /// Times to look, a millisecond apart: whoever comes in says so a moment later.
+    const LOOKS: usize = 100;
+    let here = std::process::id();
+    let mut looks = 0;
+    let _alone = loop {
+        match ALONE.try_lock() {
+            Ok(alone) => break alone,
+            Err(TryLockError::Poisoned(alone)) => break alone.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let inside = INSIDE.load(Ordering::SeqCst);
+                // That thread is not in this process, and will never come out.
+                looks = if inside != here && inside != 0 { looks + 1 } else { 0 };
+                if looks > LOOKS {
+                    let what = "this process was forked while another thread was loading a model or making a context";
+                    return Err(format!("{what}: fork when none does, or start a new process"));
+                }
+                sleep(Duration::from_millis(1));
+            }
+        }
+    };
+    INSIDE.store(here, Ordering::SeqCst);
     said().clear();
     call().map_err(|error| {
         let said = std::mem::take(&mut *said());

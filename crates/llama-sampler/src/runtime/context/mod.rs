@@ -35,6 +35,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Instant;
 use thread_choice::ThreadChoice;
+use threads::startable;
 use trie_core::TokenId;
 use trie_text::Vocab;
 
@@ -105,14 +106,16 @@ impl Context {
     fn new(model: &Model, options: ContextOptions) -> Result<Self, RuntimeError> {
         let trained = model.n_ctx_train();
         let n_ctx = options.n_ctx.unwrap_or(ContextOptions::N_CTX.min(trained));
-        let threads = match options.n_threads {
-            Some(given) => ThreadChoice::fixed(given),
-            None => ThreadChoice::new(default_threads(), model.llama().size()),
-        };
-        let n_threads = threads.threads();
+        let wanted = options.n_threads.unwrap_or_else(default_threads);
         in_range("n_ctx", n_ctx.into(), 1, trained.into())?;
         in_range("n_batch", options.n_batch.into(), 1, i32::MAX as u64)?;
-        in_range("n_threads", n_threads.into(), 1, ContextOptions::MAX_THREADS)?;
+        in_range("n_threads", wanted.into(), 1, ContextOptions::MAX_THREADS)?;
+        let most = startable(wanted);
+        let threads = match options.n_threads {
+            Some(_) => ThreadChoice::fixed(most),
+            None => ThreadChoice::new(most, model.llama().size()),
+        };
+        let n_threads = threads.threads();
 
         // A recurrent state cannot be shared by branches, only copied: there one branch at a time is decoded, and each
         // sequence would cost a whole state.

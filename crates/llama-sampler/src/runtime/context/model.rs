@@ -1,6 +1,6 @@
 //! A model from a GGUF file, checked before llama.cpp sees it.
 
-use super::gguf::read_header;
+use super::gguf::Header;
 use super::load::load;
 use super::tokenizer::vocab_of;
 use crate::runtime::error::RuntimeError;
@@ -46,27 +46,6 @@ impl std::fmt::Debug for ModelOptions {
     }
 }
 
-/// Architectures that give no logits for a next token: text encoders, and drafts of another model. From
-/// `llama.cpp/src/llama-arch.cpp`; `llama_model_has_encoder` and the causal flag are not in the safe crate.
-const NOT_DECODERS: [&str; 16] = [
-    "bert",
-    "modern-bert",
-    "nomic-bert",
-    "nomic-bert-moe",
-    "neo-bert",
-    "jina-bert-v2",
-    "jina-bert-v3",
-    "eurobert",
-    "gemma-embedding",
-    "t5",
-    "t5encoder",
-    "eagle3",
-    "dflash",
-    "clip",
-    "wavtokenizer-dec",
-    "gemma4-assistant",
-];
-
 /// Weights and vocabulary, immutable and shared; contexts hold them alive.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -83,9 +62,7 @@ impl Model {
     /// too large for the memory; or the progress callback stopped the loading.
     pub fn load(path: impl AsRef<Path>, options: ModelOptions) -> Result<Self, RuntimeError> {
         let path = path.as_ref();
-        if read_header(path)?.tensors == 0 {
-            return Err(RuntimeError::VocabularyOnly { path: path.to_owned() });
-        }
+        Header::read(path)?.check_model()?;
         let stopped = Arc::new(AtomicBool::new(false));
         let mut params = LlamaModelParams::default().with_n_gpu_layers(options.n_gpu_layers);
         if let Some(mut progress) = options.progress {
@@ -104,10 +81,6 @@ impl Model {
                 error
             }
         })?;
-        let architecture = llama.meta_val_str("general.architecture").unwrap_or_default();
-        if NOT_DECODERS.contains(&architecture.as_str()) {
-            return Err(RuntimeError::NotADecoder { path: path.to_owned(), architecture });
-        }
         let vocab = Arc::new(vocab_of(&llama, path)?);
         Ok(Self { llama, vocab, path: Arc::new(path.to_owned()) })
     }

@@ -12,7 +12,15 @@
 //! | positions with gaps or repeats; an empty batch | `Context` alone counts positions; [`not_empty`] |
 //! | a full context | [`fits`] before the first piece |
 //! | a vocabulary used as a model | the GGUF header has no tensors: `VocabularyOnly`, before loading |
-//! | a model without vocabulary, or without a decoder | refused after loading, before the first use |
+//! | a model without vocabulary | refused after loading, before the first use |
+//! | a model without a decoder | the header names the architecture: `NotADecoder`, before loading |
+//! | two tokens of one text | `gguf/vocabulary.rs`, before loading |
+//! | `SentencePiece` without a token for each byte, `WordPiece` with one, RWKV without a newline | the same |
+//! | a `precompiled_charsmap` that leads out of itself | `gguf/charsmap.rs`, before loading |
+//! | a context length over 2^31−1, no layers or over 512 | `gguf/numbers.rs`, before loading |
+//! | experts, their groups, epsilons and RoPE scaling out of range | the same |
+//! | weights of types that can be loaded but not computed with | `gguf/tensors.rs`, before loading |
+//! | more threads than the system gives | `threads::startable`, when the context is made; a later limit still aborts |
 //! | `encode`; partial `seq_cp`; attached or empty chains; `NULL` samplers | not reachable: chains are built in
 //! `chain.rs` |
 //! | a grammar that accepts an illegal token | what the grammar ruled out is refused before it is accepted |

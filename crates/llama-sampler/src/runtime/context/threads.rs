@@ -2,7 +2,8 @@
 //! slower than 2: its threads wait for each other in busy loops.
 
 use std::collections::BTreeSet;
-use std::thread::available_parallelism;
+use std::sync::{Arc, RwLock};
+use std::thread::{Builder, available_parallelism};
 
 /// The physical cores that this process may use: affinity mask and cgroup quota count, hyper-threads do not.
 pub fn default_threads() -> u32 {
@@ -10,6 +11,28 @@ pub fn default_threads() -> u32 {
     let available = available_parallelism().map_or(1, usize::from);
     let physical = cores_of_affinity().unwrap_or_else(num_cpus::get_physical);
     available.min(physical).max(1) as u32
+}
+
+/// As many of these threads as the system gives, this one included. llama.cpp starts the others for each pass and
+/// aborts where it gets none, so they are started here once, all at a time.
+pub(super) fn startable(threads: u32) -> u32 {
+    startable_with(threads, |wait| Builder::new().spawn(wait).is_ok())
+}
+
+fn startable_with(threads: u32, mut start: impl FnMut(Box<dyn FnOnce() + Send>) -> bool) -> u32 {
+    // They wait until the last one is there.
+    let gate = Arc::new(RwLock::new(()));
+    let closed = gate.write();
+    let mut started = 1;
+    while started < threads {
+        let gate = Arc::clone(&gate);
+        if !start(Box::new(move || drop(gate.read()))) {
+            break;
+        }
+        started += 1;
+    }
+    drop(closed);
+    started
 }
 
 /// Cores behind the affinity mask of this process, from Linux's process and topology files; `None` elsewhere.
@@ -37,7 +60,7 @@ fn parse_list(list: &str) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{default_threads, parse_list};
+    use super::{default_threads, parse_list, startable, startable_with};
 
     #[test]
     fn lists_of_processors() {
@@ -50,5 +73,17 @@ mod tests {
     fn at_least_one_and_no_more_than_available() {
         let available = std::thread::available_parallelism().unwrap().get() as u32;
         assert!((1..=available).contains(&default_threads()));
+    }
+
+    #[test]
+    fn fewer_threads_where_the_system_gives_no_more() {
+        assert_eq!(startable(1), 1);
+        assert_eq!(startable(3), 3);
+        let mut left = 2;
+        let limited = startable_with(8, |wait| {
+            left -= 1;
+            left >= 0 && std::thread::Builder::new().spawn(wait).is_ok()
+        });
+        assert_eq!(limited, 3);
     }
 }

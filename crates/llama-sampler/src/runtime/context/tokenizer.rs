@@ -1,6 +1,6 @@
 //! llama.cpp's tokenizer, and the vocabularies of GGUF files.
 
-use super::gguf::read_header;
+use super::gguf::Header;
 use super::load::load;
 use crate::runtime::error::RuntimeError;
 use llama_cpp_2::model::LlamaModel;
@@ -84,7 +84,7 @@ impl Tokenizer for LlamaTokenizer {
 /// The file cannot be read, is damaged, or holds no vocabulary.
 pub fn vocab_from_gguf(path: impl AsRef<Path>) -> Result<Vocab, RuntimeError> {
     let path = path.as_ref();
-    read_header(path)?;
+    Header::read(path)?;
     vocab_of(&load(path, &LlamaModelParams::default().with_vocab_only(true))?, path)
 }
 

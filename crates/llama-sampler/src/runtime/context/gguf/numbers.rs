@@ -1,0 +1,84 @@
+//! The numbers of a model that llama.cpp asserts (`llama_model_base::load_hparams` in `llama.cpp/src/llama-model.cpp`),
+//! or that its safe crate takes for granted. What llama.cpp refuses by itself is left to it.
+
+use super::{Header, Value};
+use crate::runtime::error::RuntimeError;
+
+/// `LLAMA_MAX_LAYERS` and `LLAMA_MAX_EXPERTS` in `llama.cpp/src/llama-hparams.h`.
+const MAX_LAYERS: i128 = 512;
+const MAX_EXPERTS: i128 = 1024;
+
+/// `LLAMA_ROPE_SCALING_TYPES`.
+const ROPE_SCALING: [&str; 4] = ["none", "linear", "yarn", "longrope"];
+
+/// Where one expert or none means that there are none.
+const LONE_EXPERTS: [&str; 2] = ["hunyuan-vl", "hunyuan-dense"];
+
+impl Header {
+    pub(super) fn check_numbers(&self, architecture: &str) -> Result<(), RuntimeError> {
+        let key = |name: &str| format!("{architecture}.{name}");
+        let in_range = |name: &str, least: i128, most: i128| match self.whole(&key(name)) {
+            Some(number) if !(least..=most).contains(&number) => {
+                Err(self.refuse(key(name), &number, format!("it must be in {least}..={most}")))
+            }
+            _ => Ok(()),
+        };
+        in_range("context_length", 1, i32::MAX.into())?;
+        in_range("embedding_length", 1, i32::MAX.into())?;
+        in_range("block_count", 1, MAX_LAYERS)?;
+        in_range("nextn_predict_layers", 0, self.whole(&key("block_count")).unwrap_or(0))?;
+        self.check_experts(architecture)?;
+        for name in ["attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon", "attention.group_norm_epsilon"]
+        {
+            match self.metadata.get(&key(name)) {
+                Some(&Value::Real(number)) if !(number >= 0.0 && number.is_finite()) => {
+                    return Err(self.refuse(key(name), &number, "it must be a number that is not negative"));
+                }
+                _ => {}
+            }
+        }
+        let scaling = key("rope.scaling.type");
+        match self.metadata.get(&scaling) {
+            Some(Value::Text(kind)) if !ROPE_SCALING.iter().any(|known| known.as_bytes() == kind) => {
+                let kind = trie_text::quoted(&String::from_utf8_lossy(kind));
+                Err(self.refuse(scaling, &kind, format!("it must be one of {ROPE_SCALING:?}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_experts(&self, architecture: &str) -> Result<(), RuntimeError> {
+        let key = |name: &str| format!("{architecture}.{name}");
+        let number = |name: &str| self.whole(&key(name)).unwrap_or(0);
+        let experts = number("expert_count");
+        if LONE_EXPERTS.contains(&architecture) && experts <= 1 {
+            return Ok(());
+        }
+        let refuse = |name: &str, value: i128, what: String| Err(self.refuse(key(name), &value, what));
+        if experts > MAX_EXPERTS {
+            return refuse("expert_count", experts, format!("it must be in 0..={MAX_EXPERTS}"));
+        }
+        // One number, or one for each layer.
+        let used = match self.metadata.get(&key("expert_used_count")) {
+            Some(Value::Wholes(of_layers)) => of_layers.iter().copied().max().unwrap_or(0).into(),
+            _ => number("expert_used_count"),
+        };
+        let (least, groups) = (i128::from(experts > 0), number("expert_group_count"));
+        if !(least..=experts).contains(&used) {
+            return refuse(
+                "expert_used_count",
+                used,
+                format!("of {experts} experts it must be in {least}..={experts}"),
+            );
+        }
+        if groups > 0 && groups >= experts || groups > 1 && experts % groups != 0 {
+            let what = format!("it must be less than the {experts} experts, and divide them");
+            return refuse("expert_group_count", groups, what);
+        }
+        let used_groups = number("expert_group_used_count");
+        if groups > 1 && !(1..groups).contains(&used_groups) {
+            return refuse("expert_group_used_count", used_groups, format!("it must be in 1..{groups}"));
+        }
+        Ok(())
+    }
+}
