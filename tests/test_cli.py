@@ -241,7 +241,7 @@ class TestGenerate:
         ("args", "parts"),
         [
             (["-c", "a"], ["--prompt or --prompt-file"]),
-            (["-p", "Hi"], ["--payload, --choices or --choices-file"]),
+            (["-p", "Hi"], ["--payload, --set, --choices, --choice or --choices-file"]),
             (["-p", "Hi", "-c", "a", "--choices-file", "f"], ["--choices and --choices-file"]),
             (["-p", "Hi", "--prompt-file", "f", "-c", "a"], ["--prompt and --prompt-file"]),
             (["--prompt-file", "-", "--payload", "-"], ["only once"]),
@@ -264,13 +264,13 @@ class TestGenerate:
 
     def test_bad_files(self, run: Terminal, tmp_path: Path, payload_path: Path) -> None:
         bad = tmp_path / "bad"
-        bad.write_bytes(b"\xff\xfe")
+        bad.write_bytes(b"\xff\xff")
         run("generate", "-m", tmp_path / "none.gguf", "-p", "Hi", "-c", "a").fails(1, "none.gguf")
         run("generate", "-m", bad, "-p", "Hi", "-c", "a").fails(1, "bad")
         run("generate", "-m", payload_path, "-p", "Hi", "-c", "a").fails(1, "payload.json")
         run("generate", "--prompt-file", tmp_path / "none", "-c", "a").fails(1, "none: No such file")
-        run("generate", "--prompt-file", bad, "-c", "a").fails(1, "bad: not UTF-8: byte 0 is 0xff")
-        run("generate", "-p", "Hi", "--choices-file", bad).fails(1, "bad: not UTF-8")
+        run("generate", "--prompt-file", bad, "-c", "a").fails(1, "bad, line 1: not UTF-8: byte 0 is 0xff")
+        run("generate", "-p", "Hi", "--choices-file", bad).fails(1, "bad, line 1: not UTF-8")
         run("generate", "-p", "Hi", "--choices-file", "-").fails(1, "no line with a value")
         run("generate", "-p", "Hi", "--payload", bad).fails(1, "payload, line 1")
         run("generate", "-p", "Hi", "--payload", payload_path, "--path", "y").fails(2, "y", "action")

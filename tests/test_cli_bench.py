@@ -312,7 +312,7 @@ class TestCommand:
             lines.write_text(content)
             fails(bench("--prompt", lines), 1, "prompts.jsonl", *parts)
         lines.write_bytes(b"\xff")
-        fails(bench("--prompt", lines), 1, "prompts.jsonl: not UTF-8")
+        fails(bench("--prompt", lines), 1, "prompts.jsonl, line 1: not UTF-8")
         same = json.dumps(payload({"a": [40]}, path="form"))
         fails(bench("--token-tree-descriptor", "-", "--set", "form", stdin=same), 2, "--set", "form")
 

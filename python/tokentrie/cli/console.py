@@ -6,14 +6,16 @@ import io
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 import tokentrie
+from tokentrie.cli.lines import unmarked
 from tokentrie.files import replacing
 
 # Where nobody watches, nothing is cut off: lines are as long as they must be.
@@ -56,6 +58,25 @@ def working(on: str) -> AbstractContextManager[object]:
 
 
 @contextmanager
+def progress(on: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Shows how much of something is done, on standard error and only on a terminal: call with done and total."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(on, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
 def collected_warnings() -> Iterator[list[str]]:
     """Collects the library's warnings; the list is filled when the block ends."""
     messages: list[str] = []
@@ -66,18 +87,9 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def read(path: Path) -> bytes:
-    """The content of a file, or of standard input for `-`."""
+    """The content of a file, or of standard input for `-`; text with a byte order mark as plain UTF-8."""
     with working(f"reading {path}"):
-        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-
-
-def as_text(content: bytes, path: Path) -> str:
-    """What a file holds, as text."""
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        problem = f"{path}: not UTF-8: byte {error.start} is 0x{content[error.start]:02x}"
-        raise tokentrie.TokenTrieError(problem) from error
+        return unmarked(sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes(), path)
 
 
 def printable(text: str) -> str:
