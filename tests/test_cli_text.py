@@ -30,7 +30,7 @@ ENCODINGS = {
     "utf-16-le": codecs.BOM_UTF16_LE,
     "utf-16-be": codecs.BOM_UTF16_BE,
 }
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff\r"))
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff\r\0"))
 
 
 def encoded(text: str, encoding: str) -> bytes:

@@ -111,7 +111,7 @@ def demo(
         'choose --prompt "Is the sky blue? " --choices yes,no',
         "choose --prompt-file prompt.txt --set names.ttrie --top 3",
         "choose --input reviews.csv --field text --choices good,bad -o labels.csv",
-        'choose --input reviews.csv --template "Is it good? {text}" -c good,bad --gold label -o r.parquet',
+        'choose --input reviews.csv --template "Good? {text}" -c good,bad --gold label -o r.parquet',
     )
 )
 def choose(
