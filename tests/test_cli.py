@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import tokentrie
@@ -18,6 +19,7 @@ from support import payload
 from tokentrie.cli import demo as cli_demo
 from tokentrie.cli import main
 from tokentrie.cli.loading import open_model
+from tokentrie.cli.outline import Counts
 
 PAYLOAD = {
     "modelId": "m",
@@ -360,6 +362,39 @@ class TestInspect:
         assert nowhere.code == 1
         assert "No such file" in nowhere.err
         run("inspect", payload_path, "--svg", picture, "--json").fails(2, "--svg", "--json")
+
+    def test_a_picture_of_several_sets(self, run: Terminal, payload_path: Path, tmp_path: Path) -> None:
+        picture = tmp_path / "trie.svg"
+        assert run("inspect", payload_path, "--svg", picture).code == 0
+        root = ElementTree.parse(picture).getroot()
+        texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        for shown in ("action", "x[]", "7 → TASK (2 leaves)", "8 → NOTE", "99 → STOP", "300 301 302 → only [bold]"):
+            assert shown in texts
+        inner = [one for one in root if one.tag.endswith("svg")]
+        assert len(inner) == 2
+        ends = [float(one.attrib["y"]) + float(one.attrib["height"]) for one in inner]
+        assert ends[0] < float(inner[1].attrib["y"])
+        assert ends[1] <= float(root.attrib["height"])
+
+    def test_a_picture_of_a_large_set_is_a_summary(self, run: Terminal, tmp_path: Path) -> None:
+        trie = tokentrie.Trie.from_sequences(
+            [[7, a, b] for a in range(10) for b in range(3 * a + 1)] + [[8, n] for n in range(300)]
+        )
+        file, picture = tmp_path / "large<&>.ttrie", tmp_path / "p.svg"
+        trie.save(file)
+        result = run("inspect", file, "--svg", picture)
+        assert result.code == 0
+        assert any(line.split() == ["[8]", "300", "300"] for line in result.out.splitlines())
+        root = ElementTree.parse(picture).getroot()
+        texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert file.name in texts
+        assert f"{len(trie):,} leaves, {trie.nodes:,} nodes, at most 3 tokens" in texts
+        assert "300 ways on, 300 leaves" in texts
+        levels = [f"{level.nodes:,} / {level.leaves:,}" for level in Counts(trie).levels]
+        assert [text for text in texts if " / " in str(text)] == levels
+        # With limits it is drawn as a tree again.
+        assert run("inspect", file, "--depth", "1", "--svg", picture).code == 0
+        assert "8 (300 leaves)" in picture.read_text(encoding="utf-8")
 
     def test_a_large_payload_is_cut(self, run: Terminal) -> None:
         leaves = {f"n{i}": [i // 100, i % 100, i] for i in range(5000)}

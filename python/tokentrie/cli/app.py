@@ -279,7 +279,7 @@ def inspect(
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option("--svg", metavar="FILE.svg", help="Also save the drawing as a picture."),
+        typer.Option("--svg", metavar="FILE.svg", help="Also draw it: small sets as trees, large ones as summaries."),
     ] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 import warnings
@@ -11,16 +10,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 import tokentrie
 from tokentrie.cli.lines import unmarked
-from tokentrie.files import replacing
 
 # Where nobody watches, nothing is cut off: lines are as long as they must be.
 UNWATCHED_WIDTH = 10_000
-PICTURE_WIDTH = 100
 
 
 def screen() -> Console:
@@ -29,15 +26,6 @@ def screen() -> Console:
     if not console.is_terminal:
         console.width = UNWATCHED_WIDTH
     return console
-
-
-def save_svg(path: Path, title: str, shown: list[RenderableType]) -> None:
-    """The same as a picture. The file appears whole or not at all."""
-    console = Console(record=True, file=io.StringIO(), width=PICTURE_WIDTH, highlight=False, markup=False, emoji=False)
-    console.print(*shown, sep="\n")
-    picture = console.export_svg(title=title)
-    with replacing(path) as partial:
-        partial.write_text(picture, encoding="utf-8")
 
 
 def print_json(document: dict[str, Any]) -> None:
