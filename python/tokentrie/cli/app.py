@@ -95,15 +95,16 @@ def demo(
         str | None,
         typer.Option("--request", "-r", metavar="TEXT", help="What the user asks for; without it an example."),
     ] = None,
-    tools: Annotated[int, typer.Option(min=8, max=2000, help="Size of the second list of tools.")] = 300,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the second list.")] = 0,
-    threads: Annotated[int | None, THREADS] = None,
+    tools: Annotated[int, typer.Option(min=8, max=2000, help="Size of the list of tools.")] = 8,
+    names: Annotated[int, typer.Option(min=100, max=2_000_000, help="Size of the set of names.")] = 100_000,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of what is drawn for lists.")] = 0,
+    threads: Annotated[int | None, typer.Option(min=1, max=512, help=THREADS.help)] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Watch a model choose a tool step by step, from 8 tools and then from 300."""
+    """Watch a model choose a tool, fill in a JSON call and pick one of 100,000 names, in a few seconds."""
     from tokentrie.cli.demo import run
 
-    run(model, request, tools, seed, threads, as_json)
+    run(model, request, tools, names, seed, threads, as_json)
 
 
 @app.command(
