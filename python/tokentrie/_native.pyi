@@ -2171,9 +2171,9 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        cancel: CancelToken | None = None,
         on_error: Literal["raise", "skip"] = "raise",
         progress: Callable[[int, int | None], object] | None = None,
-        cancel: CancelToken | None = None,
     ) -> Choices:
         """`choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
 
@@ -2214,15 +2214,15 @@ class Model:
         end_tokens: _Ids | None = None,
         top: int | None = None,
         max_rows: int | None = None,
+        cancel: CancelToken | None = None,
         on_error: Literal["return"],
         progress: Callable[[int, int | None], object] | None = None,
-        cancel: CancelToken | None = None,
     ) -> Iterator[Choice | Exception]:
         """`choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
 
         Args:
             prompts: an iterable of prompts; 32 are read at a time.
-            choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows: as for `choose`.
+            choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, cancel: as for `choose`.
             on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
                 iteration with its error, which names it by its number from 0; "return" gives the error, a
                 TokenTrieError, TypeError or ValueError, in place of its Choice; "skip" leaves it out, and

@@ -127,7 +127,7 @@ impl Model {
     ///     [True, True]
     #[pyo3(signature = (
         prompts, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None, on_error="raise", progress=None, cancel=None
+        max_rows=None, cancel=None, on_error="raise", progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose_many(
@@ -141,9 +141,9 @@ impl Model {
         end_tokens: Option<&Bound<'_, PyAny>>,
         top: Option<i64>,
         max_rows: Option<i64>,
+        cancel: Option<&Bound<'_, CancelToken>>,
         on_error: &str,
         progress: Option<Py<PyAny>>,
-        cancel: Option<&Bound<'_, CancelToken>>,
     ) -> Result<Choices> {
         if prompts.is_instance_of::<PyString>() {
             let message = "prompts must be an iterable of prompts, not one str: give it to `choose`";

@@ -54,7 +54,7 @@ struct Place {
 /// The boxes as an SVG picture. `O(boxes)`; the same boxes give the same text.
 ///
 /// Each box stands in the middle of those to its right, and no two overlap. Boxes come in the order of a walk: each
-/// after its parent, and all that is below it before the parent's next one. A parent that is not earlier counts as none.
+/// after its parent, and all that is below it before the parent's next one. A parent that is not earlier is none.
 ///
 /// ```
 /// use trie_core::{BoxKind, DrawnBox, svg};

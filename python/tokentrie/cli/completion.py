@@ -21,7 +21,10 @@ def script(shell: str) -> str:
         raise typer.BadParameter(f"{shell!r} is none of {', '.join(SHELLS)}", param_hint="--print-completion")
     from typer import completion
 
-    return str(completion.get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell))  # type: ignore[attr-defined]
+    made = completion.get_completion_script(  # type: ignore[attr-defined]
+        prog_name=PROGRAM, complete_var=VARIABLE, shell=shell
+    )
+    return str(made)
 
 
 def prepare() -> None:
