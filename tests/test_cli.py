@@ -104,9 +104,8 @@ class TestDemo:
         assert choice["chosen"] == choice["most_probable"] == "cancel_meeting"
         assert max(choice["probabilities"].values()) == choice["probabilities"]["cancel_meeting"] > 0.9
         assert sum(choice["probabilities"].values()) == pytest.approx(1, abs=1e-5)
-        text = call["filled"]["text"].removeprefix("<tool_call>").removesuffix("</tool_call>")
-        assert json.loads(text) == {"name": "cancel_meeting", "arguments": {"time": "10:30"}}
-        assert call["free"]["text"] == call["filled"]["text"]
+        assert json.loads(call["filled"]["text"]) == {"name": "cancel_meeting", "arguments": {"time": "10:30"}}
+        assert call["free"]["text"] == call["filled"]["text"] + "</tool_call>"
         assert call["filled"]["stats"]["forward_passes"] < call["free"]["stats"]["forward_passes"] / 3
         assert names["trie"]["leaves"] == 100_000
         assert names["chosen"] == names["wanted"]

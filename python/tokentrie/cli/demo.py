@@ -17,7 +17,9 @@ from tokentrie.cli.demo_shown import Screen
 from tokentrie.cli.loading import Opened, open_model, open_vocab, token_text
 
 DEFAULT_N_CTX = 4096
-OPENING, ARGUMENT, CLOSING = '<tool_call>\n{"name": "', '", "arguments": {"time": "', '"}}\n</tool_call>'
+# The prompt ends with the tag: a control token of many models, which no text of a form ever becomes.
+TAG, END_TAG = "<tool_call>", "</tool_call>"
+OPENING, ARGUMENT, CLOSING = '\n{"name": "', '", "arguments": {"time": "', '"}}\n'
 # Tokens that the model may write where nothing holds it.
 FREE_TOKENS = 64
 
@@ -82,7 +84,7 @@ def run(
     choice = model.choose(_tokens(model.vocab, catalogue.prompt(model.vocab, tools, request)), walk.trie)
     screen.probabilities(choice, walk.trie)
     call = _call(model, tools, request)
-    screen.call(call.filled, call.free)
+    screen.call(call.filled, call.free, END_TAG)
     large = _names(model, names, seed, screen)
     screen.chosen(large.walk.generated, large.walk.chosen)
     screen.end()
@@ -167,7 +169,7 @@ def _call(model: tokentrie.Model, tools: list[Tool], request: str) -> Call:
     """The same call twice: filled into a form, and as the model writes it where nothing holds it."""
     slots = tokentrie.Slot("name", [tool.name for tool in tools]), tokentrie.Slot("time", catalogue.times())
     form = tokentrie.Form(OPENING, slots[0], ARGUMENT, slots[1], CLOSING)
-    prompt = _tokens(model.vocab, catalogue.call_prompt(model.vocab, tools, request))
+    prompt = _tokens(model.vocab, catalogue.call_prompt(model.vocab, tools, request) + TAG)
     # Sets of the slots are made once and kept.
     model.generate(prompt, form)
     model.clear()

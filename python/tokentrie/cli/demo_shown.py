@@ -88,14 +88,14 @@ class Screen:
             name = (found.name or "") if found else ""
             self._row([(f"{name[:20]:<20} ", ""), (f"{share:.6f} ", ""), (bar, "blue")])
 
-    def call(self, filled: tokentrie.Generated, free: tokentrie.Generated) -> None:
+    def call(self, filled: tokentrie.Generated, free: tokentrie.Generated, end: str) -> None:
         """The second scene: one text, written twice."""
         self._head("2. A JSON call")
-        for line in filled.text.splitlines():
+        for line in filled.text.strip().splitlines():
             self._row([(line, "green")])
         self._took("filled in", filled)
         self._took("unconstrained", free)
-        if free.text == filled.text:
+        if free.text.partition(end)[0] == filled.text:
             self._line("Both are the same text. Filled in, it could be no other kind of text.")
         else:
             self._line("Unconstrained, the model wrote:")
@@ -121,11 +121,10 @@ class Screen:
 
     def _took(self, what: str, out: tokentrie.Generated) -> None:
         stats = out.stats
-        tokens = stats.sampled_tokens + stats.forced_tokens
         passes = console.count(stats.forward_passes, "forward pass", "forward passes")
-        self._row(
-            [(f"{what:<14}", "bold"), (f"{tokens:>3} tokens  {passes:>18}  {console.milliseconds(stats.seconds)}", "")]
-        )
+        after = console.milliseconds(stats.seconds - stats.prompt_seconds)
+        figures = f"{len(out.tokens):>3} tokens  {passes:>17}  {after} after the prompt"
+        self._row([(f"{what:<14}", "bold"), (figures, "")])
 
     def _steps_head(self, left: bool = False) -> None:
         self._blank()
