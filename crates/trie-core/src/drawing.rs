@@ -144,10 +144,8 @@ fn places(boxes: &[DrawnBox]) -> Vec<Place> {
             ends[parent] = false;
         }
     }
-    let mut row = 0;
-    for (place, _) in places.iter_mut().zip(&ends).filter(|&(_, &end)| end) {
+    for (row, (place, _)) in places.iter_mut().zip(&ends).filter(|&(_, &end)| end).enumerate() {
         place.middle = 2 * row;
-        row += 1;
     }
     // First and last of what is to the right, known once all of that is placed.
     let mut span: Vec<Option<(usize, usize)>> = vec![None; boxes.len()];
