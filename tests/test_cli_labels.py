@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from test_cli import Result, Terminal, process
 from test_cli_choose import CHOICES, LABELS, ONCE, TEMPLATE, TINY, read, reviews, rows_of, run, write
-from tokentrie import Trie, Vocab
-from tokentrie.cli import summary
+from tokentrie import Model, Trie, Vocab
+from tokentrie.cli import dataset, summary
 from tokentrie.cli.summary import Tally
 
 __all__ = ["reviews", "run"]
@@ -91,8 +91,6 @@ class TestFormats:
         assert run(*args, "--json").json["new"] == 0
         assert out.read_bytes() == whole
         out.unlink()
-
-        from tokentrie.cli import dataset
 
         calls, real = [], dataset._results
 
@@ -268,6 +266,34 @@ class TestSetFile:
         document = run(*args, "-o", tmp_path / "out.csv", "--json").json
         assert document["rows"] == 3
         assert all(label.startswith("name ") for label in document["labels"])
+
+    def test_of_a_large_set_few_rows_are_held(
+        self, run: Terminal, names: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rows = write(tmp_path / "rows.jsonl", [{"text": f"Hi {n} "} for n in range(7)] + [{"text": ""}])
+        args = [*ONCE, "-m", TINY, "--input", rows, "--field", "text", "--set", names, "--on-error", "return"]
+        assert run(*args, "-o", tmp_path / "whole.jsonl").code == 0
+        monkeypatch.setattr(dataset, "LEAVES_AT_ONCE", 2 * 3000)
+        asked, real = [], Model.choose_many
+
+        class Counted:
+            def __init__(self, model: Model) -> None:
+                self._model = model
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self._model, name)
+
+            def choose_many(self, prompts: list[list[int]], *given: Any, **options: Any) -> Any:
+                asked.append(len(prompts))
+                return real(self._model, prompts, *given, **options)
+
+        before = dataset.Chooser.__init__
+        monkeypatch.setattr(dataset.Chooser, "__init__", lambda self, model, *rest: before(self, Counted(model), *rest))
+        assert run(*args, "-o", tmp_path / "parts.jsonl").code == 0
+        assert asked == [2, 2, 2, 1]
+        for one, other in zip(read(tmp_path / "whole.jsonl"), read(tmp_path / "parts.jsonl"), strict=True):
+            assert one.get("error") == other.get("error")
+            assert one.get("mass", 0) == pytest.approx(other.get("mass", 0), rel=0.1)
 
     def test_a_set_without_names(self, run: Terminal, tmp_path: Path) -> None:
         vocab, ids, names = Vocab.from_gguf(TINY), tmp_path / "ids.npy", tmp_path / "ids.ttrie"

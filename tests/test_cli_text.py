@@ -12,7 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -200,8 +199,3 @@ COMP_WORDS=({words_of}); COMP_CWORD={len(line) - 1}; _tokentrie_completion token
         done = subprocess.run([bash, "-c", program], capture_output=True, text=True, check=True, env=env)
         assert set(found) <= set(done.stdout.split())
         assert done.stderr == ""
-
-
-def test_arrays_are_built_too(run: Terminal, tmp_path: Path, tiny_path: Path) -> None:
-    np.save(tmp_path / "ids.npy", np.array([[5, 6]], np.int32))
-    assert run("build", tmp_path / "ids.npy", "-o", tmp_path / "o.ttrie").code == 0

@@ -30,6 +30,8 @@ from tokentrie.cli.summary import LISTED, Tally
 
 # What `choose_many` decodes together.
 GROUP = 32
+# A choice holds figures for every leaf: of large sets fewer are made at a time.
+LEAVES_AT_ONCE = 4_000_000
 # The weights are float32 at best: more digits would be noise.
 DIGITS = 6
 # What a continued run must have in common beside its options.
@@ -105,6 +107,11 @@ class Chooser:
         """What was chosen for each prompt of a group, or what is wrong with the prompt."""
         self.learn(prompts)
         self._settle(prompts)
+        at_once = max(1, min(GROUP, LEAVES_AT_ONCE // len(self._trie)))
+        for start in range(0, len(prompts), at_once):
+            yield from self._chosen(prompts[start : start + at_once])
+
+    def _chosen(self, prompts: Sequence[list[int]]) -> Iterator[dict[str, Any] | str]:
         counted = None
         choices = self._model.choose_many(prompts, self._trie, top=self._top, on_error="return")
         # In this order: asking for one choice more would begin another group.
