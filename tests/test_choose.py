@@ -474,6 +474,62 @@ def test_an_exception_of_the_prompts_comes_through(model: Model) -> None:
     assert list(choices) == [], "the prompts are over"
 
 
+BAD = ["Is it?", "word " * 9000, 5, "Is it?", [10**6]]
+
+
+def test_a_bad_prompt_is_named(model: Model) -> None:
+    for at, kind in ((1, ContextError), (2, TypeError), (4, VocabularyError)):
+        choices = model.choose_many([*["Is it?"] * 40, BAD[at]], VALUES)
+        with pytest.raises(kind, match=r"^prompt 40: "):
+            list(choices)
+
+
+def test_bad_prompts_are_passed_over(model: Model) -> None:
+    alone = model.choose("Is it?", VALUES)
+    given = list(model.choose_many(BAD * 20, VALUES, on_error="return"))
+    assert [type(one) for one in given] == [Choice, ContextError, TypeError, Choice, VocabularyError] * 20
+    for number, one in enumerate(given):
+        if isinstance(one, Choice):
+            assert same(one, alone, ROUNDING["trained"])
+        else:
+            assert str(one).startswith(f"prompt {number}: ")
+    choices = model.choose_many(BAD * 20, VALUES, on_error="skip")
+    assert len(list(choices)) == 40
+    assert choices.skipped == [number for number in range(100) if number % 5 not in (0, 3)]
+    none = model.choose_many([5] * 40, VALUES, on_error="skip")  # type: ignore[list-item]
+    assert (list(none), none.skipped) == ([], [*range(40)])
+
+
+def test_what_is_no_prompts_fault_is_raised(model: Model) -> None:
+    def broken() -> Iterator[str]:
+        yield "Is it?"
+        raise KeyError("the end")
+
+    for on_error in ("skip", "return"):
+        choices = model.choose_many(broken(), VALUES, on_error=on_error)  # type: ignore[call-overload]
+        assert same(next(choices), model.choose("Is it?", VALUES), ROUNDING["trained"])
+        with pytest.raises(KeyError, match="the end"):
+            next(choices)
+        with pytest.raises(TrieError):
+            list(model.choose_many(["Is it?"], ["a", "a"], on_error=on_error))  # type: ignore[call-overload]
+    with pytest.raises(OptionError, match='on_error is "ignore"'):
+        model.choose_many([], VALUES, on_error="ignore")  # type: ignore[call-overload]
+
+
+def test_progress(model: Model) -> None:
+    calls: list[tuple[int, int | None]] = []
+    note = lambda done, total: calls.append((done, total))  # noqa: E731
+    list(model.choose_many(["Is it?"] * 70, VALUES, progress=note))
+    list(model.choose_many(iter(["Is it?"] * 3), VALUES, progress=note))
+    assert calls == [(32, 70), (64, 70), (70, 70), (3, None)]
+
+    def stop(done: int, total: int | None) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        list(model.choose_many(["Is it?"], VALUES, progress=stop))
+
+
 def test_prompts_may_use_the_model(model: Model) -> None:
     prompts = (model.generate(prompt, VALUES).tokens for prompt in PROMPTS)
     choices = list(model.choose_many(prompts, LABELS))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import tokentrie
@@ -18,6 +20,7 @@ from support import payload
 from tokentrie.cli import demo as cli_demo
 from tokentrie.cli import main
 from tokentrie.cli.loading import open_model
+from tokentrie.cli.outline import Counts
 
 PAYLOAD = {
     "modelId": "m",
@@ -95,17 +98,26 @@ def demo(tiny_path: Path) -> dict[str, Any]:
 
 @pytest.mark.model
 class TestDemo:
-    def test_shows_a_small_and_a_large_list(self, demo: dict[str, Any]) -> None:
-        small, large = demo["runs"]
-        assert [len(small["tools"]), len(large["tools"])] == [8, 300]
-        assert [small["trie"]["leaves"], large["trie"]["leaves"]] == [8, 300]
-        assert all(tool in large["tools"] for tool in small["tools"])
-        assert len({tool["name"] for tool in large["tools"]}) == 300
-        assert demo["model"]["n_ctx"] >= large["prompt_tokens"]
+    def test_every_answer_is_right(self, demo: dict[str, Any]) -> None:
+        choice, call, names = demo["choice"], demo["call"], demo["names"]
+        assert demo["request"] == "Please call off the conference at 10:30."
+        assert choice["chosen"] == choice["most_probable"] == "cancel_meeting"
+        assert max(choice["probabilities"].values()) == choice["probabilities"]["cancel_meeting"] > 0.9
+        assert sum(choice["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+        assert json.loads(call["filled"]["text"]) == {"name": "cancel_meeting", "arguments": {"time": "10:30"}}
+        assert call["free"]["text"] == call["filled"]["text"] + "</tool_call>"
+        assert call["filled"]["stats"]["forward_passes"] < call["free"]["stats"]["forward_passes"] / 3
+        assert names["trie"]["leaves"] == 100_000
+        assert names["chosen"] == names["wanted"]
+        assert names["stats"]["forward_passes"] <= 5
+
+    @pytest.mark.parametrize("seed", range(1, 9))
+    def test_whatever_name_is_asked_for(self, run: Terminal, seed: int) -> None:
+        names = run("demo", "--seed", str(seed), "--json").json["names"]
+        assert names["chosen"] == names["wanted"]
 
     def test_chooses_what_is_allowed(self, demo: dict[str, Any]) -> None:
-        for run in demo["runs"]:
-            assert run["chosen"] in [tool["name"] for tool in run["tools"]]
+        for run in (demo["choice"], demo["names"]):
             assert run["finish"] == "span"
             for step in run["steps"]:
                 probabilities = {entry["token"]: entry["probability"] for entry in step["allowed"]}
@@ -114,41 +126,53 @@ class TestDemo:
                 assert sum(probabilities.values()) == pytest.approx(1, abs=1e-5)
 
     def test_marks_forced_steps(self, demo: dict[str, Any]) -> None:
-        for run in demo["runs"]:
+        for run in (demo["choice"], demo["names"]):
             assert all(step["forced"] == (len(step["allowed"]) == 1) for step in run["steps"])
             assert run["stats"]["forced_tokens"] == sum(step["forced"] for step in run["steps"])
             assert any(step["forced"] for step in run["steps"])
 
     def test_the_steps_spell_the_choice(self, demo: dict[str, Any]) -> None:
-        for run in demo["runs"]:
+        for run in (demo["choice"], demo["names"]):
             assert [step["token"] for step in run["steps"]][: len(run["tokens"])] == run["tokens"]
             assert "".join(step["text"] for step in run["steps"]).startswith(run["chosen"])
             assert [step["index"] for step in run["steps"]] == list(range(len(run["steps"])))
 
-    def test_for_people(self, run: Terminal, demo: dict[str, Any]) -> None:
-        result = run("demo")
-        assert (result.code, result.err) == (0, "")
-        lines = result.out.splitlines()
-        assert "tiny.gguf" in lines[0]
-        assert demo["request"] in lines[1]
-        assert any("300 tools" in line for line in lines)
-        for shown in demo["runs"]:
-            assert any(line.startswith(f"→ {shown['chosen']} ") for line in lines)
-        assert sum(" forced " in line and line.lstrip()[0].isdigit() for line in lines) == sum(
-            step["forced"] for shown in demo["runs"] for step in shown["steps"]
-        )
+    @pytest.mark.parametrize("columns", [None, 80, 40, 200])
+    @pytest.mark.parametrize("colour", ["NO_COLOR", "FORCE_COLOR"])
+    def test_for_people(self, run: Terminal, colour: str, columns: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(colour, "1")
+        if columns:
+            monkeypatch.setenv("COLUMNS", str(columns))
+        result = run("demo", "--names", "1000")
+        assert result.code == 0
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", result.out)
+        assert (plain != result.out) == (colour == "FORCE_COLOR")
+        width = min(columns or 80, 80) if colour == "FORCE_COLOR" else 80
+        assert max(map(len, plain.splitlines())) <= width
+        for shown in ("tiny.gguf", "One of 1,000 names", "→ cancel_meeting", "unconstrained"):
+            assert shown in plain
+        assert sum("forced, no" in line for line in plain.splitlines()) >= 2 or width < 80
+        assert plain.count("█") >= 5 if width == 40 else "█" * 30 in plain
+
+    def test_it_takes_few_forward_passes(self, demo: dict[str, Any]) -> None:
+        """So that it is over in seconds on any machine."""
+        parts = [demo["choice"]["stats"], demo["names"]["stats"], *(one["stats"] for one in demo["call"].values())]
+        assert sum(part["forward_passes"] for part in parts) <= 50
+        assert demo["model"]["n_threads"] == 1
 
     def test_another_request_and_list(self, run: Terminal) -> None:
-        document = run("demo", "--request", "Book a [hotel]", "--tools", "9", "--seed", "5", "--json").json
+        options = ["--tools", "9", "--seed", "5", "--names", "100"]
+        document = run("demo", "--request", "Book a [hotel]", *options, "--json").json
         assert document["request"] == "Book a [hotel]"
-        assert len(document["runs"][1]["tools"]) == 9
+        assert len(document["tools"]) == 9
+        assert document["names"]["trie"]["leaves"] == 100
 
     def test_shrinks_a_list_that_does_not_fit(self, run: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cli_demo, "open_model", lambda path, *_: open_model(path, n_ctx=512))
-        result = run("demo")
+        result = run("demo", "--tools", "300", "--names", "100")
         assert result.code == 0
-        (title,) = [line for line in result.out.splitlines() if line.startswith("The same request")]
-        assert 8 < int(title.split()[4]) < 100
+        (title,) = [line for line in result.out.splitlines() if line.startswith("1. Which of")]
+        assert 8 < int(title.split()[3]) < 100
         assert "(not 300: the context has room for 512 tokens)" in result.out
 
     def test_tries_contexts_up_to_what_the_model_allows(self) -> None:
@@ -241,7 +265,7 @@ class TestGenerate:
         ("args", "parts"),
         [
             (["-c", "a"], ["--prompt or --prompt-file"]),
-            (["-p", "Hi"], ["--payload, --choices or --choices-file"]),
+            (["-p", "Hi"], ["--payload, --set, --choices, --choice or --choices-file"]),
             (["-p", "Hi", "-c", "a", "--choices-file", "f"], ["--choices and --choices-file"]),
             (["-p", "Hi", "--prompt-file", "f", "-c", "a"], ["--prompt and --prompt-file"]),
             (["--prompt-file", "-", "--payload", "-"], ["only once"]),
@@ -264,13 +288,13 @@ class TestGenerate:
 
     def test_bad_files(self, run: Terminal, tmp_path: Path, payload_path: Path) -> None:
         bad = tmp_path / "bad"
-        bad.write_bytes(b"\xff\xfe")
+        bad.write_bytes(b"\xff\xff")
         run("generate", "-m", tmp_path / "none.gguf", "-p", "Hi", "-c", "a").fails(1, "none.gguf")
         run("generate", "-m", bad, "-p", "Hi", "-c", "a").fails(1, "bad")
         run("generate", "-m", payload_path, "-p", "Hi", "-c", "a").fails(1, "payload.json")
         run("generate", "--prompt-file", tmp_path / "none", "-c", "a").fails(1, "none: No such file")
-        run("generate", "--prompt-file", bad, "-c", "a").fails(1, "bad: not UTF-8: byte 0 is 0xff")
-        run("generate", "-p", "Hi", "--choices-file", bad).fails(1, "bad: not UTF-8")
+        run("generate", "--prompt-file", bad, "-c", "a").fails(1, "bad, line 1: not UTF-8: byte 0 is 0xff")
+        run("generate", "-p", "Hi", "--choices-file", bad).fails(1, "bad, line 1: not UTF-8")
         run("generate", "-p", "Hi", "--choices-file", "-").fails(1, "no line with a value")
         run("generate", "-p", "Hi", "--payload", bad).fails(1, "payload, line 1")
         run("generate", "-p", "Hi", "--payload", payload_path, "--path", "y").fails(2, "y", "action")
@@ -360,6 +384,39 @@ class TestInspect:
         assert nowhere.code == 1
         assert "No such file" in nowhere.err
         run("inspect", payload_path, "--svg", picture, "--json").fails(2, "--svg", "--json")
+
+    def test_a_picture_of_several_sets(self, run: Terminal, payload_path: Path, tmp_path: Path) -> None:
+        picture = tmp_path / "trie.svg"
+        assert run("inspect", payload_path, "--svg", picture).code == 0
+        root = ElementTree.parse(picture).getroot()
+        texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        for shown in ("action", "x[]", "7 → TASK (2 leaves)", "8 → NOTE", "99 → STOP", "300 301 302 → only [bold]"):
+            assert shown in texts
+        inner = [one for one in root if one.tag.endswith("svg")]
+        assert len(inner) == 2
+        ends = [float(one.attrib["y"]) + float(one.attrib["height"]) for one in inner]
+        assert ends[0] < float(inner[1].attrib["y"])
+        assert ends[1] <= float(root.attrib["height"])
+
+    def test_a_picture_of_a_large_set_is_a_summary(self, run: Terminal, tmp_path: Path) -> None:
+        trie = tokentrie.Trie.from_sequences(
+            [[7, a, b] for a in range(10) for b in range(3 * a + 1)] + [[8, n] for n in range(300)]
+        )
+        file, picture = tmp_path / "large<&>.ttrie", tmp_path / "p.svg"
+        trie.save(file)
+        result = run("inspect", file, "--svg", picture)
+        assert result.code == 0
+        assert any(line.split() == ["[8]", "300", "300"] for line in result.out.splitlines())
+        root = ElementTree.parse(picture).getroot()
+        texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert file.name in texts
+        assert f"{len(trie):,} leaves, {trie.nodes:,} nodes, at most 3 tokens" in texts
+        assert "300 ways on, 300 leaves" in texts
+        levels = [f"{level.nodes:,} / {level.leaves:,}" for level in Counts(trie).levels]
+        assert [text for text in texts if " / " in str(text)] == levels
+        # With limits it is drawn as a tree again.
+        assert run("inspect", file, "--depth", "1", "--svg", picture).code == 0
+        assert "8 (300 leaves)" in picture.read_text(encoding="utf-8")
 
     def test_a_large_payload_is_cut(self, run: Terminal) -> None:
         leaves = {f"n{i}": [i // 100, i % 100, i] for i in range(5000)}

@@ -43,6 +43,18 @@ CONTRACT = {
     "own_us_per_token_p50": float,
 }
 
+CONTRACT_OF_ONE = [
+    "mode",
+    "model",
+    "skip_ratio_mean",
+    "skip_ratio_std",
+    "tokens_per_second",
+    "tokens_per_second_vs_grammar",
+    "token_accuracy",
+    "forward_passes_saved",
+    "forward_passes_total",
+]
+
 Bench = Callable[..., tuple[int, str, str]]
 
 
@@ -119,7 +131,7 @@ class TestReport:
     def test_says_where_it_comes_from(self, report: dict[str, Any]) -> None:
         assert report["versions"]["tokentrie"] == tokentrie.__version__
         assert re.fullmatch(r"\d+\.\d+\.\d+", report["versions"]["llama-cpp-2"])
-        assert report["machine"]["threads"] == report["model"]["n_threads"] == 1
+        assert report["machine"]["threads"] == report["loaded"]["n_threads"] == 1
         assert {"cpu", "cores", "cores_usable", "system", "load"} <= report["machine"].keys()
         assert re.match(r"20\d\d-\d\d-\d\dT", report["date"])
         assert report["command"].startswith("tokentrie ")
@@ -210,6 +222,21 @@ class TestCommand:
         assert (row["branch_points"], row["forward_passes_total"], row["tokens"]) == (2, 2, 6)
         assert row["reasons"]["tokens_per_second_vs_unconstrained"] == "unconstrained was not asked for"
         assert row_of(report, TRIE, "x[]")["branch_points"] == 2
+
+    def test_one_mode_and_one_set_stand_at_the_top(self, bench: Bench, report: dict[str, Any]) -> None:
+        args = ["--mode", "strict-trie-ffi", "--set", "8-actions", "--repeats", "1", "--json"]
+        document = json.loads(bench(*args)[1])
+        row = row_of(document, TRIE, "8-actions")
+        types = [type(document[name]) for name in CONTRACT_OF_ONE]
+        assert types == [str, str, float, float, float, float, float, int, int]
+        assert {name: document[name] for name in CONTRACT_OF_ONE} == {name: row[name] for name in CONTRACT_OF_ONE}
+        assert (document["model"], document["status"], document["reason"]) == ("tiny.gguf", "ok", None)
+        assert list(document)[:9] == CONTRACT_OF_ONE
+        skipped = json.loads(bench("--mode", "llguidance", "--set", "form", "--repeats", "1", "--json")[1])
+        if skipped["status"] != "ok":
+            assert skipped["tokens_per_second"] is None
+            assert "without llguidance" in skipped["reason"]
+        assert not set(CONTRACT_OF_ONE) & report.keys(), "of several modes and sets none is the one"
 
     def test_a_set_of_one_value_needs_no_model(self, bench: Bench) -> None:
         args = ["--token-tree-descriptor", "-", "--repeats", "1", "--json"]
@@ -312,7 +339,7 @@ class TestCommand:
             lines.write_text(content)
             fails(bench("--prompt", lines), 1, "prompts.jsonl", *parts)
         lines.write_bytes(b"\xff")
-        fails(bench("--prompt", lines), 1, "prompts.jsonl: not UTF-8")
+        fails(bench("--prompt", lines), 1, "prompts.jsonl, line 1: not UTF-8")
         same = json.dumps(payload({"a": [40]}, path="form"))
         fails(bench("--token-tree-descriptor", "-", "--set", "form", stdin=same), 2, "--set", "form")
 
@@ -333,6 +360,24 @@ class TestPlot:
         plot.save(path, report)
         assert path.read_bytes().startswith(magic)
         assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+    def test_says_what_its_bars_are(self, report: dict[str, Any], tmp_path: Path) -> None:
+        pytest.importorskip("matplotlib")
+        from tokentrie.bench import plot
+
+        plot.save(tmp_path / "p.svg", report)
+        # matplotlib draws letters as shapes, and says in comments which.
+        texts = set(re.findall(r"<!-- (.*?) -->", (tmp_path / "p.svg").read_text(encoding="utf-8")))
+        row = row_of(report, TRIE)
+        assert {plot.NAMES[TRIE], plot.NAMES[GRAMMAR], plot.short(row["tokens_per_second"])} <= texts
+        assert any("tiny.gguf" in text and "1 thread," in text for text in texts)
+        lines = plot.notes(report)
+        assert "tokentrie, token by token, form: no bar: a form always skips ahead" in lines
+        assert all(line in texts for line in lines)
+        assert [plot.short(value) for value in (0.1234, 9.87, 123.4, 1234, 45_678, 456_789, 1_234_567)] == [
+            "0.123", "9.87", "123", "1.2k", "46k", "457k", "1.2M",
+        ]  # fmt: skip
+        assert set(plot.NAMES) == {TRIE, NO_SKIP, FREE, GRAMMAR, LLGUIDANCE}
 
 
 # Without NUL, which GBNF cannot spell, and without halves of characters, which are no text.

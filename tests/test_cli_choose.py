@@ -17,6 +17,7 @@ from support import payload
 from test_cli import Result, Terminal, process
 from tokentrie import Model, Trie
 from tokentrie.cli import dataset
+from tokentrie.cli.loading import packaged_model
 from tokentrie.cli.rows import Prompts, Row
 
 pytestmark = pytest.mark.model
@@ -26,6 +27,7 @@ LABELS = ["positive", "negative", "neutral"]
 CHOICES = ",".join(LABELS)
 # One thread: others, which wait for each other, are slow on a busy machine.
 ONCE = ["choose", "--threads", "1"]
+TINY = packaged_model()
 HEAD = "<|im_start|>system\nLabel the review: positive, negative or neutral.<|im_end|>\n<|im_start|>user\n"
 TAIL = "<|im_end|>\n<|im_start|>assistant\n"
 TEMPLATE = (HEAD + "{text}" + TAIL).replace("\n", r"\n")
@@ -60,7 +62,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 def rows_of(rows: Path | str, out: Path, *args: str, choices: str = "yes,no", field: bool = True) -> list[str | Path]:
     """The arguments for a file of rows."""
     what = ["--field", "text"] if field else []
-    return [*ONCE, "--input", rows, *what, "-c", choices, "-o", out, *args]
+    return [*ONCE, "-m", TINY, "--input", rows, *what, "-c", choices, "-o", out, *args]
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -137,7 +139,7 @@ class TestOnePrompt:
         ("args", "parts"),
         [
             ([], ["--prompt, --prompt-file or --input"]),
-            (["-p", "Hi"], ["--payload, --choices, --choice or --choices-file"]),
+            (["-p", "Hi"], ["--payload, --set, --choices, --choice or --choices-file"]),
             (["-p", "Hi", "--input", "a.jsonl", "-c", "a"], ["--prompt and --input"]),
             (["-p", "Hi", "-c", "a", "--choice", "b"], ["--choices and --choice"]),
             (["-p", "Hi", "-c", "a", "--field", "text"], ["--field", "--input"]),
@@ -150,15 +152,18 @@ class TestOnePrompt:
             (["-p", "Hi", "--choice", "a", "--choice", "a"], ["--choice", "'a'", "2 times"]),
             (["-p", "", "-c", "a"], ["prompt"]),
             (["-p", "Hi", "-c", "a", "--top", "0"], ["--top"]),
-            (["--input", "a.jsonl", "-c", "a", "-o", "b"], ["--field or --template"]),
+            (["--input", "a.jsonl", "-c", "a", "-o", "b.jsonl"], ["--field or --template"]),
             (["--input", "a.jsonl", "-c", "a", "--field", "x"], ["--output"]),
             (["--input", "a.jsonl", "-c", "a", "--field", "x", "-o", "-"], ["--output"]),
-            (["--input", "a.txt", "-c", "a", "--field", "x", "-o", "b"], ["--input", "a.txt", ".jsonl", ".csv"]),
-            (["--input", "a.jsonl", "-c", "a", "--template", "no field", "-o", "b"], ["--template", "{text}"]),
-            (["--input", "a.jsonl", "-c", "a", "--template", "{0}", "-o", "b"], ["--template", "{text}"]),
-            (["--input", "a.jsonl", "-c", "a", "--template", "{x", "-o", "b"], ["--template", "{{"]),
-            (["--input", "a.jsonl", "-c", "a", "--field", "y", "--template", "{x}", "-o", "b"], ["--template", "'y'"]),
-            (["--input", "-", "--choices-file", "-", "--field", "x", "-o", "b"], ["only once"]),
+            (["--input", "a.txt", "-c", "a", "--field", "x", "-o", "b.jsonl"], ["--input", "a.txt", ".jsonl", ".csv"]),
+            (["--input", "a.jsonl", "-c", "a", "--template", "no field", "-o", "b.jsonl"], ["--template", "{text}"]),
+            (["--input", "a.jsonl", "-c", "a", "--template", "{0}", "-o", "b.jsonl"], ["--template", "{text}"]),
+            (["--input", "a.jsonl", "-c", "a", "--template", "{x", "-o", "b.jsonl"], ["--template", "{{"]),
+            (
+                ["--input", "a.jsonl", "-c", "a", "--field", "y", "--template", "{x}", "-o", "b.jsonl"],
+                ["--template", "'y'"],
+            ),
+            (["--input", "-", "--choices-file", "-", "--field", "x", "-o", "b.jsonl"], ["only once"]),
         ],
     )
     def test_wrong_usage(self, run: Terminal, args: list[str], parts: list[str]) -> None:
@@ -195,7 +200,7 @@ class TestRows:
         assert [{name: row[name] for name in reviews[0]} for row in results] == reviews
         assert sum(row["choice"] == row["answer"] for row in results) >= 90
         for row in results:
-            assert list(row) == ["id", "text", "answer", "choice", "probability", "probabilities"]
+            assert list(row) == ["id", "text", "answer", "choice", "probability", "mass", "probabilities"]
             assert sorted(row["probabilities"]) == sorted(LABELS)
             assert next(iter(row["probabilities"].items())) == (row["choice"], row["probability"])
             assert sum(row["probabilities"].values()) == pytest.approx(1, abs=1e-5)
@@ -219,8 +224,8 @@ class TestRows:
         assert [(row["id"], row["text"]) for row in read(out)] == [("1", 'good, "really"\nvery good'), ("2", "schön")]
         tabs = tmp_path / "rows.TSV"
         tabs.write_text('id\ttext\n1\t"good, ""really""\nvery good"\n2\tschön\n', encoding="utf-8")
-        assert run(*rows_of(tabs, tmp_path / "tabs")).code == 0
-        assert read(tmp_path / "tabs") == read(out)
+        assert run(*rows_of(tabs, tmp_path / "tabs.jsonl")).code == 0
+        assert read(tmp_path / "tabs.jsonl") == read(out)
 
     def test_standard_input_and_one_best_value(self, run: Terminal, tmp_path: Path) -> None:
         out = tmp_path / "out.jsonl"
@@ -243,7 +248,10 @@ class TestRows:
 
     @pytest.mark.parametrize("content", ["", "\n \n", "text\n"])
     def test_no_rows(self, run: Terminal, tmp_path: Path, content: str) -> None:
-        rows, out = tmp_path / ("rows.csv" if "text" in content or not content else "rows.jsonl"), tmp_path / "out"
+        rows, out = (
+            tmp_path / ("rows.csv" if "text" in content or not content else "rows.jsonl"),
+            tmp_path / "out.jsonl",
+        )
         rows.write_text(content)
         result = run(*rows_of(rows, out))
         assert (result.code, result.err) == (0, "")
@@ -255,9 +263,10 @@ class TestRows:
     ) -> None:
         rows = write(tmp_path / "rows.jsonl", reviews[:40])
         monkeypatch.setenv("FORCE_COLOR", "1")
-        result = run(*rows_of(rows, tmp_path / "out"))
+        result = run(*rows_of(rows, tmp_path / "out.jsonl"))
         assert result.code == 0
-        assert "40 rows" in result.err
+        assert "40 of 40 rows, " in result.err
+        assert " rows/s" in result.err
 
 
 def test_text_of_rows_never_becomes_control_tokens(model: Model) -> None:
@@ -319,28 +328,30 @@ class TestGoingOn:
         run(*job).fails(1, "out.jsonl", "more than the results of the 40 rows", "--restart")
 
     def test_after_ctrl_c_and_kill(self, job: list[str | Path], tmp_path: Path) -> None:
-        out, reference = tmp_path / "out.jsonl", tmp_path / "reference.jsonl"
+        out, reference, partial = (tmp_path / name for name in ("out.jsonl", "reference.jsonl", "out.jsonl.partial"))
         rows = write(tmp_path / "rows.jsonl", [{"text": f"Is {i} a good number, or {i * i % 97}?"} for i in range(800)])
         assert process(*job, "-o", reference).returncode == 0
 
         def stop(with_signal: signal.Signals, lines: int) -> Result:
             command = [sys.executable, "-m", "tokentrie.cli", *map(str, job)]
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-                while running.poll() is None and (not out.exists() or out.read_bytes().count(b"\n") < lines):
+                while running.poll() is None and (not partial.exists() or partial.read_bytes().count(b"\n") < lines):
                     time.sleep(0.002)
                 running.send_signal(with_signal)
                 return Result(running.wait(), *running.communicate())
 
         stopped = stop(signal.SIGINT, 32)
-        done = out.read_bytes().count(b"\n")
+        assert not out.exists()
+        done = partial.read_bytes().count(b"\n")
         stopped.fails(130, f"{done:,} rows are done", "the same command goes on")
         assert 32 <= done < 800
         assert stop(signal.SIGKILL, done + 32).code == -signal.SIGKILL
-        assert done < out.read_bytes().count(b"\n") < 800
-        with out.open("ab") as file:
+        assert done < partial.read_bytes().count(b"\n") < 800
+        with partial.open("ab") as file:
             file.write(rows.read_bytes()[:11])
         assert process(*job).returncode == 0
         assert out.read_bytes() == reference.read_bytes()
+        assert not partial.exists()
 
     def test_refuses_what_is_not_its_own(
         self, run: Terminal, job: list[str | Path], tiny_path: Path, tmp_path: Path
@@ -390,7 +401,7 @@ class TestGoingOn:
 
     def test_one_run_at_a_time(self, run: Terminal, job: list[str | Path], tmp_path: Path) -> None:
         fcntl = pytest.importorskip("fcntl")
-        with (tmp_path / "out.jsonl").open("wb") as held:
+        with (tmp_path / "out.jsonl.partial").open("wb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             run(*job).fails(1, "out.jsonl", "another run")
         assert run(*job).code == 0
@@ -421,8 +432,8 @@ class TestBadRows:
         faulty = line if isinstance(line, bytes) else line.encode()
         rows.write_bytes(b'{"text": "first"}\n\n' + faulty + b'\n{"text": "last"}\n')
         args = rows_of(rows, out)
-        run(*args).fails(1, "rows.jsonl, line 3: ", part, "--skip-errors")
-        assert out.read_bytes() == b""
+        run(*args).fails(1, "rows.jsonl, line 3: ", part, "--on-error skip", "--on-error return")
+        assert not out.exists()
         result = run(*args, "--skip-errors")
         assert result.out.startswith(f"{out}: 3 rows, 1 with an error; ")
         first, wrong, last = read(out)
@@ -436,7 +447,8 @@ class TestBadRows:
         rows = write(tmp_path / "rows.jsonl", [*reviews[:40], {"id": 40}, *reviews[41:]])
         args = rows_of(rows, tmp_path / "out.jsonl")
         run(*args).fails(1, "line 41: there is no field 'text'")
-        assert len(read(tmp_path / "out.jsonl")) == 32
+        assert not (tmp_path / "out.jsonl").exists()
+        assert len(read(tmp_path / "out.jsonl.partial")) == 32
         write(rows, reviews)
         assert run(*args, "--json").json["new"] == 68
 
@@ -458,12 +470,12 @@ class TestBadRows:
     )
     def test_templates(self, run: Terminal, tmp_path: Path, template: str, part: str) -> None:
         rows = write(tmp_path / "rows.jsonl", [{"text": "abc"}])
-        args = rows_of(rows, tmp_path / "out", field=False)
+        args = rows_of(rows, tmp_path / "out.jsonl", field=False)
         run(*args, "--template", template).fails(1, "line 1: ", part)
 
     def test_names_of_results_are_taken(self, run: Terminal, tmp_path: Path) -> None:
         rows = write(tmp_path / "rows.jsonl", [{"text": "abc", "choice": 1}])
-        args = rows_of(rows, tmp_path / "out")
+        args = rows_of(rows, tmp_path / "out.jsonl")
         run(*args).fails(1, "line 1: ", "'choice'", "rename")
         write(rows, [{"text": "", "error": 1}])
         run(*args, "--skip-errors").fails(1, "line 1: ", "'error'", "rename")
@@ -484,22 +496,24 @@ class TestBadRows:
     def test_faulty_csv(self, run: Terminal, tmp_path: Path, content: bytes, parts: list[str]) -> None:
         rows = tmp_path / "rows.csv"
         rows.write_bytes(content)
-        run(*rows_of(rows, tmp_path / "out")).fails(1, *parts)
+        run(*rows_of(rows, tmp_path / "out.jsonl")).fails(1, *parts)
 
     def test_files(self, run: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         rows = write(tmp_path / "rows.jsonl", [{"text": "abc"}])
         folder = tmp_path / "folder.csv"
         folder.mkdir()
 
-        run(*rows_of(tmp_path / "none.csv", tmp_path / "out")).fails(1, "none.csv: No such file")
-        run(*rows_of(folder, tmp_path / "out")).fails(1, "folder.csv: Is a directory")
+        run(*rows_of(tmp_path / "none.csv", tmp_path / "out.jsonl")).fails(1, "none.csv: No such file")
+        run(*rows_of(folder, tmp_path / "out.jsonl")).fails(1, "folder.csv: Is a directory")
         run(*rows_of(rows, folder)).fails(1, "folder.csv: Is a directory")
-        run(*rows_of(rows, tmp_path / "none" / "out")).fails(1, "out: No such file")
+        run(*rows_of(rows, tmp_path / "none" / "out.csv")).fails(1, "out.csv: No such file")
         run(*rows_of(rows, rows)).fails(2, "--output", "is the input")
-        run(*rows_of(rows, Path(os.devnull))).fails(1, os.devnull, "not a file")
+        run(*rows_of(rows, Path(os.devnull))).fails(2, "--output", os.devnull, ".parquet")
+        os.mkfifo(tmp_path / "pipe.csv")
+        run(*rows_of(rows, tmp_path / "pipe.csv")).fails(1, "pipe.csv", "not a file")
         monkeypatch.setattr("tokentrie.cli.lines.LONGEST_LINE", 1 << 10)
         rows.write_text('{"text": "%s"}' % ("a" * 2000))
-        run(*rows_of(rows, tmp_path / "out")).fails(1, "rows.jsonl, line 1: longer than")
+        run(*rows_of(rows, tmp_path / "out.jsonl")).fails(1, "rows.jsonl, line 1: longer than")
 
     def test_a_full_disk(self, tmp_path: Path) -> None:
         resource = pytest.importorskip("resource")

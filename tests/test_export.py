@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import subprocess
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import example, given, settings
@@ -188,3 +189,48 @@ def test_graphviz_reads_it(texts: set[str]) -> None:
     for trie in (named([*texts]), spelled(texts)):
         text = trie.to_dot(BYTES).encode()
         assert b"</svg>" in subprocess.run([dot, "-Tsvg"], input=text, capture_output=True, check=True).stdout
+
+
+def drawn(picture: str) -> tuple[list[str], list[tuple[float, float, float, float]]]:
+    """The text in the boxes of a picture, and where they are: left, top, right, bottom."""
+    space = "{http://www.w3.org/2000/svg}"
+    root = ElementTree.fromstring(picture)
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    labels, boxes = [], []
+    for group in root.iter(f"{space}g"):
+        label, rect, text = (group.find(space + name) for name in ("title", "rect", "text"))
+        assert label is not None
+        assert rect is not None
+        assert text is not None
+        labels.append(label.text or "")
+        x, y, w, h = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
+        assert (x >= 0, y >= 0, x + w <= width, y + h <= height) == (True,) * 4
+        assert float(text.attrib["x"]) + float(text.attrib.get("textLength", 0)) <= x + w
+        boxes.append((x, y, x + w, y + h))
+    return labels, boxes
+
+
+@given(TEXTS)
+@settings(deadline=None)
+@example({"<&>\0\ud7ff\uffff", "]]>", "x" * 200})
+@example({f"{a}{b}" for a in "abcdef" for b in "ghijkl"})
+def test_a_picture_has_every_leaf_in_a_box_of_its_own(texts: set[str]) -> None:
+    for trie in (named([*texts]), spelled(texts)):
+        picture = trie.to_svg(BYTES)
+        assert picture == trie.to_svg(BYTES), "the same trie gives the same text"
+        labels, boxes = drawn(picture)
+        assert sum("→" in label for label in labels) >= len(trie)
+        assert picture.count("<path") == len(boxes) - 1
+        for number, (left, top, right, bottom) in enumerate(boxes):
+            for other in boxes[:number]:
+                assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+
+
+def test_a_picture_shows_names_and_what_is_hidden() -> None:
+    labels, _ = drawn(named(["REPLY", "<b>&amp;</b>", "日本"]).to_svg())
+    assert [label.partition("→ ")[2] for label in labels[1:]] == ["REPLY", "<b>&amp;</b>", "日本"]
+    labels, boxes = drawn(named([str(n) for n in range(500)]).to_svg())
+    assert (len(boxes), labels[-1]) == (1 + 12 + 1, "… 488 more (488 leaves)")
+    assert drawn(ACTIONS.to_svg(max_depth=1, max_children=1))[0][-1].startswith("… ")
+    with pytest.raises(OptionError, match="max_depth is -1"):
+        ACTIONS.to_svg(max_depth=-1)

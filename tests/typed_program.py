@@ -56,6 +56,7 @@ def generate(model: Model) -> Generated:
         assert_type(choice, Choice)
         assert_type(choice.probabilities, NDArray[np.float64])
         assert_type([one.name for one in model.choose_many(["a", "b"], ["yes", "no"])], list[str | None])
+        assert_type([*model.choose_many(["a"], ["yes"], on_error="return")], list[Choice | Exception])
         model.choose("Is it? ", 5)  # type: ignore[arg-type]
         model.generate("Is it? ", form, mode="exact", on_step=lambda step: print(step.token))
         return model.generate([1, 2], ["yes", "no"], sampling=Sampling())

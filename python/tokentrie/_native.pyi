@@ -1187,6 +1187,26 @@ class Trie:
             >>> tokentrie.Trie.from_sequences([[5, 6], [2]]).to_dot().splitlines()[0]
             'digraph trie {'
         """
+    def to_svg(self, vocab: Vocab | None = None, max_depth: int | None = None, max_children: int | None = None) -> str:
+        """The trie as an SVG picture: boxes from left to right, joined by lines. Boxes and cost as for `to_mermaid`.
+
+        A label of more than 60 characters is cut; its tooltip has all of it. The same trie gives the same text.
+
+        Args:
+            vocab, max_depth, max_children: as for `to_mermaid`.
+
+        Returns:
+            str: a document of its own.
+
+        Raises:
+            OptionError: a limit is negative.
+            VocabularyError: tokens are outside the vocabulary.
+
+        Example:
+            >>> picture = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"]).to_svg()
+            >>> (picture.startswith("<svg "), picture.count("<rect"))
+            (True, 3)
+        """
     def __len__(self) -> int: ...
     def __contains__(self, tokens: _Ids, /) -> bool: ...
     def __iter__(self) -> Iterator[Leaf]: ...
@@ -2138,6 +2158,7 @@ class Model:
             >>> model.choose(prompt, ["positive", "negative", "neutral"]).name
             'positive'
         """
+    @overload
     def choose_many(
         self,
         prompts: Iterable[str | _Ids],
@@ -2151,18 +2172,70 @@ class Model:
         top: int | None = None,
         max_rows: int | None = None,
         cancel: CancelToken | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        progress: Callable[[int, int | None], object] | None = None,
     ) -> Choices:
         """`choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
 
         Args:
             prompts: an iterable of prompts; 32 are read at a time.
             choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, cancel: as for `choose`.
+            on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
+                iteration with its error, which names it by its number from 0; "return" gives the error, a
+                TokenTrieError, TypeError or ValueError, in place of its Choice; "skip" leaves it out, and
+                `Choices.skipped` tells which.
+            progress: called after each group with the prompts done so far and how many there are, None where
+                `prompts` has no length.
 
         Returns:
             Choices: an iterator of Choice, in the order of the prompts.
 
         Raises:
             TypeError: `prompts` is one str.
+            OptionError: `on_error` is another word.
+            TokenTrieError: as for `choose`. What is wrong with a prompt is raised when its turn comes.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> prompts = ["Is it on? ", "Is it off? "]
+            >>> [choice.name in ("yes", "no") for choice in model.choose_many(prompts, ["yes", "no"])]
+            [True, True]
+        """
+    @overload
+    def choose_many(
+        self,
+        prompts: Iterable[str | _Ids],
+        choices: _Constraint,
+        *,
+        prefix: str = "",
+        suffix: str = "",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        open_end: bool = False,
+        end_tokens: _Ids | None = None,
+        top: int | None = None,
+        max_rows: int | None = None,
+        cancel: CancelToken | None = None,
+        on_error: Literal["return"],
+        progress: Callable[[int, int | None], object] | None = None,
+    ) -> Iterator[Choice | Exception]:
+        """`choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
+
+        Args:
+            prompts: an iterable of prompts; 32 are read at a time.
+            choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, cancel: as for `choose`.
+            on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
+                iteration with its error, which names it by its number from 0; "return" gives the error, a
+                TokenTrieError, TypeError or ValueError, in place of its Choice; "skip" leaves it out, and
+                `Choices.skipped` tells which.
+            progress: called after each group with the prompts done so far and how many there are, None where
+                `prompts` has no length.
+
+        Returns:
+            Choices: an iterator of Choice, in the order of the prompts.
+
+        Raises:
+            TypeError: `prompts` is one str.
+            OptionError: `on_error` is another word.
             TokenTrieError: as for `choose`. What is wrong with a prompt is raised when its turn comes.
 
         Example:
@@ -2351,13 +2424,16 @@ class Choices:
     """Iterator over the choices of `Model.choose_many`, in the order of the prompts.
 
     Threads may share one: each choice goes to one of them. What a bad prompt raises comes after the choices of the
-    prompts before it.
+    prompts before it; with `on_error="return"` it stands in their order.
 
     Example:
         >>> choices = tokentrie.Model().choose_many(["The sky is ", "Roses are "], ["blue", "red"])
         >>> len([choice.name for choice in choices])
         2
     """
+    @property
+    def skipped(self) -> list[int]:
+        """list[int]: the prompts that `on_error="skip"` has passed over so far, by their numbers from 0."""
     def __iter__(self) -> Choices: ...
     def __next__(self) -> Choice: ...
 

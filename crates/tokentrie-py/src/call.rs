@@ -1,7 +1,6 @@
 //! What may end a call before it is done: a handle of its own, its time, or the model's `cancel`.
 
-use crate::errors::{Class, Error, Result, with_partial};
-use crate::generated::Generated;
+use crate::errors::{Class, Error, Result};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -105,11 +104,5 @@ impl Call {
             Some((_, timeout)) => Class::TimedOut.error(format!("the timeout of {timeout} s was over {after}")),
             None => Class::Cancelled.error(format!("stopped on request {after}")),
         }
-    }
-
-    /// The same with what was generated before.
-    pub(crate) fn error_with(&self, py: Python<'_>, partial: Generated) -> Error {
-        let error = self.error(&format!("after {} generated tokens", partial.count()));
-        with_partial(py, error, partial)
     }
 }

@@ -1,7 +1,7 @@
 //! A model that generates inside a span.
 
 use crate::call::{Call, CancelToken};
-use crate::errors::{Class, Error, Result, warn};
+use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::form::Form;
 use crate::generated::Generated;
 use crate::gil::{Turns, locked, released};
@@ -287,7 +287,7 @@ impl Model {
             let filled = self.using(py, on_step, &call, |context, watch| context.fill(&prompt, form, &fill, watch))?;
             let stopped = filled.stopped;
             let generated = Generated::of_form(filled, started.elapsed().as_secs_f64());
-            return if stopped { Err(call.error_with(py, generated)) } else { Ok(generated) };
+            return if stopped { Err(stopped_with(py, &call, generated)) } else { Ok(generated) };
         }
         if exact || probabilities {
             let what = if exact { "mode \"exact\" is" } else { "probabilities are" };
@@ -553,7 +553,11 @@ impl Model {
 fn ended(py: Python<'_>, call: &Call, generated: llama_sampler::Generated, started: Instant) -> Result<Generated> {
     let stopped = generated.finish == Finish::Stopped;
     let generated = Generated::new(generated, started.elapsed().as_secs_f64());
-    if stopped { Err(call.error_with(py, generated)) } else { Ok(generated) }
+    if stopped { Err(stopped_with(py, call, generated)) } else { Ok(generated) }
+}
+
+fn stopped_with(py: Python<'_>, call: &Call, partial: Generated) -> Error {
+    with_partial(py, call.error(&format!("after {} generated tokens", partial.count())), partial)
 }
 
 fn closed() -> Error {

@@ -2,7 +2,7 @@
 
 use crate::call::{Call, CancelToken};
 use crate::choice::Choice;
-use crate::choices::{ChoiceSet, Choices};
+use crate::choices::{ChoiceSet, Choices, OnError};
 use crate::errors::{Class, Result};
 use crate::gil::released;
 use crate::ids::tokens;
@@ -105,12 +105,19 @@ impl Model {
     /// Args:
     ///     prompts: an iterable of prompts; 32 are read at a time.
     ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, cancel: as for `choose`.
+    ///     on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
+    ///         iteration with its error, which names it by its number from 0; "return" gives the error, a
+    ///         TokenTrieError, TypeError or ValueError, in place of its Choice; "skip" leaves it out, and
+    ///         `Choices.skipped` tells which.
+    ///     progress: called after each group with the prompts done so far and how many there are, None where
+    ///         `prompts` has no length.
     ///
     /// Returns:
     ///     Choices: an iterator of Choice, in the order of the prompts.
     ///
     /// Raises:
     ///     TypeError: `prompts` is one str.
+    ///     OptionError: `on_error` is another word.
     ///     TokenTrieError: as for `choose`. What is wrong with a prompt is raised when its turn comes.
     ///
     /// Example:
@@ -120,7 +127,7 @@ impl Model {
     ///     [True, True]
     #[pyo3(signature = (
         prompts, choices, *, prefix="", suffix="", tokenization="canonical", open_end=false, end_tokens=None, top=None,
-        max_rows=None, cancel=None
+        max_rows=None, cancel=None, on_error="raise", progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn choose_many(
@@ -135,6 +142,8 @@ impl Model {
         top: Option<i64>,
         max_rows: Option<i64>,
         cancel: Option<&Bound<'_, CancelToken>>,
+        on_error: &str,
+        progress: Option<Py<PyAny>>,
     ) -> Result<Choices> {
         if prompts.is_instance_of::<PyString>() {
             let message = "prompts must be an iterable of prompts, not one str: give it to `choose`";
@@ -142,8 +151,10 @@ impl Model {
         }
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let set = slf.get().set(choices, around, end_tokens, top, max_rows)?;
+        let on_error = OnError::read(on_error)?;
+        let progress = progress.map(|progress| (progress, prompts.len().ok()));
         let prompts = PyIterator::from_object(prompts)?.unbind();
-        Ok(Choices::new(slf.unbind(), prompts, set, Call::new(cancel, None)?))
+        Ok(Choices::new(slf.unbind(), prompts, set, on_error, progress, Call::new(cancel, None)?))
     }
 }
 

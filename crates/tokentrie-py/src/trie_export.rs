@@ -321,6 +321,35 @@ impl Trie {
     ) -> Result<String> {
         self.drawn(py, vocab, max_depth, max_children, trie_rendered::dot)
     }
+
+    /// The trie as an SVG picture: boxes from left to right, joined by lines. Boxes and cost as for `to_mermaid`.
+    ///
+    /// A label of more than 60 characters is cut; its tooltip has all of it. The same trie gives the same text.
+    ///
+    /// Args:
+    ///     vocab, max_depth, max_children: as for `to_mermaid`.
+    ///
+    /// Returns:
+    ///     str: a document of its own.
+    ///
+    /// Raises:
+    ///     OptionError: a limit is negative.
+    ///     VocabularyError: tokens are outside the vocabulary.
+    ///
+    /// Example:
+    ///     >>> picture = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"]).to_svg()
+    ///     >>> (picture.startswith("<svg "), picture.count("<rect"))
+    ///     (True, 3)
+    #[pyo3(signature = (vocab=None, max_depth=None, max_children=None))]
+    fn to_svg(
+        &self,
+        py: Python<'_>,
+        vocab: Option<PyRef<'_, Vocab>>,
+        max_depth: Option<i64>,
+        max_children: Option<i64>,
+    ) -> Result<String> {
+        self.drawn(py, vocab, max_depth, max_children, trie_rendered::svg)
+    }
 }
 
 type Flat<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>);

@@ -3,7 +3,7 @@
 use crate::errors::{Class, Result};
 use std::collections::HashSet;
 use std::fmt::Write;
-use trie_core::{OutlineLimits, OutlineNode, TextGrammar, TokenId, Trie};
+use trie_core::{BoxKind, DrawnBox, OutlineLimits, OutlineNode, TextGrammar, TokenId, Trie};
 use trie_text::Vocab;
 
 /// The set of the leaves' texts.
@@ -82,12 +82,44 @@ pub(crate) fn dot(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> 
     Ok(out)
 }
 
+/// A picture from left to right.
+pub(crate) fn svg(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<String> {
+    let drawn = boxes(trie, vocab, limits)?;
+    // Parents are counted without the boxes that stand for what is hidden, and those come last in a picture.
+    let nodes: Vec<usize> = (0..drawn.len()).filter(|&number| !drawn[number].hidden).collect();
+    let parent = |one: &Drawn| one.parent.and_then(|parent| nodes.get(parent).copied());
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); drawn.len()];
+    for hidden in [true, false] {
+        // Last first, so that the first is taken from the stack next.
+        for number in (0..drawn.len()).rev().filter(|&number| drawn[number].hidden == hidden) {
+            if let Some(parent) = parent(&drawn[number]) {
+                below[parent].push(number);
+            }
+        }
+    }
+    let (mut boxed, mut open) = (Vec::with_capacity(drawn.len()), vec![(0, None)]);
+    while let Some((number, parent)) = open.pop() {
+        let one = &drawn[number];
+        open.extend(below[number].iter().map(|&child| (child, Some(boxed.len()))));
+        let kind = match (one.terminal, one.hidden) {
+            (true, _) => BoxKind::Leaf,
+            (false, true) => BoxKind::Hidden,
+            (false, false) => BoxKind::Inner,
+        };
+        boxed.push(DrawnBox { parent, label: one.label.clone(), kind });
+    }
+    let title = format!("{}, {} nodes", leaves(trie.len()), trie.nodes());
+    Ok(trie_core::svg(&title, &boxed))
+}
+
 /// One box of a drawing.
 struct Drawn {
     id: String,
     parent: Option<usize>,
     label: String,
     terminal: bool,
+    /// Whether it stands for what is not drawn.
+    hidden: bool,
 }
 
 fn boxes(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<Vec<Drawn>> {
@@ -101,10 +133,12 @@ fn boxes(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<Ve
             parent: node.parent,
             label: label(trie, vocab, node),
             terminal: node.leaf.is_some(),
+            hidden: false,
         });
         if node.hidden_children > 0 {
             let label = format!("… {} more ({})", node.hidden_children, leaves(node.hidden_leaves));
-            boxes.push(Drawn { id: format!("m{number}"), parent: Some(number), label, terminal: false });
+            let id = format!("m{number}");
+            boxes.push(Drawn { id, parent: Some(number), label, terminal: false, hidden: true });
         }
     }
     Ok(boxes)

@@ -32,6 +32,7 @@ mod byte_trie;
 mod cache;
 mod constraint;
 mod draw;
+mod drawing;
 mod export;
 mod external;
 mod file;
@@ -62,6 +63,7 @@ pub use constraint::{
     SequenceState, Step, Tokens, TrieState, Unconstrained,
 };
 pub use draw::{DrawError, DrawSettings};
+pub use drawing::{BoxKind, DrawnBox, svg};
 pub use export::{NotInGbnf, TextGrammar};
 pub use external::{ExternalBuilder, ExternalError};
 pub use file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId};

@@ -8,7 +8,8 @@ from pathlib import Path
 import tokentrie
 from tokentrie.bench import texts
 from tokentrie.bench.engines import Prompt
-from tokentrie.cli import catalogue, console
+from tokentrie.cli import catalogue
+from tokentrie.cli.lines import as_text
 
 
 def built_in(name: str, model: tokentrie.Model) -> list[Prompt]:
@@ -43,10 +44,10 @@ def of_file(path: Path, content: bytes, model: tokentrie.Model) -> list[Prompt]:
     """
     prompts = []
     jsonl = path.suffix.lower() in (".jsonl", ".ndjson")
-    for number, line in enumerate(console.as_text(content, path).split("\n"), 1):
+    for number, line in enumerate(as_text(content, path).split("\n"), 1):
         if not line.strip():
             continue
-        text = _json_prompt(f"{path}, line {number}", line) if jsonl else line.removesuffix("\r")
+        text = _json_prompt(f"{path}, line {number}", line) if jsonl else line
         tokens = _tokens(model.vocab, text)
         if not 0 < len(tokens) < model.n_ctx:
             room = f"the context has room for {model.n_ctx}"

@@ -23,7 +23,19 @@ from tokentrie.bench.measure import Measured
 from tokentrie.bench.rows import DEFINITIONS
 from tokentrie.files import replacing
 
-VERSION = 1
+VERSION = 2
+CONTRACT = (
+    "mode",
+    "model",
+    "skip_ratio_mean",
+    "skip_ratio_std",
+    "tokens_per_second",
+    "tokens_per_second_vs_grammar",
+    "token_accuracy",
+    "forward_passes_saved",
+    "forward_passes_total",
+)
+"""What stands at the top of a report of one mode on one set, where other programs read it."""
 
 
 def document(
@@ -35,13 +47,14 @@ def document(
 ) -> dict[str, Any]:
     """Everything, for JSON."""
     return {
+        **_of_one(rows, settings["mode"]),
         "report": "tokentrie bench",
         "report_version": VERSION,
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "command": shlex.join(["tokentrie", *sys.argv[1:]]),
         "machine": machine() | {"threads": model["n_threads"]},
         "versions": versions(),
-        "model": model,
+        "loaded": model,
         "settings": settings,
         "sets": [_set(one) for one in measured],
         "modes": WHAT,
@@ -49,6 +62,14 @@ def document(
         "definitions": DEFINITIONS,
         "warnings": warnings,
     }
+
+
+def _of_one(rows: list[dict[str, Any]], mode: str) -> dict[str, Any]:
+    """The row of the mode that was asked for, in short; nothing where there are several, or several sets."""
+    asked = [row for row in rows if row["mode"] == mode]
+    if len(asked) != 1:
+        return {}
+    return {name: asked[0][name] for name in (*CONTRACT, "status", "reason")}
 
 
 def _set(measured: Measured) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 import tokentrie
-from tokentrie.cli import console
+from tokentrie.cli import completion, console
 
 USAGE, RUNTIME, INTERRUPTED = 2, 1, 130
 MOST = 2**31 - 1
@@ -34,6 +34,10 @@ CHOICES_FILE = typer.Option(
     "--choices-file", metavar="FILE", help="Legal values as text, one a line; - is standard input."
 )
 CTX = typer.Option(min=1, max=MOST, help="Tokens of context; without it 4096 or what the model allows.")
+SET = typer.Option("--set", metavar="NAMES.ttrie", help="Legal values as a file that tokentrie build made.")
+CHOICE = typer.Option("--choice", metavar="VALUE", help="One legal value, commas and all. May be repeated.")
+PREFIX = typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
+SUFFIX = typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")
 GPU_LAYERS = typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")
 
 
@@ -43,50 +47,86 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+def _completion(shell: str | None) -> None:
+    if shell is not None:
+        typer.echo(completion.script(shell))
+        raise typer.Exit
+
+
+def _examples(*lines: str) -> str:
+    """The end of a help page. A test runs them."""
+    return "\b\nExamples:\n" + "\n".join(f"  tokentrie {line}" for line in lines)
+
+
+@app.callback(
+    epilog=_examples(
+        "demo",
+        'choose --prompt "The door is" --choices open,closed',
+        "build names.txt -o names.ttrie",
+        "choose --help",
+    )
+)
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    print_completion: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(completion.SHELLS),
+            callback=_completion,
+            is_eager=True,
+            help='Print what makes a shell complete options: eval "$(tokentrie --print-completion bash)"',
+        ),
+    ] = None,
 ) -> None:
     """Make a language model choose from a finite set."""
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "demo",
+        "demo --json",
+    )
+)
 def demo(
     model: Annotated[Path | None, MODEL] = None,
     request: Annotated[
         str | None,
         typer.Option("--request", "-r", metavar="TEXT", help="What the user asks for; without it an example."),
     ] = None,
-    tools: Annotated[int, typer.Option(min=8, max=2000, help="Size of the second list of tools.")] = 300,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the second list.")] = 0,
-    threads: Annotated[int | None, THREADS] = None,
+    tools: Annotated[int, typer.Option(min=8, max=2000, help="Size of the list of tools.")] = 8,
+    names: Annotated[int, typer.Option(min=100, max=2_000_000, help="Size of the set of names.")] = 100_000,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of what is drawn for lists.")] = 0,
+    threads: Annotated[int | None, typer.Option(min=1, max=512, help=THREADS.help)] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Watch a model choose a tool step by step, from 8 tools and then from 300."""
+    """Watch a model choose a tool, fill in a JSON call and pick one of 100,000 names, in a few seconds."""
     from tokentrie.cli.demo import run
 
-    run(model, request, tools, seed, threads, as_json)
+    run(model, request, tools, names, seed, threads, as_json)
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        'choose --prompt "Is the sky blue? " --choices yes,no',
+        "choose --prompt-file prompt.txt --set names.ttrie --top 3",
+        "choose --input reviews.csv --field text --choices good,bad -o labels.csv",
+        'choose --input reviews.csv --template "Good? {text}" -c good,bad --gold label -o r.parquet',
+    )
+)
 def choose(
     model: Annotated[Path | None, MODEL] = None,
     prompt: Annotated[str | None, PROMPT] = None,
     prompt_file: Annotated[Path | None, PROMPT_FILE] = None,
     payload: Annotated[Path | None, PAYLOAD] = None,
     path: Annotated[str | None, PATH] = None,
+    set_file: Annotated[Path | None, SET] = None,
     choices: Annotated[str | None, CHOICES] = None,
-    choice: Annotated[
-        list[str] | None,
-        typer.Option("--choice", metavar="VALUE", help="One legal value, commas and all. May be repeated."),
-    ] = None,
+    choice: Annotated[list[str] | None, CHOICE] = None,
     choices_file: Annotated[Path | None, CHOICES_FILE] = None,
-    prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
-    ] = "",
-    suffix: Annotated[str, typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")] = "",
+    prefix: Annotated[str, PREFIX] = "",
+    suffix: Annotated[str, SUFFIX] = "",
     top: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="Score only what the best so many values need.")
     ] = None,
@@ -95,16 +135,27 @@ def choose(
         typer.Option("--input", metavar="ROWS.jsonl|.csv", help="Choose for every row of a file; - is JSONL."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="OUT.jsonl", help="The rows with their results.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT.csv|.jsonl|.parquet", help="The rows with their results."),
     ] = None,
     field: Annotated[str | None, typer.Option(metavar="NAME", help="The field that is the prompt of a row.")] = None,
     template: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help=r"The prompt of a row, with fields such as {text}; \n is a line break."),
     ] = None,
-    skip_errors: Annotated[
-        bool, typer.Option("--skip-errors", help='Give a faulty row an "error" in place of a result, and go on.')
-    ] = False,
+    on_error: Annotated[
+        Literal["raise", "skip", "return"],
+        typer.Option(help='A faulty row: stop there, leave it out, or give it an "error" in place of a result.'),
+    ] = "raise",
+    skip_errors: Annotated[bool, typer.Option("--skip-errors", help="The same as --on-error return.")] = False,
+    gold: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The field with the right label: gives accuracy and a confusion table."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="P.svg|P.png", help="Draw the probabilities (needs matplotlib)."),
+    ] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Throw away what the output holds, and begin anew.")
     ] = False,
@@ -115,38 +166,54 @@ def choose(
 ) -> None:
     """Say how probable each legal value is after a prompt, or after the prompt of every row of a file.
 
-    With --input, each row goes to --output with "choice", "probability" and "probabilities" (best first, six digits).
+    With --input, each row goes to --output with "choice", "probability", "mass" (the probability of any value at all)
+    and "probabilities" (best first, six digits). The file appears when all rows are done; until then NAME.partial
+    collects them. An interrupted run goes on when the same command is given again: NAME.run.json says what made it.
     The text of rows stays text: names of control tokens count in --prompt and --template alone.
-    An interrupted run goes on when the same command is given again; OUT.jsonl.run.json says what it was made with.
     """
     from tokentrie.cli import choose as command
+    from tokentrie.cli.source import Hardware, Source, prompt_text
 
     command.check_usage(
         {"--prompt": prompt, "--prompt-file": prompt_file, "--input": rows},
-        {"--output": output, "--field": field, "--template": template}
+        {"--output": output, "--field": field, "--template": template, "--gold": gold}
+        | {"--on-error": None if on_error == "raise" else on_error}
         | {"--skip-errors": skip_errors or None, "--restart": restart or None},
     )
-    source = command.Values(payload, path, choices, choices_file, choice or [], prefix, suffix)
-    hardware = command.Hardware(ctx, threads, gpu_layers)
+    if skip_errors and on_error == "skip":
+        raise typer.BadParameter("--skip-errors keeps faulty rows, --on-error skip does not", param_hint="--on-error")
+    source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix)
+    hardware = Hardware(ctx, threads, gpu_layers)
     if rows is None:
-        text = command.prompt_text(prompt, prompt_file, source)
-        command.run(model, text, source, top, hardware, as_json)
+        text = prompt_text(prompt, prompt_file, source)
+        command.run(model, text, source, top, plot, hardware, as_json)
     else:
         from tokentrie.cli import dataset
 
-        job = dataset.Job(rows, output, field, template, top, skip_errors, restart)
+        passing = "return" if skip_errors else on_error
+        job = dataset.Job(rows, output, field, template, top, passing, restart, gold, plot)
         dataset.run(model, source, job, hardware, as_json)
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        'generate --prompt "The door is" --choices open,closed',
+        'generate --prompt "Hi" --set names.ttrie --json',
+        'generate --prompt "Hi" --payload payload.json --mode sampled --seed 7',
+    )
+)
 def generate(
     model: Annotated[Path | None, MODEL] = None,
     prompt: Annotated[str | None, PROMPT] = None,
     prompt_file: Annotated[Path | None, PROMPT_FILE] = None,
     payload: Annotated[Path | None, PAYLOAD] = None,
     path: Annotated[str | None, PATH] = None,
+    set_file: Annotated[Path | None, SET] = None,
     choices: Annotated[str | None, CHOICES] = None,
+    choice: Annotated[list[str] | None, CHOICE] = None,
     choices_file: Annotated[Path | None, CHOICES_FILE] = None,
+    prefix: Annotated[str, PREFIX] = "",
+    suffix: Annotated[str, SUFFIX] = "",
     mode: Annotated[Literal["greedy", "sampled"], typer.Option(help="The best allowed token, or a draw.")] = "greedy",
     temperature: Annotated[float, typer.Option(help="Of the draw; 0 takes the best.")] = 1.0,
     top_k: Annotated[int, typer.Option(min=0, max=MOST, help="Draw from the best k; 0 is off.")] = 0,
@@ -169,14 +236,21 @@ def generate(
 ) -> None:
     """Generate one legal value after a prompt."""
     from tokentrie.cli import generate as command
+    from tokentrie.cli.source import Hardware, Source, prompt_text
 
-    source = command.Source(payload, path, choices, choices_file)
-    text = command.prompt_text(prompt, prompt_file, source)
+    source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix)
+    text = prompt_text(prompt, prompt_file, source)
     draw = command.Draw(mode, temperature, top_k, top_p, min_p, seed, max_tokens, end_token or [], after)
-    command.run(model, text, source, draw, command.Hardware(ctx, threads, gpu_layers), as_json)
+    command.run(model, text, source, draw, Hardware(ctx, threads, gpu_layers), as_json)
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "inspect payload.json",
+        "inspect names.ttrie --find ann",
+        "inspect names.ttrie --svg names.svg",
+    )
+)
 def inspect(
     payload: Annotated[
         Path,
@@ -206,7 +280,7 @@ def inspect(
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option("--svg", metavar="FILE.svg", help="Also save the drawing as a picture."),
+        typer.Option("--svg", metavar="FILE.svg", help="Also draw it: small sets as trees, large ones as summaries."),
     ] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
@@ -218,7 +292,13 @@ def inspect(
     run(payload, vocab, path, depth, max_children, find, svg, as_json)
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "build names.txt -o names.ttrie",
+        "build reviews.csv --field label -o labels.ttrie",
+        "build names.txt --suffix '\"' --refused bad.jsonl -o quoted.ttrie",
+    )
+)
 def build(
     values: Annotated[
         Path, typer.Argument(metavar="VALUES", help="Lines of text; .csv, .jsonl or .parquet; or .npy with token ids.")
@@ -231,10 +311,8 @@ def build(
     field: Annotated[
         str | None, typer.Option("--field", "--column", metavar="NAME", help="The column that holds the values.")
     ] = None,
-    prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
-    ] = "",
-    suffix: Annotated[str, typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")] = "",
+    prefix: Annotated[str, PREFIX] = "",
+    suffix: Annotated[str, SUFFIX] = "",
     tokenization: Annotated[
         Literal["canonical", "all"], typer.Option(help="As the tokenizer writes a value, or in every tokenisation.")
     ] = "canonical",
@@ -265,7 +343,11 @@ def build(
     command.run(job, vocab, output, as_json)
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "diff names.ttrie more.ttrie",
+    )
+)
 def diff(
     first: Annotated[Path, typer.Argument(metavar="A.ttrie")],
     second: Annotated[Path, typer.Argument(metavar="B.ttrie")],
@@ -279,7 +361,12 @@ def diff(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "bench --mode strict-trie-ffi --set 8-actions --repeats 1",
+        "bench --set form --repeats 1 --plot bench.svg -o bench.json",
+    )
+)
 def bench(
     mode: Annotated[
         Literal["strict-guided", "strict-trie-ffi", "unconstrained", "llguidance", "all"],
@@ -341,6 +428,7 @@ def main(args: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     command = typer.main.get_command(app)
     try:
+        completion.prepare()
         code = command.main(args=args, prog_name="tokentrie", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):

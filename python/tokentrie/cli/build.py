@@ -17,7 +17,9 @@ import typer
 
 import tokentrie
 from tokentrie.cli import console, values
+from tokentrie.cli.lines import blank_ends
 from tokentrie.cli.loading import open_vocab
+from tokentrie.cli.source import warn_of_blanks
 from tokentrie.files import replacing
 
 # Values that are tokenized together while the bad ones are looked for.
@@ -75,9 +77,12 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
                 raise type(error)(f"{job.input}: {error}") from None
         read.count = len(rows)
     else:
-        with console.working(f"building a trie of {job.input}"):
+        with console.progress(f"building a trie of {console.printable(job.input.name)}") as read.seen:
             trie = _trie(job, vocab, read, output)
     refused = read.refused
+    with console.collected_warnings() as warnings:
+        for line, value in read.blanks:
+            warn_of_blanks(value, read.blank_count, f"{job.input}, line {line}: ")
     summary: dict[str, Any] = {
         "output": str(output),
         "values": read.count,
@@ -87,10 +92,13 @@ def run(job: Job, vocab_path: Path | None, output: Path, as_json: bool) -> None:
         "bytes": output.stat().st_size,
         "heal_bytes": trie.heal_bytes,
         "seconds": time.perf_counter() - started,
+        "warnings": warnings,
     }
     if as_json:
         console.print_json(summary)
         return
+    for warning in warnings:
+        console.say(f"warning: {warning}")
     wrong = f", {len(refused):,} refused" if refused else ""
     healed = f"; take {console.count(trie.heal_bytes, 'byte', 'bytes')} off the prompt" if trie.heal_bytes else ""
     console.screen().print(
@@ -143,15 +151,24 @@ class _Values:
         """Values read so far."""
         self.refused: list[Refused] = []
         """Those of them that make no leaf, where they are asked for."""
+        self.blanks: list[tuple[int, str]] = []
+        """Line and text of the first that begins or ends with blanks."""
+        self.blank_count = 0
+        """How many do."""
+        self.seen: values.Seen = lambda done, total: None
+        """Hears how much was read."""
 
     def good(self) -> Iterator[str]:
         """The values that make a leaf; all, where a bad one is an error.
 
         What is wrong with the others is written when the last was read: before the set.
         """
-        rows = values.texts(self.job.input, self.job.field)
+        rows = values.texts(self.job.input, self.job.field, self.seen)
         while part := list(islice(rows, CHUNK)):
             self.count += len(part)
+            blanks = [row for row in part if blank_ends(row[1])]
+            self.blank_count += len(blanks)
+            self.blanks = self.blanks or blanks[:1]
             yield from [text for _, text in part] if self.job.refused is None else self._good(part)
         if self.job.refused is not None:
             _report(self.job.refused, self.refused)

@@ -61,14 +61,43 @@ def _tool(verb: str, thing: str) -> Tool:
     return Tool(f"{verb}_{thing}", f"{verb.capitalize()} {article} {thing}.")
 
 
+def names(count: int, seed: int) -> list[str]:
+    """Different names of three words, the last a number; the same seed gives the same ones."""
+    each = -(-count // (len(VERBS) * len(OBJECTS)))
+    width = max(len(str(each - 1)), 2)
+    made = [f"{verb}_{thing}_{number:0{width}}" for verb in VERBS for thing in OBJECTS for number in range(each)]
+    return Random(seed).sample(made, count)
+
+
+def times() -> list[str]:
+    """The values of the only argument of a call: every fifth minute of a day."""
+    return [f"{minute // 60:02}:{minute % 60:02}" for minute in range(0, 24 * 60, 5)]
+
+
 def prompt(vocab: tokentrie.Vocab, tools: list[Tool], request: str) -> str:
+    """Asks for the name of a tool."""
+    lines = [(tool.description, tool.name) for tool in tools]
+    return _asked(vocab, "Answer with one name.", lines, request, "Name of the tool that does it:")
+
+
+def call_prompt(vocab: tokentrie.Vocab, tools: list[Tool], request: str) -> str:
+    """Asks for a call of a tool with a time."""
+    lines = [(tool.description, f"{tool.name}(time)") for tool in tools]
+    return _asked(vocab, "Answer with a tool call.", lines, request, "Tool call:")
+
+
+def repeat_prompt(vocab: tokentrie.Vocab, text: str) -> str:
+    """Asks for the same text."""
+    return _asked(vocab, "Repeat the text.", [], text, "The same text:")
+
+
+def _asked(vocab: tokentrie.Vocab, task: str, tools: list[tuple[str, str]], request: str, answer: str) -> str:
     """The tiny model's own chat format where its markers are in the vocabulary, plain text for other models."""
     markers = ("<|im_start|>", "<|im_end|>", "<|tool|>")
     if all(len(vocab.tokenize(marker, parse_special=True)) == 1 for marker in markers):
-        lines = "".join(f"{tool.description}<|tool|>{tool.name}\n" for tool in tools)
-        return (
-            f"<|im_start|>system\nAnswer with one name.\nTools:\n{lines}<|im_end|>\n"
-            f"<|im_start|>user\n{request}<|im_end|>\n<|im_start|>assistant\n"
-        )
-    lines = "".join(f"- {tool.name}: {tool.description}\n" for tool in tools)
-    return f"Tools:\n{lines}\nRequest: {request}\n\nName of the tool that does it:\n"
+        lines = "".join(f"{description}<|tool|>{name}\n" for description, name in tools)
+        system = f"{task}\nTools:\n{lines}" if tools else task
+        return f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{request}<|im_end|>\n<|im_start|>assistant\n"
+    lines = "".join(f"- {name}: {description}\n" for description, name in tools)
+    offered = f"Tools:\n{lines}\n" if tools else ""
+    return f"{task}\n{offered}Request: {request}\n\n{answer}\n"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 import tokentrie
-from tokentrie.files import only_files, replacing
+from tokentrie.cli.lines import standard_input, unmarked
+from tokentrie.files import only_files
 
 # Where nobody watches, nothing is cut off: lines are as long as they must be.
 UNWATCHED_WIDTH = 10_000
-PICTURE_WIDTH = 100
 # Standard input may never end.
 MOST_BYTES = 1 << 30
 
@@ -29,15 +29,6 @@ def screen() -> Console:
     if not console.is_terminal:
         console.width = UNWATCHED_WIDTH
     return console
-
-
-def save_svg(path: Path, title: str, shown: list[RenderableType]) -> None:
-    """The same as a picture. The file appears whole or not at all."""
-    console = Console(record=True, file=io.StringIO(), width=PICTURE_WIDTH, highlight=False, markup=False, emoji=False)
-    console.print(*shown, sep="\n")
-    picture = console.export_svg(title=title)
-    with replacing(path) as partial:
-        partial.write_text(picture, encoding="utf-8")
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -58,6 +49,25 @@ def working(on: str) -> AbstractContextManager[object]:
 
 
 @contextmanager
+def progress(on: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Shows how much of something is done, on standard error and only on a terminal: call with done and total."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(on, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
 def collected_warnings() -> Iterator[list[str]]:
     """Collects the library's warnings; the list is filled when the block ends."""
     messages: list[str] = []
@@ -68,30 +78,14 @@ def collected_warnings() -> Iterator[list[str]]:
 
 
 def read(path: Path) -> bytes:
-    """The content of a file, or of standard input for `-`."""
+    """The content of a file, or of standard input for `-`; text with a byte order mark as plain UTF-8."""
     with working(f"reading {path}"):
         if str(path) != "-":
-            return only_files(path).read_bytes()
+            return unmarked(only_files(path).read_bytes(), path)
         content = standard_input().read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise tokentrie.TokenTrieError(f"-: standard input is longer than {MOST_BYTES >> 20:,} MiB")
-    return content
-
-
-def standard_input() -> BinaryIO:
-    """Its bytes."""
-    if sys.stdin is None:
-        raise tokentrie.TokenTrieError("-: standard input is closed")
-    return sys.stdin.buffer
-
-
-def as_text(content: bytes, path: Path) -> str:
-    """What a file holds, as text."""
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        problem = f"{path}: not UTF-8: byte {error.start} is 0x{content[error.start]:02x}"
-        raise tokentrie.TokenTrieError(problem) from error
+    return unmarked(content, path)
 
 
 def printable(text: str) -> str:

@@ -1,72 +1,121 @@
-"""`tokentrie demo`: a model chooses a tool, seen step by step. Everything shown comes from the run."""
+"""`tokentrie demo`: what the library does, in a few seconds. Everything shown comes from the run."""
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 import tokentrie
 from tokentrie.cli import catalogue, console
 from tokentrie.cli.catalogue import Tool
+from tokentrie.cli.demo_shown import Screen
 from tokentrie.cli.loading import Opened, open_model, open_vocab, token_text
 
 DEFAULT_N_CTX = 4096
-SHOWN = 3
+# The prompt ends with the tag: a control token of many models, which no text of a form ever becomes.
+TAG, END_TAG = "<tool_call>", "</tool_call>"
+OPENING, ARGUMENT, CLOSING = '\n{"name": "', '", "arguments": {"time": "', '"}}\n'
+# Tokens that the model may write where nothing holds it.
+FREE_TOKENS = 64
+
+Watch = Callable[[tokentrie.Step], None]
 
 
 @dataclass(frozen=True)
-class Run:
-    """One choice: what was offered, what was seen at each step, what came out."""
+class Walk:
+    """A value that was chosen token by token."""
 
-    tools: list[Tool]
     trie: tokentrie.Trie
     prompt_tokens: int
     steps: list[tokentrie.Step]
     generated: tokentrie.Generated
 
+    @property
+    def chosen(self) -> str | None:
+        """The name of the value."""
+        leaf = self.generated.leaf
+        return leaf.name if leaf else None
 
-def run(path: Path | None, request: str | None, count: int, seed: int, n_threads: int | None, as_json: bool) -> None:
-    """Runs both lists and prints."""
+
+@dataclass(frozen=True)
+class Call:
+    """A JSON call, filled in and written freely after the same prompt."""
+
+    filled: tokentrie.Generated
+    free: tokentrie.Generated
+
+
+@dataclass(frozen=True)
+class Names:
+    """A large set, and a value of it that the model was asked for."""
+
+    wanted: str
+    trie: tokentrie.Trie
+    seconds: float
+    walk: Walk
+
+
+def run(
+    path: Path | None,
+    request: str | None,
+    count: int,
+    names: int,
+    seed: int,
+    n_threads: int | None,
+    as_json: bool,
+) -> None:
+    """Runs and prints."""
     request = request or catalogue.REQUEST
-    opened = _open(path, request, count, seed, n_threads)
-    fitting = _fitting(opened.model, request, count, seed)
-    screen = console.screen()
-    if not as_json:
-        _show_offer(screen, opened, request)
-    small = _choose(opened.model, catalogue.TOOLS, request)
-    if not as_json:
-        _show_steps(screen, small, opened.model.vocab)
-    large = _choose(opened.model, catalogue.many(fitting, seed), request)
-    if not as_json:
-        _show_large(screen, large, small, count, opened.model)
-        return
-    console.print_json(
-        {
-            "model": opened.describe(),
-            "request": request,
-            "tools_asked_for": count,
-            "runs": [_document(run, opened.model.vocab) for run in (small, large)],
-        }
-    )
+    # Passes of the tiny model are so short that a second thread costs more than it does.
+    opened = _open(path, request, count, seed, n_threads or (1 if path is None else None))
+    model = opened.model
+    fitting = _fitting(model, request, count, seed)
+    tools = catalogue.many(fitting, seed) if fitting > len(catalogue.TOOLS) else catalogue.TOOLS
+    screen = Screen(as_json)
+    screen.begin(opened)
+    screen.offer(tools, request, count, model.n_ctx)
+    walk = _choose(model, tools, request, screen.step(model.vocab))
+    screen.chosen(walk.generated, walk.chosen)
+    choice = model.choose(_tokens(model.vocab, catalogue.prompt(model.vocab, tools, request)), walk.trie)
+    screen.probabilities(choice, walk.trie)
+    call = _call(model, tools, request)
+    screen.call(call.filled, call.free, END_TAG)
+    large = _names(model, names, seed, screen)
+    screen.chosen(large.walk.generated, large.walk.chosen)
+    screen.end()
+    if as_json:
+        console.print_json(
+            {
+                "model": opened.describe(),
+                "request": request,
+                "tools_asked_for": count,
+                "tools": [{"name": tool.name, "description": tool.description} for tool in tools],
+                "choice": _walk_document(walk, model.vocab) | _probabilities(choice, walk.trie),
+                "call": {"filled": _generated(call.filled), "free": _generated(call.free)},
+                "names": {"wanted": large.wanted, "build_seconds": large.seconds}
+                | _walk_document(large.walk, model.vocab),
+            }
+        )
+
+
+def _tokens(vocab: tokentrie.Vocab, prompt: str) -> list[int]:
+    return vocab.tokenize(prompt, add_special=True, parse_special=True)
 
 
 def _tokens_needed(vocab: tokentrie.Vocab, tools: list[Tool], request: str) -> int:
-    """Of context: the prompt, the longest name and an end token."""
-    prompt = vocab.tokenize(catalogue.prompt(vocab, tools, request), add_special=True, parse_special=True)
-    return len(prompt) + max(len(vocab.tokenize(tool.name)) for tool in tools) + 1
+    """Of context: the longer prompt, what a call takes, and what the model may write freely."""
+    prompts = (make(vocab, tools, request) for make in (catalogue.prompt, catalogue.call_prompt))
+    longest = max(len(vocab.tokenize(tool.name)) for tool in tools)
+    return max(len(_tokens(vocab, prompt)) for prompt in prompts) + longest + FREE_TOKENS
 
 
 def _open(path: Path | None, request: str, count: int, seed: int, n_threads: int | None) -> Opened:
-    """The model with a context for the large list, or the largest of the usual sizes that it allows."""
+    """The model with a context for the list, or the largest of the usual sizes that it allows."""
     needed = _tokens_needed(open_vocab(path), catalogue.many(count, seed), request)
     for size in _sizes(needed):
         # An error says that it is more than the model was trained on.
@@ -94,97 +143,72 @@ def _fitting(model: tokentrie.Model, request: str, count: int, seed: int) -> int
     return max(least, least - 1 + bisect_right(range(least, count), model.n_ctx, key=needed))
 
 
-def _choose(model: tokentrie.Model, tools: list[Tool], request: str) -> Run:
+def _walk(model: tokentrie.Model, prompt: str, trie: tokentrie.Trie, watch: Watch) -> Walk:
     """Lets the model choose by a greedy walk."""
-    vocab = model.vocab
-    prompt = vocab.tokenize(catalogue.prompt(vocab, tools, request), add_special=True, parse_special=True)
-    trie = tokentrie.Trie.from_strings(vocab, [tool.name for tool in tools])
+    tokens = _tokens(model.vocab, prompt)
+    steps: list[tokentrie.Step] = []
+
+    def on_step(step: tokentrie.Step) -> None:
+        steps.append(step)
+        watch(step)
+
+    longest = max(len(leaf.tokens) for leaf in trie)
     # Where a name begins another one, the model must say whether it ends there.
     prefixes = any(len(trie.allowed(leaf.tokens)) for leaf in trie)
-    steps: list[tokentrie.Step] = []
-    with console.working(f"choosing one of {len(tools)} tools"):
-        generated = model.generate(
-            prompt,
-            trie,
-            max_tokens=max(len(leaf.tokens) for leaf in trie) + 1,
-            end_tokens=vocab.eog if prefixes else None,
-            on_step=steps.append,
-        )
-    return Run(tools, trie, len(prompt), steps, generated)
+    ends = model.vocab.eog if prefixes else None
+    generated = model.generate(tokens, trie, max_tokens=longest + 1, end_tokens=ends, on_step=on_step)
+    return Walk(trie, len(tokens), steps, generated)
 
 
-def _show_offer(screen: Console, opened: Opened, request: str) -> None:
-    screen.print(Text().append("Model    ", style="bold").append(opened.line()))
-    screen.print(Text().append("Request  ", style="bold").append(console.printable(request)))
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for index, tool in enumerate(catalogue.TOOLS):
-        table.add_row("" if index else Text("Tools  ", style="bold"), Text(tool.name, style="green"), tool.description)
-    screen.print(table)
-    screen.print()
+def _choose(model: tokentrie.Model, tools: list[Tool], request: str, watch: Watch) -> Walk:
+    trie = tokentrie.Trie.from_strings(model.vocab, [tool.name for tool in tools])
+    return _walk(model, catalogue.prompt(model.vocab, tools, request), trie, watch)
 
 
-def _show_steps(screen: Console, run: Run, vocab: tokentrie.Vocab) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("Step", justify="right")
-    table.add_column("Allowed", justify="right")
-    table.add_column("Chosen")
-    table.add_column("")
-    table.add_column("Most probable of the allowed")
-    for step in run.steps:
-        forced = step.forced
-        table.add_row(
-            str(step.index + 1),
-            str(len(step.allowed)),
-            Text(console.quoted(vocab[step.token]), style="dim" if forced else "bold green"),
-            Text("forced" if forced else "", style="yellow"),
-            "" if forced else _best(step, vocab),
-        )
-    screen.print(table)
-    screen.print(_outcome(run))
+def _call(model: tokentrie.Model, tools: list[Tool], request: str) -> Call:
+    """The same call twice: filled into a form, and as the model writes it where nothing holds it."""
+    slots = tokentrie.Slot("name", [tool.name for tool in tools]), tokentrie.Slot("time", catalogue.times())
+    form = tokentrie.Form(OPENING, slots[0], ARGUMENT, slots[1], CLOSING)
+    prompt = _tokens(model.vocab, catalogue.call_prompt(model.vocab, tools, request) + TAG)
+    # Sets of the slots are made once and kept.
+    model.generate(prompt, form)
+    model.clear()
+    filled = model.generate(prompt, form)
+    model.clear()
+    return Call(filled, model.generate(prompt, None, max_tokens=FREE_TOKENS))
 
 
-def _best(step: tokentrie.Step, vocab: tokentrie.Vocab) -> str:
-    """The few most probable tokens of those allowed."""
-    order = np.argsort(-step.probabilities, kind="stable")[:SHOWN]
-    return "  ".join(f"{console.quoted(vocab[int(step.allowed[i])])} {step.probabilities[i]:.3f}" for i in order)
+def _names(model: tokentrie.Model, count: int, seed: int, screen: Screen) -> Names:
+    names = catalogue.names(count, seed)
+    wanted = names[0]
+    screen.build(count)
+    started = time.perf_counter()
+    trie = tokentrie.Trie.from_strings(model.vocab, names)
+    seconds = time.perf_counter() - started
+    screen.built(trie, seconds, wanted)
+    walk = _walk(model, catalogue.repeat_prompt(model.vocab, wanted), trie, screen.step(model.vocab, trie))
+    return Names(wanted, trie, seconds, walk)
 
 
-def _outcome(run: Run) -> Text:
-    """The chosen tool and its figures."""
-    stats, leaf = run.generated.stats, run.generated.leaf
-    chosen = leaf.name if leaf and leaf.name else f"none, ended with {run.generated.finish}"
-    line = Text().append("→ ").append(chosen, style="bold green")
-    return line.append(
-        f"  {console.count(stats.forward_passes, 'forward pass', 'forward passes')}, "
-        f"{stats.forced_tokens} of {console.count(len(run.steps), 'token', 'tokens')} forced; "
-        f"{run.prompt_tokens:,} prompt tokens {console.milliseconds(stats.prompt_seconds)}, "
-        f"the choice {console.milliseconds(stats.seconds - stats.prompt_seconds)}"
-    )
+def _probabilities(choice: tokentrie.Choice, trie: tokentrie.Trie) -> dict[str, Any]:
+    names = [leaf.name for leaf in trie]
+    shares = {str(names[leaf]): float(choice.probabilities[leaf]) for leaf in choice.ranking}
+    return {"most_probable": choice.name, "probabilities": shares, "mass": choice.mass}
 
 
-def _show_large(screen: Console, large: Run, small: Run, asked: int, model: tokentrie.Model) -> None:
-    screen.print()
-    title = Text().append(f"The same request with {len(large.tools)} tools", style="bold")
-    title.append(f" ({large.trie.nodes:,} nodes, {large.trie.nbytes:,} bytes of trie)")
-    screen.print(title)
-    if len(large.tools) < asked:
-        screen.print(f"(not {asked}: the context has room for {model.n_ctx:,} tokens)")
-    _show_steps(screen, large, model.vocab)
-    if large.generated.leaf and small.generated.leaf and large.generated.leaf.name != small.generated.leaf.name:
-        screen.print(f"(not what it chose among {len(small.tools)} tools)")
+def _generated(out: tokentrie.Generated) -> dict[str, Any]:
+    return {"text": out.text, "tokens": len(out.tokens), "finish": out.finish, "stats": out.stats.as_dict()}
 
 
-def _document(run: Run, vocab: tokentrie.Vocab) -> dict[str, Any]:
-    leaf = run.generated.leaf
+def _walk_document(walk: Walk, vocab: tokentrie.Vocab) -> dict[str, Any]:
     return {
-        "tools": [{"name": tool.name, "description": tool.description} for tool in run.tools],
-        "trie": {"leaves": len(run.trie), "nodes": run.trie.nodes, "bytes": run.trie.nbytes},
-        "prompt_tokens": run.prompt_tokens,
-        "steps": [_step_document(step, vocab) for step in run.steps],
-        "chosen": leaf.name if leaf else None,
-        "tokens": run.generated.tokens,
-        "finish": run.generated.finish,
-        "stats": run.generated.stats.as_dict(),
+        "trie": {"leaves": len(walk.trie), "nodes": walk.trie.nodes, "bytes": walk.trie.nbytes},
+        "prompt_tokens": walk.prompt_tokens,
+        "steps": [_step_document(step, vocab) for step in walk.steps],
+        "chosen": walk.chosen,
+        "tokens": walk.generated.tokens,
+        "finish": walk.generated.finish,
+        "stats": walk.generated.stats.as_dict(),
     }
 
 

@@ -12,46 +12,7 @@ import typer
 import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.loading import Opened, open_model
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the legal values come from: exactly one of payload, choices and file."""
-
-    payload: Path | None
-    path: str | None
-    choices: str | None
-    choices_file: Path | None
-
-    def __post_init__(self) -> None:
-        _exactly_one({"--payload": self.payload, "--choices": self.choices, "--choices-file": self.choices_file})
-        if self.path is not None and self.payload is None:
-            raise typer.BadParameter("it needs --payload", param_hint="--path")
-
-    @property
-    def file(self) -> Path | None:
-        """The file to read, if any."""
-        return self.payload or self.choices_file
-
-    def trie(self, vocab: tokentrie.Vocab, content: bytes) -> tokentrie.Trie:
-        """The legal values in a vocabulary; `content` is that of the file."""
-        if self.payload:
-            return tokentrie.Trie.from_payload(content, self.path, vocab=vocab)
-        return tokentrie.Trie.from_strings(vocab, self._values(content))
-
-    def _values(self, content: bytes) -> list[str]:
-        if self.choices is not None:
-            values = [value.strip() for value in self.choices.split(",")]
-            if not all(values):
-                raise typer.BadParameter(f"an empty value in {self.choices!r}", param_hint="--choices")
-            return values
-        assert self.choices_file is not None
-        values = [
-            line for line in console.as_text(content, self.choices_file).replace("\r\n", "\n").split("\n") if line
-        ]
-        if not values:
-            raise tokentrie.TokenTrieError(f"{self.choices_file}: no line with a value")
-        return values
+from tokentrie.cli.source import Hardware, Source
 
 
 @dataclass(frozen=True)
@@ -69,28 +30,9 @@ class Draw:
     after: Literal["stop", "free"]
 
 
-@dataclass(frozen=True)
-class Hardware:
-    """What the model runs on."""
-
-    n_ctx: int | None
-    n_threads: int | None
-    n_gpu_layers: int
-
-
-def prompt_text(prompt: str | None, file: Path | None, source: Source) -> str:
-    """The prompt from one of its two options."""
-    _exactly_one({"--prompt": prompt, "--prompt-file": file})
-    if file is None:
-        return prompt or ""
-    if str(file) == "-" == str(source.file):
-        raise typer.BadParameter("standard input can be read only once", param_hint="--prompt-file")
-    return console.as_text(console.read(file), file)
-
-
 def run(path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Hardware, as_json: bool) -> None:
     """Generates and prints; exit code 1 if the output ended before a value was complete."""
-    content = console.read(source.file) if source.file else b""
+    content = source.read()
     opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
     vocab = opened.model.vocab
     with console.collected_warnings() as warnings:
@@ -146,11 +88,3 @@ def _token(vocab: tokentrie.Vocab, text: str) -> int:
     if len(tokens) != 1:
         raise typer.BadParameter(f"{text!r} is {len(tokens)} tokens, not one", param_hint="--end-token")
     return tokens[0]
-
-
-def _exactly_one(options: dict[str, object]) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if len(given) != 1:
-        *names, last = options
-        problem = f"give only one of {' and '.join(given)}" if given else f"give {', '.join(names)} or {last}"
-        raise typer.BadParameter(problem, param_hint=given or list(options))

@@ -9,7 +9,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 import tokentrie
-from tokentrie.cli import console, inspect_file, outline
+from tokentrie.cli import console, inspect_file, inspect_svg, outline
+from tokentrie.cli.inspect_svg import Part
 from tokentrie.cli.loading import open_vocab
 from tokentrie.cli.outline import Counts, Node
 
@@ -30,8 +31,7 @@ def run(
     if inspect_file.is_file(payload):
         if path is not None:
             raise tokentrie.TokenTrieError(f"{payload}: --path is for payloads; a .ttrie file has one set")
-        wanted = any(option is not None for option in (depth, max_children, svg))
-        limits = (depth, max_children) if wanted else None
+        limits = (depth, max_children) if depth is not None or max_children is not None else None
         _run_file(payload, vocab_path, find, limits, svg, as_json)
         return
     if find is not None:
@@ -44,7 +44,7 @@ def run(
         for warning in warnings:
             console.say(f"warning: {warning}")
     descriptors: list[dict[str, Any]] = []
-    drawn: list[Tree] = []
+    drawn: list[Part] = []
     screen = console.screen()
     for name, trie in tries.items():
         with console.working(f"counting the leaves of {name}"):
@@ -52,10 +52,10 @@ def run(
         if as_json:
             descriptors.append(_document(name, trie, counts, root, vocab))
         else:
-            drawn.append(_tree(name, trie, counts, root, vocab))
-            screen.print(drawn[-1])
+            drawn.append(Part(name, trie, counts, depth, max_children))
+            screen.print(_tree(name, trie, counts, root, vocab))
     if svg:
-        console.save_svg(svg, f"tokentrie inspect {payload.name}", [*drawn])
+        inspect_svg.save(svg, drawn, vocab)
     if as_json:
         size = len(vocab) if vocab else None
         console.print_json(
@@ -76,10 +76,9 @@ def _run_file(
     if as_json:
         console.print_json(inspect_file.document(summary, vocab))
         return
-    shown = inspect_file.shown(summary, vocab)
-    console.screen().print(*shown, sep="\n")
+    console.screen().print(*inspect_file.shown(summary, vocab), sep="\n")
     if svg:
-        console.save_svg(svg, f"tokentrie inspect {file.name}", [*shown])
+        inspect_svg.save(svg, [Part(file.name, summary.trie, summary.counts, *(limits or ()))], vocab)
 
 
 def _tries(content: bytes, vocab: tokentrie.Vocab | None, path: str | None) -> dict[str, tokentrie.Trie]:

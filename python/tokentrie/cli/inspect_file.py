@@ -17,6 +17,8 @@ from tokentrie.cli.outline import Counts, Level, Node
 
 MAGIC = b"\x89ttrie\r\n"
 SAMPLES = 10
+# Leaves of a set of which branches are listed.
+MANY = 200
 
 Limits = tuple[int | None, int | None]
 """Levels and branches to draw; without one, all of a small trie and the beginnings of a large one."""
@@ -85,7 +87,10 @@ def shown(summary: Summary, vocab: tokentrie.Vocab | None) -> list[Text | Table 
         f": {console.count(len(trie), 'leaf', 'leaves')}, {trie.nodes:,} nodes, "
         f"{summary.path.stat().st_size:,} bytes in the file, {summary.counts.forced()}"
     )
-    parts: list[Text | Table | Tree] = [heading, _depths(summary.counts.levels), _leaves(summary.leaves, vocab)]
+    parts: list[Text | Table | Tree] = [heading, _depths(summary.counts.levels)]
+    if len(trie) > MANY:
+        parts.append(_widest(trie, vocab))
+    parts.append(_leaves(summary.leaves, vocab))
     if summary.root:
         tree = Tree(Text(console.printable(summary.path.name)), guide_style="dim")
         outline.grow(tree, summary.root, vocab)
@@ -104,6 +109,16 @@ def _depths(levels: list[Level]) -> Table:
         each = f"{below / level.nodes:.3g}" if inner or below else ""
         counts = (level.nodes, level.leaves, level.choices)
         table.add_row(str(depth), *(f"{n:,}" for n in counts), each, f"{level.most_children:,}", forced)
+    return table
+
+
+def _widest(trie: tokentrie.Trie, vocab: tokentrie.Vocab | None) -> Table:
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("widest branches after the first choice", overflow="fold")
+    table.add_column("ways on", justify="right")
+    table.add_column("leaves", justify="right")
+    for node in outline.widest(trie):
+        table.add_row(Text(outline.spelled(node, vocab), style="cyan"), f"{node.hidden_branches:,}", f"{node.leaves:,}")
     return table
 
 

@@ -1,31 +1,48 @@
-"""The lines of a file, one at a time, so that none of any length fills the memory."""
+"""Text files: how their bytes become text, whole or a line at a time, so that none of any length fills the memory.
+
+UTF-8, or what a byte order mark says: UTF-8 or UTF-16. All that is not text is an error with line and byte.
+"""
 
 from __future__ import annotations
 
 import codecs
+import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, NoReturn
 
 import tokentrie
-from tokentrie.cli import console
 from tokentrie.files import only_files
 
 LONGEST_LINE = 16 << 20
+CHUNK = 1 << 16
+UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+def standard_input() -> BinaryIO:
+    """Its bytes."""
+    if sys.stdin is None:
+        raise tokentrie.TokenTrieError("-: standard input is closed")
+    return sys.stdin.buffer
 
 
 class Lines:
     """The lines of a file with their numbers, from 1; `-` is standard input. Iterate once."""
 
-    def __init__(self, path: Path) -> None:
-        """Opens it."""
-        standard = str(path) == "-"
+    def __init__(self, path: Path, content: bytes | None = None) -> None:
+        """Opens it; `content` is what it holds, if that was read already."""
         self._path = path
-        self._stream: BinaryIO = console.standard_input() if standard else only_files(path).open("rb")
-        self._standard = standard
-        self.size = None if standard else path.stat().st_size
+        self._stream: BinaryIO
+        self.size: int | None
         """Bytes in all, if known."""
+        if content is not None:
+            self._stream, self.size = io.BytesIO(content), len(content)
+        elif str(path) == "-":
+            self._stream, self.size = standard_input(), None
+        else:
+            self._stream, self.size = only_files(path).open("rb"), path.stat().st_size
         self.position = 0
         """Bytes read so far."""
 
@@ -33,22 +50,58 @@ class Lines:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if not self._standard:
+        if sys.stdin is None or self._stream is not sys.stdin.buffer:
             self._stream.close()
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """As bytes, with their line breaks."""
-        number = 0
-        while line := self._stream.readline(LONGEST_LINE + 1):
-            number += 1
-            self.position += len(line)
+        """As bytes of UTF-8 (where the file has no text, as they are), with their line breaks."""
+        first = self._readline()
+        if first.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+            self.fail(1, "UTF-32 is not read: save it as UTF-8")
+        encoding = UTF_16.get(first[:2])
+        rest = iter(self._readline, b"") if encoding is None else self._of_utf_16(first, encoding)
+        if encoding is None:
+            first = first.removeprefix(codecs.BOM_UTF8)
+            rest = _chain(first, rest)
+        for number, line in enumerate(rest, 1):
             if len(line) > LONGEST_LINE:
                 self.fail(number, f"longer than {LONGEST_LINE >> 20} MiB")
-            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            yield number, line
 
     def texts(self) -> Iterator[tuple[int, str]]:
         """As text, with their line breaks."""
         return ((number, self._text(number, line)) for number, line in self)
+
+    def _readline(self) -> bytes:
+        line = self._stream.readline(LONGEST_LINE + 1)
+        self.position += len(line)
+        return line
+
+    def _of_utf_16(self, begun: bytes, encoding: str) -> Iterator[bytes]:
+        """The lines as UTF-8. `begun` is what was read, with the byte order mark."""
+        decoder = codecs.getincrementaldecoder(encoding)()
+        number, offset, held, chunk = 1, 2, "", begun[2:]
+        while True:
+            waiting = len(decoder.getstate()[0])
+            try:
+                held += decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                good = held + error.object[: error.start].decode(encoding)
+                at = offset - waiting + error.start
+                self.fail(number + good.count("\n"), f"not UTF-16: byte {at:,} of the file, {error.reason}")
+            offset += len(chunk)
+            *lines, held = held.split("\n")
+            for line in lines:
+                number += 1
+                yield f"{line}\n".encode()
+            if len(held) > LONGEST_LINE:
+                self.fail(number, f"longer than {LONGEST_LINE >> 20} MiB")
+            if not chunk:
+                break
+            chunk = self._stream.read(CHUNK)
+            self.position += len(chunk)
+        if held:
+            yield held.encode()
 
     def _text(self, number: int, line: bytes) -> str:
         try:
@@ -65,6 +118,37 @@ class Lines:
         raise tokentrie.TokenTrieError(f"{self.place(line)}: {problem}")
 
 
+def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest
+
+
 def not_utf8(error: UnicodeDecodeError) -> str:
     """Which byte of a line is no text."""
     return f"not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
+
+
+def as_text(content: bytes, path: Path) -> str:
+    """What a whole file holds, as text without its byte order mark, its lines ended by `\\n`.
+
+    Raises:
+        TokenTrieError: it is not text; with line and byte.
+    """
+    return "".join(text for _, text in Lines(path, content).texts()).replace("\r\n", "\n")
+
+
+def unmarked(content: bytes, path: Path) -> bytes:
+    """The same as UTF-8 without a byte order mark, where one says what it is; otherwise as it is.
+
+    Raises:
+        TokenTrieError: the mark is that of UTF-16, and the rest is not; with line and byte.
+    """
+    if content.startswith(codecs.BOM_UTF8) or content[:2] in UTF_16:
+        return b"".join(line for _, line in Lines(path, content))
+    return content
+
+
+def blank_ends(text: str) -> bool:
+    """Whether a value begins or ends with blanks, which become part of it and are rarely meant."""
+    return text != text.strip()

@@ -66,6 +66,19 @@ class Node:
         return nodes[0]
 
 
+def widest(trie: tokentrie.Trie, most: int = 10) -> list[Node]:
+    """The branches after the first choice that have the most ways to go on, and of those the largest."""
+    children = Node.root(trie, 1, 2**31 - 1).children
+    return sorted(children, key=lambda node: (-node.hidden_branches, -node.leaves))[:most]
+
+
+def spelled(node: Node, vocab: tokentrie.Vocab | None) -> str:
+    """The tokens of a run: their text, or their numbers without a vocabulary."""
+    if vocab:
+        return " ".join(console.quoted(vocab[token]) for token in node.run)
+    return f"[{' '.join(map(str, node.run))}]"
+
+
 def grow(tree: Tree, root: Node, vocab: tokentrie.Vocab | None) -> None:
     """Draws what is below the root; the root itself only where it holds something."""
     below = [(tree, root)]

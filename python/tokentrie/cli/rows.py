@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import typer
 
+import tokentrie
 from tokentrie.cli.lines import LONGEST_LINE, Lines, not_utf8
 
 JSON_LINES = {".jsonl", ".ndjson"}
@@ -22,6 +23,8 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SURROGATE = re.compile("[\ud800-\udfff]")
 # Half a surrogate pair: no text has it.
 BORDER = "\ud800"
+# Bytes of a file whose rows are counted before they are read.
+COUNTED = 256 << 20
 ESCAPES = {r"\n": "\n", r"\t": "\t", r"\\": "\\"}
 
 
@@ -108,6 +111,20 @@ class Input:
         if names and (missing := self._needed - set(names)):
             self.lines.fail(line, f"there is no column {min(missing)!r}, only {', '.join(map(repr, names))}")
         return names
+
+
+def count(path: Path) -> int | None:
+    """The rows of a file, for people who wait; None where that would take long or cannot be told."""
+    if not path.is_file() or path.stat().st_size > COUNTED:
+        return None
+    try:
+        if path.suffix.lower() in JSON_LINES:
+            with Lines(path) as lines:
+                return sum(1 for _, line in lines if line.strip())
+        with Input(path, set()) as rows:
+            return sum(1 for _ in rows)
+    except tokentrie.TokenTrieError:
+        return None
 
 
 class Prompts(string.Formatter):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,18 @@ PARQUET = ".parquet"
 BATCH, BUFFER = 4096, 1 << 16
 TABLES = {*JSON_LINES, *DELIMITERS, PARQUET}
 
+Seen = Callable[[int, int | None], None]
 
-def texts(path: Path, field: str | None) -> Iterator[tuple[int, str]]:
-    """Line (of a Parquet file: row, from 1) and text of every value."""
+
+def _unseen(_done: int, _total: int | None) -> None:
+    """For nobody."""
+
+
+def texts(path: Path, field: str | None, seen: Seen = _unseen) -> Iterator[tuple[int, str]]:
+    """Line (of a Parquet file: row, from 1) and text of every value.
+
+    `seen` hears now and then how much was read and how much there is: bytes, or rows of a Parquet file.
+    """
     kind = path.suffix.lower()
     if kind in TABLES and field is None:
         raise typer.BadParameter(f"which column of {path.name} holds the values?", param_hint="--field")
@@ -29,8 +38,8 @@ def texts(path: Path, field: str | None) -> Iterator[tuple[int, str]]:
         known = ", ".join(sorted(TABLES))
         raise typer.BadParameter(f"{path.name} has no columns: they are read from {known}", param_hint="--field")
     if kind == PARQUET:
-        return _parquet(path, str(field))
-    return _table(path, str(field)) if kind in TABLES else _lines(path)
+        return _parquet(path, str(field), seen)
+    return _table(path, str(field), seen) if kind in TABLES else _lines(path, seen)
 
 
 def ids(path: Path) -> np.ndarray:
@@ -45,17 +54,21 @@ def ids(path: Path) -> np.ndarray:
     return rows
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _lines(path: Path, seen: Seen) -> Iterator[tuple[int, str]]:
     """A line is a value; empty ones are none."""
     with Lines(path) as lines:
         for number, line in lines.texts():
+            if not number % BATCH:
+                seen(lines.position, lines.size)
             if text := line.removesuffix("\n").removesuffix("\r"):
                 yield number, text
 
 
-def _table(path: Path, field: str) -> Iterator[tuple[int, str]]:
+def _table(path: Path, field: str, seen: Seen) -> Iterator[tuple[int, str]]:
     with Input(path, {field}) as rows:
-        for row in rows:
+        for number, row in enumerate(rows):
+            if not number % BATCH:
+                seen(rows.lines.position, rows.lines.size)
             if row.problem is not None:
                 rows.lines.fail(row.line, row.problem)
             if field not in row.fields:
@@ -63,7 +76,7 @@ def _table(path: Path, field: str) -> Iterator[tuple[int, str]]:
             yield row.line, _text(rows.lines.place(row.line), field, row.fields[field])
 
 
-def _parquet(path: Path, field: str) -> Iterator[tuple[int, str]]:
+def _parquet(path: Path, field: str, seen: Seen) -> Iterator[tuple[int, str]]:
     """One column, some rows at a time, so that neither a long file nor a long row group fills the memory."""
     try:
         from pyarrow import ArrowException, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -78,6 +91,7 @@ def _parquet(path: Path, field: str) -> Iterator[tuple[int, str]]:
             row = 0
             for group in range(file.num_row_groups):
                 for batch in file.iter_batches(BATCH, row_groups=[group], columns=[field]):
+                    seen(row, file.metadata.num_rows)
                     for value in batch.column(field).to_pylist():
                         row += 1
                         yield row, _text(f"{path}, row {row}", field, value)

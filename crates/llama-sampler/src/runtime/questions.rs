@@ -112,6 +112,33 @@ impl Context {
             }
         }
     }
+
+    /// [`Context::choose_each`] with an answer for every question: a bad prompt takes no other answer away.
+    ///
+    /// # Errors
+    /// As [`Context::choose_each`], where it is not one prompt that is wrong.
+    pub fn choose_or_refuse(
+        &mut self,
+        mut questions: Vec<Question>,
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Result<Choice, RuntimeError>>, RuntimeError> {
+        let mut numbers: Vec<usize> = (0..questions.len()).collect();
+        let mut answers = Vec::with_capacity(questions.len());
+        let choices = loop {
+            match self.choose_each(&questions, options, watch) {
+                Ok(choices) => break choices,
+                Err(RuntimeError::Prompt { number, error }) if number < questions.len() => {
+                    questions.remove(number);
+                    answers.push((numbers.remove(number), Err(*error)));
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        answers.extend(numbers.into_iter().zip(choices.into_iter().map(Ok)));
+        answers.sort_unstable_by_key(|&(number, _)| number);
+        Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+    }
 }
 
 #[cfg(test)]

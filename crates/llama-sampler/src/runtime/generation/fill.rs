@@ -106,7 +106,7 @@ impl Context {
         let mut parts = form.parts().iter().enumerate();
         match parts.try_for_each(|(index, part)| filler.part(index, part)).and_then(|()| filler.write_rest()) {
             Err(RuntimeError::Stopped { .. }) => filler.stopped(),
-            filled => filled.and_then(|()| filler.finish()),
+            ended => ended.and_then(|()| filler.finish()),
         }
     }
 }

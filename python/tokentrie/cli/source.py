@@ -1,0 +1,156 @@
+"""Where the legal values of `choose` and `generate` come from, and the prompt that they follow."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+import tokentrie
+from tokentrie.cli import console, inspect_file
+from tokentrie.cli.lines import as_text, blank_ends
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What the model runs on."""
+
+    n_ctx: int | None
+    n_threads: int | None
+    n_gpu_layers: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """The legal values: exactly one of a payload, a .ttrie file and texts of three kinds; and the text around them."""
+
+    payload: Path | None
+    path: str | None
+    set_file: Path | None
+    choices: str | None
+    choice: list[str]
+    choices_file: Path | None
+    prefix: str
+    suffix: str
+
+    def __post_init__(self) -> None:
+        exactly_one(
+            {
+                "--payload": self.payload,
+                "--set": self.set_file,
+                "--choices": self.choices,
+                "--choice": self.choice or None,
+                "--choices-file": self.choices_file,
+            }
+        )
+        if self.path is not None and self.payload is None:
+            raise typer.BadParameter("it needs --payload", param_hint="--path")
+        if (self.payload or self.set_file) and (self.prefix or self.suffix):
+            what = "a payload" if self.payload else "a .ttrie file"
+            raise typer.BadParameter(f"{what} says the tokens already", param_hint="--prefix, --suffix")
+
+    @property
+    def file(self) -> Path | None:
+        """The file to read as a whole, if any. A .ttrie file is mapped."""
+        return self.payload or self.choices_file
+
+    def read(self) -> bytes:
+        """What that file holds."""
+        return console.read(self.file) if self.file else b""
+
+    def trie(self, vocab: tokentrie.Vocab, content: bytes, distinct_names: bool = False) -> tokentrie.Trie:
+        """The legal values in a vocabulary; `content` is that of the file.
+
+        Args:
+            distinct_names: no two leaves of a payload may have the same name. Equal texts are an error anyhow.
+        """
+        if self.set_file:
+            if not inspect_file.is_file(self.set_file) and self.set_file.is_file():
+                problem = "is no .ttrie file, such as tokentrie build makes"
+                hint = "--choices-file takes lines, --payload a payload"
+                raise tokentrie.TokenTrieError(f"{self.set_file} {problem}: {hint}")
+            return tokentrie.Trie.open(self.set_file, vocab=vocab)
+        if self.payload:
+            trie = tokentrie.Trie.from_payload(content, self.path, vocab=vocab)
+            if distinct_names:
+                self._check_distinct(leaf.name or "" for leaf in trie)
+            return trie
+        values = self._values(content)
+        self._check_distinct(values)
+        if blanks := [value for value in values if blank_ends(value)]:
+            warn_of_blanks(blanks[0], len(blanks))
+        trie = tokentrie.Trie.from_strings(vocab, values, self.prefix, self.suffix)
+        if len(trie) < len(values):
+            raise tokentrie.VocabularyError("two values have the same tokens in this vocabulary")
+        return trie
+
+    def _values(self, content: bytes) -> list[str]:
+        if self.choice:
+            if not all(self.choice):
+                raise typer.BadParameter("an empty value", param_hint="--choice")
+            return self.choice
+        if self.choices is not None:
+            values = [value.strip() for value in self.choices.split(",")]
+            if not all(values):
+                raise typer.BadParameter(f"an empty value in {self.choices!r}", param_hint="--choices")
+            return values
+        assert self.choices_file is not None
+        if content.startswith(inspect_file.MAGIC):
+            raise tokentrie.TokenTrieError(f"{self.choices_file} is a .ttrie file: give it with --set")
+        values = [line for line in as_text(content, self.choices_file).split("\n") if line]
+        if not values:
+            raise tokentrie.TokenTrieError(f"{self.choices_file}: no line with a value")
+        return values
+
+    def _check_distinct(self, names: Iterable[str]) -> None:
+        ((name, count),) = Counter(names).most_common(1)
+        if count == 1:
+            return
+        problem = f"the value {name!r} is given {count} times"
+        if self.file:
+            raise tokentrie.TokenTrieError(f"{self.file}: {problem}")
+        raise typer.BadParameter(problem, param_hint="--choice" if self.choice else "--choices")
+
+
+class Names:
+    """What the leaves of a trie are called, looked up when they are needed: a set may be larger than the memory."""
+
+    def __init__(self, trie: tokentrie.Trie, vocab: tokentrie.Vocab) -> None:
+        self._trie, self._vocab = trie, vocab
+
+    def __getitem__(self, leaf: int) -> str:
+        """Its name; without one, the text of its tokens."""
+        found = self._trie.leaf(int(leaf))
+        if found is None:
+            raise tokentrie.TrieError(f"leaf {leaf} is not in the set: its file is damaged")
+        return self._vocab.detokenize(found.tokens) if found.name is None else found.name
+
+
+def warn_of_blanks(value: str, count: int, where: str = "") -> None:
+    """A warning that names the first of `count` values that begin or end with blanks."""
+    others = f", as {console.count(count - 1, 'other does', 'others do')}" if count > 1 else ""
+    message = f"{where}the value {value!r} begins or ends with blanks, which are part of it{others}"
+    warnings.warn(message, tokentrie.TokenTrieWarning, stacklevel=2)
+
+
+def prompt_text(prompt: str | None, file: Path | None, source: Source) -> str:
+    """The prompt from one of its two options."""
+    exactly_one({"--prompt": prompt, "--prompt-file": file})
+    if file is None:
+        return prompt or ""
+    if str(file) == "-" == str(source.file):
+        raise typer.BadParameter("standard input can be read only once", param_hint="--prompt-file")
+    return as_text(console.read(file), file)
+
+
+def exactly_one(options: dict[str, object]) -> None:
+    """That one of these options is given."""
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) != 1:
+        *names, last = options
+        problem = f"give only one of {' and '.join(given)}" if given else f"give {', '.join(names)} or {last}"
+        raise typer.BadParameter(problem, param_hint=given or list(options))
