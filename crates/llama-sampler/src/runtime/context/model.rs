@@ -4,12 +4,13 @@ use super::gguf::read_header;
 use super::load::load;
 use super::tokenizer::vocab_of;
 use crate::runtime::error::RuntimeError;
+use chat_format::ChatTemplate;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use trie_core::TokenId;
 use trie_text::Vocab;
 
@@ -73,6 +74,8 @@ pub struct Model {
     llama: Arc<LlamaModel>,
     vocab: Arc<Vocab>,
     path: Arc<PathBuf>,
+    /// Once it was read.
+    pub(super) template: Arc<OnceLock<ChatTemplate>>,
 }
 
 impl Model {
@@ -109,7 +112,7 @@ impl Model {
             return Err(RuntimeError::NotADecoder { path: path.to_owned(), architecture });
         }
         let vocab = Arc::new(vocab_of(&llama, path)?);
-        Ok(Self { llama, vocab, path: Arc::new(path.to_owned()) })
+        Ok(Self { llama, vocab, path: Arc::new(path.to_owned()), template: Arc::default() })
     }
 
     /// The vocabulary.
