@@ -5,6 +5,7 @@ Signatures are written by hand, docstrings by tools/stubs.py.
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from collections.abc import Sequence as _Sequence
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any as _Any
@@ -154,6 +155,9 @@ class ContextError(ModelError):
             ...
         tokentrie.ContextError: ... the context has room for 32
     """
+
+class TemplateError(ModelError):
+    """x"""
 
 class CancelledError(ModelError):
     """The call was ended by a CancelToken or `Model.cancel`; the model can be used again.
@@ -2171,11 +2175,19 @@ class Model:
             >>> [choice.name in ("yes", "no") for choice in model.choose_many(prompts, ["yes", "no"])]
             [True, True]
         """
+    @property
+    def chat_template(self) -> ChatTemplate:
+        """x"""
     def chat_prompt(
         self,
         messages: _Sequence[dict[str, _Any]],
         tools: _Sequence[dict[str, _Any]] | None = None,
         add_generation_prompt: bool = True,
+        *,
+        answer_prefix: str = "",
+        now: datetime | None = None,
+        adapt: bool = True,
+        **variables: _Any,
     ) -> list[int]:
         """The token ids of a prompt in the model's own chat format.
 
@@ -2223,6 +2235,36 @@ class Model:
             >>> model.logits("The sky is").shape == (len(model.vocab),)
             True
         """
+
+@final
+class ChatTemplate:
+    """x"""
+
+    def __new__(cls, text: str, bos: str = "", eos: str = "") -> Self: ...
+    def render(
+        self,
+        messages: _Sequence[dict[str, _Any]],
+        tools: _Sequence[dict[str, _Any]] | None = None,
+        *,
+        add_generation_prompt: bool = True,
+        now: datetime | None = None,
+        adapt: bool = True,
+        **variables: _Any,
+    ) -> str:
+        """x"""
+    @property
+    def text(self) -> str:
+        """x"""
+    @property
+    def bos(self) -> str:
+        """x"""
+    @property
+    def eos(self) -> str:
+        """x"""
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: object, /) -> Self: ...
 
 @final
 class Choice:

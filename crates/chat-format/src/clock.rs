@@ -3,6 +3,7 @@
 use crate::error::{Res, too_much, wrong};
 use jiff::Zoned;
 use jiff::civil::DateTime;
+use std::fmt::Write;
 
 /// The time that a template sees.
 ///
@@ -57,7 +58,10 @@ impl Clock {
             let end = flags + letter.len_utf8();
             match letter {
                 // Python's own, and those that a time without a zone leaves empty.
-                'f' => out.push_str(&format!("{:06}", now.subsec_nanosecond() / 1000)),
+                'f' => {
+                    // Writing to a string cannot fail.
+                    let _ = write!(out, "{:06}", now.subsec_nanosecond() / 1000);
+                }
                 'Z' | 'z' => {}
                 '%' => out.push('%'),
                 'c' => out.push_str(&part(now, "%a %b %e %H:%M:%S %Y")?),

@@ -8,8 +8,8 @@ use std::cell::Cell;
 
 /// Bytes of a template.
 pub(crate) const SOURCE: usize = 1 << 20;
-/// Levels of blocks and expressions inside each other. Python itself compiles no more than 100 blocks.
-pub(crate) const NESTING: usize = 120;
+/// Levels of blocks and expressions inside each other; a list counts twice. Python compiles no more than 100 blocks.
+pub(crate) const NESTING: usize = 240;
 /// Levels of what runs inside each other: expressions, blocks, macros. Python stops after about 300 macros.
 pub(crate) const CALLS: usize = 2000;
 /// Levels of lists and dicts inside each other.
@@ -47,16 +47,9 @@ pub(crate) fn count_from_here() {
 
 /// Some steps of work.
 pub(crate) fn spend(steps: u64) -> Res<()> {
-    match STEPS_LEFT.get().checked_sub(steps) {
-        Some(left) => {
-            STEPS_LEFT.set(left);
-            Ok(())
-        }
-        None => {
-            STEPS_LEFT.set(0);
-            too_much(format!("it takes more than {STEPS} steps"))
-        }
-    }
+    let left = STEPS_LEFT.get().checked_sub(steps);
+    STEPS_LEFT.set(left.unwrap_or(0));
+    if left.is_some() { Ok(()) } else { too_much(format!("it takes more than {STEPS} steps")) }
 }
 
 /// The work of looking at some bytes.

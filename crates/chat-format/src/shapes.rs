@@ -99,10 +99,10 @@ fn no_null_content(messages: &Data) -> Data {
 
 fn parts_as_text(messages: &Data) -> Data {
     each_message(messages, |message| {
-        if let Some(content) = message.get_mut("content") {
-            if let Some(text) = text_of_parts(content) {
-                *content = Data::Text(text);
-            }
+        if let Some(content) = message.get_mut("content")
+            && let Some(text) = text_of_parts(content)
+        {
+            *content = Data::Text(text);
         }
     })
 }
@@ -130,10 +130,10 @@ fn is_role(message: &Data, role: &str) -> bool {
 
 fn developer_as_system(messages: &Data) -> Data {
     each_message(messages, |message| {
-        if is_role(message, "developer") {
-            if let Some(role) = message.get_mut("role") {
-                *role = Data::Text("system".into());
-            }
+        if is_role(message, "developer")
+            && let Some(role) = message.get_mut("role")
+        {
+            *role = Data::Text("system".into());
         }
     })
 }

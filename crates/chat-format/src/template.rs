@@ -83,7 +83,7 @@ impl ChatTemplate {
     ///
     /// # Errors
     /// [`TemplateError::Syntax`] with the line; [`TemplateError::Limit`] for templates of more than a megabyte, or with
-    /// more than 120 levels inside each other.
+    /// more than 240 levels inside each other.
     ///
     /// ```
     /// use chat_format::ChatTemplate;
@@ -207,5 +207,5 @@ fn on_own_stack<T: Send>(run: impl FnOnce() -> Res<T> + Send) -> Result<T, Templ
 }
 
 /// So that a template can be sent to another thread.
-const fn _is_send<T: Send + Sync>() {}
-const _: () = _is_send::<ChatTemplate>();
+const fn is_shared<T: Send + Sync>() {}
+const _: () = is_shared::<ChatTemplate>();

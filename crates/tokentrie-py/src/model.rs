@@ -451,7 +451,8 @@ impl Model {
     ///     tools: a list of tool definitions (dict), as the model's template expects them.
     ///     add_generation_prompt: end where the assistant's answer begins.
     ///     answer_prefix: text that opens the answer, as if the model had written it. What follows is chosen with the
-    ///         same text as `prefix` of `choose` or `generate`: then a token may cross the boundary.
+    ///         same text as `prefix` of `choose`, or generated from a `Trie.from_strings(..., prefix=, heal=True)`: then
+    ///         a token may cross the boundary.
     ///     now: the datetime that the template's `strftime_now` tells; with None that of the clock.
     ///     adapt: try other shapes; with False the template gets exactly these messages.
     ///     variables: what the template finds under other names, such as `enable_thinking=False`.

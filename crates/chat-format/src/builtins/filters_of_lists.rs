@@ -265,7 +265,8 @@ pub(super) fn slice(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let count = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
     room(count.saturating_mul(96))?;
     spend(count as u64)?;
-    let (each, extra) = if count == 0 { (0, 0) } else { (items.len() / count, items.len() % count) };
+    let each = items.len().checked_div(count).unwrap_or(0);
+    let extra = items.len() - each * count;
     let mut slices = Vec::new();
     let mut at = 0;
     for number in 0..count {

@@ -9,6 +9,7 @@ use crate::meter::{Buffer, room, spend_bytes};
 use crate::value::number::{as_float, as_int, round as round_number};
 use crate::value::text::{escape, lines};
 use crate::value::{Key, Text, Value, json, printf};
+use std::fmt::Write;
 use std::rc::Rc;
 
 /// Jinja2's `soft_str`: a text stays what it is, and anything else becomes one.
@@ -210,7 +211,10 @@ fn quoted_url(text: &str, query: bool) -> Res<String> {
             b' ' if query => out.push('+'),
             b'/' if !query => out.push('/'),
             b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'.' | b'-' | b'~' => out.push(byte.into()),
-            _ => out.push_str(&format!("%{byte:02X}")),
+            _ => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "%{byte:02X}");
+            }
         }
     }
     Ok(out)
@@ -267,13 +271,9 @@ pub(super) fn round(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     if method == "common" {
         return round_number(&value, precision);
     }
-    let number = match as_float(&value) {
-        Some(number) => number,
-        None => {
-            return Err(value
-                .missing()
-                .unwrap_or_else(|| crate::error::Fault::new(crate::error::Kind::Value, "must be real number")));
-        }
+    let Some(number) = as_float(&value) else {
+        let reason = "must be real number";
+        return Err(value.missing().unwrap_or_else(|| crate::error::Fault::new(crate::error::Kind::Value, reason)));
     };
     let unit = 10_f64.powi(precision.clamp(-400, 400) as i32);
     let scaled = number * unit;

@@ -22,11 +22,10 @@ pub(crate) fn known(of: &Value, name: &str) -> Known {
         Value::List(_) => {
             (&["copy", "count", "index"], &["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"])
         }
-        Value::Tuple(_) => (&["count", "index"], &[]),
         Value::Dict(_) => {
             (&["copy", "get", "items", "keys", "values"], &["clear", "pop", "popitem", "setdefault", "update"])
         }
-        Value::Range(_) => (&["count", "index"], &[]),
+        Value::Tuple(_) | Value::Range(_) => (&["count", "index"], &[]),
         Value::Float(_) => (&["is_integer"], &[]),
         Value::Int(_) | Value::Bool(_) => (&["bit_length"], &[]),
         Value::Loop(_) => (&["cycle", "changed"], &[]),
@@ -94,12 +93,11 @@ pub(crate) fn call(eval: &mut Eval<'_>, of: &Value, name: &str, args: Args) -> R
         Value::Loop(state) => state.changed(args.positional),
         Value::Cycler(cycler) => {
             args.none(name)?;
-            match name {
-                "next" => Ok(cycler.next()),
-                _ => {
-                    cycler.reset();
-                    Ok(Value::None)
-                }
+            if name == "next" {
+                Ok(cycler.next())
+            } else {
+                cycler.reset();
+                Ok(Value::None)
             }
         }
         other => wrong(format!("'{}' object has no method '{name}'", other.type_name())),

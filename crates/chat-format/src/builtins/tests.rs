@@ -70,8 +70,11 @@ fn same(left: &Value, right: &Value) -> Res<bool> {
         (Value::List(left), Value::List(right)) | (Value::Tuple(left), Value::Tuple(right)) => Rc::ptr_eq(left, right),
         (Value::Dict(left), Value::Dict(right)) => Rc::ptr_eq(left, right),
         (Value::Bool(left), Value::Bool(right)) => left == right,
-        (Value::Bool(_), _) | (_, Value::Bool(_)) => false,
-        (Value::Int(_), Value::Float(_)) | (Value::Float(_), Value::Int(_)) => false,
+        // Equal, and yet not one.
+        (Value::Bool(_), _)
+        | (_, Value::Bool(_))
+        | (Value::Int(_), Value::Float(_))
+        | (Value::Float(_), Value::Int(_)) => false,
         _ => ops::equal(left, right)?,
     })
 }

@@ -28,20 +28,20 @@ pub(crate) fn attribute(of: &Value, name: &str) -> Res<Value> {
 
 /// What Python's `getattr` finds.
 fn own_attribute(of: &Value, name: &str) -> Option<Value> {
-    if let Value::Namespace(namespace) = of {
-        if let Some(found) = namespace.attributes.borrow().get(name) {
-            return Some(found.clone());
-        }
+    if let Value::Namespace(namespace) = of
+        && let Some(found) = namespace.attributes.borrow().get(name)
+    {
+        return Some(found.clone());
     }
-    if let Value::Loop(state) = of {
-        if let Some(found) = state.attribute(name) {
-            return Some(found);
-        }
+    if let Value::Loop(state) = of
+        && let Some(found) = state.attribute(name)
+    {
+        return Some(found);
     }
-    if let Value::Tuple(list) = of {
-        if let Some(found) = list.named(name) {
-            return Some(found.clone());
-        }
+    if let Value::Tuple(list) = of
+        && let Some(found) = list.named(name)
+    {
+        return Some(found.clone());
     }
     if let (Value::Cycler(cycler), "current") = (of, name) {
         return Some(cycler.current());
@@ -145,7 +145,7 @@ pub(crate) fn slice(of: &Value, bounds: [Option<Value>; 3]) -> Res<Value> {
 
 fn taken(items: &[Value], indices: [Option<i128>; 3]) -> Res<Vec<Value>> {
     let places = slice_indices(items.len(), indices)?;
-    crate::meter::room(items.len() * size_of::<Value>())?;
+    crate::meter::room(std::mem::size_of_val(items))?;
     spend(items.len() as u64 / 4)?;
     Ok(places.filter_map(|at| items.get(at).cloned()).collect())
 }

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 /// Python's `==`.
+#[allow(clippy::float_cmp, reason = "Python compares floats exactly")]
 pub(crate) fn equal(left: &Value, right: &Value) -> Res<bool> {
     spend(1)?;
     Ok(match (left, right) {
@@ -100,10 +101,13 @@ pub(crate) fn sort<T>(items: &mut [(Value, T)], reverse: bool) -> Res<()> {
             return Ordering::Equal;
         }
         let (left, right) = if reverse { (right, left) } else { (left, right) };
-        order(left, right, "<").map(|order| order.unwrap_or(Ordering::Equal)).unwrap_or_else(|fault| {
-            failed = Some(fault);
-            Ordering::Equal
-        })
+        match order(left, right, "<") {
+            Ok(order) => order.unwrap_or(Ordering::Equal),
+            Err(fault) => {
+                failed = Some(fault);
+                Ordering::Equal
+            }
+        }
     });
     failed.map_or(Ok(()), Err)
 }

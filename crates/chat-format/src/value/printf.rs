@@ -9,6 +9,7 @@ use std::str::CharIndices;
 
 /// What stands between `%` and the letter.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one sign of a format")]
 pub(crate) struct Spec {
     pub(crate) left: bool,
     pub(crate) center: bool,
@@ -220,9 +221,12 @@ pub(crate) fn general_form(number: f64, precision: usize, keep_zeros: bool) -> S
     let scientific = exponent_form(number, precision - 1);
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "+00"));
     let power: i64 = exponent.parse().unwrap_or_default();
-    let trimmed = |text: &str| match text.contains('.') && !keep_zeros {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
+    let trimmed = |text: &str| {
+        if text.contains('.') && !keep_zeros {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
     };
     if power < -4 || power >= precision as i64 {
         return format!("{}e{exponent}", trimmed(digits));

@@ -192,7 +192,7 @@ fn grouped(digits: &str, separator: Option<char>) -> String {
     let whole = &digits[start..end];
     let mut out = digits[..start].to_owned();
     for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index) % 3 == 0 {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
             out.push(separator);
         }
         out.push(digit);

@@ -8,7 +8,7 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 
 #[derive(Debug)]
 pub(crate) struct Text {
-    text: Box<str>,
+    bytes: Box<str>,
     count: Cell<Option<usize>>,
     markup: bool,
 }
@@ -29,11 +29,11 @@ impl Text {
     fn make(text: String, markup: bool) -> Res<Rc<Self>> {
         hold(text.len() + OVERHEAD)?;
         spend_bytes(text.len())?;
-        Ok(Rc::new(Self { text: text.into(), count: Cell::new(None), markup }))
+        Ok(Rc::new(Self { bytes: text.into(), count: Cell::new(None), markup }))
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        &self.text
+        &self.bytes
     }
 
     pub(crate) fn is_markup(&self) -> bool {
@@ -41,11 +41,11 @@ impl Text {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.text.len()
+        self.bytes.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.text.is_empty()
+        self.bytes.is_empty()
     }
 
     /// Code points.
@@ -53,8 +53,8 @@ impl Text {
         if let Some(count) = self.count.get() {
             return Ok(count);
         }
-        spend_bytes(self.text.len())?;
-        let count = self.text.chars().count();
+        spend_bytes(self.bytes.len())?;
+        let count = self.bytes.chars().count();
         self.count.set(Some(count));
         Ok(count)
     }
@@ -62,22 +62,22 @@ impl Text {
     /// Where a code point begins, in bytes; the end for those behind it.
     pub(crate) fn byte_of(&self, index: usize) -> Res<usize> {
         let count = self.count()?;
-        if count == self.text.len() || index >= count {
-            return Ok(if index >= count { self.text.len() } else { index });
+        if count == self.bytes.len() || index >= count {
+            return Ok(if index >= count { self.bytes.len() } else { index });
         }
         spend_bytes(index)?;
-        Ok(self.text.char_indices().nth(index).map_or(self.text.len(), |(at, _)| at))
+        Ok(self.bytes.char_indices().nth(index).map_or(self.bytes.len(), |(at, _)| at))
     }
 
     pub(crate) fn slice(&self, from: usize, to: usize) -> Res<&str> {
         let (from, to) = (self.byte_of(from)?, self.byte_of(to)?);
-        Ok(self.text.get(from..to).unwrap_or_default())
+        Ok(self.bytes.get(from..to).unwrap_or_default())
     }
 }
 
 impl Drop for Text {
     fn drop(&mut self) {
-        release(self.text.len() + OVERHEAD);
+        release(self.bytes.len() + OVERHEAD);
     }
 }
 
