@@ -22,6 +22,7 @@ __all__ = [
     "CacheInfo",
     "CancelToken",
     "CancelledError",
+    "ChatTemplate",
     "Choice",
     "ChoiceStats",
     "Choices",
@@ -41,6 +42,7 @@ __all__ = [
     "Slot",
     "Stats",
     "Step",
+    "TemplateError",
     "Text",
     "TimedOutError",
     "TokenNotAllowedError",
@@ -2208,8 +2210,8 @@ class Model:
             tools: a list of tool definitions (dict), as the model's template expects them.
             add_generation_prompt: end where the assistant's answer begins.
             answer_prefix: text that opens the answer, as if the model had written it. What follows is chosen with the
-                same text as `prefix` of `choose`, or generated from a `Trie.from_strings(..., prefix=, heal=True)`: then
-                a token may cross the boundary.
+                same text as `prefix` of `choose`, or generated from a `Trie.from_strings(prefix=, heal=True)`: then a
+                token may cross the boundary.
             now: the datetime that the template's `strftime_now` tells; with None that of the clock.
             adapt: try other shapes; with False the template gets exactly these messages.
             variables: what the template finds under other names, such as `enable_thinking=False`.
@@ -2225,13 +2227,13 @@ class Model:
 
         Example:
             >>> model = tokentrie.Model()
-            >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}], answer_prefix="I ")
+            >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}], answer_prefix="It is")
             >>> print(model.vocab.detokenize(prompt))
             <|im_start|>user
             Hello<|im_end|>
             <|im_start|>assistant
-            I
-            >>> model.choose(prompt, ["agree", "disagree"], prefix="I ").name in ("agree", "disagree")
+            It is
+            >>> model.choose(prompt, [" red", " blue"], prefix="It is").name in (" red", " blue")
             True
         """
     def logits(self, tokens: str | _Ids) -> NDArray[np.float32]:
@@ -2303,6 +2305,9 @@ class ChatTemplate:
             adapt: try other shapes; with False the template gets exactly these messages.
             variables: what the template finds under other names, such as `enable_thinking=False`.
 
+        Returns:
+            str: the prompt.
+
         Raises:
             TemplateError: the template refuses the messages, fails, or does more than it may: six million steps, 32 MB
                 of values and output. The message says the line.
@@ -2323,7 +2328,7 @@ class ChatTemplate:
     @property
     def eos(self) -> str:
         """str: what the template finds as `eos_token`."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: object, /) -> Self: ...

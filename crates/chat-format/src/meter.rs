@@ -8,6 +8,8 @@ use std::cell::Cell;
 
 /// Bytes of a template.
 pub(crate) const SOURCE: usize = 1 << 20;
+/// Names, numbers and signs of a template; those that are used have some ten thousand.
+pub(crate) const TOKENS: usize = 300_000;
 /// Levels of blocks and expressions inside each other; a list counts twice. Python compiles no more than 100 blocks.
 pub(crate) const NESTING: usize = 240;
 /// Levels of what runs inside each other: expressions, blocks, macros. Python stops after about 300 macros.

@@ -60,6 +60,9 @@ impl ChatTemplate {
     ///     adapt: try other shapes; with False the template gets exactly these messages.
     ///     variables: what the template finds under other names, such as `enable_thinking=False`.
     ///
+    /// Returns:
+    ///     str: the prompt.
+    ///
     /// Raises:
     ///     TemplateError: the template refuses the messages, fails, or does more than it may: six million steps, 32 MB
     ///         of values and output. The message says the line.

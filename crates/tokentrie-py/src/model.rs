@@ -451,8 +451,8 @@ impl Model {
     ///     tools: a list of tool definitions (dict), as the model's template expects them.
     ///     add_generation_prompt: end where the assistant's answer begins.
     ///     answer_prefix: text that opens the answer, as if the model had written it. What follows is chosen with the
-    ///         same text as `prefix` of `choose`, or generated from a `Trie.from_strings(..., prefix=, heal=True)`: then
-    ///         a token may cross the boundary.
+    ///         same text as `prefix` of `choose`, or generated from a `Trie.from_strings(prefix=, heal=True)`: then a
+    ///         token may cross the boundary.
     ///     now: the datetime that the template's `strftime_now` tells; with None that of the clock.
     ///     adapt: try other shapes; with False the template gets exactly these messages.
     ///     variables: what the template finds under other names, such as `enable_thinking=False`.
@@ -468,13 +468,13 @@ impl Model {
     ///
     /// Example:
     ///     >>> model = tokentrie.Model()
-    ///     >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}], answer_prefix="I ")
+    ///     >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}], answer_prefix="It is")
     ///     >>> print(model.vocab.detokenize(prompt))
     ///     <|im_start|>user
     ///     Hello<|im_end|>
     ///     <|im_start|>assistant
-    ///     I
-    ///     >>> model.choose(prompt, ["agree", "disagree"], prefix="I ").name in ("agree", "disagree")
+    ///     It is
+    ///     >>> model.choose(prompt, [" red", " blue"], prefix="It is").name in (" red", " blue")
     ///     True
     #[pyo3(signature = (
         messages, tools=None, add_generation_prompt=true, *, answer_prefix="", now=None, adapt=true, **variables

@@ -3,6 +3,7 @@
 use super::ast::Ident;
 use super::numbers::{number, unescape};
 use crate::error::{Fault, Kind, Res};
+use crate::meter::TOKENS;
 use crate::value::is_space;
 use std::sync::Arc;
 
@@ -204,6 +205,10 @@ impl<'s> Lexer<'s> {
         loop {
             let spaces = Self::spaces(self.rest());
             self.take(spaces);
+            if self.tokens.len() > TOKENS {
+                let reason = format!("the template has more than {TOKENS} tokens");
+                return Err(Fault::new(Kind::Limit, reason).at(self.line));
+            }
             let rest = self.rest();
             if open.is_empty() {
                 let sign = rest.chars().next().filter(|sign| *sign == '-' || (block && *sign == '+'));
