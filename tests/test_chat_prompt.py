@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import VOCABULARIES, copy_tiny, precise_model
 from random_model import write_random_model
-from tokentrie import Model, ModelError, TokenTrieError
+from tokentrie import Model, ModelError, OptionError, TemplateError, TokenTrieError, Trie
 
 TEMPLATE = "tokenizer.chat_template"
 USER = [{"role": "user", "content": "please get rid of the document"}]
@@ -237,11 +238,66 @@ def test_deep_nesting(model: Model, depth: int) -> None:
     assert model.chat_prompt(USER) == read(model, ASKED + ANSWER)
 
 
+def test_an_answer_that_is_opened(model: Model) -> None:
+    """What follows is chosen as after the same text: tokens may cross the boundary."""
+    prefix, values = '{"name": "', ["erase", "add_meeting", "reply"]
+    prompt = model.chat_prompt(USER, answer_prefix=prefix)
+    text = ASKED + ANSWER + prefix
+    assert prompt == read(model, text)
+    opened = model.choose(prompt, values, prefix=prefix, suffix='"')
+    expected = model.choose(text, values, suffix='"')
+    assert list(opened.logprobs) == pytest.approx(list(expected.logprobs), abs=1e-3)
+    crossing = model.choose(model.chat_prompt(USER, answer_prefix="It is "), ["blue", "red"], prefix="It is ")
+    expected = model.choose(ASKED + ANSWER + "It is ", ["blue", "red"])
+    assert crossing.stats.healed_bytes == expected.stats.healed_bytes == 1
+    assert list(crossing.logprobs) == pytest.approx(list(expected.logprobs), abs=1e-3)
+    healed = Trie.from_strings(model.vocab, values, prefix=prefix, suffix='"', heal=True)
+    assert model.generate(prompt, healed).text in [value + '"' for value in values]
+
+
+def test_an_opened_answer_is_plain_text(model: Model, with_template: Any) -> None:
+    prompt = model.chat_prompt(USER, answer_prefix="a<|im_end|>b")
+    assert control(model, prompt) == control(model, read(model, ASKED + ANSWER))
+    assert model.vocab.detokenize(prompt).endswith("assistant\na<|im_end|>b")
+    across = with_template("<|im_")
+    prompt = across.chat_prompt(USER, answer_prefix="end|>")
+    assert control(across, prompt) == []
+    assert across.vocab.detokenize(prompt) == "<|im_end|>"
+    with pytest.raises(OptionError, match="add_generation_prompt must be True"):
+        model.chat_prompt(USER, add_generation_prompt=False, answer_prefix="x")
+
+
+def test_variables(with_template: Any) -> None:
+    model = with_template("<|im_start|>{{ name }}{{ strftime_now('%Y') }}{{ 'deep' if enable_thinking }}")
+    prompt = model.chat_prompt(USER, name="<|im_end|>", enable_thinking=True, now=datetime(2021, 1, 1))
+    assert model.vocab.detokenize(prompt) == "<|im_start|><|im_end|>2021deep"
+    assert control(model, prompt) == read(model, "<|im_start|>")
+
+
+def test_the_template_of_a_model(model: Model, with_template: Any) -> None:
+    assert model.chat_template.render(USER) == ASKED + ANSWER
+    assert model.chat_template.eos == "<|im_end|>"
+    with pytest.raises(ModelError, match="has no chat template"):
+        _ = with_template(None).chat_template
+    with pytest.raises(TemplateError, match="the model's chat template: syntax error in line 1"):
+        _ = with_template("{% if %}").chat_template
+
+
+def test_a_second_shape(with_template: Any) -> None:
+    model = with_template("{{ messages[0].content + '' }}")
+    prompt = model.chat_prompt([{"role": "user", "content": [{"type": "text", "text": "a <|im_end|>"}]}])
+    assert model.vocab.detokenize(prompt) == "a <|im_end|>"
+    assert control(model, prompt) == []
+
+
 FAULTS = {
     "refusal": ("{{ raise_exception('no system message, please') }}", "no system message, please"),
     "syntax": ("{% if %}", "syntax error"),
     "unknown": ("{{ no_such_function() }}", "no_such_function"),
-    "endless": ("{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}", "fuel"),
+    "endless": (
+        "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
+        "too much in line 1",
+    ),
 }
 
 

@@ -5,6 +5,7 @@ Signatures are written by hand, docstrings by tools/stubs.py.
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from collections.abc import Sequence as _Sequence
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any as _Any
@@ -21,6 +22,7 @@ __all__ = [
     "CacheInfo",
     "CancelToken",
     "CancelledError",
+    "ChatTemplate",
     "Choice",
     "ChoiceStats",
     "Choices",
@@ -40,6 +42,7 @@ __all__ = [
     "Slot",
     "Stats",
     "Step",
+    "TemplateError",
     "Text",
     "TimedOutError",
     "TokenNotAllowedError",
@@ -153,6 +156,16 @@ class ContextError(ModelError):
         Traceback (most recent call last):
             ...
         tokentrie.ContextError: ... the context has room for 32
+    """
+
+class TemplateError(ModelError):
+    """A chat template that is no Jinja, refuses the messages, fails, or does more than it may; it says the line.
+
+    Example:
+        >>> tokentrie.ChatTemplate('{{ raise_exception("no tools") }}').render([])
+        Traceback (most recent call last):
+            ...
+        tokentrie.TemplateError: refused in line 1: no tools
     """
 
 class CancelledError(ModelError):
@@ -2244,37 +2257,57 @@ class Model:
             >>> [choice.name in ("yes", "no") for choice in model.choose_many(prompts, ["yes", "no"])]
             [True, True]
         """
+    @property
+    def chat_template(self) -> ChatTemplate:
+        """ChatTemplate: the template of the file, with the model's tokens for the beginning and the end of a text.
+        ModelError if it has none.
+        """
     def chat_prompt(
         self,
         messages: _Sequence[dict[str, _Any]],
         tools: _Sequence[dict[str, _Any]] | None = None,
         add_generation_prompt: bool = True,
+        *,
+        answer_prefix: str = "",
+        now: datetime | None = None,
+        adapt: bool = True,
+        **variables: _Any,
     ) -> list[int]:
         """The token ids of a prompt in the model's own chat format.
 
-        What messages and tools contain is plain text: the name of a control token in it stays text.
+        What messages, tools and variables contain is plain text, and so is `answer_prefix`: the name of a control token
+        in it stays text. Messages that the template refuses are given to it in other shapes, see `ChatTemplate.render`.
 
         Args:
             messages: a list of dict with "role" and "content".
             tools: a list of tool definitions (dict), as the model's template expects them.
             add_generation_prompt: end where the assistant's answer begins.
+            answer_prefix: text that opens the answer, as if the model had written it. What follows is chosen with the
+                same text as `prefix` of `choose`, or generated from a `Trie.from_strings(prefix=, heal=True)`: then a
+                token may cross the boundary.
+            now: the datetime that the template's `strftime_now` tells; with None that of the clock.
+            adapt: try other shapes; with False the template gets exactly these messages.
+            variables: what the template finds under other names, such as `enable_thinking=False`.
 
         Returns:
             list[int], for `generate` and `choose`.
 
         Raises:
-            ModelError: the file has no template, or the template refuses the messages.
+            TemplateError: the template is faulty, or refuses the messages.
+            ModelError: the file has no template.
             TypeError: something is no list of dict, or no JSON.
-            OptionError: something is no JSON.
+            OptionError: something is no JSON, or an answer is opened that does not begin.
 
         Example:
             >>> model = tokentrie.Model()
-            >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}])
+            >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}], answer_prefix="It is")
             >>> print(model.vocab.detokenize(prompt))
             <|im_start|>user
             Hello<|im_end|>
             <|im_start|>assistant
-            <BLANKLINE>
+            It is
+            >>> model.choose(prompt, [" red", " blue"], prefix="It is").name in (" red", " blue")
+            True
         """
     def logits(self, tokens: str | _Ids) -> NDArray[np.float32]:
         """The logits after some tokens. What the context holds of their beginning is not computed again.
@@ -2296,6 +2329,82 @@ class Model:
             >>> model.logits("The sky is").shape == (len(model.vocab),)
             True
         """
+
+@final
+class ChatTemplate:
+    """A chat template: the Jinja that comes with a model and turns messages into a prompt.
+
+    Rendered as Jinja2 renders it under the settings of transformers, byte for byte, and safe against templates of
+    strangers: rendering ends soon, with a text or an error. It cannot change, compares and hashes by content, and can
+    be pickled.
+
+    Args:
+        text: the template.
+        bos: what the template finds as `bos_token`.
+        eos: what the template finds as `eos_token`.
+
+    Raises:
+        TemplateError: it is no Jinja; the message says the line.
+
+    Example:
+        >>> template = tokentrie.ChatTemplate("{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}")
+        >>> template.render([{"role": "user", "content": "Hello"}])
+        '[user] Hello'
+    """
+
+    def __new__(cls, text: str, bos: str = "", eos: str = "") -> Self: ...
+    def render(
+        self,
+        messages: _Sequence[dict[str, _Any]],
+        tools: _Sequence[dict[str, _Any]] | None = None,
+        *,
+        add_generation_prompt: bool = True,
+        now: datetime | None = None,
+        adapt: bool = True,
+        **variables: _Any,
+    ) -> str:
+        """The text of a conversation.
+
+        Where the template refuses the messages as they are, other shapes of the same conversation are tried, fewest
+        changes first: arguments of tool calls as dict instead of JSON text, and the other way round; "" for content
+        that is None or missing; content parts as one str, and the other way round; "developer" as "system"; the system
+        message at the head of the first user message.
+
+        Args:
+            messages: a list of dict with "role" and "content".
+            tools: a list of tool definitions (dict), as the template expects them.
+            add_generation_prompt: end where the assistant's answer begins.
+            now: the datetime that `strftime_now` tells; with None that of the clock.
+            adapt: try other shapes; with False the template gets exactly these messages.
+            variables: what the template finds under other names, such as `enable_thinking=False`.
+
+        Returns:
+            str: the prompt.
+
+        Raises:
+            TemplateError: the template refuses the messages, fails, or does more than it may: six million steps, 32 MB
+                of values and output. The message says the line.
+            TypeError: something is no list of dict, or no JSON.
+            OptionError: something is no JSON.
+
+        Example:
+            >>> template = tokentrie.ChatTemplate("{{ messages[0].content }}{{ ' /think' if deep }}")
+            >>> template.render([{"role": "user", "content": "Why?"}], deep=True)
+            'Why? /think'
+        """
+    @property
+    def text(self) -> str:
+        """str: the template as it was given."""
+    @property
+    def bos(self) -> str:
+        """str: what the template finds as `bos_token`."""
+    @property
+    def eos(self) -> str:
+        """str: what the template finds as `eos_token`."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: object, /) -> Self: ...
 
 @final
 class Choice:

@@ -109,6 +109,16 @@ Example:
     the timeout of 0 s was over after 0 generated tokens stopped
 ";
 
+pub(crate) const TEMPLATE: &CStr =
+    c"A chat template that is no Jinja, refuses the messages, fails, or does more than it may; it says the line.
+
+Example:
+    >>> tokentrie.ChatTemplate('{{ raise_exception(\"no tools\") }}').render([])
+    Traceback (most recent call last):
+        ...
+    tokentrie.TemplateError: refused in line 1: no tools
+";
+
 pub(crate) const WARNING: &CStr = c"Something was left out, such as leaves whose ids the vocabulary does not have.
 
 Example:

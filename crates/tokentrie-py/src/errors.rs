@@ -47,6 +47,7 @@ pub(crate) enum Class {
     Context,
     Cancelled,
     TimedOut,
+    Template,
     Warning,
 }
 
@@ -71,7 +72,7 @@ const fn spec(class: Class, name: &'static CStr, parent: Class, also: Also, doc:
 }
 
 /// In the order of [`Class`], parents first.
-const CLASSES: [ClassSpec; 11] = [
+const CLASSES: [ClassSpec; 12] = [
     spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, Also::Nothing, error_docs::BASE),
     spec(Class::Payload, c"tokentrie.PayloadError", Class::Base, Also::ValueError, error_docs::PAYLOAD),
     spec(Class::Trie, c"tokentrie.TrieError", Class::Base, Also::ValueError, error_docs::TRIE),
@@ -82,6 +83,7 @@ const CLASSES: [ClassSpec; 11] = [
     spec(Class::Context, c"tokentrie.ContextError", Class::Model, Also::Nothing, error_docs::CONTEXT),
     spec(Class::Cancelled, c"tokentrie.CancelledError", Class::Model, Also::Nothing, error_docs::CANCELLED),
     spec(Class::TimedOut, c"tokentrie.TimedOutError", Class::Cancelled, Also::TimeoutError, error_docs::TIMED_OUT),
+    spec(Class::Template, c"tokentrie.TemplateError", Class::Model, Also::Nothing, error_docs::TEMPLATE),
     spec(Class::Warning, c"tokentrie.TokenTrieWarning", Class::Warning, Also::Nothing, error_docs::WARNING),
 ];
 

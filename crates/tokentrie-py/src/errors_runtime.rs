@@ -41,6 +41,7 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::Vocab(error) => class_of_vocab(error),
         RuntimeError::Healing(error) => class_of_healing(error),
         RuntimeError::Stopped { .. } => Class::Cancelled,
+        RuntimeError::Template(_) => Class::Template,
         RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => Class::Option,
         RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => Class::Trie,
@@ -55,7 +56,6 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::Load { .. }
         | RuntimeError::Context { .. }
         | RuntimeError::NoTemplate { .. }
-        | RuntimeError::Template { .. }
         | RuntimeError::NoLogits
         | RuntimeError::Unscored { .. }
         | RuntimeError::Decode { .. } => Class::Model,

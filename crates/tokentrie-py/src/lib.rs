@@ -10,10 +10,12 @@
 
 mod buffer;
 mod call;
+mod chat_template;
 mod choice;
 #[cfg(feature = "llama")]
 mod choices;
 mod constraint;
+mod data;
 mod detokenizer;
 mod error_docs;
 mod errors;
@@ -59,6 +61,8 @@ mod watch;
 mod _native {
     #[pymodule_export]
     use crate::call::CancelToken;
+    #[pymodule_export]
+    use crate::chat_template::ChatTemplate;
     #[pymodule_export]
     use crate::choice::{Choice, ChoiceStats};
     #[cfg(feature = "llama")]

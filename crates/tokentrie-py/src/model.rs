@@ -1,6 +1,8 @@
 //! A model that generates inside a span.
 
 use crate::call::{Call, CancelToken};
+use crate::chat_template::ChatTemplate;
+use crate::data::list_of_dicts;
 use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::form::Form;
 use crate::generated::Generated;
@@ -16,7 +18,7 @@ use llama_cpp_2::sampling::LlamaSampler;
 use llama_sampler::{Context, ContextOptions, FillOptions, Finish, GenerateOptions, ModelOptions, RuntimeError};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -432,41 +434,71 @@ impl Model {
         ended(py, &call, generated?, started)
     }
 
+    /// ChatTemplate: the template of the file, with the model's tokens for the beginning and the end of a text.
+    /// ModelError if it has none.
+    #[getter]
+    fn chat_template(&self, py: Python<'_>) -> Result<ChatTemplate> {
+        Ok(ChatTemplate(self.loaded(py)?.model.chat_template()?.clone()))
+    }
+
     /// The token ids of a prompt in the model's own chat format.
     ///
-    /// What messages and tools contain is plain text: the name of a control token in it stays text.
+    /// What messages, tools and variables contain is plain text, and so is `answer_prefix`: the name of a control token
+    /// in it stays text. Messages that the template refuses are given to it in other shapes, see `ChatTemplate.render`.
     ///
     /// Args:
     ///     messages: a list of dict with "role" and "content".
     ///     tools: a list of tool definitions (dict), as the model's template expects them.
     ///     add_generation_prompt: end where the assistant's answer begins.
+    ///     answer_prefix: text that opens the answer, as if the model had written it. What follows is chosen with the
+    ///         same text as `prefix` of `choose`, or generated from a `Trie.from_strings(prefix=, heal=True)`: then a
+    ///         token may cross the boundary.
+    ///     now: the datetime that the template's `strftime_now` tells; with None that of the clock.
+    ///     adapt: try other shapes; with False the template gets exactly these messages.
+    ///     variables: what the template finds under other names, such as `enable_thinking=False`.
     ///
     /// Returns:
     ///     list[int], for `generate` and `choose`.
     ///
     /// Raises:
-    ///     ModelError: the file has no template, or the template refuses the messages.
+    ///     TemplateError: the template is faulty, or refuses the messages.
+    ///     ModelError: the file has no template.
     ///     TypeError: something is no list of dict, or no JSON.
-    ///     OptionError: something is no JSON.
+    ///     OptionError: something is no JSON, or an answer is opened that does not begin.
     ///
     /// Example:
     ///     >>> model = tokentrie.Model()
-    ///     >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}])
+    ///     >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}], answer_prefix="It is")
     ///     >>> print(model.vocab.detokenize(prompt))
     ///     <|im_start|>user
     ///     Hello<|im_end|>
     ///     <|im_start|>assistant
-    ///     <BLANKLINE>
-    #[pyo3(signature = (messages, tools=None, add_generation_prompt=true))]
+    ///     It is
+    ///     >>> model.choose(prompt, [" red", " blue"], prefix="It is").name in (" red", " blue")
+    ///     True
+    #[pyo3(signature = (
+        messages, tools=None, add_generation_prompt=true, *, answer_prefix="", now=None, adapt=true, **variables
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "Python's keywords")]
     fn chat_prompt(
         &self,
         messages: &Bound<'_, PyAny>,
         tools: Option<&Bound<'_, PyAny>>,
         add_generation_prompt: bool,
+        answer_prefix: &str,
+        now: Option<&Bound<'_, PyAny>>,
+        adapt: bool,
+        variables: Option<&Bound<'_, PyDict>>,
     ) -> Result<Vec<u32>> {
-        let loaded = self.loaded(messages.py())?;
-        let (messages, tools) = (json("messages", messages)?, tools.map(|tools| json("tools", tools)).transpose()?);
-        let tokens = loaded.model.chat_prompt(&messages, tools.as_ref(), add_generation_prompt)?;
+        let py = messages.py();
+        let loaded = self.loaded(py)?;
+        let messages = list_of_dicts("messages", messages)?;
+        let tools = tools.map(|tools| list_of_dicts("tools", tools)).transpose()?;
+        if !answer_prefix.is_empty() && !add_generation_prompt {
+            return Err(Class::Option.error("answer_prefix opens an answer, so add_generation_prompt must be True"));
+        }
+        let options = crate::chat_template::options(add_generation_prompt, now, variables)?.with_adapt(adapt);
+        let tokens = released(py, || loaded.model.chat_prompt(&messages, tools.as_ref(), &options, answer_prefix))?;
         Ok(tokens.into_iter().map(TokenId::get).collect())
     }
 
@@ -562,16 +594,6 @@ fn stopped_with(py: Python<'_>, call: &Call, partial: Generated) -> Error {
 
 fn closed() -> Error {
     Class::Model.error("the model is closed")
-}
-
-/// A list of Python's dicts as JSON.
-fn json(what: &str, value: &Bound<'_, PyAny>) -> Result<serde_json::Value> {
-    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
-        let message = format!("{what} must be a list of dict, not {}", crate::ids::type_name(value));
-        return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
-    }
-    let text: String = value.py().import("json")?.call_method1("dumps", (value,))?.extract()?;
-    serde_json::from_str(&text).map_err(|error| Class::Option.error(format!("{what}: {error}")))
 }
 
 /// The model inside the package.

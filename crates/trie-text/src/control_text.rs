@@ -49,6 +49,19 @@ impl<'v> ControlTextGuard<'v> {
         protected + &text[from..]
     }
 
+    /// Foreign text with its marks where it follows a trusted one: a name that both would make together is cut too.
+    pub fn protect_after(&self, trusted: &str, text: &str) -> String {
+        let crosses = |name: &str| {
+            let mut cuts = name.char_indices().skip(1).map(|(at, _)| name.split_at(at));
+            cuts.any(|(before, after)| trusted.ends_with(before) && text.starts_with(after))
+        };
+        let mut protected = self.protect(text);
+        if self.names.iter().any(|name| crosses(name)) {
+            protected.insert(0, self.mark);
+        }
+        protected
+    }
+
     /// The tokens of a text with protected parts: names outside them are control tokens.
     ///
     /// # Errors
@@ -130,5 +143,17 @@ mod tests {
         assert_eq!(protected("a <|im_"), "a <|im_·");
         assert_eq!(protected("<"), "<·");
         assert_eq!(protected("<s>"), "<·s>");
+    }
+
+    #[test]
+    fn names_across_a_boundary_are_cut() {
+        let control: Vec<TokenId> = (0..1).map(|id| TokenId::new(id).unwrap()).collect();
+        let vocab = Vocab::from_tokens(["<s>", "a"], Vec::new(), control).unwrap();
+        let guard = ControlTextGuard::new(&vocab, ["s>".to_owned()]);
+        let after = |trusted: &str, text: &str| guard.protect_after(trusted, text).replace(guard.mark, "·");
+        assert_eq!(after("a<", "s>"), "·s>");
+        assert_eq!(after("a<s", ">"), "·>");
+        assert_eq!(after("a", "s>"), "s>");
+        assert_eq!(after("<", "<s>"), "<·s>");
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong in the runtime: what, where and with which value.
 
+use chat_format::TemplateError;
 use std::path::PathBuf;
 use trie_core::{DrawError, FileProblem, NotListed, RulesError, SamplerError};
 use trie_text::{FormError, HealingError, VocabError, quoted};
@@ -187,11 +188,8 @@ pub enum RuntimeError {
         path: PathBuf,
     },
     /// The chat template is faulty, or refuses the messages.
-    #[error("the model's chat template: {reason}")]
-    Template {
-        /// What went wrong, and where in the template.
-        reason: String,
-    },
+    #[error("the model's chat template: {0}")]
+    Template(#[from] TemplateError),
     /// The chain's last sampler does not select.
     #[error(
         "the chain selected no token, or one that it had ruled out: \

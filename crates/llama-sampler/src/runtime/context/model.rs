@@ -4,12 +4,13 @@ use super::gguf::Header;
 use super::load::load;
 use super::tokenizer::vocab_of;
 use crate::runtime::error::RuntimeError;
+use chat_format::ChatTemplate;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use trie_core::TokenId;
 use trie_text::Vocab;
 
@@ -52,6 +53,8 @@ pub struct Model {
     llama: Arc<LlamaModel>,
     vocab: Arc<Vocab>,
     path: Arc<PathBuf>,
+    /// Once it was read.
+    pub(super) template: Arc<OnceLock<ChatTemplate>>,
 }
 
 impl Model {
@@ -82,7 +85,7 @@ impl Model {
             }
         })?;
         let vocab = Arc::new(vocab_of(&llama, path)?);
-        Ok(Self { llama, vocab, path: Arc::new(path.to_owned()) })
+        Ok(Self { llama, vocab, path: Arc::new(path.to_owned()), template: Arc::default() })
     }
 
     /// The vocabulary.

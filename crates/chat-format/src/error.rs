@@ -1,0 +1,153 @@
+//! What can go wrong: while a template is read, and while it is filled.
+
+use std::fmt;
+
+/// Why a template was refused, or refused what it was given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TemplateError {
+    /// The template is no Jinja.
+    #[error("syntax error in line {line}: {reason}")]
+    Syntax {
+        /// Line of the template, from 1.
+        line: u32,
+        /// What was found, and what was expected.
+        reason: String,
+    },
+    /// The template called `raise_exception`.
+    #[error("refused in line {line}: {message}")]
+    Refused {
+        /// Line of the template, from 1.
+        line: u32,
+        /// What the template says.
+        message: String,
+    },
+    /// Something that is not there was used.
+    #[error("undefined in line {line}: {reason}")]
+    Undefined {
+        /// Line of the template, from 1.
+        line: u32,
+        /// What is missing.
+        reason: String,
+    },
+    /// A value of the wrong type or out of range, as in Python.
+    #[error("line {line}: {reason}")]
+    Value {
+        /// Line of the template, from 1.
+        line: u32,
+        /// What Python would say, or nearly.
+        reason: String,
+    },
+    /// What the sandbox of transformers forbids, such as changing a list.
+    #[error("not allowed in a template, line {line}: {reason}")]
+    Forbidden {
+        /// Line of the template, from 1.
+        line: u32,
+        /// What was tried.
+        reason: String,
+    },
+    /// A part of Jinja2 that is not here.
+    #[error("not supported, line {line}: {reason}")]
+    Unsupported {
+        /// Line of the template, from 1.
+        line: u32,
+        /// Which.
+        reason: String,
+    },
+    /// More work, memory or depth than a template may use.
+    #[error("too much in line {line}: {reason}")]
+    Limit {
+        /// Line of the template, from 1; 0 where it is the data that is too much.
+        line: u32,
+        /// What there is too much of, and how much may be.
+        reason: String,
+    },
+    /// The operating system gave no thread to render in.
+    #[error("no thread to render in: {reason}")]
+    Thread {
+        /// What it said.
+        reason: String,
+    },
+}
+
+impl TemplateError {
+    /// Line of the template, from 1; 0 where none is to blame.
+    pub fn line(&self) -> u32 {
+        match self {
+            Self::Syntax { line, .. }
+            | Self::Refused { line, .. }
+            | Self::Undefined { line, .. }
+            | Self::Value { line, .. }
+            | Self::Forbidden { line, .. }
+            | Self::Unsupported { line, .. }
+            | Self::Limit { line, .. } => *line,
+            Self::Thread { .. } => 0,
+        }
+    }
+}
+
+/// The kinds of [`TemplateError`] that have a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Syntax,
+    Refused,
+    Undefined,
+    Value,
+    Forbidden,
+    Unsupported,
+    Limit,
+}
+
+/// An error on its way up; whoever knows the line first, writes it.
+#[derive(Debug)]
+pub(crate) struct Fault(Box<(Kind, String, Option<u32>)>);
+
+pub(crate) type Res<T> = Result<T, Fault>;
+
+impl Fault {
+    #[cold]
+    pub(crate) fn new(kind: Kind, reason: impl Into<String>) -> Self {
+        Self(Box::new((kind, reason.into(), None)))
+    }
+
+    pub(crate) fn at(mut self, line: u32) -> Self {
+        self.0.2.get_or_insert(line);
+        self
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.0.0
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.1)
+    }
+}
+
+/// A value that Python would raise `TypeError` or `ValueError` for.
+pub(crate) fn wrong<T>(reason: impl Into<String>) -> Res<T> {
+    Err(Fault::new(Kind::Value, reason))
+}
+
+/// More than may be.
+pub(crate) fn too_much<T>(reason: impl Into<String>) -> Res<T> {
+    Err(Fault::new(Kind::Limit, reason))
+}
+
+impl From<Fault> for TemplateError {
+    fn from(fault: Fault) -> Self {
+        let (kind, reason, line) = *fault.0;
+        let line = line.unwrap_or(0);
+        match kind {
+            Kind::Syntax => Self::Syntax { line, reason },
+            Kind::Refused => Self::Refused { line, message: reason },
+            Kind::Undefined => Self::Undefined { line, reason },
+            Kind::Value => Self::Value { line, reason },
+            Kind::Forbidden => Self::Forbidden { line, reason },
+            Kind::Unsupported => Self::Unsupported { line, reason },
+            Kind::Limit => Self::Limit { line, reason },
+        }
+    }
+}
