@@ -178,7 +178,7 @@ def test_a_list_is_taken_whole_or_not_at_all(actions: str) -> None:
     ("tokens", "error", "says"),
     [
         (10, VocabularyError, "token id 10 is outside the vocabulary of 10 tokens"),
-        (-1, VocabularyError, "token id -1 is outside"),
+        (-1, VocabularyError, "token id -1 must be from 0"),
         (2**31, VocabularyError, "2147483648"),
         (2**80, VocabularyError, str(2**80)),
         ([5, -1], VocabularyError, "position 1: token id -1"),

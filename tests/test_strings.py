@@ -165,7 +165,7 @@ def test_odd_values(vocab: Vocab) -> None:
     again = Trie.from_strings(vocab, ["b", "a", "b", "b"])
     assert len(again) == 2
     assert sorted(again.input_rows) == [0, 1]
-    with pytest.raises(TrieError, match="row 1 is empty"):
+    with pytest.raises(TrieError, match="value 1 is empty"):
         Trie.from_strings(vocab, [" a", ""], "in")
     with pytest.raises(TrieError, match="no leaf"):
         Trie.from_strings(vocab, [], heal=True)
@@ -229,7 +229,7 @@ def test_every_tokenisation_of_a_list_of_tokens() -> None:
     assert len(sequences(Trie.from_strings(LETTERS, ["aa"], tokenization="all"))) == 4
     with pytest.raises(VocabularyError, match='value 1: no tokens of this vocabulary spell "xa"'):
         Trie.from_strings(LETTERS, ["a", "xa"], tokenization="all")
-    with pytest.raises(TrieError, match="row 0 is empty"):
+    with pytest.raises(TrieError, match="value 0 is empty"):
         Trie.from_strings(LETTERS, [""], tokenization="all")
     with pytest.raises(OptionError, match="open_end goes with"):
         Trie.from_strings(LETTERS, ["a"], tokenization="all", open_end=True)

@@ -55,7 +55,7 @@ def test_repeated_texts_are_one_leaf(vocab: Vocab, make: Callable[..., Sampler])
 def test_lists_that_are_no_set(vocab: Vocab, make: Callable[..., Sampler]) -> None:
     with pytest.raises(TrieError, match="no leaf"):
         make(vocab, [])
-    with pytest.raises(TrieError, match="row 1 is empty"):
+    with pytest.raises(TrieError, match="value 1 is empty"):
         make(vocab, ["yes", ""])
     with pytest.raises(TypeError, match="value 1 must be a str, not 5 of type int"):
         make(vocab, ["yes", 5])

@@ -155,7 +155,7 @@ class ContextError(ModelError):
         >>> tokentrie.Model(n_ctx=32).generate([5] * 33)
         Traceback (most recent call last):
             ...
-        tokentrie.ContextError: ... the context has room for 32
+        tokentrie.ContextError: ... the context has room for 32 ...
     """
 
 class TemplateError(ModelError):
@@ -1200,6 +1200,7 @@ class Trie:
             >>> tokentrie.Trie.from_sequences([[5, 6], [2]]).to_dot().splitlines()[0]
             'digraph trie {'
         """
+    def _repr_svg_(self) -> str: ...
     def to_svg(self, vocab: Vocab | None = None, max_depth: int | None = None, max_children: int | None = None) -> str:
         """The trie as an SVG picture: boxes from left to right, joined by lines. Boxes and cost as for `to_mermaid`.
 

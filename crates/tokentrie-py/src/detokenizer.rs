@@ -56,8 +56,9 @@ impl Detokenizer {
         }
     }
 
-    fn __repr__(&self) -> &'static str {
-        "<tokentrie.Detokenizer>"
+    fn __repr__(&self) -> String {
+        let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner).begun();
+        format!("<tokentrie.Detokenizer: {begun} bytes of a character begun>")
     }
 
     /// What is left at the end: U+FFFD for a character that was not completed. The next token begins a new text.

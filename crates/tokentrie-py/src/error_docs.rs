@@ -81,7 +81,7 @@ Example:
     >>> tokentrie.Model(n_ctx=32).generate([5] * 33)
     Traceback (most recent call last):
         ...
-    tokentrie.ContextError: ... the context has room for 32
+    tokentrie.ContextError: ... the context has room for 32 ...
 ";
 
 pub(crate) const CANCELLED: &CStr =

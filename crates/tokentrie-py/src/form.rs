@@ -128,9 +128,10 @@ impl Text {
         Ok(Self { name, stop, max_tokens, exclude })
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, String, u32, Option<String>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let Self { name, stop, max_tokens, exclude } = slf.get().clone();
-        Ok((slf.get_type().getattr("_restore")?, (name, stop, max_tokens, exclude)))
+        let fields = (name, stop, max_tokens, exclude).into_pyobject(slf.py())?;
+        Ok((slf.get_type().getattr("_restore")?, fields))
     }
 
     /// What `__reduce__` took apart.

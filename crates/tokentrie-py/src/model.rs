@@ -299,7 +299,7 @@ impl Model {
         let (prompt, spans) = match constraint {
             None => (self.prompt(prompt, None)?, None),
             Some(list) if strings::is_list(list) => {
-                let (texts, prompt) = (strings::texts(list)?, crate::prompt::read(prompt)?);
+                let (texts, prompt) = (strings::texts(list)?.with_distinct(true), crate::prompt::read(prompt)?);
                 let (prompt, set) = released(py, || loaded.sets.place_texts(prompt, &texts))?;
                 (prompt, Some(Arc::new([(String::new(), set.trie().clone().into())]) as Spans))
             }

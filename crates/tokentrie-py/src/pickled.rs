@@ -1,7 +1,7 @@
 //! Results that can be pickled, copied and compared: by their fields.
 
-/// Gives a class `__reduce__`, `_restore`, `__eq__` and `__hash__` over all of its fields. Its `PartialEq` decides what is
-/// equal; every field goes to Python and comes back.
+/// Gives a class `__reduce__`, `_restore`, `__eq__` and `__hash__` over all of its fields. Its `PartialEq` decides what
+/// is equal; every field goes to Python and comes back.
 macro_rules! pickled {
     ($class:ident { $($field:ident),+ $(,)? }) => {
         #[pyo3::pymethods]

@@ -80,8 +80,8 @@ pub(crate) struct Keywords<'a, 'py> {
 
 impl Keywords<'_, '_> {
     /// # Errors
-    /// `OptionError` for a setting out of range, or for keywords beside the value. Settings that have no effect are warned
-    /// of.
+    /// `OptionError` for a setting out of range, or for keywords beside the value. Settings that have no effect are
+    /// warned of.
     pub(crate) fn options(&self, py: Python<'_>) -> Result<SamplerOptions> {
         let &Self { mode, temperature, top_k, top_p, min_p, seed, sampling } = self;
         let Some(sampling) = sampling else {
@@ -140,13 +140,14 @@ impl Sampling {
 
     /// The settings for use, with a warning of those that have no effect. A seed is none of them: it goes with a loop.
     fn used(&self, py: Python<'_>) -> Result<SamplerOptions> {
-        let plain = Self { mode: self.mode, seed: self.seed, ..Self::DEFAULT };
-        if self.mode == trie_core::Mode::Greedy && *self != plain {
+        if self.mode == trie_core::Mode::Greedy {
+            let plain = Self::DEFAULT;
+            // Greedy is what temperature 0 and top_k 1 are anyway.
             let changed = [
-                ("temperature", self.temperature != plain.temperature && self.temperature != 0.0),
+                ("temperature", ![0.0, plain.temperature].contains(&self.temperature)),
                 ("top_k", self.top_k > 1),
-                ("top_p", self.top_p != plain.top_p),
-                ("min_p", self.min_p != plain.min_p),
+                ("top_p", ![plain.top_p].contains(&self.top_p)),
+                ("min_p", ![plain.min_p].contains(&self.min_p)),
             ];
             let names: Vec<&str> = changed.into_iter().filter_map(|(name, changed)| changed.then_some(name)).collect();
             if !names.is_empty() {

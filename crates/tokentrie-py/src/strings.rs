@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
 use trie_text::{TextValues, Tokenization};
 
-/// A list of distinct str with nothing around them.
+/// A list of str with nothing around them.
 ///
 /// # Errors
 /// As [`list`].
 pub(crate) fn texts(values: &Bound<'_, PyAny>) -> Result<TextValues> {
-    Ok(TextValues::new(list(values)?).with_distinct(true))
+    Ok(TextValues::new(list(values)?))
 }
 
 /// What to say to one str where a list of them is wanted.

@@ -350,6 +350,11 @@ impl Trie {
     ) -> Result<String> {
         self.drawn(py, vocab, max_depth, max_children, trie_rendered::svg)
     }
+
+    /// The drawing, for notebooks.
+    fn _repr_svg_(&self, py: Python<'_>) -> Result<String> {
+        self.to_svg(py, None, None, None)
+    }
 }
 
 type Flat<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>);

@@ -40,6 +40,11 @@ impl Detokenizer {
         Ok(self.text.push(self.vocab.piece(token).unwrap_or_default()))
     }
 
+    /// Bytes of a character that is not whole yet.
+    pub fn begun(&self) -> usize {
+        self.text.begun.len()
+    }
+
     /// What is left at the end: U+FFFD for a character that was never completed. It begins anew then.
     pub fn finish(&mut self) -> String {
         self.text.finish()
