@@ -124,8 +124,8 @@ fn a_form_that_does_not_fit_leaves_the_context_usable() {
     let refused = context.fill(&prompt, &long, &FillOptions::default(), &mut ()).unwrap_err();
     assert!(matches!(refused, RuntimeError::ContextFull { .. }), "{refused}");
 
-    let stopped = context.fill(&prompt, &mail(), &FillOptions::default(), &mut Stop(0));
-    assert!(matches!(stopped, Err(RuntimeError::Stopped { .. })) || stopped.unwrap().stats.forward_passes == 1);
+    let stopped = context.fill(&prompt, &mail(), &FillOptions::default(), &mut Stop(0)).unwrap();
+    assert!(stopped.stopped && stopped.values.len() < 2, "{stopped:?}");
     let filled = fill(&mut context, &mail(), &FillOptions::default());
     context.clear();
     assert_eq!(fill(&mut context, &mail(), &FillOptions::default()).text, filled.text);

@@ -298,8 +298,8 @@ fn a_generation_can_be_stopped_and_refused() {
     let prompt = prompt(&context);
     let options = GenerateOptions::default();
     for passes in 1..3 {
-        let error = context.generate(&prompt, Some(&rules), &options, &mut StopAt(passes)).unwrap_err();
-        assert!(matches!(error, RuntimeError::Stopped { .. }), "{error}");
+        let stopped = context.generate(&prompt, Some(&rules), &options, &mut StopAt(passes)).unwrap();
+        assert_eq!((stopped.finish, stopped.tokens.is_empty()), (Finish::Stopped, passes == 1));
     }
     let refused = |context: &mut Context, prompt: &[TokenId], rules: &Arc<SpanRules>, options: &GenerateOptions| {
         context.generate(prompt, Some(rules), options, &mut ()).unwrap_err()
