@@ -11,8 +11,10 @@ use trie_core::TokenId;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use trie_text::{Detokenizer, TokenId, Vocab};
-/// let vocab = Vocab::from_tokens([&b"a"[..], b"\xc3", b"\xa4b"], [], [])?;
+/// use trie_core::TokenId;
+/// use trie_text::{Detokenizer, TokenKind, Vocab};
+/// let pieces = [&b"a"[..], b"\xc3", b"\xa4b"];
+/// let vocab = Vocab::new(pieces.map(|piece| (piece, TokenKind::Text)), vec![], None)?;
 /// let mut text = Detokenizer::new(Arc::new(vocab));
 /// let id = |id| TokenId::new(id).unwrap();
 /// assert_eq!([text.push(id(0))?, text.push(id(1))?, text.push(id(2))?], ["a", "", "äb"]);
