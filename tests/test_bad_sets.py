@@ -153,12 +153,12 @@ class TestValues:
         vocab, source = Vocab.from_gguf(tiny_path), tmp_path / "ids.npy"
         largest = len(vocab) - 1
         for dtype, token, limit in [
-            (np.int32, largest + 1, f"the vocabulary of {len(vocab)} tokens"),
-            (np.int64, -1, "from 0 to 2147483647"),
-            (np.uint64, 2**63, "from 0 to 2147483647"),
+            (np.int32, largest + 1, f"is outside the vocabulary of {len(vocab)} tokens"),
+            (np.int64, -1, "must be from 0 to 2147483647"),
+            (np.uint64, 2**63, "must be from 0 to 2147483647"),
         ]:
             rows = np.array([[1, 2], [3, token]], dtype=dtype)
-            message = f"row 1, position 1: token id {token} is outside {limit}"
+            message = f"row 1, position 1: token id {token} {limit}"
             with pytest.raises(VocabularyError, match=message):
                 Trie.from_sequences(rows, vocab=vocab)
             np.save(source, rows)

@@ -434,16 +434,25 @@ def main(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone. Nothing more may be written, not even when Python closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has gone.
+        _drop_output()
         return RUNTIME
     except Exception as error:
         code, line = _explain(error)
         console.say(line)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()
         return code
     if code == INTERRUPTED:
         console.say("interrupted")
     return code if isinstance(code, int) else 0
+
+
+def _drop_output() -> None:
+    """What is left in the buffer of standard output cannot be written: not even when Python closes the stream."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explain(error: Exception) -> tuple[int, str]:
