@@ -17,6 +17,8 @@ const TOKENS_A_READ: f64 = 8.0;
 const PATIENCE: u32 = 40;
 /// A pass with all threads that takes so many times what it should have is one that had to wait.
 const LATE: f64 = 2.5;
+/// So many times what one thread takes may a pass with all of them take now and then.
+const HICCUP: f64 = 1.5;
 /// Passes of which one thread would need more than this are not given to it only to time them.
 const LONG: Duration = Duration::from_millis(60);
 /// How much the last pass counts in what a pass of its size is known to take.
@@ -104,7 +106,7 @@ impl ThreadChoice {
         }
         // What it should have taken: less than one thread, or as far as is known what it took before.
         let limit = match (seen.one, seen.all) {
-            (Some(one), _) => one,
+            (Some(one), _) => HICCUP * one,
             (None, Some(all)) => LATE * all,
             (None, None) => LATE * expected,
         };
