@@ -90,6 +90,20 @@ def test_steps_of_forms_are_never_taken_back(model: Model, mode: Any) -> None:
         check_steps(steps, out)
 
 
+def test_what_on_step_raises_once_is_raised(model: Model) -> None:
+    """Several tokens of a text become certain at once: those after the first must not make it forgotten."""
+    form = Form("a: ", Text("a", stop=" the man and", max_tokens=30), Slot("b", ["x", "y"]))
+    expected = len(model.generate("Once upon a time", form).tokens)
+    for index in range(expected):
+
+        def fail(step: Step, index: int = index) -> None:
+            if step.index == index:
+                raise KeyError(index)
+
+        with pytest.raises(KeyError):
+            model.generate("Once upon a time", form, on_step=fail)
+
+
 def check_steps(steps: list[Step], out: Generated) -> None:
     kept = [step for step in steps if step.index < len(out.tokens)]
     assert [step.token for step in kept] == out.tokens

@@ -36,14 +36,16 @@ impl Report {
         self.uncertain.retain(|written| written.index < index);
     }
 
-    /// Tells of the tokens before this index.
+    /// Tells of the tokens before this index, as long as the watcher wants to hear of them.
     pub(super) fn settle(&mut self, index: usize, watch: &mut dyn Watch) {
         let certain = self.uncertain.iter().take_while(|written| written.index < index).count();
         for Written { index, depth, allowed, token, forced, bytes } in self.uncertain.drain(..certain) {
             let healed = self.healed.min(bytes.len());
             self.healed -= healed;
             let text = self.text.push(&bytes[healed..]);
-            watch.step(&Step { index, depth, allowed: &allowed, token, forced, text: &text });
+            if watch.wants_steps() {
+                watch.step(&Step { index, depth, allowed: &allowed, token, forced, text: &text });
+            }
         }
     }
 }
