@@ -192,7 +192,7 @@ impl Choice {
     fn __getitem__(&self, value: &Bound<'_, PyAny>) -> Result<f64> {
         if let Ok(name) = value.cast::<PyString>() {
             let name = name.to_str()?;
-            let found = self.names.list().and_then(|names| names.iter().position(|other| other == name));
+            let found = self.names.position(name);
             let missing = || Error::Python(PyKeyError::new_err(format!("no value has the name {}", shown(value))));
             return found.map(|index| self.probabilities[index]).ok_or_else(missing);
         }
@@ -244,14 +244,7 @@ impl ChoiceStats {
     ///     >>> "rows" in tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats.as_dict()
     ///     True
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("forward_passes", self.forward_passes)?;
-        dict.set_item("tokens_decoded", self.tokens_decoded)?;
-        dict.set_item("rows", self.rows)?;
-        dict.set_item("healed_bytes", self.healed_bytes)?;
-        dict.set_item("seconds", self.seconds)?;
-        dict.set_item("n_threads", self.n_threads)?;
-        Ok(dict)
+        self.fields(py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -267,6 +260,18 @@ pub(crate) enum ValueKey {
 }
 
 impl ValueNames {
+    fn position(&self, name: &str) -> Option<usize> {
+        match self {
+            Self::Listed(names) => names.as_ref()?.iter().position(|other| other == name),
+            Self::Of(set) => {
+                let mut leaves = (0..set.trie().len() as u32).map(LeafId::new);
+                leaves
+                    .find(|&leaf| set.trie().name(leaf).is_some_and(|other| other == name))
+                    .map(|leaf| set.index_of(leaf))
+            }
+        }
+    }
+
     fn list(&self) -> Option<Vec<String>> {
         match self {
             Self::Listed(names) => names.clone(),

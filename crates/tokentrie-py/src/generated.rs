@@ -218,21 +218,7 @@ impl Stats {
     ///     >>> "forward_passes" in tokentrie.Model().generate("The sky is ", ["blue"]).stats.as_dict()
     ///     True
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("forward_passes", self.forward_passes)?;
-        dict.set_item("tokens_decoded", self.tokens_decoded)?;
-        dict.set_item("forced_tokens", self.forced_tokens)?;
-        dict.set_item("sampled_tokens", self.sampled_tokens)?;
-        dict.set_item("forward_passes_saved", self.forward_passes_saved)?;
-        dict.set_item("starved", self.starved)?;
-        dict.set_item("healed_bytes", self.healed_bytes)?;
-        dict.set_item("seconds", self.seconds)?;
-        dict.set_item("prompt_seconds", self.prompt_seconds)?;
-        dict.set_item("decode_seconds", self.decode_seconds)?;
-        dict.set_item("sample_seconds", self.sample_seconds)?;
-        dict.set_item("n_threads", self.n_threads)?;
-        dict.set_item("seed", self.seed)?;
-        Ok(dict)
+        self.fields(py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

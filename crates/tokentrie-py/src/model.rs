@@ -347,8 +347,7 @@ impl Model {
         constraint: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let streaming = slf.py().import("tokentrie.streaming")?;
-        streaming.getattr("Stream")?.call((slf, prompt, constraint), options)
+        streaming(slf.py(), "Stream")?.call((slf, prompt, constraint), options)
     }
 
     /// `generate` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the generation.
@@ -375,8 +374,7 @@ impl Model {
         constraint: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let streaming = slf.py().import("tokentrie.streaming")?;
-        streaming.getattr("in_background")?.call((slf.getattr("generate")?, prompt, constraint), options)
+        streaming(slf.py(), "in_background")?.call((slf.getattr("generate")?, prompt, constraint), options)
     }
 
     /// `choose` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
@@ -403,8 +401,7 @@ impl Model {
         choices: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let streaming = slf.py().import("tokentrie.streaming")?;
-        streaming.getattr("in_background")?.call((slf.getattr("choose")?, prompt, choices), options)
+        streaming(slf.py(), "in_background")?.call((slf.getattr("choose")?, prompt, choices), options)
     }
 
     /// Generates greedily under a grammar: what `tokentrie bench` compares with.
@@ -579,6 +576,11 @@ impl Model {
         *locked(py, &self.cancel)? = None;
         watch.finish(done)
     }
+}
+
+/// What runs calls beside other work, in Python.
+fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("tokentrie.streaming")?.getattr(name)
 }
 
 /// The result, or the error of a call that was ended.

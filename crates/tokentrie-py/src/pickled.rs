@@ -4,15 +4,22 @@
 /// is equal; every field goes to Python and comes back.
 macro_rules! pickled {
     ($class:ident { $($field:ident),+ $(,)? }) => {
+        impl $class {
+            /// All fields by their names, in their order.
+            fn fields<'py>(&self, py: pyo3::Python<'py>) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyDict>> {
+                let fields = pyo3::types::PyDict::new(py);
+                $(fields.set_item(pyo3::intern!(py, stringify!($field)), self.$field.clone())?;)+
+                Ok(fields)
+            }
+        }
+
         #[pyo3::pymethods]
         impl $class {
             fn __reduce__<'py>(
                 slf: &pyo3::Bound<'py, Self>,
             ) -> pyo3::PyResult<(pyo3::Bound<'py, pyo3::PyAny>, (pyo3::Bound<'py, pyo3::types::PyDict>,))> {
-                let (py, state) = (slf.py(), pyo3::types::PyDict::new(slf.py()));
-                let this = slf.get();
-                $(state.set_item(pyo3::intern!(py, stringify!($field)), this.$field.clone())?;)+
-                Ok((slf.get_type().getattr(pyo3::intern!(py, "_restore"))?, (state,)))
+                let restore = slf.get_type().getattr(pyo3::intern!(slf.py(), "_restore"))?;
+                Ok((restore, (slf.get().fields(slf.py())?,)))
             }
 
             /// What `__reduce__` took apart.
