@@ -2,7 +2,7 @@
 //!
 //! A [`Payload`] (JSON) or a [`TrieBuilder`] gives an immutable [`Trie`]; a [`Cursor`] is a position in it;
 //! a [`Span`] is the life of one constrained stretch of output; a [`Sampler`] adds the choice over a row of
-//! logits. Nothing here knows of llama.cpp or of Python; `map.rs` alone, which maps files, is `unsafe`.
+//! logits; a [`Batch`] is many rows. Nothing here knows of llama.cpp or of Python; `map.rs` alone, which maps files, is `unsafe`.
 //!
 //! ```
 //! use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TokenId};
@@ -27,6 +27,7 @@
 //!
 //! Token ids are 0 … 2^31−1; a trie has fewer than 2^32−1 nodes and less than 4 GiB of names.
 
+mod batch;
 mod builder;
 mod byte_trie;
 mod cache;
@@ -47,6 +48,7 @@ mod map;
 mod outline;
 mod packed;
 mod payload;
+mod row;
 mod sampler;
 mod scoring;
 mod sets;
@@ -55,6 +57,7 @@ mod span;
 mod store;
 mod trie;
 
+pub use batch::{Batch, BatchError, BatchMask, Child, Children, Rows, RowsError, RowsMut, ScoreMode};
 pub use builder::{BuildError, FlatSequences, TrieBuilder};
 pub use byte_trie::{ByteTrie, ByteTrieError};
 pub use cache::{CacheStats, TrieCache};

@@ -1,10 +1,9 @@
 //! The choice over a row of logits, for hosts that own the row.
 
-use crate::constraint::{Role, Scratch, Tokens};
+use crate::constraint::{Role, Scratch};
 use crate::draw::{Draw, DrawError, DrawSettings};
 use crate::ids::TokenId;
-use crate::kernel::{Pick, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
-use crate::logits::is_usable;
+use crate::row;
 use crate::span::{Allowed, Span, SpanError, SpanRules, Status};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -149,20 +148,11 @@ impl Sampler {
     pub fn sample(&mut self, logits: &[f32]) -> Result<TokenId, SamplerError> {
         let row = self.row(logits)?;
         let allowed = self.span.allowed(&mut self.scratch);
-        let chosen = match (allowed, &mut self.draw) {
-            (Allowed::Nothing, _) => return Err(self.damaged()),
-            (Allowed::Only { tokens, ends }, None) => best_of(row, tokens, ends),
-            (Allowed::All | Allowed::Open { .. }, None) => usable(argmax_row(row)),
-            (Allowed::Only { .. }, Some(draw)) => draw.draw(row, allowed.iter(), &self.settings),
-            (Allowed::All | Allowed::Open { .. }, Some(draw)) => {
-                draw.draw(row, (0..row.len() as u32).filter_map(TokenId::new), &self.settings)
-            }
+        let Some(chosen) = row::choose(row, allowed, self.draw.as_deref_mut(), &self.settings) else {
+            return Err(self.damaged());
         };
-        if let Some(token) = chosen {
-            return Ok(token);
-        }
-        self.starved += 1;
-        Ok(allowed.first().unwrap_or_default())
+        self.starved += u64::from(chosen.starved);
+        Ok(chosen.token)
     }
 
     #[cold]
@@ -205,19 +195,8 @@ impl Sampler {
     pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), SamplerError> {
         self.row(logits)?;
         let allowed = self.span.allowed(&mut self.scratch);
-        let (tokens, ends) = match allowed {
-            Allowed::All | Allowed::Open { .. } => return Ok(()),
-            Allowed::Nothing => return Err(self.damaged()),
-            Allowed::Only { tokens, ends } => (tokens, ends),
-        };
-        if !allowed.iter().any(|id| is_usable(logits[id.index()])) {
-            self.starved += 1;
-            let lowest = allowed.first().unwrap_or_default();
-            logits.fill(f32::NEG_INFINITY);
-            logits[lowest.index()] = 0.0;
-            return Ok(());
-        }
-        mask_row(logits, tokens, ends, &mut self.saved);
+        let Some(starved) = row::mask(logits, allowed, &mut self.saved) else { return Err(self.damaged()) };
+        self.starved += u64::from(starved);
         Ok(())
     }
 
@@ -235,16 +214,8 @@ impl Sampler {
         if words.len() < need {
             return Err(RowError { what: "a bit mask", got: words.len(), need, n_vocab }.into());
         }
-        match self.span.allowed(&mut self.scratch) {
-            Allowed::All | Allowed::Open { .. } => clear_bits(words, n_vocab),
-            Allowed::Nothing => return Err(self.damaged()),
-            Allowed::Only { tokens, ends } => {
-                words.fill(0);
-                fill_bits(words, tokens);
-                fill_bits(words, Tokens::Ids(ends));
-            }
-        }
-        Ok(())
+        let allowed = self.span.allowed(&mut self.scratch);
+        row::write_bits(words, allowed, n_vocab).ok_or_else(|| self.damaged())
     }
 
     /// What may come next, read without a row: see [`Span::allowed`].
@@ -256,21 +227,4 @@ impl Sampler {
     pub fn status(&self) -> Status {
         self.span.status()
     }
-}
-
-/// The best of two sets.
-#[inline]
-fn best_of(row: &[f32], tokens: Tokens<'_>, ends: &[TokenId]) -> Option<TokenId> {
-    let best = match (argmax_of(row, tokens), ends) {
-        (one, []) => one,
-        (None, ends) => argmax(row, ends),
-        (Some(token), ends) => Some(argmax(row, ends).map_or(token, |end| token.or_better(end))),
-    };
-    usable(best)
-}
-
-/// The token, unless its logit is as bad as none.
-#[inline]
-fn usable(best: Option<Pick>) -> Option<TokenId> {
-    best.filter(|pick| !pick.starved()).map(|pick| pick.token)
 }

@@ -6,11 +6,13 @@ mod allowed;
 mod rules;
 mod state;
 mod walk;
+mod walked;
 
 pub use allowed::Allowed;
 pub use rules::{After, RulesError, SpanRules};
 pub use state::{SpanState, Status};
 pub use walk::{ForcedRun, Observed};
+pub(crate) use walked::Walked;
 
 use crate::constraint::{AnyConstraint, AnyState, Constraint, Ending, Role, Scratch};
 use crate::ids::TokenId;
@@ -79,16 +81,14 @@ pub struct Span {
     rules: Arc<SpanRules>,
     /// The one that is walked, at hand: a step must not look it up.
     constraint: AnyConstraint,
-    state: SpanState<AnyState>,
-    /// The states before each token of the walk, where they cannot be told from the last one; empty for a tree.
-    passed: Vec<AnyState>,
+    walked: Walked,
 }
 
 impl Span {
     /// A span armed at the start of the first constraint.
     pub fn new(rules: Arc<SpanRules>) -> Self {
         let state = rules.start();
-        Self { constraint: rules.constraint(&state).clone(), state, rules, passed: Vec::new() }
+        Self { constraint: rules.constraint(&state).clone(), walked: Walked::new(state), rules }
     }
 
     /// The rules it follows.
@@ -104,18 +104,18 @@ impl Span {
 
     /// The path of that constraint.
     pub fn path(&self) -> &str {
-        &self.rules.constraints()[self.state.constraint as usize].0
+        &self.rules.constraints()[self.walked.state.constraint as usize].0
     }
 
     /// Where it is, as a value.
     pub fn state(&self) -> &SpanState<AnyState> {
-        &self.state
+        &self.walked.state
     }
 
     /// Where it is in its life.
     #[inline]
     pub fn status(&self) -> Status {
-        self.state.status
+        self.walked.state.status
     }
 
     /// Whether a value ends here and may also go on, with no end token to tell: the whole row competes.
@@ -126,27 +126,27 @@ impl Span {
     /// What may come next. Of a trie `O(1)`, allocation-free.
     #[inline]
     pub fn allowed<'a>(&'a self, scratch: &'a mut Scratch) -> Allowed<'a> {
-        self.rules.allowed_in(&self.constraint, &self.state, scratch)
+        self.rules.allowed_in(&self.constraint, &self.walked.state, scratch)
     }
 
     /// The tokens that must come next because exactly one may at each step, up to the end of the span.
     pub fn forced(&self) -> ForcedRun<'_, AnyConstraint> {
-        self.rules.forced_run(&self.state)
+        self.rules.forced_run(&self.walked.state)
     }
 
     /// The next token, if it must come: the first of [`Span::forced`].
     pub fn forced_token(&self, scratch: &mut Scratch) -> Option<TokenId> {
-        self.rules.forced(&self.state, scratch)
+        self.rules.forced(&self.walked.state, scratch)
     }
 
     /// What a token would be, if it may come.
     pub fn role_of(&self, token: TokenId) -> Option<Role> {
-        self.rules.step(&self.state, token).map(|step| step.role)
+        self.rules.step(&self.walked.state, token).map(|step| step.role)
     }
 
     /// Whether a value ends here, whatever has to follow it.
     pub fn ending(&self) -> Ending {
-        self.constraint.ending(&self.state.at)
+        self.constraint.ending(&self.walked.state.at)
     }
 
     /// Whether the span is over and nothing but the end of the output may follow.
@@ -156,23 +156,23 @@ impl Span {
 
     /// The value, once complete.
     pub fn leaf(&self) -> Option<Leaf> {
-        if self.status() == Status::Complete { self.constraint.value(&self.state.at) } else { None }
+        self.walked.leaf(&self.constraint)
     }
 
     /// The values known so far, in order: more than one where constraints follow each other. A value that may go on is
     /// none yet.
     pub fn leaves(&self) -> Vec<Leaf> {
-        self.constraint.values(&self.state.at, self.status() == Status::Complete)
+        self.walked.leaves(&self.constraint)
     }
 
     /// Tokens walked in the constraint.
     pub fn depth(&self) -> usize {
-        self.state.depth()
+        self.walked.state.depth()
     }
 
     /// Tokens accepted since the span was armed, ignored and free ones included.
     pub fn accepted(&self) -> usize {
-        self.state.accepted()
+        self.walked.state.accepted()
     }
 
     /// Takes a token, and says what it was.
@@ -183,31 +183,13 @@ impl Span {
     pub fn accept(&mut self, token: TokenId) -> Result<Role, SpanError> {
         match self.advance(token) {
             Some(role) => Ok(role),
-            None => Err(self.refusal(token)),
+            None => Err(self.walked.refusal(&self.rules, &self.constraint, token)),
         }
     }
 
     #[inline]
     fn advance(&mut self, token: TokenId) -> Option<Role> {
-        if self.constraint.remembers() {
-            return self.rules.advance_in(&self.constraint, &mut self.state, token);
-        }
-        let before = self.state.at.clone();
-        let role = self.rules.advance_in(&self.constraint, &mut self.state, token)?;
-        if self.depth() > self.passed.len() {
-            self.passed.push(before);
-        }
-        Some(role)
-    }
-
-    #[cold]
-    fn refusal(&self, token: TokenId) -> SpanError {
-        let n_vocab = self.rules.n_vocab();
-        if token.index() >= n_vocab {
-            return SpanError::OutsideVocabulary { token, n_vocab };
-        }
-        let mut scratch = Scratch::default();
-        NotAllowed::new(token, self.accepted(), self.allowed(&mut scratch).iter()).into()
+        self.walked.advance(&self.rules, &self.constraint, token)
     }
 
     /// Takes all tokens or none.
@@ -215,16 +197,13 @@ impl Span {
     /// # Errors
     /// As [`Span::accept`], for the first token that fails.
     pub fn accept_all(&mut self, tokens: &[TokenId]) -> Result<(), SpanError> {
-        let before = self.state.clone();
-        tokens.iter().try_for_each(|&token| self.accept(token).map(|_| ())).inspect_err(|_| self.restore(before))
+        let before = self.walked.state.clone();
+        tokens.iter().try_for_each(|&token| self.accept(token).map(|_| ())).inspect_err(|_| self.walked.restore(before))
     }
 
     /// Takes a token from a host that cannot be refused, such as a C callback. Allocation-free for tries.
     pub fn observe(&mut self, token: TokenId) -> Observed {
-        match self.advance(token) {
-            Some(role) => Observed::Accepted(role),
-            None => self.rules.overrule(&self.constraint, &mut self.state),
-        }
+        self.walked.observe(&self.rules, &self.constraint, token)
     }
 
     /// Takes back the last `n` accepted tokens. Of a trie `O(n log nodes)`.
@@ -232,32 +211,7 @@ impl Span {
     /// # Errors
     /// More than [`Span::accepted`].
     pub fn rollback(&mut self, n: usize) -> Result<(), SpanError> {
-        let accepted = self.accepted();
-        if n > accepted {
-            return Err(SpanError::RollbackTooFar { asked: n, accepted });
-        }
-        let from_tail = n.min(self.state.tail as usize);
-        let from_walk = (n - from_tail).min(self.depth());
-        let state = &mut self.state;
-        if from_walk > 0 && !self.constraint.back(&mut state.at, from_walk) {
-            let kept = self.passed.len().saturating_sub(from_walk);
-            let before = self.passed.get(kept).cloned();
-            state.at = before.unwrap_or_else(|| self.constraint.start());
-        }
-        state.tail -= from_tail as u32;
-        state.depth -= from_walk as u32;
-        state.ignored -= (n - from_tail - from_walk) as u32;
-        self.passed.truncate(state.depth());
-        let still_off = state.status == Status::Off && state.accepted() >= state.off_at as usize;
-        if !still_off && state.status != Status::Idle {
-            state.status = self.rules.settled(&self.constraint, state);
-        }
-        Ok(())
-    }
-
-    fn restore(&mut self, state: SpanState<AnyState>) {
-        self.passed.truncate(state.depth());
-        self.state = state;
+        self.walked.rollback(&self.rules, &self.constraint, n)
     }
 
     /// As after creation: armed at the start of the first constraint.
@@ -267,10 +221,10 @@ impl Span {
 
     fn arm(&mut self, constraint: u32) {
         let state = self.rules.armed(constraint);
-        if constraint != self.state.constraint {
+        if constraint != self.walked.state.constraint {
             self.constraint = self.rules.constraint(&state).clone();
         }
-        self.restore(state);
+        self.walked.restore(state);
     }
 
     /// Arms the start of the constraint with this path, whatever the state was.
@@ -285,7 +239,7 @@ impl Span {
 
     /// Stops constraining until a path is activated or the span is reset.
     pub fn deactivate(&mut self) {
-        let state = SpanState { status: Status::Idle, ..self.rules.armed(self.state.constraint) };
-        self.restore(state);
+        let state = SpanState { status: Status::Idle, ..self.rules.armed(self.walked.state.constraint) };
+        self.walked.restore(state);
     }
 }

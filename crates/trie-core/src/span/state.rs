@@ -59,6 +59,11 @@ impl<S> SpanState<S> {
         &self.at
     }
 
+    /// Which of the constraints is walked.
+    pub(crate) fn constraint_number(&self) -> usize {
+        self.constraint as usize
+    }
+
     /// Tokens walked in the constraint.
     pub fn depth(&self) -> usize {
         self.depth as usize

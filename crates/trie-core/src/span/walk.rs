@@ -50,7 +50,7 @@ impl<C: Constraint> SpanRules<C> {
 
     /// [`SpanRules::allowed`] with the constraint at hand: a step must not look it up.
     #[inline]
-    pub(super) fn allowed_in<'a>(
+    pub(crate) fn allowed_in<'a>(
         &'a self,
         constraint: &'a C,
         state: &'a SpanState<C::State>,
@@ -84,7 +84,7 @@ impl<C: Constraint> SpanRules<C> {
 
     /// [`SpanRules::advance`] with the constraint at hand.
     #[inline]
-    pub(super) fn advance_in(&self, constraint: &C, state: &mut SpanState<C::State>, token: TokenId) -> Option<Role> {
+    pub(crate) fn advance_in(&self, constraint: &C, state: &mut SpanState<C::State>, token: TokenId) -> Option<Role> {
         if token.index() >= self.n_vocab() {
             return None;
         }

@@ -1,6 +1,8 @@
 //! The naive twin: a set of sequences and the plainest possible answers.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
+pub mod multiples;
+
 use std::collections::{BTreeMap, BTreeSet};
 use trie_core::{TokenId, Trie};
 

@@ -1,0 +1,161 @@
+//! What a batch refuses, and that nothing has changed then.
+
+use crate::common::multiples::VOCABULARY;
+use crate::common::{id, ids};
+use crate::kinds::{rules, set};
+use std::sync::Arc;
+use trie_core::{
+    Batch, BatchError, DrawSettings, FileOptions, Rows, RowsMut, SamplerOptions, ScoreMode, SpanRules, TokenId, Trie,
+};
+
+fn batch() -> Batch {
+    let rules = Arc::new(rules(set(&[("a", &[1, 2]), ("b", &[1, 3]), ("c", &[9])])));
+    let mut batch = Batch::of_rows([Some(rules.clone()), None, Some(rules)], VOCABULARY, SamplerOptions::default());
+    batch.as_mut().unwrap().accept(&ids(&[1, 1, 1])).unwrap();
+    batch.unwrap()
+}
+
+/// Everything that a refusal must leave as it was.
+fn snapshot(batch: &Batch) -> String {
+    let states: Vec<_> = (0..batch.len()).map(|row| batch.state(row).unwrap()).collect();
+    format!("{states:?} {} {:?}", batch.starved(), batch.finished().collect::<Vec<_>>())
+}
+
+fn refuses(what: impl FnOnce(&mut Batch) -> BatchError) -> String {
+    let mut batch = batch();
+    let before = snapshot(&batch);
+    let error = what(&mut batch);
+    assert_eq!(snapshot(&batch), before, "{error}");
+    // And rollback finds its way.
+    batch.rollback(1).unwrap();
+    batch.accept(&ids(&[1, 1, 1])).unwrap();
+    assert_eq!(snapshot(&batch), before, "{error}");
+    error.to_string()
+}
+
+#[test]
+fn a_token_that_one_row_does_not_allow() {
+    let error = refuses(|batch| {
+        let error = batch.accept(&ids(&[2, 50, 9])).unwrap_err();
+        assert_eq!((error.row(), error.token()), (Some(2), Some(id(9))));
+        error
+    });
+    assert_eq!(error, "row 2: token 9 at position 1 is not allowed there: only [2, 3] may follow");
+    let error = refuses(|batch| batch.accept(&ids(&[2, 70, 3])).unwrap_err());
+    assert_eq!(error, "row 1: token id 70 is outside the vocabulary of 70 tokens");
+    let error = refuses(|batch| batch.accept_in(0, &ids(&[2, 71])).unwrap_err());
+    assert!(error.starts_with("row 0: token id 71"), "a complete row is free: {error}");
+}
+
+#[test]
+fn counts_that_do_not_fit() {
+    let error = refuses(|batch| batch.accept(&ids(&[2, 2])).unwrap_err());
+    assert_eq!(error, "2 tokens for a batch of 3 rows: there must be one a row");
+    let row = [0.0; 4 * VOCABULARY];
+    let rows = |count, width| Rows::new(&row, count, width, width).unwrap();
+    let mut out = [id(7); 3];
+    refuses(|batch| batch.select(rows(4, VOCABULARY), &mut out).unwrap_err());
+    let error = refuses(|batch| batch.select(rows(3, VOCABULARY - 1), &mut out).unwrap_err());
+    assert_eq!(error, "rows of logits are 69 entries wide: a vocabulary of 70 tokens needs at least 70");
+    refuses(|batch| batch.select(rows(3, VOCABULARY), &mut [TokenId::default(); 2]).unwrap_err());
+    assert_eq!(out, [id(7); 3], "nothing was written");
+    let mut words = [77; 20];
+    refuses(|batch| batch.fill_bitmask(RowsMut::new(&mut words, 3, 2, 2).unwrap()).unwrap_err());
+    refuses(|batch| batch.fill_bitmask(RowsMut::new(&mut words, 2, 3, 3).unwrap()).unwrap_err());
+    refuses(|batch| batch.verify(0, &ids(&[2]), RowsMut::new(&mut words, 1, 3, 3).unwrap()).unwrap_err());
+    refuses(|batch| batch.verify(3, &ids(&[2]), RowsMut::new(&mut words, 2, 3, 3).unwrap()).unwrap_err());
+    assert_eq!(words, [77; 20]);
+    let mut logits = [1.0; 3 * VOCABULARY];
+    refuses(|batch| batch.apply(RowsMut::new(&mut logits, 2, VOCABULARY, VOCABULARY).unwrap()).unwrap_err());
+    assert_eq!(logits, [1.0; 3 * VOCABULARY]);
+}
+
+#[test]
+fn rows_that_are_none() {
+    let error = refuses(|batch| batch.reorder(&[0, 3]).unwrap_err());
+    assert_eq!(error, "parent 3 is out of range: the batch has 3 rows, numbered from 0");
+    refuses(|batch| batch.leaf(3).unwrap_err());
+    refuses(|batch| batch.assign(3, None).unwrap_err());
+    refuses(|batch| batch.rollback_in(9, 0).unwrap_err());
+    let error = refuses(|batch| batch.rollback(2).unwrap_err());
+    assert_eq!(error, "row 0: cannot roll back 2 tokens: 1 were accepted since the span was armed");
+}
+
+#[test]
+fn scores_and_groups_that_are_none() {
+    let logits = [0.0; 3 * VOCABULARY];
+    let rows = Rows::new(&logits, 3, VOCABULARY, VOCABULARY).unwrap();
+    let top = |batch: &mut Batch, scores: &[f64], ends: &[usize]| {
+        batch.top_children_of(rows, 2, Some(scores), ScoreMode::Model, ends).unwrap_err()
+    };
+    assert_eq!(
+        refuses(|b| top(b, &[0.0, f64::NAN, 0.0], &[3])),
+        "row 1: its score is NaN: it must be a number or -inf"
+    );
+    refuses(|b| top(b, &[0.0, 0.0, f64::INFINITY], &[3]));
+    refuses(|b| top(b, &[0.0; 2], &[3]));
+    for ends in [&[][..], &[2], &[4], &[2, 1, 3], &[3, 4]] {
+        let error = refuses(|b| top(b, &[0.0; 3], ends));
+        assert!(error.contains("ends must ascend up to the 3 rows"), "{error}");
+    }
+}
+
+#[test]
+fn rules_that_do_not_fit_together() {
+    let other = Arc::new(SpanRules::of(set(&[("a", &[1])]), VOCABULARY + 1).unwrap());
+    let error = refuses(|batch| batch.push(Some(other.clone())).unwrap_err());
+    assert_eq!(error, "row 3: its rules are for a vocabulary of 71 tokens, those of the batch for 70");
+    refuses(|batch| batch.assign(0, Some(other.clone())).unwrap_err());
+    assert!(Batch::of_rows([None, Some(other)], VOCABULARY, SamplerOptions::default()).is_err());
+    assert!(Batch::of_rows([], 0, SamplerOptions::default()).is_err());
+    let draw = DrawSettings { top_p: 1.5, ..DrawSettings::default() };
+    let options = SamplerOptions { draw, ..SamplerOptions::default() };
+    assert!(matches!(Batch::of_rows([], 5, options), Err(BatchError::Draw(_))));
+}
+
+/// A file of which the leaf table was damaged: after its only token nothing follows, and no leaf is known there.
+fn damaged() -> Option<Trie> {
+    let mut bytes = Vec::new();
+    set(&[("deep", &[1, 2, 3]), ("b", &[1, 2, 4])]).write_to(&mut bytes, None).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.ttrie");
+    (64..bytes.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))).find_map(|(at, bit)| {
+        let mut forged = bytes.clone();
+        forged[at] ^= 1 << bit;
+        std::fs::write(&path, &forged).unwrap();
+        let trie = Trie::open(&path, FileOptions::default()).ok()?;
+        let mut batch =
+            Batch::new(Arc::new(SpanRules::of(&trie, VOCABULARY).ok()?), 1, SamplerOptions::default()).unwrap();
+        batch.accept(&ids(&[1])).ok()?;
+        let mut chosen = [id(0)];
+        let row = [0.0; VOCABULARY];
+        let stuck = batch.select(Rows::new(&row, 1, VOCABULARY, VOCABULARY).unwrap(), &mut chosen).is_err();
+        stuck.then_some(trie)
+    })
+}
+
+#[test]
+fn a_damaged_set_stops_the_whole_call() {
+    let Some(trie) = damaged() else { panic!("no flipped bit takes the children of a node away") };
+    let good = Arc::new(rules(set(&[("a", &[1, 2])])));
+    let bad = Arc::new(SpanRules::of(&trie, VOCABULARY).unwrap());
+    let mut batch = Batch::of_rows([Some(good), Some(bad)], VOCABULARY, SamplerOptions::default()).unwrap();
+    batch.accept(&ids(&[1, 1])).unwrap();
+    let mut logits = [1.0; 2 * VOCABULARY];
+    let mut words = [77; 6];
+    let mut chosen = [id(7); 2];
+    let shape = |data| Rows::new(data, 2, VOCABULARY, VOCABULARY).unwrap();
+    let errors = [
+        batch.select(shape(&logits), &mut chosen).unwrap_err(),
+        batch.top_children(shape(&logits), 2, None, ScoreMode::Model).unwrap_err(),
+        batch.apply(RowsMut::new(&mut logits, 2, VOCABULARY, VOCABULARY).unwrap()).unwrap_err(),
+        batch.fill_bitmask(RowsMut::new(&mut words, 2, 3, 3).unwrap()).unwrap_err(),
+        batch.update(&mut trie_core::BatchMask::default()).unwrap_err(),
+        batch.children(&mut trie_core::Children::default()).unwrap_err(),
+        batch.verify(1, &[], RowsMut::new(&mut words[..3], 1, 3, 3).unwrap()).unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error, BatchError::Damaged { row: 1, path: String::new(), depth: 1 });
+    }
+    assert_eq!((logits, words, chosen), ([1.0; 2 * VOCABULARY], [77; 6], [id(7); 2]), "nothing was written");
+}
