@@ -1,5 +1,5 @@
-//! 256 rows over a vocabulary of 175,000: masks, a beam step, and moving beams; beside what must be written at least, the
-//! same over whole masked rows, and lists of prefixes.
+//! 256 rows over a vocabulary of 175,000: masks, a beam step, and moving beams; beside what must be written at least,
+//! the same over whole masked rows, and lists of prefixes.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;

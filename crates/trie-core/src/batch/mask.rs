@@ -46,8 +46,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Brings a mask up to date: only the bits that were set and those that are set now are written. `O(k)` a row in the
-    /// number of tokens that may come; where those are very many, `O(V / 32)`.
+    /// Brings a mask up to date: only the bits that were set and those that are set now are written. `O(k)` a row in
+    /// the number of tokens that may come; where those are very many, `O(V / 32)`.
     ///
     /// # Errors
     /// A damaged set; the mask is as before then.
@@ -65,8 +65,8 @@ impl Batch {
     /// How many of these draft tokens the row would accept, one after the other, and the mask of each position: row `i`
     /// of `masks` says what may come after the first `i` drafts. No row changes.
     ///
-    /// After a draft that is refused nothing is verified: the positions behind it repeat the mask that refused it. So no
-    /// row of a mask is ever empty, or allows more than it should.
+    /// After a draft that is refused nothing is verified: the positions behind it repeat the mask that refused it. So
+    /// no row of a mask is ever empty, or allows more than it should.
     ///
     /// # Errors
     /// No such row, not one mask more than drafts, masks narrower than [`Batch::mask_words`], or a damaged set; nothing

@@ -5,6 +5,7 @@ mod children;
 mod error;
 mod logits;
 mod mask;
+mod moves;
 mod rows;
 mod threads;
 mod top;
@@ -19,7 +20,7 @@ use crate::constraint::{AnyConstraint, AnyState, Scratch, Unconstrained};
 use crate::draw::Draw;
 use crate::ids::TokenId;
 use crate::sampler::{Mode, SamplerOptions};
-use crate::span::{Allowed, SpanError, SpanRules, SpanState, Status, Walked};
+use crate::span::{Allowed, SpanRules, SpanState, Status, Walked};
 use crate::trie::Leaf;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -27,8 +28,8 @@ use std::sync::Arc;
 /// Rows that are decoded together, each in its own place of its own constraint.
 ///
 /// A row is a state of a few bytes and what is needed to go back, so beams are reordered by copying integers, and
-/// [`Batch::rollback`] crosses [`Batch::reorder`]. Every call over rows does all of them or none. Calls over much memory
-/// use all cores.
+/// [`Batch::rollback`] crosses [`Batch::reorder`]. Every call over rows does all of them or none. Calls over much
+/// memory use all cores.
 ///
 /// ```
 /// use trie_core::{Batch, Rows, SamplerOptions, ScoreMode, SpanRules, TokenId, Trie};
@@ -299,99 +300,6 @@ impl Batch {
         if got == rows { Ok(()) } else { Err(BatchError::Count { what, got, rows }) }
     }
 
-    /// Takes a token in each row: in all of them or in none.
-    ///
-    /// # Errors
-    /// Not one token a row, or one that its row does not allow; the error names row and token.
-    pub fn accept(&mut self, tokens: &[TokenId]) -> Result<(), BatchError> {
-        self.count("tokens", tokens.len())?;
-        let before = &mut self.spare.states;
-        before.clear();
-        for (index, (row, &token)) in self.rows.iter_mut().zip(tokens).enumerate() {
-            let rules = &*self.rules[row.rules as usize];
-            let constraint = rules.constraint(row.walked.state());
-            before.push(row.walked.state().clone());
-            if row.walked.advance(rules, constraint, token).is_none() {
-                let source = row.walked.refusal(rules, constraint, token);
-                self.rows.iter_mut().zip(before.drain(..)).for_each(|(row, before)| row.walked.restore(before));
-                return Err(BatchError::Refused { row: index, source });
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes tokens in one row: all of them or none.
-    ///
-    /// # Errors
-    /// No such row, or a token that it does not allow.
-    pub fn accept_in(&mut self, row: usize, tokens: &[TokenId]) -> Result<(), BatchError> {
-        self.row(row)?;
-        let Row { walked, rules } = &mut self.rows[row];
-        let rules = &*self.rules[*rules as usize];
-        let constraint = rules.constraint(walked.state());
-        let before = walked.state().clone();
-        for &token in tokens {
-            if walked.advance(rules, constraint, token).is_none() {
-                let source = walked.refusal(rules, constraint, token);
-                walked.restore(before);
-                return Err(BatchError::Refused { row, source });
-            }
-        }
-        Ok(())
-    }
-
-    /// Row `i` goes on where row `parents[i]` is: rows may come again, be left out, and become more or fewer.
-    ///
-    /// Draws belong to places, so two copies of a row do not draw alike.
-    ///
-    /// # Errors
-    /// A parent that is no row.
-    pub fn reorder(&mut self, parents: &[usize]) -> Result<(), BatchError> {
-        let rows = self.rows.len();
-        if let Some(&row) = parents.iter().find(|&&parent| parent >= rows) {
-            return Err(BatchError::NoSuchRow { what: "parent", row, rows });
-        }
-        let next = &mut self.spare.rows;
-        next.clear();
-        next.extend(parents.iter().map(|&parent| self.rows[parent].clone()));
-        std::mem::swap(&mut self.rows, next);
-        // Their states would be held for nothing.
-        next.clear();
-        self.seed_places();
-        Ok(())
-    }
-
-    /// Takes back the last `n` tokens of each row: in all of them or in none.
-    ///
-    /// # Errors
-    /// More than one of the rows has accepted.
-    pub fn rollback(&mut self, n: usize) -> Result<(), BatchError> {
-        let can = |(row, of): (usize, &Row)| of.walked.can_roll_back(n).map_err(|source| refused(row, source));
-        self.rows.iter().enumerate().try_for_each(can)?;
-        (0..self.rows.len()).try_for_each(|row| self.rollback_in(row, n))
-    }
-
-    /// Takes back the last `n` tokens of one row.
-    ///
-    /// # Errors
-    /// No such row, or more than it has accepted.
-    pub fn rollback_in(&mut self, row: usize, n: usize) -> Result<(), BatchError> {
-        self.row(row)?;
-        let Row { walked, rules } = &mut self.rows[row];
-        let rules = &*self.rules[*rules as usize];
-        let constraint = rules.constraint(walked.state());
-        walked.rollback(rules, constraint, n).map_err(|source| refused(row, source))
-    }
-
-    /// Each row at the start of its rules; draws begin again.
-    pub fn reset(&mut self) {
-        for row in &mut self.rows {
-            row.walked.restore(self.rules[row.rules as usize].start());
-        }
-        self.draws.iter_mut().for_each(Draw::reset);
-        self.starved = 0;
-    }
-
     /// A generator for each place that has none. Places that are left keep theirs.
     fn seed_places(&mut self) {
         if self.options.mode == Mode::Sampled {
@@ -418,10 +326,6 @@ impl Batch {
         }
         Ok(logits)
     }
-}
-
-fn refused(row: usize, source: SpanError) -> BatchError {
-    BatchError::Refused { row, source }
 }
 
 /// The seed of a place: mixed, so that batches with neighbouring seeds share none; the first has the seed itself, so

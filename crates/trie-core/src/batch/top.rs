@@ -54,7 +54,8 @@ impl Batch {
     /// stands for them with −inf.
     ///
     /// # Errors
-    /// Another number of rows or scores, rows narrower than the vocabulary, a score that is no number, or a damaged set.
+    /// Another number of rows or scores, rows narrower than the vocabulary, a score that is no number, or a damaged
+    /// set.
     pub fn top_children(
         &mut self,
         logits: Rows<'_, f32>,
