@@ -181,21 +181,33 @@ fn beams(criterion: &mut Criterion) {
         assert_eq!(&batch.leaf(row).expect("a row").expect("complete").tokens, prefix);
     }
     let mut group = criterion.benchmark_group(format!("batch/accept-and-reorder/{ROWS}"));
-    group.bench_function("batch", |b| {
-        b.iter_custom(|count| {
-            let mut spent = Duration::ZERO;
-            for _ in 0..count.div_ceil(4) {
-                batch.reset();
-                let start = Instant::now();
-                for (tokens, parents) in &steps {
-                    batch.accept(black_box(tokens)).expect("children");
-                    batch.reorder(black_box(parents)).expect("rows");
+    for (name, accept, reorder) in [("both", true, true), ("accept", true, false), ("reorder", false, true)] {
+        group.bench_function(name, |b| {
+            b.iter_custom(|count| {
+                let mut spent = Duration::ZERO;
+                for _ in 0..count.div_ceil(4) {
+                    batch.reset();
+                    let start = Instant::now();
+                    for (tokens, parents) in &steps {
+                        let (tokens, parents) = (black_box(tokens), black_box(parents));
+                        let between = Instant::now();
+                        batch.accept(tokens).expect("children");
+                        let middle = Instant::now();
+                        batch.reorder(parents).expect("rows");
+                        if !reorder {
+                            spent += middle - between;
+                        } else if !accept {
+                            spent += middle.elapsed();
+                        }
+                    }
+                    if accept && reorder {
+                        spent += start.elapsed();
+                    }
                 }
-                spent += start.elapsed();
-            }
-            spent.mul_f64(count as f64 / (4 * count.div_ceil(4)) as f64)
+                spent.mul_f64(count as f64 / (4 * count.div_ceil(4)) as f64)
+            });
         });
-    });
+    }
     group.bench_function("list-of-prefixes/four-steps", |b| b.iter(prefixes));
     group.finish();
 }

@@ -1,7 +1,7 @@
 //! Rows of logits: masked in place, or chosen from.
 
 use super::rows::{Rows, RowsMut};
-use super::threads::{each, worthwhile};
+use super::threads::{LOOK, each, worthwhile};
 use super::{Batch, BatchError, Row, Worker};
 use crate::draw::Draw;
 use crate::ids::TokenId;
@@ -53,8 +53,7 @@ impl Batch {
     pub fn select(&mut self, logits: Rows<'_, f32>, chosen: &mut [TokenId]) -> Result<(), BatchError> {
         self.check_logits(logits.count(), logits.width())?;
         self.count("places for tokens", chosen.len())?;
-        // A logit that is looked at brings a cache line.
-        let count = worthwhile(self.survey()?.saturating_mul(16));
+        let count = worthwhile(self.survey()?.saturating_mul(LOOK));
         let size = self.rows.len().div_ceil(count).max(1);
         let (rules, settings, n_vocab) = (&self.rules, &self.options.draw, self.n_vocab);
         let mut draws = self.draws.chunks_mut(size);

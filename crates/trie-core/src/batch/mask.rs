@@ -55,9 +55,18 @@ impl Batch {
         self.survey()?;
         mask.fit(self.len(), self.mask_words());
         let scratch = &mut self.spare.workers(1)[0].scratch;
+        let mut wide: Option<(&Row, &[i32])> = None;
         for (row, (words, set)) in self.rows.iter().zip(mask.words.chunks_mut(mask.width.max(1)).zip(&mut mask.set)) {
+            if let Some((_, same)) = wide.filter(|(alike, _)| alike.is_where(row)) {
+                words.copy_from_slice(same);
+                set.many = true;
+                continue;
+            }
             let allowed = self.rules[row.rules as usize].allowed(row.walked.state(), scratch);
             set.change(words, allowed, self.n_vocab);
+            if set.many {
+                wide = Some((row, words));
+            }
         }
         Ok(())
     }

@@ -59,10 +59,9 @@ impl Batch {
             return Err(BatchError::NoSuchRow { what: "parent", row, rows });
         }
         let next = &mut self.spare.rows;
-        next.clear();
         next.extend(parents.iter().map(|&parent| self.rows[parent].clone()));
         std::mem::swap(&mut self.rows, next);
-        // Their states would be held for nothing.
+        // Emptied now: their states would be held for nothing.
         next.clear();
         self.seed_places();
         Ok(())

@@ -7,6 +7,8 @@ use std::thread::available_parallelism;
 
 /// Memory that keeps a thread busy for much longer than it takes to wake it, some 10 to 50 µs.
 const BYTES_A_THREAD: usize = 1 << 20;
+/// A logit that is looked at somewhere in a large matrix brings a cache line.
+pub(super) const LOOK: usize = 64;
 
 /// How many parts to make of work that goes through so much memory. 1 where more would not pay.
 pub(super) fn worthwhile(bytes: usize) -> usize {

@@ -1,7 +1,7 @@
 //! The best continuations of all rows together: one step of a beam search.
 
 use super::rows::Rows;
-use super::threads::{each, worthwhile};
+use super::threads::{LOOK, each, worthwhile};
 use super::{Batch, BatchError, Row, Worker};
 use crate::constraint::Tokens;
 use crate::ids::TokenId;
@@ -90,8 +90,7 @@ impl Batch {
         check_groups(ends, self.len())?;
         let looked_at = self.survey()?;
         let whole_rows = if mode == ScoreMode::Model { self.n_vocab * self.len() } else { 0 };
-        // A logit that is looked at brings a cache line.
-        let count = worthwhile(looked_at.saturating_mul(64).saturating_add(whole_rows.saturating_mul(4)));
+        let count = worthwhile(looked_at.saturating_mul(LOOK).saturating_add(whole_rows.saturating_mul(4)));
         let size = self.rows.len().div_ceil(count).max(1);
         let parts = self.rows.chunks(size).zip(self.spare.workers(count)).enumerate().collect();
         let (rules, n_vocab) = (&self.rules, self.n_vocab);
@@ -187,8 +186,13 @@ impl Search<'_> {
             ScoreMode::Renormalised => Some(log_sum_exp(values)),
             ScoreMode::AsGiven => None,
         };
+        // Most are far below the bar: one comparison, with room for rounding, spares the rest.
+        let base = score - log_sum.unwrap_or_default();
+        let room = 1e-9 * (1.0 + score.abs() + log_sum.unwrap_or_default().abs() + self.best.bar.abs());
+        let low = self.best.bar - room - base;
+        let low = if low.is_nan() { f64::NEG_INFINITY } else { low };
         for (&token, &logit) in tokens.iter().zip(&*values) {
-            if is_usable(logit) {
+            if is_usable(logit) && f64::from(logit) >= low {
                 let adds = log_sum.map_or(f64::from(logit), |log_sum| log_probability(logit, log_sum));
                 if adds > f64::NEG_INFINITY {
                     self.best.push(Child { parent, token, score: score + adds });

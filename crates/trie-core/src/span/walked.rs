@@ -12,13 +12,14 @@ use crate::trie::{Leaf, NotAllowed};
 #[derive(Debug, Clone)]
 pub(crate) struct Walked {
     pub(super) state: SpanState<AnyState>,
-    /// The states before each token of the walk, where they cannot be told from the last one; empty for a tree.
-    passed: Vec<AnyState>,
+    /// The states before each token of the walk, where they cannot be told from the last one; none for a tree.
+    #[allow(clippy::box_collection, reason = "rows of trees are copied by the hundred: theirs is one word, and null")]
+    passed: Option<Box<Vec<AnyState>>>,
 }
 
 impl Walked {
     pub(crate) fn new(state: SpanState<AnyState>) -> Self {
-        Self { state, passed: Vec::new() }
+        Self { state, passed: None }
     }
 
     #[inline]
@@ -35,8 +36,9 @@ impl Walked {
         }
         let before = self.state.at.clone();
         let role = rules.advance_in(constraint, &mut self.state, token)?;
-        if self.state.depth() > self.passed.len() {
-            self.passed.push(before);
+        let passed = self.passed.get_or_insert_default();
+        if self.state.depth() > passed.len() {
+            passed.push(before);
         }
         Some(role)
     }
@@ -79,14 +81,14 @@ impl Walked {
         let from_walk = (n - from_tail).min(self.state.depth());
         let state = &mut self.state;
         if from_walk > 0 && !constraint.back(&mut state.at, from_walk) {
-            let kept = self.passed.len().saturating_sub(from_walk);
-            let before = self.passed.get(kept).cloned();
+            let passed = self.passed.as_deref().map_or(&[][..], Vec::as_slice);
+            let before = passed.get(passed.len().saturating_sub(from_walk)).cloned();
             state.at = before.unwrap_or_else(|| constraint.start());
         }
         state.tail -= from_tail as u32;
         state.depth -= from_walk as u32;
         state.ignored -= (n - from_tail - from_walk) as u32;
-        self.passed.truncate(state.depth());
+        forget_after(&mut self.passed, state.depth());
         let still_off = state.status == Status::Off && state.accepted() >= state.off_at as usize;
         if !still_off && state.status != Status::Idle {
             state.status = rules.settled(constraint, state);
@@ -96,7 +98,7 @@ impl Walked {
 
     /// Puts back a state that was passed on this walk, or the start of another one.
     pub(crate) fn restore(&mut self, state: SpanState<AnyState>) {
-        self.passed.truncate(state.depth());
+        forget_after(&mut self.passed, state.depth());
         self.state = state;
     }
 
@@ -108,5 +110,12 @@ impl Walked {
     /// The values known so far, in order. A value that may go on is none yet.
     pub(crate) fn leaves(&self, constraint: &AnyConstraint) -> Vec<Leaf> {
         constraint.values(&self.state.at, self.state.status == Status::Complete)
+    }
+}
+
+#[allow(clippy::box_collection, reason = "see the field")]
+fn forget_after(passed: &mut Option<Box<Vec<AnyState>>>, depth: usize) {
+    if let Some(passed) = passed {
+        passed.truncate(depth);
     }
 }
