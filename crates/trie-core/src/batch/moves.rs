@@ -13,14 +13,17 @@ impl Batch {
     pub fn accept(&mut self, tokens: &[TokenId]) -> Result<(), BatchError> {
         self.count("tokens", tokens.len())?;
         let before = &mut self.spare.states;
-        before.clear();
+        before.truncate(tokens.len());
         for (index, (row, &token)) in self.rows.iter_mut().zip(tokens).enumerate() {
             let rules = &*self.rules[row.rules as usize];
             let constraint = rules.constraint(row.walked.state());
-            before.push(row.walked.state().clone());
+            match before.get_mut(index) {
+                Some(before) => before.copy_from(row.walked.state()),
+                None => before.push(row.walked.state().clone()),
+            }
             if row.walked.advance(rules, constraint, token).is_none() {
                 let source = row.walked.refusal(rules, constraint, token);
-                self.rows.iter_mut().zip(before.drain(..)).for_each(|(row, before)| row.walked.restore(before));
+                self.rows.iter_mut().zip(before.drain(..=index)).for_each(|(row, before)| row.walked.restore(before));
                 return Err(BatchError::Refused { row: index, source });
             }
         }
@@ -59,10 +62,15 @@ impl Batch {
             return Err(BatchError::NoSuchRow { what: "parent", row, rows });
         }
         let next = &mut self.spare.rows;
-        next.extend(parents.iter().map(|&parent| self.rows[parent].clone()));
+        // Those of the reorder before are written over.
+        next.truncate(parents.len());
+        for (row, &parent) in next.iter_mut().zip(parents) {
+            let parent = &self.rows[parent];
+            row.walked.copy_from(&parent.walked);
+            row.rules = parent.rules;
+        }
+        next.extend(parents[next.len()..].iter().map(|&parent| self.rows[parent].clone()));
         std::mem::swap(&mut self.rows, next);
-        // Emptied now: their states would be held for nothing.
-        next.clear();
         self.seed_places();
         Ok(())
     }

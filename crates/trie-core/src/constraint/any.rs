@@ -21,13 +21,29 @@ enum Kind {
 /// The state of any constraint; of a trie it is stored in place. A clone is a copy or one reference count.
 ///
 /// A state belongs to the constraint it came from. In one of another kind nothing may follow it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct AnyState(StateKind);
 
 #[derive(Debug, Clone)]
 enum StateKind {
     Trie(TrieState),
     Other(Arc<dyn ErasedState>),
+}
+
+impl Clone for AnyState {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    /// From memory to memory where both are of a trie: what is built in parts and copied right after waits for the
+    /// processor's store buffer.
+    #[inline]
+    fn clone_from(&mut self, source: &Self) {
+        match (&mut self.0, &source.0) {
+            (StateKind::Trie(at), StateKind::Trie(source)) => *at = *source,
+            (at, source) => *at = source.clone(),
+        }
+    }
 }
 
 trait ErasedState: Any + fmt::Debug + Send + Sync {

@@ -46,6 +46,21 @@ pub struct SpanState<S> {
     pub(super) off_at: u32,
 }
 
+impl<S: Clone> SpanState<S> {
+    /// Becomes a clone of another one, in place.
+    #[inline]
+    pub(crate) fn copy_from(&mut self, source: &Self) {
+        let Self { at, status, constraint, depth, tail, ignored, off_at } = self;
+        at.clone_from(&source.at);
+        *status = source.status;
+        *constraint = source.constraint;
+        *depth = source.depth;
+        *tail = source.tail;
+        *ignored = source.ignored;
+        *off_at = source.off_at;
+    }
+}
+
 impl<S> SpanState<S> {
     /// Where it is in its life.
     #[inline]

@@ -22,6 +22,15 @@ impl Walked {
         Self { state, passed: None }
     }
 
+    /// Becomes a clone of another one, in place.
+    #[inline]
+    pub(crate) fn copy_from(&mut self, source: &Self) {
+        self.state.copy_from(&source.state);
+        if self.passed.is_some() || source.passed.is_some() {
+            self.passed.clone_from(&source.passed);
+        }
+    }
+
     #[inline]
     pub(crate) fn state(&self) -> &SpanState<AnyState> {
         &self.state
