@@ -4,6 +4,7 @@
 //! at.
 
 use crate::constraint::{Mask, Tokens};
+use crate::element::Logit;
 use crate::ids::TokenId;
 use crate::logits::{greater, is_usable};
 
@@ -125,13 +126,13 @@ fn argmax_bits(row: &[f32], mask: Mask<'_>) -> Option<Pick> {
 ///
 /// # Panics
 /// If an id is not inside the row.
-pub fn mask_row(row: &mut [f32], tokens: Tokens<'_>, ends: &[TokenId], saved: &mut Vec<f32>) {
+pub fn mask_row<L: Logit>(row: &mut [L], tokens: Tokens<'_>, ends: &[TokenId], saved: &mut Vec<L>) {
     match tokens {
         Tokens::Ids(tokens) => {
             let ids = || tokens.iter().chain(ends);
             saved.clear();
             saved.extend(ids().map(|id| row[id.index()]));
-            row.fill(f32::NEG_INFINITY);
+            row.fill(L::NEG_INFINITY);
             for (id, &logit) in ids().zip(saved.iter()) {
                 row[id.index()] = logit;
             }
@@ -143,10 +144,10 @@ pub fn mask_row(row: &mut [f32], tokens: Tokens<'_>, ends: &[TokenId], saved: &m
             for (logits, word) in row.chunks_mut(32).zip(words) {
                 match word {
                     u32::MAX => {}
-                    0 => logits.fill(f32::NEG_INFINITY),
+                    0 => logits.fill(L::NEG_INFINITY),
                     _ => {
                         for (bit, logit) in logits.iter_mut().enumerate() {
-                            *logit = if word >> bit & 1 == 1 { *logit } else { f32::NEG_INFINITY };
+                            *logit = if word >> bit & 1 == 1 { *logit } else { L::NEG_INFINITY };
                         }
                     }
                 }

@@ -35,6 +35,7 @@ mod cache;
 mod constraint;
 mod draw;
 mod drawing;
+mod element;
 mod export;
 mod external;
 mod file;
@@ -58,7 +59,10 @@ mod span;
 mod store;
 mod trie;
 
-pub use batch::{Batch, BatchError, BatchMask, Child, Children, Rows, RowsError, RowsMut, ScoreMode};
+pub use batch::{
+    Batch, BatchError, BatchMask, BeamOptions, BeamSearch, Child, Children, Hypothesis, MaskMemory, Rows, RowsError,
+    RowsMut, ScoreMode,
+};
 pub use builder::{BuildError, FlatSequences, TrieBuilder};
 pub use byte_trie::{ByteTrie, ByteTrieError};
 pub use cache::{CacheStats, TrieCache};
@@ -68,6 +72,7 @@ pub use constraint::{
 };
 pub use draw::{DrawError, DrawSettings};
 pub use drawing::{BoxKind, DrawnBox, svg};
+pub use element::Logit;
 pub use export::{NotInGbnf, TextGrammar};
 pub use external::{ExternalBuilder, ExternalError};
 pub use file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId};

@@ -5,6 +5,7 @@
 
 use crate::constraint::Tokens;
 use crate::draw::{Draw, DrawSettings};
+use crate::element::Logit;
 use crate::ids::TokenId;
 use crate::kernel::{Pick, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
 use crate::logits::is_usable;
@@ -42,16 +43,16 @@ pub(crate) fn choose(
 
 /// Sets every logit that may not come to −inf; nothing where everything may come. `saved` is scratch. Whether the row
 /// was starved: then the lowest legal id has 0.
-pub(crate) fn mask(row: &mut [f32], allowed: Allowed<'_>, saved: &mut Vec<f32>) -> Option<bool> {
+pub(crate) fn mask<L: Logit>(row: &mut [L], allowed: Allowed<'_>, saved: &mut Vec<L>) -> Option<bool> {
     let (tokens, ends) = match allowed {
         Allowed::All | Allowed::Open { .. } => return Some(false),
         Allowed::Nothing => return None,
         Allowed::Only { tokens, ends } => (tokens, ends),
     };
-    if !allowed.iter().any(|id| is_usable(row[id.index()])) {
+    if !allowed.iter().any(|id| is_usable(row[id.index()].to_f32())) {
         let lowest = allowed.first().unwrap_or_default();
-        row.fill(f32::NEG_INFINITY);
-        row[lowest.index()] = 0.0;
+        row.fill(L::NEG_INFINITY);
+        row[lowest.index()] = L::ZERO;
         return Some(true);
     }
     mask_row(row, tokens, ends, saved);

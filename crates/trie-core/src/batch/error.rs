@@ -92,6 +92,21 @@ pub enum BatchError {
         /// Rows of the batch.
         rows: usize,
     },
+    /// A row in which anything may come: there is no list of what goes on.
+    #[error("row {row}: anything may come there: only the values of a set can be searched")]
+    Endless {
+        /// The row.
+        row: usize,
+    },
+    /// A beam without room.
+    #[error("width is 0: a beam must keep at least 1 hypothesis")]
+    NoWidth,
+    /// A penalty that is no number.
+    #[error("the length penalty is {penalty}: it must be a finite number")]
+    LengthPenalty {
+        /// The penalty.
+        penalty: f64,
+    },
     /// A setting of the draw out of range.
     #[error(transparent)]
     Draw(#[from] DrawError),
@@ -108,6 +123,7 @@ impl BatchError {
             | Self::Refused { row, .. }
             | Self::Damaged { row, .. }
             | Self::MixedVocabularies { row, .. }
+            | Self::Endless { row }
             | Self::Score { row, .. } => Some(*row),
             _ => None,
         }

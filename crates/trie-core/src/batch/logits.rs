@@ -4,6 +4,7 @@ use super::rows::{Rows, RowsMut};
 use super::threads::{LOOK, each, worthwhile};
 use super::{Batch, BatchError, Row, Worker};
 use crate::draw::Draw;
+use crate::element::Logit;
 use crate::ids::TokenId;
 use crate::row;
 use crate::span::SpanRules;
@@ -25,10 +26,10 @@ impl Batch {
     ///
     /// # Errors
     /// Another number of rows, rows narrower than the vocabulary, or a damaged set; nothing was written then.
-    pub fn apply(&mut self, logits: RowsMut<'_, f32>) -> Result<(), BatchError> {
+    pub fn apply<L: Logit>(&mut self, logits: RowsMut<'_, L>) -> Result<(), BatchError> {
         self.check_logits(logits.count(), logits.width())?;
         self.survey()?;
-        let count = worthwhile(size_of::<f32>() * logits.width() * self.len());
+        let count = worthwhile(size_of::<L>() * logits.width() * self.len());
         let mut parts = Vec::with_capacity(count);
         let (mut rest, mut rows) = (logits, self.rows.as_slice());
         let size = self.rows.len().div_ceil(count);
@@ -50,7 +51,7 @@ impl Batch {
     /// # Errors
     /// Another number of rows or of places for the tokens, rows narrower than the vocabulary, or a damaged set; then
     /// nothing was written or drawn.
-    pub fn select(&mut self, logits: Rows<'_, f32>, chosen: &mut [TokenId]) -> Result<(), BatchError> {
+    pub fn select<L: Logit>(&mut self, logits: Rows<'_, L>, chosen: &mut [TokenId]) -> Result<(), BatchError> {
         self.check_logits(logits.count(), logits.width())?;
         self.count("places for tokens", chosen.len())?;
         let count = worthwhile(self.survey()?.saturating_mul(LOOK));
@@ -68,6 +69,7 @@ impl Batch {
             for (index, (row, chosen)) in rows.iter().zip(chosen).enumerate() {
                 let allowed = rules[row.rules as usize].allowed(row.walked.state(), &mut worker.scratch);
                 let logits = &logits.row(first + index)[..n_vocab];
+                let logits = L::widen_allowed(logits, allowed, &mut worker.wide);
                 // Something may come: that was looked at first.
                 if let Some(best) = row::choose(logits, allowed, draws.next(), settings) {
                     *chosen = best.token;
@@ -81,19 +83,19 @@ impl Batch {
     }
 }
 
-fn mask_rows(
+fn mask_rows<L: Logit>(
     rules: &[Arc<SpanRules>],
     n_vocab: usize,
     rows: &[Row],
-    logits: RowsMut<'_, f32>,
+    logits: RowsMut<'_, L>,
     worker: &mut Worker,
 ) -> u64 {
-    let mut starved = 0;
+    let (mut starved, mut saved) = (0, Vec::new());
     for (row, logits) in rows.iter().zip(logits.into_iter()) {
         let allowed = rules[row.rules as usize].allowed(row.walked.state(), &mut worker.scratch);
-        starved += u64::from(row::mask(logits, allowed, &mut worker.logits).unwrap_or_default());
+        starved += u64::from(row::mask(logits, allowed, &mut saved).unwrap_or_default());
         // A free row is left alone up to here.
-        logits[n_vocab..].fill(f32::NEG_INFINITY);
+        logits[n_vocab..].fill(L::NEG_INFINITY);
     }
     starved
 }

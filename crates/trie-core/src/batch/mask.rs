@@ -52,11 +52,29 @@ impl Batch {
     /// # Errors
     /// A damaged set; the mask is as before then.
     pub fn update(&mut self, mask: &mut BatchMask) -> Result<(), BatchError> {
+        let (rows, width) = (self.len(), self.mask_words());
         self.survey()?;
-        mask.fit(self.len(), self.mask_words());
+        let BatchMask { words, width: of, memory } = mask;
+        if *of != width {
+            (*words, *of, *memory) = (Vec::new(), width, MaskMemory::default());
+        }
+        words.resize(rows * width, 0);
+        self.update_rows(RowsMut::new(words, rows, width, width)?, memory)
+    }
+
+    /// [`Batch::update`] of words that the caller keeps. They must hold what they did after the last update with this
+    /// memory, rows more or less apart; with new memory, zeros.
+    ///
+    /// # Errors
+    /// Another number of rows, rows narrower than [`Batch::mask_words`], or a damaged set; nothing was written then.
+    pub fn update_rows(&mut self, words: RowsMut<'_, i32>, memory: &mut MaskMemory) -> Result<(), BatchError> {
+        self.count("rows of a bit mask", words.count())?;
+        self.check_masks(words.width())?;
+        self.survey()?;
+        memory.rows.resize_with(self.len(), Set::default);
         let scratch = &mut self.spare.workers(1)[0].scratch;
         let mut wide: Option<(&Row, &[i32])> = None;
-        for (row, (words, set)) in self.rows.iter().zip(mask.words.chunks_mut(mask.width.max(1)).zip(&mut mask.set)) {
+        for (row, (words, set)) in self.rows.iter().zip(words.into_iter().zip(&mut memory.rows)) {
             if let Some((_, same)) = wide.filter(|(alike, _)| alike.is_where(row)) {
                 words.copy_from_slice(same);
                 set.many = true;
@@ -157,7 +175,13 @@ impl Row {
 pub struct BatchMask {
     words: Vec<i32>,
     width: usize,
-    set: Vec<Set>,
+    memory: MaskMemory,
+}
+
+/// What bit masks hold, so that not all of their words have to be written: see [`Batch::update_rows`].
+#[derive(Debug, Clone, Default)]
+pub struct MaskMemory {
+    rows: Vec<Set>,
 }
 
 /// What a row of a mask holds.
@@ -177,14 +201,6 @@ impl BatchMask {
     /// Words of a row.
     pub fn width(&self) -> usize {
         self.width
-    }
-
-    fn fit(&mut self, rows: usize, width: usize) {
-        if self.width != width {
-            *self = Self { width, ..Self::default() };
-        }
-        self.words.resize(rows * width, 0);
-        self.set.resize_with(rows, Set::default);
     }
 }
 

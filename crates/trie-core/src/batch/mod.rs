@@ -1,6 +1,7 @@
 //! Many rows through one machine: batches, beams and drafts. A row is a state with its rules; what is legal in it is
 //! decided in `span/`, what is done with a row of logits in `row.rs`.
 
+mod beam;
 mod children;
 mod error;
 mod logits;
@@ -10,9 +11,10 @@ mod rows;
 mod threads;
 mod top;
 
+pub use beam::{BeamOptions, BeamSearch, Hypothesis};
 pub use children::Children;
 pub use error::BatchError;
-pub use mask::BatchMask;
+pub use mask::{BatchMask, MaskMemory};
 pub use rows::{Rows, RowsError, RowsMut};
 pub use top::{Child, ScoreMode};
 
@@ -83,6 +85,8 @@ struct Worker {
     scratch: Scratch,
     ids: Vec<TokenId>,
     logits: Vec<f32>,
+    /// A row of halves as singles.
+    wide: Vec<f32>,
 }
 
 #[derive(Debug, Clone)]

@@ -4,8 +4,9 @@ use super::rows::Rows;
 use super::threads::{LOOK, each, worthwhile};
 use super::{Batch, BatchError, Row, Worker};
 use crate::constraint::Tokens;
+use crate::element::Logit;
 use crate::ids::TokenId;
-use crate::logits::{greater, is_usable};
+use crate::logits::{clean, greater, is_usable};
 use crate::softmax::{log_probability, log_sum_exp};
 use crate::span::{Allowed, SpanRules, Status};
 use std::cmp::Ordering;
@@ -19,7 +20,8 @@ pub enum ScoreMode {
     /// vocabulary does not count.
     #[default]
     Model,
-    /// The log of its share among the tokens that may come. `O(k)` a row.
+    /// The log of its share among the tokens that may come. `O(k)` a row, and `O(V)` where a value ends that may go on
+    /// and no end token tells: there everything may come.
     Renormalised,
     /// The logit itself, for rows of log-probabilities. `O(k)` a row.
     AsGiven,
@@ -56,9 +58,9 @@ impl Batch {
     /// # Errors
     /// Another number of rows or scores, rows narrower than the vocabulary, a score that is no number, or a damaged
     /// set.
-    pub fn top_children(
+    pub fn top_children<L: Logit>(
         &mut self,
-        logits: Rows<'_, f32>,
+        logits: Rows<'_, L>,
         k: usize,
         scores: Option<&[f64]>,
         mode: ScoreMode,
@@ -71,14 +73,28 @@ impl Batch {
     ///
     /// # Errors
     /// As there, or ends that do not ascend up to the number of rows.
-    pub fn top_children_of(
+    pub fn top_children_of<L: Logit>(
         &mut self,
-        logits: Rows<'_, f32>,
+        logits: Rows<'_, L>,
         k: usize,
         scores: Option<&[f64]>,
         mode: ScoreMode,
         ends: &[usize],
     ) -> Result<Vec<Child>, BatchError> {
+        let found = self.expand(logits, k, scores, mode, ends, Ends::AsTokens)?;
+        Ok(found.children)
+    }
+
+    /// [`Batch::top_children_of`] with the ends of values as tokens or apart.
+    pub(super) fn expand<L: Logit>(
+        &mut self,
+        logits: Rows<'_, L>,
+        k: usize,
+        scores: Option<&[f64]>,
+        mode: ScoreMode,
+        groups: &[usize],
+        ends: Ends,
+    ) -> Result<Expanded, BatchError> {
         self.check_logits(logits.count(), logits.width())?;
         if let Some(scores) = scores {
             self.count("scores", scores.len())?;
@@ -87,7 +103,7 @@ impl Batch {
                 return Err(BatchError::Score { row, score: scores[row] });
             }
         }
-        check_groups(ends, self.len())?;
+        check_groups(groups, self.len())?;
         let looked_at = self.survey()?;
         let whole_rows = if mode == ScoreMode::Model { self.n_vocab * self.len() } else { 0 };
         let count = worthwhile(looked_at.saturating_mul(LOOK).saturating_add(whole_rows.saturating_mul(4)));
@@ -96,37 +112,47 @@ impl Batch {
         let (rules, n_vocab) = (&self.rules, self.n_vocab);
         let found = each(parts, |(part, (rows, worker)): (usize, (&[Row], &mut Worker))| {
             let mut search = Search { rules, mode, worker, best: Best::new(k), starved: 0 };
-            let mut groups = Vec::new();
+            let (mut kept, mut stops) = (Vec::new(), Vec::new());
             let mut row = part * size;
             let end = row + rows.len();
-            for (group, &group_end) in ends.iter().enumerate().skip(ends.partition_point(|&end| end <= row)) {
+            for (group, &group_end) in groups.iter().enumerate().skip(groups.partition_point(|&end| end <= row)) {
                 while row < end.min(group_end) {
                     let score = scores.map_or(0.0, |scores| scores[row]);
-                    search.offer(row, &rows[row - part * size], &logits.row(row)[..n_vocab], score);
+                    let stop = search.offer(row, &rows[row - part * size], &logits.row(row)[..n_vocab], score, ends);
+                    stops.extend(stop.map(|stop| (row, stop)));
                     row += 1;
                 }
-                groups.push((group, search.best.take()));
+                kept.push((group, search.best.take()));
                 if row == end {
                     break;
                 }
             }
-            (groups, search.starved)
+            (kept, stops, search.starved)
         });
-        let mut children: Vec<Child> = Vec::new();
+        let mut expanded = Expanded::default();
         let (mut group, mut first) = (0, 0);
-        for (groups, starved) in found {
+        for (groups, stops, starved) in found {
             self.starved += starved;
+            expanded.stops.extend(stops);
+            let children = &mut expanded.children;
             for (of, best) in groups {
                 if of != group {
-                    keep_best(&mut children, first, k);
+                    keep_best(children, first, k);
                     (group, first) = (of, children.len());
                 }
                 children.extend(best);
             }
         }
-        keep_best(&mut children, first, k);
-        Ok(children)
+        keep_best(&mut expanded.children, first, k);
+        Ok(expanded)
     }
+}
+
+/// Continuations of rows, and the scores of the values that end in a row.
+#[derive(Debug, Default)]
+pub(super) struct Expanded {
+    pub(super) children: Vec<Child>,
+    pub(super) stops: Vec<(usize, f64)>,
 }
 
 fn check_groups(ends: &[usize], rows: usize) -> Result<(), BatchError> {
@@ -155,50 +181,130 @@ struct Search<'s> {
     starved: u64,
 }
 
-impl Search<'_> {
-    /// Offers the continuations of a row; `logits` are as many as the vocabulary has tokens.
-    fn offer(&mut self, parent: usize, row: &Row, logits: &[f32], score: f64) {
-        let state = row.walked.state();
-        if score == f64::NEG_INFINITY || state.status() == Status::Complete {
-            return;
-        }
-        let Worker { scratch, ids, logits: values } = &mut *self.worker;
-        let allowed = self.rules[row.rules as usize].allowed(state, scratch);
-        let tokens: &[TokenId] = match allowed {
+/// The continuations of a row.
+pub(super) struct Looked<'a> {
+    /// What goes on, and end tokens where they count as continuations.
+    pub(super) tokens: &'a [TokenId],
+    /// Their logits.
+    pub(super) values: &'a [f32],
+    /// The log of the sum over everything that competes; `None` where logits are taken as they are.
+    pub(super) log_sum: Option<f64>,
+    /// What ending the value here adds, where it may end and ending counts apart.
+    pub(super) stop: Option<f64>,
+}
+
+/// How ending a value counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// Each end token is a continuation like others.
+    AsTokens,
+    /// The value ends or goes on: that is one alternative, however many tokens may end it.
+    Apart,
+}
+
+impl<'a> Looked<'a> {
+    /// Looks at a row where something may come; `logits` are as many as the vocabulary has tokens. `None` where nothing
+    /// goes on and nothing ends.
+    pub(super) fn at<L: Logit>(
+        allowed: Allowed<'a>,
+        logits: &[L],
+        mode: ScoreMode,
+        ends: Ends,
+        ids: &'a mut Vec<TokenId>,
+        values: &'a mut Vec<f32>,
+        wide: &mut Vec<f32>,
+    ) -> Option<Self> {
+        let goes_on = |tokens| Allowed::Only { tokens, ends: &[] };
+        let (listed, closing): (Allowed<'a>, &[TokenId]) = match (allowed, ends) {
+            (Allowed::Only { tokens, ends }, Ends::Apart) => (goes_on(tokens), ends),
+            _ => (allowed, &[]),
+        };
+        let tokens: &'a [TokenId] = match listed {
             Allowed::Only { tokens: Tokens::Ids(tokens), ends: [] } | Allowed::Open { tokens: Tokens::Ids(tokens) } => {
                 tokens
             }
             _ => {
                 ids.clear();
-                ids.extend(allowed.iter());
+                ids.extend(listed.iter());
                 ids
             }
         };
-        let Some(&lowest) = tokens.first() else { return };
-        values.clear();
-        values.extend(tokens.iter().map(|token| logits[token.index()]));
-        if !is_usable(values.iter().copied().fold(f32::NEG_INFINITY, greater)) {
-            self.starved += 1;
-            return self.best.push(Child { parent, token: lowest, score: f64::NEG_INFINITY });
+        let is_open = matches!(allowed, Allowed::Open { .. });
+        if tokens.is_empty() && closing.is_empty() {
+            return None;
         }
-        let log_sum = match self.mode {
-            ScoreMode::Model => Some(log_sum_exp(logits)),
-            ScoreMode::Renormalised => Some(log_sum_exp(values)),
+        values.clear();
+        values.extend(tokens.iter().map(|token| logits[token.index()].to_f32()));
+        let listed = values.len();
+        // A token that goes on and ends is one that goes on.
+        let closing = closing.iter().filter(|end| tokens.binary_search(end).is_err());
+        values.extend(closing.map(|end| logits[end.index()].to_f32()));
+        let log_sum = match mode {
             ScoreMode::AsGiven => None,
+            // Where everything may come, everything competes.
+            ScoreMode::Renormalised if !is_open => Some(log_sum_exp(values)),
+            ScoreMode::Model | ScoreMode::Renormalised => Some(log_sum_exp(L::widen(logits, wide))),
         };
+        let stop = match (ends, is_open) {
+            (Ends::AsTokens, _) => None,
+            (Ends::Apart, true) => Some(remainder(values, log_sum)),
+            (Ends::Apart, false) => (listed < values.len()).then(|| {
+                let ending = log_sum_exp(&values[listed..]);
+                log_sum.map_or(ending, |log_sum| (ending - log_sum).min(0.0))
+            }),
+        };
+        values.truncate(listed);
+        Some(Self { tokens, values, log_sum, stop: stop.map(|stop| if stop.is_nan() { 0.0 } else { stop }) })
+    }
+
+    /// What a continuation with this logit adds.
+    pub(super) fn adds(&self, logit: f32) -> f64 {
+        match self.log_sum {
+            Some(log_sum) => log_probability(logit, log_sum),
+            None => f64::from(clean(logit)),
+        }
+    }
+}
+
+/// The log of what these leave of all.
+fn remainder(values: &[f32], log_sum: Option<f64>) -> f64 {
+    let log_sum = log_sum.unwrap_or_default();
+    let taken: f64 = values.iter().map(|&logit| log_probability(logit, log_sum).exp()).sum();
+    (1.0 - taken).max(0.0).ln()
+}
+
+impl Search<'_> {
+    /// Offers the continuations of a row; `logits` are as many as the vocabulary has tokens. What ending adds where it
+    /// counts apart.
+    fn offer<L: Logit>(&mut self, parent: usize, row: &Row, logits: &[L], score: f64, ends: Ends) -> Option<f64> {
+        let state = row.walked.state();
+        if score == f64::NEG_INFINITY || state.status() == Status::Complete {
+            return None;
+        }
+        let Worker { scratch, ids, logits: values, wide } = &mut *self.worker;
+        let allowed = self.rules[row.rules as usize].allowed(state, scratch);
+        let looked = Looked::at(allowed, logits, self.mode, ends, ids, values, wide)?;
+        let usable = is_usable(looked.values.iter().copied().fold(f32::NEG_INFINITY, greater));
+        if let (false, Some(&lowest), Ends::AsTokens) = (usable, looked.tokens.first(), ends) {
+            self.starved += 1;
+            self.best.push(Child { parent, token: lowest, score: f64::NEG_INFINITY });
+            return None;
+        }
         // Most are far below the bar: one comparison, with room for rounding, spares the rest.
-        let base = score - log_sum.unwrap_or_default();
-        let room = 1e-9 * (1.0 + score.abs() + log_sum.unwrap_or_default().abs() + self.best.bar.abs());
+        let log_sum = looked.log_sum.unwrap_or_default();
+        let base = score - log_sum;
+        let room = 1e-9 * (1.0 + score.abs() + log_sum.abs() + self.best.bar.abs());
         let low = self.best.bar - room - base;
         let low = if low.is_nan() { f64::NEG_INFINITY } else { low };
-        for (&token, &logit) in tokens.iter().zip(&*values) {
+        for (&token, &logit) in looked.tokens.iter().zip(looked.values) {
             if is_usable(logit) && f64::from(logit) >= low {
-                let adds = log_sum.map_or(f64::from(logit), |log_sum| log_probability(logit, log_sum));
+                let adds = looked.adds(logit);
                 if adds > f64::NEG_INFINITY {
                     self.best.push(Child { parent, token, score: score + adds });
                 }
             }
         }
+        looked.stop.map(|stop| score + stop)
     }
 }
 

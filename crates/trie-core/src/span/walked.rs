@@ -111,6 +111,11 @@ impl Walked {
         self.state = state;
     }
 
+    /// The value that ends at the state, or that ended last.
+    pub(crate) fn value(&self, constraint: &AnyConstraint) -> Option<Leaf> {
+        constraint.value(&self.state.at)
+    }
+
     /// The value, once complete.
     pub(crate) fn leaf(&self, constraint: &AnyConstraint) -> Option<Leaf> {
         if self.state.status == Status::Complete { constraint.value(&self.state.at) } else { None }

@@ -1,7 +1,9 @@
 //! Batches, against a span and a sampler for each row.
 
+mod beams;
 #[path = "../common/mod.rs"]
 mod common;
+mod elements;
 mod kinds;
 mod refusals;
 mod steps;

@@ -35,10 +35,10 @@ fn beams_are_repeated_left_out_and_become_more() {
     assert_eq!(allowed(&batch), [[10, 20], [10, 20], [10, 20]]);
     batch.reorder(&[]).unwrap();
     assert_eq!((batch.len(), batch.finished().count()), (0, 0));
-    let none = Rows::new(&[], 0, 70, 70).unwrap();
+    let none = Rows::<f32>::new(&[], 0, 70, 70).unwrap();
     assert!(batch.top_children(none, 3, None, ScoreMode::Model).unwrap().is_empty());
     batch.select(none, &mut []).unwrap();
-    batch.apply(RowsMut::new(&mut [], 0, 70, 70).unwrap()).unwrap();
+    batch.apply(RowsMut::<f32>::new(&mut [], 0, 70, 70).unwrap()).unwrap();
     batch.accept(&[]).unwrap();
 }
 

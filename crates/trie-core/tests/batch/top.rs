@@ -56,6 +56,8 @@ fn naive(batch: &mut Batch, logits: &[f32], scores: &[f64], k: usize, mode: Scor
             let logit = before[token.index()];
             let adds = match mode {
                 ScoreMode::Model => adds(logit, before),
+                // Where everything may come, everything competes.
+                ScoreMode::Renormalised if matches!(allowed, Allowed::Open { .. }) => adds(logit, before),
                 ScoreMode::Renormalised => adds(logit, &competing),
                 _ => clean(logit),
             };
