@@ -20,7 +20,8 @@ from support import WITHOUT_LLAMA, has_llama, payload, vocabulary_files
 # A shell that runs the tests in the background makes them deaf to Ctrl-C, which some of them press.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-FREE = ("buffers", "chat_template", "hostile_templates", "payload", "sampler", "sets", "trie", "vectors")
+FREE = ["batch", "beam_search", "buffers", "chat_template", "hostile_templates", "payload", "sampler", "sets"]
+FREE += ["trie", "vectors"]
 NEED_NO_MODEL = {f"test_{name}.py" for name in FREE}
 """Files that must pass whole in a package without llama.cpp."""
 

@@ -5,6 +5,7 @@ Examples in docstrings take `import tokentrie` and `import numpy as np` for gran
 
 from tokentrie._native import (
     Any,
+    Batch,
     CacheInfo,
     CancelledError,
     CancelToken,
@@ -16,6 +17,7 @@ from tokentrie._native import (
     Detokenizer,
     Form,
     Generated,
+    Hypothesis,
     Leaf,
     Model,
     ModelError,
@@ -39,11 +41,14 @@ from tokentrie._native import (
     Vocab,
     VocabularyError,
     __version__,
+    beam_search,
+    choose,
 )
 from tokentrie.streaming import Stream
 
 __all__ = [
     "Any",
+    "Batch",
     "CacheInfo",
     "CancelToken",
     "CancelledError",
@@ -55,6 +60,7 @@ __all__ = [
     "Detokenizer",
     "Form",
     "Generated",
+    "Hypothesis",
     "Leaf",
     "Model",
     "ModelError",
@@ -79,4 +85,6 @@ __all__ = [
     "Vocab",
     "VocabularyError",
     "__version__",
+    "beam_search",
+    "choose",
 ]

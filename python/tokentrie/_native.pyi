@@ -19,6 +19,7 @@ from tokentrie.streaming import Stream
 
 __all__ = [
     "Any",
+    "Batch",
     "CacheInfo",
     "CancelToken",
     "CancelledError",
@@ -30,6 +31,7 @@ __all__ = [
     "Detokenizer",
     "Form",
     "Generated",
+    "Hypothesis",
     "Leaf",
     "Model",
     "ModelError",
@@ -55,6 +57,8 @@ __all__ = [
     "__version__",
     "_levels",
     "_outline",
+    "beam_search",
+    "choose",
 ]
 
 __version__: Final[str]
@@ -62,6 +66,7 @@ __version__: Final[str]
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
 _Constraint: TypeAlias = _Payload | Trie | Iterable[str] | Any | Sequence
+_Score: TypeAlias = Literal["model", "renormalised", "given"]
 _Seed: TypeAlias = int | _Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
 _Mode: TypeAlias = Literal["greedy", "sampled", 0, 1]
 _FillMode: TypeAlias = Literal["greedy", "sampled", "exact", 0, 1]
@@ -70,6 +75,9 @@ _State: TypeAlias = Literal["active", "complete", "idle", "off"]
 _Finish: TypeAlias = Literal["form", "span", "end_of_generation", "max_tokens", "context_full"]
 _Logits: TypeAlias = NDArray[np.float32] | Buffer
 _Words: TypeAlias = NDArray[np.int32] | Buffer
+# Tensors of torch, too, which need not be installed.
+_Rows: TypeAlias = NDArray[np.float32] | NDArray[np.float16] | _Any
+_Answer: TypeAlias = _Rows | list[dict[int, float]]
 
 class TokenTrieError(Exception):
     """Base of every error that tokentrie defines.
@@ -209,6 +217,35 @@ class TokenTrieWarning(UserWarning):
         >>> (trie.names, [warning.category.__name__ for warning in caught])
         (['IN'], ['TokenTrieWarning'])
     """
+
+@final
+class Hypothesis:
+    """A value that `beam_search` found. Compares by content; can be pickled.
+
+    Args:
+        leaf: the value.
+        tokens: the tokens that were walked, without those that only end the value.
+        logprob: its score: the log of its probability, in the sense of `score`.
+
+    Example:
+        >>> trie = tokentrie.Trie.from_sequences([[1], [2]], names=["a", "b"])
+        >>> best, other = tokentrie.beam_search(lambda prefixes: np.zeros((len(prefixes), 4)).astype("f4"), trie, 2)
+        >>> best.leaf.name, best.tokens, round(best.logprob, 3)
+        ('a', [1], -1.386)
+    """
+
+    __match_args__: Final = ("leaf", "tokens", "logprob")
+    def __new__(cls, leaf: Leaf, tokens: list[int], logprob: float) -> Hypothesis: ...
+    @property
+    def leaf(self) -> Leaf:
+        """Leaf: the value; of a Sequence the last one."""
+    @property
+    def tokens(self) -> list[int]:
+        """list[int]: the tokens that were walked, without those that only end the value."""
+    @property
+    def logprob(self) -> float:
+        """float: its score, before any penalty for length."""
+    __hash__: None  # type: ignore[assignment]
 
 @final
 class Leaf:
@@ -1670,6 +1707,412 @@ class Sampler:
         """int: seed of the draw: the one given, or the one taken from the operating system."""
 
 @final
+class Batch:
+    """Rows that are decoded together, each in its own place of its own constraint: requests, beams, drafts.
+
+    A row is a state of a few bytes, so `reorder` copies integers, and `rollback` crosses it. Every call over rows does
+    all of them or none, lets other Python threads run, and uses all cores where that pays.
+
+    Args:
+        constraint: what all rows follow, as for `Sampler`; or a list with one for each row, None for a free row. A list
+            of str is one constraint.
+        rows: number of rows; not needed with a list.
+        vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
+        mode: "greedy" or 0, or "sampled" or 1: what `select` does.
+        end_tokens: ids that close a row at the end of a leaf. None: those of the set (`Trie.end_tokens`).
+        after: what a finished row allows: "stop" only end of generation or, where the vocabulary names none, the end
+            tokens; where no such token is known the row is left alone, as with "free".
+        temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`. Each place has a generator of
+            its own, made from the seed: it stays when rows are reordered.
+        sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+
+    Logits are [rows, V] or wider: float32, float16 or bfloat16, a numpy array, a tensor of torch, or anything with the
+    buffer protocol, never copied. Rows may be strided, the last axis is contiguous. What lies beyond the vocabulary may
+    never come. Tensors on another device stay there: see `tokentrie.integrations.device`.
+
+    One object may be used from several threads: calls take turns. An array must not be written while a call reads it.
+
+    Raises:
+        PayloadError, VocabularyError, TrieError, TypeError: as for `Sampler`, naming the row.
+        OptionError: a setting is out of range, or `rows` does not fit.
+
+    Example:
+        >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])
+        >>> rows = tokentrie.Batch(trie, rows=2, vocab=6)
+        >>> logits = np.array([[0, 3, 0, 0, 2, 9], [0, 2, 0, 0, 3, 9]], dtype=np.float32)
+        >>> rows.select(logits)
+        array([1, 4], dtype=int32)
+        >>> rows.accept([1, 4])
+        >>> rows.allowed(0)
+        array([2, 3], dtype=int32)
+    """
+    def __new__(
+        cls,
+        constraint: _Constraint | _Sequence[_Constraint | None],
+        rows: int | None = None,
+        *,
+        vocab: Vocab | int,
+        mode: _Mode = "greedy",
+        end_tokens: _Ids | None = None,
+        after: _After = "stop",
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        seed: int | None = None,
+        sampling: Sampling | None = None,
+    ) -> Batch: ...
+    def __len__(self) -> int: ...
+    @property
+    def n_vocab(self) -> int:
+        """int: number of token ids."""
+    def allowed(self, row: int) -> NDArray[np.int32]:
+        """Tokens that may come next in a row. Cost: O(children).
+
+        Args:
+            row: its number; a negative one counts from the end.
+
+        Returns:
+            int32 [k], ascending. At an open leaf the tokens that go on to a longer value; in a free row the whole
+            vocabulary.
+
+        Raises:
+            IndexError: there is no such row.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=3, vocab=10)
+            >>> rows.allowed(2)
+            array([2, 5], dtype=int32)
+        """
+    def forced(self, row: int) -> NDArray[np.int32]:
+        """Tokens that must come next in a row, because exactly one is allowed at each step. Cost: O(length).
+
+        Args:
+            row: its number; a negative one counts from the end.
+
+        Returns:
+            int32 [length], empty where there is a choice.
+
+        Raises:
+            IndexError: there is no such row.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6, 7], [2]]), rows=1, vocab=10)
+            >>> rows.accept([5])
+            >>> rows.forced(0)
+            array([6, 7], dtype=int32)
+        """
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """bool [rows]: whether each row has its value. The value is kept, whatever follows."""
+    @property
+    def nodes(self) -> NDArray[np.int32]:
+        """int32 [rows]: where each row is: the number of its node in its trie, -1 for other kinds of constraint."""
+    @property
+    def accepted(self) -> NDArray[np.int32]:
+        """int32 [rows]: tokens that each row has accepted, those after its value included."""
+    def leaf(self, row: int) -> Leaf | None:
+        """The value of a row, once complete.
+
+        Args:
+            row: its number; a negative one counts from the end.
+
+        Returns:
+            Leaf | None; of a Sequence the last value.
+
+        Raises:
+            IndexError: there is no such row.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
+            >>> rows = tokentrie.Batch(trie, rows=2, vocab=10)
+            >>> rows.accept([5, 2])
+            >>> rows.leaf(1).name
+            'stop'
+        """
+    def leaves(self, row: int) -> list[Leaf]:
+        """The values of a row known so far: of a Sequence one for each set that is complete.
+
+        Args:
+            row: its number; a negative one counts from the end.
+
+        Returns:
+            list[Leaf], in their order.
+
+        Raises:
+            IndexError: there is no such row.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5]], names=["go"]), rows=1, vocab=10)
+            >>> rows.accept([5])
+            >>> [leaf.name for leaf in rows.leaves(0)]
+            ['go']
+        """
+    def apply(self, logits: _Rows) -> None:
+        """Masks logits in place: what may not come becomes -inf, the others keep their exact bits.
+
+        Cost: O(rows · V); `select` and `top_children` need no mask. If every legal logit of a row is -inf or NaN, the
+        lowest legal id gets 0.0 and `starved` counts it.
+
+        Args:
+            logits: [rows, V] or wider, writable; see the class.
+
+        Raises:
+            TypeError: the array has another dtype.
+            ValueError: it has another shape or order, or is read-only. Nothing was written.
+            OptionError: it has another number of rows.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[1], [2]]), rows=1, vocab=4)
+            >>> logits = np.array([[0.5, 1.5, 2.5, 3.5]], dtype=np.float32)
+            >>> rows.apply(logits)
+            >>> logits
+            array([[-inf,  1.5,  2.5, -inf]], dtype=float32)
+        """
+    def fill_bitmask(self, words: _Words) -> None:
+        """Writes the legal tokens as bits: bit i % 32 of word i // 32 is 1 where token i may come.
+
+        Cost: O(rows · W), as it writes every word; `bitmask` writes only what has changed. At an open leaf and in a
+        free row every bit of the vocabulary is set.
+
+        Args:
+            words: int32 [rows, W], writable, W at least ceil(V / 32). Words beyond are cleared.
+
+        Raises:
+            TypeError: the array has another dtype.
+            ValueError: it has another shape or order, is too narrow or read-only. Nothing was written.
+            OptionError: it has another number of rows.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[1], [3], [32]]), rows=1, vocab=40)
+            >>> words = np.zeros((1, 2), dtype=np.int32)
+            >>> rows.fill_bitmask(words)
+            >>> words
+            array([[10,  1]], dtype=int32)
+        """
+    def bitmask(self) -> NDArray[np.int32]:
+        """The bit mask of all rows, in memory of the batch's own.
+
+        It is brought up to date: only bits that have changed are written. Cost: O(k) a row in the number of legal
+        tokens.
+
+        Returns:
+            int32 [rows, ceil(V / 32)], read-only, laid out as by `fill_bitmask`. The next call writes into the same
+            memory: copy what must stay.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[1, 3], [2]]), rows=1, vocab=40)
+            >>> rows.bitmask()
+            array([[6, 0]], dtype=int32)
+            >>> rows.accept([1])
+            >>> rows.bitmask()
+            array([[8, 0]], dtype=int32)
+        """
+    def select(self, logits: _Rows) -> NDArray[np.int32]:
+        """The token to take in each row, without taking it: the best of those that may come, or one drawn.
+
+        Cost: O(k) a row in the number of legal tokens, whatever the size of the vocabulary; O(V) at an open leaf and in
+        a free row.
+
+        Args:
+            logits: [rows, V] or wider; see the class.
+
+        Returns:
+            int32 [rows].
+
+        Raises:
+            TypeError: the array has another dtype.
+            ValueError: it has another shape or order.
+            OptionError: it has another number of rows. Nothing was drawn.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[1], [2]]), rows=1, vocab=4)
+            >>> rows.select(np.array([[0.5, 1.5, 2.5, 3.5]], dtype=np.float32))
+            array([2], dtype=int32)
+        """
+    def accept(self, tokens: _Ids, *, row: int | None = None) -> None:
+        """Takes a token in each row: in all of them or in none. Cost: O(log children) a row.
+
+        Args:
+            tokens: one id a row: a list, an integer array, or a tensor on the CPU.
+            row: takes them in this row alone instead, one after the other, all or none.
+
+        Raises:
+            TokenNotAllowedError: a token may not come in its row; it says which, where, and what may. No row has moved.
+            VocabularyError: the vocabulary does not have a token. No row has moved.
+            OptionError: not one token a row.
+            TypeError: something is no integer.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
+            >>> rows.accept([5, 2])
+            >>> rows.finished
+            array([False,  True])
+            >>> rows.accept([6], row=0)
+            >>> rows.finished
+            array([ True,  True])
+        """
+    def reorder(self, parents: _Ids) -> None:
+        """Row i goes on where row parents[i] is. Rows may come again, be left out, and become more or fewer.
+
+        What is needed to go back moves along, so `rollback` crosses it. Cost: O(rows).
+
+        Args:
+            parents: row numbers: a list, an integer array, or a tensor on the CPU.
+
+        Raises:
+            OptionError: a parent is no row. No row has moved.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
+            >>> rows.accept([5, 2])
+            >>> rows.reorder([0, 0, 1])
+            >>> rows.finished
+            array([False, False,  True])
+        """
+    def rollback(self, n: int, *, row: int | None = None) -> None:
+        """Takes back the last n accepted tokens of each row: in all of them or in none.
+
+        Args:
+            n: how many, 0 or more.
+            row: in this row alone.
+
+        Raises:
+            OptionError: a row has accepted fewer; it is named. No row has moved.
+            IndexError: there is no such row.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
+            >>> rows.accept([5, 5])
+            >>> rows.rollback(1)
+            >>> rows.accepted
+            array([0, 0], dtype=int32)
+        """
+    def reset(self) -> None:
+        """Each row at the start of its constraint; draws begin again.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=1, vocab=10)
+            >>> rows.accept([2])
+            >>> rows.reset()
+            >>> rows.finished
+            array([False])
+        """
+    def assign(self, row: int, constraint: _Constraint | None) -> None:
+        """Gives a row to another request: at the start of this constraint. Other rows stay as they are.
+
+        Args:
+            row: its number; a negative one counts from the end. The number of rows adds one.
+            constraint: as for `Batch`, for one row; None makes the row free.
+
+        Raises:
+            PayloadError, VocabularyError, TrieError, TypeError: as for `Sampler`. The row is as before.
+            IndexError: there is no such row.
+
+        Example:
+            >>> rows = tokentrie.Batch([None, None], vocab=10)
+            >>> rows.assign(1, tokentrie.Trie.from_sequences([[5, 6], [2]]))
+            >>> rows.allowed(1)
+            array([2, 5], dtype=int32)
+        """
+    def verify(self, drafts: Iterable[_Ids] | NDArray[np.integer[_Any]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """How many draft tokens each row would accept, one after the other, and the mask at each position.
+
+        No row changes. Behind a draft that is refused the masks repeat the one that refused it: no mask is ever empty.
+
+        Args:
+            drafts: a list of token ids for each row, or an integer array [rows, n].
+
+        Returns:
+            (accepted, masks): int32 [rows], and int32 [rows, n + 1, ceil(V / 32)] with n the most drafts of a row:
+            masks[r, i] says what may come in row r after its first i drafts.
+
+        Raises:
+            OptionError: not one list a row.
+            TypeError: something is no integer.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
+            >>> accepted, masks = rows.verify([[5, 7], [2]])
+            >>> accepted
+            array([1, 1], dtype=int32)
+            >>> masks[0, :, 0]
+            array([36, 64, 64], dtype=int32)
+        """
+    def children(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+        """What may come in each row as ragged lists, end tokens included: for those who write kernels.
+
+        Cost: O(total). A row in which everything may come lists those that go on in its constraint: often none.
+
+        Returns:
+            (offsets, tokens, next): int64 [rows + 1], int32 [total], int32 [total]. Row r has the entries
+            offsets[r] .. offsets[r + 1]: tokens, ascending, and the node each leads to (as `nodes`; -1 where the
+            constraint is no trie). An end token stays at its node.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=2, vocab=10)
+            >>> rows.accept([5], row=1)
+            >>> offsets, tokens, following = rows.children()
+            >>> offsets.tolist(), tokens.tolist(), following.tolist()
+            ([0, 2, 3], [2, 5, 6], [1, 2, 3])
+        """
+    def top_children(
+        self,
+        logits: _Rows,
+        k: int,
+        scores: Iterable[float] | NDArray[np.floating[_Any]] | None = None,
+        score: _Score = "model",
+        groups: int | Iterable[int] | None = None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+        """The k best continuations over all rows, best first; ties by row, then by token.
+
+        Fewer where there are fewer, never a filler. They are those of a full top-k over the masked matrix, without the
+        mask. A finished row has none, and neither has one whose score is -inf, as when a search begins with one beam.
+
+        Args:
+            logits: [rows, V] or wider; see the class.
+            k: how many at most, for each group.
+            scores: what each row has so far, added to what a token adds; numbers or -inf. None: 0.
+            score: what a token adds. "model": the log of its probability under the whole vocabulary, exact, O(V) a row.
+                "renormalised": the log of its share among the legal tokens, O(k) a row. "given": its logit, for rows of
+                log-probabilities.
+            groups: k for each group of rows: a number of groups of one size, or a list of their sizes.
+
+        Returns:
+            (parents, tokens, scores): int64 [n], int32 [n], float64 [n], n at most k for each group, group after group.
+
+        Raises:
+            TypeError, ValueError: as for `select`.
+            OptionError: another number of rows or scores, a score that is NaN or +inf, or groups that are not the rows.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[1], [2], [3]]), rows=1, vocab=4)
+            >>> logits = np.array([[9.0, 1.0, 3.0, 3.0]], dtype=np.float32)
+            >>> parents, tokens, scores = rows.top_children(logits, 2, score="renormalised")
+            >>> tokens, scores.round(2)
+            (array([2, 3], dtype=int32), array([-0.76, -0.76]))
+        """
+    def clone(self) -> Batch:
+        """An independent copy at the same places; the tries are shared.
+
+        Returns:
+            Batch.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[5, 6], [2]]), rows=1, vocab=10)
+            >>> copy = rows.clone()
+            >>> copy.accept([2])
+            >>> rows.finished, copy.finished
+            (array([False]), array([ True]))
+        """
+    @property
+    def starved(self) -> int:
+        """int: how often every legal logit of a row was -inf or NaN, so that its lowest legal id was taken."""
+    @property
+    def seed(self) -> int:
+        """int: the seed that was given, or the one taken from the operating system; that of the first place."""
+
+@final
 class CacheInfo:
     """What the cache of a `Session` did so far. Compares by content.
 
@@ -2789,3 +3232,103 @@ class Step:
         """numpy.ndarray: float32 [k], their probabilities among each other, before temperature and truncation; at an
         open leaf among all tokens, so that what is missing to 1 is the probability of ending there.
         """
+
+def beam_search(
+    step: Callable[[list[list[int]]], _Answer],
+    constraint: _Constraint,
+    width: int,
+    *,
+    vocab: Vocab | int | None = None,
+    score: _Score = "model",
+    num_return: int | None = None,
+    length_penalty: float = 0.0,
+    end_tokens: _Ids | None = None,
+    sample: bool = False,
+    seed: int | None = None,
+    reorder: Callable[[NDArray[np.int64]], object] | None = None,
+) -> list[Hypothesis]:
+    """The most probable values of a set under a model that is a function, by a beam search that never leaves the set.
+
+    After each step the beam keeps the `width` best hypotheses, finished ones included; ties go to what is finished,
+    then to the better parent, then to the lower token. With a width of at least the number of values all of them are
+    found, each with its exact probability; there is never a filler.
+
+    Args:
+        step: gets the token lists of the live rows, those after the prompt only, and returns their logits: [rows, V] or
+            wider, float32, float16 or bfloat16, as for `Batch`; or, where only some are known, a list with a dict
+            {token id: log-probability} for each row: what is not in it counts as impossible. At first it is asked for
+            [[]].
+        constraint: as for `Sampler`; it must end.
+        width: how many hypotheses are kept, at least 1.
+        vocab: a Vocab, or the vocabulary size. None: as many tokens as the first row has entries.
+        score: what a token adds. "model": the log of its probability under the whole vocabulary. "renormalised": the
+            log of its share among the legal tokens; steps that are forced in every row are skipped then. "given": its
+            logit.
+        num_return: how many to return at most. None: all that are kept.
+        length_penalty: ranks by score / length ** length_penalty; 0 ranks by the score.
+        end_tokens: ids that may close a value; their probabilities add up. None: those of the set.
+        sample: draws hypotheses without replacement instead, each in proportion to the product of its tokens' shares,
+            and returns them in the order in which they were drawn.
+        seed: seed of the draw, 0 to 2**32 - 1; None takes one from the operating system.
+        reorder: called before each step but the first with int64 [rows]: the row of the step before that each row comes
+            from. For functions that keep what they computed.
+
+    Cost: O(rows · V) a step with score="model", O(Σ children) with "renormalised".
+
+    Returns:
+        list[Hypothesis], best first: at most `width` and at most one for each value.
+
+    Raises:
+        OptionError: a setting is out of range, `seed` stands without `sample`, or a row is not one for each prefix.
+        TypeError, ValueError: `step` returned something else; its own exceptions come out as they are.
+        TrieError: the constraint has no end, as that of Any.
+        PayloadError, VocabularyError: as for `Sampler`.
+
+    Example:
+        >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])
+        >>> logits = np.arange(6, dtype=np.float32)  # a model that likes high ids, whatever came before
+        >>> step = lambda prefixes: np.tile(logits, (len(prefixes), 1))
+        >>> [found.leaf.name for found in tokentrie.beam_search(step, trie, width=2, score="renormalised")]
+        ['c', 'b']
+    """
+
+def choose(
+    scorer: Callable[[list[list[int]]], _Answer],
+    values: _Constraint,
+    *,
+    vocab: Vocab | int | None = None,
+    end_tokens: _Ids | None = None,
+    top: int | None = None,
+    max_rows: int | None = None,
+    rows_at_once: int = 128,
+) -> Choice:
+    """The exact probability of every value under a model that is a function: `Model.choose` for any host.
+
+    Args:
+        scorer: gets token lists, those after the prompt only, and returns a row of logits for each, as `step` of
+            `beam_search` does. A whole tree of prefixes comes in calls of up to `rows_at_once`, so a host that can
+            decode a batch does so. At first it is asked for [[]].
+        values: a list of distinct str, which needs a Vocab, a Trie, a payload (its first descriptor), or a Sequence
+            without Any.
+        vocab: a Vocab, or the vocabulary size. None: as many tokens as the first row has entries.
+        end_tokens: ids of which one must follow a value; its probability then counts that as well. None: those of the
+            set.
+        top: score only what the best so many values need, at least 1; None scores all of a set that needs at most 4096
+            rows.
+        max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few.
+        rows_at_once: prefixes of one call at most, at least 1.
+
+    Returns:
+        Choice, as of `Model.choose`. With a scorer that lists log-probabilities, what it does not list is impossible.
+
+    Raises:
+        TypeError, ValueError: `scorer` returned something else; its own exceptions come out as they are.
+        TrieError, PayloadError, VocabularyError, OptionError: as for `Model.choose`.
+
+    Example:
+        >>> trie = tokentrie.Trie.from_sequences([[1, 2], [3]], names=["yes", "no"])
+        >>> scorer = lambda prefixes: np.zeros((len(prefixes), 4), dtype=np.float32)  # all tokens alike
+        >>> choice = tokentrie.choose(scorer, trie)
+        >>> choice.name, choice.probabilities.round(2)
+        ('no', array([0.2, 0.8]))
+    """

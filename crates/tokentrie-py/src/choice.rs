@@ -50,7 +50,6 @@ pub(crate) struct Choice {
 /// The names of the values, in their order; `None` where they have none.
 #[derive(Debug, Clone)]
 enum ValueNames {
-    #[cfg_attr(not(feature = "llama"), expect(dead_code, reason = "only a model makes choices"))]
     Of(ValueSet),
     Listed(Option<Vec<String>>),
 }
@@ -78,7 +77,6 @@ pub(crate) struct ChoiceStats {
     n_threads: u32,
 }
 
-#[cfg(feature = "llama")]
 impl Choice {
     pub(crate) fn new(choice: trie_core::Choice, set: &ValueSet) -> Self {
         let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));

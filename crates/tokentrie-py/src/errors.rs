@@ -14,8 +14,8 @@ use pyo3::types::{PyTuple, PyType};
 use std::ffi::{CStr, CString};
 use std::io;
 use trie_core::{
-    BuildError, DrawError, ExternalError, FileError, FileProblem, NotAllowed, NotInGbnf, NotListed, PayloadError,
-    RowError, RulesError, SamplerError, SequenceError, SetError, SpanError, UnknownPath,
+    BatchError, BuildError, DrawError, ExternalError, FileError, FileProblem, NotAllowed, NotInGbnf, NotListed,
+    PayloadError, RowError, RulesError, SamplerError, SequenceError, SetError, SpanError, UnknownPath,
 };
 use trie_text::{FormError, HealingError, TextError, ValuesError, VocabError};
 
@@ -142,6 +142,17 @@ pub(crate) fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     match types(py)?.get(Class::Warning as usize) {
         Some(category) => PyErr::warn(py, category.bind(py), &message, 1),
         None => Ok(()),
+    }
+}
+
+impl Error {
+    /// The same with the place before its message, where it is one of ours.
+    #[must_use]
+    pub(crate) fn at(self, place: &str) -> Self {
+        match self {
+            Self::Ours(class, message) => Self::Ours(class, format!("{place}{message}")),
+            other => other,
+        }
     }
 }
 
@@ -303,6 +314,30 @@ impl From<SamplerError> for Error {
             SamplerError::Damaged { .. } => Class::Trie.error(format!("{error} (Trie.open with verify=True)")),
             _ => Class::Base.error(error.to_string()),
         }
+    }
+}
+
+impl From<BatchError> for Error {
+    fn from(error: BatchError) -> Self {
+        let class = match &error {
+            BatchError::Refused { source: SpanError::NotAllowed(_), .. } => Class::NotAllowed,
+            BatchError::Refused { source: SpanError::OutsideVocabulary { .. }, .. }
+            | BatchError::MixedVocabularies { .. } => Class::Vocabulary,
+            BatchError::Damaged { .. } => return Class::Trie.error(format!("{error} (Trie.open with verify=True)")),
+            BatchError::Width { .. } | BatchError::Rows(_) => return Self::Array(error.to_string()),
+            BatchError::Rules(error) => return error.clone().into(),
+            BatchError::Draw(error) => return (*error).into(),
+            BatchError::Endless { .. } => Class::Trie,
+            BatchError::Refused { .. }
+            | BatchError::Count { .. }
+            | BatchError::NoSuchRow { .. }
+            | BatchError::Score { .. }
+            | BatchError::Groups { .. }
+            | BatchError::NoWidth
+            | BatchError::LengthPenalty { .. } => Class::Option,
+            _ => Class::Base,
+        };
+        class.error(error.to_string())
     }
 }
 

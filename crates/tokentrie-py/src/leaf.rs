@@ -37,6 +37,12 @@ impl Leaf {
     }
 
     fn __repr__(&self) -> String {
+        self.shown()
+    }
+}
+
+impl Leaf {
+    pub(crate) fn shown(&self) -> String {
         let name = self.name.as_ref().map_or("None".to_owned(), |name| format!("{name:?}"));
         format!("Leaf(index={}, name={name}, tokens={:?})", self.index, self.tokens)
     }

@@ -8,6 +8,8 @@
 #![cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what only a model makes or takes"))]
 #![allow(clippy::needless_pass_by_value, reason = "pyo3 hands arguments over by value")]
 
+mod batch;
+mod batch_rules;
 mod buffer;
 mod call;
 mod chat_template;
@@ -42,6 +44,8 @@ mod prompt;
 mod rivals;
 mod sampler;
 mod sampling;
+mod scorer;
+mod search;
 mod session;
 mod stream;
 mod strings;
@@ -59,6 +63,8 @@ mod watch;
 /// The native part of tokentrie; import `tokentrie` instead.
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::batch::Batch;
     #[pymodule_export]
     use crate::call::CancelToken;
     #[pymodule_export]
@@ -88,6 +94,8 @@ mod _native {
     use crate::sampler::Sampler;
     #[pymodule_export]
     use crate::sampling::Sampling;
+    #[pymodule_export]
+    use crate::search::{Hypothesis, beam_search, choose};
     #[pymodule_export]
     use crate::session::{CacheInfo, Session};
     #[pymodule_export]

@@ -1,17 +1,18 @@
 //! What a caller may hand over as a constraint: payload text, a payload as a dictionary, or another kind.
 
-use crate::constraint::Tokenizing;
+use crate::constraint::{Tokenizing, tokenized};
 use crate::errors::{Class, Result, warn};
 use crate::exit::called;
 use crate::gil::{Shared, released};
 use crate::ids::type_name;
 use crate::strings::meant_as_value;
+use crate::vocab::VocabArg;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::cell::RefCell;
 use std::sync::Arc;
-use trie_core::{AnyConstraint, PayloadReport, TrieCache};
+use trie_core::{AnyConstraint, Constraint, PayloadReport, SpanRules, TrieCache};
 
 /// Constraints by path.
 pub(crate) type Spans = Arc<[(String, AnyConstraint)]>;
@@ -83,6 +84,26 @@ pub(crate) fn spans(
     .map_err(|error| meant_as_value(what, constraint, error))?;
     warn_dropped(constraint.py(), &payload.report, n_vocab)?;
     Ok(payload.constraints.clone())
+}
+
+/// Rules over the constraints that were given, each for this vocabulary.
+///
+/// # Errors
+/// Those of [`spans`], and `VocabularyError` for a set of another vocabulary.
+pub(crate) fn rules_over(
+    vocab: &VocabArg<'_>,
+    what: &str,
+    constraint: &Bound<'_, PyAny>,
+    cache: Cache<'_>,
+) -> Result<SpanRules> {
+    let n_vocab = vocab.size();
+    let tokenizing = |texts| tokenized(constraint.py(), vocab, &texts);
+    let rules = SpanRules::new(spans(what, constraint, n_vocab, cache, &tokenizing)?, n_vocab)?;
+    if let VocabArg::Vocab(vocab) = vocab {
+        let mut sets = rules.constraints().iter().flat_map(|(_, constraint)| constraint.sets());
+        sets.try_for_each(|set| vocab.get().core().check_set(set))?;
+    }
+    Ok(rules)
 }
 
 /// Says what a vocabulary made unusable.

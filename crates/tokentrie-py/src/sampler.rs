@@ -1,20 +1,19 @@
 //! The choice over a row of logits.
 
 use crate::buffer::{LOGITS, Row, WORDS, for_each_row_mut};
-use crate::constraint::tokenized;
 use crate::errors::Result;
 use crate::gil::locked;
 use crate::ids::{OneOrMany, one_or_many};
 use crate::leaf::Leaf;
 use crate::options::{After, Mode, Options};
-use crate::payload::{Cache, spans};
+use crate::payload::{Cache, rules_over};
 use crate::sampling::{Given, Keywords, Sampling};
 use crate::trie::{Trie, id_array};
 use crate::vocab::VocabArg;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
-use trie_core::{Allowed, Constraint, SpanRules, TokenId};
+use trie_core::{Allowed, TokenId};
 
 /// A position in a set of values that chooses the next token from a row of logits.
 ///
@@ -62,15 +61,7 @@ impl Sampler {
         options: &Options<'_, '_>,
         cache: Cache<'_>,
     ) -> Result<Self> {
-        let n_vocab = vocab.size();
-        let tokenizing = |texts| tokenized(constraint.py(), vocab, &texts);
-        let spans = spans("constraint", constraint, n_vocab, cache, &tokenizing)?;
-        let rules = SpanRules::new(spans, n_vocab)?;
-        if let VocabArg::Vocab(vocab) = vocab {
-            let mut sets = rules.constraints().iter().flat_map(|(_, constraint)| constraint.sets());
-            sets.try_for_each(|set| vocab.get().core().check_set(set))?;
-        }
-        let rules = options.rules(rules, vocab.end_of_generation())?;
+        let rules = options.rules(rules_over(vocab, "constraint", constraint, cache)?, vocab.end_of_generation())?;
         Ok(Self(Mutex::new(trie_core::Sampler::new(Arc::new(rules), options.keywords.options(constraint.py())?)?)))
     }
 

@@ -1,7 +1,11 @@
 //! The one place that checks arrays: type, shape, order and leave to write, before anything is read or written.
 //!
 //! Leave to write lasts for one call and is registered with rust-numpy, so two extensions never write the same row at
-//! once. Reading is not registered, which would take longer than choosing a token.
+//! once. Reading one row is not registered, which would take longer than choosing a token; reading many is.
+
+mod tables;
+
+pub(crate) use tables::{Logits, LogitsMut, Words, on_cpu, over_logits, tensor_as_array};
 
 use crate::errors::{Error, Result};
 use crate::ids::type_name;
@@ -111,10 +115,14 @@ pub(crate) fn for_each_row_mut<T: Element>(
 }
 
 impl Wanted {
-    /// The array itself, or one over the same memory for anything else with the buffer protocol.
+    /// The array itself, or one over the same memory: of a tensor of torch on the CPU, or of anything else with the
+    /// buffer protocol.
     fn array<'py>(&self, array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArray>> {
         if let Ok(array) = array.cast::<PyUntypedArray>() {
             return Ok(array.clone());
+        }
+        if let Some(array) = tensor_as_array(self.what, array)? {
+            return Ok(array.cast_into().map_err(PyErr::from)?);
         }
         let Ok(view) = PyMemoryView::from(array) else {
             let message = format!("{} must be a {} array, not {}", self.what, self.dtype, type_name(array));
