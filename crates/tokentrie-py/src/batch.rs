@@ -11,10 +11,10 @@ use crate::options::{After, Mode, unsigned};
 use crate::sampling::{Given, Keywords, Sampling};
 use crate::trie::id_array;
 use crate::vocab::VocabArg;
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::{PyInt, PyList, PyString};
 use std::sync::Mutex;
 use trie_core::{Allowed, BatchError, Children, MaskMemory, RowsMut, ScoreMode, Scratch, TokenId};
 
@@ -775,5 +775,8 @@ fn node_of(state: &trie_core::SpanState<trie_core::AnyState>) -> i32 {
 
 /// Tensors as arrays; everything else as it is.
 fn as_array<'py>(values: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    if values.is_instance_of::<PyUntypedArray>() || values.is_instance_of::<PyList>() {
+        return Ok(values.clone());
+    }
     Ok(crate::buffer::tensor_as_array("token ids", values)?.unwrap_or_else(|| values.clone()))
 }

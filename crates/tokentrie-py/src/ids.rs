@@ -137,6 +137,10 @@ where
     T: Element + Copy + Display,
     TokenId: TryFrom<T>,
 {
+    // Looked at first: a refused cast makes an exception.
+    if !array.dtype().is_equiv_to(&T::get_dtype(array.py())) {
+        return Ok(false);
+    }
     let Ok(array) = array.extract::<PyReadonlyArrayDyn<'py, T>>() else { return Ok(false) };
     out.reserve(array.len());
     for (nth, &value) in array.as_array().iter().enumerate() {
