@@ -51,6 +51,7 @@ __all__ = [
     "TokenTrieError",
     "TokenTrieWarning",
     "Trie",
+    "TrieArrays",
     "TrieError",
     "Vocab",
     "VocabularyError",
@@ -1088,6 +1089,27 @@ class Trie:
             >>> (len(part), part <= trie, part == trie.sample(10, seed=1))
             (10, True, True)
         """
+    def arrays(self, *, verify: bool = True) -> TrieArrays:
+        """The arrays of the trie as they lie in memory, for kernels of your own.
+
+        Cost: O(1); the first time for a file that was opened without `verify`, one pass over all of it.
+
+        Args:
+            verify: look at all of a file that nobody has looked at: numbers that index other arrays must not be
+                believed. Without it, whoever reads them must expect any.
+
+        Returns:
+            TrieArrays.
+
+        Raises:
+            TrieError: the file is damaged.
+
+        Example:
+            >>> arrays = tokentrie.Trie.from_sequences([[5, 6], [5, 7]]).arrays()
+            >>> first, last = arrays.first_child[1:3]  # the edges of node 1, which follows the token 5
+            >>> arrays.tokens[first:last]
+            array([6, 7], dtype=int32)
+        """
     @overload
     def to_numpy(self, *, table: Literal[False] = False) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """All token sequences in order as arrays, without names. Cost: one pass over the nodes.
@@ -2111,6 +2133,75 @@ class Batch:
     @property
     def seed(self) -> int:
         """int: the seed that was given, or the one taken from the operating system; that of the first place."""
+
+@final
+class TrieArrays:
+    """The arrays of a trie as they lie in memory: what a kernel of your own needs to walk it. Made by `Trie.arrays`.
+
+    They are read-only numpy arrays over the trie's own memory, or over its file: nothing is copied, and each keeps the
+    trie alive. Node 0 is the root. The edges of node n are `first_child[n]` up to `first_child[n + 1]`; a node after
+    the last that this array knows has none. Edge e writes `tokens[e]` and leads to node `targets[e]`, in a tree, where
+    `targets` is None, to node e. The tokens of a node's edges ascend. Entry 0 of `tokens` and `targets` means nothing.
+    A node ends a leaf if it has no edges or is one of `inner_terminals`.
+
+    Example:
+        >>> arrays = tokentrie.Trie.from_sequences([[1, 2], [1, 2, 3], [9]]).arrays()
+        >>> (arrays.tokens[1:].tolist(), arrays.first_child.tolist(), arrays.inner_terminals.tolist())
+        ([1, 9, 2, 3], [1, 3, 4, 4, 5], [3])
+    """
+    @property
+    def tokens(self) -> NDArray[np.int32]:
+        """np.ndarray: int32 [edges + 1], the token of each edge."""
+    @property
+    def first_child(self) -> NDArray[np.uint32]:
+        """np.ndarray: uint32 [parents + 1], where the edges of each node begin, and at last where the last ones end."""
+    @property
+    def targets(self) -> NDArray[np.uint32] | None:
+        """np.ndarray | None: uint32 [edges + 1], the node each edge leads to; None in a tree: that of its number."""
+    @property
+    def inner_terminals(self) -> NDArray[np.uint32]:
+        """np.ndarray: uint32 [n], ascending: the nodes that end a leaf although they have children."""
+    @property
+    def nodes(self) -> int:
+        """int: number of nodes, the root among them."""
+    @property
+    def leaves(self) -> int:
+        """int: number of leaves."""
+    @property
+    def max_token(self) -> int:
+        """int: the largest token id of any edge."""
+    @property
+    def end_tokens(self) -> list[int]:
+        """list[int]: the end tokens that the set brings, ascending."""
+    @property
+    def trie(self) -> Trie:
+        """Trie: the trie they belong to."""
+    def end_nodes(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Which node ends which leaf. Cost: O(leaves), copied.
+
+        Returns:
+            Two arrays, uint32 [n]: the nodes that end a leaf, ascending, and the leaf of each. Where several sequences
+            stand for one leaf, several nodes may end it.
+
+        Example:
+            >>> nodes, leaves = tokentrie.Trie.from_sequences([[1, 2], [1, 2, 3], [9]]).arrays().end_nodes()
+            >>> (nodes.tolist(), leaves.tolist())
+            ([2, 3, 4], [2, 0, 1])
+        """
+    def leaf_at(self, node: int) -> int | None:
+        """The leaf that ends at a node. Cost: O(log leaves); nothing is copied.
+
+        Args:
+            node: the number of a node.
+
+        Returns:
+            int | None: the number of the leaf, None where none ends or there is no such node.
+
+        Example:
+            >>> arrays = tokentrie.Trie.from_sequences([[1, 2], [1, 2, 3], [9]]).arrays()
+            >>> [arrays.leaf_at(node) for node in (1, 2, 4)]
+            [None, 2, 1]
+        """
 
 @final
 class CacheInfo:

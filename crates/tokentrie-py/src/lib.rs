@@ -51,6 +51,7 @@ mod stream;
 mod strings;
 mod tokenizer;
 mod trie;
+mod trie_arrays;
 mod trie_export;
 mod trie_file;
 mod trie_rendered;
@@ -100,6 +101,8 @@ mod _native {
     use crate::session::{CacheInfo, Session};
     #[pymodule_export]
     use crate::trie::Trie;
+    #[pymodule_export]
+    use crate::trie_arrays::TrieArrays;
     #[pymodule_export]
     use crate::trie_shape::{levels, outline};
     #[pymodule_export]

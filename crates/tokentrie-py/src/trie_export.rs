@@ -42,7 +42,7 @@ impl Trie {
     ///     ([2, 5, 6], [0, 1, 3])
     #[pyo3(signature = (*, table=false))]
     fn to_numpy<'py>(&self, py: Python<'py>, table: bool) -> Result<Bound<'py, PyAny>> {
-        let (tokens, offsets) = self.arrays(py);
+        let (tokens, offsets) = self.flat(py);
         if !table {
             return Ok((tokens, offsets).into_pyobject(py)?.into_any());
         }
@@ -167,7 +167,7 @@ impl Trie {
             let arguments = (self.to_bytes(py, None)?,).into_pyobject(py)?;
             return Ok((class.getattr("from_bytes")?, arguments));
         }
-        let (tokens, offsets) = self.arrays(py);
+        let (tokens, offsets) = self.flat(py);
         let arguments = (tokens, offsets, self.names(), self.core().heal_bytes()).into_pyobject(py)?;
         Ok((class.getattr("from_numpy")?, arguments))
     }
@@ -373,7 +373,7 @@ impl Trie {
         released(py, || draw(trie, vocab, limits))
     }
 
-    fn arrays<'py>(&self, py: Python<'py>) -> Flat<'py> {
+    fn flat<'py>(&self, py: Python<'py>) -> Flat<'py> {
         let trie = self.core();
         let (tokens, offsets) = released(py, || {
             let (mut tokens, mut offsets) = (Vec::new(), Vec::with_capacity(trie.len() + 1));

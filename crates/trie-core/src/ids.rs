@@ -95,6 +95,12 @@ impl NodeId {
     /// The root of every trie.
     pub const ROOT: Self = Self(0);
 
+    /// The node with this number; one that a trie does not have has no children there and is no terminal.
+    #[inline]
+    pub const fn new(index: u32) -> Self {
+        Self(index)
+    }
+
     /// Position in breadth-first order.
     #[inline]
     pub const fn index(self) -> usize {

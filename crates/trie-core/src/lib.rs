@@ -28,6 +28,7 @@
 //!
 //! Token ids are 0 … 2^31−1; a trie has fewer than 2^32−1 nodes and less than 4 GiB of names.
 
+mod arrays;
 mod batch;
 mod builder;
 mod byte_trie;
@@ -59,6 +60,7 @@ mod span;
 mod store;
 mod trie;
 
+pub use arrays::TrieArrays;
 pub use batch::{
     Batch, BatchError, BatchMask, BeamOptions, BeamSearch, Child, Children, Hypothesis, MaskMemory, Rows, RowsError,
     RowsMut, ScoreMode,

@@ -9,6 +9,7 @@ pub(crate) use tables::{Logits, LogitsMut, Words, on_cpu, over_logits, tensor_as
 
 use crate::errors::{Error, Result};
 use crate::ids::type_name;
+use numpy::ndarray::aview1;
 use numpy::{
     Element, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadwriteArray2, PyUntypedArray,
     PyUntypedArrayMethods,
@@ -69,6 +70,18 @@ fn read_slowly<'py>(array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32
         return Err(LOGITS.shape(&array, LOGITS.row));
     }
     Ok(array.cast_into::<PyArray1<f32>>().map_err(PyErr::from)?)
+}
+
+/// An array over memory that is lent for as long as `owner` lives. It cannot be made writable.
+///
+/// `items` must lie in memory that `owner` keeps, at one place and unchanged, until it is dropped. A mapped file, which
+/// others can change, is as it is for all that read it: see `Trie.open`.
+pub(crate) fn lent<'py, T: Element>(items: &[T], owner: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<T>>> {
+    // SAFETY: the array holds a reference to `owner`, and with it the memory; it is made read-only before anyone else
+    // has it, and numpy lets nobody undo that in a view of memory that is not an array's own.
+    let array = unsafe { PyArray1::borrow_from_array(&aview1(items), owner) };
+    array.call_method1("setflags", (false,))?;
+    Ok(array)
 }
 
 /// Gives `use_row` each row of a `[V]` or `[rows, V]` array to write, after all of them were checked.

@@ -1,0 +1,8 @@
+"""tokentrie inside programs that people already run, one file each. A host is imported when something needs it.
+
+| file | host |
+| --- | --- |
+| `torch` | the walk through sets on a device, as torch operations |
+| `transformers` | transformers: `generate`, beams, skipping ahead, a head of the legal tokens |
+| `vllm` | vLLM, both interfaces of its logits processors |
+"""
