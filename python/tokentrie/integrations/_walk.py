@@ -75,7 +75,7 @@ class Walk:
         of = None
         if not sets.alone:
             of = (torch.searchsorted(sets.begins, node, right=True) - 1).clamp_(min=0)
-        has_ends, has_stops = (has[:1] if of is None else has[of] for has in (sets.has_ends, sets.has_stops))
+        has_ends, has_stops = (has[:1] if of is None else items(has, of) for has in (sets.has_ends, sets.has_stops))
         begin, end = (_take(sets.first, node + plus).long() for plus in (0, 1))
         terminal = childless = end == begin
         if len(sets.terminals):
@@ -114,14 +114,15 @@ class Walk:
         if len(sets.hot):
             nth, hot = self.hot(at)
             seen = (tokens >= 0) & (tokens < sets.hot_edges.shape[1])
-            wide = sets.hot_edges[nth, torch.where(seen, tokens, 0)].long()
+            flat = nth * sets.hot_edges.shape[1] + torch.where(seen, tokens, 0)
+            wide = items(sets.hot_edges.view(-1), flat).long()
             edge = torch.where(hot, torch.where(seen, wide, 0), edge)
         return edge
 
     def hot(self, at: Place) -> tuple[torch.Tensor, torch.Tensor]:
         """The table of each row's node, and whether there is one: nodes with very many children have."""
         nth = torch.searchsorted(self.sets.hot, at.states).clamp_(max=len(self.sets.hot) - 1)
-        return nth, self.sets.hot[nth] == at.states
+        return nth, items(self.sets.hot, nth) == at.states
 
     def widths(self, depth: int | None) -> tuple[int, int]:
         """The most children of a row that is not hot, and of any row, where the rows are at this depth."""
@@ -142,15 +143,15 @@ class Walk:
             row = torch.arange(rows, device=at.states.device).repeat_interleave(width, output_size=rows * width)
             slot = torch.arange(width, device=at.states.device).repeat(rows)
             count = torch.where(at.count > width, 0, at.count)
-            valid = slot < count[row]
+            valid = slot < items(count, row)
         else:
             ends = at.count.cumsum(0)
             size = capacity if capacity is not None else (int(ends[-1]) if rows else 0)
             entry = torch.arange(size, device=at.states.device)
             row = torch.searchsorted(ends, entry, right=True).clamp_(max=max(rows - 1, 0))
-            slot = entry - (ends - at.count)[row]
-            valid = slot < at.count[row]
-        edge = at.begin[row] + torch.where(valid, slot, 0)
+            slot = entry - items(ends - at.count, row)
+            valid = slot < items(at.count, row)
+        edge = items(at.begin, row) + torch.where(valid, slot, 0)
         target = edge if self.sets.targets is None else _take(self.sets.targets, edge).long()
         return Entries(row, _take(self.sets.tokens, edge).long(), target, valid)
 
@@ -163,7 +164,7 @@ class Walk:
         found = None
         for table, where, after in parts:
             for column in range(table.shape[1]):
-                token = table[:, column].expand(rows) if at.of is None else table[at.of, column]
+                token = table[:, column].expand(rows) if at.of is None else items(table[:, column], at.of)
                 valid = where & (token >= 0)
                 if table is sets.ends and sets.overlaps:
                     valid = valid & (self.edge(at, token) == 0)  # what goes on counts as a child
@@ -173,10 +174,15 @@ class Walk:
 
     def _has(self, table: torch.Tensor, at: Place, tokens: torch.Tensor) -> torch.Tensor:
         """Whether the token is in the table of the row's set."""
-        of = table[:1] if at.of is None else table[at.of]
+        of = table[:1] if at.of is None else table.index_select(0, at.of)
         return ((of == tokens[:, None]) & (tokens >= 0)[:, None]).any(dim=1)
+
+
+def items(array: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """Items of an array. On a busy CPU `array[at]`, which wakes threads, takes milliseconds."""
+    return array.index_select(0, at.reshape(-1)).view(at.shape)
 
 
 def _take(array: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     """Items of an array; a place outside gives any."""
-    return array[at.clamp(0, max(len(array) - 1, 0))]
+    return items(array, at.clamp(0, max(len(array) - 1, 0)))

@@ -9,7 +9,7 @@ import tokentrie
 from tokentrie.integrations import _rows
 from tokentrie.integrations._lazy import Lazy
 from tokentrie.integrations._sets import Set, Sets, described
-from tokentrie.integrations._walk import COMPLETE, DEAD, FREE, NOTHING, Entries, Place, Walk, joined
+from tokentrie.integrations._walk import COMPLETE, DEAD, FREE, NOTHING, Entries, Place, Walk, items, joined
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]
@@ -247,7 +247,7 @@ class TrieTensors:
         nodes, leaves = self._sets.leaves()
         node = at.node.to(torch.int32)
         nth = torch.searchsorted(nodes, node).clamp_(max=len(nodes) - 1)
-        return torch.where(at.over & (nodes[nth] == node), leaves[nth].long(), -1)
+        return torch.where(at.over & (items(nodes, nth) == node), items(leaves, nth).long(), -1)
 
     def dead(self, states: torch.Tensor) -> torch.Tensor:
         """Which rows took a token that was not allowed.
@@ -356,7 +356,7 @@ class TrieTensors:
         offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         size = capacity if capacity is not None else int(offsets[-1])
         order = torch.argsort(torch.where(valid, row * 2**32 + token, NOTHING))[:size]
-        token, state = torch.where(valid, token, -1)[order], torch.where(valid, state, DEAD)[order]
+        token, state = items(torch.where(valid, token, -1), order), items(torch.where(valid, state, DEAD), order)
         return Children(offsets, token, state)
 
     def top_children(
@@ -407,19 +407,24 @@ class TrieTensors:
         exact = torch.float32 if logits.device.type == "mps" else torch.float64
         base = torch.zeros(rows, dtype=exact, device=logits.device) if scores is None else scores.to(exact)
         row, token = entries.row, torch.where(entries.valid, entries.token, 0)
-        valid = entries.valid & (base > float("-inf"))[row]
-        logit = logits[row, token].to(exact)
+        valid = entries.valid & items(base > float("-inf"), row)
+        logit = _rows.logits_of(logits, row, token).to(exact)
         usable = valid & (logit > float("-inf"))
         logit = torch.where(usable, logit, float("-inf"))
         whole = logits[:, : self.vocab_size]
-        total = _rows.log_sums(whole).to(exact) if score == "model" else _rows.log_sums_of(row, logit, rows)
+        total = (
+            _rows.log_sums(whole, blocking=self.blocking).to(exact)
+            if score == "model"
+            else _rows.log_sums_of(row, logit, rows)
+        )
         certain = torch.where(logit == float("inf"), 0.0, float("-inf"))
-        adds = torch.where((total == float("inf"))[row], certain, (logit - total[row]).clamp(max=0))
-        best = torch.where(usable, base[row] + adds, float("-inf"))
+        whole_of = items(total, row)
+        adds = torch.where(whole_of == float("inf"), certain, (logit - whole_of).clamp(max=0))
+        best = torch.where(usable, items(base, row) + adds, float("-inf"))
         # A row without any usable token is represented by its lowest.
         some = torch.zeros_like(base, dtype=torch.int64).index_add_(0, row, usable.long())
         lowest = entries._replace(valid=valid).lowest(rows)
-        starved = valid & (some == 0)[row] & (token == lowest[row])
+        starved = valid & items(some == 0, row) & (token == items(lowest, row))
         offered = Entries(row, token, entries.state, (usable & (best > float("-inf"))) | starved)
         found = _rows.best_entries(offered, best, k, rows // groups, groups, blocking=self.blocking)
         parents, tokens, scores, states = found
@@ -456,6 +461,8 @@ class TrieTensors:
             raise TypeError(f"logits must be float32, float16 or bfloat16, not {logits.dtype}")
         if logits.ndim != 2 or len(logits) != len(states):
             raise ValueError(f"logits must have shape [{len(states)}, V], one row a state, not {list(logits.shape)}")
+        if logits.shape[1] > 1 and logits.stride(1) != 1:
+            raise ValueError(f"logits must be contiguous along the last axis: strides {logits.stride()}")
         need = self.vocab_size or self._sets.max_token + 1
         if logits.shape[1] < need:
             raise ValueError(f"rows of {logits.shape[1]} logits: at least {need} are needed")
