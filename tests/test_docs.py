@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
-OPTIONAL = ["tokenizers", "tiktoken"]
+OPTIONAL = ["tokenizers", "tiktoken", "jax", "llama_cpp", "onnxruntime", "ray", "torch", "transformers"]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

@@ -55,7 +55,10 @@ __all__ = [
     "TrieError",
     "Vocab",
     "VocabularyError",
+    "_InChain",
     "__version__",
+    "_host_vocab",
+    "_into_chain",
     "_levels",
     "_outline",
     "beam_search",
@@ -1307,6 +1310,24 @@ def _levels(trie: Trie) -> list[list[int]]: ...
 def _outline(
     trie: Trie, max_depth: int | None = None, max_children: int | None = None
 ) -> list[tuple[int | None, list[int], bool, str | None, int, int, int]]: ...
+
+@final
+class _InChain:
+    @property
+    def state(self) -> str: ...
+    @property
+    def leaf(self) -> Leaf | None: ...
+    @property
+    def leaves(self) -> list[Leaf]: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def is_in_chain(self) -> bool: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+
+def _into_chain(sampler: Sampler, mode: str | int, init: int) -> tuple[int, _InChain]: ...
+def _host_vocab(tokens: Iterable[tuple[bytes, str]], eog: Iterable[int], tokenizer: object) -> Vocab: ...
 
 @final
 class Any:

@@ -83,9 +83,10 @@ fn live<const LATER: usize>() {
     assert_eq!((handle.status().depth, handle.counts().accepted), (1, 3), "the copy is independent");
     assert_eq!(other_handle.counts().applied, 0, "and nothing is left of what was there before");
 
-    assert_eq!(alive(), 3);
+    assert_eq!((alive(), handle.holders()), (3, 2));
     drop(other);
     drop(sampler);
+    assert_eq!(handle.holders(), 1, "freed with its sampler");
     assert_eq!(step(&mut copy, &logits), 35, "off, after an illegal token");
     drop(copy);
     assert_eq!(alive(), 0);

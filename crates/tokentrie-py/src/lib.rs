@@ -28,6 +28,7 @@ mod form;
 mod generated;
 mod gil;
 mod ids;
+mod in_chain;
 mod leaf;
 #[cfg(feature = "llama")]
 mod model;
@@ -84,6 +85,8 @@ mod _native {
     #[pymodule_export]
     use crate::generated::{Generated, Stats, Step};
     #[pymodule_export]
+    use crate::in_chain::{InChain, into_chain};
+    #[pymodule_export]
     use crate::leaf::Leaf;
     #[cfg(feature = "llama")]
     #[pymodule_export]
@@ -99,6 +102,8 @@ mod _native {
     use crate::search::{Hypothesis, beam_search, choose};
     #[pymodule_export]
     use crate::session::{CacheInfo, Session};
+    #[pymodule_export]
+    use crate::tokenizer::host_vocab;
     #[pymodule_export]
     use crate::trie::Trie;
     #[pymodule_export]

@@ -13,7 +13,7 @@ use crate::vocab::VocabArg;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
-use trie_core::{Allowed, TokenId};
+use trie_core::{Allowed, Span, TokenId};
 
 /// A position in a set of values that chooses the next token from a row of logits.
 ///
@@ -63,6 +63,11 @@ impl Sampler {
     ) -> Result<Self> {
         let rules = options.rules(rules_over(vocab, "constraint", constraint, cache)?, vocab.end_of_generation())?;
         Ok(Self(Mutex::new(trie_core::Sampler::new(Arc::new(rules), options.keywords.options(constraint.py())?)?)))
+    }
+
+    /// Where it stands.
+    pub(crate) fn span(&self, py: Python<'_>) -> Result<Span> {
+        Ok(self.lock(py)?.span().clone())
     }
 
     /// Nothing may touch Python while the lock is held.

@@ -4,7 +4,7 @@ use crate::errors::{Class, Result};
 use crate::exit::{attached_or_fail, called, items};
 use crate::gil::released;
 use crate::ids::type_name;
-use pyo3::exceptions::{PyImportError, PyKeyError, PyTypeError};
+use pyo3::exceptions::{PyImportError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyString};
@@ -30,6 +30,11 @@ impl std::fmt::Debug for HuggingFace {
 /// A `tiktoken.Encoding`, which does not change.
 #[derive(Debug)]
 struct Tiktoken(Py<PyAny>);
+
+/// The tokenizer of a model that another package has loaded: an object with `tokenize(text, add_special, parse_special)`
+/// and `detokenize(ids)`.
+#[derive(Debug)]
+struct Host(Py<PyAny>);
 
 type Row = Result<Vec<TokenId>, TokenizerError>;
 type Rows = Result<Vec<Vec<TokenId>>, TokenizerError>;
@@ -79,6 +84,25 @@ impl Tokenizer for Tiktoken {
             let encode = encoding.getattr("encode_ordinary")?;
             texts.iter().map(|text| ids(&called(&encode, &(text,).into_pyobject(py)?, None)?)).collect()
         })
+    }
+}
+
+impl Tokenizer for Host {
+    fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Row {
+        attached_or_fail(|py| {
+            let tokenize = self.0.bind(py).getattr("tokenize")?;
+            ids(&called(&tokenize, &(text, add_special, parse_special).into_pyobject(py)?, None)?)
+        })
+    }
+
+    fn detokenize(&self, tokens: &[TokenId]) -> Option<Vec<u8>> {
+        let joined = |py: Python<'_>| -> Result<Vec<u8>, TokenizerError> {
+            let ids: Vec<u32> = tokens.iter().map(|token| token.get()).collect();
+            let detokenize = self.0.bind(py).getattr("detokenize")?;
+            Ok(called(&detokenize, &(ids,).into_pyobject(py)?, None)?.extract()?)
+        };
+        // What it fails to join is joined from the tokens' bytes, and refused if that is not the text.
+        attached_or_fail(joined).ok()
     }
 }
 
@@ -204,6 +228,29 @@ pub(crate) fn tiktoken(source: &Bound<'_, PyAny>, eog: Option<Vec<TokenId>>, n_v
     let tokenizer = Arc::new(Tiktoken(encoding.clone().unbind()));
     let vocab = vocab(py, tokens, eog.unwrap_or_else(known), n_vocab, tokenizer)?;
     Ok((vocab, encoding.unbind()))
+}
+
+/// The vocabulary of a model that another package has loaded: bytes and kind of every token, ids that end a generation,
+/// and what tokenises.
+///
+/// Raises `VocabularyError` for ids outside the list, `OptionError` for an empty list, `ValueError` for another kind.
+#[pyfunction]
+#[pyo3(name = "_host_vocab")]
+pub(crate) fn host_vocab(
+    tokens: Vec<(Vec<u8>, String)>,
+    eog: Vec<u32>,
+    tokenizer: &Bound<'_, PyAny>,
+) -> Result<crate::vocab::Vocab> {
+    let kind = |name: &str| {
+        let known =
+            [TokenKind::Text, TokenKind::Byte, TokenKind::Control, TokenKind::Unknown, TokenKind::Unused].into_iter();
+        let mut known = known.filter(|kind| kind.name() == name);
+        known.next().ok_or_else(|| PyValueError::new_err(format!("{name:?} is no kind of token")))
+    };
+    let tokens = tokens.into_iter().map(|(piece, name)| Ok((piece, kind(&name)?))).collect::<PyResult<Vec<_>>>()?;
+    let eog = eog.into_iter().filter_map(TokenId::new).collect();
+    let made = vocab(tokenizer.py(), tokens, eog, None, Arc::new(Host(tokenizer.clone().unbind())))?;
+    Ok(crate::vocab::Vocab::new(Arc::new(made)))
 }
 
 fn check_size(size: usize, least: usize) -> Result<()> {

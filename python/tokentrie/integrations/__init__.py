@@ -2,6 +2,9 @@
 
 | file | host |
 | --- | --- |
+| `logits` | any loop that has a row of logits |
+| `llama_cpp` | llama-cpp-python |
+| `ray` | Ray Data |
 | `torch` | the walk through sets on a device, as torch operations |
 | `transformers` | transformers: `generate`, beams, skipping ahead, a head of the legal tokens |
 | `vllm` | vLLM, both interfaces of its logits processors |

@@ -149,6 +149,11 @@ impl SamplerHandle {
         self.0.is_poisoned()
     }
 
+    /// How many hold the sampler: handles, and the chain until it is freed. A number of a moment.
+    pub fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
     /// A copy of the span: what is allowed next, what is forced, where it stands. `O(1)`.
     pub fn span(&self) -> Span {
         self.0.lock().span.clone()
