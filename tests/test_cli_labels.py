@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -323,3 +325,43 @@ def package_folder() -> Path:
 
     assert tokentrie.__file__
     return Path(tokentrie.__file__).parents[1]
+
+
+class TestParquetInput:
+    def test_gives_what_json_lines_give(self, run: Terminal, reviews: list[dict[str, Any]], tmp_path: Path) -> None:
+        parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+        parquet.write_table(pyarrow.Table.from_pylist(reviews), tmp_path / "rows.parquet", row_group_size=7)
+        write(tmp_path / "rows.jsonl", reviews)
+        for kind in ("jsonl", "parquet"):
+            assert run(*labelled(tmp_path / f"rows.{kind}", tmp_path / f"out-{kind}.jsonl")).code == 0
+        assert read(tmp_path / "out-parquet.jsonl") == read(tmp_path / "out-jsonl.jsonl")
+        # Finished: nothing is made again, and the same command goes on after an interruption.
+        again = run(*labelled(tmp_path / "rows.parquet", tmp_path / "out-parquet.jsonl"), "--json")
+        assert json.loads(again.out)["new"] == 0
+
+    def test_all_kinds_of_columns(self, run: Terminal, tmp_path: Path) -> None:
+        parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+        odd = {
+            "text": ["a", "b"],
+            "when": [datetime(2026, 1, 2, 3), None],
+            "day": [date(2026, 1, 2), None],
+            "price": [Decimal("1.50"), None],
+            "raw": [b"\x00\xff", None],
+            "half": [float("nan"), float("inf")],
+            "deep": [{"x": [1, 2]}, None],
+        }
+        parquet.write_table(pyarrow.table(odd), tmp_path / "rows.parquet")
+        assert run(*rows_of(tmp_path / "rows.parquet", tmp_path / "out.jsonl")).code == 0
+        first, second = read(tmp_path / "out.jsonl")
+        assert (first["when"], first["day"], first["price"]) == ("2026-01-02T03:00:00", "2026-01-02", "1.50")
+        assert (first["raw"], first["half"], first["deep"]) == ("00ff", None, {"x": [1, 2]})
+        assert [second[name] for name in odd if name != "text"] == [None] * 6
+
+    def test_faults_name_the_row(self, run: Terminal, tmp_path: Path) -> None:
+        parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+        rows, out = tmp_path / "rows.parquet", tmp_path / "out.jsonl"
+        parquet.write_table(pyarrow.table({"text": ["a", None], "n": [1, 2]}), rows)
+        run(*rows_of(rows, out)).fails(1, "rows.parquet, row 2", "null")
+        run(*rows_of(rows, out, "--gold", "label")).fails(1, "rows.parquet", "'label'", "'text', 'n'")
+        rows.write_bytes(rows.read_bytes()[:-9])
+        run(*rows_of(rows, out)).fails(1, "rows.parquet")

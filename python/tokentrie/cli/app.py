@@ -132,7 +132,7 @@ def choose(
     ] = None,
     rows: Annotated[
         Path | None,
-        typer.Option("--input", metavar="ROWS.jsonl|.csv", help="Choose for every row of a file; - is JSONL."),
+        typer.Option("--input", metavar="ROWS.jsonl|.csv|.parquet", help="Choose for every row of a file; - is JSONL."),
     ] = None,
     output: Annotated[
         Path | None,

@@ -1,4 +1,4 @@
-"""Rows of a JSONL or CSV file, read one at a time, and the prompts made of them."""
+"""Rows of a JSONL, CSV or Parquet file, read one at a time, and the prompts made of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import typer
 
 import tokentrie
+from tokentrie.cli import parquet
 from tokentrie.cli.lines import LONGEST_LINE, Lines, not_utf8
 
 JSON_LINES = {".jsonl", ".ndjson"}
@@ -30,7 +31,7 @@ ESCAPES = {r"\n": "\n", r"\t": "\t", r"\\": "\\"}
 
 @dataclass(frozen=True)
 class Row:
-    """One row: where it begins, what it holds, and what is wrong with it, if anything."""
+    """One row: its line (of a Parquet file: its number), what it holds, and what is wrong with it, if anything."""
 
     line: int
     fields: dict[str, Any]
@@ -48,13 +49,13 @@ class Input:
     """
 
     def __init__(self, path: Path, needed: set[str]) -> None:
-        """Opens it. `needed` are the columns that a CSV file must have."""
+        """Opens it. `needed` are the columns that a CSV or Parquet file must have."""
         self._needed = needed
         self._kind = ".jsonl" if str(path) == "-" else path.suffix.lower()
-        if self._kind not in JSON_LINES | DELIMITERS.keys():
-            problem = f"{path}: the name must end with {', '.join([*sorted(JSON_LINES), *DELIMITERS])}"
+        if self._kind not in JSON_LINES | DELIMITERS.keys() | {parquet.SUFFIX}:
+            problem = f"{path}: the name must end with {', '.join([*sorted(JSON_LINES), *DELIMITERS, parquet.SUFFIX])}"
             raise typer.BadParameter(problem, param_hint="--input")
-        self.lines = Lines(path)
+        self.lines: Any = parquet.ParquetRows(path, needed) if self._kind == parquet.SUFFIX else Lines(path)
         """What is read, and how far."""
 
     def __enter__(self) -> Input:
@@ -64,6 +65,8 @@ class Input:
         self.lines.__exit__(kind, error, at)
 
     def __iter__(self) -> Iterator[Row]:
+        if self._kind == parquet.SUFFIX:
+            return (Row(number, fields) for number, fields in self.lines.rows())
         return self._json_rows() if self._kind in JSON_LINES else self._csv_rows(DELIMITERS[self._kind])
 
     def _json_rows(self) -> Iterator[Row]:
@@ -118,6 +121,9 @@ def count(path: Path) -> int | None:
     if not path.is_file() or path.stat().st_size > COUNTED:
         return None
     try:
+        if path.suffix.lower() == parquet.SUFFIX:
+            with Input(path, set()) as rows:
+                return int(rows.lines.size)
         if path.suffix.lower() in JSON_LINES:
             with Lines(path) as lines:
                 return sum(1 for _, line in lines if line.strip())
