@@ -159,6 +159,13 @@ def choose(
     restart: Annotated[
         bool, typer.Option("--restart", help="Throw away what the output holds, and begin anew.")
     ] = False,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Choose on a Ray cluster, from Parquet to a folder of Parquet: HOST:PORT, auto, or local.",
+        ),
+    ] = None,
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
@@ -178,7 +185,7 @@ def choose(
         {"--prompt": prompt, "--prompt-file": prompt_file, "--input": rows},
         {"--output": output, "--field": field, "--template": template, "--gold": gold}
         | {"--on-error": None if on_error == "raise" else on_error}
-        | {"--skip-errors": skip_errors or None, "--restart": restart or None},
+        | {"--skip-errors": skip_errors or None, "--restart": restart or None, "--ray": ray},
     )
     if skip_errors and on_error == "skip":
         raise typer.BadParameter("--skip-errors keeps faulty rows, --on-error skip does not", param_hint="--on-error")
@@ -192,7 +199,12 @@ def choose(
 
         passing = "return" if skip_errors else on_error
         job = dataset.Job(rows, output, field, template, top, passing, restart, gold, plot)
-        dataset.run(model, source, job, hardware, as_json)
+        if ray is None:
+            dataset.run(model, source, job, hardware, as_json)
+        else:
+            from tokentrie.cli import cluster
+
+            cluster.run(model, source, job, hardware, ray, as_json)
 
 
 @app.command(

@@ -79,11 +79,14 @@ class Chooser:
     begin with, decoded in the same two steps, or nothing where other prompts begin in another way.
     """
 
-    def __init__(self, model: tokentrie.Model, trie: tokentrie.Trie, top: int | None) -> None:
+    def __init__(
+        self, model: tokentrie.Model, trie: tokentrie.Trie, top: int | None, anchor: list[int] | None = None
+    ) -> None:
+        """`anchor`: what prompts begin with, if that is known before the first group."""
         self._model, self._trie, self._top = model, trie, top
         self._names = Names(trie, model.vocab)
         self._longest = len(_levels(trie)) - 1
-        self._anchor: list[int] | None = None
+        self._anchor = anchor
         self._holds_anchor = False
         self.passes = 0
         """Forward passes so far."""
@@ -168,7 +171,7 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, as_json
             for warning in warnings[: -1 if path is None else None]:
                 console.say(f"warning: {warning}")
         chooser = Chooser(opened.model, trie, job.top)
-        tally = Tally(_few_labels(trie, opened.model.vocab), job.gold)
+        tally = Tally(few_labels(trie, opened.model.vocab), job.gold)
         assert job.output is not None
         leave_out = job.on_error == "skip"
         settings = _settings(job, opened.model.path, trie, source)
@@ -198,7 +201,7 @@ def _show(job: Job, summary: dict[str, Any], tally: Tally, opened: Opened) -> No
         screen.print(part)
 
 
-def _few_labels(trie: tokentrie.Trie, vocab: tokentrie.Vocab) -> list[str]:
+def few_labels(trie: tokentrie.Trie, vocab: tokentrie.Vocab) -> list[str]:
     """All values of a small set: those that no row has are shown too."""
     names = Names(trie, vocab)
     return [names[leaf] for leaf in range(len(trie))] if len(trie) <= LISTED else []
