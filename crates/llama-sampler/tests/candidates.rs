@@ -16,7 +16,8 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use trie_core::{
-    After, AnyConstraint, FileOptions, Mode, Scratch, Sequence, Span, SpanRules, Status, TokenId, Trie, Unconstrained,
+    After, AnyConstraint, Budget, FileOptions, Mode, Scratch, Sequence, Span, SpanRules, Status, ThinkGate,
+    ThinkOptions, TokenId, Trie, Unconstrained,
 };
 
 const LEAVES: &[(&str, &[u32])] = &[("THINK", &[5, 6]), ("STOP", &[2]), ("WAIT", &[5, 7])];
@@ -254,7 +255,15 @@ fn constraint() -> impl Strategy<Value = AnyConstraint> {
     });
     let free = || AnyConstraint::new(Unconstrained);
     let sequence = |parts: Vec<AnyConstraint>| AnyConstraint::new(Sequence::new(parts).unwrap());
+    let thinking = |then: AnyConstraint, begin: u32, end: Vec<u32>| {
+        let budget = Some(Budget::tokens(2));
+        let options = ThinkOptions { begin: ids([begin]), end: ids(end), budget, ..ThinkOptions::default() };
+        AnyConstraint::new(ThinkGate::new(options, then).unwrap())
+    };
+    let end = || prop::collection::vec(0..VOCAB as u32, 1..3);
     prop_oneof![
+        1 => (set.clone(), 0..VOCAB as u32, end()).prop_map(move |(then, begin, end)| thinking(then, begin, end)),
+        1 => (0..VOCAB as u32, end()).prop_map(move |(begin, end)| thinking(free(), begin, end)),
         6 => set.clone(),
         2 => prop::collection::vec(set.clone(), 2..4).prop_map(sequence),
         1 => set.prop_map(move |set| sequence(vec![set, free()])),

@@ -36,6 +36,12 @@ impl TokenId {
         self.0
     }
 
+    /// The id so many further on.
+    #[inline]
+    pub(crate) fn after(self, by: usize) -> Option<Self> {
+        u32::try_from(by).ok().and_then(|by| self.0.checked_add(by)).and_then(Self::new)
+    }
+
     /// The id as llama.cpp writes it.
     #[inline]
     pub const fn as_i32(self) -> i32 {

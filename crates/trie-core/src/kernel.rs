@@ -3,7 +3,7 @@
 //! Ids ascend and lie inside the row; [`crate::Sampler`] checks that once per row. Bits beyond the row are not looked
 //! at.
 
-use crate::constraint::{Mask, Tokens};
+use crate::constraint::{Except, Mask, Tokens};
 use crate::element::Logit;
 use crate::ids::TokenId;
 use crate::logits::{greater, is_usable};
@@ -101,7 +101,26 @@ pub(crate) fn argmax_of(row: &[f32], tokens: Tokens<'_>) -> Option<Pick> {
     match tokens {
         Tokens::Ids(ids) => argmax(row, ids),
         Tokens::Mask(mask) => argmax_bits(row, mask),
+        Tokens::Except(except) => argmax_except(row, except),
     }
+}
+
+/// As [`argmax`] over all but a few: whole stretches of the row between them.
+fn argmax_except(row: &[f32], except: Except<'_>) -> Option<Pick> {
+    let row = &row[..except.n_vocab().min(row.len())];
+    let mut best: Option<Pick> = None;
+    let mut from = 0;
+    for to in except.denied().iter().map(|token| token.index()).chain([row.len()]) {
+        let stretch = row.get(from..to).and_then(argmax_row);
+        let stretch = stretch.and_then(|pick| Some(Pick { token: pick.token.after(from)?, ..pick }));
+        // Stretches ascend: at a tie the first one stays.
+        best = match (best, stretch) {
+            (Some(best), Some(other)) if other.logit > best.logit => Some(other),
+            (best, stretch) => best.or(stretch),
+        };
+        from = to + 1;
+    }
+    best
 }
 
 /// As [`argmax`] over the bits of a mask. Words are compared as wholes where all of their bits are set.
@@ -156,6 +175,13 @@ pub fn mask_row<L: Logit>(row: &mut [L], tokens: Tokens<'_>, ends: &[TokenId], s
                 row[id.index()] = logit;
             }
         }
+        Tokens::Except(except) => {
+            let n_vocab = except.n_vocab().min(row.len());
+            for id in except.denied().iter().filter(|id| ends.binary_search(id).is_err()) {
+                row[id.index()] = f32::NEG_INFINITY;
+            }
+            row[n_vocab..].fill(f32::NEG_INFINITY);
+        }
     }
 }
 
@@ -171,16 +197,31 @@ pub fn fill_bits(words: &mut [i32], tokens: Tokens<'_>) {
             }
         }
         Tokens::Mask(mask) => words.iter_mut().zip(mask.words()).for_each(|(word, &bits)| *word |= bits as i32),
+        Tokens::Except(except) => {
+            let mut denied = except.denied().iter().peekable();
+            for (index, word) in words.iter_mut().enumerate() {
+                let mut bits = first_bits(except.n_vocab().saturating_sub(index * 32));
+                while let Some(id) = denied.next_if(|id| id.index() / 32 == index) {
+                    bits &= !(1 << (id.index() % 32));
+                }
+                *word |= bits;
+            }
+        }
     }
 }
 
 /// Sets the first `ones` bits and clears the others.
 pub fn clear_bits(words: &mut [i32], ones: usize) {
     for (index, word) in words.iter_mut().enumerate() {
-        *word = match ones.saturating_sub(index * 32) {
-            32.. => -1,
-            some => ((1u32 << some) - 1) as i32,
-        };
+        *word = first_bits(ones.saturating_sub(index * 32));
+    }
+}
+
+/// A word whose first `ones` bits are set.
+fn first_bits(ones: usize) -> i32 {
+    match ones {
+        32.. => -1,
+        some => ((1u32 << some) - 1) as i32,
     }
 }
 
@@ -220,8 +261,11 @@ mod tests {
                 }
                 let mask = Mask::new(&words, n).unwrap();
                 let list: Vec<TokenId> = mask.iter().collect();
+                let others: Vec<TokenId> = TokenId::all(n).filter(|&id| !mask.contains(id)).collect();
+                let but = Tokens::Except(Except::new(&others)).within(n);
                 let (bits, list) = (Tokens::Mask(mask), Tokens::Ids(&list));
                 assert_eq!(argmax_of(&row, bits), argmax_of(&row, list));
+                assert_eq!(argmax_of(&row, but), argmax_of(&row, list));
                 let ends = ids(&[0]);
                 let masked = |tokens| {
                     let mut row = row.clone();
@@ -231,6 +275,7 @@ mod tests {
                     (row.into_iter().map(f32::to_bits).collect::<Vec<_>>(), words)
                 };
                 assert_eq!(masked(bits), masked(list));
+                assert_eq!(masked(but), masked(list));
             }
         }
     }

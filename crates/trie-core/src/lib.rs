@@ -69,8 +69,9 @@ pub use builder::{BuildError, FlatSequences, TrieBuilder};
 pub use byte_trie::{ByteTrie, ByteTrieError};
 pub use cache::{CacheStats, TrieCache};
 pub use constraint::{
-    AnyConstraint, AnyState, Constraint, Ending, Mask, Next, NotListed, Role, Scratch, Sequence, SequenceError,
-    SequenceState, Step, Tokens, TrieState, Unconstrained,
+    AnyConstraint, AnyState, Budget, Constraint, Ending, Except, GateError, Mask, Next, NotListed, Opening, Role,
+    Scratch, Sequence, SequenceError, SequenceState, Step, ThinkGate, ThinkOptions, ThinkState, Thought, Tokens,
+    TrieState, Unconstrained,
 };
 pub use draw::{DrawError, DrawSettings};
 pub use drawing::{BoxKind, DrawnBox, svg};

@@ -4,7 +4,7 @@
 //! written past its end.
 
 use super::abi::TokenData;
-use trie_core::{Allowed, Mode, TokenId, Tokens, logits::is_usable};
+use trie_core::{Allowed, Except, Mode, TokenId, Tokens, logits::is_usable};
 
 /// The selection index of an array in which nothing is selected yet.
 const UNSELECTED: i64 = -1;
@@ -56,6 +56,7 @@ impl<'a> Candidates<'a> {
                 let moved = !self.sorted
                     && match tokens {
                         Tokens::Ids(ids) if ends.is_empty() => self.gather(ids.iter().copied()),
+                        Tokens::Except(except) => self.take_out(except, ends),
                         _ => self.gather(allowed.iter()),
                     };
                 if !moved {
@@ -100,6 +101,26 @@ impl<'a> Candidates<'a> {
         }
         self.shorten(kept);
         self.sorted = kept <= 1;
+        true
+    }
+
+    /// Moves the few that may not come behind the others. `false`, with nothing moved, where the array is no vocabulary
+    /// in id order.
+    fn take_out(&mut self, except: Except<'_>, ends: &[TokenId]) -> bool {
+        let denied = || except.denied().iter().filter(|id| ends.binary_search(id).is_err());
+        let at_home = |id: &&TokenId| self.data.get(id.index()).is_some_and(|candidate| candidate.id == id.as_i32());
+        // What a padded row has beyond the vocabulary is taken out one by one.
+        let whole = self.len == except.n_vocab() && denied().all(|id| at_home(&id));
+        if !whole {
+            return false;
+        }
+        let mut kept = self.len;
+        for id in denied().rev() {
+            kept -= 1;
+            self.data.swap(id.index(), kept);
+            self.data[kept].logit = f32::NEG_INFINITY;
+        }
+        self.shorten(kept);
         true
     }
 

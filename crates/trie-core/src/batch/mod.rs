@@ -18,7 +18,7 @@ pub use mask::{BatchMask, MaskMemory};
 pub use rows::{Rows, RowsError, RowsMut};
 pub use top::{Child, ScoreMode};
 
-use crate::constraint::{AnyConstraint, AnyState, Scratch, Unconstrained};
+use crate::constraint::{AnyConstraint, AnyState, Scratch, Thought, Unconstrained};
 use crate::draw::Draw;
 use crate::ids::TokenId;
 use crate::sampler::{Mode, SamplerOptions};
@@ -297,6 +297,15 @@ impl Batch {
     pub fn leaves(&self, row: usize) -> Result<Vec<Leaf>, BatchError> {
         let row = self.row(row)?;
         Ok(row.walked.leaves(self.rules_of(row).constraint(row.walked.state())))
+    }
+
+    /// What a row has thought so far, behind a [`ThinkGate`](crate::ThinkGate).
+    ///
+    /// # Errors
+    /// No such row.
+    pub fn thought(&self, row: usize) -> Result<Thought, BatchError> {
+        let row = self.row(row)?;
+        Ok(row.walked.thought(self.rules_of(row).constraint(row.walked.state())))
     }
 
     fn count(&self, what: &'static str, got: usize) -> Result<(), BatchError> {

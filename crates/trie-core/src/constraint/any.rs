@@ -1,7 +1,7 @@
 //! A constraint of any kind, behind one type: a trie directly, because it must cost nothing; every other kind behind a
 //! pointer.
 
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens, TrieState};
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Thought, Tokens, TrieState};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
 use std::any::Any;
@@ -82,6 +82,8 @@ trait Erased: Any + fmt::Debug + Send + Sync {
     fn values(&self, at: &dyn Any, over: bool) -> Vec<Leaf>;
     fn remembers(&self) -> bool;
     fn back(&self, at: &mut dyn Any, tokens: usize) -> bool;
+    fn never_ends(&self) -> bool;
+    fn thought(&self, at: &dyn Any) -> Thought;
     fn max_token(&self) -> Option<TokenId>;
     fn sets(&self) -> Vec<&Trie>;
     fn first_set(&self) -> Option<&Trie>;
@@ -134,6 +136,14 @@ impl<C: Constraint> Erased for Of<C> {
 
     fn back(&self, at: &mut dyn Any, tokens: usize) -> bool {
         at.downcast_mut().is_some_and(|at| self.0.back(at, tokens))
+    }
+
+    fn never_ends(&self) -> bool {
+        self.0.never_ends()
+    }
+
+    fn thought(&self, at: &dyn Any) -> Thought {
+        at.downcast_ref().map_or_else(Thought::default, |at| self.0.thought(at))
     }
 
     fn max_token(&self) -> Option<TokenId> {
@@ -328,6 +338,20 @@ impl Constraint for AnyConstraint {
                 back
             }
             _ => false,
+        }
+    }
+
+    fn never_ends(&self) -> bool {
+        match &self.0 {
+            Kind::Trie(trie) => trie.never_ends(),
+            Kind::Other(other) => other.never_ends(),
+        }
+    }
+
+    fn thought(&self, at: &AnyState) -> Thought {
+        match self.with(at) {
+            Pair::Other(other, at) => other.thought(at),
+            Pair::Trie(..) | Pair::Mismatch => Thought::default(),
         }
     }
 

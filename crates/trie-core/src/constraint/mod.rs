@@ -7,14 +7,17 @@
 //! file with one `impl`, and every face walks it.
 
 mod any;
+mod gate;
+mod marker;
 mod sequence;
 mod tokens;
 mod trie;
 mod unconstrained;
 
 pub use any::{AnyConstraint, AnyState};
+pub use gate::{Budget, GateError, Opening, ThinkGate, ThinkOptions, ThinkState, Thought};
 pub use sequence::{Sequence, SequenceError, SequenceState};
-pub use tokens::{Mask, Scratch, Tokens};
+pub use tokens::{Except, Mask, Scratch, Tokens};
 pub use trie::TrieState;
 pub use unconstrained::Unconstrained;
 
@@ -32,7 +35,7 @@ pub enum Ending {
     May,
     /// A value ends here, and nothing goes on.
     Must,
-    /// Any token may come, and none changes that.
+    /// Any token may come, and none changes that; but where the tokens are [`Tokens::Except`], only those.
     Free,
 }
 
@@ -54,6 +57,8 @@ pub enum Role {
     End,
     /// Free text: nothing constrained it.
     Free,
+    /// Part of a marker around free text, or of what is said before one: neither a value nor free.
+    Marker,
     /// Illegal, from a host that cannot be refused: it changed nothing.
     Ignored,
 }
@@ -95,6 +100,8 @@ pub enum NotListed {
 /// - Tokens ascend, each once, none above `max_token`. Otherwise look-ups miss; rows are still never read outside.
 /// - [`Ending::No`] without a token means damage. Nothing may come then: never everything.
 /// - No state is on a cycle of forced tokens. Otherwise forced runs do not end.
+/// - [`Tokens::Except`] names all but a few of *any* vocabulary: whoever walks a kind that answers so bounds it
+///   ([`Except::within`]).
 ///
 /// It may answer from a cache, allocate in `advance`, and lend what it likes from itself or from the caller's
 /// [`Scratch`].
@@ -148,6 +155,16 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// remember.
     fn back(&self, _at: &mut Self::State, _tokens: usize) -> bool {
         false
+    }
+
+    /// Whether everything may come at its end, so that nothing can follow it.
+    fn never_ends(&self) -> bool {
+        self.ending(&self.start()) == Ending::Free
+    }
+
+    /// What was thought on the way to this state: see [`ThinkGate`].
+    fn thought(&self, _at: &Self::State) -> Thought {
+        Thought::default()
     }
 
     /// The largest id that may be named; `None` where ids are not the constraint's own.

@@ -1,6 +1,6 @@
 //! Constraints one after the other.
 
-use super::{AnyConstraint, AnyState, Constraint, Ending, Next, NotListed, Role, Scratch, Tokens};
+use super::{AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Role, Scratch, Thought, Tokens};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
 use std::sync::Arc;
@@ -85,8 +85,7 @@ impl Sequence {
         if parts.is_empty() {
             return Err(SequenceError::NoParts);
         }
-        let free = |part: &AnyConstraint| part.ending(&part.start()) == Ending::Free;
-        if let Some(part) = parts[..parts.len() - 1].iter().position(free) {
+        if let Some(part) = parts[..parts.len() - 1].iter().position(Constraint::never_ends) {
             return Err(SequenceError::NeverEnds { part, parts: parts.len() });
         }
         let healed = |part: &AnyConstraint| part.first_set().is_some_and(|set| set.heal_bytes() > 0);
@@ -139,14 +138,14 @@ impl Constraint for Sequence {
         // A value ends here: those that go on in this part, and the first of the next one.
         let (ids, scratch) = scratch.split();
         ids.clear();
-        ids.extend(part.next(&state.at, scratch).tokens.iter());
-        let (next, start) = (&self.parts[state.part + 1], self.parts[state.part + 1].start());
-        let first = next.next(&start, scratch);
-        ids.extend(first.tokens.iter());
-        ids.sort_unstable();
-        ids.dedup();
-        let ending = if first.ending == Ending::Free { Ending::Free } else { Ending::No };
-        Next { tokens: Tokens::Ids(ids), ending }
+        let on = part.next(&state.at, scratch).tokens;
+        if let Tokens::Except(on) = on {
+            // It takes all but those itself.
+            ids.extend_from_slice(on.denied());
+            return self.or_first(state, ids, scratch, true);
+        }
+        ids.extend(on.iter());
+        self.or_first(state, ids, scratch, false)
     }
 
     fn advance(&self, state: &mut SequenceState, token: TokenId) -> Option<Role> {
@@ -188,6 +187,17 @@ impl Constraint for Sequence {
         }
         let passed = passed.into_iter().rev().zip(self.parts.iter()).flat_map(|(at, part)| part.values(at, true));
         passed.chain(self.parts.get(state.part).map_or_else(Vec::new, |part| part.values(&state.at, over))).collect()
+    }
+
+    fn never_ends(&self) -> bool {
+        self.parts.last().is_some_and(Constraint::never_ends)
+    }
+
+    fn thought(&self, state: &SequenceState) -> Thought {
+        let passed = std::iter::successors(state.before.as_deref(), |part| part.before.as_deref());
+        let passed = passed.zip(self.parts[..state.part.min(self.parts.len())].iter().rev());
+        let now = self.parts.get(state.part).map_or_else(Thought::default, |part| part.thought(&state.at));
+        passed.fold(now, |sum, (passed, part)| sum + part.thought(&passed.at))
     }
 
     fn max_token(&self) -> Option<TokenId> {
@@ -235,6 +245,37 @@ impl Constraint for Sequence {
 }
 
 impl Sequence {
+    /// What goes on in this part, or begins the next one: `ids` are the tokens that do, or, of `all_but`, that do not.
+    fn or_first<'a>(
+        &self,
+        state: &SequenceState,
+        ids: &'a mut Vec<TokenId>,
+        scratch: &mut Scratch,
+        all_but: bool,
+    ) -> Next<'a> {
+        let (next, start) = (&self.parts[state.part + 1], self.parts[state.part + 1].start());
+        let first = next.next(&start, scratch);
+        let ending = if first.ending == Ending::Free { Ending::Free } else { Ending::No };
+        let tokens = match first.tokens {
+            first if all_but => {
+                ids.retain(|&token| !first.contains(token));
+                Tokens::Except(Except::new(ids))
+            }
+            Tokens::Except(first) => {
+                let denied = first.denied().iter().copied().filter(|token| !ids.contains(token)).collect();
+                *ids = denied;
+                Tokens::Except(Except::new(ids))
+            }
+            first => {
+                ids.extend(first.iter());
+                ids.sort_unstable();
+                ids.dedup();
+                Tokens::Ids(ids)
+            }
+        };
+        Next { tokens, ending }
+    }
+
     /// Whether these tokens are a value: one part may take what another needs.
     fn takes(&self, tokens: &[TokenId]) -> bool {
         let walked = tokens.iter().try_fold(self.start(), |at, &token| self.step(&at, token).map(|step| step.state));

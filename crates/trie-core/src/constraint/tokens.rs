@@ -1,4 +1,4 @@
-//! A set of token ids as a constraint lends it: ascending ids, or one bit for each token of the vocabulary.
+//! A set of token ids as a constraint lends it: ascending ids, one bit for each token of the vocabulary, or all but a few.
 
 use crate::ids::TokenId;
 
@@ -9,6 +9,16 @@ pub enum Tokens<'a> {
     Ids(&'a [TokenId]),
     /// Bits: cheaper where very many tokens may come.
     Mask(Mask<'a>),
+    /// All but a few: free text in which some tokens may not come.
+    Except(Except<'a>),
+}
+
+/// The whole vocabulary but a few tokens: nothing is written down for each of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Except<'a> {
+    denied: &'a [TokenId],
+    wanted: &'a [TokenId],
+    n_vocab: usize,
 }
 
 /// One bit for each token of a vocabulary: token `i` is bit `i % 32` of word `i / 32`.
@@ -48,6 +58,7 @@ impl<'a> Tokens<'a> {
         match self {
             Self::Ids(ids) => ids.is_empty(),
             Self::Mask(mask) => mask.words.iter().all(|&word| word == 0),
+            Self::Except(except) => except.len() == 0,
         }
     }
 
@@ -56,6 +67,7 @@ impl<'a> Tokens<'a> {
         match self {
             Self::Ids(ids) => ids.len(),
             Self::Mask(mask) => mask.words.iter().map(|word| word.count_ones() as usize).sum(),
+            Self::Except(except) => except.len(),
         }
     }
 
@@ -65,6 +77,7 @@ impl<'a> Tokens<'a> {
         match self {
             Self::Ids(ids) => ids.first().copied(),
             Self::Mask(mask) => mask.iter().next(),
+            Self::Except(except) => except.iter().next(),
         }
     }
 
@@ -79,16 +92,92 @@ impl<'a> Tokens<'a> {
         match self {
             Self::Ids(ids) => ids.binary_search(&token).is_ok(),
             Self::Mask(mask) => mask.contains(token),
+            Self::Except(except) => except.contains(token),
         }
     }
 
     /// All of them, ascending.
     pub fn iter(&self) -> impl Iterator<Item = TokenId> + use<'a> {
-        let (ids, mask) = match *self {
-            Self::Ids(ids) => (ids, Mask { words: &[] }),
-            Self::Mask(mask) => (&[][..], mask),
+        const NONE: Except<'static> = Except { denied: &[], wanted: &[], n_vocab: 0 };
+        let (ids, mask, except) = match *self {
+            Self::Ids(ids) => (ids, Mask { words: &[] }, NONE),
+            Self::Mask(mask) => (&[][..], mask, NONE),
+            Self::Except(except) => (&[][..], Mask { words: &[] }, except),
         };
-        ids.iter().copied().chain(mask.iter())
+        ids.iter().copied().chain(mask.iter()).chain(except.iter())
+    }
+
+    /// Those that a constraint names: of all but a few, the ones that it looks for.
+    pub(crate) fn names(&self, token: TokenId) -> bool {
+        match self {
+            Self::Except(except) => except.wanted.binary_search(&token).is_ok(),
+            named => named.contains(token),
+        }
+    }
+
+    /// All but a few are those of a vocabulary of this size.
+    #[inline]
+    pub(crate) fn within(self, n_vocab: usize) -> Self {
+        match self {
+            Self::Except(except) => Self::Except(except.within(n_vocab)),
+            named => named,
+        }
+    }
+}
+
+impl<'a> Except<'a> {
+    /// All but these, which ascend, each once.
+    pub const fn new(denied: &'a [TokenId]) -> Self {
+        Self { denied, wanted: &[], n_vocab: TokenId::MAX.index() + 1 }
+    }
+
+    /// Where everything else may come too, those that the constraint itself looks for, ascending.
+    #[must_use]
+    pub const fn looking_for(self, wanted: &'a [TokenId]) -> Self {
+        Self { wanted, ..self }
+    }
+
+    /// The tokens of a vocabulary of this size alone. The rules of a span say how large it is.
+    #[must_use]
+    pub fn within(self, n_vocab: usize) -> Self {
+        let denied = &self.denied[..self.denied.partition_point(|token| token.index() < n_vocab)];
+        Self { denied, n_vocab: self.n_vocab.min(n_vocab), ..self }
+    }
+
+    /// The tokens that may not come, ascending.
+    pub const fn denied(&self) -> &'a [TokenId] {
+        self.denied
+    }
+
+    /// Those that the constraint itself looks for, ascending.
+    pub const fn wanted(&self) -> &'a [TokenId] {
+        self.wanted
+    }
+
+    /// Size of the vocabulary.
+    pub const fn n_vocab(&self) -> usize {
+        self.n_vocab
+    }
+
+    /// How many may come.
+    #[allow(clippy::len_without_is_empty, reason = "one of the tokens that stand for all")]
+    pub const fn len(&self) -> usize {
+        self.n_vocab.saturating_sub(self.denied.len())
+    }
+
+    /// Whether this token may come.
+    pub fn contains(&self, token: TokenId) -> bool {
+        token.index() < self.n_vocab && self.denied.binary_search(&token).is_err()
+    }
+
+    /// The tokens that may come, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = TokenId> + use<'a> {
+        let (mut denied, n_vocab) = (self.denied, self.n_vocab);
+        (0..n_vocab as u32).filter_map(TokenId::new).filter(move |token| {
+            let skipped = denied.first() == Some(token);
+            denied = &denied[usize::from(skipped)..];
+            !skipped
+        })
     }
 }
 
@@ -148,6 +237,17 @@ mod tests {
                 assert_eq!(tokens.contains(TokenId::new(id).unwrap()), [0, 31, 32, 63, 69].contains(&id));
             }
         }
+        let others: Vec<TokenId> = TokenId::all(70).filter(|id| !ids.contains(id)).collect();
+        let but = Tokens::Except(Except::new(&others)).within(70);
+        assert_eq!(but.iter().collect::<Vec<_>>(), ids);
+        assert_eq!((but.len(), but.first(), but.only(), but.is_empty()), (5, Some(ids[0]), None, false));
+        assert!((0..100).all(|id| but.contains(TokenId::new(id).unwrap()) == list.contains(TokenId::new(id).unwrap())));
+        let few = Tokens::Except(Except::new(&others).looking_for(&ids[..1])).within(32);
+        assert_eq!(few.iter().collect::<Vec<_>>(), ids[..2], "a smaller vocabulary");
+        assert!(few.names(ids[0]) && !few.names(ids[1]) && list.names(ids[1]));
+        let everything: Vec<TokenId> = TokenId::all(9).collect();
+        assert!(Tokens::Except(Except::new(&everything)).within(9).is_empty());
+        assert_eq!(Tokens::Except(Except::new(&everything[1..])).within(9).only(), Some(everything[0]));
         assert_eq!(Tokens::Ids(&ids[1..2]).only(), Some(ids[1]));
         assert!(Tokens::Mask(Mask::new(&[0, 0], 40).unwrap()).is_empty());
     }

@@ -14,7 +14,7 @@ pub use state::{SpanState, Status};
 pub use walk::{ForcedRun, Observed};
 pub(crate) use walked::Walked;
 
-use crate::constraint::{AnyConstraint, AnyState, Constraint, Ending, Role, Scratch};
+use crate::constraint::{AnyConstraint, AnyState, Constraint, Ending, Role, Scratch, Thought};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, NotAllowed};
 use std::sync::Arc;
@@ -163,6 +163,11 @@ impl Span {
     /// none yet.
     pub fn leaves(&self) -> Vec<Leaf> {
         self.walked.leaves(&self.constraint)
+    }
+
+    /// What was thought so far, behind a [`ThinkGate`](crate::ThinkGate).
+    pub fn thought(&self) -> Thought {
+        self.walked.thought(&self.constraint)
     }
 
     /// Tokens walked in the constraint.

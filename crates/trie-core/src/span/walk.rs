@@ -64,9 +64,12 @@ impl<C: Constraint> SpanRules<C> {
             Status::Complete | Status::Idle | Status::Off => return Allowed::All,
         }
         let next = constraint.next(&state.at, scratch);
-        let tokens = next.tokens;
+        let tokens = next.tokens.within(self.n_vocab());
         match next.ending {
-            Ending::Free => Allowed::All,
+            Ending::Free => match tokens {
+                Tokens::Except(_) => Allowed::Only { tokens, ends: self.end_tokens_of(state.constraint) },
+                _ => Allowed::All,
+            },
             Ending::No if tokens.is_empty() => Allowed::Nothing,
             Ending::No => Allowed::Only { tokens, ends: &[] },
             Ending::May | Ending::Must => match self.end_tokens_of(state.constraint) {
@@ -122,7 +125,7 @@ impl<C: Constraint> SpanRules<C> {
     fn ends_free_text(&self, constraint: &C, state: &SpanState<C::State>, token: TokenId) -> bool {
         constraint.ending(&state.at) == Ending::Free
             && is_in(self.end_tokens_of(state.constraint), token)
-            && !constraint.next(&state.at, &mut Scratch::default()).tokens.contains(token)
+            && !constraint.next(&state.at, &mut Scratch::default()).tokens.names(token)
     }
 
     /// The state after a token and what it was, or `None` if it may not come: [`SpanRules::advance`] on a copy.

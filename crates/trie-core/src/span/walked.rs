@@ -3,7 +3,7 @@
 use super::rules::SpanRules;
 use super::state::{SpanState, Status};
 use super::{SpanError, walk};
-use crate::constraint::{AnyConstraint, AnyState, Constraint, Role, Scratch};
+use crate::constraint::{AnyConstraint, AnyState, Constraint, Role, Scratch, Thought};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, NotAllowed};
 
@@ -119,6 +119,11 @@ impl Walked {
     /// The value, once complete.
     pub(crate) fn leaf(&self, constraint: &AnyConstraint) -> Option<Leaf> {
         if self.state.status == Status::Complete { constraint.value(&self.state.at) } else { None }
+    }
+
+    /// What was thought so far.
+    pub(crate) fn thought(&self, constraint: &AnyConstraint) -> Thought {
+        constraint.thought(&self.state.at)
     }
 
     /// The values known so far, in order. A value that may go on is none yet.

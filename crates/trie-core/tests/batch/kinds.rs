@@ -4,7 +4,10 @@ use crate::common::multiples::{Multiples, VOCABULARY};
 use crate::common::{Naive, ids};
 use proptest::prelude::*;
 use std::sync::Arc;
-use trie_core::{After, AnyConstraint, ByteTrie, NamedLeaf, Sequence, SpanRules, Trie, Unconstrained};
+use trie_core::{
+    After, AnyConstraint, Budget, ByteTrie, NamedLeaf, Sequence, SpanRules, ThinkGate, ThinkOptions, Trie,
+    Unconstrained,
+};
 
 /// Rules, or none for a free row.
 pub(crate) type Rules = Option<Arc<SpanRules>>;
@@ -31,6 +34,16 @@ fn constraint(kind: u32, naive: &Naive) -> AnyConstraint {
         0..=2 => naive.trie().into(),
         3 => graph().into(),
         4 => AnyConstraint::new(Multiples::new(7, 2)),
+        8 | 9 => {
+            let options = ThinkOptions {
+                begin: ids(&[1]),
+                end: ids(&[2, 3]),
+                budget: Some(Budget::tokens(3)),
+                at_once: kind == 8,
+                ..ThinkOptions::default()
+            };
+            AnyConstraint::new(ThinkGate::new(options, naive.trie().into()).unwrap())
+        }
         5 => {
             let parts = [naive.trie().into(), set(&[("x", &[1]), ("y", &[1, 2])]).into()];
             AnyConstraint::new(Sequence::new(parts).unwrap())
@@ -47,7 +60,7 @@ fn naive() -> impl Strategy<Value = Naive> {
 fn one() -> impl Strategy<Value = Rules> {
     let ends = prop_oneof![Just(&[][..]), Just(&[3][..]), Just(&[5, 60][..])];
     let after = prop_oneof![Just(After::Free), Just(After::Stop)];
-    (0..8u32, naive(), ends, after).prop_map(|(kind, naive, ends, after)| {
+    (0..10u32, naive(), ends, after).prop_map(|(kind, naive, ends, after)| {
         if kind == 7 {
             return None;
         }

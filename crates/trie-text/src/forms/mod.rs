@@ -9,7 +9,7 @@ pub use slot_set::{SlotSet, Written};
 
 use cache::Cache;
 use std::collections::{HashMap, HashSet};
-use trie_core::{AnyConstraint, Constraint, Ending, Sequence, Trie};
+use trie_core::{AnyConstraint, Constraint, Trie};
 
 /// A piece of a form.
 #[derive(Debug, Clone)]
@@ -159,7 +159,7 @@ fn check(part: &Part) -> Result<(), FormError> {
             if constraint.sets().iter().any(|set| !set.is_tree()) {
                 return Err(FormError::NotATree { slot: name.clone() });
             }
-            if never_ends(constraint) {
+            if constraint.never_ends() {
                 return Err(FormError::NeverEnds { slot: name.clone() });
             }
             Ok(())
@@ -181,12 +181,6 @@ fn check(part: &Part) -> Result<(), FormError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Whether everything may come at its end, so that nothing tells what follows.
-fn never_ends(constraint: &AnyConstraint) -> bool {
-    let last = constraint.downcast_ref::<Sequence>().and_then(|sequence| sequence.parts().last());
-    last.map_or_else(|| constraint.ending(&constraint.start()) == Ending::Free, never_ends)
 }
 
 #[cfg(test)]

@@ -84,7 +84,8 @@ impl Context {
 
 fn generated(generation: Generation<'_>, finish: Finish, span: Option<&Span>) -> Result<Generated, RuntimeError> {
     let vocab = Arc::clone(&generation.vocab);
-    let (tokens, text, stats) = generation.finish()?;
+    let (tokens, text, mut stats) = generation.finish()?;
+    stats.thinking_tokens = span.map_or(0, |span| span.thought().tokens);
     let leaves = span.map_or_else(Vec::new, Span::leaves);
     let leaf = leaves.last().cloned();
     let set = span.and_then(|span| span.constraint().as_trie()).filter(|set| !set.is_tree());
@@ -189,7 +190,7 @@ fn chained(
 /// span.
 fn take(generation: &mut Generation<'_>, taken: &Taken, over: bool, max_tokens: usize) -> Option<Finish> {
     let &Taken { token, role, forced, depth } = taken;
-    let ends_output = role != Role::Value && generation.vocab.is_end_of_generation(token);
+    let ends_output = !matches!(role, Role::Value | Role::Marker) && generation.vocab.is_end_of_generation(token);
     generation.write(token, forced, depth, !ends_output && (!over || role != Role::Free));
     if over {
         Some(Finish::Span)

@@ -92,6 +92,8 @@ pub struct GenerateStats {
     pub forward_passes_saved: usize,
     /// Times that no legal token had a usable logit.
     pub starved: u64,
+    /// Tokens of free text before a [`ThinkGate`](trie_core::ThinkGate) closed, without its markers.
+    pub thinking_tokens: usize,
     /// Bytes at the end of the prompt that the set spells again, so that it was decoded without them.
     pub healed_bytes: usize,
     /// Seconds for the prompt.

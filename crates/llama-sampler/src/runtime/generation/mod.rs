@@ -17,7 +17,7 @@ use super::watch::Watch;
 use report::{Report, Written};
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{Allowed, TokenId, Trie, logits};
+use trie_core::{Allowed, TokenId, Tokens, Trie, logits};
 use trie_text::Vocab;
 
 /// Tokens are written at once and decoded when a row of logits is needed, all of them together.
@@ -163,8 +163,12 @@ impl<'a> Generation<'a> {
     }
 }
 
-/// Softmax over the allowed tokens; at an open leaf, where any token may come, over the whole row.
+/// Softmax over the allowed tokens; at an open leaf, where any token may come, over the whole row. Nothing where all but
+/// a few may come, as in free text.
 fn probabilities(row: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f32)>) {
+    if matches!(allowed, Allowed::Only { tokens: Tokens::Except(_), .. }) {
+        return;
+    }
     into.extend(allowed.iter().filter_map(|token| Some((token, *row.get(token.index())?))));
     let shares = match allowed {
         Allowed::Open { .. } => {
@@ -179,7 +183,6 @@ fn probabilities(row: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f3
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trie_core::Tokens;
 
     #[test]
     fn shares_of_odd_logits() {
