@@ -12,8 +12,8 @@ use llama_sampler::{
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trie_core::{
-    After, AnyConstraint, ChooseOptions, Constraint, DrawSettings, Mode, SamplerOptions, Sequence, SpanRules, Status,
-    TokenId, Trie, Unconstrained,
+    After, AnyConstraint, Budget, ChooseOptions, Constraint, DrawSettings, Mode, SamplerOptions, Sequence, SpanRules,
+    Status, ThinkGate, ThinkOptions, TokenId, Trie, Unconstrained,
 };
 use trie_text::{Form, Part, Prompt, SlotValues, TextValues, ValueSets, Values};
 
@@ -127,6 +127,84 @@ fn both_loops_walk_a_sequence_alike() {
         assert_eq!(ahead.text, names.concat());
         assert!(ahead.stats.forward_passes <= chained.stats.forward_passes);
     }
+}
+
+/// Thinking before a value, in the real model: forced closing tokens are skipped ahead, and both loops agree.
+#[test]
+fn both_loops_think_alike() {
+    let mut context = context();
+    let vocab = Arc::clone(context.vocab());
+    let prompt = vocab.tokenize("Where do I go? <think>", true, true).unwrap();
+    let text = |text: &str| vocab.tokenize(text, false, false).unwrap();
+    let (end, message) = (text("</think>"), text(" Enough."));
+    let mut cut_short = 0;
+    for (seed, budget) in (0..4u32).flat_map(|seed| [0, 1, 7].map(|budget| (seed, budget))) {
+        let options = ThinkOptions {
+            begin: text("<think>"),
+            end: end.clone(),
+            message: message.clone(),
+            budget: Some(Budget::tokens(budget)),
+            at_once: seed % 2 == 0,
+            masked: vocab.end_of_generation().to_vec(),
+            ..ThinkOptions::default()
+        };
+        let gate = AnyConstraint::new(ThinkGate::new(options, alone(&context, &VERBS).into()).unwrap());
+        let rules =
+            SpanRules::of(gate, vocab.len()).unwrap().with_end_of_generation(vocab.end_of_generation()).unwrap();
+        let rules = Arc::new(rules.with_after(After::Stop).unwrap());
+        let [ahead, chained] = [true, false].map(|skip_ahead| {
+            let options = GenerateOptions::default().with_sampling(sampled(seed)).with_skip_ahead(skip_ahead);
+            context.generate(&prompt, Some(&rules), &options, &mut ()).unwrap()
+        });
+        assert_eq!((&ahead.tokens, &ahead.leaf, &ahead.text), (&chained.tokens, &chained.leaf, &chained.text));
+        let value = ahead.leaf.as_ref().and_then(|leaf| leaf.name.clone()).unwrap();
+        assert!(VERBS.contains(&value.as_str()) && ahead.text.ends_with(&format!("</think>{value}")), "{}", ahead.text);
+        let thought = ahead.stats.thinking_tokens;
+        assert_eq!(thought, chained.stats.thinking_tokens);
+        assert!(thought <= budget as usize);
+        if ahead.tokens[thought..].starts_with(&message) {
+            cut_short += 1;
+            assert_eq!(thought, budget as usize);
+            assert!(ahead.stats.forward_passes_saved >= message.len() + end.len());
+            // None of the closing tokens took a forward pass: one for each token thought, those of the value, and one
+            // that tells that it ends there.
+            let value = ahead.tokens.len() - thought - message.len() - end.len();
+            assert!(ahead.stats.forward_passes as usize <= thought + value + 1, "{:?}", ahead.stats);
+        }
+    }
+    assert!(cut_short >= 4, "a budget of 0 always cuts short: {cut_short}");
+}
+
+#[test]
+fn a_gate_in_a_chain() {
+    let budget = Some(Budget::tokens(2));
+    let options = ThinkOptions { begin: ids([7]), end: ids([8, 9]), budget, ..ThinkOptions::default() };
+    let gate = AnyConstraint::new(ThinkGate::new(options, trie(FIRST).into()).unwrap());
+    let rules = Arc::new(SpanRules::of(gate, VOCAB).unwrap());
+    let first = TokenTrieSampler::new(rules, Mode::Sampled);
+    let handle = first.handle();
+    let mut chain = LlamaSampler::chain([first.into_llama_sampler(), LlamaSampler::greedy()], true);
+    let row: Vec<f32> = (0..VOCAB).map(|token| if token == 7 { 90.0 } else { token as f32 }).collect();
+    let mut tokens = Vec::new();
+    for _ in 0..6 {
+        let applied = apply(&mut chain, &in_id_order(&row), false);
+        if tokens.is_empty() {
+            assert_eq!(applied.kept.len(), VOCAB - 1, "all but the begin marker");
+            assert!(applied.kept.iter().all(|kept| kept.0 != 7));
+        }
+        let token = applied.token().unwrap();
+        chain.accept(LlamaToken(token));
+        tokens.push(token as u32);
+    }
+    assert_eq!(tokens, [39, 39, 8, 9, 9, 39], "two tokens, the marker, the best value, free text");
+    assert_eq!(handle.leaf().unwrap().name.as_deref(), Some("c"));
+
+    // A host that goes against a forced marker cannot be refused: the sampler turns itself off, and says so.
+    chain.reset();
+    for token in [1, 2, 3] {
+        chain.accept(LlamaToken(token));
+    }
+    assert_eq!(handle.span().status(), Status::Off);
 }
 
 #[test]

@@ -121,6 +121,12 @@ impl LeafId {
         Self(index)
     }
 
+    /// The number.
+    #[inline]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
     /// Position in the order of token sequences.
     #[inline]
     pub const fn index(self) -> usize {

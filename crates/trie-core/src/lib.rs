@@ -44,6 +44,7 @@ mod graph;
 mod ids;
 mod kernel;
 mod layout;
+mod leaf_set;
 mod levels;
 pub mod logits;
 #[allow(unsafe_code, reason = "slices of mapped files and the map itself; every other file is safe")]
@@ -69,9 +70,9 @@ pub use builder::{BuildError, FlatSequences, TrieBuilder};
 pub use byte_trie::{ByteTrie, ByteTrieError};
 pub use cache::{CacheStats, TrieCache};
 pub use constraint::{
-    AnyConstraint, AnyState, Budget, Constraint, Ending, Except, GateError, Mask, Next, NotListed, Opening, Role,
-    Scratch, Sequence, SequenceError, SequenceState, Step, ThinkGate, ThinkOptions, ThinkState, Thought, Tokens,
-    TrieState, Unconstrained,
+    AnyConstraint, AnyState, Budget, Constraint, Ending, Except, FilterError, FilteredTrie, GateError, Mask, Next,
+    NotListed, Opening, Role, Scratch, Sequence, SequenceError, SequenceState, Step, ThinkGate, ThinkOptions,
+    ThinkState, Thought, Tokens, TrieState, Unconstrained,
 };
 pub use draw::{DrawError, DrawSettings};
 pub use drawing::{BoxKind, DrawnBox, svg};
@@ -82,6 +83,7 @@ pub use file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId};
 pub use graph::{ForcedText, NamedLeaf, TokenizationError, TokenizedLeaf};
 pub use ids::{LeafId, NodeId, TokenId, TokenIdError};
 pub use kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
+pub use leaf_set::{LeafSet, LeafSetError};
 pub use levels::Level;
 pub use outline::{OutlineLimits, OutlineNode};
 pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};

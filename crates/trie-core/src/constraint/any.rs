@@ -1,7 +1,7 @@
-//! A constraint of any kind, behind one type: a trie directly, because it must cost nothing; every other kind behind a
-//! pointer.
+//! A constraint of any kind, behind one type: a trie and a filter over one directly, because they must cost nothing;
+//! every other kind behind a pointer.
 
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Thought, Tokens, TrieState};
+use super::{Constraint, Ending, FilteredTrie, Next, NotListed, Role, Scratch, Thought, Tokens, TrieState};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
 use std::any::Any;
@@ -15,6 +15,8 @@ pub struct AnyConstraint(Kind);
 #[derive(Clone)]
 enum Kind {
     Trie(Trie),
+    /// Its states are those of a trie.
+    Filtered(FilteredTrie),
     Other(Arc<dyn Erased>),
 }
 
@@ -83,6 +85,7 @@ trait Erased: Any + fmt::Debug + Send + Sync {
     fn remembers(&self) -> bool;
     fn back(&self, at: &mut dyn Any, tokens: usize) -> bool;
     fn never_ends(&self) -> bool;
+    fn barred(&self) -> &[TokenId];
     fn thought(&self, at: &dyn Any) -> Thought;
     fn max_token(&self) -> Option<TokenId>;
     fn sets(&self) -> Vec<&Trie>;
@@ -142,6 +145,10 @@ impl<C: Constraint> Erased for Of<C> {
         self.0.never_ends()
     }
 
+    fn barred(&self) -> &[TokenId] {
+        self.0.barred()
+    }
+
     fn thought(&self, at: &dyn Any) -> Thought {
         at.downcast_ref().map_or_else(Thought::default, |at| self.0.thought(at))
     }
@@ -173,6 +180,9 @@ impl AnyConstraint {
         if let Some(trie) = any.downcast_ref::<Trie>() {
             return trie.clone().into();
         }
+        if let Some(filtered) = any.downcast_ref::<FilteredTrie>() {
+            return Self(Kind::Filtered(filtered.clone()));
+        }
         Self(Kind::Other(Arc::new(Of(constraint))))
     }
 
@@ -181,7 +191,7 @@ impl AnyConstraint {
     pub fn as_trie(&self) -> Option<&Trie> {
         match &self.0 {
             Kind::Trie(trie) => Some(trie),
-            Kind::Other(_) => None,
+            Kind::Filtered(_) | Kind::Other(_) => None,
         }
     }
 
@@ -189,6 +199,7 @@ impl AnyConstraint {
     pub fn downcast_ref<C: Constraint>(&self) -> Option<&C> {
         match &self.0 {
             Kind::Trie(trie) => (trie as &dyn Any).downcast_ref(),
+            Kind::Filtered(filtered) => (filtered as &dyn Any).downcast_ref(),
             Kind::Other(other) => (&**other as &dyn Any).downcast_ref::<Of<C>>().map(|of| &of.0),
         }
     }
@@ -220,6 +231,7 @@ impl fmt::Debug for AnyConstraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Trie(trie) => trie.fmt(f),
+            Kind::Filtered(filtered) => filtered.fmt(f),
             Kind::Other(other) => other.fmt(f),
         }
     }
@@ -228,6 +240,7 @@ impl fmt::Debug for AnyConstraint {
 /// A constraint with a state of its own kind.
 enum Pair<'a> {
     Trie(&'a Trie, &'a TrieState),
+    Filtered(&'a FilteredTrie, &'a TrieState),
     Other(&'a dyn Erased, &'a dyn Any),
     /// The state is of another kind: nothing may follow it.
     Mismatch,
@@ -238,6 +251,7 @@ impl AnyConstraint {
     fn with<'a>(&'a self, at: &'a AnyState) -> Pair<'a> {
         match (&self.0, &at.0) {
             (Kind::Trie(trie), StateKind::Trie(at)) => Pair::Trie(trie, at),
+            (Kind::Filtered(filtered), StateKind::Trie(at)) => Pair::Filtered(filtered, at),
             (Kind::Other(other), StateKind::Other(at)) => Pair::Other(&**other, &**at),
             _ => Pair::Mismatch,
         }
@@ -262,6 +276,7 @@ impl Constraint for AnyConstraint {
     fn start(&self) -> AnyState {
         match &self.0 {
             Kind::Trie(trie) => AnyState(StateKind::Trie(trie.start())),
+            Kind::Filtered(filtered) => AnyState(StateKind::Trie(filtered.start())),
             Kind::Other(other) => AnyState(StateKind::Other(other.start())),
         }
     }
@@ -270,6 +285,7 @@ impl Constraint for AnyConstraint {
     fn next<'a>(&'a self, at: &'a AnyState, scratch: &'a mut Scratch) -> Next<'a> {
         match self.with(at) {
             Pair::Trie(trie, at) => trie.next(at, scratch),
+            Pair::Filtered(filtered, at) => filtered.next(at, scratch),
             Pair::Other(other, at) => other.next(at, scratch),
             Pair::Mismatch => NOTHING,
         }
@@ -279,6 +295,7 @@ impl Constraint for AnyConstraint {
     fn advance(&self, at: &mut AnyState, token: TokenId) -> Option<Role> {
         match (&self.0, &mut at.0) {
             (Kind::Trie(trie), StateKind::Trie(at)) => trie.advance(at, token),
+            (Kind::Filtered(filtered), StateKind::Trie(at)) => filtered.advance(at, token),
             (Kind::Other(other), StateKind::Other(at)) => advance_shared(&**other, at, token),
             // The state is of another kind: nothing may follow it.
             _ => None,
@@ -289,6 +306,7 @@ impl Constraint for AnyConstraint {
     fn ending(&self, at: &AnyState) -> Ending {
         match self.with(at) {
             Pair::Trie(trie, at) => trie.ending(at),
+            Pair::Filtered(filtered, at) => filtered.ending(at),
             Pair::Other(other, at) => other.ending(at),
             Pair::Mismatch => Ending::No,
         }
@@ -297,6 +315,7 @@ impl Constraint for AnyConstraint {
     fn forced_token(&self, at: &AnyState, scratch: &mut Scratch) -> Option<TokenId> {
         match self.with(at) {
             Pair::Trie(trie, at) => trie.forced_token(at, scratch),
+            Pair::Filtered(filtered, at) => filtered.forced_token(at, scratch),
             Pair::Other(other, at) => other.forced_token(at, scratch),
             Pair::Mismatch => None,
         }
@@ -305,6 +324,7 @@ impl Constraint for AnyConstraint {
     fn value(&self, at: &AnyState) -> Option<Leaf> {
         match self.with(at) {
             Pair::Trie(trie, at) => trie.value(at),
+            Pair::Filtered(filtered, at) => filtered.value(at),
             Pair::Other(other, at) => other.value(at),
             Pair::Mismatch => None,
         }
@@ -313,6 +333,7 @@ impl Constraint for AnyConstraint {
     fn values(&self, at: &AnyState, over: bool) -> Vec<Leaf> {
         match self.with(at) {
             Pair::Trie(trie, at) => trie.values(at, over),
+            Pair::Filtered(filtered, at) => filtered.values(at, over),
             Pair::Other(other, at) => other.values(at, over),
             Pair::Mismatch => Vec::new(),
         }
@@ -322,6 +343,7 @@ impl Constraint for AnyConstraint {
     fn remembers(&self) -> bool {
         match &self.0 {
             Kind::Trie(trie) => trie.remembers(),
+            Kind::Filtered(filtered) => filtered.remembers(),
             Kind::Other(other) => other.remembers(),
         }
     }
@@ -329,6 +351,7 @@ impl Constraint for AnyConstraint {
     fn back(&self, at: &mut AnyState, tokens: usize) -> bool {
         match (&self.0, &mut at.0) {
             (Kind::Trie(trie), StateKind::Trie(at)) => trie.back(at, tokens),
+            (Kind::Filtered(filtered), StateKind::Trie(at)) => filtered.back(at, tokens),
             (Kind::Other(other), StateKind::Other(at)) => {
                 let mut own = at.copy();
                 let back = Arc::get_mut(&mut own).is_some_and(|own| other.back(own, tokens));
@@ -344,20 +367,29 @@ impl Constraint for AnyConstraint {
     fn never_ends(&self) -> bool {
         match &self.0 {
             Kind::Trie(trie) => trie.never_ends(),
+            Kind::Filtered(filtered) => filtered.never_ends(),
             Kind::Other(other) => other.never_ends(),
+        }
+    }
+
+    fn barred(&self) -> &[TokenId] {
+        match &self.0 {
+            Kind::Trie(_) | Kind::Filtered(_) => &[],
+            Kind::Other(other) => other.barred(),
         }
     }
 
     fn thought(&self, at: &AnyState) -> Thought {
         match self.with(at) {
             Pair::Other(other, at) => other.thought(at),
-            Pair::Trie(..) | Pair::Mismatch => Thought::default(),
+            Pair::Trie(..) | Pair::Filtered(..) | Pair::Mismatch => Thought::default(),
         }
     }
 
     fn max_token(&self) -> Option<TokenId> {
         match &self.0 {
             Kind::Trie(trie) => Some(trie.max_token()),
+            Kind::Filtered(filtered) => Constraint::max_token(filtered),
             Kind::Other(other) => other.max_token(),
         }
     }
@@ -365,6 +397,7 @@ impl Constraint for AnyConstraint {
     fn sets(&self) -> Vec<&Trie> {
         match &self.0 {
             Kind::Trie(trie) => vec![trie],
+            Kind::Filtered(filtered) => filtered.sets(),
             Kind::Other(other) => other.sets(),
         }
     }
@@ -372,6 +405,7 @@ impl Constraint for AnyConstraint {
     fn first_set(&self) -> Option<&Trie> {
         match &self.0 {
             Kind::Trie(trie) => Some(trie),
+            Kind::Filtered(filtered) => filtered.first_set(),
             Kind::Other(other) => other.first_set(),
         }
     }
@@ -379,6 +413,7 @@ impl Constraint for AnyConstraint {
     fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
         match &self.0 {
             Kind::Trie(trie) => Constraint::to_trie(trie, limit),
+            Kind::Filtered(filtered) => Constraint::to_trie(filtered, limit),
             Kind::Other(other) => other.to_trie(limit),
         }
     }

@@ -7,7 +7,9 @@
 //! file with one `impl`, and every face walks it.
 
 mod any;
+mod filter;
 mod gate;
+mod live;
 mod marker;
 mod sequence;
 mod tokens;
@@ -15,6 +17,7 @@ mod trie;
 mod unconstrained;
 
 pub use any::{AnyConstraint, AnyState};
+pub use filter::{FilterError, FilteredTrie};
 pub use gate::{Budget, GateError, Opening, ThinkGate, ThinkOptions, ThinkState, Thought};
 pub use sequence::{Sequence, SequenceError, SequenceState};
 pub use tokens::{Except, Mask, Scratch, Tokens};
@@ -85,6 +88,11 @@ pub enum NotListed {
         /// The most that were wanted.
         limit: usize,
     },
+    /// Some leaves of a set in which several sequences stand for one.
+    #[error(
+        "some values of a set in which several sequences stand for one: make it again, from the texts that it shall have"
+    )]
+    NotATree,
     /// A file that was damaged after it was written.
     #[error("the set is damaged: a value ended where it has none")]
     Damaged,
@@ -160,6 +168,11 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// Whether everything may come at its end, so that nothing can follow it.
     fn never_ends(&self) -> bool {
         self.ending(&self.start()) == Ending::Free
+    }
+
+    /// Tokens that may not come after the span either, ascending: mostly none.
+    fn barred(&self) -> &[TokenId] {
+        &[]
     }
 
     /// What was thought on the way to this state: see [`ThinkGate`].

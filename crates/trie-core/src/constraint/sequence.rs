@@ -193,6 +193,11 @@ impl Constraint for Sequence {
         self.parts.last().is_some_and(Constraint::never_ends)
     }
 
+    fn barred(&self) -> &[TokenId] {
+        // Of several gates each bars what follows it: only the last one is followed by what comes after the span.
+        self.parts.iter().rev().map(Constraint::barred).find(|barred| !barred.is_empty()).unwrap_or_default()
+    }
+
     fn thought(&self, state: &SequenceState) -> Thought {
         let passed = std::iter::successors(state.before.as_deref(), |part| part.before.as_deref());
         let passed = passed.zip(self.parts[..state.part.min(self.parts.len())].iter().rev());

@@ -8,10 +8,12 @@ use crate::trie::{Cursor, Leaf, Trie};
 /// `Copy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TrieState {
-    at: Cursor,
-    first: u32,
-    count: u32,
-    ending: Ending,
+    pub(super) at: Cursor,
+    pub(super) first: u32,
+    pub(super) count: u32,
+    pub(super) ending: Ending,
+    /// Whether some of its children lead to no leaf that a filter allows.
+    pub(super) narrowed: bool,
 }
 
 impl TrieState {
@@ -35,11 +37,11 @@ impl Trie {
             true if childless => Ending::Must,
             true => Ending::May,
         };
-        TrieState { at, first, count, ending }
+        TrieState { at, first, count, ending, narrowed: false }
     }
 
     #[inline]
-    fn tokens_of(&self, at: &TrieState) -> &[TokenId] {
+    pub(super) fn tokens_of(&self, at: &TrieState) -> &[TokenId] {
         let first = at.first as usize;
         self.store().tokens.get(first..first + at.count as usize).unwrap_or_default()
     }

@@ -11,7 +11,7 @@
 use super::allowed::Allowed;
 use super::rules::{After, SpanRules};
 use super::state::{SpanState, Status};
-use crate::constraint::{Constraint, Ending, Role, Scratch, Step, Tokens};
+use crate::constraint::{Constraint, Ending, Except, Role, Scratch, Step, Tokens};
 use crate::ids::TokenId;
 
 /// What became of a token that a host reported and could not be refused.
@@ -61,7 +61,16 @@ impl<C: Constraint> SpanRules<C> {
             Status::Complete if self.after() == After::Stop => {
                 return Allowed::Only { tokens: Tokens::default(), ends: self.stop_tokens_of(state.constraint) };
             }
-            Status::Complete | Status::Idle | Status::Off => return Allowed::All,
+            Status::Complete => {
+                return match constraint.barred() {
+                    [] => Allowed::All,
+                    barred => {
+                        let tokens = Tokens::Except(Except::new(barred).within(self.n_vocab()));
+                        Allowed::Only { tokens, ends: &[] }
+                    }
+                };
+            }
+            Status::Idle | Status::Off => return Allowed::All,
         }
         let next = constraint.next(&state.at, scratch);
         let tokens = next.tokens.within(self.n_vocab());
@@ -94,6 +103,9 @@ impl<C: Constraint> SpanRules<C> {
         if state.status != Status::Active {
             let stops = state.status == Status::Complete && self.after() == After::Stop;
             if stops && !is_in(self.stop_tokens_of(state.constraint), token) {
+                return None;
+            }
+            if !stops && state.status == Status::Complete && is_in(constraint.barred(), token) {
                 return None;
             }
             state.tail += 1;
