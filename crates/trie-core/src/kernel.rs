@@ -178,9 +178,9 @@ pub fn mask_row<L: Logit>(row: &mut [L], tokens: Tokens<'_>, ends: &[TokenId], s
         Tokens::Except(except) => {
             let n_vocab = except.n_vocab().min(row.len());
             for id in except.denied().iter().filter(|id| ends.binary_search(id).is_err()) {
-                row[id.index()] = f32::NEG_INFINITY;
+                row[id.index()] = L::NEG_INFINITY;
             }
-            row[n_vocab..].fill(f32::NEG_INFINITY);
+            row[n_vocab..].fill(L::NEG_INFINITY);
         }
     }
 }

@@ -63,8 +63,8 @@ mod trie;
 
 pub use arrays::TrieArrays;
 pub use batch::{
-    Batch, BatchError, BatchMask, BeamOptions, BeamSearch, Child, Children, Hypothesis, MaskMemory, Rows, RowsError,
-    RowsMut, ScoreMode,
+    Batch, BatchError, BatchMask, BeamOptions, BeamSearch, Child, Children, Hypothesis, MaskMemory, NoRepeat, Rows,
+    RowsError, RowsMut, ScoreMode,
 };
 pub use builder::{BuildError, FlatSequences, TrieBuilder};
 pub use byte_trie::{ByteTrie, ByteTrieError};

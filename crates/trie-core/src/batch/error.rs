@@ -107,6 +107,22 @@ pub enum BatchError {
         /// The penalty.
         penalty: f64,
     },
+    /// A row that has written all of its items.
+    #[error("row {row}: all items that it may write are written: none of the {leaves} is left")]
+    NothingLeft {
+        /// The row.
+        row: usize,
+        /// Items of its set.
+        leaves: usize,
+    },
+    /// A row whose values have no numbers.
+    #[error("row {row}: {constraint} is no set of items: only those of a trie are known again")]
+    NoItems {
+        /// The row.
+        row: usize,
+        /// What it follows.
+        constraint: String,
+    },
     /// A setting of the draw out of range.
     #[error(transparent)]
     Draw(#[from] DrawError),
@@ -124,6 +140,8 @@ impl BatchError {
             | Self::Damaged { row, .. }
             | Self::MixedVocabularies { row, .. }
             | Self::Endless { row }
+            | Self::NothingLeft { row, .. }
+            | Self::NoItems { row, .. }
             | Self::Score { row, .. } => Some(*row),
             _ => None,
         }

@@ -4,6 +4,7 @@
 mod beam;
 mod children;
 mod error;
+mod items;
 mod logits;
 mod mask;
 mod moves;
@@ -14,6 +15,7 @@ mod top;
 pub use beam::{BeamOptions, BeamSearch, Hypothesis};
 pub use children::Children;
 pub use error::BatchError;
+pub use items::NoRepeat;
 pub use mask::{BatchMask, MaskMemory};
 pub use rows::{Rows, RowsError, RowsMut};
 pub use top::{Child, ScoreMode};
@@ -93,6 +95,8 @@ struct Worker {
 struct Row {
     walked: Walked,
     rules: u32,
+    /// Of the items before this one: rows that are copied share them.
+    items: Option<Arc<items::Items>>,
 }
 
 impl Clone for Spare {
@@ -187,7 +191,7 @@ impl Batch {
             return Err(BatchError::MixedVocabularies { row, got, n_vocab });
         }
         let walked = Walked::new(rules.start());
-        Ok(Row { walked, rules: self.number_of(rules) })
+        Ok(Row { walked, rules: self.number_of(rules), items: None })
     }
 
     /// The rules of a free row, shared by all of them.

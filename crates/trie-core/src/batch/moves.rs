@@ -36,7 +36,7 @@ impl Batch {
     /// No such row, or a token that it does not allow.
     pub fn accept_in(&mut self, row: usize, tokens: &[TokenId]) -> Result<(), BatchError> {
         self.row(row)?;
-        let Row { walked, rules } = &mut self.rows[row];
+        let Row { walked, rules, .. } = &mut self.rows[row];
         let rules = &*self.rules[*rules as usize];
         let constraint = rules.constraint(walked.state());
         let before = walked.state().clone();
@@ -68,6 +68,9 @@ impl Batch {
             let parent = &self.rows[parent];
             row.walked.copy_from(&parent.walked);
             row.rules = parent.rules;
+            if row.items.is_some() || parent.items.is_some() {
+                row.items.clone_from(&parent.items);
+            }
         }
         next.extend(parents[next.len()..].iter().map(|&parent| self.rows[parent].clone()));
         std::mem::swap(&mut self.rows, next);
@@ -78,7 +81,7 @@ impl Batch {
     /// Takes back the last `n` tokens of each row: in all of them or in none.
     ///
     /// # Errors
-    /// More than one of the rows has accepted.
+    /// More than one of the rows has accepted since its item began.
     pub fn rollback(&mut self, n: usize) -> Result<(), BatchError> {
         let can = |(row, of): (usize, &Row)| of.walked.can_roll_back(n).map_err(|source| refused(row, source));
         self.rows.iter().enumerate().try_for_each(can)?;
@@ -91,14 +94,15 @@ impl Batch {
     /// No such row, or more than it has accepted.
     pub fn rollback_in(&mut self, row: usize, n: usize) -> Result<(), BatchError> {
         self.row(row)?;
-        let Row { walked, rules } = &mut self.rows[row];
+        let Row { walked, rules, .. } = &mut self.rows[row];
         let rules = &*self.rules[*rules as usize];
         let constraint = rules.constraint(walked.state());
         walked.rollback(rules, constraint, n).map_err(|source| refused(row, source))
     }
 
-    /// Each row at the start of its rules; draws begin again.
+    /// Each row at the start of its rules, before its first item; draws begin again.
     pub fn reset(&mut self) {
+        self.forget_items();
         for row in &mut self.rows {
             row.walked.restore(self.rules[row.rules as usize].start());
         }

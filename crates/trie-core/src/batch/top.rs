@@ -155,7 +155,7 @@ pub(super) struct Expanded {
     pub(super) stops: Vec<(usize, f64)>,
 }
 
-fn check_groups(ends: &[usize], rows: usize) -> Result<(), BatchError> {
+pub(super) fn check_groups(ends: &[usize], rows: usize) -> Result<(), BatchError> {
     let mut before = 0;
     for (group, &end) in ends.iter().enumerate() {
         if end < before || end > rows {

@@ -161,6 +161,19 @@ impl<C: Constraint> SpanRules<C> {
         &self.constraints
     }
 
+    /// The same rules with another constraint in the place of one. It names no token that the one did not.
+    pub(crate) fn replacing(&self, number: usize, constraint: C) -> Self
+    where
+        C: Clone,
+    {
+        let mut constraint = Some(constraint);
+        let replaced = self.constraints.iter().enumerate().map(|(at, (path, of))| {
+            let of = constraint.take_if(|_| at == number).unwrap_or_else(|| of.clone());
+            (path.clone(), of)
+        });
+        Self { constraints: replaced.collect(), by_path: OnceLock::new(), ..self.clone() }
+    }
+
     /// The number of the constraint with this path, the first where several have it. `O(log paths)` after one sort.
     ///
     /// # Errors

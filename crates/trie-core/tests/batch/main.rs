@@ -4,6 +4,7 @@ mod beams;
 #[path = "../common/mod.rs"]
 mod common;
 mod elements;
+mod items;
 mod kinds;
 mod refusals;
 mod steps;
