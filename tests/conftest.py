@@ -21,7 +21,7 @@ from support import WITHOUT_LLAMA, has_llama, payload, vocabulary_files
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FREE = ["batch", "beam_search", "buffers", "chat_template", "hostile_templates", "payload", "sampler", "sets"]
-FREE += ["trie", "vectors"]
+FREE += ["trie", "vectors", "logits_constraint"]
 NEED_NO_MODEL = {f"test_{name}.py" for name in FREE}
 """Files that must pass whole in a package without llama.cpp."""
 
