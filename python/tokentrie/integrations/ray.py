@@ -5,6 +5,7 @@ The prompts, the columns and their meaning are those of `tokentrie choose --inpu
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -214,8 +215,9 @@ def _anchor(prompts: Any, vocab: tokentrie.Vocab) -> list[int]:
 
 def _assigned_cpus() -> int | None:
     """CPUs that Ray gave the actor that this runs in; None outside."""
-    ray = required("ray", "ray")
-    if not ray.is_initialized():
+    # An actor of Ray has imported it.
+    ray = sys.modules.get("ray")
+    if ray is None or not ray.is_initialized():
         return None
     cpus = ray.get_runtime_context().get_assigned_resources().get("CPU")
     return max(1, int(cpus)) if cpus else None
