@@ -69,9 +69,33 @@ def xgrammar_fill(legal: list[Table], words: Table) -> Callable[[], None]:
     return lambda: filler.batch_fill_next_token_bitmask(matchers, bits)
 
 
+def llguidance_fill(legal: list[Table], words: Table) -> Callable[[], None]:
+    """llguidance, each row at a rule of token ids, filled by its executor."""
+    llguidance = pytest.importorskip("llguidance", reason="llguidance is not installed: its row is missing")
+    kernel = pytest.importorskip("llguidance.numpy")
+
+    class Tokenizer:
+        eos_token_id = V - 1
+        bos_token_id = None
+        tokens = [bytes([byte]) for byte in range(256)] + [f" filler{token}".encode() for token in range(V - 257)]
+        tokens += [b"</s>"]
+        special_token_ids = (V - 1,)
+
+        def __call__(self, text: bytes) -> list[int]:
+            return list(text)
+
+    tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokenizer()))
+    rules = ["start: " + " | ".join(f"<[{token}]>" for token in tokens) for tokens in legal]
+    matchers = [(llguidance.LLMatcher(tokenizer, rule), row) for row, rule in enumerate(rules)]
+    executor = llguidance.LLExecutor()
+    return lambda: kernel.fill_next_token_bitmask_par(executor, matchers, words)
+
+
 @pytest.mark.benchmark(group="bit mask, 256 x 175,000")
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("who", ["bitmask", "fill_bitmask", "zero the words", "numpy byte mask", "xgrammar"])
+@pytest.mark.parametrize(
+    "who", ["bitmask", "fill_bitmask", "zero the words", "numpy byte mask", "xgrammar", "llguidance"]
+)
 def test_bitmask(benchmark: BenchmarkFixture, who: str, shape: str) -> None:
     """The masks of one step. `bitmask` alternates between two states, so it always has all rows to write."""
     table, widths = SHAPES[shape]
@@ -99,7 +123,7 @@ def test_bitmask(benchmark: BenchmarkFixture, who: str, shape: str) -> None:
         if max(map(len, legal)) > 64:
             pytest.skip("compiling its rules of thousands of tokens takes longer than all the others together")
         theirs = np.zeros_like(words)
-        fill = xgrammar_fill(legal, theirs)
+        fill = (xgrammar_fill if who == "xgrammar" else llguidance_fill)(legal, theirs)
         fill()
         np.testing.assert_array_equal(theirs, words)
         benchmark(fill)
