@@ -201,6 +201,15 @@ impl Sequence {
 /// What tokenises the texts of a constraint.
 pub(crate) type Tokenizing<'t> = dyn Fn(TextValues) -> Result<trie_core::Trie> + 't;
 
+/// What a constraint is read for.
+#[derive(Clone, Copy)]
+pub(crate) struct ReadFor<'t> {
+    pub(crate) tokenizing: &'t Tokenizing<'t>,
+    pub(crate) n_vocab: usize,
+    /// Where more is known than its size.
+    pub(crate) vocab: Option<&'t trie_text::Vocab>,
+}
+
 /// With a vocabulary of Python's, or only its size.
 ///
 /// # Errors

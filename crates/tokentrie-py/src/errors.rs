@@ -14,8 +14,9 @@ use pyo3::types::{PyTuple, PyType};
 use std::ffi::{CStr, CString};
 use std::io;
 use trie_core::{
-    BatchError, BuildError, DrawError, ExternalError, FileError, FileProblem, NotAllowed, NotInGbnf, NotListed,
-    PayloadError, RowError, RulesError, SamplerError, SequenceError, SetError, SpanError, UnknownPath,
+    BatchError, BuildError, DrawError, ExternalError, FileError, FileProblem, FilterError, GateError, LeafSetError,
+    NotAllowed, NotInGbnf, NotListed, PayloadError, RowError, RulesError, SamplerError, SequenceError, SetError,
+    SpanError, UnknownPath,
 };
 use trie_text::{FormError, HealingError, TextError, ValuesError, VocabError};
 
@@ -327,13 +328,14 @@ impl From<BatchError> for Error {
             BatchError::Width { .. } | BatchError::Rows(_) => return Self::Array(error.to_string()),
             BatchError::Rules(error) => return error.clone().into(),
             BatchError::Draw(error) => return (*error).into(),
-            BatchError::Endless { .. } => Class::Trie,
+            BatchError::Endless { .. } | BatchError::NothingLeft { .. } => Class::Trie,
             BatchError::Refused { .. }
             | BatchError::Count { .. }
             | BatchError::NoSuchRow { .. }
             | BatchError::Score { .. }
             | BatchError::Groups { .. }
             | BatchError::NoWidth
+            | BatchError::NoItems { .. }
             | BatchError::LengthPenalty { .. } => Class::Option,
             _ => Class::Base,
         };
@@ -350,6 +352,28 @@ impl From<UnknownPath> for Error {
 impl From<NotListed> for Error {
     fn from(error: NotListed) -> Self {
         Class::Trie.error(error.to_string())
+    }
+}
+
+impl From<GateError> for Error {
+    fn from(error: GateError) -> Self {
+        Class::Option.error(error.to_string())
+    }
+}
+
+impl From<FilterError> for Error {
+    fn from(error: FilterError) -> Self {
+        let class = match error {
+            FilterError::NoSuchLeaf { .. } | FilterError::OtherTrie { .. } => Class::Option,
+            _ => Class::Trie,
+        };
+        class.error(error.to_string())
+    }
+}
+
+impl From<LeafSetError> for Error {
+    fn from(error: LeafSetError) -> Self {
+        Class::Option.error(error.to_string())
     }
 }
 

@@ -46,7 +46,11 @@ impl Slot {
     #[new]
     fn new(name: String, values: &Bound<'_, PyAny>) -> Result<Self> {
         let mut given = values.clone();
-        let values = if is_list(values) {
+        let values = if values.is_instance_of::<crate::gate::ThinkGate>() {
+            let message = "a ThinkGate cannot stand in a slot: let the model think in a Text with the end marker as its \
+                           stop, before the slot";
+            return Err(PyTypeError::new_err(message).into());
+        } else if is_list(values) {
             let texts = crate::strings::list(values)?;
             given = PyList::new(values.py(), &texts)?.into_any();
             SlotValues::Texts(texts)

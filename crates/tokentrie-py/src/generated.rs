@@ -73,6 +73,8 @@ pub(crate) struct Stats {
     forward_passes_saved: usize,
     /// int: how often no legal token had a usable logit.
     starved: u64,
+    /// int: tokens thought before a ThinkGate closed, without its markers.
+    thinking_tokens: usize,
     /// int: bytes at the end of the prompt that were taken back, because the set begins with them.
     healed_bytes: usize,
     /// float: seconds in all.
@@ -154,6 +156,7 @@ impl Stats {
             sampled_tokens,
             forward_passes_saved,
             starved,
+            thinking_tokens,
             healed_bytes,
             prompt_seconds,
             decode_seconds,
@@ -168,6 +171,7 @@ impl Stats {
             sampled_tokens,
             forward_passes_saved,
             starved,
+            thinking_tokens,
             healed_bytes,
             seconds,
             prompt_seconds,
@@ -303,6 +307,7 @@ pickled!(Stats {
     sampled_tokens,
     forward_passes_saved,
     starved,
+    thinking_tokens,
     healed_bytes,
     seconds,
     prompt_seconds,

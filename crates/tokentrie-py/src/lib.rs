@@ -25,6 +25,7 @@ mod errors;
 mod errors_runtime;
 mod exit;
 mod form;
+mod gate;
 mod generated;
 mod gil;
 mod ids;
@@ -82,6 +83,8 @@ mod _native {
     use crate::detokenizer::Detokenizer;
     #[pymodule_export]
     use crate::form::{Form, Slot, Text};
+    #[pymodule_export]
+    use crate::gate::ThinkGate;
     #[pymodule_export]
     use crate::generated::{Generated, Stats, Step};
     #[pymodule_export]

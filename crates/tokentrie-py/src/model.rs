@@ -2,6 +2,7 @@
 
 use crate::call::{Call, CancelToken};
 use crate::chat_template::ChatTemplate;
+use crate::constraint::ReadFor;
 use crate::data::list_of_dicts;
 use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::form::Form;
@@ -305,7 +306,8 @@ impl Model {
             }
             Some(constraint) => {
                 let tokenizing = |texts| loaded.tokenized(py, &texts);
-                let spans = spans("constraint", constraint, vocab.len(), Cache::Thread, &tokenizing)?;
+                let around = ReadFor { tokenizing: &tokenizing, n_vocab: vocab.len(), vocab: Some(vocab) };
+                let spans = spans("constraint", constraint, around, Cache::Thread)?;
                 (self.prompt(prompt, spans.first().and_then(|(_, constraint)| constraint.first_set()))?, Some(spans))
             }
         };

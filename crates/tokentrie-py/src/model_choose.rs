@@ -3,6 +3,7 @@
 use crate::call::{Call, CancelToken};
 use crate::choice::Choice;
 use crate::choices::{ChoiceSet, Choices, OnError};
+use crate::constraint::ReadFor;
 use crate::errors::{Class, Result};
 use crate::gil::released;
 use crate::ids::tokens;
@@ -194,7 +195,9 @@ impl Model {
             ));
         }
         let tokenizing = |texts| loaded.tokenized(choices.py(), &texts);
-        let constraints = spans("choices", choices, loaded.model.vocab().len(), Cache::Thread, &tokenizing)?;
+        let vocab = loaded.model.vocab();
+        let around = ReadFor { tokenizing: &tokenizing, n_vocab: vocab.len(), vocab: Some(vocab) };
+        let constraints = spans("choices", choices, around, Cache::Thread)?;
         let trie = released(choices.py(), || constraints[0].1.to_trie(MOST_VALUES))?;
         Ok(ChoiceSet { values: Values::Set(trie.into()), end_tokens, top, max_rows })
     }

@@ -1,8 +1,9 @@
 //! What a caller may hand over as a constraint: payload text, a payload as a dictionary, or another kind.
 
-use crate::constraint::{Tokenizing, tokenized};
+use crate::constraint::{ReadFor, tokenized};
 use crate::errors::{Class, Result, warn};
 use crate::exit::called;
+use crate::gate::ThinkGate;
 use crate::gil::{Shared, released};
 use crate::ids::type_name;
 use crate::strings::meant_as_value;
@@ -18,6 +19,7 @@ use trie_core::{AnyConstraint, Constraint, PayloadReport, SpanRules, TrieCache};
 pub(crate) type Spans = Arc<[(String, AnyConstraint)]>;
 
 /// Where payloads are looked up.
+#[derive(Clone, Copy)]
 pub(crate) enum Cache<'c> {
     /// The cache of the calling thread.
     Thread,
@@ -61,14 +63,12 @@ pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u
 /// argument's name.
 ///
 /// # Errors
-/// As [`with_text`], `PayloadError` for a payload that cannot be used, and those of `tokenizing`.
-pub(crate) fn spans(
-    what: &str,
-    constraint: &Bound<'_, PyAny>,
-    n_vocab: usize,
-    cache: Cache<'_>,
-    tokenizing: &Tokenizing<'_>,
-) -> Result<Spans> {
+/// As [`with_text`], `PayloadError` for a payload that cannot be used, those of tokenising, and of gates.
+pub(crate) fn spans(what: &str, constraint: &Bound<'_, PyAny>, around: ReadFor<'_>, cache: Cache<'_>) -> Result<Spans> {
+    let ReadFor { tokenizing, n_vocab, .. } = around;
+    if let Ok(gate) = constraint.cast::<ThinkGate>() {
+        return gate.get().spans(constraint.py(), around, cache);
+    }
     if let Some(constraint) = crate::constraint::read(constraint, tokenizing)? {
         return Ok(Arc::new([(String::new(), constraint)]));
     }
@@ -98,7 +98,8 @@ pub(crate) fn rules_over(
 ) -> Result<SpanRules> {
     let n_vocab = vocab.size();
     let tokenizing = |texts| tokenized(constraint.py(), vocab, &texts);
-    let rules = SpanRules::new(spans(what, constraint, n_vocab, cache, &tokenizing)?, n_vocab)?;
+    let around = ReadFor { tokenizing: &tokenizing, n_vocab, vocab: vocab.core() };
+    let rules = SpanRules::new(spans(what, constraint, around, cache)?, n_vocab)?;
     if let VocabArg::Vocab(vocab) = vocab {
         let mut sets = rules.constraints().iter().flat_map(|(_, constraint)| constraint.sets());
         sets.try_for_each(|set| vocab.get().core().check_set(set))?;

@@ -1,7 +1,7 @@
 //! The choice over a row of logits.
 
 use crate::buffer::{LOGITS, Row, WORDS, for_each_row_mut};
-use crate::errors::Result;
+use crate::errors::{Class, Result};
 use crate::gil::locked;
 use crate::ids::{OneOrMany, one_or_many};
 use crate::leaf::Leaf;
@@ -13,13 +13,13 @@ use crate::vocab::VocabArg;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
-use trie_core::{Allowed, Span, TokenId};
+use trie_core::{Allowed, AnyConstraint, SamplerOptions, Span, SpanRules, TokenId, Unconstrained};
 
 /// A position in a set of values that chooses the next token from a row of logits.
 ///
 /// Args:
 ///     vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
-///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, or Any. Of
+///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a ThinkGate, or Any. Of
 ///         several descriptors the first with a usable leaf is active; `activate` selects another. Payloads come from
 ///         the cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for
 ///         many samplers make the Trie once.
@@ -51,8 +51,12 @@ use trie_core::{Allowed, Span, TokenId};
 ///     >>> sampler.accept([5, 6])
 ///     >>> sampler.leaf.name
 ///     'think'
-#[pyclass(frozen, module = "tokentrie")]
-pub(crate) struct Sampler(Mutex<trie_core::Sampler>);
+#[pyclass(frozen, subclass, module = "tokentrie")]
+pub(crate) struct Sampler {
+    core: Mutex<trie_core::Sampler>,
+    /// Why it cannot be used by itself: a gate that knows no vocabulary.
+    unbound: bool,
+}
 
 impl Sampler {
     pub(crate) fn build(
@@ -62,7 +66,22 @@ impl Sampler {
         cache: Cache<'_>,
     ) -> Result<Self> {
         let rules = options.rules(rules_over(vocab, "constraint", constraint, cache)?, vocab.end_of_generation())?;
-        Ok(Self(Mutex::new(trie_core::Sampler::new(Arc::new(rules), options.keywords.options(constraint.py())?)?)))
+        Ok(Self::new(trie_core::Sampler::new(Arc::new(rules), options.keywords.options(constraint.py())?)?))
+    }
+
+    pub(crate) fn new(core: trie_core::Sampler) -> Self {
+        Self { core: Mutex::new(core), unbound: false }
+    }
+
+    /// One that only says that it knows no vocabulary.
+    pub(crate) fn unbound() -> Result<Self> {
+        let free = SpanRules::of(AnyConstraint::new(Unconstrained), 1)?;
+        let core = trie_core::Sampler::new(Arc::new(free), SamplerOptions::default())?;
+        Ok(Self { core: Mutex::new(core), unbound: true })
+    }
+
+    pub(crate) fn is_unbound(&self) -> bool {
+        self.unbound
     }
 
     /// Where it stands.
@@ -71,8 +90,14 @@ impl Sampler {
     }
 
     /// Nothing may touch Python while the lock is held.
-    fn lock(&self, py: Python<'_>) -> Result<MutexGuard<'_, trie_core::Sampler>> {
-        locked(py, &self.0)
+    pub(crate) fn lock(&self, py: Python<'_>) -> Result<MutexGuard<'_, trie_core::Sampler>> {
+        if self.unbound {
+            return Err(Class::Option.error(
+                "this gate knows no vocabulary: give it vocab=, or give it as the constraint of a Sampler, a Batch or \
+                 Model.generate",
+            ));
+        }
+        locked(py, &self.core)
     }
 }
 
@@ -89,7 +114,7 @@ impl Sampler {
             top_k=0, top_p=1.0, min_p=0.0, seed=None, *, sampling=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
-    fn new(
+    fn make(
         vocab: VocabArg<'_>,
         constraint: &Bound<'_, PyAny>,
         mode: Given<Mode>,
@@ -289,7 +314,7 @@ impl Sampler {
     ///     >>> (copy.depth, sampler.depth)
     ///     (1, 0)
     fn clone(&self, py: Python<'_>) -> Result<Self> {
-        Ok(Self(Mutex::new(self.lock(py)?.clone())))
+        Ok(Self::new(self.lock(py)?.clone()))
     }
 
     /// Arms the root of the trie with this path.
@@ -358,6 +383,12 @@ impl Sampler {
     #[getter]
     fn open(&self, py: Python<'_>) -> Result<bool> {
         Ok(self.lock(py)?.span().is_open())
+    }
+
+    /// int: tokens thought so far behind a ThinkGate, without its markers; 0 for other constraints.
+    #[getter]
+    fn thinking(&self, py: Python<'_>) -> Result<usize> {
+        Ok(self.lock(py)?.span().thought().tokens)
     }
 
     /// int: how often every legal logit was -inf or NaN, so that the lowest legal id was chosen.

@@ -3,7 +3,7 @@
 use crate::batch::Score;
 use crate::buffer::over_logits;
 use crate::choice::Choice;
-use crate::constraint::tokenized;
+use crate::constraint::{ReadFor, tokenized};
 use crate::errors::{Class, Error, Result};
 use crate::exit::called;
 use crate::gil::released;
@@ -86,7 +86,8 @@ fn constraint_of(
     let py = constraint.py();
     let size = VocabArg::Size(n_vocab);
     let tokenizing = |texts| tokenized(py, vocab.unwrap_or(&size), &texts);
-    Ok(spans(what, constraint, n_vocab, Cache::Thread, &tokenizing)?[0].1.clone())
+    let around = ReadFor { tokenizing: &tokenizing, n_vocab, vocab: vocab.and_then(VocabArg::core) };
+    Ok(spans(what, constraint, around, Cache::Thread)?[0].1.clone())
 }
 
 /// The largest vocabulary there may be.

@@ -401,6 +401,14 @@ impl VocabArg<'_> {
         }
     }
 
+    /// Where it is more than a size.
+    pub(crate) fn core(&self) -> Option<&trie_text::Vocab> {
+        match self {
+            Self::Size(_) => None,
+            Self::Vocab(vocab) => Some(vocab.get().core()),
+        }
+    }
+
     pub(crate) fn end_of_generation(&self) -> &[TokenId] {
         match self {
             Self::Size(_) => &[],

@@ -113,6 +113,11 @@ impl Sampler {
         self.mode
     }
 
+    /// How it chooses; the seed is the one in use.
+    pub fn options(&self) -> SamplerOptions {
+        SamplerOptions { mode: self.mode, draw: self.settings, seed: Some(self.seed) }
+    }
+
     /// The seed in use: the one given, or the one taken from the operating system.
     pub fn seed(&self) -> u32 {
         self.seed

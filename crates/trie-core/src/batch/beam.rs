@@ -3,7 +3,7 @@
 use super::rows::Rows;
 use super::top::{Ends, Looked, ScoreMode};
 use super::{Batch, BatchError, Worker};
-use crate::constraint::{AnyConstraint, Scratch};
+use crate::constraint::{AnyConstraint, Constraint, Scratch, Tokens};
 use crate::element::Logit;
 use crate::ids::TokenId;
 use crate::sampler::SamplerOptions;
@@ -136,7 +136,7 @@ impl BeamSearch {
         if !options.length_penalty.is_finite() {
             return Err(BatchError::LengthPenalty { penalty: options.length_penalty });
         }
-        let graph = |constraint: &AnyConstraint| constraint.as_trie().is_some_and(|trie| !trie.is_tree());
+        let graph = |constraint: &AnyConstraint| constraint.sets().iter().any(|set| !set.is_tree());
         let mut search = Self {
             repeats: rules.constraints().iter().any(|(_, constraint)| graph(constraint)),
             batch: Batch::new(rules, 1, SamplerOptions::default())?,
@@ -194,7 +194,11 @@ impl BeamSearch {
         let scratch = &mut self.batch.spare.workers(1)[0].scratch;
         let all = |row: &super::Row| {
             let rules = &self.batch.rules[row.rules as usize];
-            rules.allowed(row.walked.state(), scratch) == Allowed::All
+            // All but a few tokens are no list either: a gate thinks.
+            matches!(
+                rules.allowed(row.walked.state(), scratch),
+                Allowed::All | Allowed::Only { tokens: Tokens::Except(_), .. }
+            )
         };
         match self.batch.rows.iter().position(all) {
             Some(row) => Err(BatchError::Endless { row }),

@@ -174,6 +174,26 @@ impl<C: Constraint> SpanRules<C> {
         Self { constraints: replaced.collect(), by_path: OnceLock::new(), ..self.clone() }
     }
 
+    /// The same rules over other constraints, made from each in its order. Tokens that end a value stay.
+    ///
+    /// # Errors
+    /// An id that the vocabulary does not have, or what `other` fails with.
+    pub fn over<E: From<RulesError>>(&self, mut other: impl FnMut(&C) -> Result<C, E>) -> Result<Self, E>
+    where
+        C: Clone,
+    {
+        let others = self.constraints.iter().map(|(path, constraint)| Ok((path.clone(), other(constraint)?)));
+        let constraints = others.collect::<Result<Arc<[_]>, E>>()?;
+        // What is new in them is checked there.
+        Self::new(Arc::clone(&constraints), self.n_vocab)?;
+        Ok(Self { constraints, by_path: OnceLock::new(), ..self.clone() })
+    }
+
+    /// The vocabulary's end-of-generation tokens, ascending; often none are known.
+    pub fn end_of_generation(&self) -> &[TokenId] {
+        &self.end_of_generation
+    }
+
     /// The number of the constraint with this path, the first where several have it. `O(log paths)` after one sort.
     ///
     /// # Errors

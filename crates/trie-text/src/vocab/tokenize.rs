@@ -69,6 +69,11 @@ impl Vocab {
         self.inside(text, false)
     }
 
+    /// As [`Vocab::tokenize_inside`] for a text that may name control tokens, such as a marker of a chat template.
+    pub fn tokenize_marker(&self, text: &str) -> Option<Vec<TokenId>> {
+        self.inside(text, true)
+    }
+
     pub(crate) fn inside(&self, text: &str, parse_special: bool) -> Option<Vec<TokenId>> {
         if text.is_empty() {
             return Some(Vec::new());
