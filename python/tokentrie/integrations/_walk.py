@@ -148,7 +148,10 @@ class Walk:
             ends = at.count.cumsum(0)
             size = capacity if capacity is not None else (int(ends[-1]) if rows else 0)
             entry = torch.arange(size, device=at.states.device)
-            row = torch.searchsorted(ends, entry, right=True).clamp_(max=max(rows - 1, 0))
+            if capacity is None:
+                row = torch.repeat_interleave(at.count, output_size=size)
+            else:
+                row = torch.searchsorted(ends, entry, right=True).clamp_(max=max(rows - 1, 0))
             slot = entry - items(ends - at.count, row)
             valid = slot < items(at.count, row)
         edge = items(at.begin, row) + torch.where(valid, slot, 0)

@@ -303,7 +303,7 @@ class TrieTensors:
         if not self.blocking and widest > width:
             kept = _rows.put_wide(masked, logits, self._walk, at, kept)
         _rows.put(masked, kept)
-        if self._may_be_unbound:
+        if self.may_be_unbound:
             unbound = at.unbound.to(logits.device)
             masked = _rows.put_unbound(masked, logits, unbound, blocking=self.blocking)
             if self.vocab_size is not None:
@@ -326,7 +326,7 @@ class TrieTensors:
         self._check_logits(logits, states)
         at = self._walk.place(states)
         width, widest = self._walk.widths(depth)
-        if self._may_be_unbound or not (self.blocking or widest <= width):
+        if self.may_be_unbound or not (self.blocking or widest <= width):
             return logits.copy_(self.mask(logits, states, depth=depth))
         kept = _rows.kept(logits, self._legal(at, width))
         return _rows.put(logits.fill_(float("-inf")), kept)
@@ -437,7 +437,8 @@ class TrieTensors:
         return (listed if closing is None else joined(listed, closing)).to(self._logits_device)
 
     @property
-    def _may_be_unbound(self) -> bool:
+    def may_be_unbound(self) -> bool:
+        """bool: whether there may be rows in which anything may come; known of the sets, not of the rows."""
         return self._sets.frees or self._free_rows
 
     def _home(self, tensor: torch.Tensor, what: str) -> torch.Tensor:
