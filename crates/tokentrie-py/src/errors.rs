@@ -15,8 +15,8 @@ use std::ffi::{CStr, CString};
 use std::io;
 use trie_core::{
     BatchError, BuildError, DrawError, ExternalError, FileError, FileProblem, FilterError, GateError, LeafSetError,
-    NotAllowed, NotInGbnf, NotListed, PayloadError, RowError, RulesError, SamplerError, SequenceError, SetError,
-    SpanError, UnknownPath,
+    NotAllowed, NotInGbnf, NotListed, PayloadError, PrefixTableError, RowError, RulesError, SamplerError, SequenceError,
+    SetError, SpanError, UnknownPath,
 };
 use trie_text::{FormError, HealingError, TextError, ValuesError, VocabError};
 
@@ -202,6 +202,15 @@ impl From<PayloadError> for Error {
             | PayloadError::DuplicatePath { .. }
             | PayloadError::NoUsableLeaf { .. }
             | PayloadError::Build { .. } => Class::Payload.error(error.to_string()),
+        }
+    }
+}
+
+impl From<PrefixTableError> for Error {
+    fn from(error: PrefixTableError) -> Self {
+        match error {
+            PrefixTableError::Read(error) => Self::Python(error.into()),
+            error => Class::Payload.error(error.to_string()),
         }
     }
 }

@@ -40,6 +40,7 @@ mod no_model;
 mod options;
 mod payload;
 mod pickled;
+mod prefix_table;
 #[cfg(feature = "llama")]
 mod prompt;
 #[cfg(feature = "llama")]

@@ -7,6 +7,7 @@ use crate::ids::{OneOrMany, one_or_many};
 use crate::leaf::Leaf;
 use crate::options::{After, Mode, Options};
 use crate::payload::{Cache, rules_over};
+use crate::prefix_table::warn_unweighted;
 use crate::sampling::{Given, Keywords, Sampling};
 use crate::trie::{Trie, id_array};
 use crate::vocab::VocabArg;
@@ -172,7 +173,8 @@ impl Sampler {
 
     /// Masks logits in place: what may not come becomes -inf, the others keep their exact bits.
     ///
-    /// Cost: O(rows · V). Changes nothing at an open leaf and where everything may come. If every legal logit is
+    /// Where the set has weights (`Trie.is_weighted`), they are added to the others: call it once a row. Cost:
+    /// O(rows · V). Changes nothing else at an open leaf, and nothing where everything may come. If every legal logit is
     /// -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
     ///
     /// Args:
@@ -194,7 +196,7 @@ impl Sampler {
         for_each_row_mut::<f32>(logits, &LOGITS, need, |row| Ok(self.lock(py)?.mask(row)?))
     }
 
-    /// Chooses the next token without accepting it.
+    /// Chooses the next token without accepting it, by the logits with the weights of the set, if it has some.
     ///
     /// Cost: O(k) in the number of legal tokens, whatever the size of the vocabulary; O(V) at an open leaf and
     /// where everything may come.
@@ -423,7 +425,8 @@ impl Sampler {
 
     /// Writes the legal tokens as bits: bit i % 32 of word i // 32 is 1 where token i may come. Cost: O(rows · W).
     ///
-    /// At an open leaf and where everything may come, every bit of the vocabulary is set.
+    /// At an open leaf and where everything may come, every bit of the vocabulary is set. A bit has no weight: where
+    /// the set has some (`Trie.is_weighted`), that is a TokenTrieWarning.
     ///
     /// Args:
     ///     words: int32 [W] or [rows, W], writable, last axis contiguous, W at least ceil(V / 32). Words beyond are
@@ -440,7 +443,11 @@ impl Sampler {
     ///     >>> words
     ///     array([10,  1], dtype=int32)
     fn fill_bitmask(&self, py: Python<'_>, words: &Bound<'_, PyAny>) -> Result<()> {
-        let need = self.lock(py)?.mask_words();
+        let (need, weighted) = {
+            let mut sampler = self.lock(py)?;
+            (sampler.mask_words(), sampler.allowed().weighted().is_some())
+        };
+        warn_unweighted(py, weighted, "a bit mask cannot hold: add them with apply or sample")?;
         for_each_row_mut::<i32>(words, &WORDS, need, |row| Ok(self.lock(py)?.fill_bitmask(row)?))
     }
 

@@ -5,6 +5,7 @@ use crate::gil::{interruptible, locked, released};
 use crate::ids::{Table, tokens};
 use crate::leaf::Leaf;
 use crate::payload::{warn_dropped, with_text};
+use crate::prefix_table;
 use crate::stream::{self, Target};
 use crate::strings;
 use crate::trie_file::Origin;
@@ -17,15 +18,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use trie_core::{FileOptions, LeafId, Payload, TokenId, VocabularyId};
+use trie_core::{FileOptions, LeafId, Payload, PrefixTable, PrefixTableReport, TokenId, VocabularyId};
 use trie_text::{TextReport, Texts, Tokenization};
 
 /// An immutable set of values, each a token sequence with or without a name.
 ///
-/// Made by `from_payload`, `from_sequences`, `from_strings`, `from_numpy` or `open`, or from other tries by `|`,
-/// `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a token sequence, and a loop gives
+/// Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or from
+/// other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a token sequence, and a loop gives
 /// each Leaf. Leaves are numbered by the order of their token sequences, so the same set gives the same trie
-/// whatever the order of the input. `==` compares sequences and names; `<=` and the like compare the sequences.
+/// whatever the order of the input. `==` compares sequences, names, end tokens and weights; `<=` and the like compare the sequences.
 /// Cheap to share, also between threads. Can be pickled: an open file by its path, anything else whole.
 ///
 /// Example:
@@ -35,11 +36,22 @@ use trie_text::{TextReport, Texts, Tokenization};
 ///     >>> [leaf.name for leaf in trie]
 ///     ['stop', 'think']
 #[pyclass(frozen, module = "tokentrie")]
-pub(crate) struct Trie(trie_core::Trie, Option<TextReport>, Option<Origin>);
+pub(crate) struct Trie(trie_core::Trie, Option<Report>, Option<Origin>);
+
+/// What was found when a set was made.
+#[derive(Clone)]
+pub(crate) enum Report {
+    Texts(TextReport),
+    Table(Box<PrefixTableReport>),
+}
 
 impl Trie {
     pub(crate) fn new(trie: trie_core::Trie) -> Self {
         Self(trie, None, None)
+    }
+
+    pub(crate) fn of_table(PrefixTable { trie, report }: PrefixTable) -> Self {
+        Self(trie, Some(Report::Table(Box::new(report))), None)
     }
 
     pub(crate) fn of_file((trie, origin): (trie_core::Trie, Option<Origin>)) -> Self {
@@ -230,7 +242,7 @@ impl Trie {
         }
         if plain && !(target.is_plain() && values.hasattr("__len__")?) {
             let ((trie, origin), report) = stream::texts(vocab, values, &texts, target)?;
-            return Ok(Self(trie, Some(report), origin));
+            return Ok(Self(trie, Some(Report::Texts(report)), origin));
         }
         let values = strings::list(values)?;
         let made = if texts.tokenization == Tokenization::Canonical {
@@ -238,7 +250,7 @@ impl Trie {
         } else {
             interruptible(py, |stop| texts.trie_unless(vocab, &values, stop))??
         };
-        Ok(Self(made.trie, Some(made.report), None))
+        Ok(Self(made.trie, Some(Report::Texts(made.report)), None))
     }
 
     /// int: bytes at the end of the prompt with which every leaf begins; 0 unless made with `heal=True`. `Model`
@@ -283,10 +295,18 @@ impl Trie {
     }
 
     /// dict | None: what `from_strings` found: "values", their number; "crossing", how many have a token that
-    /// crosses the boundary to the prefix; "first_crossing", the rows of the first eight of them.
+    /// crosses the boundary to the prefix; "first_crossing", the rows of the first eight of them. What
+    /// `from_prefix_table` found: "keys"; "weighted"; "derived_root"; how many entries were left out, by reason:
+    /// "bad_keys", "bad_ids", "duplicate_keys", "two_weights", "unreachable", "empty_values"; "dead_ends", keys of
+    /// whose tokens none can be used; "after_end", keys of what comes after the end; "ignored_keys", those of
+    /// `prefix_dict` where there are weights; and "skipped", the first few in words.
     #[getter]
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let dict = |report: &TextReport| {
+        let dict = |report: &Report| {
+            let report = match report {
+                Report::Texts(report) => report,
+                Report::Table(report) => return prefix_table::report(py, report),
+            };
             let dict = PyDict::new(py);
             dict.set_item("values", report.values)?;
             dict.set_item("crossing", report.crossing)?;

@@ -91,12 +91,18 @@ impl Draw {
         ids: impl Iterator<Item = TokenId>,
         settings: &DrawSettings,
     ) -> Option<TokenId> {
+        self.draw_from(ids.map(|token| (token, row[token.index()])), settings)
+    }
+
+    /// [`Draw::draw`] of tokens with their logits.
+    pub(crate) fn draw_from(
+        &mut self,
+        logits: impl Iterator<Item = (TokenId, f32)>,
+        settings: &DrawSettings,
+    ) -> Option<TokenId> {
         self.candidates.clear();
         self.sorted = false;
-        self.candidates.extend(ids.map(|token| {
-            let logit = row[token.index()];
-            Candidate { token, logit: clean(logit), p: 0.0 }
-        }));
+        self.candidates.extend(logits.map(|(token, logit)| Candidate { token, logit: clean(logit), p: 0.0 }));
         let best = self.max_logit();
         if !is_usable(best) {
             return None;

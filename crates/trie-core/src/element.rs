@@ -14,6 +14,9 @@ pub trait Logit: Copy + Send + Sync + 'static {
     /// The same number.
     fn to_f32(self) -> f32;
 
+    /// The nearest number.
+    fn from_f32(logit: f32) -> Self;
+
     /// All of a row as singles; `wide` is memory.
     fn widen<'a>(row: &'a [Self], wide: &'a mut Vec<f32>) -> &'a [f32];
 
@@ -28,6 +31,11 @@ impl Logit for f32 {
     #[inline]
     fn to_f32(self) -> f32 {
         self
+    }
+
+    #[inline]
+    fn from_f32(logit: f32) -> Self {
+        logit
     }
 
     #[inline]
@@ -50,6 +58,11 @@ macro_rules! half {
             #[inline]
             fn to_f32(self) -> f32 {
                 <$half>::to_f32(self)
+            }
+
+            #[inline]
+            fn from_f32(logit: f32) -> Self {
+                <$half>::from_f32(logit)
             }
 
             fn widen<'a>(row: &'a [Self], wide: &'a mut Vec<f32>) -> &'a [f32] {

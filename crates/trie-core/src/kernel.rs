@@ -100,6 +100,8 @@ pub(crate) fn argmax_row(row: &[f32]) -> Option<Pick> {
 pub(crate) fn argmax_of(row: &[f32], tokens: Tokens<'_>) -> Option<Pick> {
     match tokens {
         Tokens::Ids(ids) => argmax(row, ids),
+        // What has weights is chosen from by them (`row.rs`).
+        Tokens::Weighted(weighted) => argmax(row, weighted.ids()),
         Tokens::Mask(mask) => argmax_bits(row, mask),
         Tokens::Except(except) => argmax_except(row, except),
     }
@@ -139,7 +141,8 @@ fn argmax_bits(row: &[f32], mask: Mask<'_>) -> Option<Pick> {
     }))
 }
 
-/// Sets everything to −inf but `tokens` and `ends`, whose logits keep their exact bits. `saved` is scratch.
+/// Sets everything to −inf but `tokens` and `ends`, whose logits keep their exact bits: weights are not added here.
+/// `saved` is scratch.
 ///
 /// `O(V)`: one fill of the row; saving and restoring `k` values is lost in it.
 ///
@@ -147,8 +150,8 @@ fn argmax_bits(row: &[f32], mask: Mask<'_>) -> Option<Pick> {
 /// If an id is not inside the row.
 pub fn mask_row<L: Logit>(row: &mut [L], tokens: Tokens<'_>, ends: &[TokenId], saved: &mut Vec<L>) {
     match tokens {
-        Tokens::Ids(tokens) => {
-            let ids = || tokens.iter().chain(ends);
+        Tokens::Ids(_) | Tokens::Weighted(_) => {
+            let ids = || tokens.ids().unwrap_or_default().iter().chain(ends);
             saved.clear();
             saved.extend(ids().map(|id| row[id.index()]));
             row.fill(L::NEG_INFINITY);
@@ -191,8 +194,8 @@ pub fn mask_row<L: Logit>(row: &mut [L], tokens: Tokens<'_>, ends: &[TokenId], s
 /// If there are too few words.
 pub fn fill_bits(words: &mut [i32], tokens: Tokens<'_>) {
     match tokens {
-        Tokens::Ids(ids) => {
-            for id in ids {
+        Tokens::Ids(_) | Tokens::Weighted(_) => {
+            for id in tokens.ids().unwrap_or_default() {
                 words[id.index() / 32] |= 1 << (id.index() % 32);
             }
         }

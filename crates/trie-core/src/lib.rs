@@ -52,6 +52,7 @@ mod map;
 mod outline;
 mod packed;
 mod payload;
+mod prefix_table;
 mod row;
 mod sampler;
 mod scoring;
@@ -60,6 +61,7 @@ mod softmax;
 mod span;
 mod store;
 mod trie;
+mod weights;
 
 pub use arrays::TrieArrays;
 pub use batch::{
@@ -72,7 +74,7 @@ pub use cache::{CacheStats, TrieCache};
 pub use constraint::{
     AnyConstraint, AnyState, Budget, Constraint, Ending, Except, FilterError, FilteredTrie, GateError, Mask, Next,
     NotListed, Opening, Role, Scratch, Sequence, SequenceError, SequenceState, Step, ThinkGate, ThinkOptions,
-    ThinkState, Thought, Tokens, TrieState, Unconstrained,
+    ThinkState, Thought, Tokens, TrieState, Unconstrained, WeightedList, WeightedTokens,
 };
 pub use draw::{DrawError, DrawSettings};
 pub use drawing::{BoxKind, DrawnBox, svg};
@@ -87,6 +89,7 @@ pub use leaf_set::{LeafSet, LeafSetError};
 pub use levels::Level;
 pub use outline::{OutlineLimits, OutlineNode};
 pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
+pub use prefix_table::{PrefixTable, PrefixTableError, PrefixTableReport, Skipped, SkippedWhy, Strictness};
 pub use sampler::{Mode, RowError, Sampler, SamplerError, SamplerOptions};
 pub use scoring::{
     Choice, ChooseError, ChooseOptions, ChooseStats, Decoded, PrefixRows, PrefixRowsError, PromptProblem, RowProblem,
@@ -98,3 +101,4 @@ pub use span::{
     After, Allowed, ForcedRun, Observed, RulesError, Span, SpanError, SpanRules, SpanState, Status, UnknownPath,
 };
 pub use trie::{Cursor, Forced, Leaf, NotAllowed, Trie};
+pub use weights::WeightsError;

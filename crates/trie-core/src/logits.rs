@@ -17,6 +17,12 @@ pub fn is_usable(logit: f32) -> bool {
     logit > f32::NEG_INFINITY
 }
 
+/// A logit with the weight of its token. A weight of 0 leaves its bits as they are; what is no number then is −inf.
+#[inline]
+pub fn with_weight(logit: f32, weight: f32) -> f32 {
+    if weight == 0.0 { logit } else { clean(logit + weight) }
+}
+
 /// The greater of two logits; a NaN never wins.
 #[inline]
 pub(crate) fn greater(high: f32, logit: f32) -> f32 {

@@ -3,12 +3,12 @@
 //!
 //! Each answers `None`, and writes nothing, where nothing may come.
 
-use crate::constraint::Tokens;
+use crate::constraint::{Tokens, WeightedTokens};
 use crate::draw::{Draw, DrawSettings};
 use crate::element::Logit;
 use crate::ids::TokenId;
 use crate::kernel::{Pick, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
-use crate::logits::is_usable;
+use crate::logits::{clean, is_usable, with_weight};
 use crate::span::Allowed;
 
 /// A token, and whether every legal logit was −inf or NaN, so that the lowest legal id was taken.
@@ -27,6 +27,7 @@ pub(crate) fn choose(
     settings: &DrawSettings,
 ) -> Option<Chosen> {
     let chosen = match (allowed, draw) {
+        (allowed, draw) if allowed.weighted().is_some() => weighted(row, allowed, draw, settings),
         (Allowed::Nothing, _) => return None,
         (Allowed::Only { tokens, ends }, None) => best_of(row, tokens, ends),
         (Allowed::All | Allowed::Open { .. }, None) => usable(argmax_row(row)),
@@ -41,22 +42,69 @@ pub(crate) fn choose(
     })
 }
 
-/// Sets every logit that may not come to −inf; nothing where everything may come. `saved` is scratch. Whether the row
+/// The best of the legal tokens, or one drawn, with their weights.
+#[cold]
+fn weighted(row: &[f32], allowed: Allowed<'_>, draw: Option<&mut Draw>, settings: &DrawSettings) -> Option<TokenId> {
+    let logits = allowed.logits(row);
+    match draw {
+        Some(draw) => draw.draw_from(logits, settings),
+        None => usable(logits.map(|(token, logit)| Pick { token, logit: clean(logit) }).reduce(Pick::or_better)),
+    }
+}
+
+/// Sets every logit that may not come to −inf, and adds weights to the others; nothing where everything may come. `saved` is scratch. Whether the row
 /// was starved: then the lowest legal id has 0.
 pub(crate) fn mask<L: Logit>(row: &mut [L], allowed: Allowed<'_>, saved: &mut Vec<L>) -> Option<bool> {
+    if let Some(weighted) = allowed.weighted() {
+        return Some(mask_weighted(row, allowed, weighted, saved));
+    }
     let (tokens, ends) = match allowed {
         Allowed::All | Allowed::Open { .. } => return Some(false),
         Allowed::Nothing => return None,
         Allowed::Only { tokens, ends } => (tokens, ends),
     };
     if !allowed.iter().any(|id| is_usable(row[id.index()].to_f32())) {
-        let lowest = allowed.first().unwrap_or_default();
-        row.fill(L::NEG_INFINITY);
-        row[lowest.index()] = L::ZERO;
+        starve(row, allowed);
         return Some(true);
     }
     mask_row(row, tokens, ends, saved);
     Some(false)
+}
+
+/// Leaves the lowest legal token, where none is usable.
+fn starve<L: Logit>(row: &mut [L], allowed: Allowed<'_>) {
+    let lowest = allowed.first().unwrap_or_default();
+    row.fill(L::NEG_INFINITY);
+    row[lowest.index()] = L::ZERO;
+}
+
+/// [`mask`] with weights, which are added to the legal logits. At an open leaf to those of the tokens that go on.
+#[cold]
+fn mask_weighted<L: Logit>(
+    row: &mut [L],
+    allowed: Allowed<'_>,
+    weighted: WeightedTokens<'_>,
+    saved: &mut Vec<L>,
+) -> bool {
+    let add = |logit: L, weight: f32| {
+        // A weight of 0 leaves the bits as they are.
+        if weight == 0.0 { logit } else { L::from_f32(with_weight(logit.to_f32(), weight)) }
+    };
+    if let Allowed::Open { .. } = allowed {
+        for (id, &weight) in weighted.ids().iter().zip(weighted.weights()) {
+            row[id.index()] = add(row[id.index()], weight);
+        }
+        return false;
+    }
+    saved.clear();
+    saved.extend(allowed.weigh(allowed.iter()).map(|(token, weight)| add(row[token.index()], weight)));
+    if !saved.iter().any(|logit| is_usable(logit.to_f32())) {
+        starve(row, allowed);
+        return true;
+    }
+    row.fill(L::NEG_INFINITY);
+    allowed.iter().zip(saved.iter()).for_each(|(id, &logit)| row[id.index()] = logit);
+    false
 }
 
 /// Sets the bits of the legal tokens and clears all others, those after the vocabulary too.

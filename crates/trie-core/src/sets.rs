@@ -107,6 +107,8 @@ impl SetOperation {
 impl Trie {
     /// One trie of two. A leaf of both gets the smaller name, by code point, or the only one.
     ///
+    /// Weights are those of the first that has the edge or the leaf.
+    ///
     /// One pass over the nodes of both. The rows of the result are numbered in the order of its leaves.
     ///
     /// ```
@@ -158,7 +160,7 @@ impl Trie {
                 builder.push(name.as_deref(), tokens);
             }
         }
-        self.like(builder, operation.what())
+        self.like(builder, operation.what()).map(|made| made.weighed_as(&[self, other]))
     }
 
     /// Whether the other trie has all leaves of this one. Stops at the first that it does not have.
@@ -193,7 +195,7 @@ impl Trie {
                 builder.push(self.name(leaf).as_deref(), walk.tokens());
             }
         }
-        self.like(builder, "the selection")
+        self.like(builder, "the selection").map(|made| made.weighed_as(&[self]))
     }
 
     /// All leaves in order with their tokens, the canonical ones where several sequences stand for a leaf: one step
@@ -218,7 +220,7 @@ impl Trie {
         if builder.is_empty() {
             return Err(SetError::Empty { what });
         }
-        Ok(builder.build()?.with_info(self.info().clone()))
+        Ok(builder.build()?.with_info(self.info().clone().with_weights(None)))
     }
 }
 

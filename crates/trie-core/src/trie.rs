@@ -8,6 +8,7 @@ use crate::builder::TrieBuilder;
 use crate::graph::Graph;
 use crate::ids::{LeafId, NodeId, TokenId};
 pub(crate) use crate::store::{LeafTable, Names, Store};
+use crate::weights::Weights;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 /// The set of token sequences of one span. Immutable, `Send + Sync`; a clone is one reference count.
 ///
-/// `==` compares contents (sequences, names, [`Trie::heal_bytes`]), not the order they were given in.
+/// `==` compares contents (sequences, names, [`Trie::heal_bytes`], end tokens, weights), not the order they were given in.
 ///
 /// ```
 /// use trie_core::{TokenId, Trie};
@@ -43,6 +44,8 @@ pub(crate) struct SetInfo {
     /// ascending. `None` if
     /// the set has none.
     end_tokens: Option<Arc<[u32]>>,
+    /// What is added to logits.
+    weights: Option<Arc<Weights>>,
 }
 
 impl SetInfo {
@@ -50,7 +53,16 @@ impl SetInfo {
         end_tokens.sort_unstable();
         end_tokens.dedup();
         let words = || std::iter::once(end_tokens.len() as u32).chain(end_tokens.iter().map(|token| token.get()));
-        Self { heal_bytes, end_tokens: (!end_tokens.is_empty()).then(|| words().collect()) }
+        Self { heal_bytes, end_tokens: (!end_tokens.is_empty()).then(|| words().collect()), weights: None }
+    }
+
+    pub(crate) fn with_weights(self, weights: Option<Weights>) -> Self {
+        Self { weights: weights.map(Arc::new), ..self }
+    }
+
+    #[inline]
+    pub(crate) fn weights(&self) -> Option<&Weights> {
+        self.weights.as_deref()
     }
 
     pub(crate) fn end_tokens(&self) -> &[TokenId] {
@@ -163,7 +175,8 @@ impl Trie {
     /// The same leaves, of which each ends with one of these tokens where its user names no others.
     #[must_use]
     pub fn with_end_tokens(self, tokens: impl Into<Vec<TokenId>>) -> Self {
-        let info = SetInfo::new(self.info.heal_bytes, tokens.into());
+        let weights = self.info.weights.clone();
+        let info = SetInfo { weights, ..SetInfo::new(self.info.heal_bytes, tokens.into()) };
         self.with_info(info)
     }
 
@@ -173,7 +186,14 @@ impl Trie {
         Self { info, ..self }
     }
 
+    #[must_use]
+    pub(crate) fn weighed(mut self, weights: Option<Weights>) -> Self {
+        self.info.weights = weights.map(Arc::new);
+        self
+    }
+
     /// What belongs to the set beside its arrays.
+    #[inline]
     pub(crate) fn info(&self) -> &SetInfo {
         &self.info
     }
@@ -218,7 +238,8 @@ impl Trie {
         let s = &*self.store;
         let words = s.tokens.len() + s.first_child.len() + s.inner_terminals.len() + s.input_rows.words();
         let names = s.names.as_ref().map_or(0, |n| n.text.len() + 4 * n.ends.len());
-        words * 4 + s.leaves.nbytes() + s.graph.as_ref().map_or(0, Graph::nbytes) + names + size_of::<Store>()
+        let weights = self.info.weights().map_or(0, Weights::nbytes);
+        weights + words * 4 + s.leaves.nbytes() + s.graph.as_ref().map_or(0, Graph::nbytes) + names + size_of::<Store>()
     }
 
     /// The largest token id of any leaf.
@@ -245,7 +266,7 @@ impl Trie {
 
     /// The first child and the tokens of all. What nobody verified is looked at here, and damage ends the list.
     #[inline]
-    fn family(&self, at: Cursor) -> (u32, &[TokenId]) {
+    pub(crate) fn family(&self, at: Cursor) -> (u32, &[TokenId]) {
         let (first, tokens) = self.store.family(at.node);
         (first, if self.store.verified { tokens } else { self.store.sound(tokens) })
     }
@@ -444,6 +465,10 @@ impl Trie {
             feed(&(bytes.len() as u64).to_le_bytes());
             feed(bytes);
         };
+        if let Some(weights) = self.info.weights() {
+            part(bytemuck::cast_slice(&weights.edges));
+            part(weights.ends.as_ref().map_or(&[], |ends| bytemuck::cast_slice(ends)));
+        }
         part(bytemuck::cast_slice(&s.tokens));
         part(bytemuck::cast_slice(&s.first_child));
         part(bytemuck::cast_slice(&s.inner_terminals));

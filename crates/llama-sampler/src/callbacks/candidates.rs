@@ -4,7 +4,8 @@
 //! written past its end.
 
 use super::abi::TokenData;
-use trie_core::{Allowed, Except, Mode, TokenId, Tokens, logits::is_usable};
+use trie_core::logits::{is_usable, with_weight};
+use trie_core::{Allowed, Except, Mode, TokenId, Tokens};
 
 /// The selection index of an array in which nothing is selected yet.
 const UNSELECTED: i64 = -1;
@@ -29,7 +30,7 @@ impl<'a> Candidates<'a> {
         Self { len: data.len(), data, sorted, selected, starved: false }
     }
 
-    /// Keeps what is allowed; in greedy mode only the best of it, already selected.
+    /// Keeps what is allowed, with its weights; in greedy mode only the best of it, already selected.
     ///
     /// A candidate that an earlier sampler removed counts as −inf, and so does NaN. An empty array stays empty: there
     /// is no room to put anything back. Where a damaged set allows nothing, one candidate is left: one of `stops` if
@@ -47,6 +48,7 @@ impl<'a> Candidates<'a> {
                 if !self.rest().iter().all(known) {
                     self.keep(known);
                 }
+                self.weigh(&allowed);
                 if mode == Mode::Sampled && self.len > 0 {
                     return;
                 }
@@ -63,6 +65,7 @@ impl<'a> Candidates<'a> {
                     let legal = |id: i32| TokenId::try_from(id).is_ok_and(|id| allowed.contains(id));
                     self.keep(|candidate| legal(candidate.id));
                 }
+                self.weigh(&allowed);
                 allowed.first().map(TokenId::as_i32)
             }
         };
@@ -79,6 +82,18 @@ impl<'a> Candidates<'a> {
     pub(crate) fn close(&mut self, ends: &[TokenId]) {
         let at = self.rest().iter().position(|candidate| is_in(ends, candidate.id)).unwrap_or(0);
         self.select(at);
+    }
+
+    /// Adds the weights of a set that has some to the logits of what remains.
+    fn weigh(&mut self, allowed: &Allowed<'_>) {
+        if allowed.weighted().is_none() {
+            return;
+        }
+        for candidate in &mut self.data[..self.len] {
+            let weight = TokenId::try_from(candidate.id).map_or(0.0, |token| allowed.weight_of(token));
+            candidate.logit = with_weight(candidate.logit, weight);
+        }
+        self.sorted = self.len <= 1;
     }
 
     fn rest(&self) -> &[TokenData] {

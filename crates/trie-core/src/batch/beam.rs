@@ -234,14 +234,14 @@ impl BeamSearch {
             let logits = &logits.row(parent)[..*n_vocab];
             let scored = Looked::at(allowed, logits, self.options.mode, Ends::Apart, ids, values, wide);
             let Some(scored) = scored else { continue };
-            let mut adds: Vec<f64> = scored.values.iter().map(|&logit| scored.adds(logit)).collect();
+            let mut adds: Vec<f64> = (0..scored.values.len()).map(|nth| scored.adds(nth)).collect();
             adds.extend(scored.stop);
             let stops = scored.stop.is_some();
             let Some(shares) = Looked::at(allowed, logits, ScoreMode::Renormalised, Ends::Apart, ids, values, wide)
             else {
                 continue;
             };
-            let mut share: Vec<f64> = shares.values.iter().map(|&logit| shares.adds(logit)).collect();
+            let mut share: Vec<f64> = (0..shares.values.len()).map(|nth| shares.adds(nth)).collect();
             share.extend(shares.stop);
             let first = ways.len();
             let tokens = shares.tokens.iter().copied().map(Some).chain(stops.then_some(None));

@@ -3,7 +3,7 @@
 use super::rows::RowsMut;
 use super::threads::{each, worthwhile};
 use super::{Batch, BatchError, Row};
-use crate::constraint::{Scratch, Tokens};
+use crate::constraint::Scratch;
 use crate::ids::TokenId;
 use crate::row::write_bits;
 use crate::span::{Allowed, SpanRules};
@@ -141,7 +141,7 @@ fn fill_rows(rules: &[Arc<SpanRules>], n_vocab: usize, rows: &[Row], words: Rows
         }
         let allowed = rules[row.rules as usize].allowed(row.walked.state(), scratch);
         let _ = write_bits(words, allowed, n_vocab);
-        if matches!(allowed, Allowed::Only { tokens: Tokens::Ids(ids), .. } if ids.len() >= MANY) {
+        if matches!(allowed, Allowed::Only { tokens, .. } if tokens.ids().is_some_and(|ids| ids.len() >= MANY)) {
             wide = Some((row, words));
         }
     }
@@ -207,9 +207,10 @@ impl BatchMask {
 impl Set {
     fn change(&mut self, words: &mut [i32], allowed: Allowed<'_>, n_vocab: usize) {
         let few = match allowed {
-            Allowed::Only { tokens: Tokens::Ids(ids), ends } if ids.len() + ends.len() < MANY => Some((ids, ends)),
+            Allowed::Only { tokens, ends } => tokens.ids().map(|ids| (ids, ends)),
             _ => None,
         };
+        let few = few.filter(|(ids, ends)| ids.len() + ends.len() < MANY);
         let Some((ids, ends)) = few else {
             let _ = write_bits(words, allowed, n_vocab);
             self.many = true;

@@ -333,8 +333,8 @@ impl Batch {
             let state = row.walked.state();
             let rules = &*self.rules[row.rules as usize];
             logits += match rules.allowed(state, scratch) {
-                Allowed::Only { tokens: crate::Tokens::Ids(ids), ends } => ids.len() + ends.len(),
-                Allowed::All | Allowed::Open { .. } | Allowed::Only { .. } => self.n_vocab,
+                Allowed::Only { tokens, ends } => tokens.ids().map_or(self.n_vocab, |ids| ids.len() + ends.len()),
+                Allowed::All | Allowed::Open { .. } => self.n_vocab,
                 Allowed::Nothing => {
                     let path = rules.constraints()[state.constraint_number()].0.clone();
                     return Err(BatchError::Damaged { row: index, path, depth: state.depth() });

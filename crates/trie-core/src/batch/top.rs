@@ -3,27 +3,30 @@
 use super::rows::Rows;
 use super::threads::{LOOK, each, worthwhile};
 use super::{Batch, BatchError, Row, Worker};
-use crate::constraint::Tokens;
 use crate::element::Logit;
 use crate::ids::TokenId;
-use crate::logits::{clean, greater, is_usable};
+use crate::logits::{clean, greater, is_usable, with_weight};
 use crate::softmax::{log_probability, log_sum_exp};
 use crate::span::{Allowed, SpanRules, Status};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// How a continuation is scored. Each is added to the score of its row.
+///
+/// Where a set has [weights](crate::Trie::with_weights), a token counts with its weight in each mode. It changes what the
+/// token gets and, where that is a share among tokens, what they share; never the sum over the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ScoreMode {
-    /// The log of its probability under the whole vocabulary: exact, and `O(V)` a row. What a row has beyond the
-    /// vocabulary does not count.
+    /// The log of its probability under the whole vocabulary, plus its weight: exact, and `O(V)` a row. What a row has
+    /// beyond the vocabulary does not count. Weights are a bonus on top of the model's own probability: scores may then
+    /// be above 0.
     #[default]
     Model,
-    /// The log of its share among the tokens that may come. `O(k)` a row, and `O(V)` where a value ends that may go on
+    /// The log of its share among the tokens that may come, weights included. `O(k)` a row, and `O(V)` where a value ends that may go on
     /// and no end token tells: there everything may come.
     Renormalised,
-    /// The logit itself, for rows of log-probabilities. `O(k)` a row.
+    /// The logit itself, plus its weight, for rows of log-probabilities. `O(k)` a row.
     AsGiven,
 }
 
@@ -185,8 +188,10 @@ struct Search<'s> {
 pub(super) struct Looked<'a> {
     /// What goes on, and end tokens where they count as continuations.
     pub(super) tokens: &'a [TokenId],
-    /// Their logits.
+    /// Their logits; where they share with each other, with their weights.
     pub(super) values: &'a [f32],
+    /// What each adds beside that; none where it is nothing.
+    weights: Vec<f32>,
     /// The log of the sum over everything that competes; `None` where logits are taken as they are.
     pub(super) log_sum: Option<f64>,
     /// What ending the value here adds, where it may end and ending counts apart.
@@ -219,15 +224,16 @@ impl<'a> Looked<'a> {
             (Allowed::Only { tokens, ends }, Ends::Apart) => (goes_on(tokens), ends),
             _ => (allowed, &[]),
         };
-        let tokens: &'a [TokenId] = match listed {
-            Allowed::Only { tokens: Tokens::Ids(tokens), ends: [] } | Allowed::Open { tokens: Tokens::Ids(tokens) } => {
-                tokens
-            }
-            _ => {
-                ids.clear();
-                ids.extend(listed.iter());
-                ids
-            }
+        let lent = match listed {
+            Allowed::Only { tokens, ends: [] } | Allowed::Open { tokens } => tokens.ids(),
+            _ => None,
+        };
+        let tokens: &'a [TokenId] = if let Some(tokens) = lent {
+            tokens
+        } else {
+            ids.clear();
+            ids.extend(listed.iter());
+            ids
         };
         let is_open = matches!(allowed, Allowed::Open { .. });
         if tokens.is_empty() && closing.is_empty() {
@@ -239,8 +245,13 @@ impl<'a> Looked<'a> {
         // A token that goes on and ends is one that goes on.
         let closing = closing.iter().filter(|end| tokens.binary_search(end).is_err());
         values.extend(closing.map(|end| logits[end.index()].to_f32()));
+        let Weighing { weights, end, row } = match allowed.weighted() {
+            None => Weighing::default(),
+            Some(_) => Weighing::at(allowed, logits, mode, tokens, values),
+        };
         let log_sum = match mode {
             ScoreMode::AsGiven => None,
+            ScoreMode::Renormalised if is_open && !row.is_empty() => Some(log_sum_exp(&row)),
             // Where everything may come, everything competes.
             ScoreMode::Renormalised if !is_open => Some(log_sum_exp(values)),
             ScoreMode::Model | ScoreMode::Renormalised => Some(log_sum_exp(L::widen(logits, wide))),
@@ -254,15 +265,54 @@ impl<'a> Looked<'a> {
             }),
         };
         values.truncate(listed);
-        Some(Self { tokens, values, log_sum, stop: stop.map(|stop| if stop.is_nan() { 0.0 } else { stop }) })
+        let stop = stop.map(|stop| if stop.is_nan() { 0.0 } else { stop });
+        Some(Self { tokens, values, weights, log_sum, stop: stop.map(|stop| stop + end) })
     }
 
-    /// What a continuation with this logit adds.
-    pub(super) fn adds(&self, logit: f32) -> f64 {
-        match self.log_sum {
+    /// What the continuation with this number adds.
+    pub(super) fn adds(&self, nth: usize) -> f64 {
+        let logit = self.values[nth];
+        let adds = match self.log_sum {
             Some(log_sum) => log_probability(logit, log_sum),
             None => f64::from(clean(logit)),
+        };
+        self.weights.get(nth).map_or(adds, |&weight| adds + f64::from(weight))
+    }
+}
+
+/// What weights do to a row.
+#[derive(Default)]
+struct Weighing {
+    /// What each continuation adds beside its logit; none where that is in its logit.
+    weights: Vec<f32>,
+    /// What ending adds.
+    end: f64,
+    /// All that competes where everything may come.
+    row: Vec<f32>,
+}
+
+impl Weighing {
+    /// `values` are the logits of the continuations, then of what ends. Where they share with each other, weights are
+    /// added to them; else they come on top.
+    #[cold]
+    fn at<L: Logit>(
+        allowed: Allowed<'_>,
+        logits: &[L],
+        mode: ScoreMode,
+        tokens: &[TokenId],
+        values: &mut [f32],
+    ) -> Self {
+        let weights: Vec<f32> = allowed.weigh(tokens.iter().copied()).map(|(_, weight)| weight).collect();
+        let is_open = matches!(allowed, Allowed::Open { .. });
+        let end = allowed.weighted().filter(|_| !is_open).map_or(0.0, |weighted| weighted.end());
+        if mode != ScoreMode::Renormalised {
+            return Self { weights, end: f64::from(end), row: Vec::new() };
         }
+        for (value, weight) in values.iter_mut().zip(weights.into_iter().chain(std::iter::repeat(end))) {
+            *value = with_weight(*value, weight);
+        }
+        let row = if is_open { allowed.logits(logits).map(|(_, logit)| logit).collect() } else { Vec::new() };
+        Self { row, ..Self::default() }
     }
 }
 
@@ -296,9 +346,11 @@ impl Search<'_> {
         let room = 1e-9 * (1.0 + score.abs() + log_sum.abs() + self.best.bar.abs());
         let low = self.best.bar - room - base;
         let low = if low.is_nan() { f64::NEG_INFINITY } else { low };
-        for (&token, &logit) in looked.tokens.iter().zip(looked.values) {
+        // What a weight adds is not in the logit.
+        let low = if looked.weights.is_empty() { low } else { f64::NEG_INFINITY };
+        for (nth, (&token, &logit)) in looked.tokens.iter().zip(looked.values).enumerate() {
             if is_usable(logit) && f64::from(logit) >= low {
-                let adds = looked.adds(logit);
+                let adds = looked.adds(nth);
                 if adds > f64::NEG_INFINITY {
                     self.best.push(Child { parent, token, score: score + adds });
                 }

@@ -234,9 +234,9 @@ impl Constraint for FilteredTrie {
     fn next<'a>(&'a self, at: &'a TrieState, scratch: &'a mut Scratch) -> Next<'a> {
         let tokens = self.0.trie.tokens_of(at);
         if !at.narrowed {
-            return Next { tokens: Tokens::Ids(tokens), ending: at.ending };
+            return self.0.trie.next(at, scratch);
         }
-        let ids = &mut scratch.ids;
+        let (ids, weighted, _) = scratch.split_weighted();
         ids.clear();
         let filter = &*self.0;
         let nodes = at.first..at.first + tokens.len() as u32;
@@ -252,6 +252,11 @@ impl Constraint for FilteredTrie {
         } else {
             let live = nodes.zip(tokens).filter(|&(edge, _)| filter.is_live(at.at.node(), edge));
             ids.extend(live.map(|(_, &token)| token));
+        }
+        if filter.trie.is_weighted() {
+            weighted.clear(filter.trie.end_weight(at.at));
+            weighted.extend(ids.iter().map(|&token| (token, filter.trie.edge_weight(at.at, token))));
+            return Next { tokens: weighted.tokens(), ending: at.ending };
         }
         Next { tokens: Tokens::Ids(ids), ending: at.ending }
     }
@@ -328,7 +333,8 @@ impl Constraint for FilteredTrie {
             let leaf = trie.leaf(leaf).ok_or(NotListed::Damaged)?;
             builder.push(leaf.name.as_deref(), &leaf.tokens);
         }
-        Ok(builder.build().map_err(|_| NotListed::Damaged)?.with_info(trie.info().clone()))
+        let made = builder.build().map_err(|_| NotListed::Damaged)?;
+        Ok(made.with_info(trie.info().clone().with_weights(None)).weighed_as(&[trie]))
     }
 }
 

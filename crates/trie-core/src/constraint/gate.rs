@@ -319,6 +319,7 @@ impl ThinkGate {
         let (wanted, also): (&[TokenId], &[TokenId]) = match next.tokens {
             Tokens::Ids(wanted) => (wanted, &[]),
             Tokens::Except(inner) => (inner.wanted(), inner.denied()),
+            Tokens::Weighted(wanted) => (wanted.ids(), &[]),
             Tokens::Mask(_) => (&[], &[]),
         };
         let unwanted = |token: &&TokenId| !next.tokens.names(**token);
@@ -334,7 +335,7 @@ impl ThinkGate {
 
     /// The first token of the begin marker, or what follows begins with.
     fn before<'a>(&'a self, at: &'a ThinkState, scratch: &'a mut Scratch) -> Next<'a> {
-        let (ids, scratch) = scratch.split();
+        let (ids, weighted, scratch) = scratch.split_weighted();
         ids.clear();
         let Next { tokens, ending } = self.0.then.next(&at.then, scratch);
         let begin = self.0.begin[0];
@@ -346,6 +347,12 @@ impl ThinkGate {
             _ if ending == Ending::Free => {
                 ids.extend(self.0.marks.iter().filter(|&&token| token != begin && !tokens.names(token)));
                 Tokens::Except(Except::new(ids).looking_for(std::slice::from_ref(&self.0.begin[0])))
+            }
+            named if named.weighted().is_some() => {
+                let end = named.weighted().map_or(0.0, |weighted| weighted.end());
+                weighted.clear(end);
+                weighted.extend(named.weigh().chain([(begin, 0.0)]));
+                weighted.tokens()
             }
             named => {
                 ids.extend(named.iter().chain([begin]));

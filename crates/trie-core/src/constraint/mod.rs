@@ -20,7 +20,7 @@ pub use any::{AnyConstraint, AnyState};
 pub use filter::{FilterError, FilteredTrie};
 pub use gate::{Budget, GateError, Opening, ThinkGate, ThinkOptions, ThinkState, Thought};
 pub use sequence::{Sequence, SequenceError, SequenceState};
-pub use tokens::{Except, Mask, Scratch, Tokens};
+pub use tokens::{Except, Mask, Scratch, Tokens, WeightedList, WeightedTokens};
 pub use trie::TrieState;
 pub use unconstrained::Unconstrained;
 
@@ -43,7 +43,7 @@ pub enum Ending {
 }
 
 /// What may follow inside a constraint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Next<'a> {
     /// The tokens that go on. Where everything may come, those that the constraint itself looks for: often none.
     pub tokens: Tokens<'a>,

@@ -1,6 +1,8 @@
 //! Constraints one after the other.
 
-use super::{AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Role, Scratch, Thought, Tokens};
+use super::{
+    AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Role, Scratch, Thought, Tokens, WeightedList,
+};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
 use std::sync::Arc;
@@ -136,16 +138,20 @@ impl Constraint for Sequence {
             return part.next(&state.at, scratch);
         }
         // A value ends here: those that go on in this part, and the first of the next one.
-        let (ids, scratch) = scratch.split();
+        let (ids, weighted, scratch) = scratch.split_weighted();
         ids.clear();
+        weighted.clear(0.0);
         let on = part.next(&state.at, scratch).tokens;
         if let Tokens::Except(on) = on {
             // It takes all but those itself.
             ids.extend_from_slice(on.denied());
-            return self.or_first(state, ids, scratch, true);
+            return self.or_first(state, ids, weighted, scratch, true);
+        }
+        if on.weighted().is_some() {
+            weighted.extend(on.weigh());
         }
         ids.extend(on.iter());
-        self.or_first(state, ids, scratch, false)
+        self.or_first(state, ids, weighted, scratch, false)
     }
 
     fn advance(&self, state: &mut SequenceState, token: TokenId) -> Option<Role> {
@@ -250,11 +256,13 @@ impl Constraint for Sequence {
 }
 
 impl Sequence {
-    /// What goes on in this part, or begins the next one: `ids` are the tokens that do, or, of `all_but`, that do not.
+    /// What goes on in this part, or begins the next one: `ids` are the tokens that do, or, of `all_but`, that do not;
+    /// `weighted` the same where they have weights.
     fn or_first<'a>(
         &self,
         state: &SequenceState,
         ids: &'a mut Vec<TokenId>,
+        weighted: &'a mut WeightedList,
         scratch: &mut Scratch,
         all_but: bool,
     ) -> Next<'a> {
@@ -270,6 +278,12 @@ impl Sequence {
                 let denied = first.denied().iter().copied().filter(|token| !ids.contains(token)).collect();
                 *ids = denied;
                 Tokens::Except(Except::new(ids))
+            }
+            first if !weighted.is_empty() || first.weighted().is_some() => {
+                // What this part takes counts as it does here. No end token is written between parts, so none weighs.
+                weighted.extend(ids.iter().map(|&token| (token, 0.0)));
+                weighted.extend(first.weigh());
+                weighted.tokens()
             }
             first => {
                 ids.extend(first.iter());

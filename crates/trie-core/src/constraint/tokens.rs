@@ -1,12 +1,16 @@
 //! A set of token ids as a constraint lends it: ascending ids, one bit for each token of the vocabulary, or all but a few.
 
+use super::trie::TrieState;
 use crate::ids::TokenId;
+use crate::trie::Trie;
 
 /// Tokens that go on, lent by a constraint or by the caller's [`Scratch`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tokens<'a> {
     /// Ascending ids, each once.
     Ids(&'a [TokenId]),
+    /// The same with weights, which are added to logits.
+    Weighted(WeightedTokens<'a>),
     /// Bits: cheaper where very many tokens may come.
     Mask(Mask<'a>),
     /// All but a few: free text in which some tokens may not come.
@@ -19,6 +23,25 @@ pub struct Except<'a> {
     denied: &'a [TokenId],
     wanted: &'a [TokenId],
     n_vocab: usize,
+}
+
+/// Ascending ids, each once, with what is added to the logit of each, and of an end token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WeightedTokens<'a>(Source<'a>);
+
+/// Where they are. Two words, and looked up when they are asked for: what every step passes around must stay small.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Source<'a> {
+    Trie(&'a Trie, &'a TrieState),
+    List(&'a WeightedList),
+}
+
+/// Ids with weights, for constraints that put them together. Belongs to a [`Scratch`], and is used again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WeightedList {
+    ids: Vec<TokenId>,
+    weights: Vec<f32>,
+    end: f32,
 }
 
 /// One bit for each token of a vocabulary: token `i` is bit `i % 32` of word `i / 32`.
@@ -35,6 +58,8 @@ pub struct Scratch {
     pub ids: Vec<TokenId>,
     /// For bits.
     pub words: Vec<u32>,
+    /// For ids with weights.
+    pub weighted: WeightedList,
     inner: Option<Box<Scratch>>,
 }
 
@@ -42,6 +67,11 @@ impl Scratch {
     /// The buffer for ids, and scratch for a constraint inside this one.
     pub fn split(&mut self) -> (&mut Vec<TokenId>, &mut Self) {
         (&mut self.ids, self.inner.get_or_insert_default())
+    }
+
+    /// The buffers for ids and weights, and scratch for a constraint inside this one.
+    pub fn split_weighted(&mut self) -> (&mut Vec<TokenId>, &mut WeightedList, &mut Self) {
+        (&mut self.ids, &mut self.weighted, self.inner.get_or_insert_default())
     }
 }
 
@@ -57,8 +87,28 @@ impl<'a> Tokens<'a> {
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Ids(ids) => ids.is_empty(),
+            Self::Weighted(weighted) => weighted.ids().is_empty(),
             Self::Mask(mask) => mask.words.iter().all(|&word| word == 0),
             Self::Except(except) => except.len() == 0,
+        }
+    }
+
+    /// The ids where they are lent as such, whatever they weigh.
+    #[inline]
+    pub fn ids(&self) -> Option<&'a [TokenId]> {
+        match *self {
+            Self::Ids(ids) => Some(ids),
+            Self::Weighted(weighted) => Some(weighted.ids()),
+            Self::Mask(_) | Self::Except(_) => None,
+        }
+    }
+
+    /// The weights, where there are any.
+    #[inline]
+    pub fn weighted(&self) -> Option<WeightedTokens<'a>> {
+        match *self {
+            Self::Weighted(weighted) => Some(weighted),
+            Self::Ids(_) | Self::Mask(_) | Self::Except(_) => None,
         }
     }
 
@@ -66,6 +116,7 @@ impl<'a> Tokens<'a> {
     pub fn len(&self) -> usize {
         match self {
             Self::Ids(ids) => ids.len(),
+            Self::Weighted(weighted) => weighted.ids().len(),
             Self::Mask(mask) => mask.words.iter().map(|word| word.count_ones() as usize).sum(),
             Self::Except(except) => except.len(),
         }
@@ -76,6 +127,7 @@ impl<'a> Tokens<'a> {
     pub fn first(&self) -> Option<TokenId> {
         match self {
             Self::Ids(ids) => ids.first().copied(),
+            Self::Weighted(weighted) => weighted.ids().first().copied(),
             Self::Mask(mask) => mask.iter().next(),
             Self::Except(except) => except.iter().next(),
         }
@@ -91,9 +143,16 @@ impl<'a> Tokens<'a> {
     pub fn contains(&self, token: TokenId) -> bool {
         match self {
             Self::Ids(ids) => ids.binary_search(&token).is_ok(),
+            Self::Weighted(weighted) => weighted.ids().binary_search(&token).is_ok(),
             Self::Mask(mask) => mask.contains(token),
             Self::Except(except) => except.contains(token),
         }
+    }
+
+    /// All of them, ascending, each with its weight; 0 where there are none.
+    pub(crate) fn weigh(&self) -> impl Iterator<Item = (TokenId, f32)> + use<'a> {
+        let weights = self.weighted().map_or(&[][..], |weighted| weighted.weights());
+        self.iter().zip(weights.iter().copied().chain(std::iter::repeat(0.0)))
     }
 
     /// All of them, ascending.
@@ -101,6 +160,7 @@ impl<'a> Tokens<'a> {
         const NONE: Except<'static> = Except { denied: &[], wanted: &[], n_vocab: 0 };
         let (ids, mask, except) = match *self {
             Self::Ids(ids) => (ids, Mask { words: &[] }, NONE),
+            Self::Weighted(weighted) => (weighted.ids(), Mask { words: &[] }, NONE),
             Self::Mask(mask) => (&[][..], mask, NONE),
             Self::Except(except) => (&[][..], Mask { words: &[] }, except),
         };
@@ -178,6 +238,70 @@ impl<'a> Except<'a> {
             denied = &denied[usize::from(skipped)..];
             !skipped
         })
+    }
+}
+
+impl WeightedList {
+    /// Makes it empty. `end` is the weight of an end token, where a value ends.
+    pub fn clear(&mut self, end: f32) {
+        self.ids.clear();
+        self.weights.clear();
+        self.end = end;
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Adds ids with weights where the id is not there yet.
+    pub fn extend(&mut self, others: impl IntoIterator<Item = (TokenId, f32)>) {
+        let mut all: Vec<(TokenId, f32)> = self.ids.drain(..).zip(self.weights.drain(..)).collect();
+        all.extend(others);
+        // Stable: of equal ids the first stays.
+        all.sort_by_key(|&(token, _)| token);
+        all.dedup_by_key(|&mut (token, _)| token);
+        self.ids.extend(all.iter().map(|&(token, _)| token));
+        self.weights.extend(all.iter().map(|&(_, weight)| weight));
+    }
+
+    /// The same, to lend.
+    pub fn tokens(&self) -> Tokens<'_> {
+        Tokens::Weighted(WeightedTokens(Source::List(self)))
+    }
+}
+
+impl<'a> WeightedTokens<'a> {
+    #[inline]
+    pub(super) fn of_trie(trie: &'a Trie, at: &'a TrieState) -> Self {
+        Self(Source::Trie(trie, at))
+    }
+
+    /// The ids.
+    #[inline]
+    pub fn ids(&self) -> &'a [TokenId] {
+        match self.0 {
+            Source::Trie(trie, at) => trie.tokens_of(at),
+            Source::List(list) => &list.ids,
+        }
+    }
+
+    /// What each weighs: as many as there are ids.
+    #[inline]
+    pub fn weights(&self) -> &'a [f32] {
+        match self.0 {
+            Source::Trie(trie, at) => trie.weights_of(at),
+            Source::List(list) => &list.weights,
+        }
+    }
+
+    /// What an end token weighs that does not go on as well.
+    #[inline]
+    pub fn end(&self) -> f32 {
+        match self.0 {
+            Source::Trie(trie, at) => trie.end_weight(at.cursor()),
+            Source::List(list) => list.end,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A trie as a constraint: its children may follow, and its leaves are the values.
 
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens};
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens, WeightedTokens};
 use crate::ids::TokenId;
 use crate::trie::{Cursor, Leaf, Trie};
 
@@ -40,6 +40,14 @@ impl Trie {
         TrieState { at, first, count, ending, narrowed: false }
     }
 
+    /// Their weights, in a set that has some.
+    pub(super) fn weights_of(&self, at: &TrieState) -> &[f32] {
+        let first = at.first as usize;
+        // There are as many as nodes: a file in which that is not so is not opened.
+        let weights = self.info().weights().and_then(|weights| weights.edges.get(first..first + at.count as usize));
+        weights.unwrap_or_default()
+    }
+
     #[inline]
     pub(super) fn tokens_of(&self, at: &TrieState) -> &[TokenId] {
         let first = at.first as usize;
@@ -57,7 +65,11 @@ impl Constraint for Trie {
 
     #[inline]
     fn next<'a>(&'a self, at: &'a TrieState, _: &'a mut Scratch) -> Next<'a> {
-        Next { tokens: Tokens::Ids(self.tokens_of(at)), ending: at.ending }
+        let tokens = match self.info().weights() {
+            None => Tokens::Ids(self.tokens_of(at)),
+            Some(_) => Tokens::Weighted(WeightedTokens::of_trie(self, at)),
+        };
+        Next { tokens, ending: at.ending }
     }
 
     #[inline]

@@ -37,10 +37,12 @@ pub(crate) enum Kind {
     CanonicalEnds,
     HealBytes,
     EndTokens,
+    Weights,
+    EndWeights,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 17] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::Tokens,
         Self::FirstChild,
         Self::InnerTerminals,
@@ -58,6 +60,8 @@ impl Kind {
         Self::CanonicalEnds,
         Self::HealBytes,
         Self::EndTokens,
+        Self::Weights,
+        Self::EndWeights,
     ];
 
     /// Those of a set in which several sequences stand for one leaf: all or none.
@@ -85,6 +89,8 @@ impl Kind {
             Self::CanonicalEnds => "canonical_ends",
             Self::HealBytes => "heal_bytes",
             Self::EndTokens => "end_tokens",
+            Self::Weights => "weights",
+            Self::EndWeights => "end_weights",
         }
     }
 
@@ -271,8 +277,9 @@ impl Header {
         let pairs = [(Kind::LeafNodes, Kind::LeavesByNode), (Kind::NameText, Kind::NameEnds)];
         let pairs = pairs.into_iter().flat_map(|(one, other)| [(one, has(other)), (other, has(one))]);
         let graph = Kind::of_graph().map(|kind| (kind, is_graph));
+        let weights = [(Kind::Weights, has(Kind::EndWeights))];
         if let Some((kind, _)) =
-            always.into_iter().chain(pairs).chain(graph).find(|&(kind, needed)| needed && !has(kind))
+            always.into_iter().chain(pairs).chain(graph).chain(weights).find(|&(kind, needed)| needed && !has(kind))
         {
             return Err(FileProblem::damaged("section table", format!("there is no section {}", kind.name())));
         }
@@ -285,7 +292,7 @@ impl Header {
                 Kind::FirstChild if is_graph => bytes == 4 * (nodes + 1),
                 Kind::FirstChild => whole && (8..=4 * nodes).contains(&bytes),
                 Kind::LeafNodes | Kind::LeavesByNode => bytes == 4 * leaves && !is_graph,
-                Kind::NameEnds | Kind::CanonicalEnds => bytes == 4 * leaves,
+                Kind::NameEnds | Kind::CanonicalEnds | Kind::EndWeights => bytes == 4 * leaves,
                 Kind::InnerTerminals => whole && bytes < 4 * leaves,
                 Kind::NameText => bytes < u32::MAX as usize,
                 Kind::Fingerprint => FINGERPRINT.contains(&bytes),
@@ -296,6 +303,7 @@ impl Header {
                 Kind::Canonical => whole && bytes / 4 >= leaves,
                 Kind::HealBytes => bytes == 4,
                 Kind::EndTokens => whole && bytes >= 8,
+                Kind::Weights => bytes == 4 * nodes && !is_graph,
             };
             if !fits {
                 let reason = format!("{bytes} bytes for {leaves} leaves and {nodes} nodes");

@@ -6,6 +6,7 @@ use crate::ids::{NodeId, TokenId};
 use crate::map::{Array, Map};
 use crate::packed::Packed;
 use crate::trie::{LeafTable, Names, SetInfo, Store, Trie};
+use crate::weights::Weights;
 use bytemuck::Pod;
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -150,7 +151,14 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, SetInfo), F
         }
         None => Vec::new(),
     };
-    let info = SetInfo::new(heal_bytes, end_tokens);
+    let weights = match header.section(Kind::Weights) {
+        Some(_) => Some(Weights {
+            edges: array(map, &header, Kind::Weights)?,
+            ends: header.section(Kind::EndWeights).map(|_| array(map, &header, Kind::EndWeights)).transpose()?,
+        }),
+        None => None,
+    };
+    let info = SetInfo::new(heal_bytes, end_tokens).with_weights(weights);
     if let Some(vocabulary) = options.vocabulary {
         info.end_tokens().last().map_or(Ok(()), |&last| vocabulary.check(last))?;
     }

@@ -30,7 +30,8 @@ impl Unread {
         checksums(self.map.bytes(), &self.header)?;
         contents(store, &self.header)?;
         heal_bytes(self.map.bytes(), &self.header)?;
-        end_tokens(self.map.bytes(), &self.header)
+        end_tokens(self.map.bytes(), &self.header)?;
+        [Kind::Weights, Kind::EndWeights].into_iter().try_for_each(|kind| finite(self.map.bytes(), &self.header, kind))
     }
 }
 
@@ -89,6 +90,16 @@ fn end_tokens(file: &[u8], header: &Header) -> Verified {
     let bad = |at: &usize| TokenId::new(ids[*at]).is_none() || (*at > 0 && ids[at - 1] >= ids[*at]);
     match (0..count).find(bad) {
         Some(at) => Err(wrong(Kind::EndTokens, at + 1, format!("{} is no token id above the one before it", ids[at]))),
+        None => Ok(()),
+    }
+}
+
+/// Weights are numbers that can be added.
+fn finite(file: &[u8], header: &Header, kind: Kind) -> Verified {
+    let bytes = header.section(kind).and_then(|section| file.get(section.bytes.clone())).unwrap_or_default();
+    let weights = bytes.as_chunks::<4>().0.iter().map(|&word| f32::from_le_bytes(word));
+    match weights.clone().position(|weight| !weight.is_finite()) {
+        Some(at) => Err(wrong(kind, at, "a weight that is no finite number")),
         None => Ok(()),
     }
 }

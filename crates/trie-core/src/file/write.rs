@@ -76,6 +76,10 @@ impl Trie {
         if let Some(words) = info.end_words() {
             parts.push((Kind::EndTokens, bytemuck::cast_slice(words)));
         }
+        if let Some(weights) = info.weights() {
+            parts.push((Kind::Weights, bytemuck::cast_slice(&weights.edges)));
+            parts.extend(weights.ends.as_ref().map(|ends| (Kind::EndWeights, bytemuck::cast_slice(ends))));
+        }
         let counts = Counts {
             leaves: self.len() as u32,
             nodes: self.nodes() as u32,

@@ -49,7 +49,7 @@ impl Trie {
         while let Some(leaf) = walk.advance() {
             builder.push(self.name(leaf).as_deref(), walk.tokens());
         }
-        Ok(builder.build()?.with_info(self.info().clone()))
+        Ok(builder.build()?.with_info(self.info().clone().with_weights(None)))
     }
 }
 

@@ -1,10 +1,12 @@
 //! What may come next in a span.
 
-use crate::constraint::Tokens;
+use crate::constraint::{Tokens, WeightedTokens};
+use crate::element::Logit;
 use crate::ids::TokenId;
+use crate::logits::with_weight;
 
 /// What may come next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Allowed<'a> {
     /// Everything: logits are left alone.
     All,
@@ -25,6 +27,50 @@ pub enum Allowed<'a> {
 }
 
 impl<'a> Allowed<'a> {
+    /// The weights, where there are any.
+    #[inline]
+    pub fn weighted(&self) -> Option<WeightedTokens<'a>> {
+        match self {
+            Self::Only { tokens, .. } | Self::Open { tokens } => tokens.weighted(),
+            Self::All | Self::Nothing => None,
+        }
+    }
+
+    /// What a choice is made from: each token that may come, ascending and once, with its logit in this row and its
+    /// weight together. `row` is as long as the vocabulary.
+    pub fn logits<'r, L: Logit>(&self, row: &'r [L]) -> impl Iterator<Item = (TokenId, f32)> + use<'a, 'r, L> {
+        let everything = matches!(self, Self::All | Self::Open { .. });
+        let all = TokenId::all(if everything { row.len() } else { 0 });
+        let some = (!everything).then(|| self.iter());
+        let weighed = self.weigh(all.chain(some.into_iter().flatten()));
+        weighed.map(|(token, weight)| (token, with_weight(row[token.index()].to_f32(), weight)))
+    }
+
+    /// The weight of a token that may come: what is added to its logit.
+    pub fn weight_of(&self, token: TokenId) -> f32 {
+        let Some(weighted) = self.weighted() else { return 0.0 };
+        match (weighted.ids().binary_search(&token), self) {
+            (Ok(at), _) => weighted.weights()[at],
+            (Err(_), Self::Only { ends, .. }) if ends.binary_search(&token).is_ok() => weighted.end(),
+            _ => 0.0,
+        }
+    }
+
+    /// These tokens, which ascend, each with its weight; 0 where there are none.
+    pub(crate) fn weigh<I: Iterator<Item = TokenId>>(
+        &self,
+        tokens: I,
+    ) -> impl Iterator<Item = (TokenId, f32)> + use<'a, I> {
+        let (ids, weights, end) = match self.weighted() {
+            Some(weighted) => (weighted.ids(), weighted.weights(), weighted.end()),
+            None => (&[][..], &[][..], 0.0),
+        };
+        // At an open leaf no token says that the value ends.
+        let end = if matches!(self, Self::Only { .. }) { end } else { 0.0 };
+        let mut weights = ids.iter().zip(weights).peekable();
+        tokens.map(move |token| (token, weights.next_if(|(id, _)| **id == token).map_or(end, |(_, &weight)| weight)))
+    }
+
     fn parts(&self) -> (Tokens<'a>, &'a [TokenId]) {
         match *self {
             Self::All | Self::Nothing => (Tokens::default(), &[]),

@@ -62,7 +62,9 @@ impl Chooser for ChainOverSpan {
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
         let allowed = self.span.allowed(&mut self.scratch);
         let all = matches!(allowed, Allowed::All | Allowed::Open { .. });
-        let (token, logit) = if all {
+        let (token, logit) = if allowed.weighted().is_some() {
+            select_of(&mut self.chain, allowed.logits(row))?
+        } else if all {
             select(&mut self.chain, row, TokenId::all(row.len()))?
         } else {
             // Of nothing a chain selects nothing, which is an error.
@@ -97,8 +99,16 @@ pub(super) fn select(
     row: &[f32],
     tokens: impl Iterator<Item = TokenId>,
 ) -> Result<(TokenId, f32), RuntimeError> {
+    select_of(chain, tokens.map(|token| (token, row[token.index()])))
+}
+
+/// [`select`] among tokens with their logits.
+fn select_of(
+    chain: &mut LlamaSampler,
+    tokens: impl Iterator<Item = (TokenId, f32)>,
+) -> Result<(TokenId, f32), RuntimeError> {
     let candidate =
-        |token: TokenId| LlamaTokenData::new(LlamaToken(token.as_i32()), logits::clean(row[token.index()]), 0.0);
+        |(token, logit): (TokenId, f32)| LlamaTokenData::new(LlamaToken(token.as_i32()), logits::clean(logit), 0.0);
     let mut candidates = LlamaTokenDataArray::new(tokens.map(candidate).collect(), false);
     chain.apply(&mut candidates);
     let selected = candidates.selected.and_then(|index| candidates.data.get(index));

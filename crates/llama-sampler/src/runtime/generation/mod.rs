@@ -163,16 +163,20 @@ impl<'a> Generation<'a> {
     }
 }
 
-/// Softmax over the allowed tokens; at an open leaf, where any token may come, over the whole row. Nothing where all but
-/// a few may come, as in free text.
+/// Softmax over the allowed tokens, weights included; at an open leaf, where any token may come, over the whole row.
+/// Nothing where all but a few may come, as in free text.
 fn probabilities(row: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f32)>) {
     if matches!(allowed, Allowed::Only { tokens: Tokens::Except(_), .. }) {
         return;
     }
-    into.extend(allowed.iter().filter_map(|token| Some((token, *row.get(token.index())?))));
+    let weighed = |token, logit| logits::with_weight(logit, allowed.weight_of(token));
+    into.extend(allowed.iter().filter_map(|token| Some((token, weighed(token, *row.get(token.index())?)))));
     let shares = match allowed {
         Allowed::Open { .. } => {
-            let shares = logits::shares(row);
+            let shares = match allowed.weighted() {
+                None => logits::shares(row),
+                Some(_) => logits::shares(&allowed.logits(row).map(|(_, logit)| logit).collect::<Vec<_>>()),
+            };
             into.iter().map(|(token, _)| shares[token.index()]).collect()
         }
         _ => logits::shares(&into.iter().map(|&(_, logit)| logit).collect::<Vec<_>>()),
