@@ -31,8 +31,8 @@ impl std::fmt::Debug for HuggingFace {
 #[derive(Debug)]
 struct Tiktoken(Py<PyAny>);
 
-/// The tokenizer of a model that another package has loaded: an object with `tokenize(text, add_special, parse_special)`
-/// and `detokenize(ids)`.
+/// The tokenizer of a model that another package has loaded: an object with
+/// `tokenize(text, add_special, parse_special)` and `detokenize(ids)`.
 #[derive(Debug)]
 struct Host(Py<PyAny>);
 
