@@ -46,7 +46,8 @@ class LogitsConstraint:
     ) -> None:
         if prompt is not None and prompt < 0:
             raise tokentrie.OptionError(f"prompt is {prompt}: it must be 0 or more, or None")
-        self._sampler = tokentrie.Sampler(vocab, constraint, end_tokens=end_tokens, after=after)  # type: ignore[arg-type]
+        settings: dict[str, Any] = {"end_tokens": end_tokens, "after": after}
+        self._sampler = tokentrie.Sampler(vocab, constraint, **settings)
         self._given = self._prompt = prompt
         self._taken: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
