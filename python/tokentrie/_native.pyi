@@ -535,11 +535,12 @@ class Vocab:
 class Trie:
     """An immutable set of values, each a token sequence with or without a name.
 
-    Made by `from_payload`, `from_sequences`, `from_strings`, `from_numpy` or `open`, or from other tries by `|`,
-    `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a token sequence, and a loop gives
-    each Leaf. Leaves are numbered by the order of their token sequences, so the same set gives the same trie
-    whatever the order of the input. `==` compares sequences and names; `<=` and the like compare the sequences.
-    Cheap to share, also between threads. Can be pickled: an open file by its path, anything else whole.
+    Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or from
+    other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a token sequence,
+    and a loop gives each Leaf. Leaves are numbered by the order of their token sequences, so the same set gives the
+    same trie whatever the order of the input. `==` compares sequences, names, end tokens and weights; `<=` and the like
+    compare the sequences. Cheap to share, also between threads. Can be pickled: an open file by its path, anything else
+    whole.
 
     Example:
         >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
@@ -732,7 +733,11 @@ class Trie:
     @property
     def report(self) -> dict[str, _Any] | None:
         """dict | None: what `from_strings` found: "values", their number; "crossing", how many have a token that
-        crosses the boundary to the prefix; "first_crossing", the rows of the first eight of them.
+        crosses the boundary to the prefix; "first_crossing", the rows of the first eight of them. What
+        `from_prefix_table` found: "keys"; "weighted"; "derived_root"; how many entries were left out, by reason:
+        "bad_keys", "bad_ids", "duplicate_keys", "two_weights", "unreachable", "empty_values"; "dead_ends", keys of
+        whose tokens none can be used; "after_end", keys of what comes after the end; "ignored_keys", those of
+        `prefix_dict` where there are weights; and "skipped", the first few in words.
         """
     def save(self, path: str | PathLike[str], vocab: Vocab | int | None = None) -> None:
         """Saves the trie as a .ttrie file, for `open`. Cost: O(bytes).
@@ -1475,10 +1480,10 @@ class Sampler:
 
     Args:
         vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
-        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, or Any. Of
-            several descriptors the first with a usable leaf is active; `activate` selects another. Payloads come from
-            the cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for
-            many samplers make the Trie once.
+        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a ThinkGate, or
+            Any. Of several descriptors the first with a usable leaf is active; `activate` selects another. Payloads
+            come from the cache of the calling thread. A list of str is tokenised at each call as by
+            `Trie.from_strings`: for many samplers make the Trie once.
         mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
         end_tokens: ids that close the span at the end of a leaf. None: those of the set (`Trie.end_tokens`), which
             has mostly none; then a leaf that cannot go on is complete at once.
@@ -1552,8 +1557,9 @@ class Sampler:
     def apply(self, logits: _Logits) -> None:
         """Masks logits in place: what may not come becomes -inf, the others keep their exact bits.
 
-        Cost: O(rows · V). Changes nothing at an open leaf and where everything may come. If every legal logit is
-        -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
+        Where the set has weights (`Trie.is_weighted`), they are added to the others: call it once a row. Cost:
+        O(rows · V). Changes nothing else at an open leaf, and nothing where everything may come. If every legal logit
+        is -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
 
         Args:
             logits: float32 [V] or [rows, V], writable, last axis contiguous. Rows may be strided, and wider than
@@ -1571,7 +1577,7 @@ class Sampler:
             array([-inf,  1.5,  2.5, -inf], dtype=float32)
         """
     def sample(self, logits: _Logits) -> int:
-        """Chooses the next token without accepting it.
+        """Chooses the next token without accepting it, by the logits with the weights of the set, if it has some.
 
         Cost: O(k) in the number of legal tokens, whatever the size of the vocabulary; O(V) at an open leaf and
         where everything may come.
@@ -1696,7 +1702,8 @@ class Sampler:
     def fill_bitmask(self, words: _Words) -> None:
         """Writes the legal tokens as bits: bit i % 32 of word i // 32 is 1 where token i may come. Cost: O(rows · W).
 
-        At an open leaf and where everything may come, every bit of the vocabulary is set.
+        At an open leaf and where everything may come, every bit of the vocabulary is set. A bit has no weight: where
+        the set has some (`Trie.is_weighted`), that is a TokenTrieWarning.
 
         Args:
             words: int32 [W] or [rows, W], writable, last axis contiguous, W at least ceil(V / 32). Words beyond are

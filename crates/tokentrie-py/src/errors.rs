@@ -15,8 +15,8 @@ use std::ffi::{CStr, CString};
 use std::io;
 use trie_core::{
     BatchError, BuildError, DrawError, ExternalError, FileError, FileProblem, FilterError, GateError, LeafSetError,
-    NotAllowed, NotInGbnf, NotListed, PayloadError, PrefixTableError, RowError, RulesError, SamplerError, SequenceError,
-    SetError, SpanError, UnknownPath,
+    NotAllowed, NotInGbnf, NotListed, PayloadError, PrefixTableError, RowError, RulesError, SamplerError,
+    SequenceError, SetError, SpanError, UnknownPath,
 };
 use trie_text::{FormError, HealingError, TextError, ValuesError, VocabError};
 

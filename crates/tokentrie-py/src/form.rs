@@ -47,8 +47,8 @@ impl Slot {
     fn new(name: String, values: &Bound<'_, PyAny>) -> Result<Self> {
         let mut given = values.clone();
         let values = if values.is_instance_of::<crate::gate::ThinkGate>() {
-            let message = "a ThinkGate cannot stand in a slot: let the model think in a Text with the end marker as its \
-                           stop, before the slot";
+            let message = "a ThinkGate cannot stand in a slot: let the model think in a Text with the end marker as \
+                           its stop, before the slot";
             return Err(PyTypeError::new_err(message).into());
         } else if is_list(values) {
             let texts = crate::strings::list(values)?;

@@ -151,8 +151,8 @@ impl Trie {
     /// Pickles an open file as its path and what identifies its contents, so that processes share its pages: whoever
     /// takes the pickle must have the file there, unchanged (FileNotFoundError, TrieError). `trie.union()` is no longer
     /// a file. Everything else, and a file that has been replaced since, pickles as flat arrays and names, or where
-    /// several sequences stand for one leaf or tokens have weights, as the bytes of a file. What comes back is equal; its `input_rows` count
-    /// its leaves, or are not known.
+    /// several sequences stand for one leaf or tokens have weights, as the bytes of a file. What comes back is equal;
+    /// its `input_rows` count its leaves, or are not known.
     fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         if let Some(origin) = self.origin().filter(|origin| released(py, || origin.is_there())) {
             return Ok((py.get_type::<Self>().getattr("_reopen")?, origin.arguments(py)?));

@@ -10,8 +10,8 @@
 //! outside of Rust's promises and is documented where files are opened. This is what keeps such a writer from doing
 //! more than harm to answers:
 //!
-//! - Only `u8`, `u32`, `f32` and `TokenId` are lent from a map. They are [`Pod`]: every bit pattern is a value, none has
-//!   padding. A `TokenId` above its maximum can be read, and is one that no vocabulary has.
+//! - Only `u8`, `u32`, `f32` and `TokenId` are lent from a map. They are [`Pod`]: every bit pattern is a value, none
+//!   has padding. A `TokenId` above its maximum can be read, and is one that no vocabulary has.
 //! - No text is lent. [`Array::copied`] copies bytes first, and the copy is what is checked to be UTF-8 and then used.
 //! - A number that was read is an index only through a checked access, each time. What a check of the whole file found
 //!   is not relied on later: [`Array::is_ours`] says whether others can change the memory. A number that changes

@@ -52,8 +52,8 @@ fn weighted(row: &[f32], allowed: Allowed<'_>, draw: Option<&mut Draw>, settings
     }
 }
 
-/// Sets every logit that may not come to −inf, and adds weights to the others; nothing where everything may come. `saved` is scratch. Whether the row
-/// was starved: then the lowest legal id has 0.
+/// Sets every logit that may not come to −inf, and adds weights to the others; nothing where everything may come.
+/// `saved` is scratch. Whether the row was starved: then the lowest legal id has 0.
 pub(crate) fn mask<L: Logit>(row: &mut [L], allowed: Allowed<'_>, saved: &mut Vec<L>) -> Option<bool> {
     if let Some(weighted) = allowed.weighted() {
         return Some(mask_weighted(row, allowed, weighted, saved));

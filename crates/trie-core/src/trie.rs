@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 /// The set of token sequences of one span. Immutable, `Send + Sync`; a clone is one reference count.
 ///
-/// `==` compares contents (sequences, names, [`Trie::heal_bytes`], end tokens, weights), not the order they were given in.
+/// `==` compares contents (sequences, names, [`Trie::heal_bytes`], end tokens, weights), not the order they were given
+/// in.
 ///
 /// ```
 /// use trie_core::{TokenId, Trie};

@@ -76,7 +76,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn a_filter_is_a_set_of_what_is_left(
-        set in sets(), picks in prop::collection::vec(any::<u32>(), 1..40), deny in any::<bool>(), whole in any::<bool>(),
+        set in sets(), picks in prop::collection::vec(any::<u32>(), 1..40), deny in any::<bool>(),
+        whole in any::<bool>(),
     ) {
         let trie = set.trie();
         let len = trie.len() as u32;

@@ -69,6 +69,7 @@ def load_tree_decode(
         OSError: what the operating system says of the file.
 
     Example:
+        >>> from pathlib import Path
         >>> from tokentrie.integrations.tree_decode import load_tree_decode
         >>> _ = Path("tree.json").write_text('{"prefix_dict": {"225": [7, 8]}}')
         >>> len(load_tree_decode(".", environ={"TREE_DECODE_CONFIG": "tree.json"}))

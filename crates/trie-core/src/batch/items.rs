@@ -54,7 +54,8 @@ impl Batch {
     /// ```
     ///
     /// # Errors
-    /// A finished row whose items are all written, or, with [`NoRepeat`], that follows no trie. No row has changed then.
+    /// A finished row whose items are all written, or, with [`NoRepeat`], that follows no trie. No row has changed
+    /// then.
     pub fn next_item(&mut self, no_repeat: Option<NoRepeat>) -> Result<usize, BatchError> {
         self.next_item_of(no_repeat, &[self.len()])
     }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 /// How a continuation is scored. Each is added to the score of its row.
 ///
-/// Where a set has [weights](crate::Trie::with_weights), a token counts with its weight in each mode. It changes what the
-/// token gets and, where that is a share among tokens, what they share; never the sum over the vocabulary.
+/// Where a set has [weights](crate::Trie::with_weights), a token counts with its weight in each mode. It changes what
+/// the token gets and, where that is a share among tokens, what they share; never the sum over the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ScoreMode {
@@ -23,8 +23,8 @@ pub enum ScoreMode {
     /// be above 0.
     #[default]
     Model,
-    /// The log of its share among the tokens that may come, weights included. `O(k)` a row, and `O(V)` where a value ends that may go on
-    /// and no end token tells: there everything may come.
+    /// The log of its share among the tokens that may come, weights included. `O(k)` a row, and `O(V)` where a value
+    /// ends that may go on and no end token tells: there everything may come.
     Renormalised,
     /// The logit itself, plus its weight, for rows of log-probabilities. `O(k)` a row.
     AsGiven,

@@ -8,8 +8,8 @@ use crate::trie::{Leaf, Trie};
 use std::fmt;
 use std::sync::Arc;
 
-/// A trie of which only some leaves may come. A child is legal exactly where an allowed leaf lies at or below it, at any
-/// depth: so no walk leads into a dead end, and where one leaf is left all of it is forced.
+/// A trie of which only some leaves may come. A child is legal exactly where an allowed leaf lies at or below it, at
+/// any depth: so no walk leads into a dead end, and where one leaf is left all of it is forced.
 ///
 /// Leaves below a node are neighbours, and nodes are numbered level by level. So only the nodes above what is written
 /// down are looked at, once, when a filter is made: of 10^4 denials in a set of 10^6, some 10^4 nodes. A step looks for

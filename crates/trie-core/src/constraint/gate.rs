@@ -21,8 +21,8 @@ use std::sync::Arc;
 /// - *The end marker*: once the model writes its first token the rest is forced
 ///   ([`ThinkOptions::at_once`]); or it is looked for as a whole, where its tokens are ordinary ones.
 /// - *The budget* counts tokens before the marker; message and marker come on top of it. 0 closes at once.
-/// - *After it* nothing is thought again: in free text, also in that after the span, the first tokens of both markers may
-///   not come. What a set names stays legal: no value is lost. At an open leaf everything may come, as everywhere.
+/// - *After it* nothing is thought again: in free text, also in that after the span, the first tokens of both markers
+///   may not come. What a set names stays legal: no value is lost. At an open leaf everything may come, as everywhere.
 ///
 /// Closing tokens are forced, so they need no forward pass. No token against a forced marker is taken.
 ///

@@ -19,7 +19,8 @@ pub(super) enum Live {
 }
 
 impl Live {
-    /// `O(d log n)` for `d` leaves that are written down in the set; `O(nodes)` where it has bits; of a graph `O(edges)`.
+    /// `O(d log n)` for `d` leaves that are written down in the set; `O(nodes)` where it has bits; of a graph
+    /// `O(edges)`.
     pub(super) fn of(trie: &Trie, leaves: &LeafSet) -> Self {
         let store = trie.store();
         if !trie.is_tree() {

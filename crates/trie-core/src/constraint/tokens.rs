@@ -1,4 +1,5 @@
-//! A set of token ids as a constraint lends it: ascending ids, one bit for each token of the vocabulary, or all but a few.
+//! A set of token ids as a constraint lends it: ascending ids, one bit for each token of the vocabulary, or all but a
+//! few.
 
 use super::trie::TrieState;
 use crate::ids::TokenId;

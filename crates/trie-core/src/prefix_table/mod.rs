@@ -5,9 +5,9 @@
 //!  "prefix_dict": {"225": [64000, 64001], "225_64000": [7, 8], "225_64000_7": [2]}}
 //! ```
 //!
-//! A key is a *status*: the path so far, from the start token on. Its list holds the tokens that may follow. A token that
-//! is listed and has no key of its own, or an empty list, allows only the end token. The end token in a list says that a
-//! value may end there.
+//! A key is a *status*: the path so far, from the start token on. Its list holds the tokens that may follow. A token
+//! that is listed and has no key of its own, or an empty list, allows only the end token. The end token in a list says
+//! that a value may end there.
 //!
 //! `read.rs` reads the JSON as it comes, `rows.rs` holds what was read, `walk.rs` says which paths are values.
 
@@ -41,8 +41,8 @@ pub enum Strictness {
 /// A prefix table that was read: the set of its paths, without the start and end token, and what was left out.
 #[derive(Debug, Clone)]
 pub struct PrefixTable {
-    /// Its leaves are the paths; its [`Trie::end_tokens`] the end token. It has [weights](Trie::weights) where the table
-    /// has them.
+    /// Its leaves are the paths; its [`Trie::end_tokens`] the end token. It has [weights](Trie::weights) where the
+    /// table has them.
     pub trie: Trie,
     /// What was found and left out.
     pub report: PrefixTableReport,

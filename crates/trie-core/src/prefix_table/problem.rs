@@ -146,7 +146,10 @@ pub enum PrefixTableError {
         sep: String,
     },
     /// The start token has no key.
-    #[error("prefix table: no key {key:?}: nothing but the end could be said{}", and_unreachable(*.keys, .first.as_deref()))]
+    #[error(
+        "prefix table: no key {key:?}: nothing but the end could be said{}",
+        and_unreachable(*.keys, .first.as_deref())
+    )]
     NoRoot {
         /// The key that is missing.
         key: String,

@@ -186,6 +186,7 @@ fn check(part: &Part) -> Result<(), FormError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trie_core::Sequence;
 
     fn slot(name: &str, values: &[&str]) -> Part {
         let values = values.iter().map(|&value| value.to_owned()).collect();
