@@ -4,6 +4,7 @@ Signatures are written by hand, docstrings by tools/stubs.py.
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
 from datetime import datetime
 from os import PathLike
@@ -574,6 +575,20 @@ class Trie:
             >>> tokentrie.Trie.from_payload(payload).names
             ['STOP', 'THINK']
         """
+    @staticmethod
+    def from_prefix_table(
+        table: str | bytes | _Mapping[str, _Any] | PathLike[str], *, strict: bool = True
+    ) -> Trie:
+        """."""
+    @property
+    def is_weighted(self) -> bool:
+        """."""
+    def weights(self, prefix: _Ids | None = None) -> NDArray[np.float32]:
+        """."""
+    def end_weight(self, tokens: _Ids) -> float:
+        """."""
+    def without_weights(self) -> Trie:
+        """."""
     @staticmethod
     def from_sequences(
         sequences: Iterable[_Ids | NDArray[np.integer[_Any]]] | NDArray[np.integer[_Any]],

@@ -8,6 +8,7 @@ use crate::gil::released;
 use crate::ids::{shown, tokens, type_name};
 use crate::leaf::Leaf;
 use crate::options::{After, Mode, unsigned};
+use crate::prefix_table::{NOT_IN_BITS, warn_unweighted};
 use crate::sampling::{Given, Keywords, Sampling};
 use crate::trie::id_array;
 use crate::vocab::VocabArg;
@@ -159,6 +160,12 @@ impl Batch {
     /// Runs `work` on the batch without the GIL.
     fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Held) -> Result<T> + Send) -> Result<T> {
         released(py, || work(&mut *self.held.lock().map_err(broken)?))
+    }
+
+    /// Masks of bits have no room for weights.
+    fn warn_of_weights(&self, py: Python<'_>) -> Result<()> {
+        let weighted = self.with(py, |held| Ok(held.batch.is_weighted()))?;
+        Ok(warn_unweighted(py, weighted, NOT_IN_BITS)?)
     }
 
     fn count(&self, py: Python<'_>) -> Result<usize> {
@@ -391,6 +398,7 @@ impl Batch {
     fn fill_bitmask(&self, py: Python<'_>, words: &Bound<'_, PyAny>) -> Result<()> {
         let mut words = Words::words(words)?;
         let rows = words.rows()?;
+        self.warn_of_weights(py)?;
         self.with(py, |held| Ok(held.batch.fill_bitmask(rows)?))
     }
 
@@ -411,6 +419,7 @@ impl Batch {
     ///     >>> rows.bitmask()
     ///     array([[8, 0]], dtype=int32)
     fn bitmask<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        self.warn_of_weights(py)?;
         let (shape, fits) = self.with(py, |held| {
             let shape = [held.batch.len(), held.batch.mask_words()];
             Ok((shape, held.mask.as_ref().is_some_and(|mask| mask.shape == shape)))
@@ -620,6 +629,7 @@ impl Batch {
         for (row, drafts) in crate::exit::items(&drafts)?.enumerate() {
             each.push(tokens(&drafts?, &format!("row {row}, "))?);
         }
+        self.warn_of_weights(py)?;
         let longest = each.iter().map(Vec::len).max().unwrap_or(0);
         let (accepted, masks, width) = self.with(py, |held| {
             let (rows, width) = (held.batch.len(), held.batch.mask_words());

@@ -9,7 +9,7 @@ use crate::gil::released;
 use crate::ids::tokens;
 use crate::model::Model;
 use crate::payload::{Cache, spans};
-use crate::prefix_table::warn_unweighted;
+use crate::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use crate::strings;
 use llama_sampler::Question;
 use pyo3::prelude::*;
@@ -200,7 +200,7 @@ impl Model {
         let around = ReadFor { tokenizing: &tokenizing, n_vocab: vocab.len(), vocab: Some(vocab) };
         let constraints = spans("choices", choices, around, Cache::Thread)?;
         let weighted = constraints[0].1.sets().iter().any(|set| set.is_weighted());
-        warn_unweighted(choices.py(), weighted, "the model's own probabilities do not have in them")?;
+        warn_unweighted(choices.py(), weighted, NOT_IN_PROBABILITIES)?;
         let trie = released(choices.py(), || constraints[0].1.to_trie(MOST_VALUES))?;
         Ok(ChoiceSet { values: Values::Set(trie.into()), end_tokens, top, max_rows })
     }

@@ -212,6 +212,12 @@ pub(crate) fn report<'py>(py: Python<'py>, report: &PrefixTableReport) -> PyResu
     Ok(dict)
 }
 
+/// Why masks of bits warn of weights.
+pub(crate) const NOT_IN_BITS: &str = "a bit mask cannot hold: apply and sample add them";
+
+/// Why `choose` warns of weights.
+pub(crate) const NOT_IN_PROBABILITIES: &str = "the model's own probabilities do not have in them";
+
 /// Says that weights do not act here.
 pub(crate) fn warn_unweighted(py: Python<'_>, weighted: bool, what: &str) -> PyResult<()> {
     if !weighted {

@@ -7,7 +7,7 @@ use crate::ids::{OneOrMany, one_or_many};
 use crate::leaf::Leaf;
 use crate::options::{After, Mode, Options};
 use crate::payload::{Cache, rules_over};
-use crate::prefix_table::warn_unweighted;
+use crate::prefix_table::{NOT_IN_BITS, warn_unweighted};
 use crate::sampling::{Given, Keywords, Sampling};
 use crate::trie::{Trie, id_array};
 use crate::vocab::VocabArg;
@@ -444,10 +444,10 @@ impl Sampler {
     ///     array([10,  1], dtype=int32)
     fn fill_bitmask(&self, py: Python<'_>, words: &Bound<'_, PyAny>) -> Result<()> {
         let (need, weighted) = {
-            let mut sampler = self.lock(py)?;
-            (sampler.mask_words(), sampler.allowed().weighted().is_some())
+            let sampler = self.lock(py)?;
+            (sampler.mask_words(), sampler.span().rules().is_weighted())
         };
-        warn_unweighted(py, weighted, "a bit mask cannot hold: add them with apply or sample")?;
+        warn_unweighted(py, weighted, NOT_IN_BITS)?;
         for_each_row_mut::<i32>(words, &WORDS, need, |row| Ok(self.lock(py)?.fill_bitmask(row)?))
     }
 

@@ -11,6 +11,7 @@ use crate::ids::tokens;
 use crate::leaf::Leaf;
 use crate::options::unsigned;
 use crate::payload::{Cache, rules_over, spans};
+use crate::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use crate::scorer::{Answer, Scorer};
 use crate::strings;
 use crate::vocab::VocabArg;
@@ -275,6 +276,8 @@ pub(crate) fn choose(
         }
         _ => {
             let constraint = constraint_of("values", values, vocab.as_ref(), known)?;
+            let weighted = constraint.sets().iter().any(|set| set.is_weighted());
+            warn_unweighted(py, weighted, NOT_IN_PROBABILITIES)?;
             released(py, || constraint.to_trie(MOST_VALUES))?.into()
         }
     };

@@ -64,6 +64,9 @@ def described(
     trie: tokentrie.Trie, ends: list[int] | None, eog: list[int], after: str, wide: int, most_hot: int, verify: bool
 ) -> Set:
     """What is known of a set before it lies anywhere. `ends` None: those that it brings."""
+    if trie.is_weighted:
+        message = "the set has weights, which are not added on a device; trie.without_weights() is the set without them"
+        warnings.warn(message, tokentrie.TokenTrieWarning, stacklevel=2)
     arrays = trie.arrays(verify=verify)
     if arrays.nodes > MOST_NODES:
         raise tokentrie.TrieError(f"a set of {arrays.nodes} nodes: tensors take up to {MOST_NODES}")

@@ -231,6 +231,11 @@ impl Batch {
         self.n_vocab
     }
 
+    /// Whether one of the sets has [weights](crate::Trie::with_weights). Masks of bits have no room for them.
+    pub fn is_weighted(&self) -> bool {
+        self.rules.iter().any(|rules| rules.is_weighted())
+    }
+
     /// Number of 32-bit words of a row's mask.
     pub fn mask_words(&self) -> usize {
         self.n_vocab.div_ceil(32)

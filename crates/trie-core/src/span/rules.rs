@@ -27,6 +27,7 @@ pub struct SpanRules<C = AnyConstraint> {
     end_of_generation: Vec<TokenId>,
     after: After,
     patience: u32,
+    weighted: bool,
 }
 
 /// Tokens that may close a value.
@@ -103,7 +104,9 @@ impl<C: Constraint> SpanRules<C> {
             own.extend(constraints.iter().map(|(_, constraint)| own_ends(constraint).to_vec()));
             own.iter().try_for_each(|ends| inside(n_vocab, ends, || "end tokens".to_owned()))?;
         }
+        let weighted = constraints.iter().any(|(_, of)| of.sets().iter().any(|set| set.is_weighted()));
         Ok(Self {
+            weighted,
             constraints,
             by_path: OnceLock::new(),
             n_vocab,
@@ -213,6 +216,11 @@ impl<C: Constraint> SpanRules<C> {
     /// The set that the first constraint begins with, if it begins with one: a prompt may be healed for it.
     pub fn first_set(&self) -> Option<&crate::Trie> {
         self.constraints[0].1.first_set()
+    }
+
+    /// Whether one of the sets has [weights](crate::Trie::with_weights). Masks of bits have no room for them.
+    pub fn is_weighted(&self) -> bool {
+        self.weighted
     }
 
     /// Number of token ids.
