@@ -263,16 +263,16 @@ def test_reading_can_be_interrupted(tmp_path: Path) -> None:
             out.write("1, " * 100_000)
         out.write("1]}")
 
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     def stop(*_: object) -> None:
-        raise Stop
+        raise StopError
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
-        with pytest.raises(Stop):
+        with pytest.raises(StopError):
             Trie.from_prefix_table(path)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

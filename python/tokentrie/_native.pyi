@@ -536,12 +536,12 @@ class Vocab:
 class Trie:
     """An immutable set of values, each a token sequence with or without a name.
 
-    Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or from
-    other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a token sequence,
-    and a loop gives each Leaf. Leaves are numbered by the order of their token sequences, so the same set gives the
-    same trie whatever the order of the input. `==` compares sequences, names, end tokens and weights; `<=` and the like
-    compare the sequences. Cheap to share, also between threads. Can be pickled: an open file by its path, anything else
-    whole.
+    Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or
+    from other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a
+    token sequence, and a loop gives each Leaf. Leaves are numbered by the order of their token sequences, so
+    the same set gives the same trie whatever the order of the input. `==` compares sequences, names, end tokens
+    and weights; `<=` and the like compare the sequences. Cheap to share, also between threads. Can be pickled:
+    an open file by its path, anything else whole.
 
     Example:
         >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
@@ -576,19 +576,89 @@ class Trie:
             ['STOP', 'THINK']
         """
     @staticmethod
-    def from_prefix_table(
-        table: str | bytes | _Mapping[str, _Any] | PathLike[str], *, strict: bool = True
-    ) -> Trie:
-        """."""
+    def from_prefix_table(table: str | bytes | _Mapping[str, _Any] | PathLike[str], *, strict: bool = True) -> Trie:
+        """Reads a prefix table, the JSON from which RTP-LLM's tree decoding is run.
+
+        It has `start_token_id` (225), `end_token_id` (2), `sep` ("_") and `prefix_dict`, which lists for each
+        path, as "225_64000", the tokens that may follow. A listed token without a list of its own, or with an
+        empty one, allows only the end token. The end token in a list says that a value may end there.
+        `prefix_weight_dict` lists "token:weight" and then counts alone: each weight is added to the logit of
+        its token. Other fields are skipped. Cost: one pass over the text and one sort of the keys; a file is
+        read as it comes and never held as text.
+
+        Args:
+            table: JSON text (str or bytes), the same as a mapping, or a path (os.PathLike) of a file.
+            strict: refuse what could not mean what its writer meant: no key of the start, a key that cannot be
+                reached, is none or comes twice, an id outside 0 to 2**31 - 1, a token with two weights. If False, the
+                start's tokens are taken from the keys of depth one where it has no key, the rest is skipped, and
+                `report` counts.
+
+        Returns:
+            Trie. Its leaves are the paths without start and end token, its `end_tokens` the end token.
+
+        Raises:
+            PayloadError: the JSON is bad (it says line, column and key), `strict` refuses an entry (it says key and
+                value), or nothing but the end could be said.
+            OSError: what the operating system says of the file.
+            TypeError: `table` is something else.
+
+        Example:
+            >>> table = {"start_token_id": 1, "end_token_id": 2, "prefix_dict": {"1": [5, 6], "1_5": [7]}}
+            >>> trie = tokentrie.Trie.from_prefix_table(table)
+            >>> [leaf.tokens for leaf in trie], trie.end_tokens.tolist()
+            ([[5, 7], [6]], [2])
+        """
     @property
     def is_weighted(self) -> bool:
-        """."""
+        """bool: whether tokens have weights, which `Sampler`, `Model.generate` and callbacks add to their logits. Only
+        `from_prefix_table` gives some. Bit masks and `Model.choose` know nothing of them, and warn. Files, pickles,
+        `filter` and the set operations keep them.
+        """
     def weights(self, prefix: _Ids | None = None) -> NDArray[np.float32]:
-        """."""
+        """What is added to the logits of the tokens that may follow a prefix.
+
+        Args:
+            prefix: token ids; the root if None.
+
+        Returns:
+            float32 [k], one for each id of `allowed(prefix)`; zeros where the set has no weights.
+
+        Raises:
+            TokenNotAllowedError: the prefix leaves the trie.
+
+        Example:
+            >>> table = {"prefix_weight_dict": {"225": ["7:0.5", "8:-1"]}}
+            >>> tokentrie.Trie.from_prefix_table(table).weights()
+            array([ 0.5, -1. ], dtype=float32)
+        """
     def end_weight(self, tokens: _Ids) -> float:
-        """."""
+        """What is added to the logit of an end token after these tokens.
+
+        Args:
+            tokens: token ids.
+
+        Returns:
+            float; 0.0 where no value ends or the set has no weights.
+
+        Raises:
+            TokenNotAllowedError: the tokens leave the trie.
+
+        Example:
+            >>> table = {"prefix_weight_dict": {"225": ["7:0.5"], "225_7": ["2:3.5", "8:1"]}}
+            >>> tokentrie.Trie.from_prefix_table(table).end_weight([7])
+            3.5
+        """
     def without_weights(self) -> Trie:
-        """."""
+        """The same values without weights. Cost: O(1).
+
+        Returns:
+            Trie. It is equal only to tries without weights.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_prefix_table({"prefix_weight_dict": {"225": ["7:0.5", "8:-1"]}})
+            >>> trie.without_weights().is_weighted
+            False
+        """
     @staticmethod
     def from_sequences(
         sequences: Iterable[_Ids | NDArray[np.integer[_Any]]] | NDArray[np.integer[_Any]],
@@ -1495,9 +1565,9 @@ class Sampler:
 
     Args:
         vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
-        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a ThinkGate, or
-            Any. Of several descriptors the first with a usable leaf is active; `activate` selects another. Payloads
-            come from the cache of the calling thread. A list of str is tokenised at each call as by
+        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a
+            ThinkGate, or Any. Of several descriptors the first with a usable leaf is active; `activate` selects
+            another. Payloads come from the cache of the calling thread. A list of str is tokenised at each call as by
             `Trie.from_strings`: for many samplers make the Trie once.
         mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
         end_tokens: ids that close the span at the end of a leaf. None: those of the set (`Trie.end_tokens`), which
@@ -1573,8 +1643,8 @@ class Sampler:
         """Masks logits in place: what may not come becomes -inf, the others keep their exact bits.
 
         Where the set has weights (`Trie.is_weighted`), they are added to the others: call it once a row. Cost:
-        O(rows · V). Changes nothing else at an open leaf, and nothing where everything may come. If every legal logit
-        is -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
+        O(rows · V). Changes nothing else at an open leaf, and nothing where everything may come. If every legal
+        logit is -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
 
         Args:
             logits: float32 [V] or [rows, V], writable, last axis contiguous. Rows may be strided, and wider than

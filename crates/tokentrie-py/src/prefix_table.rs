@@ -18,18 +18,19 @@ use trie_core::{FileError, PrefixTable, PrefixTableError, PrefixTableReport, Str
 impl Trie {
     /// Reads a prefix table, the JSON from which RTP-LLM's tree decoding is run.
     ///
-    /// It has `start_token_id` (225), `end_token_id` (2), `sep` ("_") and `prefix_dict`, which lists for each path, as
-    /// "225_64000", the tokens that may follow. A listed token without a list of its own, or with an empty one, allows
-    /// only the end token. The end token in a list says that a value may end there. `prefix_weight_dict` lists
-    /// "token:weight" and then counts alone: each weight is added to the logit of its token. Other fields are skipped.
-    /// Cost: one pass over the text and one sort of the keys; a file is read as it comes and never held as text.
+    /// It has `start_token_id` (225), `end_token_id` (2), `sep` ("_") and `prefix_dict`, which lists for each
+    /// path, as "225_64000", the tokens that may follow. A listed token without a list of its own, or with an
+    /// empty one, allows only the end token. The end token in a list says that a value may end there.
+    /// `prefix_weight_dict` lists "token:weight" and then counts alone: each weight is added to the logit of
+    /// its token. Other fields are skipped. Cost: one pass over the text and one sort of the keys; a file is
+    /// read as it comes and never held as text.
     ///
     /// Args:
     ///     table: JSON text (str or bytes), the same as a mapping, or a path (os.PathLike) of a file.
-    ///     strict: refuse what could not mean what its writer meant: no key of the start, a key that cannot be reached,
-    ///         is none or comes twice, an id outside 0 to 2**31 - 1, a token with two weights. If False, the start's
-    ///         tokens are taken from the keys of depth one where it has no key, the rest is skipped, and `report`
-    ///         counts.
+    ///     strict: refuse what could not mean what its writer meant: no key of the start, a key that cannot be
+    ///         reached, is none or comes twice, an id outside 0 to 2**31 - 1, a token with two weights. If False, the
+    ///         start's tokens are taken from the keys of depth one where it has no key, the rest is skipped, and
+    ///         `report` counts.
     ///
     /// Returns:
     ///     Trie. Its leaves are the paths without start and end token, its `end_tokens` the end token.

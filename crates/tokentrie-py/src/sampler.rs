@@ -20,9 +20,9 @@ use trie_core::{Allowed, AnyConstraint, SamplerOptions, Span, SpanRules, TokenId
 ///
 /// Args:
 ///     vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
-///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a ThinkGate, or
-///         Any. Of several descriptors the first with a usable leaf is active; `activate` selects another. Payloads
-///         come from the cache of the calling thread. A list of str is tokenised at each call as by
+///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a
+///         ThinkGate, or Any. Of several descriptors the first with a usable leaf is active; `activate` selects
+///         another. Payloads come from the cache of the calling thread. A list of str is tokenised at each call as by
 ///         `Trie.from_strings`: for many samplers make the Trie once.
 ///     mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
 ///     end_tokens: ids that close the span at the end of a leaf. None: those of the set (`Trie.end_tokens`), which
@@ -174,8 +174,8 @@ impl Sampler {
     /// Masks logits in place: what may not come becomes -inf, the others keep their exact bits.
     ///
     /// Where the set has weights (`Trie.is_weighted`), they are added to the others: call it once a row. Cost:
-    /// O(rows · V). Changes nothing else at an open leaf, and nothing where everything may come. If every legal logit
-    /// is -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
+    /// O(rows · V). Changes nothing else at an open leaf, and nothing where everything may come. If every legal
+    /// logit is -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
     ///
     /// Args:
     ///     logits: float32 [V] or [rows, V], writable, last axis contiguous. Rows may be strided, and wider than

@@ -23,12 +23,12 @@ use trie_text::{TextReport, Texts, Tokenization};
 
 /// An immutable set of values, each a token sequence with or without a name.
 ///
-/// Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or from
-/// other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a token sequence,
-/// and a loop gives each Leaf. Leaves are numbered by the order of their token sequences, so the same set gives the
-/// same trie whatever the order of the input. `==` compares sequences, names, end tokens and weights; `<=` and the like
-/// compare the sequences. Cheap to share, also between threads. Can be pickled: an open file by its path, anything else
-/// whole.
+/// Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or
+/// from other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a
+/// token sequence, and a loop gives each Leaf. Leaves are numbered by the order of their token sequences, so
+/// the same set gives the same trie whatever the order of the input. `==` compares sequences, names, end tokens
+/// and weights; `<=` and the like compare the sequences. Cheap to share, also between threads. Can be pickled:
+/// an open file by its path, anything else whole.
 ///
 /// Example:
 ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
