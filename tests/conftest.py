@@ -9,6 +9,7 @@ import sys
 from collections.abc import Generator
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,8 @@ from support import WITHOUT_LLAMA, has_llama, payload, vocabulary_files
 # A shell that runs the tests in the background makes them deaf to Ctrl-C, which some of them press.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-FREE = ["batch", "beam_search", "buffers", "chat_template", "hostile_templates", "payload", "sampler", "sets"]
-FREE += ["trie", "vectors", "logits_constraint"]
+FREE = ["batch", "beam_search", "buffers", "chat_template", "filters", "hostile_templates", "payload", "sampler"]
+FREE += ["sets", "think_gate", "trie", "vectors", "logits_constraint"]
 NEED_NO_MODEL = {f"test_{name}.py" for name in FREE}
 """Files that must pass whole in a package without llama.cpp."""
 
@@ -45,6 +46,17 @@ def tiny_path() -> Path:
     if not path.is_file():
         pytest.skip("the package has no models/tiny.gguf")
     return path
+
+
+@pytest.fixture(scope="session")
+def shared_cases() -> list[dict[str, Any]]:
+    """Cases of tree decoding in a folder beside this one, which the repository has no copy of."""
+    folder = Path(os.environ.get("TOKENTRIE_CASES_DIR") or Path(__file__).parents[2] / "shared" / "cases")
+    path = folder / "tree_decode.json"
+    if not path.is_file():
+        pytest.skip(f"TOKENTRIE_CASES_DIR names no folder with {path.name}")
+    cases: list[dict[str, Any]] = json.loads(path.read_text())["cases"]
+    return cases
 
 
 def pytest_report_header() -> str:

@@ -1,5 +1,6 @@
 //! Many rows at once.
 
+use crate::batch_items::{filtered, which_repeat};
 use crate::batch_rules::Common;
 use crate::buffer::{Logits, LogitsMut, Words, on_cpu, over_logits};
 use crate::errors::{Class, Error, Result};
@@ -17,7 +18,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyString};
 use std::sync::Mutex;
-use trie_core::{Allowed, BatchError, Children, MaskMemory, RowsMut, ScoreMode, Scratch, TokenId};
+use trie_core::{Allowed, BatchError, Children, MaskMemory, NoRepeat, RowsMut, ScoreMode, Scratch, TokenId};
 
 type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 
@@ -38,6 +39,10 @@ type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 ///     temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`. Each place has a generator of
 ///         its own, made from the seed: it stays when rows are reordered.
 ///     sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+///     allow, deny: which leaves may come, as for `Trie.filtered`, where all rows follow one Trie. For rows with
+///         filters of their own give a list of `Trie.filtered`.
+///     no_repeat: what a row may not write again after `next_item`: "row" (or True) its own items, "siblings" those of
+///         all rows of its group, but for the first row of the group, which is held back by its own only.
 ///
 /// Logits are [rows, V] or wider: float32, float16 or bfloat16, a numpy array, a tensor of torch, or anything with the
 /// buffer protocol, never copied. Rows may be strided, the last axis is contiguous. What lies beyond the vocabulary may
@@ -62,10 +67,11 @@ type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 pub(crate) struct Batch {
     common: Common,
     held: Mutex<Held>,
+    pub(crate) no_repeat: Option<NoRepeat>,
 }
 
-struct Held {
-    batch: trie_core::Batch,
+pub(crate) struct Held {
+    pub(crate) batch: trie_core::Batch,
     mask: Option<Mask>,
     children: Children,
 }
@@ -115,7 +121,7 @@ fn numbers(what: &str, values: &Bound<'_, PyAny>) -> Result<Vec<usize>> {
 }
 
 /// Where each group of rows ends.
-fn group_ends(groups: Option<&Bound<'_, PyAny>>, rows: usize) -> Result<Vec<usize>> {
+pub(crate) fn group_ends(groups: Option<&Bound<'_, PyAny>>, rows: usize) -> Result<Vec<usize>> {
     let Some(groups) = groups else { return Ok(vec![rows]) };
     if groups.is_instance_of::<PyInt>() {
         let count: usize = groups.extract()?;
@@ -158,22 +164,16 @@ fn on_device<'py>(
 
 impl Batch {
     /// Runs `work` on the batch without the GIL.
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Held) -> Result<T> + Send) -> Result<T> {
+    pub(crate) fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Held) -> Result<T> + Send) -> Result<T> {
         released(py, || work(&mut *self.held.lock().map_err(broken)?))
     }
 
-    /// Masks of bits have no room for weights.
-    fn warn_of_weights(&self, py: Python<'_>) -> Result<()> {
-        let weighted = self.with(py, |held| Ok(held.batch.is_weighted()))?;
-        Ok(warn_unweighted(py, weighted, NOT_IN_BITS)?)
-    }
-
-    fn count(&self, py: Python<'_>) -> Result<usize> {
+    pub(crate) fn count(&self, py: Python<'_>) -> Result<usize> {
         self.with(py, |held| Ok(held.batch.len()))
     }
 
     /// A row by number; a negative one counts from the end.
-    fn row(&self, py: Python<'_>, row: i64) -> Result<usize> {
+    pub(crate) fn row(&self, py: Python<'_>, row: i64) -> Result<usize> {
         let rows = self.count(py)?;
         let from_end = if row < 0 { row + rows as i64 } else { row };
         usize::try_from(from_end).ok().filter(|&row| row < rows).ok_or_else(|| {
@@ -188,10 +188,12 @@ impl Batch {
     #[pyo3(
         signature = (
             constraint, rows=None, *, vocab, mode=Given(None), end_tokens=None, after=After(trie_core::After::Stop),
-            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), seed=None, sampling=None
+            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), seed=None, sampling=None,
+            allow=None, deny=None, no_repeat=None
         ),
         text_signature = "(constraint, rows=None, *, vocab, mode=\"greedy\", end_tokens=None, after=\"stop\", \
-            temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, sampling=None)",
+            temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, sampling=None, allow=None, deny=None, \
+            no_repeat=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn new(
@@ -207,13 +209,19 @@ impl Batch {
         min_p: Given<f64>,
         seed: Option<i64>,
         sampling: Option<&Bound<'_, Sampling>>,
+        allow: Option<&Bound<'_, PyAny>>,
+        deny: Option<&Bound<'_, PyAny>>,
+        no_repeat: Option<&Bound<'_, PyAny>>,
     ) -> Result<Self> {
         let py = constraint.py();
+        let no_repeat = no_repeat.map_or(Ok(None), which_repeat)?;
+        let filtered = filtered(constraint, allow, deny)?;
+        let constraint = filtered.as_ref().unwrap_or(constraint);
         let options = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling }.options(py)?;
         let common = Common::new(&vocab, end_tokens, after)?;
         let rules = common.rows(constraint, rows)?;
         let batch = trie_core::Batch::of_rows(rules, common.n_vocab(), options)?;
-        Ok(Self { common, held: Mutex::new(Held { batch, mask: None, children: Children::default() }) })
+        Ok(Self { common, held: Mutex::new(Held { batch, mask: None, children: Children::default() }), no_repeat })
     }
 
     fn __len__(&self, py: Python<'_>) -> Result<usize> {
@@ -754,7 +762,7 @@ impl Batch {
     fn clone(&self, py: Python<'_>) -> Result<Self> {
         let batch = self.with(py, |held| Ok(held.batch.clone()))?;
         let held = Mutex::new(Held { batch, mask: None, children: Children::default() });
-        Ok(Self { common: self.common.clone_ref(py), held })
+        Ok(Self { common: self.common.clone_ref(py), held, no_repeat: self.no_repeat })
     }
 
     /// int: how often every legal logit of a row was -inf or NaN, so that its lowest legal id was taken.

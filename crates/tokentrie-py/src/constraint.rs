@@ -1,6 +1,7 @@
 //! Constraints that are no set: everything may come, and one constraint after the other.
 
 use crate::errors::{Class, Error, Result};
+use crate::filter::FilteredTrie;
 use crate::gil::released;
 use crate::ids::{shown, type_name};
 use crate::strings::{is_list, one_text, texts};
@@ -241,6 +242,9 @@ pub(crate) fn untokenized(_: TextValues) -> Result<trie_core::Trie> {
 pub(crate) fn read(constraint: &Bound<'_, PyAny>, tokenizing: &Tokenizing<'_>) -> Result<Option<AnyConstraint>> {
     if let Ok(trie) = constraint.cast::<Trie>() {
         return Ok(Some(trie.get().core().clone().into()));
+    }
+    if let Ok(filtered) = constraint.cast::<FilteredTrie>() {
+        return Ok(Some(filtered.get().core().clone().into()));
     }
     if let Ok(sequence) = constraint.cast::<Sequence>() {
         let part = |part: &Part| -> Result<AnyConstraint> {

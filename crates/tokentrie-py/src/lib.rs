@@ -9,6 +9,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "pyo3 hands arguments over by value")]
 
 mod batch;
+mod batch_items;
 mod batch_rules;
 mod buffer;
 mod call;
@@ -24,6 +25,7 @@ mod errors;
 #[cfg(feature = "llama")]
 mod errors_runtime;
 mod exit;
+mod filter;
 mod form;
 mod gate;
 mod generated;
@@ -82,6 +84,8 @@ mod _native {
     use crate::constraint::{Anything, Sequence};
     #[pymodule_export]
     use crate::detokenizer::Detokenizer;
+    #[pymodule_export]
+    use crate::filter::{FilteredTrie, LeafSet};
     #[pymodule_export]
     use crate::form::{Form, Slot, Text};
     #[pymodule_export]

@@ -4,7 +4,7 @@ use super::live::{Live, ends_allowed};
 use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens, TrieState};
 use crate::ids::{LeafId, NodeId, TokenId};
 use crate::leaf_set::{LeafSet, within};
-use crate::trie::{Leaf, Trie};
+use crate::trie::{Leaf, NotAllowed, Trie};
 use std::fmt;
 use std::sync::Arc;
 
@@ -120,6 +120,21 @@ impl FilteredTrie {
     /// Whether this leaf may come.
     pub fn allows(&self, leaf: LeafId) -> bool {
         self.0.base.leaves.contains(leaf) && self.0.gone.binary_search(&leaf.get()).is_err()
+    }
+
+    /// The state after `prefix`.
+    ///
+    /// # Errors
+    /// [`NotAllowed`] names the first token that leads to no allowed leaf.
+    pub fn walk(&self, prefix: &[TokenId]) -> Result<TrieState, NotAllowed> {
+        let mut at = self.start();
+        for (position, &token) in prefix.iter().enumerate() {
+            if self.advance(&mut at, token).is_none() {
+                let mut scratch = Scratch::default();
+                return Err(NotAllowed::new(token, position, self.next(&at, &mut scratch).tokens.iter()));
+            }
+        }
+        Ok(at)
     }
 
     /// The leaves that may come.
