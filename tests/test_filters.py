@@ -50,7 +50,9 @@ def test_rows_do_not_repeat(case: dict[str, Any]) -> None:
     assert written == [case["write"][case["reorder"][0]]]
 
 
-sequences = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple), min_size=1, max_size=30, unique=True)
+sequences = st.lists(
+    st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple), min_size=1, max_size=30, unique=True
+)
 
 
 @given(items=sequences, picks=st.lists(st.integers(0, 99), max_size=12), deny=st.booleans(), flags=st.booleans())

@@ -74,7 +74,9 @@ def test_no_thinking_and_no_budget(case: dict[str, Any]) -> None:
 markers = st.lists(st.integers(0, 4), min_size=1, max_size=3)
 
 
-@given(begin=markers, end=markers, budget=st.none() | st.integers(0, 5), choices=st.lists(st.integers(0, 99), max_size=20))
+@given(
+    begin=markers, end=markers, budget=st.none() | st.integers(0, 5), choices=st.lists(st.integers(0, 99), max_size=20)
+)
 def test_walks(begin: list[int], end: list[int], budget: int | None, choices: list[int]) -> None:
     """Once the end marker begins it is written to its end, and thinking is never longer than the budget."""
     gate = ThinkGate(begin, end, budget, ANSWERS, vocab=8)
@@ -178,7 +180,7 @@ def test_bad_input() -> None:
         ThinkGate([1], [2], message=[2, 3])
     with pytest.raises(OptionError, match="budget is -1"):
         ThinkGate([1], [2], -1)
-    with pytest.raises(OptionError, match="budget_from is 'marker'|budget_from is \"marker\""):
+    with pytest.raises(OptionError, match="budget_from is"):
         ThinkGate([1], [2], budget_from="marker")
     with pytest.raises(OptionError, match="optional=True goes with started=False"):
         ThinkGate([1], [2], optional=True)
@@ -198,7 +200,7 @@ def test_bad_input() -> None:
     with pytest.raises(TokenNotAllowedError):
         gate.accept([4, 2, 4])
     assert gate.accepted == 0, "all of it or nothing"
-    with pytest.raises(TrieError, match="anything may come|cannot be listed"):
+    with pytest.raises(TrieError, match="anything may come"):
         tokentrie.beam_search(lambda prefixes: np.zeros((len(prefixes), 10), np.float32), gate, width=2, vocab=10)
 
 
@@ -220,7 +222,8 @@ def test_in_the_model(budget: int | None) -> None:
     gate = ThinkGate("<think>", "</think>", budget, ["yes", "no"], message=" Enough.")
     sampling = tokentrie.Sampling("sampled", temperature=3.0, seed=3)
     outs = [
-        model.generate("Is it? <think>", gate, sampling=sampling, skip_ahead=skip, max_tokens=200) for skip in (True, False)
+        model.generate("Is it? <think>", gate, sampling=sampling, skip_ahead=skip, max_tokens=200)
+        for skip in (True, False)
     ]
     assert outs[0].tokens == outs[1].tokens
     out = outs[0]

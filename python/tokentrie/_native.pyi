@@ -14,7 +14,7 @@ from typing import Final, Literal, SupportsIndex, TypeAlias, TypedDict, final, o
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Buffer, Self, Unpack
+from typing_extensions import Buffer, Self, Unpack, disjoint_base
 
 from tokentrie.streaming import Stream
 
@@ -30,10 +30,12 @@ __all__ = [
     "Choices",
     "ContextError",
     "Detokenizer",
+    "FilteredTrie",
     "Form",
     "Generated",
     "Hypothesis",
     "Leaf",
+    "LeafSet",
     "Model",
     "ModelError",
     "OptionError",
@@ -47,6 +49,7 @@ __all__ = [
     "Step",
     "TemplateError",
     "Text",
+    "ThinkGate",
     "TimedOutError",
     "TokenNotAllowedError",
     "TokenTrieError",
@@ -70,7 +73,10 @@ __version__: Final[str]
 
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
-_Constraint: TypeAlias = _Payload | Trie | Iterable[str] | Any | Sequence
+_Constraint: TypeAlias = _Payload | Trie | FilteredTrie | Iterable[str] | Any | Sequence | ThinkGate
+_Leaves: TypeAlias = (
+    Iterable[int | str | _Ids] | _Sequence[bool] | NDArray[np.integer[_Any]] | NDArray[np.bool_] | LeafSet
+)
 _Score: TypeAlias = Literal["model", "renormalised", "given"]
 _Seed: TypeAlias = int | _Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator
 _Mode: TypeAlias = Literal["greedy", "sampled", 0, 1]
@@ -251,6 +257,134 @@ class Hypothesis:
     def logprob(self) -> float:
         """float: its score, before any penalty for length."""
     __hash__: None  # type: ignore[assignment]
+
+@final
+class LeafSet:
+    """Some of the leaves of a trie, by number. Made by `Trie.leaf_set`; immutable.
+
+    `a & b`, `a | b`, `a - b` and `~a` combine them, `leaf in a` asks for a number, `len(a)` counts them, and iterating
+    gives their numbers in order. A few leaves, or all but a few, take four bytes each, others a bit for every leaf.
+
+    Example:
+        >>> trie = tokentrie.Trie.from_sequences([[1], [2], [3]], names=["a", "b", "c"])
+        >>> sold_out, cheap = trie.leaf_set(["b"]), trie.leaf_set([0, 1])
+        >>> list(cheap & ~sold_out)
+        [0]
+    """
+    def __and__(self, other: LeafSet, /) -> LeafSet: ...
+    def __or__(self, other: LeafSet, /) -> LeafSet: ...
+    def __sub__(self, other: LeafSet, /) -> LeafSet: ...
+    def __rand__(self, other: LeafSet, /) -> LeafSet: ...
+    def __ror__(self, other: LeafSet, /) -> LeafSet: ...
+    def __rsub__(self, other: LeafSet, /) -> LeafSet: ...
+    def __invert__(self) -> LeafSet: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, leaf: int, /) -> bool: ...
+    def __iter__(self) -> Iterator[int]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """numpy.ndarray: int64 [n], the numbers of the leaves, ascending."""
+
+@final
+class FilteredTrie:
+    """A trie of which only some leaves may come: a constraint wherever a Trie is one. Made by `Trie.filtered`; immutable.
+
+    A child is legal exactly where an allowed leaf lies at or below it, at any depth: so nothing leads into a dead end,
+    and where one leaf is left all of it is forced. The arrays are those of the trie, and leaves keep their numbers. Only
+    what is named is looked at when it is made; a step costs what it does in the trie, and up to twice that where some
+    children may not come.
+
+    Example:
+        >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])
+        >>> left = trie.filtered(deny=["c"])
+        >>> sampler = tokentrie.Sampler(6, left)
+        >>> sampler.forced()
+        array([1], dtype=int32)
+        >>> left.filtered(deny=["a"]).forced()
+        array([1, 3], dtype=int32)
+    """
+    @property
+    def trie(self) -> Trie:
+        """Trie: the trie with all of its leaves."""
+    @property
+    def allowed_leaves(self) -> LeafSet:
+        """LeafSet: the leaves that may come."""
+    def filtered(self, allow: _Leaves | None = None, deny: _Leaves | None = None) -> FilteredTrie:
+        """Some of the leaves that are left. Cost: as `Trie.filtered`.
+
+        Args:
+            allow, deny: as for `Trie.filtered`.
+
+        Returns:
+            FilteredTrie.
+
+        Raises:
+            TrieError: nothing is left.
+            OptionError, ValueError, TypeError: as `Trie.leaf_set`.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[1], [2], [3]])
+            >>> list(trie.filtered(deny=[0]).filtered(deny=[2]).allowed_leaves)
+            [1]
+        """
+    def allowed(self, prefix: _Ids | None = None) -> NDArray[np.int32]:
+        """Tokens that may follow a prefix. Cost: O(length · log children).
+
+        Args:
+            prefix: token ids; the start if None.
+
+        Returns:
+            int32 [k], ascending.
+
+        Raises:
+            TokenNotAllowedError: the prefix leaves what is left of the trie.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]])
+            >>> trie.filtered(deny=[2]).allowed()
+            array([1], dtype=int32)
+        """
+    def forced(self, prefix: _Ids | None = None) -> NDArray[np.int32]:
+        """Tokens that must follow a prefix, because exactly one may at each step. Cost: O(length).
+
+        Args:
+            prefix: token ids; the start if None.
+
+        Returns:
+            int32 [length], empty where there is a choice, or where a leaf ends.
+
+        Raises:
+            TokenNotAllowedError: the prefix leaves what is left of the trie.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]])
+            >>> trie.filtered(allow=[1]).forced()
+            array([1, 3], dtype=int32)
+        """
+    def to_trie(self) -> Trie:
+        """The leaves that are left as a Trie of their own, with other numbers. Cost: O(leaves).
+
+        Returns:
+            Trie.
+
+        Raises:
+            TrieError: several sequences stand for one leaf.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]])
+            >>> len(trie.filtered(deny=[0]).to_trie())
+            2
+        """
+    def __len__(self) -> int: ...
+    def __contains__(self, sequence: _Ids, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
 
 @final
 class Leaf:
@@ -1139,6 +1273,51 @@ class Trie:
             >>> a.isdisjoint(b)
             False
         """
+    def leaf_set(self, leaves: _Leaves) -> LeafSet:
+        """Some of the leaves, to filter by. Cost: O(n log n) in what is named; names take one pass over all names.
+
+        Args:
+            leaves: numbers of leaves, names (all leaves of that name), or token sequences, also mixed; an integer array
+                of numbers, or one of two dimensions with a sequence in each row; a bool array with one entry for each
+                leaf; a LeafSet of this trie.
+
+        Returns:
+            LeafSet.
+
+        Raises:
+            OptionError: an entry is no leaf; it says which, and why.
+            ValueError: a bool array has another length.
+            TypeError: an entry is something else.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])
+            >>> list(trie.leaf_set(["a", 1, [4, 2]]))
+            [0, 1, 2]
+            >>> list(~trie.leaf_set(np.array([True, False, False])))
+            [1, 2]
+        """
+    def filtered(self, allow: _Leaves | None = None, deny: _Leaves | None = None) -> FilteredTrie:
+        """The same trie, of which only some leaves may come: without dead ends, and without making another trie.
+
+        Cost: O(d log n) for d leaves that are named, so a thousandth of a second for ten thousand of a million.
+
+        Args:
+            allow: the leaves that may come, as for `leaf_set`; all if None.
+            deny: those that may not, also where they are allowed.
+
+        Returns:
+            FilteredTrie.
+
+        Raises:
+            TrieError: nothing is left.
+            OptionError, ValueError, TypeError: as `leaf_set`.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])
+            >>> left = trie.filtered(allow=["a", "b"], deny=[[1, 2]])
+            >>> left.forced()
+            array([1, 3], dtype=int32)
+        """
     def filter(self, keep: Callable[[Leaf], object] | _Sequence[bool] | NDArray[np.bool_]) -> Trie:
         """The leaves that are wanted, as a trie. Cost: one pass over the nodes, and a call a leaf for a function.
 
@@ -1559,16 +1738,17 @@ class Sampling:
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
 
-@final
+@disjoint_base
 class Sampler:
     """A position in a set of values that chooses the next token from a row of logits.
 
     Args:
         vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
-        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list of str, a Sequence, a
-            ThinkGate, or Any. Of several descriptors the first with a usable leaf is active; `activate` selects
-            another. Payloads come from the cache of the calling thread. A list of str is tokenised at each call as by
-            `Trie.from_strings`: for many samplers make the Trie once.
+        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a FilteredTrie, a list of str, a Sequence, a
+            ThinkGate, or Any. Of
+            several descriptors the first with a usable leaf is active; `activate` selects another. Payloads come from
+            the cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for
+            many samplers make the Trie once.
         mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
         end_tokens: ids that close the span at the end of a leaf. None: those of the set (`Trie.end_tokens`), which
             has mostly none; then a leaf that cannot go on is complete at once.
@@ -1826,6 +2006,9 @@ class Sampler:
     def open(self) -> bool:
         """bool: whether a leaf ends here that may also go on, with no end token to tell: the whole row competes."""
     @property
+    def thinking(self) -> int:
+        """int: tokens thought so far behind a ThinkGate, without its markers; 0 for other constraints."""
+    @property
     def starved(self) -> int:
         """int: how often every legal logit was -inf or NaN, so that the lowest legal id was chosen."""
     @property
@@ -1860,6 +2043,10 @@ class Batch:
         temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`. Each place has a generator of
             its own, made from the seed: it stays when rows are reordered.
         sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+        allow, deny: which leaves may come, as for `Trie.filtered`, where all rows follow one Trie. For rows with
+            filters of their own give a list of `Trie.filtered`.
+        no_repeat: what a row may not write again after `next_item`: "row" (or True) its own items, "siblings" those of
+            all rows of its group, but for the first row of the group, which is held back by its own only.
 
     Logits are [rows, V] or wider: float32, float16 or bfloat16, a numpy array, a tensor of torch, or anything with the
     buffer protocol, never copied. Rows may be strided, the last axis is contiguous. What lies beyond the vocabulary may
@@ -1896,6 +2083,9 @@ class Batch:
         min_p: float = 0.0,
         seed: int | None = None,
         sampling: Sampling | None = None,
+        allow: _Leaves | None = None,
+        deny: _Leaves | None = None,
+        no_repeat: bool | Literal["row", "siblings"] | None = None,
     ) -> Batch: ...
     def __len__(self) -> int: ...
     @property
@@ -1946,6 +2136,55 @@ class Batch:
     @property
     def accepted(self) -> NDArray[np.int32]:
         """int32 [rows]: tokens that each row has accepted, those after its value included."""
+    @property
+    def thinking(self) -> NDArray[np.int32]:
+        """int32 [rows]: tokens that each row has thought behind a ThinkGate, without its markers."""
+    def next_item(self, groups: int | _Ids | None = None) -> int:
+        """Finished rows begin their next item. With `no_repeat`, what was written until now is not legal there any more,
+        so nothing leads to it. Rows in the middle of an item go on as they are. `rollback` does not cross it.
+
+        Args:
+            groups: siblings, as for `top_children`; all rows if None.
+
+        Returns:
+            int: how many rows have begun.
+
+        Raises:
+            TrieError: a finished row has written all of its items. No row has changed.
+            OptionError: with `no_repeat`, a finished row follows no trie; or groups do not fit.
+
+        Example:
+            >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])
+            >>> rows = tokentrie.Batch(trie, rows=1, vocab=6, no_repeat=True)
+            >>> rows.accept([4])
+            >>> rows.accept([2])
+            >>> rows.next_item()
+            1
+            >>> (rows.allowed(0), [leaf.name for leaf in rows.items(0)])
+            (array([1], dtype=int32), ['c'])
+        """
+    def items(self, row: int) -> list[Leaf]:
+        """The items that a row has written before the one at which it is: see `next_item`.
+
+        Args:
+            row: its number; a negative one counts from the end.
+
+        Returns:
+            list[Leaf], in the order in which they were written.
+
+        Raises:
+            IndexError: there is no such row.
+
+        Example:
+            >>> rows = tokentrie.Batch(tokentrie.Trie.from_sequences([[1], [2]]), rows=1, vocab=4)
+            >>> rows.accept([2])
+            >>> rows.items(0)
+            []
+            >>> rows.next_item()
+            1
+            >>> [leaf.index for leaf in rows.items(0)]
+            [1]
+        """
     def leaf(self, row: int) -> Leaf | None:
         """The value of a row, once complete.
 
@@ -3221,6 +3460,93 @@ class Slot:
         """str: its name."""
 
 @final
+class ThinkGate(Sampler):
+    """Thinking before a value: free text up to the end marker, or up to a budget, and then another constraint.
+
+    It has the methods of a Sampler, and is a constraint itself: for `Sampler`, `Batch` and `Model.generate`, where it
+    begins anew. While thinking everything may come but the first token of the begin marker. Once the model writes the
+    first token of the end marker, the rest of it is forced. When the budget is used up, `message` and the end marker are
+    forced, on top of it; forced tokens cost no forward pass, and a token against them raises. After thinking, also after
+    the value, the first tokens of both markers may not come in free text; what a set names stays legal.
+
+    Args:
+        begin: the begin marker: token ids, or a str, which is tokenised with its control tokens; may be empty.
+        end: the end marker, likewise; not empty.
+        budget: the most tokens thought. None: no limit. 0: the end marker comes at once.
+        then: what follows: whatever is a constraint for `Sampler`, or a Sampler, whose vocabulary, mode, seed and other
+            options are taken over. None: anything.
+        started: whether the begin marker is in the prompt already. If not it is forced.
+        optional: with `started=False`: the model may write the begin marker, or go straight to `then`.
+        message: what is said before the end marker when the budget is used up: token ids or a str.
+        budget_from: "start" counts a begin marker that is written here, "begin" counts from its end.
+        at_once: False looks for the end marker as a whole, for markers whose tokens are ordinary text: "<", "/think".
+        masked: ids that may not come while thinking. None: those that end a generation, where the vocabulary is known,
+            so that there is always a value.
+        vocab: a Vocab or the vocabulary size, to use it by itself. Not needed where `then` is a Sampler, or where it is
+            given to something as a constraint.
+        mode, end_tokens, after, sampling: as for `Sampler`, which only counts where it is used by itself.
+
+    Raises:
+        OptionError: there is no end marker, the message holds it, a setting is out of range, `then` is a Sampler and
+            options stand beside it, or a token begins both the optional begin marker and what follows.
+        VocabularyError: ids are outside the vocabulary, or a str is given and nothing tokenises it.
+
+    Example:
+        >>> answers = tokentrie.Trie.from_sequences([[1], [2]], names=["yes", "no"])
+        >>> gate = tokentrie.ThinkGate([7], [8, 9], budget=3, then=answers, vocab=16)
+        >>> gate.accept([4, 5, 4])
+        >>> gate.forced()
+        array([8, 9], dtype=int32)
+        >>> gate.accept([8, 9, 2])
+        >>> (gate.leaf.name, gate.thinking, gate.forced_tokens, gate.cut_short)
+        ('no', 3, 2, True)
+        >>> out = tokentrie.Model().generate("Yes or no? ", tokentrie.ThinkGate("<think>", "</think>", 4, ["yes", "no"]))
+        >>> out.leaf.name in ("yes", "no") and out.stats.thinking_tokens <= 4
+        True
+    """
+    def __new__(
+        cls,
+        begin: str | _Ids,
+        end: str | _Ids,
+        budget: int | None = None,
+        then: _Constraint | Sampler | None = None,
+        *,
+        started: bool = True,
+        optional: bool = False,
+        message: str | _Ids = (),
+        budget_from: Literal["start", "begin"] = "start",
+        at_once: bool = True,
+        masked: _Ids | None = None,
+        vocab: Vocab | int | None = None,
+        mode: _Mode = "greedy",
+        end_tokens: _Ids | None = None,
+        after: _After = "free",
+        sampling: Sampling | None = None,
+    ) -> ThinkGate: ...
+    def clone(self) -> ThinkGate:
+        """An independent copy at the same position. Cost: O(1).
+
+        Returns:
+            ThinkGate.
+
+        Example:
+            >>> gate = tokentrie.ThinkGate([7], [8], budget=3, vocab=16)
+            >>> copy = gate.clone()
+            >>> copy.accept([4, 5])
+            >>> (copy.thinking, gate.thinking)
+            (2, 0)
+        """
+    @property
+    def forced_tokens(self) -> int:
+        """int: tokens of markers and message that were forced: they need no forward pass."""
+    @property
+    def cut_short(self) -> bool:
+        """bool: whether the budget closed it, and not the model."""
+    @property
+    def end_matched(self) -> int:
+        """int: tokens of the end marker that the last tokens are; all of them once thinking is over."""
+
+@final
 class Text:
     """The part of a form that the model writes freely. The end of the model's output ends it as well.
 
@@ -3363,6 +3689,9 @@ class Stats:
     @property
     def forward_passes_saved(self) -> int:
         """int: tokens that needed no forward pass of their own, because they were forced."""
+    @property
+    def thinking_tokens(self) -> int:
+        """int: tokens thought before a ThinkGate closed, without its markers."""
     @property
     def starved(self) -> int:
         """int: how often no legal token had a usable logit."""

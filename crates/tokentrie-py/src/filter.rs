@@ -94,12 +94,12 @@ impl LeafSet {
     }
 }
 
-/// A trie of which only some leaves may come: a constraint wherever a Trie is one. Made by `Trie.filtered`; immutable.
+/// A trie of which only some leaves may come: a constraint wherever a Trie is one. Made by `Trie.filtered`.
 ///
-/// A child is legal exactly where an allowed leaf lies at or below it, at any depth: so nothing leads into a dead end,
-/// and where one leaf is left all of it is forced. The arrays are those of the trie, and leaves keep their numbers. Only
-/// what is named is looked at when it is made; a step costs what it does in the trie, and up to twice that where some
-/// children may not come.
+/// A child is legal exactly where an allowed leaf lies at or below it, at any depth: so nothing leads into a dead
+/// end, and where one leaf is left all of it is forced. The arrays are those of the trie, and leaves keep their
+/// numbers. Only what is named is looked at when it is made; a step costs what it does in the trie, and up to twice
+/// that where some children may not come. Immutable; compares by content; can be pickled.
 ///
 /// Example:
 ///     >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])

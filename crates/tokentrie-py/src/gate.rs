@@ -16,11 +16,12 @@ use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, ThinkOpti
 
 /// Thinking before a value: free text up to the end marker, or up to a budget, and then another constraint.
 ///
-/// It has the methods of a Sampler, and is a constraint itself: for `Sampler`, `Batch` and `Model.generate`, where it
-/// begins anew. While thinking everything may come but the first token of the begin marker. Once the model writes the
-/// first token of the end marker, the rest of it is forced. When the budget is used up, `message` and the end marker
-/// are forced, on top of it; forced tokens cost no forward pass, and a token against them raises. After thinking, also
-/// after the value, the first tokens of both markers may not come in free text; what a set names stays legal.
+/// It has the methods of a Sampler, and is a constraint itself: for `Sampler`, `Batch` and `Model.generate`, where
+/// it begins anew. While thinking everything may come but the first token of the begin marker. Once the model writes
+/// the first token of the end marker, the rest of it is forced. When the budget is used up, `message` and the end
+/// marker are forced, on top of it; forced tokens cost no forward pass, and a token against them raises. After
+/// thinking, also after the value, the first tokens of both markers may not come in free text; what a set names
+/// stays legal.
 ///
 /// Args:
 ///     begin: the begin marker: token ids, or a str, which is tokenised with its control tokens; may be empty.
@@ -53,7 +54,7 @@ use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, ThinkOpti
 ///     >>> gate.accept([8, 9, 2])
 ///     >>> (gate.leaf.name, gate.thinking, gate.forced_tokens, gate.cut_short)
 ///     ('no', 3, 2, True)
-///     >>> gate = tokentrie.ThinkGate("<think>", "</think>", 4, ["yes", "no"])
+///     >>> gate = tokentrie.ThinkGate("<think>", "</think>", budget=4, then=["yes", "no"])
 ///     >>> out = tokentrie.Model().generate("Yes or no? ", gate)
 ///     >>> out.leaf.name in ("yes", "no") and out.stats.thinking_tokens <= 4
 ///     True
