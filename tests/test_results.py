@@ -107,6 +107,8 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     trie = Trie.from_strings(model.vocab, COLOURS)
     made = [make(model) for make in MAKE.values()]
     made += [model, model.vocab, trie, Sampler(model.vocab, trie), Session(), tokentrie.CancelToken()]
+    made += [trie.filtered(deny=[0]), trie.leaf_set([0]), tokentrie.ThinkGate([1], [2], vocab=model.vocab)]
+    made += [tokentrie.Batch(trie, rows=1, vocab=model.vocab)]
     made += [tokentrie.Detokenizer(model.vocab), model.choose_many(["a"], COLOURS), tokentrie.Any()]
     made += [tokentrie.Sequence(trie, trie), tokentrie.ChatTemplate("x")] if hasattr(tokentrie, "ChatTemplate") else []
     with model.stream("a", COLOURS) as stream:
@@ -119,7 +121,7 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
         for name in tokentrie.__all__
         if inspect.isclass(found := getattr(tokentrie, name)) and not issubclass(found, BaseException | Warning)
     }
-    assert {cls.__name__ for cls in public - classes} <= {"Sequence", "Choices", "ChatTemplate"}
+    assert {cls.__name__ for cls in public - classes} <= {"Sequence", "Choices", "ChatTemplate", "Hypothesis"}
 
 
 class TestChoice:

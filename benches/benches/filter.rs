@@ -77,7 +77,7 @@ fn setting_up(criterion: &mut Criterion) {
 /// Steps down a thousand leaves that are left: choose among all that may come, accept, four times a leaf.
 fn steps(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group(format!("filter/step/{ITEMS}"));
-    let logits = row(V, 5);
+    let logits = row(V);
     for (name, ids) in [("even-256", [256; 4]), ("wide-root", [8_192, 256, 16, 16])] {
         let trie = items(ids);
         let denied = denials(&trie, DENIED);

@@ -55,8 +55,10 @@ impl Batch {
         Ok(PyArray1::from_vec(py, thought))
     }
 
-    /// Finished rows begin their next item. With `no_repeat`, what was written until now is not legal there any
-    /// more, so nothing leads to it. Rows in the middle of an item go on as they are. `rollback` does not cross it.
+    /// Finished rows begin their next item.
+    ///
+    /// With `no_repeat`, what was written until now is not legal there any more, so nothing leads to it. Rows in the
+    /// middle of an item go on as they are. `rollback` does not cross it.
     ///
     /// Args:
     ///     groups: siblings, as for `top_children`; all rows if None.

@@ -363,8 +363,8 @@ fn named(trie: &trie_core::Trie, leaves: &Bound<'_, PyAny>) -> Result<trie_core:
     if text || leaves.is_instance_of::<PyDict>() || !leaves.hasattr("__iter__")? {
         let (shown, name) = (shown(leaves), type_name(leaves));
         let message = format!(
-            "leaves must be a list of numbers, names or token sequences, a bool array or a LeafSet, not {shown} of type \
-             {name}"
+            "leaves must be a list of numbers, names or token sequences, a bool array or a LeafSet, not {shown} of \
+             type {name}"
         );
         return Err(PyTypeError::new_err(message).into());
     }

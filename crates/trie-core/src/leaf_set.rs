@@ -337,13 +337,12 @@ mod tests {
             len in 1..3000u32, raw in prop::collection::vec((any::<u32>(), any::<bool>()), 0..400), sparse in 1..40u32,
             ranges in prop::collection::vec((0..3100u32, 0..3100u32), 8),
         ) {
-            let of = |one: &(u32, bool)| one.0 % len / sparse * sparse;
-            let pick = |which: bool| raw.iter().filter(move |one| one.1 == which).map(of);
+            let leaf = |one: &(u32, bool)| one.0 % len / sparse * sparse;
+            let pick = |which: bool| raw.iter().filter(move |one| one.1 == which).map(leaf);
             let (one, other): (BTreeSet<u32>, BTreeSet<u32>) = (pick(true).collect(), pick(false).collect());
             let all: BTreeSet<u32> = (0..len).collect();
-            let set = |of: &BTreeSet<u32>| {
-                LeafSet::of(len as usize, of.iter().rev().map(|&leaf| LeafId::new(leaf))).unwrap()
-            };
+            let leaves = |of: &BTreeSet<u32>| of.iter().rev().map(|&leaf| LeafId::new(leaf)).collect::<Vec<_>>();
+            let set = |of: &BTreeSet<u32>| LeafSet::of(len as usize, leaves(of)).unwrap();
             let flags: Vec<bool> = (0..len).map(|leaf| one.contains(&leaf)).collect();
             let (a, b) = (set(&one), set(&other));
             prop_assert_eq!(&a, &LeafSet::from_flags(&flags));

@@ -119,8 +119,8 @@ impl<'a> Candidates<'a> {
         true
     }
 
-    /// Moves the few that may not come behind the others, whose order stays: a draw after it adds them up in that
-    /// order. `false`, with nothing moved, where the array is no vocabulary in id order.
+    /// Moves the few that may not come behind the others, whose order stays: a draw adds them up in that order.
+    /// `false`, with nothing moved, where the array is no vocabulary in id order.
     fn take_out(&mut self, except: Except<'_>, ends: &[TokenId]) -> bool {
         let denied = || except.denied().iter().filter(|id| ends.binary_search(id).is_err());
         let at_home = |id: &&TokenId| self.data.get(id.index()).is_some_and(|candidate| candidate.id == id.as_i32());

@@ -90,8 +90,8 @@ pub enum NotListed {
     },
     /// Some leaves of a set in which several sequences stand for one.
     #[error(
-        "some values of a set in which several sequences stand for one: make it again, from the texts that it shall \
-         have"
+        "some values of a set in which several sequences stand for one: \
+         make it again, from the texts that it shall have"
     )]
     NotATree,
     /// A file that was damaged after it was written.

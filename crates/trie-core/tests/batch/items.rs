@@ -87,8 +87,8 @@ proptest! {
                             next[row].written.push(walked);
                         }
                     }
-                    let without = |(twin, &over): (&Twin, &bool)| over && twin.denied.is_superset(&items);
-                    let starved = next.iter().zip(&over).position(without);
+                    let none_left = |(twin, &over): (&Twin, &bool)| over && twin.denied.is_superset(&items);
+                    let starved = next.iter().zip(&over).position(none_left);
                     match batch.next_item_of(repeat, &groups) {
                         Ok(begun) => {
                             prop_assert_eq!((begun, starved), (over.iter().filter(|&&over| over).count(), None));
