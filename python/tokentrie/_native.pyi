@@ -291,12 +291,12 @@ class LeafSet:
 
 @final
 class FilteredTrie:
-    """A trie of which only some leaves may come: a constraint wherever a Trie is one. Made by `Trie.filtered`; immutable.
+    """A trie of which only some leaves may come: a constraint wherever a Trie is one. Made by `Trie.filtered`.
 
-    A child is legal exactly where an allowed leaf lies at or below it, at any depth: so nothing leads into a dead end,
-    and where one leaf is left all of it is forced. The arrays are those of the trie, and leaves keep their numbers. Only
-    what is named is looked at when it is made; a step costs what it does in the trie, and up to twice that where some
-    children may not come.
+    A child is legal exactly where an allowed leaf lies at or below it, at any depth: so nothing leads into a dead
+    end, and where one leaf is left all of it is forced. The arrays are those of the trie, and leaves keep their
+    numbers. Only what is named is looked at when it is made; a step costs what it does in the trie, and up to twice
+    that where some children may not come. Immutable; compares by content; can be pickled.
 
     Example:
         >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])
@@ -670,12 +670,11 @@ class Vocab:
 class Trie:
     """An immutable set of values, each a token sequence with or without a name.
 
-    Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or
-    from other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a
-    token sequence, and a loop gives each Leaf. Leaves are numbered by the order of their token sequences, so
-    the same set gives the same trie whatever the order of the input. `==` compares sequences, names, end tokens
-    and weights; `<=` and the like compare the sequences. Cheap to share, also between threads. Can be pickled:
-    an open file by its path, anything else whole.
+    Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or from
+    other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a token sequence, and a loop gives
+    each Leaf. Leaves are numbered by the order of their token sequences, so the same set gives the same trie
+    whatever the order of the input. `==` compares sequences, names, end tokens and weights; `<=` and the like compare the sequences.
+    Cheap to share, also between threads. Can be pickled: an open file by its path, anything else whole.
 
     Example:
         >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
@@ -1744,11 +1743,10 @@ class Sampler:
 
     Args:
         vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
-        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a FilteredTrie, a list of str, a Sequence, a
-            ThinkGate, or Any. Of
-            several descriptors the first with a usable leaf is active; `activate` selects another. Payloads come from
-            the cache of the calling thread. A list of str is tokenised at each call as by `Trie.from_strings`: for
-            many samplers make the Trie once.
+        constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a FilteredTrie, a list of str, a
+            Sequence, a ThinkGate, or Any. Of several descriptors the first with a usable leaf is active; `activate`
+            selects another. Payloads come from the cache of the calling thread. A list of str is tokenised at each
+            call as by `Trie.from_strings`: for many samplers make the Trie once.
         mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
         end_tokens: ids that close the span at the end of a leaf. None: those of the set (`Trie.end_tokens`), which
             has mostly none; then a leaf that cannot go on is complete at once.
@@ -1823,8 +1821,8 @@ class Sampler:
         """Masks logits in place: what may not come becomes -inf, the others keep their exact bits.
 
         Where the set has weights (`Trie.is_weighted`), they are added to the others: call it once a row. Cost:
-        O(rows · V). Changes nothing else at an open leaf, and nothing where everything may come. If every legal
-        logit is -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
+        O(rows · V). Changes nothing else at an open leaf, and nothing where everything may come. If every legal logit is
+        -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
 
         Args:
             logits: float32 [V] or [rows, V], writable, last axis contiguous. Rows may be strided, and wider than
@@ -2140,8 +2138,10 @@ class Batch:
     def thinking(self) -> NDArray[np.int32]:
         """int32 [rows]: tokens that each row has thought behind a ThinkGate, without its markers."""
     def next_item(self, groups: int | _Ids | None = None) -> int:
-        """Finished rows begin their next item. With `no_repeat`, what was written until now is not legal there any more,
-        so nothing leads to it. Rows in the middle of an item go on as they are. `rollback` does not cross it.
+        """Finished rows begin their next item.
+
+        With `no_repeat`, what was written until now is not legal there any more, so nothing leads to it. Rows in the
+        middle of an item go on as they are. `rollback` does not cross it.
 
         Args:
             groups: siblings, as for `top_children`; all rows if None.
@@ -2846,7 +2846,7 @@ class Model:
         Args:
             prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
             constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
-                str, a Sequence, a Form, or None, which is Any.
+                str, a FilteredTrie, a Sequence, a ThinkGate, a Form, or None, which is Any.
             mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
                 as a whole.
             max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
@@ -3463,11 +3463,12 @@ class Slot:
 class ThinkGate(Sampler):
     """Thinking before a value: free text up to the end marker, or up to a budget, and then another constraint.
 
-    It has the methods of a Sampler, and is a constraint itself: for `Sampler`, `Batch` and `Model.generate`, where it
-    begins anew. While thinking everything may come but the first token of the begin marker. Once the model writes the
-    first token of the end marker, the rest of it is forced. When the budget is used up, `message` and the end marker are
-    forced, on top of it; forced tokens cost no forward pass, and a token against them raises. After thinking, also after
-    the value, the first tokens of both markers may not come in free text; what a set names stays legal.
+    It has the methods of a Sampler, and is a constraint itself: for `Sampler`, `Batch` and `Model.generate`, where
+    it begins anew. While thinking everything may come but the first token of the begin marker. Once the model writes
+    the first token of the end marker, the rest of it is forced. When the budget is used up, `message` and the end
+    marker are forced, on top of it; forced tokens cost no forward pass, and a token against them raises. After
+    thinking, also after the value, the first tokens of both markers may not come in free text; what a set names
+    stays legal.
 
     Args:
         begin: the begin marker: token ids, or a str, which is tokenised with its control tokens; may be empty.
@@ -3500,8 +3501,8 @@ class ThinkGate(Sampler):
         >>> gate.accept([8, 9, 2])
         >>> (gate.leaf.name, gate.thinking, gate.forced_tokens, gate.cut_short)
         ('no', 3, 2, True)
-        >>> out = tokentrie.Model().generate("Yes or no? ", tokentrie.ThinkGate("<think>", "</think>", 4, ["yes", "no"]))
-        >>> out.leaf.name in ("yes", "no") and out.stats.thinking_tokens <= 4
+        >>> gate = tokentrie.ThinkGate("<think>", "</think>", budget=4, then=["yes", "no"])
+        >>> tokentrie.Model().generate("Yes or no? ", gate).leaf.name in ("yes", "no")
         True
     """
     def __new__(

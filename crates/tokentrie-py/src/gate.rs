@@ -55,8 +55,7 @@ use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, ThinkOpti
 ///     >>> (gate.leaf.name, gate.thinking, gate.forced_tokens, gate.cut_short)
 ///     ('no', 3, 2, True)
 ///     >>> gate = tokentrie.ThinkGate("<think>", "</think>", budget=4, then=["yes", "no"])
-///     >>> out = tokentrie.Model().generate("Yes or no? ", gate)
-///     >>> out.leaf.name in ("yes", "no") and out.stats.thinking_tokens <= 4
+///     >>> tokentrie.Model().generate("Yes or no? ", gate).leaf.name in ("yes", "no")
 ///     True
 #[pyclass(frozen, extends = Sampler, module = "tokentrie")]
 pub(crate) struct ThinkGate(Arc<Spec>);
