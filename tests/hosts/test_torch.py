@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokentrie import OptionError, Sampler, TokenNotAllowedError, Trie, TrieError, Vocab, VocabularyError
+from tokentrie import Batch, OptionError, Sampler, TokenNotAllowedError, Trie, TrieError, Vocab, VocabularyError
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'tokentrie[torch]'")
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from examples import run_example
+from no_sync import NoSync
 from tokentrie.integrations import torch as adapter
 from tokentrie.integrations.torch import COMPLETE, DEAD, FREE, TrieTensors
-from torch.utils._python_dispatch import TorchDispatchMode
 
 N_VOCAB = 12
 TOKENS = st.integers(0, N_VOCAB - 1)
@@ -202,6 +205,42 @@ def test_top_children(
         assert len(found.parents) == len(expected), "no filler"
 
 
+@pytest.mark.parametrize("blocking", [True, False])
+@pytest.mark.usefixtures("wide")
+@settings(max_examples=60, deadline=None)
+@given(
+    LEAVES,
+    st.integers(1, 20),
+    st.lists(LOGITS, min_size=3 * N_VOCAB, max_size=3 * N_VOCAB),
+    st.lists(st.integers(0, 9), max_size=4),
+    st.sampled_from(["model", "renormalised"]),
+    st.booleans(),
+)
+def test_against_the_batch(
+    blocking: bool, leaves: list[list[int]], k: int, values: list[float], choices: list[int], score: Any, ends: bool
+) -> None:
+    """Odd logits and ties included."""
+    trie, tokens = Trie.from_sequences(leaves), [3] if ends else None
+    walk = TrieTensors(trie, vocab=N_VOCAB, end_tokens=tokens, blocking=blocking)
+    rows = Batch(trie, rows=3, vocab=N_VOCAB, end_tokens=tokens)
+    logits, states = torch.tensor(values).reshape(3, N_VOCAB), walk.start(3)
+    base = torch.tensor([0.0, -1.5, float("-inf")])
+    for choice in [*choices, 0]:
+        masked = logits.clone()
+        rows.apply(masked)
+        assert [bits(row) for row in walk.mask(logits, states)] == [bits(row) for row in masked]
+        assert walk.finished(states).tolist() == rows.finished.tolist()
+        parents, chosen, scores = rows.top_children(logits, k, base.double().numpy(), score=score)
+        found = walk.top_children(logits, states, k, base, score=score)
+        real = found.parents >= 0
+        assert found.parents[real].tolist() == parents.tolist()
+        assert found.tokens[real].tolist() == chosen.tolist()
+        assert np.allclose(found.scores[real].numpy(), scores, rtol=1e-6, atol=1e-5)
+        taken = [int(rows.allowed(row)[(choice + row) % len(rows.allowed(row))]) for row in range(3)]
+        rows.accept(taken)
+        states = walk.step(states, torch.tensor(taken))
+
+
 def test_ties_odd_logits_and_what_is_starved() -> None:
     walk = TrieTensors(Trie.from_sequences([[1], [2], [3]]), vocab=5)
     rows = torch.tensor([[0, 1.0, 1.0, 1.0, 9], [0, 1.0, float("nan"), float("-inf"), 9]])
@@ -213,20 +252,6 @@ def test_ties_odd_logits_and_what_is_starved() -> None:
     nothing = torch.full((1, 5), float("nan"))
     starved = walk.top_children(nothing, walk.start(1), 9)
     assert (starved.tokens.tolist(), starved.scores.tolist()) == ([1], [float("-inf")])
-
-
-class NoSync(TorchDispatchMode):
-    """Fails on what makes the host wait for values of a device."""
-
-    WAITS = ("_local_scalar_dense", "nonzero", "is_nonzero", "masked_select", "unique", "item", "equal")
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.overloadpacket.__name__
-        assert name not in self.WAITS, f"{name} waits for the device"
-        assert "repeat_interleave.Tensor" not in str(func), "its size is a value"
-        if name in ("index", "index_put_", "index_put"):
-            assert all(i is None or i.dtype != torch.bool for i in args[1]), "a mask as an index is nonzero"
-        return func(*args, **(kwargs or {}))
 
 
 def calls(walk: TrieTensors, rows: int, device: str) -> Iterator[Any]:
@@ -410,11 +435,4 @@ def test_bad_input(call: Any, error: type[Exception], match: str) -> None:
 
 
 def test_the_example() -> None:
-    import tokentrie
-
-    text = TrieTensors.__doc__
-    assert text is not None
-    example = doctest.DocTestParser().get_doctest(text, {"tokentrie": tokentrie}, "TrieTensors", None, None)
-    said: list[str] = []
-    failed, _ = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example, out=said.append)
-    assert not failed, "".join(said)
+    run_example(TrieTensors)

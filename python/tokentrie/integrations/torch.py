@@ -129,11 +129,12 @@ class TrieTensors:
 
     # Sets
 
-    def add(self, trie: tokentrie.Trie) -> int:
+    def add(self, trie: tokentrie.Trie, *, after: str | None = None) -> int:
         """Takes one more set. Cost: O(nodes); states of other sets stay what they are.
 
         Args:
             trie: the set.
+            after: what follows its values; None: what the class was given.
 
         Returns:
             The number by which `start` knows it.
@@ -144,7 +145,7 @@ class TrieTensors:
         self._inside("a set", [trie.arrays(verify=False).max_token])
         width = self.vocab_size or trie.arrays(verify=False).max_token + 1
         most_hot = max(self._hot_bytes // (4 * width), 1)
-        new = described(trie, self._ends, self._eog, self._after, WIDE, most_hot, self._verify)
+        new = described(trie, self._ends, self._eog, after or self._after, WIDE, most_hot, self._verify)
         self._inside("end tokens", new.ends)
         return self._sets.add(new)
 
@@ -159,6 +160,20 @@ class TrieTensors:
         """
         self._set(number)
         self._sets.remove(number)
+
+    def begin(self, number: int) -> int:
+        """The state at the start of a set, as a number.
+
+        Args:
+            number: what `add` gave.
+
+        Returns:
+            int.
+
+        Raises:
+            OptionError: there is no such set.
+        """
+        return self._set(number).begin
 
     @property
     def nbytes(self) -> int:

@@ -275,11 +275,12 @@ def tree_of_model(model_folder: str | PathLike[str]) -> tokentrie.Trie:
         Trie, with the end token of the table.
 
     Raises:
-        OptionError, TrieError, OSError: as `tokentrie.integrations.tree_decode.tree_decode_config`.
+        OptionError: the variable is not set.
+        PayloadError, OSError: as `tokentrie.integrations.tree_decode.load_tree_decode`.
     """
-    from tokentrie.integrations.tree_decode import tree_decode_config
+    from tokentrie.integrations.tree_decode import load_tree_decode
 
-    found = tree_decode_config(model_folder)
+    found = load_tree_decode(model_folder)
     if found is None:
         raise tokentrie.OptionError(f"{model_folder}: the environment names no table in TREE_DECODE_CONFIG")
     return found

@@ -1,0 +1,454 @@
+"""vLLM's own classes and loaders, with real tensors on the CPU: no engine and no GPU take part.
+
+Its two interfaces, loaders, contexts, batch updates and sampling parameters are the real ones. What stands in for the
+model runner is `Runner`: the tokens of its slots, which vLLM writes with kernels for a GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tokentrie import Sampler, TokenNotAllowedError, Trie
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("vllm", reason="vllm is not installed: pip install 'tokentrie[vllm]'")
+v1 = pytest.importorskip("vllm.v1.sample.logits_processor", exc_type=ImportError)
+v2 = pytest.importorskip("vllm.v1.worker.gpu.sample.logits_processor", exc_type=ImportError)
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from examples import run_example, run_page
+from no_sync import NoSync
+from tokentrie.integrations import vllm as adapter
+from tokentrie.integrations.vllm import RequestError, RequestSets, SlotWalk
+from vllm import SamplingParams
+from vllm.exceptions import VLLMValidationError
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+N_VOCAB, END, SLOTS = 40, 2, 6
+NAME = "tokentrie.integrations.vllm:TokenTrieProcessor"
+LEAVES = {
+    "colours": [[5, 6], [5, 7, 8], [9], [5, 7, 8, 10]],
+    "tools": [[11, 12, 13], [11, 14], [20, 21, 22, 23, 24, 25]],
+}
+
+
+@pytest.fixture(autouse=True)
+def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    for name, leaves in LEAVES.items():
+        Trie.from_sequences(leaves).save(folder / f"{name}.ttrie")
+    monkeypatch.setenv("TOKENTRIE_SETS", str(folder))
+    monkeypatch.delenv("TOKENTRIE_TOKENIZER", raising=False)
+    adapter.sets_of_requests.cache_clear()
+    return folder
+
+
+def params(**extra: Any) -> Any:
+    return SamplingParams(extra_args=extra or None)
+
+
+def config(drafts: int = 0) -> Any:
+    hf = SimpleNamespace(eos_token_id=END)
+    model = SimpleNamespace(hf_text_config=hf, hf_config=hf, get_vocab_size=lambda: N_VOCAB)
+    scheduler = SimpleNamespace(max_num_seqs=SLOTS)
+    speculative = SimpleNamespace(num_speculative_tokens=drafts) if drafts else None
+    return SimpleNamespace(model_config=model, scheduler_config=scheduler, speculative_config=speculative)
+
+
+class Buffer:
+    """A buffer of the model runner: on the device, and for some on the host."""
+
+    def __init__(self, *shape: int) -> None:
+        self.gpu = torch.zeros(*shape, dtype=torch.int32)
+        self.np = self.gpu.numpy()
+
+
+class Runner:
+    """Slots with requests, their committed tokens and drafts."""
+
+    def __init__(self, drafts: int, *, blocking: bool) -> None:
+        self.drafts = drafts
+        self.tokens, self.prompt, self.prefill, self.total = (
+            Buffer(SLOTS, 64),
+            Buffer(SLOTS),
+            Buffer(SLOTS),
+            Buffer(SLOTS),
+        )
+        states = v2.LogitsProcRequestState(
+            device=torch.device("cpu"),
+            max_num_reqs=SLOTS,
+            vocab_size=N_VOCAB,
+            all_token_ids=self.tokens,
+            prompt_len=self.prompt,
+            prefill_len=self.prefill,
+            total_len=self.total,
+        )
+        (self.processor,) = v2.build_custom_logits_processors(config(drafts), states, False, [NAME])
+        self.processor.walk = SlotWalk("cpu", SLOTS, N_VOCAB, [END], blocking=blocking)
+        self.samplers: dict[int, Sampler | None] = {}
+
+    def add(
+        self, slot: int, prompt: list[int], output: list[int], extra: dict[str, Any], sampler: Sampler | None
+    ) -> None:
+        ids = prompt + output
+        self.tokens.np[slot] = 33  # what stood there before
+        self.tokens.np[slot, : len(ids)] = ids
+        self.prompt.np[slot], self.prefill.np[slot] = len(prompt), len(ids)
+        self.total.np[slot] = len(ids)
+        assert self.processor.add_request(slot, params(**extra)) == (sampler is not None)
+        if sampler is not None:
+            sampler.accept(output)
+        self.samplers[slot] = sampler
+
+    def rows(self, order: list[int], drafts: dict[int, list[int]]) -> tuple[Any, Any]:
+        """Logits and the context of a step, in vLLM's layout."""
+        rows, place, inputs, position = [], [], [], []
+        for slot in order:
+            last = int(self.total.np[slot]) - 1
+            for nth, token in enumerate([int(self.tokens.np[slot, last]), *drafts.get(slot, [])]):
+                rows.append(slot)
+                place.append(nth)
+                inputs.append(token)
+                position.append(last + nth)
+        context = v2.LogitsContext(
+            expanded_idx_mapping=torch.tensor(rows, dtype=torch.int32),
+            idx_mapping=torch.tensor(order, dtype=torch.int32),
+            idx_mapping_np=np.array(order, dtype=np.int32),
+            expanded_local_pos=torch.tensor(place, dtype=torch.int32),
+            input_ids=torch.tensor(inputs, dtype=torch.int32),
+            pos=torch.tensor(position),
+            seq_lens_upper_bound_np=self.total.np[order] + self.drafts,
+        )
+        return torch.randn(len(rows), N_VOCAB), context
+
+    def commit(self, slot: int, tokens: list[int]) -> None:
+        at = int(self.total.np[slot])
+        self.tokens.np[slot, at : at + len(tokens)] = tokens
+        self.total.np[slot] += len(tokens)
+
+
+def sampler_of(name: str) -> Sampler:
+    return Sampler(N_VOCAB, Trie.from_sequences(LEAVES[name]), end_tokens=[END], after="stop")
+
+
+def expected(logits: Any, sampler: Sampler | None, drafts: list[int]) -> Any:
+    """The row as the Sampler masks it; None after a draft that may not come, which is rejected anyway."""
+    row = logits.numpy().copy()
+    if sampler is not None:
+        copy = sampler.clone()
+        try:
+            copy.accept(drafts)
+        except TokenNotAllowedError:
+            return None
+        copy.apply(row)
+    return torch.from_numpy(row)
+
+
+@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "waits for nothing"])
+@pytest.mark.parametrize("drafts", [0, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_v2_against_samplers(drafts: int, blocking: bool, seed: int) -> None:
+    """Requests come, are preempted and go; rows are in another order at every step, and some have drafts."""
+    random, runner = np.random.default_rng(seed), Runner(drafts, blocking=blocking)
+    for step in range(25):
+        for slot in range(SLOTS):
+            sampler = runner.samplers.get(slot)
+            done = sampler is not None and sampler.state == "complete"
+            if slot not in runner.samplers or done or random.random() < 0.05:
+                name = [None, "colours", "tools"][random.integers(3)]
+                made = sampler_of(name) if name else None
+                # A preempted request comes back with what it has written.
+                output: list[int] = []
+                while made is not None and random.random() < 0.3 and len(output) < 2:
+                    ahead = made.clone()
+                    ahead.accept(output)
+                    output.append(int(random.choice(ahead.allowed())))
+                prompt = random.integers(0, N_VOCAB, 1 + random.integers(5)).tolist()
+                runner.add(slot, prompt, output, {"tokentrie": name} if name else {}, made)
+        runner.processor.apply_staged_writes()
+        order = random.permutation(SLOTS)[: 2 + random.integers(SLOTS - 1)].tolist()
+        drafted = {}
+        for slot in order:
+            drafted[slot] = random.integers(0, N_VOCAB, random.integers(drafts + 1)).tolist()
+            sampler = runner.samplers[slot]
+            ahead = sampler.clone() if sampler else None
+            for nth in range(len(drafted[slot])):  # mostly drafts that may come
+                if ahead is not None and random.random() < 0.8:
+                    drafted[slot][nth] = int(random.choice(ahead.allowed()))
+                    ahead.accept(drafted[slot][nth])
+                else:
+                    break
+        logits, context = runner.rows(order, drafted)
+        before = logits.clone()
+        if blocking:
+            masked = runner.processor.apply(logits, context)
+        else:
+            with NoSync():
+                masked = runner.processor.apply(logits, context)
+        for row, (slot, nth) in enumerate(
+            zip(context.expanded_idx_mapping.tolist(), context.expanded_local_pos.tolist(), strict=True)
+        ):
+            wanted = expected(before[row], runner.samplers[slot], drafted[slot][:nth])
+            if wanted is not None:
+                assert torch.equal(masked[row], wanted), (step, slot, nth)
+            else:
+                assert not masked[row, [t for t in range(N_VOCAB) if t != END]].isfinite().any()
+        # What is accepted: the longest part of the drafts that may come, or less, and one more token.
+        for slot in order:
+            sampler, taken = runner.samplers[slot], []
+            for draft in drafted[slot][: random.integers(len(drafted[slot]) + 1)]:
+                if sampler is not None and draft not in sampler.allowed():
+                    break
+                taken.append(draft)
+                if sampler is not None:
+                    sampler.accept(draft)
+            last = int(random.choice(sampler.allowed())) if sampler is not None else 7
+            if sampler is not None:
+                sampler.accept(last)
+            runner.commit(slot, [*taken, last])
+
+
+def test_v2_requests_without_a_set_are_left_alone() -> None:
+    runner = Runner(0, blocking=False)
+    runner.add(3, [1], [], {}, None)
+    runner.processor.apply_staged_writes()
+    logits, context = runner.rows([3], {})
+    assert runner.processor.apply(logits, context) is logits
+    assert logits.isfinite().all()
+
+
+def test_a_request_with_an_unknown_set_fails_alone() -> None:
+    validate = v2.build_custom_logits_processors_params_validator([NAME])
+    validate(params(tokentrie="colours"))
+    validate(params(other=3))
+    validate(SamplingParams())
+    with pytest.raises(VLLMValidationError, match=r"no set 'colors'; there are colours, tools"):
+        validate(params(tokentrie="colors"))
+    with pytest.raises(VLLMValidationError, match="no set 'colors'"):
+        v1.validate_logits_processors_parameters([NAME], params(tokentrie={"set": "colors"}))
+
+
+def test_a_set_that_vanishes_ends_its_request_alone(sets: Path) -> None:
+    runner = Runner(0, blocking=True)
+    (sets / "tools.ttrie").unlink()
+    runner.add(0, [1], [], {"tokentrie": "colours"}, sampler_of("colours"))
+    assert runner.processor.add_request(1, params(tokentrie="tools"))
+    runner.prompt.np[1] = runner.prefill.np[1] = runner.total.np[1] = 1
+    runner.processor.apply_staged_writes()
+    logits, context = runner.rows([0, 1], {})
+    masked = runner.processor.apply(logits, context)
+    assert [row.isfinite().nonzero().flatten().tolist() for row in masked] == [[5, 9], [END]]
+
+
+def batch_update(builder: Any, size: int) -> Any:
+    return builder.get_and_reset(size)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_v1_against_samplers(seed: int) -> None:
+    """vLLM's own batch update builder says what was removed, added, moved and exchanged."""
+    random, builder = np.random.default_rng(seed), v1.BatchUpdateBuilder()
+    processors = v1.build_logitsprocs(
+        SimpleNamespace(**{**vars(config()), "speculative_config": None}), torch.device("cpu"), False, True
+    )
+    assert list(processors.all) == [], "a pooling model has none"
+    made = adapter.TokenTrieProcessor(config(), torch.device("cpu"), False)
+    loaded = v1.LogitsProcessors([made])
+    assert loaded.non_argmax_invariant == [made], "greedy requests need it too"
+    batch: list[tuple[Sampler | None, list[int]]] = []
+    for _ in range(25):
+        # Removed places are filled by new requests, or by the last ones of the batch.
+        gone = [place for place in range(len(batch)) if random.random() < 0.2]
+        for place in gone:
+            builder.removed_append(place)
+        while random.random() < 0.6 and (len(batch) < SLOTS or gone):
+            name = [None, "colours", "tools"][random.integers(3)]
+            request = (sampler_of(name) if name else None, [])
+            place = builder.pop_removed()
+            if place is None:
+                if len(batch) == SLOTS:
+                    break
+                place = len(batch)
+                batch.append(request)
+            else:
+                gone.remove(place)
+                batch[place] = request
+            builder.added.append((place, params(tokentrie=name) if name else params(), [1, 2], request[1]))
+        for place in sorted(gone):  # vLLM condenses: the last request moves into the lowest hole
+            while batch and len(batch) - 1 in gone:
+                gone.remove(len(batch) - 1)
+                batch.pop()
+            if place >= len(batch):
+                continue
+            builder.moved.append((len(batch) - 1, place, v1.MoveDirectionality.UNIDIRECTIONAL))
+            batch[place] = batch.pop()
+            gone.remove(place)
+        if len(batch) > 1 and random.random() < 0.4:
+            one, other = random.choice(len(batch), 2, replace=False).tolist()
+            builder.moved.append((one, other, v1.MoveDirectionality.SWAP))
+            batch[one], batch[other] = batch[other], batch[one]
+        made.update_state(batch_update(builder, len(batch)))
+        if not batch:
+            continue
+        logits = torch.randn(len(batch), N_VOCAB)
+        before = logits.clone()
+        masked = made.apply(logits)
+        for place, (sampler, outputs) in enumerate(batch):
+            assert torch.equal(masked[place], expected(before[place], sampler, []))
+            token = int(random.choice(sampler.allowed())) if sampler is not None else 7
+            if sampler is not None:
+                sampler.accept(token)
+            outputs.append(token)  # the engine appends to the list that it gave
+
+
+def test_both_loaders_take_the_class() -> None:
+    from vllm.v1.sample.logits_processor.interface import LogitsProcessor as FirstInterface
+    from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as SecondInterface
+
+    found = adapter.TokenTrieProcessor
+    assert issubclass(found, FirstInterface)
+    assert issubclass(found, SecondInterface)
+    assert v1._load_logitsprocs_by_fqcns([NAME]) == [found]
+    first = found(config(), torch.device("cpu"), False)
+    assert isinstance(first, FirstInterface)
+    assert not first.is_argmax_invariant()
+    assert isinstance(Runner(0, blocking=True).processor, SecondInterface)
+
+
+def test_the_entry_point() -> None:
+    tomllib = pytest.importorskip("tomllib")
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["entry-points"]["vllm.logits_processors"] == {"tokentrie": NAME}
+
+
+@pytest.mark.parametrize(
+    ("extra", "values"),
+    [
+        ({"tokentrie": "tools"}, LEAVES["tools"]),
+        ({"tokentrie_set": "tools"}, LEAVES["tools"]),
+        ({"tokentrie": {"path": "colours.ttrie"}}, LEAVES["colours"]),
+        ({"tokentrie": {"path": "./colours.ttrie"}}, LEAVES["colours"]),
+        ({"tokentrie": {"sequences": [[3, 4], [5]]}}, [[3, 4], [5]]),
+        (
+            {
+                "tokentrie_payload": json.dumps(
+                    {"descriptors": [{"path": "a", "leaves": [{"name": "x", "tokens": [6]}]}]}
+                )
+            },
+            [[6]],
+        ),
+        (
+            {"tokentrie": {"payload": {"descriptors": [{"path": "a", "leaves": [{"name": "x", "tokens": [6]}]}]}}},
+            [[6]],
+        ),
+    ],
+)
+def test_how_a_request_names_its_set(extra: dict[str, Any], values: list[list[int]], sets: Path) -> None:
+    source = RequestSets(sets, vocab=N_VOCAB)
+    asked = source.asked(extra)
+    assert asked is not None
+    assert asked.trie == Trie.from_sequences(values) or asked.trie.names == ["x"]
+    again = source.asked(extra)
+    assert again is not None
+    assert again.trie is asked.trie, "it is kept"
+    assert source.asked({"else": 1}) is source.asked(None) is source.asked({}) is None
+
+
+@pytest.mark.parametrize(
+    ("extra", "match"),
+    [
+        ({"tokentrie": 5}, "a name or a dict, not int"),
+        ({"tokentrie": {}, "tokentrie_after": "stop"}, "one of set, path, .* not none"),
+        ({"tokentrie": {"set": "tools", "path": "x"}}, "not set and path"),
+        ({"tokentrie": {"set": "../tools"}}, "a name, not a path"),
+        ({"tokentrie": {"set": "..", "after": "stop"}}, "a name, not a path"),
+        ({"tokentrie": {"set": ["tools"]}}, "set must be a str"),
+        ({"tokentrie": {"path": "../secret.ttrie"}}, r"no path '../secret\.ttrie'"),
+        ({"tokentrie": {"path": "/etc/passwd"}}, "no path '/etc/passwd'"),
+        ({"tokentrie": {"path": "link.ttrie"}}, r"no path 'link\.ttrie'"),
+        ({"tokentrie": {"path": "down/secret.ttrie"}}, "no path 'down/"),
+        ({"tokentrie": {"path": "notes.txt"}}, r"no path 'notes\.txt'"),
+        ({"tokentrie": {"set": "damaged"}}, "set: .*damaged"),
+        ({"tokentrie": {"payload": "{"}}, "payload: .*line 1"),
+        ({"tokentrie": {"sequences": [[3], []]}}, "sequences: .*row 1"),
+        ({"tokentrie": {"sequences": [[N_VOCAB]]}}, "sequences: .*40"),
+        ({"tokentrie": {"set": "large"}}, "token id 99 is outside the vocabulary of 40"),
+        ({"tokentrie": {"choices": ["a"]}}, "TOKENTRIE_TOKENIZER"),
+        ({"tokentrie": {"choices": "a"}}, "choices must be a list of str"),
+        ({"tokentrie": {"set": "tools", "after": "go"}}, "after must be"),
+        ({"tokentrie": {"set": "tools", "end_tokens": "x"}}, "set: "),
+        ({"tokentrie": {"set": "tools", "end": [2]}}, "no argument 'end'"),
+        ({"tokentrie": {"sequences": [[3]] * 400}}, "a request may bring 1000"),
+    ],
+)
+def test_bad_requests(extra: dict[str, Any], match: str, sets: Path) -> None:
+    secret = Trie.from_sequences([[1]])
+    secret.save(sets.parent / "secret.ttrie")
+    (sets / "link.ttrie").symlink_to(sets.parent / "secret.ttrie")
+    (sets / "down").symlink_to(sets.parent)
+    (sets / "notes.txt").write_text("no set")
+    Trie.from_sequences([[99]]).save(sets / "large.ttrie")
+    data = bytearray(Trie.from_sequences([[1, 2], [3]]).to_bytes())
+    data[-1] ^= 1
+    (sets / "damaged.ttrie").write_bytes(data)
+    with pytest.raises(RequestError, match=match):
+        RequestSets(sets, vocab=N_VOCAB, most=1000).asked(extra)
+
+
+def test_a_server_without_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOKENTRIE_SETS")
+    with pytest.raises(RequestError, match="TOKENTRIE_SETS"):
+        RequestSets.of_environment().asked({"tokentrie": "tools"})
+
+
+def test_texts(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    words = {piece: token for token, piece in enumerate(sorted(alphabet))}
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(words, []))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    made.save(str(tmp_path / "tokenizer.json"))
+    asked = RequestSets(None, tmp_path).asked({"tokentrie_choices": ["yes", "no"], "tokentrie_suffix": "\n"})
+    assert asked is not None
+    assert asked.trie.names == ["no", "yes"]
+
+
+def test_sets_are_kept_and_let_go(sets: Path) -> None:
+    walk, source = SlotWalk("cpu", 3, N_VOCAB, [END]), RequestSets(sets, kept=4)
+    for turn in range(60):
+        walk.assign(turn % 3, source.asked({"tokentrie": {"sequences": [[5 + turn % 30, 6]], "end_tokens": [3]}}))
+        walk.flush()
+        assert walk.tensors.children(walk.states[turn % 3][None]).tokens.tolist() == [5 + turn % 30]
+    assert len(walk._known) <= 12
+    assert walk.tensors.nbytes < 20_000
+
+
+def test_a_replaced_file_is_read_anew(sets: Path) -> None:
+    source = RequestSets(sets)
+    before = source.asked({"tokentrie": "tools"})
+    Trie.from_sequences([[30]]).save(sets / "tools.ttrie")
+    os.utime(sets / "tools.ttrie", (1, 1))
+    after = source.asked({"tokentrie": "tools"})
+    assert before is not None
+    assert after is not None
+    assert [len(asked.trie) for asked in (before, after)] == [3, 1]
+
+
+@pytest.mark.parametrize("found", [SlotWalk, RequestError])
+def test_examples(found: Any) -> None:
+    run_example(found)
+
+
+def test_the_page() -> None:
+    run_page("vllm.md")
