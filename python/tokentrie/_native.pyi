@@ -670,11 +670,12 @@ class Vocab:
 class Trie:
     """An immutable set of values, each a token sequence with or without a name.
 
-    Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or from
-    other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a token sequence, and a loop gives
-    each Leaf. Leaves are numbered by the order of their token sequences, so the same set gives the same trie
-    whatever the order of the input. `==` compares sequences, names, end tokens and weights; `<=` and the like compare the sequences.
-    Cheap to share, also between threads. Can be pickled: an open file by its path, anything else whole.
+    Made by `from_payload`, `from_sequences`, `from_strings`, `from_prefix_table`, `from_numpy` or `open`, or
+    from other tries by `|`, `&`, `-`, `^`, `filter` and `sample`. `len` counts its leaves, `in` asks for a
+    token sequence, and a loop gives each Leaf. Leaves are numbered by the order of their token sequences, so
+    the same set gives the same trie whatever the order of the input. `==` compares sequences, names, end tokens
+    and weights; `<=` and the like compare the sequences. Cheap to share, also between threads. Can be pickled:
+    an open file by its path, anything else whole.
 
     Example:
         >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
@@ -1821,8 +1822,8 @@ class Sampler:
         """Masks logits in place: what may not come becomes -inf, the others keep their exact bits.
 
         Where the set has weights (`Trie.is_weighted`), they are added to the others: call it once a row. Cost:
-        O(rows · V). Changes nothing else at an open leaf, and nothing where everything may come. If every legal logit is
-        -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
+        O(rows · V). Changes nothing else at an open leaf, and nothing where everything may come. If every legal
+        logit is -inf or NaN, the lowest legal id gets 0.0 and `starved` counts it.
 
         Args:
             logits: float32 [V] or [rows, V], writable, last axis contiguous. Rows may be strided, and wider than
@@ -2185,6 +2186,21 @@ class Batch:
             >>> [leaf.index for leaf in rows.items(0)]
             [1]
         """
+    @property
+    def unbound(self) -> NDArray[np.bool_]:
+        """bool [rows]: whether anything may come in each row: it is free, at an open leaf, or finished and nothing stops it."""
+    @property
+    def mode(self) -> str:
+        """str: "greedy" or "sampled": what `select` does."""
+    def _warn_of_weights(self) -> None: ...
+    def _select_listed(self, listed: NDArray[np.float32]) -> NDArray[np.int32]: ...
+    def _top_listed(
+        self,
+        listed: NDArray[np.float32],
+        k: int,
+        scores: Iterable[float] | NDArray[np.floating[_Any]] | None,
+        groups: int | Iterable[int] | None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
     def leaf(self, row: int) -> Leaf | None:
         """The value of a row, once complete.
 

@@ -13,12 +13,12 @@ use crate::prefix_table::{NOT_IN_BITS, warn_unweighted};
 use crate::sampling::{Given, Keywords, Sampling};
 use crate::trie::id_array;
 use crate::vocab::VocabArg;
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyString};
 use std::sync::Mutex;
-use trie_core::{Allowed, BatchError, Children, MaskMemory, NoRepeat, RowsMut, ScoreMode, Scratch, TokenId};
+use trie_core::{Allowed, BatchError, Child, Children, MaskMemory, NoRepeat, RowsMut, ScoreMode, Scratch, TokenId};
 
 type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 
@@ -168,6 +168,12 @@ impl Batch {
         released(py, || work(&mut *self.held.lock().map_err(broken)?))
     }
 
+    /// Masks of bits have no room for weights.
+    pub(crate) fn warn_of_weights(&self, py: Python<'_>) -> Result<()> {
+        let weighted = self.with(py, |held| Ok(held.batch.is_weighted()))?;
+        Ok(warn_unweighted(py, weighted, NOT_IN_BITS)?)
+    }
+
     pub(crate) fn count(&self, py: Python<'_>) -> Result<usize> {
         self.with(py, |held| Ok(held.batch.len()))
     }
@@ -310,6 +316,51 @@ impl Batch {
             (0..held.batch.len()).map(of).collect::<Result<Vec<i32>>>()
         })?;
         Ok(PyArray1::from_vec(py, accepted))
+    }
+
+    /// bool [rows]: whether anything may come in each row: it is free, at an open leaf, or finished and nothing stops it.
+    #[getter]
+    fn unbound<'py>(&self, py: Python<'py>) -> Result<Array1<'py, bool>> {
+        Ok(PyArray1::from_vec(py, self.with(py, |held| Ok(held.batch.unbound()))?))
+    }
+
+    /// str: "greedy" or "sampled": what `select` does.
+    #[getter]
+    fn mode(&self, py: Python<'_>) -> Result<&'static str> {
+        let mode = self.with(py, |held| Ok(held.batch.mode()))?;
+        Ok(if mode == trie_core::Mode::Sampled { "sampled" } else { "greedy" })
+    }
+
+    /// Where weights cannot act, such as on a device.
+    fn _warn_of_weights(&self, py: Python<'_>) -> Result<()> {
+        let weighted = self.with(py, |held| Ok(held.batch.is_weighted()))?;
+        Ok(warn_unweighted(py, weighted, "tensors on another device are not given")?)
+    }
+
+    /// `select` of the logits of the legal tokens alone, as `children` lists them; -1 where anything may come.
+    fn _select_listed<'py>(&self, py: Python<'py>, listed: PyReadonlyArray1<'py, f32>) -> Result<Array1<'py, i32>> {
+        let listed = listed.as_slice().map_err(|error| Error::Array(error.to_string()))?;
+        let chosen = self.with(py, |held| Ok(held.batch.select_listed(listed)?))?;
+        let ids = chosen.into_iter().map(|token| token.map_or(-1, TokenId::as_i32)).collect();
+        Ok(PyArray1::from_vec(py, ids))
+    }
+
+    /// `top_children` of scores of the legal tokens alone, as `children` lists them.
+    #[expect(clippy::type_complexity, reason = "three arrays")]
+    fn _top_listed<'py>(
+        &self,
+        py: Python<'py>,
+        listed: PyReadonlyArray1<'py, f32>,
+        k: i64,
+        scores: Option<&Bound<'py, PyAny>>,
+        groups: Option<&Bound<'py, PyAny>>,
+    ) -> Result<(Array1<'py, i64>, Array1<'py, i32>, Array1<'py, f64>)> {
+        let k = unsigned("k", k)? as usize;
+        let scores = scores.map(|scores| doubles(py, "scores", scores)).transpose()?;
+        let ends = group_ends(groups, self.count(py)?)?;
+        let listed = listed.as_slice().map_err(|error| Error::Array(error.to_string()))?;
+        let best = self.with(py, |held| Ok(held.batch.top_listed(listed, k, scores.as_deref(), &ends)?))?;
+        Ok(child_arrays(py, best))
     }
 
     /// The value of a row, once complete.
@@ -742,10 +793,7 @@ impl Batch {
         let best = over_logits!(Logits, &Logits::new(logits)?, rows => slf.get().with(py, |held| {
             Ok(held.batch.top_children_of(rows, k, scores.as_deref(), score.0, &ends)?)
         }))?;
-        let parents: Vec<i64> = best.iter().map(|child| child.parent as i64).collect();
-        let found = best.iter().map(|child| child.score).collect();
-        let tokens = id_array(py, best.into_iter().map(|child| child.token));
-        Ok((PyArray1::from_vec(py, parents), tokens, PyArray1::from_vec(py, found)))
+        Ok(child_arrays(py, best))
     }
 
     /// An independent copy at the same places; the tries are shared.
@@ -784,6 +832,14 @@ impl Batch {
             Ok(format!("<tokentrie.Batch: {rows} rows, {finished} finished, vocabulary of {n_vocab}>"))
         })
     }
+}
+
+#[expect(clippy::type_complexity, reason = "three arrays")]
+fn child_arrays(py: Python<'_>, best: Vec<Child>) -> (Array1<'_, i64>, Array1<'_, i32>, Array1<'_, f64>) {
+    let parents: Vec<i64> = best.iter().map(|child| child.parent as i64).collect();
+    let found = best.iter().map(|child| child.score).collect();
+    let tokens = id_array(py, best.into_iter().map(|child| child.token));
+    (PyArray1::from_vec(py, parents), tokens, PyArray1::from_vec(py, found))
 }
 
 fn node_of(state: &trie_core::SpanState<trie_core::AnyState>) -> i32 {

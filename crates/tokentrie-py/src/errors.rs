@@ -334,7 +334,9 @@ impl From<BatchError> for Error {
             BatchError::Refused { source: SpanError::OutsideVocabulary { .. }, .. }
             | BatchError::MixedVocabularies { .. } => Class::Vocabulary,
             BatchError::Damaged { .. } => return Class::Trie.error(format!("{error} (Trie.open with verify=True)")),
-            BatchError::Width { .. } | BatchError::Rows(_) => return Self::Array(error.to_string()),
+            BatchError::Width { .. } | BatchError::Listed { .. } | BatchError::Rows(_) => {
+                return Self::Array(error.to_string());
+            }
             BatchError::Rules(error) => return error.clone().into(),
             BatchError::Draw(error) => return (*error).into(),
             BatchError::Endless { .. } | BatchError::NothingLeft { .. } => Class::Trie,

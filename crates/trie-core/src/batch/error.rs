@@ -92,6 +92,14 @@ pub enum BatchError {
         /// Rows of the batch.
         rows: usize,
     },
+    /// Not one logit for each legal token.
+    #[error("{got} logits are listed for {tokens} legal tokens")]
+    Listed {
+        /// Logits.
+        got: usize,
+        /// Legal tokens of all rows.
+        tokens: usize,
+    },
     /// A row in which anything may come: there is no list of what goes on.
     #[error("row {row}: anything may come there: only the values of a set can be searched")]
     Endless {

@@ -5,6 +5,7 @@ mod beam;
 mod children;
 mod error;
 mod items;
+mod listed;
 mod logits;
 mod mask;
 mod moves;
@@ -224,6 +225,11 @@ impl Batch {
     #[allow(clippy::len_without_is_empty, reason = "no rows are a batch like any other")]
     pub fn len(&self) -> usize {
         self.rows.len()
+    }
+
+    /// Whether [`Batch::select`] takes the best or draws.
+    pub fn mode(&self) -> Mode {
+        self.options.mode
     }
 
     /// Number of token ids.

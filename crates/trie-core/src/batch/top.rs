@@ -99,13 +99,7 @@ impl Batch {
         ends: Ends,
     ) -> Result<Expanded, BatchError> {
         self.check_logits(logits.count(), logits.width())?;
-        if let Some(scores) = scores {
-            self.count("scores", scores.len())?;
-            let odd = scores.iter().position(|&score| score.is_nan() || score == f64::INFINITY);
-            if let Some(row) = odd {
-                return Err(BatchError::Score { row, score: scores[row] });
-            }
-        }
+        self.check_scores(scores)?;
         check_groups(groups, self.len())?;
         let looked_at = self.survey()?;
         let whole_rows = if mode == ScoreMode::Model { self.n_vocab * self.len() } else { 0 };
@@ -151,6 +145,18 @@ impl Batch {
     }
 }
 
+impl Batch {
+    /// That these are scores of the rows.
+    pub(super) fn check_scores(&self, scores: Option<&[f64]>) -> Result<(), BatchError> {
+        let Some(scores) = scores else { return Ok(()) };
+        self.count("scores", scores.len())?;
+        match scores.iter().position(|&score| score.is_nan() || score == f64::INFINITY) {
+            Some(row) => Err(BatchError::Score { row, score: scores[row] }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Continuations of rows, and the scores of the values that end in a row.
 #[derive(Debug, Default)]
 pub(super) struct Expanded {
@@ -170,18 +176,18 @@ pub(super) fn check_groups(ends: &[usize], rows: usize) -> Result<(), BatchError
 }
 
 /// Sorts what begins at `first` and keeps the `k` best of it.
-fn keep_best(children: &mut Vec<Child>, first: usize, k: usize) {
+pub(super) fn keep_best(children: &mut Vec<Child>, first: usize, k: usize) {
     children[first..].sort_unstable_by(Child::order);
     children.truncate(first.saturating_add(k));
 }
 
 /// Looks at rows, one after the other.
-struct Search<'s> {
-    rules: &'s [Arc<SpanRules>],
-    mode: ScoreMode,
-    worker: &'s mut Worker,
-    best: Best,
-    starved: u64,
+pub(super) struct Search<'s> {
+    pub(super) rules: &'s [Arc<SpanRules>],
+    pub(super) mode: ScoreMode,
+    pub(super) worker: &'s mut Worker,
+    pub(super) best: Best,
+    pub(super) starved: u64,
 }
 
 /// The continuations of a row.
@@ -326,7 +332,14 @@ fn remainder(values: &[f32], log_sum: Option<f64>) -> f64 {
 impl Search<'_> {
     /// Offers the continuations of a row; `logits` are as many as the vocabulary has tokens. What ending adds where it
     /// counts apart.
-    fn offer<L: Logit>(&mut self, parent: usize, row: &Row, logits: &[L], score: f64, ends: Ends) -> Option<f64> {
+    pub(super) fn offer<L: Logit>(
+        &mut self,
+        parent: usize,
+        row: &Row,
+        logits: &[L],
+        score: f64,
+        ends: Ends,
+    ) -> Option<f64> {
         let state = row.walked.state();
         if score == f64::NEG_INFINITY || state.status() == Status::Complete {
             return None;
@@ -361,7 +374,7 @@ impl Search<'_> {
 }
 
 /// The best so far: at least `k` of them, once there are as many.
-struct Best {
+pub(super) struct Best {
     k: usize,
     children: Vec<Child>,
     /// The score of the worst of `k`: what is below it need not be kept.
@@ -369,7 +382,7 @@ struct Best {
 }
 
 impl Best {
-    fn new(k: usize) -> Self {
+    pub(super) fn new(k: usize) -> Self {
         Self { k, children: Vec::new(), bar: f64::NEG_INFINITY }
     }
 
@@ -392,7 +405,7 @@ impl Best {
     }
 
     /// What was kept, for the next group to begin again.
-    fn take(&mut self) -> Vec<Child> {
+    pub(super) fn take(&mut self) -> Vec<Child> {
         self.prune();
         self.bar = f64::NEG_INFINITY;
         std::mem::take(&mut self.children)
