@@ -21,8 +21,8 @@ fn items(ids: [u64; 4]) -> Trie {
     FlatSequences::even(&table(ITEMS, ids), 4).expect("rows of four").build().expect("usable rows")
 }
 
-fn denials(trie: &Trie, count: usize) -> Vec<LeafId> {
-    let mut random = Random(9);
+fn some(trie: &Trie, count: usize, seed: u64) -> Vec<LeafId> {
+    let mut random = Random(seed);
     (0..count).map(|_| LeafId::new(random.below(trie.len() as u64) as u32)).collect()
 }
 
@@ -56,7 +56,7 @@ fn setting_up(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group(format!("filter/setup/{ITEMS}"));
     for (name, ids) in [("even-256", [256; 4]), ("wide-root", [8_192, 256, 16, 16])] {
         let trie = items(ids);
-        let mut denied = denials(&trie, DENIED);
+        let mut denied = some(&trie, DENIED, 9);
         check(&filtered(&trie, &denied), &denied);
         group.bench_function(BenchmarkId::new("deny-10000-any-order", name), |b| b.iter(|| filtered(&trie, &denied)));
         denied.sort_unstable();
@@ -80,9 +80,9 @@ fn steps(criterion: &mut Criterion) {
     let logits = row(V);
     for (name, ids) in [("even-256", [256; 4]), ("wide-root", [8_192, 256, 16, 16])] {
         let trie = items(ids);
-        let denied = denials(&trie, DENIED);
+        let denied = some(&trie, DENIED, 9);
         let left = filtered(&trie, &denied);
-        let paths: Vec<Vec<TokenId>> = denials(&trie, 2_000)
+        let paths: Vec<Vec<TokenId>> = some(&trie, 2_000, 11)
             .into_iter()
             .filter(|&leaf| left.allows(leaf))
             .take(1_000)
@@ -102,6 +102,7 @@ fn steps(criterion: &mut Criterion) {
             // Of every other leaf some paths are gone: those are left out.
             let paths: Vec<&Vec<TokenId>> =
                 paths.iter().filter(|path| skip == 0 || sampler_takes(&mut sampler, path)).take(400).collect();
+            assert!(paths.len() == 400, "{} paths", paths.len());
             group.bench_function(BenchmarkId::new(kind, name), |b| {
                 b.iter(|| {
                     for path in &paths {

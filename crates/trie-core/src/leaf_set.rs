@@ -89,7 +89,7 @@ impl LeafSet {
             few.push(leaf.get());
         }
         // Most callers have them in order already: that costs one look.
-        few.sort();
+        few.sort_unstable();
         few.dedup();
         Ok(Self { len: len as u32, form: Form::Few(few.into()) }.settled())
     }
@@ -197,7 +197,7 @@ impl LeafSet {
         let form = match (&self.form, &other.form) {
             (Form::AllBut(one), Form::AllBut(other)) => {
                 let mut few = [&one[..], other].concat();
-                few.sort();
+                few.sort_unstable();
                 few.dedup();
                 Form::AllBut(few.into())
             }
@@ -252,7 +252,9 @@ impl Bits {
 
     fn of(len: usize, few: &[u32]) -> Self {
         let mut words = vec![0u64; len.div_ceil(64)];
-        few.iter().for_each(|&leaf| words[leaf as usize / 64] |= 1 << (leaf % 64));
+        for &leaf in few {
+            words[leaf as usize / 64] |= 1 << (leaf % 64);
+        }
         Self::new(words.into())
     }
 

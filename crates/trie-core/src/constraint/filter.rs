@@ -162,7 +162,9 @@ impl FilteredTrie {
         }
         let (trie, base) = (trie.clone(), Arc::clone(base));
         let mut filter = Filter { trie, base, gone: gone.clone(), dead: dead.clone(), left: *left };
-        denied.iter().for_each(|&leaf| filter.deny(leaf));
+        for &leaf in denied {
+            filter.deny(leaf);
+        }
         if filter.left == 0 { Err(FilterError::NothingLeft { leaves }) } else { Ok(Self(Arc::new(filter))) }
     }
 }

@@ -312,7 +312,7 @@ impl ThinkGate {
     }
 
     /// Free text after thinking: the first tokens of markers may not come.
-    fn unmarked<'a>(&'a self, next: Next<'a>, denied: &'a [TokenId], ids: &'a mut Vec<TokenId>) -> Next<'a> {
+    fn unmarked<'a>(next: Next<'a>, denied: &'a [TokenId], ids: &'a mut Vec<TokenId>) -> Next<'a> {
         if next.ending != Ending::Free {
             return next;
         }
@@ -413,7 +413,7 @@ impl Constraint for ThinkGate {
             Place::Thinking => Next { tokens: Tokens::Except(Except::new(self.denied(at))), ending: Ending::No },
             Place::Then => {
                 let (ids, scratch) = scratch.split();
-                self.unmarked(self.0.then.next(&at.then, scratch), &self.0.marks, ids)
+                Self::unmarked(self.0.then.next(&at.then, scratch), &self.0.marks, ids)
             }
         }
     }
@@ -444,9 +444,8 @@ impl Constraint for ThinkGate {
     fn forced_token(&self, at: &ThinkState, scratch: &mut Scratch) -> Option<TokenId> {
         match self.place(at) {
             Place::Must(&token) => Some(token),
-            Place::Before | Place::Thinking => None,
             Place::Then if self.0.then.ending(&at.then) == Ending::No => self.0.then.forced_token(&at.then, scratch),
-            Place::Then => None,
+            Place::Before | Place::Thinking | Place::Then => None,
         }
     }
 

@@ -18,6 +18,10 @@ pub(super) enum Live {
     Bits(Box<[u64]>),
 }
 
+/// Up to here a bit for each node is at most half a megabyte: written in microseconds, and looked up without a search.
+/// Small sets of tests take both ways.
+const FEW: usize = if cfg!(debug_assertions) { 64 } else { 1 << 22 };
+
 impl Live {
     /// `O(d log n)` for `d` leaves that are written down in the set; `O(nodes)` where it has bits; of a graph
     /// `O(edges)`.
@@ -30,12 +34,18 @@ impl Live {
             let mut nodes: Vec<u32> =
                 leaves.iter().filter_map(|&leaf| store.leaves.node(LeafId(leaf))).map(|node| node.0).collect();
             // In order already where all leaves are equally long.
-            nodes.sort();
+            nodes.sort_unstable();
             nodes
         };
         match leaves.written() {
-            Some((denied, true)) => Self::AllBut(dead(trie, leaves, &nodes_of(denied)).into()),
-            Some((allowed, false)) => Self::Only(with_ancestors(store, &nodes_of(allowed)).into()),
+            Some((denied, true)) => {
+                let dead = dead(trie, leaves, &nodes_of(denied));
+                if store.nodes() > FEW { Self::AllBut(dead.into()) } else { Self::Bits(bits_of(store, &dead, true)) }
+            }
+            Some((allowed, false)) => {
+                let live = with_ancestors(store, &nodes_of(allowed));
+                if store.nodes() > FEW { Self::Only(live.into()) } else { Self::Bits(bits_of(store, &live, false)) }
+            }
             None => Self::Bits(bits(store, leaves)),
         }
     }
@@ -98,17 +108,19 @@ fn ones(words: &[u64], nodes: Range<u32>) -> usize {
 struct Parents<'s> {
     store: &'s Store,
     from: usize,
+    /// How far the last one was from the one before: the next is about as far.
+    stride: usize,
 }
 
 impl<'s> Parents<'s> {
     fn new(store: &'s Store) -> Self {
-        Self { store, from: store.first_child.len().saturating_sub(1) }
+        Self { store, from: store.first_child.len().saturating_sub(1), stride: 1 }
     }
 
     /// `None` for the root, and in damaged arrays for what is no child of a lower node.
     fn of(&self, node: u32) -> Option<u32> {
         let first = &self.store.first_child;
-        let (mut high, mut step) = (self.from + 1, 1);
+        let (mut high, mut step) = (self.from + 1, self.stride + 1);
         let low = loop {
             let low = high.saturating_sub(step);
             if low == 0 || first.get(low).is_none_or(|&first| first <= node) {
@@ -123,7 +135,10 @@ impl<'s> Parents<'s> {
 
     /// No later child than those of this node is asked for any more.
     fn came_to(&mut self, parent: Option<u32>) {
-        self.from = parent.map_or(self.from, |parent| parent as usize);
+        if let Some(parent) = parent.map(|parent| parent as usize) {
+            self.stride = self.from.saturating_sub(parent);
+            self.from = parent;
+        }
     }
 }
 
@@ -182,6 +197,18 @@ fn dead(trie: &Trie, leaves: &LeafSet, denied: &[u32]) -> Vec<u32> {
     }
     dead.reverse();
     dead
+}
+
+/// A bit for each node of these, or of all others.
+fn bits_of(store: &Store, nodes: &[u32], others: bool) -> Box<[u64]> {
+    let mut words = vec![if others { u64::MAX } else { 0 }; store.nodes().div_ceil(64)];
+    for &node in nodes {
+        if let Some(word) = words.get_mut(node as usize / 64) {
+            let bit = 1 << (node % 64);
+            *word = if others { *word & !bit } else { *word | bit };
+        }
+    }
+    words.into()
 }
 
 /// Whether an allowed leaf ends at this node, which has children.
