@@ -215,7 +215,7 @@ impl ThinkGate {
             budget_from=\"start\", at_once=True, masked=None, vocab=None, mode=\"greedy\", end_tokens=None, \
             after=\"free\", sampling=None)",
     )]
-    #[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "they are Python's arguments")]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's arguments")]
     fn new(
         py: Python<'_>,
         begin: &Bound<'_, PyAny>,

@@ -85,10 +85,10 @@ impl Plain {
             }
             let spent = length as u32 + if self.budget.is_some_and(|b| b.1) { begin.len() as u32 } else { 0 };
             if self.budget.is_some_and(|(budget, _)| spent >= budget) {
-                let begun = if self.at_once { 0 } else { self.partial(text) };
-                return match begun {
+                let matched = if self.at_once { 0 } else { self.partial(text) };
+                return match matched {
                     0 => due(&[&self.message[..], &self.end].concat(), rest),
-                    _ => due(&self.end[begun..], rest),
+                    _ => due(&self.end[matched..], rest),
                 };
             }
             if self.at_once && rest.first() == Some(&self.end[0]) {

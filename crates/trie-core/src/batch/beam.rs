@@ -273,7 +273,7 @@ impl BeamSearch {
         while room > 0 {
             match (self.finished.get(kept), ways.peek()) {
                 (Some((beam, ..)), Some(way)) if by_rank(way.beam, *beam) == Ordering::Less => {
-                    going.extend(ways.next())
+                    going.extend(ways.next());
                 }
                 (Some(_), _) => kept += 1,
                 (None, Some(_)) => going.extend(ways.next()),

@@ -62,9 +62,8 @@ proptest! {
                 }
                 1 if numbers.below(6) == 0 => {
                     batch.reset();
-                    twins.iter_mut().for_each(|twin| {
-                        *twin = Twin { denied: first.clone(), written: Vec::new(), walked: Vec::new() };
-                    });
+                    let fresh = Twin { denied: first.clone(), written: Vec::new(), walked: Vec::new() };
+                    twins.fill(fresh);
                 }
                 1 | 2 => {
                     let cut = if ends % 2 == 0 { twins.len() } else { numbers.below(twins.len() + 1) };
