@@ -2188,7 +2188,9 @@ class Batch:
         """
     @property
     def unbound(self) -> NDArray[np.bool_]:
-        """bool [rows]: whether anything may come in each row: it is free, at an open leaf, or finished and nothing stops it."""
+        """bool [rows]: whether anything may come in each row: in a free one, at an open leaf, after a value that nothing
+        stops.
+        """
     @property
     def mode(self) -> str:
         """str: "greedy" or "sampled": what `select` does."""

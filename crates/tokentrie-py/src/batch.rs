@@ -318,7 +318,8 @@ impl Batch {
         Ok(PyArray1::from_vec(py, accepted))
     }
 
-    /// bool [rows]: whether anything may come in each row: it is free, at an open leaf, or finished and nothing stops it.
+    /// bool [rows]: whether anything may come in each row: in a free one, at an open leaf, after a value that nothing
+    /// stops.
     #[getter]
     fn unbound<'py>(&self, py: Python<'py>) -> Result<Array1<'py, bool>> {
         Ok(PyArray1::from_vec(py, self.with(py, |held| Ok(held.batch.unbound()))?))

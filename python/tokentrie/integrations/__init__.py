@@ -3,6 +3,7 @@
 | file | host |
 | --- | --- |
 | `logits` | any loop that has a row of logits |
+| `device` | `Batch` over rows of logits on another device |
 | `llama_cpp` | llama-cpp-python |
 | `ray` | Ray Data |
 | `torch` | the walk through sets on a device, as torch operations |
