@@ -2188,8 +2188,8 @@ class Batch:
         """
     @property
     def unbound(self) -> NDArray[np.bool_]:
-        """bool [rows]: whether anything may come in each row: in a free one, at an open leaf, after a value that nothing
-        stops.
+        """bool [rows]: whether anything may come in each row: in a free one, at an open leaf, after a value that
+        nothing has to follow.
         """
     @property
     def mode(self) -> str:
@@ -2531,6 +2531,12 @@ class TrieArrays:
     @property
     def inner_terminals(self) -> NDArray[np.uint32]:
         """np.ndarray: uint32 [n], ascending: the nodes that end a leaf although they have children."""
+    @property
+    def weights(self) -> NDArray[np.float32] | None:
+        """np.ndarray | None: float32 [edges + 1], what is added to each edge's logit; None in a set without weights."""
+    @property
+    def end_weights(self) -> NDArray[np.float32] | None:
+        """np.ndarray | None: float32 [leaves], what is added to an end token after each; None where ends have none."""
     @property
     def nodes(self) -> int:
         """int: number of nodes, the root among them."""

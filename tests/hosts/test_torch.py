@@ -171,7 +171,8 @@ def best_by_definition(
         offsets, tokens, _ = walk.children(states[row : row + 1])
         if walk.finished(states[row : row + 1]) or base[row] == float("-inf"):
             continue
-        over = logits[row, :N_VOCAB] if score == "model" else logits[row][tokens]
+        anything = walk.mask(logits[row : row + 1], states[row : row + 1])[0, :N_VOCAB].isfinite().all()
+        over = logits[row, :N_VOCAB] if score == "model" or anything else logits[row][tokens]
         total = float(over.double().logsumexp(0))
         found += [(-(float(base[row]) + float(logits[row, t]) - total), row, int(t)) for t in tokens[: offsets[-1]]]
     return [(row, token) for _, row, token in sorted(found)[:k]]
@@ -374,6 +375,15 @@ def test_a_set_that_stays_on_the_host(tmp_path: Path) -> None:
     assert torch.equal(walk.mask(logits, states), other.mask(logits, states))
     assert walk.blocking
     assert walk.nbytes < 1000
+
+
+def test_a_set_with_weights_is_refused() -> None:
+    """Rather than walked without them."""
+    table = {"prefix_weight_dict": {"225": ["7:0.5", "8:1"]}}
+    weighted = Trie.from_prefix_table(table)
+    assert weighted.arrays().weights is not None
+    with pytest.raises(TrieError, match="has weights"):
+        TrieTensors(weighted)
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

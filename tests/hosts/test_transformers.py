@@ -310,11 +310,16 @@ def test_another_batch_in_the_middle(trie: Trie) -> None:
     processor(IDS[:1], ROWS[:1])  # nothing after the prompt: another generation
 
 
-def test_a_model_without_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tokentrie.integrations.tree_decode")
     monkeypatch.delenv("TREE_DECODE_CONFIG", raising=False)
     with pytest.raises(OptionError, match="TREE_DECODE_CONFIG"):
         tree_of_model(tmp_path)
+    monkeypatch.setenv("TREE_DECODE_CONFIG", "tree.json")
+    (tmp_path / "tree.json").write_text('{"prefix_dict": {"225": [7, 8], "225_7": [9]}}')
+    trie = tree_of_model(tmp_path)
+    masked = TokenTrieLogitsProcessor(trie, 3)(IDS, ROWS)
+    assert masked[0].isfinite().nonzero().flatten().tolist() == [7, 8]
 
 
 def test_what_a_leaf_is(trie: Trie) -> None:

@@ -125,7 +125,7 @@ pub(crate) fn group_ends(groups: Option<&Bound<'_, PyAny>>, rows: usize) -> Resu
     let Some(groups) = groups else { return Ok(vec![rows]) };
     if groups.is_instance_of::<PyInt>() {
         let count: usize = groups.extract()?;
-        if count == 0 || rows % count != 0 {
+        if count == 0 || !rows.is_multiple_of(count) {
             return Err(Class::Option.error(format!("groups is {count}: {rows} rows cannot be shared out among them")));
         }
         return Ok((1..=count).map(|group| group * (rows / count)).collect());
@@ -149,7 +149,7 @@ fn doubles(py: Python<'_>, what: &str, values: &Bound<'_, PyAny>) -> Result<Vec<
         Error::from(PyTypeError::new_err(message))
     })?;
     let array = array.call_method0("ravel")?.cast_into::<PyArray1<f64>>().map_err(PyErr::from)?;
-    Ok(array.to_vec().map_err(|error| Error::Array(error.to_string()))?)
+    array.to_vec().map_err(|error| Error::Array(error.to_string()))
 }
 
 /// What answers for tensors that are not in this process's memory.
@@ -318,8 +318,8 @@ impl Batch {
         Ok(PyArray1::from_vec(py, accepted))
     }
 
-    /// bool [rows]: whether anything may come in each row: in a free one, at an open leaf, after a value that nothing
-    /// stops.
+    /// bool [rows]: whether anything may come in each row: in a free one, at an open leaf, after a value that
+    /// nothing has to follow.
     #[getter]
     fn unbound<'py>(&self, py: Python<'py>) -> Result<Array1<'py, bool>> {
         Ok(PyArray1::from_vec(py, self.with(py, |held| Ok(held.batch.unbound()))?))
@@ -347,7 +347,6 @@ impl Batch {
     }
 
     /// `top_children` of scores of the legal tokens alone, as `children` lists them.
-    #[expect(clippy::type_complexity, reason = "three arrays")]
     fn _top_listed<'py>(
         &self,
         py: Python<'py>,
@@ -728,7 +727,6 @@ impl Batch {
     ///     >>> offsets, tokens, following = rows.children()
     ///     >>> offsets.tolist(), tokens.tolist(), following.tolist()
     ///     ([0, 2, 3], [2, 5, 6], [1, 2, 3])
-    #[expect(clippy::type_complexity, reason = "three arrays")]
     fn children<'py>(&self, py: Python<'py>) -> Result<(Array1<'py, i64>, Array1<'py, i32>, Array1<'py, i32>)> {
         let (offsets, tokens, next) = self.with(py, |Held { batch, children, .. }| {
             batch.children(children)?;
@@ -771,7 +769,6 @@ impl Batch {
         signature = (logits, k, scores=None, score=Score(ScoreMode::Model), groups=None),
         text_signature = "(self, logits, k, scores=None, score=\"model\", groups=None)"
     )]
-    #[expect(clippy::type_complexity, reason = "three arrays")]
     fn top_children<'py>(
         slf: &Bound<'py, Self>,
         logits: &Bound<'py, PyAny>,
@@ -835,7 +832,6 @@ impl Batch {
     }
 }
 
-#[expect(clippy::type_complexity, reason = "three arrays")]
 fn child_arrays(py: Python<'_>, best: Vec<Child>) -> (Array1<'_, i64>, Array1<'_, i32>, Array1<'_, f64>) {
     let parents: Vec<i64> = best.iter().map(|child| child.parent as i64).collect();
     let found = best.iter().map(|child| child.score).collect();

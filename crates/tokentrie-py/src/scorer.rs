@@ -50,11 +50,8 @@ impl<'py> Scorer<'py> {
         let answer = scorer.call(&[Vec::new()], |given| {
             Ok(given.cast::<PyList>().is_ok_and(|rows| rows.get_item(0).is_ok_and(|row| row.cast::<PyDict>().is_ok())))
         })?;
-        match &answer {
-            // One id more, which is no token, for the rest.
-            Answer::Listed(_) => {}
-            Answer::Table(table) if vocab.is_none() => scorer.n_vocab = table.width(),
-            Answer::Table(_) => {}
+        if let (Answer::Table(table), None) = (&answer, vocab) {
+            scorer.n_vocab = table.width();
         }
         scorer.first = Some(answer);
         Ok(scorer)

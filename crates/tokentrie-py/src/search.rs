@@ -249,7 +249,6 @@ pub(crate) fn beam_search(
 ///     ('no', array([0.2, 0.8]))
 #[pyfunction]
 #[pyo3(signature = (scorer, values, *, vocab=None, end_tokens=None, top=None, max_rows=None, rows_at_once=128))]
-#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn choose(
     scorer: &Bound<'_, PyAny>,
     values: &Bound<'_, PyAny>,
@@ -269,17 +268,14 @@ pub(crate) fn choose(
     let max_rows = max_rows.map(|count| positive("max_rows", count)).transpose()?;
     let at_once = positive("rows_at_once", rows_at_once)?;
     let known = vocab.as_ref().map_or(ANY_SIZE, VocabArg::size);
-    let set: ValueSet = match (&vocab, strings::is_list(values)) {
-        (Some(VocabArg::Vocab(vocab)), true) => {
-            let (texts, vocab) = (strings::texts(values)?.with_distinct(true), vocab.get().core());
-            released(py, || texts.set(vocab))?
-        }
-        _ => {
-            let constraint = constraint_of("values", values, vocab.as_ref(), known)?;
-            let weighted = constraint.sets().iter().any(|set| set.is_weighted());
-            warn_unweighted(py, weighted, NOT_IN_PROBABILITIES)?;
-            released(py, || constraint.to_trie(MOST_VALUES))?.into()
-        }
+    let set: ValueSet = if let (Some(VocabArg::Vocab(vocab)), true) = (&vocab, strings::is_list(values)) {
+        let (texts, vocab) = (strings::texts(values)?.with_distinct(true), vocab.get().core());
+        released(py, || texts.set(vocab))?
+    } else {
+        let constraint = constraint_of("values", values, vocab.as_ref(), known)?;
+        let weighted = constraint.sets().iter().any(|set| set.is_weighted());
+        warn_unweighted(py, weighted, NOT_IN_PROBABILITIES)?;
+        released(py, || constraint.to_trie(MOST_VALUES))?.into()
     };
     if let Some(VocabArg::Vocab(vocab)) = &vocab {
         vocab.get().core().check_set(set.trie())?;

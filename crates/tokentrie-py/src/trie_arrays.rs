@@ -86,6 +86,18 @@ impl TrieArrays {
         lent(self.core().arrays().inner_terminals, self.0.bind(py).clone().into_any())
     }
 
+    /// np.ndarray | None: float32 [edges + 1], what is added to each edge's logit; None in a set without weights.
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
+        self.core().arrays().weights.map(|weights| lent(weights, self.0.bind(py).clone().into_any())).transpose()
+    }
+
+    /// np.ndarray | None: float32 [leaves], what is added to an end token after each; None where ends have none.
+    #[getter]
+    fn end_weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
+        self.core().arrays().end_weights.map(|weights| lent(weights, self.0.bind(py).clone().into_any())).transpose()
+    }
+
     /// int: number of nodes, the root among them.
     #[getter]
     fn nodes(&self) -> usize {

@@ -36,6 +36,10 @@ pub struct TrieArrays<'t> {
     pub targets: Option<&'t [u32]>,
     /// The nodes that end a leaf and have children, ascending.
     pub inner_terminals: &'t [u32],
+    /// What is added to the logit of each edge, in a set that has weights.
+    pub weights: Option<&'t [f32]>,
+    /// What is added to that of an end token after each leaf, in a set that has such weights.
+    pub end_weights: Option<&'t [f32]>,
 }
 
 impl Trie {
@@ -47,6 +51,8 @@ impl Trie {
             first_child: &store.first_child,
             targets: store.graph.as_ref().map(|graph| &*graph.targets),
             inner_terminals: &store.inner_terminals,
+            weights: self.info().weights().map(|weights| &*weights.edges),
+            end_weights: self.info().weights().and_then(|weights| weights.ends.as_deref()),
         }
     }
 

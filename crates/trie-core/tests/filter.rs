@@ -89,9 +89,10 @@ proptest! {
             picked.extend((0..len).filter(|&leaf| firsts.contains(&first(leaf))));
         }
         let named = LeafSet::of(trie.len(), picked.iter().rev().map(|&leaf| LeafId::new(leaf))).unwrap();
-        let (allowed, left) = match deny {
-            true => (!named, (0..len).filter(|leaf| !picked.contains(leaf)).collect()),
-            false => (named, picked),
+        let (allowed, left) = if deny {
+            (!named, (0..len).filter(|leaf| !picked.contains(leaf)).collect())
+        } else {
+            (named, picked)
         };
         match trie.filtered(&allowed) {
             Ok(filtered) => {
@@ -116,7 +117,9 @@ proptest! {
         for step in steps {
             let denied: Vec<LeafId> = step.iter().map(|pick| LeafId::new(pick % len)).collect();
             let before = filtered.clone();
-            denied.iter().for_each(|leaf| { left.remove(&leaf.get()); });
+            for leaf in &denied {
+                left.remove(&leaf.get());
+            }
             match filtered.without(&denied) {
                 Ok(fewer) => filtered = fewer,
                 Err(error) => {

@@ -50,9 +50,14 @@ class Set:
         return max(self.widths, default=self.narrow)
 
     @property
+    def opens(self) -> bool:
+        """Whether anything may come at some node: no end token tells a value from a longer one."""
+        return not self.ends and len(self.arrays.inner_terminals) > 0
+
+    @property
     def frees(self) -> bool:
-        """Whether anything may come in some row: no end token tells a value from a longer one, or nothing ends it."""
-        return not self.stops or (not self.ends and len(self.arrays.inner_terminals) > 0)
+        """Whether anything may come in some row: at such a node, or after a value where nothing stops."""
+        return not self.stops or self.opens
 
     @property
     def overlaps(self) -> bool:
@@ -70,6 +75,11 @@ def described(
     arrays = trie.arrays(verify=verify)
     if arrays.nodes > MOST_NODES:
         raise tokentrie.TrieError(f"a set of {arrays.nodes} nodes: tensors take up to {MOST_NODES}")
+    if arrays.weights is not None:
+        # Better none than one that leaves half of the table out.
+        raise tokentrie.TrieError(
+            "the set has weights, which tensors do not add yet: use Batch, or a table without them"
+        )
     ends = sorted(set(arrays.end_tokens if ends is None else ends))
     stops = [] if after == "free" else sorted(set(eog)) or ends
     first = arrays.first_child
@@ -208,7 +218,7 @@ class Sets:
         self.stops = self._table([known.stops for known in sets])
         self.narrow = max((known.narrow for known in sets), default=0)
         self.widest = max((known.widest for known in sets), default=0)
-        self.frees = any(known.frees for known in sets)
+        self.frees, self.opens = any(known.frees for known in sets), any(known.opens for known in sets)
         self.overlaps = any(known.overlaps for known in sets)
         self.has_ends, self.has_stops = ((table >= 0).any(dim=1) for table in (self.ends, self.stops))
         self.trees = self.targets is None

@@ -75,7 +75,7 @@ class TrieTensors:
         hot_bytes: most memory for tables of nodes with very many children.
 
     Raises:
-        TrieError: there is no set, one is damaged, or they are too large for node numbers of 31 bits.
+        TrieError: there is no set, one is damaged or has weights, or they are too large for node numbers of 31 bits.
         VocabularyError: the vocabulary does not have an id.
         OptionError: an option is none of those that there are.
         ImportError: torch is not installed.
@@ -426,12 +426,11 @@ class TrieTensors:
         logit = _rows.logits_of(logits, row, token).to(exact)
         usable = valid & (logit > float("-inf"))
         logit = torch.where(usable, logit, float("-inf"))
-        whole = logits[:, : self.vocab_size]
-        total = (
-            _rows.log_sums(whole, blocking=self.blocking).to(exact)
-            if score == "model"
-            else _rows.log_sums_of(row, logit, rows)
-        )
+        whole, total = logits[:, : self.vocab_size], _rows.log_sums_of(row, logit, rows)
+        if score == "model" or self._sets.opens:
+            # At an open leaf anything may come, so the share is one of the vocabulary.
+            of_all = _rows.log_sums(whole, blocking=self.blocking).to(exact)
+            total = of_all if score == "model" else torch.where(at.unbound.to(of_all.device), of_all, total)
         certain = torch.where(logit == float("inf"), 0.0, float("-inf"))
         whole_of = items(total, row)
         adds = torch.where(whole_of == float("inf"), certain, (logit - whole_of).clamp(max=0))

@@ -189,7 +189,7 @@ def _v2() -> type:
     """The processor of model runner V2."""
     base = required("vllm.v1.worker.gpu.sample.logits_processor.interface", "vllm").LogitsProcessor
 
-    class TokenTrieProcessorV2(base):  # type: ignore[misc]
+    class TokenTrieProcessorV2(base):  # type: ignore[misc, valid-type]
         """Walks the tokens where they are: on the device, committed ones and drafts."""
 
         def __init__(self, vllm_config: Any, req_states: Any) -> None:

@@ -51,7 +51,7 @@ fn naive(values: &BTreeMap<Vec<u32>, String>, ends: &[u32], options: &BeamOption
             let begins = |value: &&Vec<u32>| value.len() > path.tokens.len() && value.starts_with(&path.tokens);
             let mut children: Vec<u32> = values.keys().filter(begins).map(|value| value[path.tokens.len()]).collect();
             children.dedup();
-            let logits = row(seed, &ids(&path.tokens).to_vec());
+            let logits = row(seed, &ids(&path.tokens));
             let logit = |token: u32| logits[token as usize];
             let is_value = values.contains_key(&path.tokens);
             let closing: Vec<u32> =
