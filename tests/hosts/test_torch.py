@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokentrie import Batch, OptionError, Sampler, TokenNotAllowedError, Trie, TrieError, Vocab, VocabularyError
+from tokentrie import (
+    Batch,
+    OptionError,
+    Sampler,
+    TokenNotAllowedError,
+    Trie,
+    TrieError,
+    Vocab,
+    VocabularyError,
+)
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'tokentrie[torch]'")
 
@@ -377,13 +386,17 @@ def test_a_set_that_stays_on_the_host(tmp_path: Path) -> None:
     assert walk.nbytes < 1000
 
 
-def test_a_set_with_weights_is_refused() -> None:
-    """Rather than walked without them."""
-    table = {"prefix_weight_dict": {"225": ["7:0.5", "8:1"]}}
-    weighted = Trie.from_prefix_table(table)
-    assert weighted.arrays().weights is not None
-    with pytest.raises(TrieError, match="has weights"):
+def test_weights_are_lent_and_refused_on_a_device() -> None:
+    """Rather than left out."""
+    weighted = Trie.from_prefix_table({"prefix_weight_dict": {"225": ["7:0.5", "8:1"]}})
+    weights = weighted.arrays().weights
+    assert weights is not None
+    assert weights[1:].tolist() == [0.5, 1.0]
+    assert Trie.from_sequences([[7]]).arrays().weights is None
+    with pytest.raises(TrieError, match="without_weights"):
         TrieTensors(weighted)
+    walk = TrieTensors(weighted.without_weights())
+    assert walk.children(walk.start(1)).tokens.tolist() == [7, 8]
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         Trie.from_sequences(leaves).save(folder / f"{name}.ttrie")
     monkeypatch.setenv("TOKENTRIE_SETS", str(folder))
     monkeypatch.delenv("TOKENTRIE_TOKENIZER", raising=False)
-    adapter.sets_of_requests.cache_clear()
+    adapter._SETS.clear()
     return folder
 
 

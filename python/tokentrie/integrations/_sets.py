@@ -70,16 +70,12 @@ def described(
 ) -> Set:
     """What is known of a set before it lies anywhere. `ends` None: those that it brings."""
     if trie.is_weighted:
-        message = "the set has weights, which are not added on a device; trie.without_weights() is the set without them"
-        warnings.warn(message, tokentrie.TokenTrieWarning, stacklevel=2)
+        # Better none than one that leaves half of the table out.
+        problem = "the set has weights, which are not added on a device"
+        raise tokentrie.TrieError(f"{problem}: Batch adds them, trie.without_weights() is the set without them")
     arrays = trie.arrays(verify=verify)
     if arrays.nodes > MOST_NODES:
         raise tokentrie.TrieError(f"a set of {arrays.nodes} nodes: tensors take up to {MOST_NODES}")
-    if arrays.weights is not None:
-        # Better none than one that leaves half of the table out.
-        raise tokentrie.TrieError(
-            "the set has weights, which tensors do not add yet: use Batch, or a table without them"
-        )
     ends = sorted(set(arrays.end_tokens if ends is None else ends))
     stops = [] if after == "free" else sorted(set(eog)) or ends
     first = arrays.first_child

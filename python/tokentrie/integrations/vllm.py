@@ -7,7 +7,6 @@ vLLM finds it by itself: installed beside it, tokentrie is in its entry points. 
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +22,18 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch", "vllm")
 
-__all__ = ["RequestError", "RequestSets", "SlotWalk", "TokenTrieProcessor"]  # noqa: F822  # made when it is asked for
+__all__ = ["RequestError", "RequestSets", "SlotWalk"]
 
 
-@cache
+_MADE: dict[str, type] = {}
+_SETS: list[RequestSets] = []
+
+
 def sets_of_requests() -> RequestSets:
-    """The sets of this process, by its environment."""
-    return RequestSets.of_environment()
+    """The sets of this process, by its environment when a request first asked for one."""
+    if not _SETS:
+        _SETS.append(RequestSets.of_environment())
+    return _SETS[0]
 
 
 class SlotWalk:
@@ -184,207 +188,207 @@ def _assign(walk: SlotWalk, slot: int, sampling_params: Any) -> bool:
         return True
 
 
-@cache
-def _v2() -> type:
-    """The processor of model runner V2."""
-    base = required("vllm.v1.worker.gpu.sample.logits_processor.interface", "vllm").LogitsProcessor
+class _SecondInterface:
+    """Walks the tokens where they are: on the device, committed ones and drafts."""
 
-    class TokenTrieProcessorV2(base):  # type: ignore[misc, valid-type]
-        """Walks the tokens where they are: on the device, committed ones and drafts."""
+    def __init__(self, vllm_config: Any, req_states: Any) -> None:
+        self.req_states = req_states
+        slots, device = req_states.max_num_reqs, req_states.device
+        self.walk = SlotWalk(device, slots, req_states.vocab_size, _end_tokens(vllm_config))
+        self.taken = torch.zeros(slots, dtype=torch.int64, device=device)
+        """How many ids of each slot its state has taken, those of the prompt included."""
+        self._behind: dict[int, int] = {}
+        self._prompts: dict[int, int] = {}
+        drafts = getattr(getattr(vllm_config, "speculative_config", None), "num_speculative_tokens", None)
+        self.most_drafts = int(drafts or 0)
 
-        def __init__(self, vllm_config: Any, req_states: Any) -> None:
-            self.req_states = req_states
-            slots, device = req_states.max_num_reqs, req_states.device
-            self.walk = SlotWalk(device, slots, req_states.vocab_size, _end_tokens(vllm_config))
-            self.taken = torch.zeros(slots, dtype=torch.int64, device=device)
-            """How many ids of each slot its state has taken, those of the prompt included."""
-            self._behind: dict[int, int] = {}
-            self._prompts: dict[int, int] = {}
-            drafts = getattr(getattr(vllm_config, "speculative_config", None), "num_speculative_tokens", None)
-            self.most_drafts = int(drafts or 0)
+    @classmethod
+    def validate_params(cls, sampling_params: Any) -> None:
+        """Refuses a request whose set is not there, alone."""
+        _validate(sampling_params)
 
-        @classmethod
-        def validate_params(cls, sampling_params: Any) -> None:
-            """Refuses a request whose set is not there, alone."""
-            _validate(sampling_params)
+    def add_request(self, req_idx: int, sampling_params: Any) -> bool:
+        """Puts a request at the start of its set."""
+        has = _assign(self.walk, req_idx, sampling_params)
+        self._behind.pop(req_idx, None)
+        if has:
+            prompt = int(self.req_states.prompt_len.np[req_idx])
+            # What a request had written before it was preempted comes with it.
+            self._behind[req_idx] = max(int(self.req_states.prefill_len.np[req_idx]) - prompt, 0)
+            self._prompts[req_idx] = prompt
+        return has
 
-        def add_request(self, req_idx: int, sampling_params: Any) -> bool:
-            """Puts a request at the start of its set."""
-            has = _assign(self.walk, req_idx, sampling_params)
-            self._behind.pop(req_idx, None)
-            if has:
-                prompt = int(self.req_states.prompt_len.np[req_idx])
-                # What a request had written before it was preempted comes with it.
-                self._behind[req_idx] = max(int(self.req_states.prefill_len.np[req_idx]) - prompt, 0)
-                self._prompts[req_idx] = prompt
-            return has
+    def apply_staged_writes(self) -> None:
+        """Writes the slots of new requests."""
+        self.walk.flush()
+        if self._prompts:
+            slots, prompts = (torch.tensor(list(part)) for part in zip(*self._prompts.items(), strict=True))
+            device = self.taken.device
+            self.taken.index_copy_(0, slots.to(device, non_blocking=True), prompts.to(device, non_blocking=True))
+            self._prompts.clear()
 
-        def apply_staged_writes(self) -> None:
-            """Writes the slots of new requests."""
-            self.walk.flush()
-            if self._prompts:
-                slots, prompts = (torch.tensor(list(part)) for part in zip(*self._prompts.items(), strict=True))
-                device = self.taken.device
-                self.taken.index_copy_(0, slots.to(device, non_blocking=True), prompts.to(device, non_blocking=True))
-                self._prompts.clear()
+    def apply(self, logits: Any, ctx: Any) -> Any:
+        """Masks the rows of requests with sets, drafts included. No value comes to the host."""
+        slots = [int(slot) for slot in ctx.idx_mapping_np if self.walk.has(int(slot))]
+        if not slots:
+            return logits
+        # A request has a row a draft and one more: so many tokens may have been committed since the last step.
+        drafts = len(logits) - len(ctx.idx_mapping_np)
+        drafts = min(drafts, self.most_drafts) if self.most_drafts else drafts
+        self._catch_up(max(self._behind.get(slot, 0) for slot in slots), ctx.idx_mapping)
+        for slot in slots:
+            self._behind[slot] = max(drafts + 1, self.most_drafts + 1)
+        states = self._draft_states(ctx, drafts)
+        return self.walk.tensors.mask_(logits, states)
 
-        def apply(self, logits: Any, ctx: Any) -> Any:
-            """Masks the rows of requests with sets, drafts included. No value comes to the host."""
-            slots = [int(slot) for slot in ctx.idx_mapping_np if self.walk.has(int(slot))]
-            if not slots:
-                return logits
-            # A request has a row a draft and one more: so many tokens may have been committed since the last step.
-            drafts = len(logits) - len(ctx.idx_mapping_np)
-            drafts = min(drafts, self.most_drafts) if self.most_drafts else drafts
-            self._catch_up(max(self._behind.get(slot, 0) for slot in slots), ctx.idx_mapping)
-            for slot in slots:
-                self._behind[slot] = max(drafts + 1, self.most_drafts + 1)
-            states = self._draft_states(ctx, drafts)
-            return self.walk.tensors.mask_(logits, states)
+    def _catch_up(self, steps: int, slots: Any) -> None:
+        """Takes the tokens that were committed since; `steps` is the most that any slot may lack."""
+        tokens, total = self.req_states.all_token_ids.gpu, self.req_states.total_len.gpu
+        slots = slots.long()
+        states, taken = self.walk.states.index_select(0, slots), self.taken.index_select(0, slots)
+        ends = total.index_select(0, slots).long()
+        rows, width = tokens.index_select(0, slots), tokens.shape[1]
+        for _ in range(steps):
+            token = rows.gather(1, taken.clamp(max=width - 1)[:, None])[:, 0].long()
+            due = taken < ends
+            states = torch.where(due, self.walk.tensors.step(states, token), states)
+            taken = taken + due.long()
+        self.walk.states.index_copy_(0, slots, states)
+        self.taken.index_copy_(0, slots, taken)
 
-        def _catch_up(self, steps: int, slots: Any) -> None:
-            """Takes the tokens that were committed since; `steps` is the most that any slot may lack."""
-            tokens, total = self.req_states.all_token_ids.gpu, self.req_states.total_len.gpu
-            slots = slots.long()
-            states, taken = self.walk.states.index_select(0, slots), self.taken.index_select(0, slots)
-            ends = total.index_select(0, slots).long()
-            rows, width = tokens.index_select(0, slots), tokens.shape[1]
-            for _ in range(steps):
-                token = rows.gather(1, taken.clamp(max=width - 1)[:, None])[:, 0].long()
-                due = taken < ends
-                states = torch.where(due, self.walk.tensors.step(states, token), states)
-                taken = taken + due.long()
-            self.walk.states.index_copy_(0, slots, states)
-            self.taken.index_copy_(0, slots, taken)
-
-        def _draft_states(self, ctx: Any, drafts: int) -> Any:
-            """The state of each row: that of its request, and the drafts before it."""
-            rows, place = ctx.expanded_idx_mapping.long(), ctx.expanded_local_pos.long()
-            states = self.walk.states.index_select(0, rows)
-            first = torch.arange(len(rows), device=states.device) - place
-            for draft in range(1, drafts + 1):
-                # The first row of a request has its last committed token, the next ones its drafts.
-                token = ctx.input_ids.index_select(0, (first + draft).clamp(max=len(rows) - 1)).long()
-                states = torch.where(place >= draft, self.walk.tensors.step(states, token), states)
-            return states
-
-    return TokenTrieProcessorV2
+    def _draft_states(self, ctx: Any, drafts: int) -> Any:
+        """The state of each row: that of its request, and the drafts before it."""
+        rows, place = ctx.expanded_idx_mapping.long(), ctx.expanded_local_pos.long()
+        states = self.walk.states.index_select(0, rows)
+        first = torch.arange(len(rows), device=states.device) - place
+        for draft in range(1, drafts + 1):
+            # The first row of a request has its last committed token, the next ones its drafts.
+            token = ctx.input_ids.index_select(0, (first + draft).clamp(max=len(rows) - 1)).long()
+            states = torch.where(place >= draft, self.walk.tensors.step(states, token), states)
+        return states
 
 
-@cache
-def _v1() -> type:
-    """The processor of the engine's first interface."""
-    module = required("vllm.v1.sample.logits_processor.interface", "vllm")
+class _FirstInterface:
+    """Keeps the state of each place of the batch; places are given away and exchanged."""
 
-    class TokenTrieProcessorV1(module.LogitsProcessor):  # type: ignore[misc, name-defined]
-        """Keeps the state of each place of the batch; places are given away and exchanged."""
+    def __init__(self, vllm_config: Any, device: Any, is_pin_memory: bool) -> None:
+        slots = vllm_config.scheduler_config.max_num_seqs
+        self.walk = SlotWalk(device, slots, vllm_config.model_config.get_vocab_size(), _end_tokens(vllm_config))
+        self.outputs: dict[int, list[int]] = {}
+        """The output of each place with a set: the list that the engine appends to."""
+        self.taken: dict[int, int] = {}
 
-        def __init__(self, vllm_config: Any, device: Any, is_pin_memory: bool) -> None:
-            slots = vllm_config.scheduler_config.max_num_seqs
-            self.walk = SlotWalk(device, slots, vllm_config.model_config.get_vocab_size(), _end_tokens(vllm_config))
-            self.outputs: dict[int, list[int]] = {}
-            """The output of each place with a set: the list that the engine appends to."""
-            self.taken: dict[int, int] = {}
+    @classmethod
+    def validate_params(cls, sampling_params: Any) -> None:
+        """Refuses a request whose set is not there, alone."""
+        _validate(sampling_params)
 
-        @classmethod
-        def validate_params(cls, sampling_params: Any) -> None:
-            """Refuses a request whose set is not there, alone."""
-            _validate(sampling_params)
+    def is_argmax_invariant(self) -> bool:
+        """False: the best token is often not in the set."""
+        return False
 
-        def is_argmax_invariant(self) -> bool:
-            """False: the best token is often not in the set."""
-            return False
+    def update_state(self, batch_update: Any) -> None:
+        """Takes places away, gives them to new requests, and moves or exchanges them; in this order."""
+        if batch_update is None:
+            return
+        for place in batch_update.removed:
+            self._leave(place)
+        for place, params, _, outputs in batch_update.added:
+            self._leave(place)
+            if _assign(self.walk, place, params):
+                self.outputs[place], self.taken[place] = outputs, 0
+        self.walk.flush()
+        for one, other, how in batch_update.moved:
+            self._move(one, other, swap=how.name == "SWAP")
 
-        def update_state(self, batch_update: Any) -> None:
-            """Takes places away, gives them to new requests, and moves or exchanges them; in this order."""
-            if batch_update is None:
+    def _leave(self, place: int) -> None:
+        self.outputs.pop(place, None)
+        self.taken.pop(place, None)
+        self.walk.assign(place, None)
+
+    def _move(self, one: int, other: int, *, swap: bool) -> None:
+        self.walk.move(one, other, swap=swap)
+        for table in (self.outputs, self.taken):
+            mine, theirs = table.pop(one, None), table.pop(other, None)
+            if mine is not None:
+                table[other] = mine  # type: ignore[assignment]
+            if swap and theirs is not None:
+                table[one] = theirs  # type: ignore[assignment]
+
+    def apply(self, logits: Any) -> Any:
+        """Takes the new tokens and masks the rows of requests with sets."""
+        if not self.outputs:
+            return logits
+        self._catch_up()
+        return self.walk.tensors.mask_(logits, self.walk.states[: len(logits)])
+
+    def _catch_up(self) -> None:
+        while True:
+            # A token that is not known yet stands as -1.
+            due = [at for at, ids in self.outputs.items() if len(ids) > self.taken[at] and ids[self.taken[at]] >= 0]
+            if not due:
                 return
-            for place in batch_update.removed:
-                self._leave(place)
-            for place, params, _, outputs in batch_update.added:
-                self._leave(place)
-                if _assign(self.walk, place, params):
-                    self.outputs[place], self.taken[place] = outputs, 0
-            self.walk.flush()
-            for one, other, how in batch_update.moved:
-                self._move(one, other, swap=how is module.MoveDirectionality.SWAP)
-
-        def _leave(self, place: int) -> None:
-            self.outputs.pop(place, None)
-            self.taken.pop(place, None)
-            self.walk.assign(place, None)
-
-        def _move(self, one: int, other: int, *, swap: bool) -> None:
-            self.walk.move(one, other, swap=swap)
-            for table in (self.outputs, self.taken):
-                mine, theirs = table.pop(one, None), table.pop(other, None)
-                if mine is not None:
-                    table[other] = mine  # type: ignore[assignment]
-                if swap and theirs is not None:
-                    table[one] = theirs  # type: ignore[assignment]
-
-        def apply(self, logits: Any) -> Any:
-            """Takes the new tokens and masks the rows of requests with sets."""
-            if not self.outputs:
-                return logits
-            self._catch_up()
-            return self.walk.tensors.mask_(logits, self.walk.states[: len(logits)])
-
-        def _catch_up(self) -> None:
-            while True:
-                # A token that is not known yet stands as -1.
-                due = [at for at, ids in self.outputs.items() if len(ids) > self.taken[at] and ids[self.taken[at]] >= 0]
-                if not due:
-                    return
-                tokens = [self.outputs[place][self.taken[place]] for place in due]
-                device = self.walk.states.device
-                places = torch.tensor(due).to(device, non_blocking=True)
-                moved = self.walk.tensors.step(
-                    self.walk.states.index_select(0, places), torch.tensor(tokens).to(device, non_blocking=True)
-                )
-                self.walk.states.index_copy_(0, places, moved)
-                for place in due:
-                    self.taken[place] += 1
-
-    return TokenTrieProcessorV1
+            tokens = [self.outputs[place][self.taken[place]] for place in due]
+            device = self.walk.states.device
+            places = torch.tensor(due).to(device, non_blocking=True)
+            moved = self.walk.tensors.step(
+                self.walk.states.index_select(0, places), torch.tensor(tokens).to(device, non_blocking=True)
+            )
+            self.walk.states.index_copy_(0, places, moved)
+            for place in due:
+                self.taken[place] += 1
 
 
-@cache
-def _processor() -> type:
-    """A class that both loaders take for theirs, and that makes the one that is asked for."""
-    interfaces = ("vllm.v1.sample.logits_processor.interface", "vllm.v1.worker.gpu.sample.logits_processor.interface")
-    required("vllm", "vllm")
-    bases = []
-    for name in interfaces:
-        # Older versions have the first alone, later ones may drop it.
-        with suppress(ImportError):
-            bases.append(import_module(name).LogitsProcessor)
-    if not bases:
-        raise ImportError("this version of vllm has none of the interfaces that tokentrie knows: 0.32 and 0.33 have")
+class _Either:
+    """What vLLM loads: it makes the processor of the interface by which it is made."""
 
-    class TokenTrieProcessor(*bases):  # type: ignore[misc]
-        """A set for each request. vLLM makes it, with the arguments of either interface."""
+    def __new__(cls, vllm_config: Any, *arguments: Any) -> Any:
+        """V1 gives a device and whether memory is pinned, V2 the states of the requests."""
+        return _made("V1" if len(arguments) == 2 else "V2")(vllm_config, *arguments)
 
-        def __new__(cls, vllm_config: Any, *arguments: Any) -> Any:
-            # V1 gives a device and whether memory is pinned, V2 the states of the requests.
-            return (_v1() if len(arguments) == 2 else _v2())(vllm_config, *arguments)
+    @classmethod
+    def validate_params(cls, sampling_params: Any) -> None:
+        """Refuses a request whose set is not there, alone.
 
-        @classmethod
-        def validate_params(cls, sampling_params: Any) -> None:
-            """Refuses a request whose set is not there, alone.
+        Raises:
+            RequestError: it says what is wrong, and which sets there are.
+        """
+        _validate(sampling_params)
 
-            Raises:
-                RequestError: it says what is wrong, and which sets there are.
-            """
-            _validate(sampling_params)
 
-        # Never called on this class: its instances are of another.
-        apply = is_argmax_invariant = update_state = None
+INTERFACES = {
+    "V1": ("vllm.v1.sample.logits_processor.interface", _FirstInterface),
+    "V2": ("vllm.v1.worker.gpu.sample.logits_processor.interface", _SecondInterface),
+}
 
-    return TokenTrieProcessor
+
+def _made(name: str) -> type:
+    """A class of vLLM's with our methods, made once."""
+    if name not in _MADE:
+        module, methods = INTERFACES[name]
+        base = required(module, "vllm").LogitsProcessor
+        _MADE[name] = type(f"TokenTrieProcessor{name}", (methods, base), {"__module__": __name__})
+    return _MADE[name]
+
+
+def _either() -> type:
+    """A class that both loaders take for theirs."""
+    if "either" not in _MADE:
+        required("vllm", "vllm")
+        bases = []
+        for module, _ in INTERFACES.values():
+            # Older versions have the first alone, later ones may drop it.
+            with suppress(ImportError):
+                bases.append(import_module(module).LogitsProcessor)
+        if not bases:
+            raise ImportError(
+                "this version of vllm has none of the interfaces that tokentrie knows: 0.32 and 0.33 have"
+            )
+        _MADE["either"] = type("TokenTrieProcessor", (_Either, *bases), {"__module__": __name__})
+    return _MADE["either"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "TokenTrieProcessor":
-        return _processor()
+        return _either()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
