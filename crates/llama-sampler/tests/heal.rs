@@ -64,7 +64,7 @@ fn a_text_prompt_and_its_values_are_one_text() {
         });
         let [healed, apart, whole] = [healed, apart, whole].map(|counter| counter.get());
         println!("{}: {healed} healed, {apart} apart, {whole} all taken back", path.display());
-        assert!(healed > 15 && apart > 100, "{}: {healed} healed, {apart} apart", path.display());
+        assert!(healed > 4 && apart > 100, "{}: {healed} healed, {apart} apart", path.display());
     }
 }
 
