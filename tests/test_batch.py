@@ -300,6 +300,10 @@ class TestRefusals:
             tokentrie.Batch(trie, vocab=VOCABULARY)
         with pytest.raises(tokentrie.OptionError, match="rows is 3, but 2 constraints are given"):
             tokentrie.Batch([trie, None], rows=3, vocab=VOCABULARY)
+        with pytest.raises(tokentrie.OptionError, match="rows is 4000000000: a batch has up to 4194304"):
+            tokentrie.Batch(trie, rows=4_000_000_000, vocab=VOCABULARY)
+        with pytest.raises(TypeError, match="drafts must be a list of token ids for each row, not int"):
+            tokentrie.Batch(trie, rows=1, vocab=VOCABULARY).verify(5)  # type: ignore[arg-type]
         with pytest.raises(tokentrie.OptionError, match="rows is -1"):
             tokentrie.Batch(trie, rows=-1, vocab=VOCABULARY)
         with pytest.raises(TypeError, match="row 1"):

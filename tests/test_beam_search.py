@@ -224,6 +224,9 @@ def test_texts_need_a_vocabulary_and_keep_their_order(tiny_path: Any) -> None:
     assert found[0].leaf.name == choice.name
     with pytest.raises(TypeError, match="needs a Vocab"):
         tokentrie.choose(model, names, vocab=len(vocab))
+    for call in (lambda: tokentrie.choose(model, names), lambda: tokentrie.beam_search(model, names, 2)):
+        with pytest.raises(TypeError, match="needs a Vocab that can tokenize: give it as vocab="):
+            call()
 
 
 @pytest.mark.model

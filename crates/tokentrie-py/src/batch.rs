@@ -685,7 +685,11 @@ impl Batch {
     ) -> Result<(Array1<'py, i32>, Bound<'py, PyAny>)> {
         let drafts = as_array(drafts)?;
         let mut each: Vec<Vec<TokenId>> = Vec::new();
-        for (row, drafts) in crate::exit::items(&drafts)?.enumerate() {
+        let lists = crate::exit::items(&drafts).map_err(|_| {
+            let message = format!("drafts must be a list of token ids for each row, not {}", type_name(&drafts));
+            PyTypeError::new_err(message)
+        })?;
+        for (row, drafts) in lists.enumerate() {
             each.push(tokens(&drafts?, &format!("row {row}, "))?);
         }
         self.warn_of_weights(py)?;

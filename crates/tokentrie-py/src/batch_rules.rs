@@ -14,6 +14,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use trie_core::{Constraint, RulesError, SpanRules, TokenId};
 
+/// More rows than that are a mistake, and would end the process where memory does.
+const MOST_ROWS: usize = 1 << 22;
+
 /// The rules of a row; `None` leaves it free.
 pub(crate) type RowRules = Option<Arc<SpanRules>>;
 
@@ -83,6 +86,9 @@ impl Common {
     /// As a sampler's, naming the row; `OptionError` for a count that does not fit.
     pub(crate) fn rows(&self, constraint: &Bound<'_, PyAny>, rows: Option<i64>) -> Result<Vec<RowRules>> {
         let count = rows.map(|rows| unsigned("rows", rows)).transpose()?.map(|rows| rows as usize);
+        if let Some(count) = count.filter(|&count| count > MOST_ROWS) {
+            return Err(Class::Option.error(format!("rows is {count}: a batch has up to {MOST_ROWS}")));
+        }
         let Some(each) = one_each(constraint)? else {
             let Some(count) = count else {
                 let message = "rows is not given: say how many rows follow one constraint, or give a list of them";

@@ -85,6 +85,10 @@ fn constraint_of(
     n_vocab: usize,
 ) -> Result<AnyConstraint> {
     let py = constraint.py();
+    if vocab.is_none() && strings::is_list(constraint) {
+        let message = format!("{what}: a list of str needs a Vocab that can tokenize: give it as vocab=");
+        return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
+    }
     let size = VocabArg::Size(n_vocab);
     let tokenizing = |texts| tokenized(py, vocab.unwrap_or(&size), &texts);
     let around = ReadFor { tokenizing: &tokenizing, n_vocab, vocab: vocab.and_then(VocabArg::core) };
