@@ -33,9 +33,18 @@ def logits_of(data: st.DataObject, dtype: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> None:
+    """The same continuations; of those that are so close that rounding orders them, the same scores."""
     for left, right in zip(one, other, strict=True):
         assert left.dtype == right.dtype
-        np.testing.assert_allclose(left, right, atol=1e-5)
+    scores = other[2]
+    np.testing.assert_allclose(one[2], scores, atol=1e-5)
+    finite = np.where(np.isinf(scores), -1e9, scores)
+    near = np.abs(finite[:, None] - finite[None, :]) < 1e-4
+    alone = near.sum(axis=1) == 1
+    if len(alone):
+        alone &= ~near[-1]  # what was cut off may be as good as the last
+    for left, right in zip(one[:2], other[:2], strict=True):
+        np.testing.assert_array_equal(left[alone], right[alone])
 
 
 @settings(deadline=None)
