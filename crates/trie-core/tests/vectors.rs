@@ -4,22 +4,14 @@
 
 mod common;
 
+use common::vectors::{cases_of, tokens};
 use common::{id, ids};
 use serde_json::Value;
 use std::sync::Arc;
 use trie_core::{Mode, Payload, Sampler, SamplerOptions, SpanRules, Status, Trie, TrieCache};
 
 fn cases(kind: &str) -> Vec<Value> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/payload_and_sampler.json");
-    let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let cases: Vec<Value> =
-        all["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == kind).cloned().collect();
-    assert!(!cases.is_empty(), "no case of kind {kind}");
-    cases
-}
-
-fn tokens(value: &Value) -> Vec<u32> {
-    value.as_array().unwrap().iter().map(|token| token.as_u64().unwrap() as u32).collect()
+    cases_of("payload_and_sampler", kind)
 }
 
 #[test]

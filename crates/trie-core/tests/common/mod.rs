@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 pub mod multiples;
+pub mod vectors;
 
 use std::collections::{BTreeMap, BTreeSet};
 use trie_core::{TokenId, Trie};

@@ -1,5 +1,6 @@
 //! The cases of `tests/vectors/tree_decode.json`, with rows of a batch; Python runs them with samplers.
 
+use crate::common::vectors::{cases_of, tokens};
 use crate::common::{id, ids};
 use serde_json::Value;
 use std::sync::Arc;
@@ -12,16 +13,7 @@ use trie_core::{
 const VOCABULARY: usize = 65_536;
 
 fn cases(kind: &str) -> Vec<Value> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/tree_decode.json");
-    let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let cases: Vec<Value> =
-        all["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == kind).cloned().collect();
-    assert!(!cases.is_empty(), "no case of kind {kind}");
-    cases
-}
-
-fn tokens(value: &Value) -> Vec<u32> {
-    value.as_array().unwrap().iter().map(|token| token.as_u64().unwrap() as u32).collect()
+    cases_of("tree_decode", kind)
 }
 
 fn rows(trie: Trie, n_vocab: usize, count: usize) -> Batch {
