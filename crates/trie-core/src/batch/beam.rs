@@ -1,7 +1,8 @@
 //! Beam search over the values of a set: the best of them, without ever naming anything else.
 
+use super::looked::{Ends, Looked};
 use super::rows::Rows;
-use super::top::{Ends, Looked, ScoreMode};
+use super::top::ScoreMode;
 use super::{Batch, BatchError, Worker};
 use crate::constraint::{AnyConstraint, Constraint, Scratch, Tokens};
 use crate::element::Logit;

@@ -1,6 +1,7 @@
 //! Logits of the legal tokens alone, for rows that lie where this process cannot read them: on a device, say.
 
-use super::top::{Best, Child, Ends, ScoreMode, Search, check_groups, keep_best};
+use super::looked::Ends;
+use super::top::{Best, Child, ScoreMode, Search, check_groups, keep_best};
 use super::{Batch, BatchError, Row, Worker};
 use crate::constraint::Scratch;
 use crate::ids::TokenId;

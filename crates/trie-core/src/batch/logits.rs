@@ -2,7 +2,7 @@
 
 use super::rows::{Rows, RowsMut};
 use super::threads::{LOOK, each, worthwhile};
-use super::{Batch, BatchError, Row, Worker};
+use super::{Batch, BatchError, Row, Worker, shares};
 use crate::draw::Draw;
 use crate::element::Logit;
 use crate::ids::TokenId;
@@ -30,16 +30,8 @@ impl Batch {
         self.check_logits(logits.count(), logits.width())?;
         self.survey()?;
         let count = worthwhile(size_of::<L>() * logits.width() * self.len());
-        let mut parts = Vec::with_capacity(count);
-        let (mut rest, mut rows) = (logits, self.rows.as_slice());
-        let size = self.rows.len().div_ceil(count);
-        for worker in self.spare.workers(count) {
-            let (logits, later) = rest.split_at(size);
-            let (of, left) = rows.split_at(size.min(rows.len()));
-            parts.push((of, logits, worker));
-            (rest, rows) = (later, left);
-        }
         let (rules, n_vocab) = (&self.rules, self.n_vocab);
+        let parts = shares(&self.rows, logits, self.spare.workers(count));
         let starved = each(parts, |(rows, logits, worker)| mask_rows(rules, n_vocab, rows, logits, worker));
         self.starved += starved.into_iter().sum::<u64>();
         Ok(())

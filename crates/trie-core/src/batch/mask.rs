@@ -2,7 +2,7 @@
 
 use super::rows::RowsMut;
 use super::threads::{each, worthwhile};
-use super::{Batch, BatchError, Row};
+use super::{Batch, BatchError, Row, shares};
 use crate::constraint::Scratch;
 use crate::ids::TokenId;
 use crate::row::write_bits;
@@ -30,19 +30,10 @@ impl Batch {
         self.count("rows of a bit mask", words.count())?;
         self.check_masks(words.width())?;
         let logits = self.survey()?;
-        let bytes = size_of::<i32>() * (words.width() * self.len() + logits);
-        let count = worthwhile(bytes);
-        let mut parts = Vec::with_capacity(count);
-        let (mut rest, mut rows) = (words, self.rows.as_slice());
-        let size = self.rows.len().div_ceil(count);
-        for worker in self.spare.workers(count) {
-            let (words, later) = rest.split_at(size);
-            let (of, left) = rows.split_at(size.min(rows.len()));
-            parts.push((of, words, &mut worker.scratch));
-            (rest, rows) = (later, left);
-        }
+        let count = worthwhile(size_of::<i32>() * (words.width() * self.len() + logits));
         let (rules, n_vocab) = (&self.rules, self.n_vocab);
-        each(parts, |(rows, words, scratch)| fill_rows(rules, n_vocab, rows, words, scratch));
+        let parts = shares(&self.rows, words, self.spare.workers(count));
+        each(parts, |(rows, words, worker)| fill_rows(rules, n_vocab, rows, words, &mut worker.scratch));
         Ok(())
     }
 
@@ -59,7 +50,8 @@ impl Batch {
             (*words, *of, *memory) = (Vec::new(), width, MaskMemory::default());
         }
         words.resize(rows * width, 0);
-        self.update_rows(RowsMut::new(words, rows, width, width)?, memory)
+        self.write_changes(RowsMut::new(words, rows, width, width)?, memory);
+        Ok(())
     }
 
     /// [`Batch::update`] of words that the caller keeps. They must hold what they did after the last update with this
@@ -71,6 +63,12 @@ impl Batch {
         self.count("rows of a bit mask", words.count())?;
         self.check_masks(words.width())?;
         self.survey()?;
+        self.write_changes(words, memory);
+        Ok(())
+    }
+
+    /// [`Batch::update_rows`] once nothing can be refused any more.
+    fn write_changes(&mut self, words: RowsMut<'_, i32>, memory: &mut MaskMemory) {
         memory.rows.resize_with(self.len(), Set::default);
         let scratch = &mut self.spare.workers(1)[0].scratch;
         let mut wide: Option<(&Row, &[i32])> = None;
@@ -86,7 +84,6 @@ impl Batch {
                 wide = Some((row, words));
             }
         }
-        Ok(())
     }
 
     /// How many of these draft tokens the row would accept, one after the other, and the mask of each position: row `i`

@@ -7,6 +7,7 @@ mod error;
 mod items;
 mod listed;
 mod logits;
+mod looked;
 mod mask;
 mod moves;
 mod rows;
@@ -354,6 +355,23 @@ impl Batch {
         }
         Ok(logits)
     }
+}
+
+/// As many shares of rows, each with what is written for them and a worker, as there are workers.
+fn shares<'b, T>(
+    rows: &'b [Row],
+    written: RowsMut<'b, T>,
+    workers: &'b mut [Worker],
+) -> Vec<(&'b [Row], RowsMut<'b, T>, &'b mut Worker)> {
+    let size = rows.len().div_ceil(workers.len());
+    let (mut rest, mut left, mut shares) = (written, rows, Vec::with_capacity(workers.len()));
+    for worker in workers {
+        let (part, later) = rest.split_at(size);
+        let (of, others) = left.split_at(size.min(left.len()));
+        shares.push((of, part, worker));
+        (rest, left) = (later, others);
+    }
+    shares
 }
 
 /// The seed of a place: mixed, so that batches with neighbouring seeds share none; the first has the seed itself, so
