@@ -4,6 +4,7 @@
 use super::trie::TrieState;
 use crate::ids::TokenId;
 use crate::trie::Trie;
+use std::sync::Arc;
 
 /// Tokens that go on, lent by a constraint or by the caller's [`Scratch`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,9 +63,21 @@ pub struct Scratch {
     /// For ids with weights.
     pub weighted: WeightedList,
     inner: Option<Box<Scratch>>,
+    kept_ids: Option<Arc<[TokenId]>>,
+    kept_words: Option<Arc<[u32]>>,
 }
 
 impl Scratch {
+    /// Lends ids that are shared, without copying them, until the next ones are kept.
+    pub fn keep_ids(&mut self, ids: Arc<[TokenId]>) -> &[TokenId] {
+        self.kept_ids.insert(ids)
+    }
+
+    /// Lends bits that are shared, without copying them, until the next ones are kept.
+    pub fn keep_words(&mut self, words: Arc<[u32]>) -> &[u32] {
+        self.kept_words.insert(words)
+    }
+
     /// The buffer for ids, and scratch for a constraint inside this one.
     pub fn split(&mut self) -> (&mut Vec<TokenId>, &mut Self) {
         (&mut self.ids, self.inner.get_or_insert_default())

@@ -1,0 +1,235 @@
+//! Finite automata over bytes: trimmed, so that nothing legal is a dead end, and minimal.
+
+use crate::rule::Rule;
+use regex_automata::dfa::{Automaton as _, dense};
+use regex_automata::nfa::thompson;
+use regex_automata::util::start;
+use regex_automata::{Anchored, MatchKind};
+use regex_syntax::hir::Hir;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+const DEAD: u32 = u32::MAX;
+
+/// How large an automaton may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AutomatonLimits {
+    /// Bytes of the automaton, and of the memory in which it is made, each.
+    pub bytes: usize,
+}
+
+impl Default for AutomatonLimits {
+    /// 32 MiB.
+    fn default() -> Self {
+        Self { bytes: 32 << 20 }
+    }
+}
+
+impl AutomatonLimits {
+    /// So many bytes.
+    pub const fn bytes(bytes: usize) -> Self {
+        Self { bytes }
+    }
+}
+
+/// What cannot be made an automaton.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AutomatonError {
+    /// It grew beyond its limit.
+    #[error(
+        "the automaton needs more than {limit} bytes: raise the limit, or repeat less, such as .{{1,50}} for .{{1,500}}"
+    )]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// Something that automata do not have.
+    #[error("{what} cannot be decided byte by byte")]
+    Unsupported {
+        /// What it is.
+        what: String,
+    },
+    /// No text is legal.
+    #[error("no text matches")]
+    Nothing,
+}
+
+/// A finite automaton: states are numbers, a step is one look-up. A clone is one reference count.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Automaton(Arc<Table>);
+
+#[derive(PartialEq, Eq)]
+struct Table {
+    /// Of each byte.
+    classes: [u8; 256],
+    width: usize,
+    /// After each state, by class.
+    next: Vec<u32>,
+    ends: Vec<bool>,
+    start: u32,
+}
+
+impl fmt::Debug for Automaton {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Automaton").field("states", &self.states()).field("classes", &self.0.width).finish()
+    }
+}
+
+impl Rule for Automaton {
+    type State = u32;
+
+    #[inline]
+    fn start(&self) -> u32 {
+        self.0.start
+    }
+
+    #[inline]
+    fn step(&self, state: &u32, byte: u8) -> Option<u32> {
+        let table = &*self.0;
+        let next = *table.next.get(*state as usize * table.width + usize::from(table.classes[usize::from(byte)]))?;
+        (next != DEAD).then_some(next)
+    }
+
+    #[inline]
+    fn is_end(&self, state: &u32) -> bool {
+        self.0.ends.get(*state as usize).copied().unwrap_or_default()
+    }
+}
+
+impl Automaton {
+    /// How many states it has.
+    pub fn states(&self) -> usize {
+        self.0.ends.len()
+    }
+
+    /// The whole texts of a regular expression that was parsed.
+    pub(crate) fn of(hir: &Hir, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
+        let too_large = AutomatonError::TooLarge { limit: limits.bytes };
+        let config = thompson::Config::new().which_captures(thompson::WhichCaptures::None);
+        let config = config.nfa_size_limit(Some(limits.bytes)).utf8(true);
+        let nfa = thompson::Compiler::new().configure(config).build_from_hir(hir).map_err(|_| too_large.clone())?;
+        // All ways to match: the first alternative must not hide the others.
+        let config = dense::Config::new().match_kind(MatchKind::All).start_kind(start_kind());
+        let config = config.dfa_size_limit(Some(limits.bytes)).determinize_size_limit(Some(limits.bytes));
+        let dfa = dense::Builder::new().configure(config).build_from_nfa(&nfa).map_err(|error| {
+            if error.to_string().contains("Unicode word boundar") {
+                return AutomatonError::Unsupported { what: "a Unicode word boundary (\\b)".to_owned() };
+            }
+            too_large.clone()
+        })?;
+        Self::trimmed(&dfa)
+    }
+
+    fn trimmed(dfa: &dense::DFA<Vec<u32>>) -> Result<Self, AutomatonError> {
+        let start = start::Config::new().anchored(Anchored::Yes);
+        let unsupported = |what: &str| AutomatonError::Unsupported { what: what.to_owned() };
+        let start = dfa.start_state(&start).map_err(|_| unsupported("where it begins"))?;
+        let classes = dfa.byte_classes();
+        let width = classes.alphabet_len() - 1;
+        let mut of_byte = [0; 256];
+        (0..=255u8).for_each(|byte| of_byte[usize::from(byte)] = classes.get(byte));
+        let mut representative = vec![0u8; width];
+        (0..=255u8).rev().for_each(|byte| representative[usize::from(classes.get(byte))] = byte);
+        let mut known = HashMap::from([(start, 0u32)]);
+        let (mut order, mut next, mut ends) = (vec![start], Vec::new(), Vec::new());
+        let mut at = 0;
+        while let Some(&state) = order.get(at) {
+            at += 1;
+            // A match is seen one byte late: at the end of the text.
+            ends.push(dfa.is_match_state(dfa.next_eoi_state(state)));
+            for &byte in &representative {
+                let after = dfa.next_state(state, byte);
+                if dfa.is_quit_state(after) {
+                    return Err(unsupported("what this pattern looks at"));
+                }
+                next.push(if dfa.is_dead_state(after) {
+                    DEAD
+                } else {
+                    *known.entry(after).or_insert_with(|| {
+                        order.push(after);
+                        order.len() as u32 - 1
+                    })
+                });
+            }
+        }
+        let table = Table { classes: of_byte, width, next, ends, start: 0 };
+        table.without_dead_ends().map(|table| Self(Arc::new(table.minimal())))
+    }
+}
+
+fn start_kind() -> regex_automata::dfa::StartKind {
+    regex_automata::dfa::StartKind::Anchored
+}
+
+impl Table {
+    /// States from which no end can be reached lead nowhere.
+    fn without_dead_ends(mut self) -> Result<Self, AutomatonError> {
+        let states = self.ends.len();
+        let mut into: Vec<Vec<u32>> = vec![Vec::new(); states];
+        for (edge, &to) in self.next.iter().enumerate().filter(|&(_, &to)| to != DEAD) {
+            into[to as usize].push((edge / self.width) as u32);
+        }
+        let mut live = vec![false; states];
+        let mut queue: Vec<u32> = (0..states as u32).filter(|&state| self.ends[state as usize]).collect();
+        while let Some(state) = queue.pop() {
+            if !std::mem::replace(&mut live[state as usize], true) {
+                queue.append(&mut into[state as usize]);
+            }
+        }
+        if !live[self.start as usize] {
+            return Err(AutomatonError::Nothing);
+        }
+        self.next.iter_mut().filter(|to| **to != DEAD && !live[**to as usize]).for_each(|to| *to = DEAD);
+        Ok(self)
+    }
+
+    /// States that nothing tells apart become one; those that cannot be reached are left out. Splits classes until
+    /// nothing changes: `O(states² · classes)` at worst, a few rounds in practice.
+    fn minimal(self) -> Self {
+        let states = self.ends.len();
+        let mut class: Vec<u32> = self.ends.iter().map(|&end| u32::from(end)).collect();
+        let mut count = 0;
+        loop {
+            let mut known: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
+            let mut split = Vec::with_capacity(states);
+            for state in 0..states {
+                let row = &self.next[state * self.width..][..self.width];
+                let after = row.iter().map(|&to| if to == DEAD { DEAD } else { class[to as usize] }).collect();
+                let fresh = known.len() as u32;
+                split.push(*known.entry((class[state], after)).or_insert(fresh));
+            }
+            let classes = known.len();
+            class = split;
+            if classes == count {
+                break;
+            }
+            count = classes;
+        }
+        // Numbered in the order in which they are reached.
+        let mut number = vec![DEAD; count];
+        let mut order = vec![self.start];
+        number[class[self.start as usize] as usize] = 0;
+        let (mut next, mut ends) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        while let Some(&state) = order.get(at) {
+            at += 1;
+            ends.push(self.ends[state as usize]);
+            for &to in &self.next[state as usize * self.width..][..self.width] {
+                next.push(if to == DEAD {
+                    DEAD
+                } else {
+                    let of = &mut number[class[to as usize] as usize];
+                    if *of == DEAD {
+                        *of = order.len() as u32;
+                        order.push(to);
+                    }
+                    *of
+                });
+            }
+        }
+        Self { next, ends, start: 0, ..self }
+    }
+}

@@ -1,0 +1,107 @@
+//! Whether a rule keeps its laws: by brute force, for those who write one.
+
+use crate::rule::Rule;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+
+/// A law that a rule breaks, and the text at which it does.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Broken {
+    /// Asked twice, it answered differently.
+    #[error("after {text:?}, the same state gave two answers for byte {byte}")]
+    ChangesItsMind {
+        /// The text.
+        text: Vec<u8>,
+        /// The byte.
+        byte: u8,
+    },
+    /// Equal states with different hashes: masks would be kept twice.
+    #[error("after {text:?}, equal states have different hashes")]
+    UnequalHashes {
+        /// The text.
+        text: Vec<u8>,
+    },
+    /// A text from which no legal one can be reached.
+    #[error("{text:?} is allowed, but no legal text begins so: generation would run into a dead end")]
+    DeadEnd {
+        /// The text.
+        text: Vec<u8>,
+    },
+    /// No text is legal.
+    #[error("no text is legal")]
+    Nothing,
+}
+
+/// What was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checked {
+    /// States that were reached.
+    pub states: usize,
+    /// Whether there are no more: then nothing was missed.
+    pub complete: bool,
+}
+
+/// Looks at up to so many states of a rule, shortest texts first: whether answers repeat, and whether an end can be
+/// reached from each of them. States at the border count as leading to an end.
+///
+/// # Errors
+/// The first law that is broken.
+pub fn check_rule<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Broken> {
+    let hasher = RandomState::new();
+    let mut known: HashMap<R::State, usize> = HashMap::new();
+    let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut into: Vec<Vec<usize>> = vec![Vec::new()];
+    let (mut ends, mut border) = (Vec::new(), Vec::new());
+    let mut queue = VecDeque::from([rule.start()]);
+    known.insert(rule.start(), 0);
+    while let Some(state) = queue.pop_front() {
+        let number = known[&state];
+        let text = texts[number].clone();
+        if state != state.clone() || hasher.hash_one(&state) != hasher.hash_one(state.clone()) {
+            return Err(Broken::UnequalHashes { text });
+        }
+        if rule.is_end(&state) != rule.is_end(&state.clone()) {
+            return Err(Broken::ChangesItsMind { text, byte: 0 });
+        }
+        if rule.is_end(&state) {
+            ends.push(number);
+        }
+        for byte in 0..=255 {
+            let after = rule.step(&state, byte);
+            if after != rule.step(&state.clone(), byte) {
+                return Err(Broken::ChangesItsMind { text, byte });
+            }
+            let Some(after) = after else { continue };
+            let to = match known.get(&after) {
+                Some(&to) => to,
+                None if known.len() < most_states => {
+                    let to = texts.len();
+                    known.insert(after.clone(), to);
+                    texts.push([text.as_slice(), &[byte]].concat());
+                    into.push(Vec::new());
+                    queue.push_back(after);
+                    to
+                }
+                None => {
+                    border.push(number);
+                    continue;
+                }
+            };
+            into[to].push(number);
+        }
+    }
+    let mut live = vec![false; texts.len()];
+    let mut queue: Vec<usize> = ends.iter().chain(&border).copied().collect();
+    while let Some(number) = queue.pop() {
+        if !std::mem::replace(&mut live[number], true) {
+            queue.extend(&into[number]);
+        }
+    }
+    match live.iter().position(|&live| !live) {
+        Some(0) => Err(Broken::Nothing),
+        Some(dead) => Err(Broken::DeadEnd { text: texts.swap_remove(dead) }),
+        None => Ok(Checked { states: texts.len(), complete: border.is_empty() }),
+    }
+}

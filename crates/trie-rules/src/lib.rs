@@ -1,0 +1,40 @@
+//! Constraints over bytes: what a text may be, said byte by byte, becomes what tokens may come.
+//!
+//! A [`Rule`] is a machine over bytes. [`ByRule`] walks it through the tokens of a vocabulary ([`TokenBytes`]) and is a
+//! [`Constraint`](trie_core::Constraint) like a trie: samplers, batches, generation and the C callbacks take it. Any
+//! tokenisation of a legal text is legal; a token is legal exactly where all of its bytes keep the text the beginning of
+//! some legal text.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use trie_core::{AnyConstraint, Span, SpanRules, TokenId};
+//! use trie_rules::{ByRule, Regex, TokenBytes};
+//!
+//! let pieces = ["1", "2", "12", "-", "2-1", "x"];
+//! let id = |n: usize| TokenId::new(n as u32).unwrap();
+//! let tokens = TokenBytes::new(6, pieces.iter().enumerate().map(|(n, piece)| (piece.as_bytes(), id(n))))?;
+//! let dates = ByRule::new(Regex::new("[0-9]{2}-[0-9]")?, Arc::new(tokens))?;
+//! let mut span = Span::new(SpanRules::of(AnyConstraint::new(dates), 6)?.into());
+//! let mut scratch = trie_core::Scratch::default();
+//! assert_eq!(span.allowed(&mut scratch).iter().map(|t| t.get()).collect::<Vec<_>>(), [0, 1, 2]);
+//! span.accept(id(0))?;
+//! assert_eq!(span.allowed(&mut scratch).iter().map(|t| t.get()).collect::<Vec<_>>(), [0, 1, 4]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod automaton;
+mod by_rule;
+mod check;
+mod masks;
+mod regex;
+mod rule;
+mod token_bytes;
+mod walk;
+
+pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
+pub use by_rule::{ByRule, ByRuleError, ByRuleState};
+pub use check::{Broken, Checked, check_rule};
+pub use masks::{MaskLimits, MaskStats};
+pub use regex::{Regex, RegexError};
+pub use rule::Rule;
+pub use token_bytes::{TokenBytes, TokenBytesError};

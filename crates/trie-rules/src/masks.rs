@@ -1,0 +1,155 @@
+//! Masks that were walked once: kept for each state, shared by all who walk the rule, bounded in bytes.
+
+use lru::LruCache;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::mem::size_of;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trie_core::TokenId;
+
+/// How much may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MaskLimits {
+    /// Bytes of all masks together, about.
+    pub bytes: usize,
+}
+
+impl Default for MaskLimits {
+    /// 64 MiB.
+    fn default() -> Self {
+        Self { bytes: 64 << 20 }
+    }
+}
+
+impl MaskLimits {
+    /// So many bytes.
+    pub const fn bytes(bytes: usize) -> Self {
+        Self { bytes }
+    }
+}
+
+/// What is kept, and how often it was of use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct MaskStats {
+    /// Masks kept.
+    pub masks: usize,
+    /// Bytes of them.
+    pub bytes: usize,
+    /// How often one was there already.
+    pub hits: u64,
+    /// How often one was walked.
+    pub misses: u64,
+}
+
+/// What may come at a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Legal {
+    /// Few: ascending ids.
+    Ids(Arc<[TokenId]>),
+    /// Many: one bit each.
+    Words(Arc<[u32]>),
+}
+
+impl Legal {
+    /// Of so many tokens of a vocabulary, given as bits.
+    pub(crate) fn of(words: &[u32]) -> Self {
+        let count: usize = words.iter().map(|word| word.count_ones() as usize).sum();
+        // As many ids as take the memory of the bits.
+        if count > words.len() {
+            return Self::Words(words.into());
+        }
+        let bits = |(at, &word): (usize, &u32)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                TokenId::new(at as u32 * 32 + bit)
+            })
+        };
+        Self::Ids(words.iter().enumerate().flat_map(bits).collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Ids(ids) if ids.is_empty())
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Ids(ids) => size_of_val(&**ids),
+            Self::Words(words) => size_of_val(&**words),
+        }
+    }
+}
+
+/// Parts of which each has a lock of its own.
+const PARTS: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct Masks<S: Eq + Hash> {
+    parts: Vec<Mutex<Part<S>>>,
+    hasher: RandomState,
+    limits: MaskLimits,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Part<S: Eq + Hash> {
+    kept: LruCache<S, Legal>,
+    bytes: usize,
+}
+
+impl<S: Eq + Hash + Clone> Masks<S> {
+    pub(crate) fn new(limits: MaskLimits) -> Self {
+        let part = || Mutex::new(Part { kept: LruCache::unbounded(), bytes: 0 });
+        Self {
+            parts: (0..PARTS).map(|_| part()).collect(),
+            hasher: RandomState::new(),
+            limits,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+
+    fn part(&self, state: &S) -> MutexGuard<'_, Part<S>> {
+        let part = &self.parts[self.hasher.hash_one(state) as usize % PARTS];
+        part.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is kept for a state, or what `walk` finds. Two threads may walk the same state at once; both find the same.
+    pub(crate) fn get(&self, state: &S, walk: impl FnOnce() -> Legal) -> Legal {
+        if let Some(kept) = self.part(state).kept.get(state) {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            return kept.clone();
+        }
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        let found = walk();
+        let bytes = found.bytes() + size_of::<S>();
+        let mut part = self.part(state);
+        if let Some(before) = part.kept.put(state.clone(), found.clone()) {
+            part.bytes -= before.bytes() + size_of::<S>();
+        }
+        part.bytes += bytes;
+        while part.bytes > self.limits.bytes / PARTS {
+            let Some((_, oldest)) = part.kept.pop_lru() else { break };
+            part.bytes -= oldest.bytes() + size_of::<S>();
+        }
+        found
+    }
+
+    pub(crate) fn stats(&self) -> MaskStats {
+        let mut stats = MaskStats {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            ..MaskStats::default()
+        };
+        for part in &self.parts {
+            let part = part.lock().unwrap_or_else(PoisonError::into_inner);
+            stats.masks += part.kept.len();
+            stats.bytes += part.bytes;
+        }
+        stats
+    }
+}

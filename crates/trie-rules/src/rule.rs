@@ -1,0 +1,57 @@
+//! What may be written, byte by byte: the one trait that regular expressions, grammars and rules of users implement.
+
+use std::fmt;
+use std::hash::Hash;
+
+/// A set of texts as a machine over bytes.
+///
+/// What an implementation must do, and what follows if it does not:
+///
+/// - `step` says `None` exactly where no legal text begins so. If it goes on where none does, generation runs into a
+///   dead end, which is an error; it never leads to other text.
+/// - Answers depend on the state alone. If they change, masks that are kept no longer fit: a token that was chosen may
+///   be refused.
+/// - Equal states answer alike, and unequal ones should differ in what they allow: masks are kept for each state.
+/// - `step` and `is_end` end. Whoever walks the rule waits for them.
+///
+/// [`check_rule`](crate::check_rule) looks for violations by brute force.
+///
+/// ```
+/// use trie_rules::{Rule, check_rule};
+///
+/// /// As many `a` as `b` after them, at least one.
+/// #[derive(Debug)]
+/// struct Balanced;
+///
+/// impl Rule for Balanced {
+///     /// How many `b` are missing, and whether one was written.
+///     type State = (u32, bool);
+///     fn start(&self) -> (u32, bool) {
+///         (0, false)
+///     }
+///     fn step(&self, &(missing, closing): &(u32, bool), byte: u8) -> Option<(u32, bool)> {
+///         match byte {
+///             b'a' if !closing && missing < 100 => Some((missing + 1, false)),
+///             b'b' if missing > 0 => Some((missing - 1, true)),
+///             _ => None,
+///         }
+///     }
+///     fn is_end(&self, &(missing, closing): &(u32, bool)) -> bool {
+///         missing == 0 && closing
+///     }
+/// }
+/// assert!(check_rule(&Balanced, 1000).is_ok());
+/// ```
+pub trait Rule: fmt::Debug + Send + Sync + 'static {
+    /// A place in a text: small, and cheap to clone. For finite automata it is `Copy`.
+    type State: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static;
+
+    /// Before the first byte.
+    fn start(&self) -> Self::State;
+
+    /// After one byte more; `None` if no legal text begins so.
+    fn step(&self, state: &Self::State, byte: u8) -> Option<Self::State>;
+
+    /// Whether a legal text ends here. Longer ones may go on.
+    fn is_end(&self, state: &Self::State) -> bool;
+}
