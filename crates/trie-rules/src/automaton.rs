@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-const DEAD: u32 = u32::MAX;
+pub(crate) const DEAD: u32 = u32::MAX;
 
 /// How large an automaton may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,15 +61,26 @@ pub enum AutomatonError {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Automaton(Arc<Table>);
 
+/// What an automaton of several patterns is made of.
 #[derive(PartialEq, Eq)]
-struct Table {
+pub(crate) struct Table {
     /// Of each byte.
-    classes: [u8; 256],
-    width: usize,
+    pub(crate) classes: [u8; 256],
+    pub(crate) width: usize,
     /// After each state, by class.
-    next: Vec<u32>,
-    ends: Vec<bool>,
-    start: u32,
+    pub(crate) next: Vec<u32>,
+    /// What ends at each state: 0 for nothing, the pattern that comes first + 1.
+    pub(crate) ends: Vec<u32>,
+    pub(crate) start: u32,
+}
+
+/// An automaton of several patterns, and what else is to be known of them.
+pub(crate) struct Several {
+    pub(crate) table: Table,
+    /// The patterns that match the empty text.
+    pub(crate) empty: Vec<usize>,
+    /// For each pattern that some text matches: a pattern that comes first wherever it matches, or itself.
+    pub(crate) read_as: Vec<Option<usize>>,
 }
 
 impl fmt::Debug for Automaton {
@@ -95,7 +106,7 @@ impl Rule for Automaton {
 
     #[inline]
     fn is_end(&self, state: &u32) -> bool {
-        self.0.ends.get(*state as usize).copied().unwrap_or_default()
+        self.0.ends.get(*state as usize).is_some_and(|&end| end != 0)
     }
 }
 
@@ -107,10 +118,18 @@ impl Automaton {
 
     /// The whole texts of a regular expression that was parsed.
     pub(crate) fn of(hir: &Hir, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
+        Several::of(&[hir], true, limits).map(|several| Self(Arc::new(several.table)))
+    }
+}
+
+impl Several {
+    /// The whole texts of each pattern. Where several match, the first of them counts. `utf8`: whether the empty text
+    /// may only match between characters.
+    pub(crate) fn of(hirs: &[&Hir], utf8: bool, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
         let too_large = AutomatonError::TooLarge { limit: limits.bytes };
         let config = thompson::Config::new().which_captures(thompson::WhichCaptures::None);
-        let config = config.nfa_size_limit(Some(limits.bytes)).utf8(true);
-        let nfa = thompson::Compiler::new().configure(config).build_from_hir(hir).map_err(|_| too_large.clone())?;
+        let config = config.nfa_size_limit(Some(limits.bytes)).utf8(utf8);
+        let nfa = thompson::Compiler::new().configure(config).build_many_from_hir(hirs).map_err(|_| too_large.clone())?;
         // All ways to match: the first alternative must not hide the others.
         let config = dense::Config::new().match_kind(MatchKind::All).start_kind(start_kind());
         let config = config.dfa_size_limit(Some(limits.bytes)).determinize_size_limit(Some(limits.bytes));
@@ -120,10 +139,10 @@ impl Automaton {
             }
             too_large.clone()
         })?;
-        Self::trimmed(&dfa)
+        Self::trimmed(&dfa, hirs.len())
     }
 
-    fn trimmed(dfa: &dense::DFA<Vec<u32>>) -> Result<Self, AutomatonError> {
+    fn trimmed(dfa: &dense::DFA<Vec<u32>>, patterns: usize) -> Result<Self, AutomatonError> {
         let start = start::Config::new().anchored(Anchored::Yes);
         let unsupported = |what: &str| AutomatonError::Unsupported { what: what.to_owned() };
         let start = dfa.start_state(&start).map_err(|_| unsupported("where it begins"))?;
@@ -135,11 +154,24 @@ impl Automaton {
         (0..=255u8).rev().for_each(|byte| representative[usize::from(classes.get(byte))] = byte);
         let mut known = HashMap::from([(start, 0u32)]);
         let (mut order, mut next, mut ends) = (vec![start], Vec::new(), Vec::new());
+        let (mut empty, mut read_as) = (Vec::new(), vec![None; patterns]);
         let mut at = 0;
         while let Some(&state) = order.get(at) {
             at += 1;
             // A match is seen one byte late: at the end of the text.
-            ends.push(dfa.is_match_state(dfa.next_eoi_state(state)));
+            let end = dfa.next_eoi_state(state);
+            let matched = if dfa.is_match_state(end) { dfa.match_len(end) } else { 0 };
+            let matched = (0..matched).map(|at| dfa.match_pattern(end, at).as_usize());
+            let first = matched.clone().min();
+            ends.push(first.map_or(0, |first| first as u32 + 1));
+            if state == start {
+                empty.extend(matched.clone());
+            }
+            for pattern in matched {
+                if first == Some(pattern) || read_as[pattern].is_none() {
+                    read_as[pattern] = first;
+                }
+            }
             for &byte in &representative {
                 let after = dfa.next_state(state, byte);
                 if dfa.is_quit_state(after) {
@@ -156,7 +188,7 @@ impl Automaton {
             }
         }
         let table = Table { classes: of_byte, width, next, ends, start: 0 };
-        table.without_dead_ends().map(|table| Self(Arc::new(table.minimal())))
+        table.without_dead_ends().map(|table| Self { table: table.minimal(), empty, read_as })
     }
 }
 
@@ -173,7 +205,7 @@ impl Table {
             into[to as usize].push((edge / self.width) as u32);
         }
         let mut live = vec![false; states];
-        let mut queue: Vec<u32> = (0..states as u32).filter(|&state| self.ends[state as usize]).collect();
+        let mut queue: Vec<u32> = (0..states as u32).filter(|&state| self.ends[state as usize] != 0).collect();
         while let Some(state) = queue.pop() {
             if !std::mem::replace(&mut live[state as usize], true) {
                 queue.append(&mut into[state as usize]);
@@ -190,7 +222,7 @@ impl Table {
     /// nothing changes: `O(states² · classes)` at worst, a few rounds in practice.
     fn minimal(self) -> Self {
         let states = self.ends.len();
-        let mut class: Vec<u32> = self.ends.iter().map(|&end| u32::from(end)).collect();
+        let mut class = self.ends.clone();
         let mut count = 0;
         loop {
             let mut known: HashMap<(u32, Vec<u32>), u32> = HashMap::new();

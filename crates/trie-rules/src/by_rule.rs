@@ -1,7 +1,7 @@
 //! A rule over bytes as a constraint over tokens.
 
 use crate::masks::{Legal, MaskLimits, MaskStats, Masks};
-use crate::rule::Rule;
+use crate::rule::{Rule, Walker};
 use crate::token_bytes::TokenBytes;
 use crate::walk::{Path, step_token, tokens_from};
 use std::fmt;
@@ -17,6 +17,8 @@ pub struct ByRule<R: Rule>(Arc<Walked<R>>);
 
 struct Walked<R: Rule> {
     rule: R,
+    /// The rule's own way to its tokens.
+    walker: Option<Arc<dyn Walker<R::State>>>,
     tokens: Arc<TokenBytes>,
     masks: Masks<R::State>,
     /// Memory of walks that are over.
@@ -86,7 +88,8 @@ impl<R: Rule> ByRule<R> {
         if bytes.is_empty() {
             return Err(ByRuleError::Nothing { empty: rule.is_end(&start) });
         }
-        let made = Self(Arc::new(Walked { rule, tokens, masks: Masks::new(limits), spare: Mutex::default() }));
+        let walker = rule.walker(&tokens);
+        let made = Self(Arc::new(Walked { rule, walker, tokens, masks: Masks::new(limits), spare: Mutex::default() }));
         if made.legal(&start).is_empty() {
             return Err(ByRuleError::Unspellable { bytes });
         }
@@ -111,9 +114,14 @@ impl<R: Rule> ByRule<R> {
             memory.words.clear();
             memory.words.resize(walked.tokens.n_vocab().div_ceil(32), 0);
             let words = &mut memory.words;
-            tokens_from(&walked.rule, &walked.tokens, state, &mut memory.path, |token| {
-                words[token.index() / 32] |= 1 << (token.index() % 32);
-            });
+            if let Some(walker) = &walked.walker {
+                walker.tokens(state, words);
+            } else {
+                let step = |state: &R::State, byte| walked.rule.step(state, byte);
+                tokens_from(step, &walked.tokens, state, &mut memory.path, |token, _| {
+                    words[token.index() / 32] |= 1 << (token.index() % 32);
+                });
+            }
             let legal = Legal::of(words);
             spare().push(memory);
             legal

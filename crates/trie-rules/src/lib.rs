@@ -25,6 +25,7 @@
 mod automaton;
 mod by_rule;
 mod check;
+mod grammar;
 mod masks;
 mod regex;
 mod rule;
@@ -34,7 +35,10 @@ mod walk;
 pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
 pub use by_rule::{ByRule, ByRuleError, ByRuleState};
 pub use check::{Broken, Checked, check_rule};
+pub use grammar::{
+    Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf,
+};
 pub use masks::{MaskLimits, MaskStats};
 pub use regex::{Regex, RegexError};
-pub use rule::Rule;
+pub use rule::{Rule, Walker};
 pub use token_bytes::{TokenBytes, TokenBytesError};

@@ -75,7 +75,26 @@ impl Legal {
         matches!(self, Self::Ids(ids) if ids.is_empty())
     }
 
-    fn bytes(&self) -> usize {
+    /// Of so many tokens of a vocabulary, given as ids in any order.
+    pub(crate) fn of_ids(mut ids: Vec<TokenId>, n_vocab: usize) -> Self {
+        if ids.len() <= n_vocab.div_ceil(32) {
+            ids.sort_unstable();
+            return Self::Ids(ids.into());
+        }
+        let mut words = vec![0; n_vocab.div_ceil(32)];
+        ids.iter().for_each(|id| words[id.index() / 32] |= 1 << (id.index() % 32));
+        Self::Words(words.into())
+    }
+
+    /// Sets the bits of its tokens.
+    pub(crate) fn add_to(&self, words: &mut [u32]) {
+        match self {
+            Self::Ids(ids) => ids.iter().for_each(|id| words[id.index() / 32] |= 1 << (id.index() % 32)),
+            Self::Words(own) => words.iter_mut().zip(&**own).for_each(|(word, own)| *word |= own),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Ids(ids) => size_of_val(&**ids),
             Self::Words(words) => size_of_val(&**words),

@@ -1,7 +1,9 @@
 //! What may be written, byte by byte: the one trait that regular expressions, grammars and rules of users implement.
 
+use crate::token_bytes::TokenBytes;
 use std::fmt;
 use std::hash::Hash;
+use std::sync::Arc;
 
 /// A set of texts as a machine over bytes.
 ///
@@ -54,4 +56,17 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
 
     /// Whether a legal text ends here. Longer ones may go on.
     fn is_end(&self, state: &Self::State) -> bool;
+
+    /// A faster way to the tokens of a vocabulary than byte by byte, for rules that have one. Most have none.
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<Self::State>>> {
+        let _ = tokens;
+        None
+    }
+}
+
+/// A rule's own way to the tokens that go on from a state. It must find exactly those all of whose bytes
+/// [`Rule::step`] takes.
+pub trait Walker<S>: fmt::Debug + Send + Sync {
+    /// Sets the bit of every token that goes on: bit `id % 32` of word `id / 32`. All bits are 0 before.
+    fn tokens(&self, state: &S, words: &mut [u32]);
 }

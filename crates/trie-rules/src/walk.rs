@@ -14,14 +14,14 @@ impl<S> Default for Path<S> {
     }
 }
 
-/// Gives `each` every token that goes on from a state, in the order of their bytes. `O(bytes)` of the tokens whose
+/// Gives `each` every token that goes on from a state, with the state after it, in the order of their bytes. `O(bytes)` of the tokens whose
 /// beginnings are legal; what shares an illegal beginning is skipped.
-pub(crate) fn tokens_from<R: Rule>(
-    rule: &R,
+pub(crate) fn tokens_from<S>(
+    mut step: impl FnMut(&S, u8) -> Option<S>,
     tokens: &TokenBytes,
-    from: &R::State,
-    path: &mut Path<R::State>,
-    mut each: impl FnMut(TokenId),
+    from: &S,
+    path: &mut Path<S>,
+    mut each: impl FnMut(TokenId, &S),
 ) {
     let states = &mut path.0;
     for byte in 0..=255u8 {
@@ -29,7 +29,7 @@ pub(crate) fn tokens_from<R: Rule>(
         if places.is_empty() {
             continue;
         }
-        let Some(after) = rule.step(from, byte) else { continue };
+        let Some(after) = step(from, byte) else { continue };
         // `states[n]` is the state after n + 1 bytes.
         states.clear();
         states.push(after);
@@ -41,7 +41,7 @@ pub(crate) fn tokens_from<R: Rule>(
             states.truncate(known);
             let mut legal = true;
             for &byte in rest {
-                let next = states.last().and_then(|state| rule.step(state, byte));
+                let next = states.last().and_then(|state| step(state, byte));
                 let Some(next) = next else {
                     legal = false;
                     break;
@@ -49,8 +49,8 @@ pub(crate) fn tokens_from<R: Rule>(
                 states.push(next);
             }
             place += 1;
-            if legal {
-                each(tokens.token(place - 1));
+            if let (true, Some(state)) = (legal, states.last()) {
+                each(tokens.token(place - 1), state);
             } else {
                 // Whatever shares the byte that was refused is refused.
                 place = tokens.skip(place, places.end, states.len());

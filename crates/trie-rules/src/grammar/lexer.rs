@@ -1,0 +1,179 @@
+//! Terminals, byte by byte: one automaton for all of them. The longest match counts, and of equally long ones keywords
+//! before patterns, then what comes first in the grammar.
+
+use super::bits::Bits;
+use super::error::{GrammarError, GrammarProblem};
+use super::names::{Pattern, Resolved};
+use super::{GrammarOptions, TextOf};
+use crate::automaton::{AutomatonError, DEAD, Several};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::Hir;
+
+pub(super) const NONE: u32 = u32::MAX;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Lexer {
+    classes: [u8; 256],
+    width: usize,
+    next: Vec<u32>,
+    /// The terminal that each state reads, if the text of it ends there.
+    reads: Vec<u32>,
+    /// What may still be read from each state, by number of `sets`.
+    reach: Vec<u32>,
+    sets: Vec<Bits>,
+}
+
+impl Lexer {
+    /// The lexer, and terminals that are never read.
+    pub(super) fn of(grammar: &Resolved, options: &GrammarOptions) -> Result<(Self, Vec<GrammarError>), GrammarError> {
+        let mut patterns: Vec<(u32, &Pattern)> = Vec::new();
+        for (number, terminal) in grammar.terminals.iter().enumerate() {
+            patterns.extend(terminal.patterns.iter().map(|pattern| (number as u32, pattern)));
+        }
+        patterns.sort_by_key(|(_, pattern)| (!pattern.keyword, pattern.place));
+        let hirs = patterns.iter().map(|(terminal, pattern)| {
+            parse(pattern, &grammar.terminals[*terminal as usize].name, options.text_of)
+        });
+        let hirs = hirs.collect::<Result<Vec<Hir>, _>>()?;
+        let start_place = grammar.rules[grammar.start as usize].place;
+        let utf8 = options.text_of == TextOf::Utf8;
+        let several = Several::of(&hirs.iter().collect::<Vec<_>>(), utf8, options.automaton).map_err(|problem| match problem {
+            AutomatonError::Nothing => GrammarProblem::NoText.at(start_place),
+            problem => GrammarProblem::Terminals { problem }.at(start_place),
+        })?;
+        for &empty in &several.empty {
+            let (terminal, pattern) = patterns[empty];
+            // Between terminals nothing may stand, whether SKIP says so or not.
+            if grammar.skip != Some(terminal) {
+                let terminal = grammar.terminals[terminal as usize].name.clone();
+                return Err(GrammarProblem::EmptyTerminal { terminal }.at(pattern.place));
+            }
+        }
+        let mut warnings = Vec::new();
+        for (number, terminal) in grammar.terminals.iter().enumerate() {
+            let own = patterns.iter().enumerate().filter(|(_, (of, _))| *of == number as u32);
+            let read: Vec<u32> = own.filter_map(|(at, _)| several.read_as[at]).map(|first| patterns[first].0).collect();
+            let name = terminal.name.clone();
+            match read.first() {
+                None => return Err(GrammarProblem::NothingMatches { terminal: name }.at(terminal.place)),
+                Some(&instead) if !read.contains(&(number as u32)) => {
+                    let instead = grammar.terminals[instead as usize].name.clone();
+                    warnings.push(GrammarProblem::NeverRead { terminal: name, instead }.at(terminal.place));
+                }
+                Some(_) => {}
+            }
+        }
+        let table = several.table;
+        let reads = table.ends.iter().map(|&end| end.checked_sub(1).map_or(NONE, |first| patterns[first as usize].0));
+        let mut reads: Vec<u32> = reads.collect();
+        let mut next = table.next;
+        // Before the first byte of a terminal nothing is read, even where a terminal ends as it begins.
+        let row = table.start as usize * table.width..(table.start as usize + 1) * table.width;
+        next.extend_from_within(row);
+        reads.push(NONE);
+        let mut lexer =
+            Self { classes: table.classes, width: table.width, next, reads, reach: Vec::new(), sets: Vec::new() };
+        let kinds: Vec<u32> = lexer.reads.clone();
+        lexer.name_ends(&kinds, grammar.terminals.len());
+        Ok((lexer, warnings))
+    }
+
+    /// Says what kind of end each state is, and finds which kinds can be reached from each.
+    pub(super) fn name_ends(&mut self, kinds: &[u32], count: usize) {
+        let mut reach = vec![Bits::none(count); self.reads.len()];
+        for (reach, &kind) in reach.iter_mut().zip(kinds).filter(|(_, kind)| **kind != NONE) {
+            reach.set(kind as usize);
+        }
+        loop {
+            let mut more = false;
+            for state in (0..self.reads.len()).rev() {
+                let mut here = reach[state].clone();
+                let row = &self.next[state * self.width..][..self.width];
+                let mut changed = false;
+                for &to in row.iter().filter(|&&to| to != DEAD) {
+                    changed |= here.add(&reach[to as usize]);
+                }
+                if changed {
+                    reach[state] = here;
+                    more = true;
+                }
+            }
+            if !more {
+                break;
+            }
+        }
+        let mut known = std::collections::HashMap::new();
+        self.sets.clear();
+        self.reach = reach.into_iter().map(|set| {
+            *known.entry(set.clone()).or_insert_with(|| {
+                self.sets.push(set);
+                self.sets.len() as u32 - 1
+            })
+        }).collect();
+    }
+
+    pub(super) fn start(&self) -> u32 {
+        self.reads.len() as u32 - 1
+    }
+
+    /// Where a text begins: after a line feed if there is a SKIP that takes it.
+    pub(super) fn begin(&self, skip: Option<u32>) -> u32 {
+        let after = self.step(self.start(), b'\n').filter(|&after| skip.is_some() && self.reads(after) == skip);
+        after.unwrap_or(self.start())
+    }
+
+    pub(super) fn states(&self) -> usize {
+        self.reads.len()
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    #[inline]
+    pub(super) fn step(&self, state: u32, byte: u8) -> Option<u32> {
+        self.step_class(state, usize::from(self.classes[usize::from(byte)]))
+    }
+
+    #[inline]
+    pub(super) fn step_class(&self, state: u32, class: usize) -> Option<u32> {
+        let next = *self.next.get(state as usize * self.width + class)?;
+        (next != DEAD).then_some(next)
+    }
+
+    /// The terminal whose text ends at a state.
+    #[inline]
+    pub(super) fn reads(&self, state: u32) -> Option<u32> {
+        self.reads.get(state as usize).copied().filter(|&terminal| terminal != NONE)
+    }
+
+    /// The number of the set of ends that can be reached from a state.
+    #[inline]
+    pub(super) fn reach(&self, state: u32) -> u32 {
+        self.reach.get(state as usize).copied().unwrap_or(NONE)
+    }
+
+    #[inline]
+    pub(super) fn set(&self, number: u32) -> Option<&Bits> {
+        self.sets.get(number as usize)
+    }
+}
+
+fn parse(pattern: &Pattern, terminal: &str, text_of: TextOf) -> Result<Hir, GrammarError> {
+    if pattern.keyword {
+        return Ok(Hir::literal(pattern.text.as_bytes()));
+    }
+    let utf8 = text_of == TextOf::Utf8;
+    let parsed = ParserBuilder::new().utf8(utf8).unicode(utf8).nest_limit(200).build().parse(&pattern.text);
+    parsed.map_err(|error| {
+        let (position, problem) = match &error {
+            regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),
+            regex_syntax::Error::Translate(error) => (error.span().start.offset, error.kind().to_string()),
+            other => (0, other.to_string()),
+        };
+        let position = pattern.text.get(..position).map_or(0, |before| before.chars().count());
+        // The opening quote and slash come before it.
+        let place = super::Place { line: pattern.place.line, column: pattern.place.column + 2 + position };
+        GrammarProblem::Pattern { terminal: terminal.to_owned(), position, problem }.at(place)
+    })
+}

@@ -1,0 +1,279 @@
+//! Grammars: LR(1), with terminals that are read byte by byte.
+
+mod bits;
+mod error;
+mod examples;
+mod joints;
+mod lexer;
+mod names;
+mod parser;
+mod stack;
+mod tables;
+mod text;
+mod walk;
+
+pub use error::{GrammarError, GrammarProblem, Place};
+pub use examples::Example;
+
+use crate::automaton::AutomatonLimits;
+use crate::rule::{Rule, Walker};
+use crate::token_bytes::TokenBytes;
+use bits::Bits;
+use lexer::Lexer;
+use parser::Parser;
+use stack::Stack;
+use std::fmt;
+use std::sync::Arc;
+
+/// An LR(1) grammar as a rule. Yacc's text: `%start` names the rule to begin with (else the first one does), a rule is
+/// `name : first | "(" second ")" | ;`, comments are `//` and `/* */`.
+///
+/// - `"text"` or `'text'` is a keyword, as it stands: a backslash is a backslash.
+/// - `"/pattern/"` or `'/pattern/'` is a regular expression in the syntax of the crate `regex`.
+/// - A name in capitals whose alternatives are such texts alone is a terminal: `NUMBER : "/[0-9]+/" | "zero" ;`
+/// - `SKIP` is the terminal that may stand between all others: blanks, comments.
+///
+/// Terminals are read byte by byte: the longest match counts, and of equally long ones keywords before patterns, then
+/// what comes first. The terminal is settled by the first byte that does not belong to it; there is no way back to a
+/// shorter one. Whether a byte may come is exact: it may where a legal text goes on with it, with all reductions of the
+/// parser done, and with neighbours in mind that would run into each other.
+///
+/// A clone is one reference count.
+///
+/// ```
+/// use trie_rules::{Grammar, Rule};
+///
+/// let sums = Grammar::new(
+///     r#"
+///     SKIP : "/ +/" ;
+///     NUMBER : "/[0-9]+/" ;
+///     sum : term | sum "+" term ;
+///     term : NUMBER | "(" sum ")" ;
+///     "#,
+/// )?;
+/// let after = |text: &str| text.bytes().try_fold(sums.start(), |state, byte| sums.step(&state, byte));
+/// assert!(sums.is_end(&after("1 + (2 + 3)").unwrap()));
+/// assert!(after("1 + (2").is_some_and(|state| !sums.is_end(&state)));
+/// assert!(after("1 + 2)").is_none());
+/// # Ok::<(), trie_rules::GrammarError>(())
+/// ```
+#[derive(Clone)]
+pub struct Grammar(Arc<Compiled>);
+
+#[derive(Debug)]
+struct Compiled {
+    lexer: Lexer,
+    /// State of the lexer before the first byte.
+    begin: u32,
+    parser: Parser,
+    skip: Option<u32>,
+    /// Which terminals may follow each.
+    behind: Vec<Bits>,
+    terminals: Vec<String>,
+    rules: usize,
+    warnings: Vec<GrammarError>,
+}
+
+/// Of what patterns are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TextOf {
+    /// Characters in UTF-8: `.` is one of them.
+    #[default]
+    Utf8,
+    /// Bytes: `.` is any byte but a line feed. What is written need not be text.
+    Bytes,
+}
+
+/// How a grammar is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GrammarOptions {
+    /// Of what patterns are made.
+    pub text_of: TextOf,
+    /// Whether conflicts, and what is never used, are decided as yacc does and become [`Grammar::warnings`]: shift
+    /// before reduce, then the rule that comes first. With conflicts that were decided so, what is allowed is what the
+    /// parser takes one terminal on; that it can be completed is not promised.
+    pub lenient: bool,
+    /// Whether the text begins as if a line feed that SKIP takes stood before it: so that a pattern such as `\n#.*` takes
+    /// a first line, too.
+    pub after_newline: bool,
+    /// How large the automaton of the terminals may become.
+    pub automaton: AutomatonLimits,
+    /// How many parts all rules together may have.
+    pub parts: usize,
+}
+
+impl Default for GrammarOptions {
+    /// UTF-8, strict, after a line feed, 32 MiB, 100,000 parts.
+    fn default() -> Self {
+        let automaton = AutomatonLimits::default();
+        Self { text_of: TextOf::Utf8, lenient: false, after_newline: true, automaton, parts: 100_000 }
+    }
+}
+
+impl GrammarOptions {
+    /// With patterns of characters or of bytes.
+    #[must_use]
+    pub const fn text_of(self, text_of: TextOf) -> Self {
+        Self { text_of, ..self }
+    }
+
+    /// With warnings for errors that yacc decides.
+    #[must_use]
+    pub const fn lenient(self, lenient: bool) -> Self {
+        Self { lenient, ..self }
+    }
+
+    /// With a text that begins as if after a line feed, or not.
+    #[must_use]
+    pub const fn after_newline(self, after_newline: bool) -> Self {
+        Self { after_newline, ..self }
+    }
+
+    /// With an automaton of this size.
+    #[must_use]
+    pub const fn automaton(self, automaton: AutomatonLimits) -> Self {
+        Self { automaton, ..self }
+    }
+
+    /// With so many parts.
+    #[must_use]
+    pub const fn parts(self, parts: usize) -> Self {
+        Self { parts, ..self }
+    }
+}
+
+/// Where in a text a grammar is: the terminal that is being read, and the parser's stack. Stacks share what they have in
+/// common; a clone is one reference count, comparing and hashing are as cheap.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct GrammarState {
+    lexer: u32,
+    stack: Stack,
+}
+
+impl fmt::Debug for GrammarState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GrammarState({}, {:?})", self.lexer, self.stack)
+    }
+}
+
+impl fmt::Debug for Grammar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (lexer, parser) = (self.0.lexer.states(), self.0.parser.states());
+        let terminals = self.0.terminals.len();
+        f.debug_struct("Grammar")
+            .field("rules", &self.0.rules)
+            .field("terminals", &terminals)
+            .field("lexer_states", &lexer)
+            .field("parser_states", &parser)
+            .finish()
+    }
+}
+
+impl Grammar {
+    /// Reads a grammar and makes its tables.
+    ///
+    /// # Errors
+    /// A text that is no grammar; names that nothing defines; rules that are never used or never end; conflicts;
+    /// terminals that match the empty text, nothing, or nothing that others do not match first. With place.
+    pub fn new(text: &str) -> Result<Self, GrammarError> {
+        Self::with_options(text, GrammarOptions::default())
+    }
+
+    /// [`Grammar::new`] with options.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_options(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
+        let written = text::Written::parse(text)?;
+        let parts: usize = written.rules.iter().flat_map(|rule| &rule.alternatives).map(|parts| parts.len() + 1).sum();
+        if parts > options.parts {
+            let problem = GrammarProblem::TooLarge { what: "parts of rules", limit: options.parts };
+            return Err(problem.at(Place { line: 1, column: 1 }));
+        }
+        let mut resolved = names::Resolved::of(written)?;
+        let mut warnings = resolved.warnings.clone();
+        let checked = |found: Vec<GrammarError>, warnings: &mut Vec<GrammarError>| {
+            if options.lenient {
+                warnings.extend(found);
+                return Ok(());
+            }
+            found.into_iter().next().map_or(Ok(()), Err)
+        };
+        checked(std::mem::take(&mut warnings), &mut warnings)?;
+        let (mut lexer, never_read) = Lexer::of(&resolved, &options)?;
+        checked(never_read, &mut warnings)?;
+        let (tables, conflicts) = tables::Tables::of(&resolved)?;
+        checked(conflicts, &mut warnings)?;
+        let behind = joints::neighbours(&resolved);
+        let joints = joints::Joints::of(&resolved, &tables, &mut lexer, &behind);
+        let start = resolved.rules[resolved.start as usize].place;
+        let parser = Parser::new(tables, resolved.terminals.len(), resolved.skip, joints);
+        let begin = lexer.begin(resolved.skip.filter(|_| options.after_newline));
+        let live = parser.live(parser.bottom());
+        if !live.end && !lexer.set(lexer.reach(begin)).is_some_and(|reach| reach.meets(&live.kinds)) {
+            return Err(GrammarProblem::NoText.at(start));
+        }
+        let terminals = resolved.terminals.drain(..).map(|terminal| terminal.name).collect();
+        let (skip, rules) = (resolved.skip, resolved.rules.len());
+        Ok(Self(Arc::new(Compiled { lexer, begin, parser, skip, behind, terminals, rules, warnings })))
+    }
+
+    /// What a lenient reading passed over.
+    pub fn warnings(&self) -> &[GrammarError] {
+        &self.0.warnings
+    }
+
+    /// The terminals as they were written, in the order of the grammar.
+    pub fn terminals(&self) -> impl Iterator<Item = &str> {
+        self.0.terminals.iter().map(String::as_str)
+    }
+
+    /// States of the parser.
+    pub fn parser_states(&self) -> usize {
+        self.0.parser.states()
+    }
+
+    /// States of the automaton that reads terminals.
+    pub fn lexer_states(&self) -> usize {
+        self.0.lexer.states()
+    }
+
+    /// The stack after the terminal that is being read, if it may end here.
+    fn settled(&self, state: &GrammarState) -> Option<Stack> {
+        let terminal = self.0.lexer.reads(state.lexer)?;
+        if self.0.skip == Some(terminal) {
+            return Some(state.stack.clone());
+        }
+        self.0.parser.shift(&state.stack, terminal)
+    }
+}
+
+impl Rule for Grammar {
+    type State = GrammarState;
+
+    fn start(&self) -> GrammarState {
+        GrammarState { lexer: self.0.begin, stack: self.0.parser.bottom().clone() }
+    }
+
+    fn step(&self, state: &GrammarState, byte: u8) -> Option<GrammarState> {
+        let lexer = &self.0.lexer;
+        let (next, stack) = match lexer.step(state.lexer, byte) {
+            Some(next) => (next, state.stack.clone()),
+            None => (lexer.step(lexer.start(), byte)?, self.settled(state)?),
+        };
+        let live = self.0.parser.live(&stack);
+        lexer.set(lexer.reach(next))?.meets(&live.kinds).then_some(GrammarState { lexer: next, stack })
+    }
+
+    fn is_end(&self, state: &GrammarState) -> bool {
+        if state.lexer == self.0.lexer.start() {
+            return self.0.parser.live(&state.stack).end;
+        }
+        self.settled(state).is_some_and(|stack| self.0.parser.live(&stack).end)
+    }
+
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<GrammarState>>> {
+        Some(Arc::new(walk::GrammarWalk::new(self.clone(), Arc::clone(tokens))))
+    }
+}

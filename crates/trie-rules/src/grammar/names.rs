@@ -1,0 +1,216 @@
+//! Names become numbers: which of them are terminals, what each rule is made of, and whether all of it is of use.
+
+use super::error::{GrammarError, GrammarProblem, Place};
+use super::text::{Kind, Written, WrittenRule};
+use std::collections::HashMap;
+
+/// The rule for what may stand between terminals.
+const SKIP: &str = "SKIP";
+
+/// A part of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Part {
+    Terminal(u32),
+    Rule(u32),
+}
+
+#[derive(Debug)]
+pub(super) struct Terminal {
+    /// As it is written: a name, or with quotes.
+    pub(super) name: String,
+    pub(super) place: Place,
+    /// One of these.
+    pub(super) patterns: Vec<Pattern>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    pub(super) place: Place,
+    /// A keyword's text, or a regular expression.
+    pub(super) text: String,
+    pub(super) keyword: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct RuleOf {
+    pub(super) name: String,
+    pub(super) place: Place,
+    pub(super) alternatives: Vec<Vec<Part>>,
+}
+
+/// A grammar whose names are resolved.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    pub(super) terminals: Vec<Terminal>,
+    pub(super) rules: Vec<RuleOf>,
+    pub(super) start: u32,
+    /// The terminal that may stand anywhere.
+    pub(super) skip: Option<u32>,
+    /// What is of no use. Not an error for those who asked for warnings.
+    pub(super) warnings: Vec<GrammarError>,
+}
+
+/// A text in quotes: between slashes it is a pattern.
+fn pattern(text: &str, place: Place) -> Pattern {
+    match text.strip_prefix('/').and_then(|text| text.strip_suffix('/')) {
+        Some(inner) if !inner.is_empty() => Pattern { place, text: inner.to_owned(), keyword: false },
+        _ => Pattern { place, text: text.to_owned(), keyword: true },
+    }
+}
+
+fn in_quotes(text: &str) -> String {
+    let quote = if text.contains('"') { '\'' } else { '"' };
+    format!("{quote}{text}{quote}")
+}
+
+/// A name in capitals whose alternatives are one text in quotes each: a terminal, not a rule.
+fn defines_terminal(rule: &WrittenRule) -> bool {
+    let capitals = !rule.name.contains(|character: char| character.is_ascii_lowercase());
+    let quoted = |symbols: &Vec<_>| matches!(&**symbols, [super::text::Symbol { what: Kind::Quoted(_), .. }]);
+    capitals && rule.alternatives.iter().all(quoted)
+}
+
+impl Resolved {
+    pub(super) fn of(written: Written) -> Result<Self, GrammarError> {
+        let mut names: HashMap<String, (Part, Place)> = HashMap::new();
+        let mut made = Self { terminals: Vec::new(), rules: Vec::new(), start: 0, skip: None, warnings: Vec::new() };
+        let mut quoted: HashMap<String, u32> = HashMap::new();
+        for rule in &written.rules {
+            let part = if defines_terminal(rule) {
+                let texts = rule.alternatives.iter().flatten();
+                let texts = texts.map(|symbol| match &symbol.what {
+                    Kind::Quoted(text) | Kind::Name(text) => pattern(text, symbol.place),
+                });
+                let number = made.terminals.len() as u32;
+                let terminal = Terminal { name: rule.name.clone(), place: rule.place, patterns: texts.collect() };
+                // The same text in quotes elsewhere means this terminal, if it is all that the terminal is.
+                if let [[super::text::Symbol { what: Kind::Quoted(text), .. }]] =
+                    rule.alternatives.iter().map(Vec::as_slice).collect::<Vec<_>>()[..]
+                {
+                    quoted.entry(text.clone()).or_insert(number);
+                }
+                if rule.name == SKIP {
+                    made.skip = Some(number);
+                }
+                made.terminals.push(terminal);
+                Part::Terminal(number)
+            } else {
+                if rule.name == SKIP {
+                    let problem = "SKIP is made of terminals alone: SKIP : \"/[ \\n]+/\" | \"/#.*/\" ;".to_owned();
+                    return Err(GrammarProblem::Syntax { problem }.at(rule.place));
+                }
+                let number = made.rules.len() as u32;
+                made.rules.push(RuleOf { name: rule.name.clone(), place: rule.place, alternatives: Vec::new() });
+                Part::Rule(number)
+            };
+            if let Some((_, first)) = names.insert(rule.name.clone(), (part, rule.place)) {
+                return Err(GrammarProblem::DefinedTwice { name: rule.name.clone(), first }.at(rule.place));
+            }
+        }
+        for rule in written.rules.iter().filter(|rule| !defines_terminal(rule)) {
+            let alternatives = rule.alternatives.iter().map(|symbols| {
+                symbols.iter().map(|symbol| made.part(&symbol.what, symbol.place, &names, &mut quoted)).collect()
+            });
+            let alternatives = alternatives.collect::<Result<Vec<Vec<Part>>, _>>()?;
+            if let Some(&(Part::Rule(number), _)) = names.get(&rule.name) {
+                made.rules[number as usize].alternatives = alternatives;
+            }
+        }
+        made.start = match &written.start {
+            None if made.rules.is_empty() => return Err(GrammarProblem::NoRule.at(Place { line: 1, column: 1 })),
+            None => 0,
+            Some((name, place)) => match names.get(name) {
+                Some(&(Part::Rule(number), _)) => number,
+                Some(_) => {
+                    let problem = format!("%start needs a rule, and {name} is a terminal");
+                    return Err(GrammarProblem::Syntax { problem }.at(*place));
+                }
+                None => return Err(GrammarProblem::UnknownName { name: name.clone() }.at(*place)),
+            },
+        };
+        made.must_end()?;
+        made.must_be_of_use();
+        Ok(made)
+    }
+
+    fn part(
+        &mut self,
+        what: &Kind,
+        place: Place,
+        names: &HashMap<String, (Part, Place)>,
+        quoted: &mut HashMap<String, u32>,
+    ) -> Result<Part, GrammarError> {
+        match what {
+            Kind::Name(name) => match names.get(name) {
+                Some(&(Part::Terminal(number), _)) if self.skip == Some(number) => {
+                    let problem = "SKIP stands between all terminals and in no rule".to_owned();
+                    Err(GrammarProblem::Syntax { problem }.at(place))
+                }
+                Some(&(part, _)) => Ok(part),
+                None => Err(GrammarProblem::UnknownName { name: name.clone() }.at(place)),
+            },
+            Kind::Quoted(text) => Ok(Part::Terminal(*quoted.entry(text.clone()).or_insert_with(|| {
+                let terminal = Terminal { name: in_quotes(text), place, patterns: vec![pattern(text, place)] };
+                self.terminals.push(terminal);
+                self.terminals.len() as u32 - 1
+            }))),
+        }
+    }
+
+    /// Every rule has a finite text.
+    fn must_end(&self) -> Result<(), GrammarError> {
+        let mut ends = vec![false; self.rules.len()];
+        loop {
+            let mut changed = false;
+            for (number, rule) in self.rules.iter().enumerate().filter(|(_, rule)| !rule.alternatives.is_empty()) {
+                let ended = |part: &Part| match part {
+                    Part::Terminal(_) => true,
+                    Part::Rule(rule) => ends[*rule as usize],
+                };
+                if !ends[number] && rule.alternatives.iter().any(|parts| parts.iter().all(ended)) {
+                    ends[number] = true;
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        match ends.iter().position(|&ends| !ends) {
+            Some(endless) => {
+                let rule = &self.rules[endless];
+                Err(GrammarProblem::Endless { name: rule.name.clone() }.at(rule.place))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn must_be_of_use(&mut self) {
+        let mut rules = vec![false; self.rules.len()];
+        let mut terminals = vec![false; self.terminals.len()];
+        let mut queue = vec![self.start];
+        while let Some(rule) = queue.pop() {
+            if std::mem::replace(&mut rules[rule as usize], true) {
+                continue;
+            }
+            for part in self.rules[rule as usize].alternatives.iter().flatten() {
+                match *part {
+                    Part::Terminal(terminal) => terminals[terminal as usize] = true,
+                    Part::Rule(rule) => queue.push(rule),
+                }
+            }
+        }
+        if let Some(skip) = self.skip {
+            terminals[skip as usize] = true;
+        }
+        let start = &self.rules[self.start as usize].name;
+        let unused_rules = self.rules.iter().zip(&rules).filter(|(_, used)| !**used);
+        let unused_rules = unused_rules.map(|(rule, _)| (rule.name.clone(), rule.place));
+        let unused_terminals = self.terminals.iter().zip(&terminals).filter(|(_, used)| !**used);
+        let unused_terminals = unused_terminals.map(|(terminal, _)| (terminal.name.clone(), terminal.place));
+        let unused = unused_rules.chain(unused_terminals).map(|(name, place)| {
+            GrammarProblem::Unreachable { name, start: start.clone() }.at(place)
+        });
+        self.warnings = unused.collect();
+    }
+}

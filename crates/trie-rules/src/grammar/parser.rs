@@ -1,0 +1,144 @@
+//! What the tables do with a stack: shifts after the reductions that come first, and what may come at all.
+
+use super::bits::Bits;
+use super::joints::Joints;
+use super::stack::{Ends, Live, Stack};
+use super::tables::{Does, Tables};
+
+#[derive(Debug)]
+pub(super) struct Parser {
+    tables: Tables,
+    terminals: usize,
+    skip: Option<u32>,
+    joints: Option<Joints>,
+    bottom: Stack,
+}
+
+/// A stack after the reductions that a terminal asks for: some of its nodes, and states above them.
+struct Reduced<'s> {
+    base: &'s Stack,
+    above: Vec<u32>,
+    shift: Option<u32>,
+}
+
+impl Parser {
+    pub(super) fn new(tables: Tables, terminals: usize, skip: Option<u32>, joints: Option<Joints>) -> Self {
+        let bottom = Stack::bottom(tables.start, None);
+        let mut parser = Self { tables, terminals, skip, joints, bottom };
+        parser.bottom = Stack::bottom(parser.tables.start, parser.ends(parser.tables.start, None));
+        parser
+    }
+
+    pub(super) fn states(&self) -> usize {
+        self.tables.states()
+    }
+
+    pub(super) fn bottom(&self) -> &Stack {
+        &self.bottom
+    }
+
+    /// The stack after a terminal.
+    pub(super) fn shift(&self, stack: &Stack, terminal: u32) -> Option<Stack> {
+        let reduced = self.reduced(stack, terminal)?;
+        let mut after = reduced.base.clone();
+        for state in reduced.above.into_iter().chain(reduced.shift) {
+            let made = after.with(state, || self.ends(state, Some(&after)));
+            after = made;
+        }
+        Some(after)
+    }
+
+    /// What may come.
+    pub(super) fn live<'s>(&self, stack: &'s Stack) -> &'s Live {
+        stack.live.get_or_init(|| {
+            let end = self.reduced(stack, self.tables.end()).is_some();
+            let Some(joints) = &self.joints else {
+                let mut kinds = Bits::none(self.terminals);
+                let takes = |terminal: &u32| self.skip == Some(*terminal) || self.reduced(stack, *terminal).is_some();
+                (0..self.terminals as u32).filter(takes).for_each(|terminal| kinds.set(terminal as usize));
+                return Live { kinds, end };
+            };
+            let mut kinds = Bits::none(joints.kinds.len());
+            let mut after: Option<(u32, Option<Stack>)> = None;
+            for (kind, &(terminal, class)) in joints.kinds.iter().enumerate() {
+                let shifted = match &after {
+                    Some((known, shifted)) if *known == terminal => shifted.clone(),
+                    _ if self.skip == Some(terminal) => Some(stack.clone()),
+                    _ => self.shift(stack, terminal),
+                };
+                if shifted.as_ref().and_then(|shifted| shifted.ends.as_ref()).is_some_and(|ends| ends.here.has(class)) {
+                    kinds.set(kind);
+                }
+                after = Some((terminal, shifted));
+            }
+            Live { kinds, end }
+        })
+    }
+
+    /// Reduces until the terminal can be shifted, or the end be accepted.
+    fn reduced<'s>(&self, stack: &'s Stack, terminal: u32) -> Option<Reduced<'s>> {
+        let mut base = stack;
+        let mut above: Vec<u32> = Vec::new();
+        loop {
+            let top = above.last().copied().unwrap_or_else(|| base.state());
+            match self.tables.does(top, terminal)? {
+                Does::Shift(state) => return Some(Reduced { base, above, shift: Some(state) }),
+                Does::Accept => return Some(Reduced { base, above, shift: None }),
+                Does::Reduce(production) => {
+                    let production = self.tables.productions.get(production as usize)?;
+                    let parts = production.parts.len();
+                    let left = above.len().saturating_sub(parts);
+                    base = base.down(parts - (above.len() - left))?;
+                    above.truncate(left);
+                    let top = above.last().copied().unwrap_or_else(|| base.state());
+                    above.push(self.tables.goto(top, production.rule?)?);
+                }
+            }
+        }
+    }
+
+    /// With which ends a stack can be completed that has this state on top.
+    fn ends(&self, state: u32, below: Option<&Stack>) -> Option<Ends> {
+        let joints = self.joints.as_ref()?;
+        let all = || (0..joints.classes).fold(Bits::none(joints.classes), |mut all, class| {
+            all.set(class);
+            all
+        });
+        // Every alternative that the state stands in is completed, and goes on where it began.
+        let kernel = |of: u32, begun: &dyn Fn(usize, u32) -> Option<Bits>| {
+            let mut found = Bits::none(joints.classes);
+            for &(production, dot) in self.tables.kernels.get(of as usize).into_iter().flatten() {
+                let ends = match self.tables.productions[production as usize].rule {
+                    Some(rule) => begun(dot as usize, rule),
+                    None => Some(all()),
+                };
+                if let Some(ends) = ends {
+                    found.add(&joints.rest[production as usize][dot as usize].before(&ends));
+                }
+            }
+            found
+        };
+        let known = |stack: &Stack, rule: u32| {
+            let with_rule = &stack.ends.as_ref()?.with_rule;
+            with_rule.iter().find(|(known, _)| *known == rule).map(|(_, ends)| ends.clone())
+        };
+        let here = kernel(state, &|dot, rule| known(below?.down(dot - 1)?, rule));
+        let gotos = (0..self.tables.rules() as u32).filter_map(|rule| Some((rule, self.tables.goto(state, rule)?)));
+        let gotos: Vec<(u32, u32)> = gotos.collect();
+        let mut with_rule: Vec<(u32, Bits)> =
+            gotos.iter().map(|&(rule, _)| (rule, Bits::none(joints.classes))).collect();
+        loop {
+            let mut more = false;
+            for (at, &(_, to)) in gotos.iter().enumerate() {
+                let found = kernel(to, &|dot, rule| match dot {
+                    1 => with_rule.iter().find(|(known, _)| *known == rule).map(|(_, ends)| ends.clone()),
+                    _ => known(below?.down(dot - 2)?, rule),
+                });
+                more |= with_rule[at].1.add(&found);
+            }
+            if !more {
+                return Some(Ends { here, with_rule });
+            }
+        }
+    }
+}
