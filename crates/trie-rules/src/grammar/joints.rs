@@ -59,8 +59,23 @@ pub(super) struct Joints {
     pub(super) rest: Vec<Vec<Relation>>,
 }
 
-/// Which terminals may stand behind each, with nothing but SKIP between.
-pub(super) fn neighbours(grammar: &Resolved) -> Vec<Bits> {
+/// Which terminals stand next to each other.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    /// Behind each terminal, with nothing but SKIP between.
+    pub(super) behind: Vec<Bits>,
+    /// At the beginning of a text.
+    first: Bits,
+}
+
+impl Neighbours {
+    #[inline]
+    pub(super) fn are(&self, one: u32, next: u32) -> bool {
+        self.behind[one as usize].has(next as usize)
+    }
+}
+
+pub(super) fn neighbours(grammar: &Resolved) -> Neighbours {
     let (rules, terminals) = (grammar.rules.len(), grammar.terminals.len());
     let mut first = vec![Bits::none(terminals); rules];
     let mut last = first.clone();
@@ -104,7 +119,8 @@ pub(super) fn neighbours(grammar: &Resolved) -> Vec<Bits> {
             }
         }
     }
-    behind
+    let first = first.swap_remove(grammar.start as usize);
+    Neighbours { behind, first }
 }
 
 fn add_part(set: &mut Bits, part: &Part, of_rules: &[Bits]) {
@@ -118,7 +134,7 @@ fn add_part(set: &mut Bits, part: &Part, of_rules: &[Bits]) {
 
 impl Joints {
     /// `None` if no neighbours run into each other. Otherwise the lexer tells the ends of terminals apart as well.
-    pub(super) fn of(grammar: &Resolved, tables: &Tables, lexer: &mut Lexer, behind: &[Bits]) -> Option<Self> {
+    pub(super) fn of(grammar: &Resolved, tables: &Tables, lexer: &mut Lexer, neighbours: &Neighbours) -> Option<Self> {
         // States at whose end the same bytes begin what follows are of one class; the first is the start of the text.
         let mut classes: Vec<Bits> = Vec::new();
         let mut class_of = |state: u32| {
@@ -150,12 +166,13 @@ impl Joints {
             after[class].iter().for_each(|kind| set.set(kinds[kind].0 as usize));
             set
         };
-        let mut all = Bits::none(grammar.terminals.len());
-        behind.iter().for_each(|behind| {
+        // SKIP may stand before all of them.
+        let mut all = neighbours.first.clone();
+        neighbours.behind.iter().for_each(|behind| {
             all.add(behind);
         });
         let apart = kinds.iter().all(|&(terminal, class)| {
-            let must = if grammar.skip == Some(terminal) { &all } else { &behind[terminal as usize] };
+            let must = if grammar.skip == Some(terminal) { &all } else { &neighbours.behind[terminal as usize] };
             must.within(&terminals(class))
         });
         if apart {

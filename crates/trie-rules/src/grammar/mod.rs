@@ -18,7 +18,7 @@ pub use examples::Example;
 use crate::automaton::AutomatonLimits;
 use crate::rule::{Rule, Walker};
 use crate::token_bytes::TokenBytes;
-use bits::Bits;
+use joints::Neighbours;
 use lexer::Lexer;
 use parser::Parser;
 use stack::Stack;
@@ -67,8 +67,7 @@ struct Compiled {
     begin: u32,
     parser: Parser,
     skip: Option<u32>,
-    /// Which terminals may follow each.
-    behind: Vec<Bits>,
+    neighbours: Neighbours,
     terminals: Vec<String>,
     rules: usize,
     warnings: Vec<GrammarError>,
@@ -151,6 +150,13 @@ pub struct GrammarState {
     stack: Stack,
 }
 
+impl GrammarState {
+    /// How many states the parser's stack has. `O(depth)`.
+    pub fn depth(&self) -> usize {
+        std::iter::successors(Some(&self.stack), |stack| stack.below()).count()
+    }
+}
+
 impl fmt::Debug for GrammarState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "GrammarState({}, {:?})", self.lexer, self.stack)
@@ -205,8 +211,8 @@ impl Grammar {
         checked(never_read, &mut warnings)?;
         let (tables, conflicts) = tables::Tables::of(&resolved)?;
         checked(conflicts, &mut warnings)?;
-        let behind = joints::neighbours(&resolved);
-        let joints = joints::Joints::of(&resolved, &tables, &mut lexer, &behind);
+        let neighbours = joints::neighbours(&resolved);
+        let joints = joints::Joints::of(&resolved, &tables, &mut lexer, &neighbours);
         let start = resolved.rules[resolved.start as usize].place;
         let parser = Parser::new(tables, resolved.terminals.len(), resolved.skip, joints);
         let begin = lexer.begin(resolved.skip.filter(|_| options.after_newline));
@@ -216,7 +222,7 @@ impl Grammar {
         }
         let terminals = resolved.terminals.drain(..).map(|terminal| terminal.name).collect();
         let (skip, rules) = (resolved.skip, resolved.rules.len());
-        Ok(Self(Arc::new(Compiled { lexer, begin, parser, skip, behind, terminals, rules, warnings })))
+        Ok(Self(Arc::new(Compiled { lexer, begin, parser, skip, neighbours, terminals, rules, warnings })))
     }
 
     /// What a lenient reading passed over.

@@ -84,7 +84,7 @@ impl GrammarWalk {
             }
             // What no text of the grammar has next to each other needs no group.
             let last = read[before as usize].1;
-            if last != NONE && !compiled.behind[last as usize].has(terminal as usize) {
+            if last != NONE && !compiled.neighbours.are(last, terminal) {
                 return None;
             }
             let after = *known.entry((before, terminal)).or_insert_with(|| {
