@@ -129,7 +129,8 @@ impl Several {
         let too_large = AutomatonError::TooLarge { limit: limits.bytes };
         let config = thompson::Config::new().which_captures(thompson::WhichCaptures::None);
         let config = config.nfa_size_limit(Some(limits.bytes)).utf8(utf8);
-        let nfa = thompson::Compiler::new().configure(config).build_many_from_hir(hirs).map_err(|_| too_large.clone())?;
+        let nfa =
+            thompson::Compiler::new().configure(config).build_many_from_hir(hirs).map_err(|_| too_large.clone())?;
         // All ways to match: the first alternative must not hide the others.
         let config = dense::Config::new().match_kind(MatchKind::All).start_kind(start_kind());
         let config = config.dfa_size_limit(Some(limits.bytes)).determinize_size_limit(Some(limits.bytes));

@@ -35,9 +35,7 @@ mod walk;
 pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
 pub use by_rule::{ByRule, ByRuleError, ByRuleState};
 pub use check::{Broken, Checked, check_rule};
-pub use grammar::{
-    Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf,
-};
+pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
 pub use masks::{MaskLimits, MaskStats};
 pub use regex::{Regex, RegexError};
 pub use rule::{Rule, Walker};

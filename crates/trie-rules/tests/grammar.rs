@@ -74,7 +74,17 @@ fn compare_all(grammar: &Grammar, naive: &Naive, alphabet: &[u8], longest: usize
 
 fn small_grammar() -> impl Strategy<Value = String> {
     let terminal = prop::sample::select(vec![
-        "\"a\"", "\"b\"", "\"ab\"", "\"aa\"", "\"/a+/\"", "\"/b+/\"", "\"/[ab]c?/\"", "\"c\"", "\"/c+a?/\"", "\"abc\"", "\"/ca*b/\"",
+        "\"a\"",
+        "\"b\"",
+        "\"ab\"",
+        "\"aa\"",
+        "\"/a+/\"",
+        "\"/b+/\"",
+        "\"/[ab]c?/\"",
+        "\"c\"",
+        "\"/c+a?/\"",
+        "\"abc\"",
+        "\"/ca*b/\"",
     ]);
     let part = prop_oneof![3 => terminal.prop_map(str::to_owned), 2 => prop::sample::select(vec!["s", "t", "u"]).prop_map(str::to_owned)];
     let parts = prop::collection::vec(part, 0..4).prop_map(|parts| parts.join(" "));
@@ -247,7 +257,10 @@ fn grammars_that_cannot_be_used() {
     says("s : \"/(?=a)/\" ;", &["look-around"]);
     says("s : \"b\" \"/a*/\" ;", &["line 1, column 9", "matches the empty text"]);
     says("s : \"/[^\\x00-\\x{10FFFF}]/\" | \"a\" ;", &["line 1, column 5", "matches no text"]);
-    says("s : NAME KEY ;\nNAME : \"/[a-z]+/\" ;\nKEY : \"/[k]ey/\" ;", &["line 3, column 1", "KEY is never read", "NAME"]);
+    says(
+        "s : NAME KEY ;\nNAME : \"/[a-z]+/\" ;\nKEY : \"/[k]ey/\" ;",
+        &["line 3, column 1", "KEY is never read", "NAME"],
+    );
     says("s : \"a\" ;\nt : \"b\" ;", &["line 2, column 1", "t cannot be reached from the start s"]);
     says("s : \"a\" ;\nB : \"b\" ;", &["line 2, column 1", "B cannot be reached"]);
     says("s : \"a\" s ;", &["line 1, column 1", "s never ends"]);
@@ -290,7 +303,11 @@ fn shapes_of_rules() {
         ("s : | \"a\" s ;", vec!["", "a", "aaa"], vec!["b"]),
         ("s : \"a\" s \"b\" | ;", vec!["", "ab", "aabb"], vec!["aab", "ba"]),
         ("s : a b \"c\" ; a : | \"a\" ; b : %empty | \"b\" ;", vec!["c", "ac", "bc", "abc"], vec!["", "bac", "ab"]),
-        ("%token N\n%start s\n%%\ns : N | '/[a-c]/' ;\nN : \"1\" | \"one\" ;\n%% code", vec!["1", "one", "b"], vec!["o", "d"]),
+        (
+            "%token N\n%start s\n%%\ns : N | '/[a-c]/' ;\nN : \"1\" | \"one\" ;\n%% code",
+            vec!["1", "one", "b"],
+            vec!["o", "d"],
+        ),
     ] {
         let grammar = Grammar::new(text).unwrap();
         let is = |whole: &str| after(&grammar, whole.as_bytes()).is_some_and(|state| grammar.is_end(&state));

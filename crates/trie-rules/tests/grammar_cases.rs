@@ -74,7 +74,9 @@ fn cases_of_the_folder() {
     match run(&path) {
         None => eprintln!("SKIPPED: no {}", path.display()),
         Some((run, 0)) => eprintln!("{run} cases"),
-        Some((run, left_out)) => eprintln!("{run} cases; SKIPPED {left_out}, whose grammar is not beside them as NAME.y"),
+        Some((run, left_out)) => {
+            eprintln!("{run} cases; SKIPPED {left_out}, whose grammar is not beside them as NAME.y")
+        }
     }
 }
 

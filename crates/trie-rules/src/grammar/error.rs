@@ -102,7 +102,9 @@ pub enum GrammarProblem {
         terminal: String,
     },
     /// Two ways to go on, which the next terminal does not tell apart.
-    #[error("conflict before {terminal}: either {one} or {other}, at {other_place}, and one terminal does not tell which")]
+    #[error(
+        "conflict before {terminal}: either {one} or {other}, at {other_place}, and one terminal does not tell which"
+    )]
     Conflict {
         /// The terminal that comes next, or "the end".
         terminal: String,

@@ -230,7 +230,8 @@ fn relations(grammar: &Resolved, tables: &Tables, kinds: &[(u32, usize)], after:
         let mut more = false;
         for production in &tables.productions {
             let Some(rule) = production.rule else { continue };
-            let whole = production.parts.iter().fold(Relation::identity(classes), |all, part| all.then(&of(part, &rules)));
+            let whole =
+                production.parts.iter().fold(Relation::identity(classes), |all, part| all.then(&of(part, &rules)));
             more |= rules[rule as usize].add(&whole);
         }
         if !more {

@@ -31,16 +31,19 @@ impl Lexer {
             patterns.extend(terminal.patterns.iter().map(|pattern| (number as u32, pattern)));
         }
         patterns.sort_by_key(|(_, pattern)| (!pattern.keyword, pattern.place));
-        let hirs = patterns.iter().map(|(terminal, pattern)| {
-            parse(pattern, &grammar.terminals[*terminal as usize].name, options.text_of)
-        });
+        let hirs = patterns
+            .iter()
+            .map(|(terminal, pattern)| parse(pattern, &grammar.terminals[*terminal as usize].name, options.text_of));
         let hirs = hirs.collect::<Result<Vec<Hir>, _>>()?;
         let start_place = grammar.rules[grammar.start as usize].place;
         let utf8 = options.text_of == TextOf::Utf8;
-        let several = Several::of(&hirs.iter().collect::<Vec<_>>(), utf8, options.automaton).map_err(|problem| match problem {
-            AutomatonError::Nothing => GrammarProblem::NoText.at(start_place),
-            problem => GrammarProblem::Terminals { problem }.at(start_place),
-        })?;
+        let several =
+            Several::of(&hirs.iter().collect::<Vec<_>>(), utf8, options.automaton).map_err(
+                |problem| match problem {
+                    AutomatonError::Nothing => GrammarProblem::NoText.at(start_place),
+                    problem => GrammarProblem::Terminals { problem }.at(start_place),
+                },
+            )?;
         for &empty in &several.empty {
             let (terminal, pattern) = patterns[empty];
             // Between terminals nothing may stand, whether SKIP says so or not.
@@ -104,12 +107,15 @@ impl Lexer {
         }
         let mut known = std::collections::HashMap::new();
         self.sets.clear();
-        self.reach = reach.into_iter().map(|set| {
-            *known.entry(set.clone()).or_insert_with(|| {
-                self.sets.push(set);
-                self.sets.len() as u32 - 1
+        self.reach = reach
+            .into_iter()
+            .map(|set| {
+                *known.entry(set.clone()).or_insert_with(|| {
+                    self.sets.push(set);
+                    self.sets.len() as u32 - 1
+                })
             })
-        }).collect();
+            .collect();
     }
 
     pub(super) fn start(&self) -> u32 {

@@ -208,9 +208,9 @@ impl Resolved {
         let unused_rules = unused_rules.map(|(rule, _)| (rule.name.clone(), rule.place));
         let unused_terminals = self.terminals.iter().zip(&terminals).filter(|(_, used)| !**used);
         let unused_terminals = unused_terminals.map(|(terminal, _)| (terminal.name.clone(), terminal.place));
-        let unused = unused_rules.chain(unused_terminals).map(|(name, place)| {
-            GrammarProblem::Unreachable { name, start: start.clone() }.at(place)
-        });
+        let unused = unused_rules
+            .chain(unused_terminals)
+            .map(|(name, place)| GrammarProblem::Unreachable { name, start: start.clone() }.at(place));
         self.warnings = unused.collect();
     }
 }

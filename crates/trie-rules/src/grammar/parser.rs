@@ -100,10 +100,12 @@ impl Parser {
     /// With which ends a stack can be completed that has this state on top.
     fn ends(&self, state: u32, below: Option<&Stack>) -> Option<Ends> {
         let joints = self.joints.as_ref()?;
-        let all = || (0..joints.classes).fold(Bits::none(joints.classes), |mut all, class| {
-            all.set(class);
-            all
-        });
+        let all = || {
+            (0..joints.classes).fold(Bits::none(joints.classes), |mut all, class| {
+                all.set(class);
+                all
+            })
+        };
         // Every alternative that the state stands in is completed, and goes on where it began.
         let kernel = |of: u32, begun: &dyn Fn(usize, u32) -> Option<Bits>| {
             let mut found = Bits::none(joints.classes);

@@ -61,7 +61,11 @@ impl fmt::Debug for Stack {
         const SHOWN: usize = 8;
         let states: Vec<u32> = std::iter::successors(Some(self), |stack| stack.below()).map(Self::state).collect();
         let top: Vec<_> = states.iter().take(SHOWN).rev().collect();
-        write!(f, "{top:?}{}", if states.len() > SHOWN { format!(" on {} more", states.len() - SHOWN) } else { String::new() })
+        write!(
+            f,
+            "{top:?}{}",
+            if states.len() > SHOWN { format!(" on {} more", states.len() - SHOWN) } else { String::new() }
+        )
     }
 }
 

@@ -77,9 +77,8 @@ impl Tables {
         let start = &grammar.rules[grammar.start as usize];
         let internal = |problem: String| GrammarProblem::Syntax { problem }.at(start.place);
         let kind = YaccKind::Original(YaccOriginalActionKind::NoAction);
-        let yacc = YaccGrammar::<u32>::new(kind, &plain(grammar)).map_err(|errors| {
-            internal(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
-        })?;
+        let yacc = YaccGrammar::<u32>::new(kind, &plain(grammar))
+            .map_err(|errors| internal(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
         let made = from_yacc(&yacc, Minimiser::Pager);
         let names = Names::of(grammar, &yacc);
         let (graph, table) = made.map_err(|error| {
@@ -185,9 +184,9 @@ impl Names {
         let shifts = conflicts.sr_conflicts().map(|&(terminal, reduced, state)| {
             let mut items: Vec<_> = graph.closed_state(state).items.keys().copied().collect();
             items.sort_unstable();
-            let shifted = items.into_iter().find(|&(theirs, dot)| {
-                yacc.prod(theirs).get(usize::from(dot)) == Some(&Symbol::Token(terminal))
-            });
+            let shifted = items
+                .into_iter()
+                .find(|&(theirs, dot)| yacc.prod(theirs).get(usize::from(dot)) == Some(&Symbol::Token(terminal)));
             let (one, at) = whole(reduced);
             let (other, other_place) = shifted.map_or_else(
                 || (String::new(), at),

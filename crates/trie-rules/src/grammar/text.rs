@@ -143,7 +143,10 @@ fn quoted(from: &mut Characters<'_>, quote: char, place: Place) -> Result<String
 
 impl Written {
     pub(super) fn parse(text: &str) -> Result<Self, GrammarError> {
-        let end = Place { line: text.lines().count().max(1), column: text.lines().last().map_or(1, |l| l.chars().count() + 1) };
+        let end = Place {
+            line: text.lines().count().max(1),
+            column: text.lines().last().map_or(1, |l| l.chars().count() + 1),
+        };
         let mut words = words(text)?.into_iter().peekable();
         let mut written = Self::default();
         let mut separated = false;
@@ -160,12 +163,18 @@ impl Written {
                 },
                 Word::Directive(name) if name == "token" => {
                     // Terminals are known by where they are defined.
-                    while words.next_if(|(word, at)| matches!(word, Word::Name(_)) && at.line == place.line).is_some() {}
+                    while words.next_if(|(word, at)| matches!(word, Word::Name(_)) && at.line == place.line).is_some() {
+                    }
                 }
                 Word::Directive(name) if ["left", "right", "nonassoc", "precedence", "prec"].contains(&&*name) => {
-                    return Err(syntax(place, format!("%{name}: say which operator binds first by rules, one for each level")));
+                    return Err(syntax(
+                        place,
+                        format!("%{name}: say which operator binds first by rules, one for each level"),
+                    ));
                 }
-                Word::Directive(name) => return Err(syntax(place, format!("%{name} is not known: there are %start and %token"))),
+                Word::Directive(name) => {
+                    return Err(syntax(place, format!("%{name} is not known: there are %start and %token")));
+                }
                 Word::Name(name) => match words.next() {
                     Some((Word::Colon, _)) => {
                         let alternatives = alternatives(&mut words, &name, place)?;

@@ -61,4 +61,3 @@ pub fn vocabulary() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let byte = prop_oneof![4 => prop::sample::select(b"abc".to_vec()), 1 => prop::sample::select("é0".as_bytes().to_vec()), 1 => any::<u8>()];
     prop::collection::vec(prop::collection::vec(byte, 0..5), 1..60)
 }
-

@@ -191,7 +191,10 @@ impl Naive {
                         budget -= 1;
                         alternatives.iter().collect()
                     };
-                    let at = proptest::sample::select((0..some.len()).collect::<Vec<_>>()).new_tree(runner).unwrap().current();
+                    let at = proptest::sample::select((0..some.len()).collect::<Vec<_>>())
+                        .new_tree(runner)
+                        .unwrap()
+                        .current();
                     todo.extend(some[at].iter().rev().cloned());
                 }
             }
@@ -205,7 +208,8 @@ impl Naive {
         loop {
             let before = shortest.clone();
             for (name, alternatives) in &self.rules {
-                let cost = |parts: &Vec<Part>| parts.iter().map(|part| cost_of(part, &before)).fold(1, usize::saturating_add);
+                let cost =
+                    |parts: &Vec<Part>| parts.iter().map(|part| cost_of(part, &before)).fold(1, usize::saturating_add);
                 let least = alternatives.iter().map(cost).min().unwrap();
                 if least < usize::MAX {
                     shortest.insert(name.clone(), least);
@@ -228,7 +232,8 @@ fn cost_of(part: &Part, shortest: &HashMap<String, usize>) -> usize {
 impl Terminal {
     fn new(word: &str) -> Self {
         let inner = &word[1..word.len() - 1];
-        let between = inner.strip_prefix('/').and_then(|inner| inner.strip_suffix('/')).filter(|inner| !inner.is_empty());
+        let between =
+            inner.strip_prefix('/').and_then(|inner| inner.strip_suffix('/')).filter(|inner| !inner.is_empty());
         let pattern = between.map_or_else(|| regex_syntax::escape(inner), str::to_owned);
         Self { keyword: between.is_none(), regex: Regex::new(&pattern).unwrap(), pattern }
     }
