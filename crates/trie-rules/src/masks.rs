@@ -82,7 +82,9 @@ impl Legal {
             return Self::Ids(ids.into());
         }
         let mut words = vec![0; n_vocab.div_ceil(32)];
-        ids.iter().for_each(|id| words[id.index() / 32] |= 1 << (id.index() % 32));
+        for id in &ids {
+            words[id.index() / 32] |= 1 << (id.index() % 32);
+        }
         Self::Words(words.into())
     }
 

@@ -75,7 +75,7 @@ fn cases_of_the_folder() {
         None => eprintln!("SKIPPED: no {}", path.display()),
         Some((run, 0)) => eprintln!("{run} cases"),
         Some((run, left_out)) => {
-            eprintln!("{run} cases; SKIPPED {left_out}, whose grammar is not beside them as NAME.y")
+            eprintln!("{run} cases; SKIPPED {left_out}, whose grammar is not beside them as NAME.y");
         }
     }
 }

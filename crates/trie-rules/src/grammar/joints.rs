@@ -89,7 +89,7 @@ pub(super) fn neighbours(grammar: &Resolved) -> Neighbours {
                 let reaches = |sets: &mut Vec<Bits>, parts: &mut dyn Iterator<Item = &Part>| {
                     let mut all = sets[number].clone();
                     for part in parts {
-                        add_part(&mut all, part, sets);
+                        add_part(&mut all, *part, sets);
                         if !matches!(part, Part::Rule(rule) if empty[*rule as usize]) {
                             break;
                         }
@@ -108,10 +108,10 @@ pub(super) fn neighbours(grammar: &Resolved) -> Neighbours {
     for parts in grammar.rules.iter().flat_map(|rule| &rule.alternatives) {
         for (at, part) in parts.iter().enumerate() {
             let mut ends = Bits::none(terminals);
-            add_part(&mut ends, part, &last);
+            add_part(&mut ends, *part, &last);
             for follower in &parts[at + 1..] {
                 for end in ends.iter() {
-                    add_part(&mut behind[end], follower, &first);
+                    add_part(&mut behind[end], *follower, &first);
                 }
                 if !matches!(follower, Part::Rule(rule) if empty[*rule as usize]) {
                     break;
@@ -123,8 +123,8 @@ pub(super) fn neighbours(grammar: &Resolved) -> Neighbours {
     Neighbours { behind, first }
 }
 
-fn add_part(set: &mut Bits, part: &Part, of_rules: &[Bits]) {
-    match *part {
+fn add_part(set: &mut Bits, part: Part, of_rules: &[Bits]) {
+    match part {
         Part::Terminal(terminal) => set.set(terminal as usize),
         Part::Rule(rule) => {
             set.add(&of_rules[rule as usize]);

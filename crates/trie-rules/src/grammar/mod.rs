@@ -197,7 +197,7 @@ impl Grammar {
             let problem = GrammarProblem::TooLarge { what: "parts of rules", limit: options.parts };
             return Err(problem.at(Place { line: 1, column: 1 }));
         }
-        let mut resolved = names::Resolved::of(written)?;
+        let mut resolved = names::Resolved::of(&written)?;
         let mut warnings = resolved.warnings.clone();
         let checked = |found: Vec<GrammarError>, warnings: &mut Vec<GrammarError>| {
             if options.lenient {

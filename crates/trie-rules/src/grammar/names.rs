@@ -71,7 +71,7 @@ fn defines_terminal(rule: &WrittenRule) -> bool {
 }
 
 impl Resolved {
-    pub(super) fn of(written: Written) -> Result<Self, GrammarError> {
+    pub(super) fn of(written: &Written) -> Result<Self, GrammarError> {
         let mut names: HashMap<String, (Part, Place)> = HashMap::new();
         let mut made = Self { terminals: Vec::new(), rules: Vec::new(), start: 0, skip: None, warnings: Vec::new() };
         let mut quoted: HashMap<String, u32> = HashMap::new();

@@ -199,7 +199,7 @@ fn alternatives(
 ) -> Result<Vec<Vec<Symbol>>, GrammarError> {
     let mut done = Vec::new();
     let mut current = Vec::new();
-    while let Some((word, place)) = words.next() {
+    for (word, place) in words.by_ref() {
         let what = match word {
             Word::Name(name) => Kind::Name(name),
             Word::Quoted(text) => Kind::Quoted(text),
