@@ -1,6 +1,6 @@
 //! Masks of the JSON grammar over a real vocabulary: documents replayed token by token, each token looked for in its
-//! mask. `TOKENTRIE_VOCAB_DIR` names the vocabularies; `TOKENTRIE_JSON_DIR` a folder of `*.json`, else documents are made
-//! up.
+//! mask. `TOKENTRIE_VOCAB_DIR` names the vocabularies; `TOKENTRIE_JSON_DIR` a folder of `*.json`, else documents are
+//! made up.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

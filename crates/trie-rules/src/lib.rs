@@ -1,9 +1,9 @@
 //! Constraints over bytes: what a text may be, said byte by byte, becomes what tokens may come.
 //!
-//! A [`Rule`] is a machine over bytes. [`ByRule`] walks it through the tokens of a vocabulary ([`TokenBytes`]) and is a
-//! [`Constraint`](trie_core::Constraint) like a trie: samplers, batches, generation and the C callbacks take it. Any
-//! tokenisation of a legal text is legal; a token is legal exactly where all of its bytes keep the text the beginning of
-//! some legal text.
+//! A [`Rule`] is a machine over bytes. [`ByRule`] walks it through the tokens of a vocabulary ([`TokenBytes`]) and is
+//! a [`Constraint`](trie_core::Constraint) like a trie: samplers, batches, generation and the C callbacks take it.
+//! Any tokenisation of a legal text is legal; a token is legal exactly where all of its bytes keep the text the
+//! beginning of some legal text.
 //!
 //! ```
 //! use std::sync::Arc;

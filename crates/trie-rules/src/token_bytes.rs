@@ -52,8 +52,8 @@ pub enum TokenBytesError {
 }
 
 impl TokenBytes {
-    /// The tokens that are text, with their bytes. Leave control tokens out: they are never text. `n_vocab` is the number
-    /// of token ids.
+    /// The tokens that are text, with their bytes. Leave control tokens out: they are never text. `n_vocab` is the
+    /// number of token ids.
     ///
     /// # Errors
     /// [`TokenBytesError`].

@@ -14,8 +14,8 @@ impl<S> Default for Path<S> {
     }
 }
 
-/// Gives `each` every token that goes on from a state, with the state after it, in the order of their bytes. `O(bytes)` of the tokens whose
-/// beginnings are legal; what shares an illegal beginning is skipped.
+/// Gives `each` every token that goes on from a state, with the state after it, in the order of their bytes.
+/// `O(bytes)` of the tokens whose beginnings are legal; what shares an illegal beginning is skipped.
 pub(crate) fn tokens_from<S>(
     mut step: impl FnMut(&S, u8) -> Option<S>,
     tokens: &TokenBytes,

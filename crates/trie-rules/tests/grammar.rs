@@ -89,7 +89,8 @@ fn small_grammar() -> impl Strategy<Value = String> {
         "\"abc\"",
         "\"/ca*b/\"",
     ]);
-    let part = prop_oneof![3 => terminal.prop_map(str::to_owned), 2 => prop::sample::select(vec!["s", "t", "u"]).prop_map(str::to_owned)];
+    let rule = prop::sample::select(vec!["s", "t", "u"]);
+    let part = prop_oneof![3 => terminal, 2 => rule].prop_map(str::to_owned);
     let parts = prop::collection::vec(part, 0..4).prop_map(|parts| parts.join(" "));
     let rule = prop::collection::vec(parts, 1..4).prop_map(|alternatives| alternatives.join(" | "));
     let skip = prop::sample::select(vec!["", "", "SKIP : \"/ +/\" ;", "SKIP : \"/-c*/\" ;", "SKIP : \"/ b?/\" ;"]);

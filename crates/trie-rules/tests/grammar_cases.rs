@@ -1,5 +1,5 @@
-//! Texts and what may come after them: the cases of the folder that `TOKENTRIE_CASES_DIR` names (else `../shared/cases`),
-//! and cases of our own.
+//! Texts and what may come after them: the cases of the folder that `TOKENTRIE_CASES_DIR` names (else
+//! `../shared/cases`), and cases of our own.
 
 use serde_json::Value;
 use std::collections::HashMap;

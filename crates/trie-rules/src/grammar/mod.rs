@@ -35,8 +35,8 @@ use std::sync::Arc;
 ///
 /// Terminals are read byte by byte: the longest match counts, and of equally long ones keywords before patterns, then
 /// what comes first. The terminal is settled by the first byte that does not belong to it; there is no way back to a
-/// shorter one. Whether a byte may come is exact: it may where a legal text goes on with it, with all reductions of the
-/// parser done, and with neighbours in mind that would run into each other.
+/// shorter one. Whether a byte may come is exact: it may where a legal text goes on with it, with all reductions of
+/// the parser done, and with neighbours in mind that would run into each other.
 ///
 /// A clone is one reference count.
 ///
@@ -93,8 +93,8 @@ pub struct GrammarOptions {
     /// before reduce, then the rule that comes first. With conflicts that were decided so, what is allowed is what the
     /// parser takes one terminal on; that it can be completed is not promised.
     pub lenient: bool,
-    /// Whether the text begins as if a line feed that SKIP takes stood before it: so that a pattern such as `\n#.*` takes
-    /// a first line, too.
+    /// Whether the text begins as if a line feed that SKIP takes stood before it: so that a pattern such as `\n#.*`
+    /// takes a first line, too.
     pub after_newline: bool,
     /// How large the automaton of the terminals may become.
     pub automaton: AutomatonLimits,
@@ -142,8 +142,8 @@ impl GrammarOptions {
     }
 }
 
-/// Where in a text a grammar is: the terminal that is being read, and the parser's stack. Stacks share what they have in
-/// common; a clone is one reference count, comparing and hashing are as cheap.
+/// Where in a text a grammar is: the terminal that is being read, and the parser's stack. Stacks share what they have
+/// in common; a clone is one reference count, comparing and hashing are as cheap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct GrammarState {
     lexer: u32,

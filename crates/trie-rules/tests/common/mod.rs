@@ -58,6 +58,7 @@ pub fn compare<R: Rule>(rule: R, pieces: &[Vec<u8>], control: &[usize], most: us
 }
 
 pub fn vocabulary() -> impl Strategy<Value = Vec<Vec<u8>>> {
-    let byte = prop_oneof![4 => prop::sample::select(b"abc".to_vec()), 1 => prop::sample::select("é0".as_bytes().to_vec()), 1 => any::<u8>()];
+    let (common, other) = (b"abc".to_vec(), "é0".as_bytes().to_vec());
+    let byte = prop_oneof![4 => prop::sample::select(common), 1 => prop::sample::select(other), 1 => any::<u8>()];
     prop::collection::vec(prop::collection::vec(byte, 0..5), 1..60)
 }

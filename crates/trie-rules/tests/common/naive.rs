@@ -1,5 +1,5 @@
-//! Grammars without tables: terminals one by one, and Earley's recogniser. Slow, and nothing in common with the crate but
-//! the automata of single patterns.
+//! Grammars without tables: terminals one by one, and Earley's recogniser. Slow, and nothing in common with the crate
+//! but the automata of single patterns.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::string::string_regex;
