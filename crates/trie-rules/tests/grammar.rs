@@ -226,6 +226,25 @@ fn deep_stacks() {
     drop((deep, again, closed));
 }
 
+/// Equal texts lead to equal states, whoever walks them and whatever was dropped in between.
+#[test]
+fn threads_share_stacks() {
+    let json = Example::Json.grammar().unwrap();
+    let text = br#"{"a": [[1, {"b": [true, "#;
+    let walked = std::thread::scope(|scope| {
+        let walk = || {
+            for _ in 0..2000 {
+                drop(after(&json, text).unwrap());
+            }
+            after(&json, text).unwrap()
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(walk)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(walked.iter().all(|state| *state == walked[0]));
+    assert_eq!(walked.into_iter().collect::<HashSet<_>>().len(), 1);
+}
+
 fn error(text: &str) -> String {
     Grammar::new(text).unwrap_err().to_string()
 }
