@@ -19,8 +19,8 @@ pytestmark = [
 
 LEFT: dict[str, list[str]] = {"trie-core": []}
 """Each crate, in the order of the arrows, and those that it may depend on, in builds and in tests alike."""
-LEFT["trie-text"] = ["trie-core"]
 LEFT["trie-rules"] = ["trie-core"]
+LEFT["trie-text"] = ["trie-core", "trie-rules"]
 LEFT["chat-format"] = ["trie-core", "trie-rules"]
 LEFT["llama-sampler"] = ["trie-core", "trie-text", "trie-rules", "chat-format"]
 LEFT["tokentrie-py"] = LEFT["tokentrie-c"] = LEFT["tokentrie-benches"] = [*LEFT["llama-sampler"], "llama-sampler"]

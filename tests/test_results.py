@@ -18,8 +18,10 @@ import tokentrie
 from tokentrie import (
     ContextError,
     Form,
+    Grammar,
     Model,
     OptionError,
+    Regex,
     Sampler,
     Sampling,
     Session,
@@ -58,6 +60,10 @@ MAKE: dict[str, Callable[[Model], Any]] = {
     "text": lambda _: Text("note", stop='"', max_tokens=9),
     "form": lambda _: form(),
     "cache info": lambda _: Session().cache_info(),
+    "form with rules": lambda _: Form(Slot("n", Regex("[0-9]")), Text("a", stop=";", pattern="[a-z]")),
+    "regex": lambda _: Regex("[a-z]+"),
+    "grammar": lambda _: Grammar.example("json"),
+    "rule stats": lambda model: Regex("a").stats(model.vocab),
     "sampling": lambda _: Sampling("sampled", temperature=0.5),
 }
 
@@ -108,7 +114,7 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     made = [make(model) for make in MAKE.values()]
     made += [model, model.vocab, trie, Sampler(model.vocab, trie), Session(), tokentrie.CancelToken()]
     made += [trie.filtered(deny=[0]), trie.leaf_set([0]), tokentrie.ThinkGate([1], [2], vocab=model.vocab)]
-    made += [tokentrie.Batch(trie, rows=1, vocab=model.vocab)]
+    made += [tokentrie.Rule(), tokentrie.Batch(trie, rows=1, vocab=model.vocab)]
     made += [tokentrie.Detokenizer(model.vocab), model.choose_many(["a"], COLOURS), tokentrie.Any()]
     made += [tokentrie.Sequence(trie, trie), tokentrie.ChatTemplate("x")] if hasattr(tokentrie, "ChatTemplate") else []
     with model.stream("a", COLOURS) as stream:

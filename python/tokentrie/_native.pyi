@@ -33,6 +33,7 @@ __all__ = [
     "FilteredTrie",
     "Form",
     "Generated",
+    "Grammar",
     "Hypothesis",
     "Leaf",
     "LeafSet",
@@ -40,6 +41,10 @@ __all__ = [
     "ModelError",
     "OptionError",
     "PayloadError",
+    "Regex",
+    "Rule",
+    "RuleError",
+    "RuleStats",
     "Sampler",
     "Sampling",
     "Sequence",
@@ -73,7 +78,7 @@ __version__: Final[str]
 
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
-_Constraint: TypeAlias = _Payload | Trie | FilteredTrie | Iterable[str] | Any | Sequence | ThinkGate
+_Constraint: TypeAlias = _Payload | Trie | FilteredTrie | Iterable[str] | Any | Sequence | ThinkGate | Rule
 _Leaves: TypeAlias = (
     Iterable[int | str | _Ids] | _Sequence[bool] | NDArray[np.integer[_Any]] | NDArray[np.bool_] | LeafSet
 )
@@ -111,6 +116,18 @@ class PayloadError(TokenTrieError, ValueError):
         Traceback (most recent call last):
             ...
         tokentrie.PayloadError: payload, line 1, column 17, field descriptors: ...
+    """
+
+class RuleError(TokenTrieError, ValueError):
+    """A pattern, grammar or schema that makes no rule, or a rule that leads into a dead end.
+
+    It says where, and what is wrong there. Also a ValueError.
+
+    Example:
+        >>> tokentrie.Regex('[0-9')
+        Traceback (most recent call last):
+            ...
+        tokentrie.RuleError: ...
     """
 
 class TrieError(TokenTrieError, ValueError):
@@ -1651,6 +1668,269 @@ class Sequence:
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[type[Sequence], tuple[Trie | list[str] | Any, ...]]: ...
 
+@disjoint_base
+class Rule:
+    """A rule says byte by byte what may be written; its texts are the ones that it allows as a whole.
+
+    Regex, Grammar and the others are rules. Write one of your own by extending this class: `start`, `step` and
+    `is_end` say what is legal, and everything that takes a constraint takes it. States are what you like: equal ones
+    must answer alike, and they must be hashable, because each is asked only once. `step` says None exactly where no
+    text begins so. What they raise ends the call that asked, with that exception. A method `allowed_bytes(state)`, if
+    there is one, gives the only bytes (ints) for which `step` need be asked.
+
+    A rule is bound to no vocabulary. What it works out for one it keeps, and shares between all who use it there.
+
+    Args:
+        args, keywords: those of what extends it; Rule itself uses none.
+
+    Example:
+        >>> class Balanced(tokentrie.Rule):  # as many ( as ), at least one, at most 5 open
+        ...     def start(self):
+        ...         return (0, False)
+        ...     def step(self, state, byte):
+        ...         depth, begun = state
+        ...         if byte == ord("(") and depth < 5:
+        ...             return (depth + 1, True)
+        ...         return (depth - 1, True) if byte == ord(")") and depth else None
+        ...     def is_end(self, state):
+        ...         return state == (0, True)
+        >>> vocab = tokentrie.Vocab.from_tokens([b"(", b")", b"))", b"x"])
+        >>> sampler = tokentrie.Sampler(vocab, Balanced())
+        >>> sampler.accept([0, 0])
+        >>> sampler.allowed()
+        array([0, 1, 2], dtype=int32)
+    """
+    def __new__(cls, *args: _Any, **keywords: _Any) -> Self: ...
+    def start(self) -> _Any:
+        """The state before the first byte: any hashable object.
+
+        Returns:
+            Any.
+
+        Raises:
+            NotImplementedError: what extends Rule defines it.
+
+        Example:
+            >>> class Yes(tokentrie.Rule):
+            ...     def start(self):
+            ...         return b"yes"
+            ...     def step(self, state, byte):
+            ...         return state[1:] if state[:1] == bytes([byte]) else None
+            ...     def is_end(self, state):
+            ...         return state == b""
+            >>> Yes().matches("yes")
+            True
+        """
+    def step(self, state: _Any, byte: int) -> _Any:
+        """The state after one byte more, or None if no text begins so.
+
+        Args:
+            state: what `start` or `step` gave.
+            byte: int, 0 to 255.
+
+        Returns:
+            Any | None.
+
+        Raises:
+            NotImplementedError: what extends Rule defines it.
+
+        Example:
+            >>> class Dots(tokentrie.Rule):  # one to three dots
+            ...     start = lambda self: 0
+            ...     step = lambda self, state, byte: state + 1 if byte == ord(".") and state < 3 else None
+            ...     is_end = lambda self, state: state > 0
+            >>> (Dots().matches("..."), Dots().matches("...."))
+            (True, False)
+        """
+    def is_end(self, state: _Any) -> bool:
+        """Whether a text ends at a state; longer ones may go on.
+
+        Args:
+            state: what `start` or `step` gave.
+
+        Returns:
+            bool.
+
+        Raises:
+            NotImplementedError: what extends Rule defines it.
+
+        Example:
+            >>> class Even(tokentrie.Rule):  # an even number of letters a, not none
+            ...     start = lambda self: 2
+            ...     step = lambda self, state, byte: 1 - state % 2 if byte == ord("a") else None
+            ...     is_end = lambda self, state: state == 0
+            >>> (Even().matches("aa"), Even().matches("aaa"))
+            (True, False)
+        """
+    def matches(self, text: str | bytes) -> bool:
+        """Whether a text is legal as a whole. Cost: O(bytes).
+
+        Args:
+            text: str or bytes.
+
+        Returns:
+            bool.
+
+        Raises:
+            TypeError: it is neither.
+
+        Example:
+            >>> tokentrie.Regex("[0-9]{2}").matches("42")
+            True
+        """
+    def parse(self, text: str) -> _Any:
+        """What a text stands for: the text itself, unless the rule has a type.
+
+        `Generated.value` and the values of a form are what it gives. Extend it where your rule has a type.
+
+        Args:
+            text: str, legal as a whole.
+
+        Returns:
+            Any.
+
+        Example:
+            >>> tokentrie.Regex("[a-z]+").parse("word")
+            'word'
+        """
+    def stats(self, vocab: Vocab) -> RuleStats:
+        """What is kept of it for a vocabulary, and how often that was of use.
+
+        Args:
+            vocab: Vocab.
+
+        Returns:
+            RuleStats. All zeros where it was not used with that vocabulary.
+
+        Example:
+            >>> tokentrie.Regex("[0-9]+").stats(tokentrie.Model().vocab)
+            RuleStats(masks=0, bytes=0, hits=0, misses=0)
+        """
+
+@final
+class RuleStats:
+    """What a rule keeps for a vocabulary.
+
+    Example:
+        >>> vocab = tokentrie.Model().vocab
+        >>> digits = tokentrie.Regex("[0-9]+")
+        >>> sampler = tokentrie.Sampler(vocab, digits)
+        >>> digits.stats(vocab).masks >= 1
+        True
+    """
+    @property
+    def masks(self) -> int:
+        """int: masks kept, one for each state that was visited."""
+    @property
+    def bytes(self) -> int:
+        """int: bytes of them."""
+    @property
+    def hits(self) -> int:
+        """int: how often a mask was there already."""
+    @property
+    def misses(self) -> int:
+        """int: how often one had to be worked out."""
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Regex(Rule):
+    """A regular expression as a rule: the whole text matches, and every way to match counts.
+
+    Syntax of the Rust crate `regex` (docs.rs/regex): Unicode classes, flags such as (?i), no look-around and no
+    back-references. Text is UTF-8. A finite automaton decides, so that nothing that is allowed leads into a dead end;
+    one object serves any number of samplers and threads. Compares by pattern; can be pickled.
+
+    Args:
+        pattern: str.
+        max_bytes: the most memory that its automaton may take, and the most in which it is made.
+
+    Raises:
+        RuleError: it is no regular expression (with position), looks around or back, matches nothing, or makes an
+            automaton that is too large. Also a ValueError.
+
+    Example:
+        >>> model = tokentrie.Model()
+        >>> year = tokentrie.Regex("(19|20)[0-9]{2}")
+        >>> year.matches(model.generate("The year was ", year).value)
+        True
+    """
+    def __new__(cls, pattern: str, *, max_bytes: int = 33_554_432) -> Regex: ...
+    @property
+    def pattern(self) -> str:
+        """str: the pattern."""
+    @property
+    def max_bytes(self) -> int:
+        """int: the most memory that its automaton may take."""
+    @property
+    def states(self) -> int:
+        """int: states of its automaton."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Grammar(Rule):
+    """An LR(1) grammar as a rule, written as for yacc.
+
+    `%start` names the rule to begin with, else the first one is. A rule is `name : first | "(" second ")" | ;`, with
+    comments as in C. "text" is a keyword, "/pattern/" a regular expression (syntax of the Rust crate `regex`), and a
+    name in capitals whose alternatives are such texts is a terminal. SKIP is the terminal that may stand between all
+    others: blanks, comments. Terminals are read byte by byte: the longest match counts, then keywords before patterns.
+
+    What is allowed is exact: every allowed text can be completed. Compares by text; can be pickled.
+
+    Args:
+        text: the grammar.
+        lenient: decide conflicts as yacc does (shift first, then the rule that comes first) and pass over what is never
+            used, with a warning each. What is allowed may then lead into a dead end.
+
+    Raises:
+        RuleError: the text is no grammar, or not LR(1); it says line, column and what is wrong. Also a ValueError.
+
+    Example:
+        >>> text = 'NUMBER : "/[0-9]+/" ; sum : NUMBER | sum "+" NUMBER ;'
+        >>> sums = tokentrie.Grammar(text)
+        >>> (sums.matches("1+20+3"), sums.matches("1+"))
+        (True, False)
+        >>> tokentrie.Grammar.example("json").matches('{"a": [1, 2]}')
+        True
+    """
+    def __new__(cls, text: str, *, lenient: bool = False) -> Grammar: ...
+    @staticmethod
+    def example(name: Literal["json", "arithmetic", "c", "sql"]) -> Grammar:
+        """A grammar that comes with the package.
+
+        Args:
+            name: "json" (RFC 8259), "arithmetic", "c" (declarations, statements and expressions of C) or "sql"
+                (SELECT).
+
+        Returns:
+            Grammar.
+
+        Raises:
+            OptionError: there is none of that name.
+
+        Example:
+            >>> tokentrie.Grammar.example("sql").matches("SELECT name FROM users WHERE id = 1")
+            True
+        """
+    @property
+    def text(self) -> str:
+        """str: its text."""
+    @property
+    def lenient(self) -> bool:
+        """bool: whether conflicts were decided."""
+    @property
+    def terminals(self) -> list[str]:
+        """list[str]: its terminals as they were written."""
+    @property
+    def parser_states(self) -> int:
+        """int: states of its parser."""
+    @property
+    def lexer_states(self) -> int:
+        """int: states of the automaton that reads its terminals."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
 @final
 class Sampling:
     """How the next token is chosen among the legal ones, as one value.
@@ -2870,7 +3150,7 @@ class Model:
         Args:
             prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
             constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
-                str, a FilteredTrie, a Sequence, a ThinkGate, a Form, or None, which is Any.
+                str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a Form, or None, which is Any.
             mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
                 as a whole.
             max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
@@ -3467,7 +3747,7 @@ class Slot:
     Args:
         name: what the value is called in `Generated.values`.
         values: a list or other iterable of distinct str; or a Trie; or a Sequence of tries, whose value is their
-            names together; or a payload, whose descriptor with the path `name` is taken.
+            names together; or a Rule, such as a Regex; or a payload, whose descriptor with the path `name` is taken.
 
     Raises:
         PayloadError: the payload cannot be used; for one str it says that a list is wanted.
@@ -3582,9 +3862,12 @@ class Text:
         max_tokens: the most tokens of it, at least 1.
         exclude: characters that may not occur in it. None excludes, where `stop` begins with a double quote,
             backslash and control characters, so that JSON stays JSON; else nothing.
+        pattern: what it must be as a whole: a Regex or another Rule, or the str of a Regex. The text is over at the
+            first `stop` after one. Where `max_tokens` cut it off, its longest beginning that matches stays.
 
     Raises:
-        OptionError: `max_tokens` is out of range.
+        OptionError: `max_tokens` is out of range, or `exclude` stands beside `pattern`.
+        RuleError: the pattern is no regular expression.
 
     Example:
         >>> form = tokentrie.Form('"', tokentrie.Text("note", stop='"', max_tokens=8), '"')
@@ -3592,7 +3875,18 @@ class Text:
         >>> out.text == '"' + out.values["note"] + '"'
         True
     """
-    def __new__(cls, name: str, *, stop: str, max_tokens: int = 64, exclude: str | None = None) -> Text: ...
+    def __new__(
+        cls,
+        name: str,
+        *,
+        stop: str,
+        max_tokens: int = 64,
+        exclude: str | None = None,
+        pattern: str | Rule | None = None,
+    ) -> Text: ...
+    @property
+    def pattern(self) -> Rule | None:
+        """Rule | None: what it must be as a whole."""
     @property
     def stop(self) -> str:
         """str: what ends it."""
@@ -3662,14 +3956,19 @@ class Generated:
     def leaves(self) -> list[Leaf]:
         """list[Leaf]: all values in their order: of a Sequence one for each set that was completed."""
     @property
+    def value(self) -> _Any:
+        """Any: the value, if it was completed: the name of a leaf, or what a rule makes of its text (`Rule.parse`): an
+        int, a date, a str. None where it was not, for a form, and where nothing was constrained.
+        """
+    @property
     def partial_token(self) -> bytes:
         """bytes: the partial token at the end: what the last token of the value holds beyond it, in a set with
         `open_end=True`. It begins the free text.
         """
     @property
-    def values(self) -> dict[str, str]:
-        """dict[str, str]: what a form was filled with, by the names of its slots and texts; empty for other
-        constraints.
+    def values(self) -> dict[str, _Any]:
+        """dict[str, Any]: what a form was filled with, by the names of its slots and texts: str, or what a rule makes
+        of its text; empty for other constraints.
         """
     @property
     def probabilities(self) -> dict[str, NDArray[np.float64]]:

@@ -208,7 +208,7 @@ pub(crate) struct ReadFor<'t> {
     pub(crate) tokenizing: &'t Tokenizing<'t>,
     pub(crate) n_vocab: usize,
     /// Where more is known than its size.
-    pub(crate) vocab: Option<&'t trie_text::Vocab>,
+    pub(crate) vocab: Option<&'t std::sync::Arc<trie_text::Vocab>>,
 }
 
 /// With a vocabulary of Python's, or only its size.

@@ -35,6 +35,17 @@ Example:
     tokentrie.TrieError: row 1 is empty: a leaf needs at least one token
 ";
 
+pub(crate) const RULE: &CStr = c"A pattern, grammar or schema that makes no rule, or a rule that leads into a dead end.
+
+It says where, and what is wrong there. Also a ValueError.
+
+Example:
+    >>> tokentrie.Regex('[0-9')
+    Traceback (most recent call last):
+        ...
+    tokentrie.RuleError: ...
+";
+
 pub(crate) const VOCABULARY: &CStr =
     c"A token id that the vocabulary does not have, or a vocabulary that cannot be used for what is asked.
 

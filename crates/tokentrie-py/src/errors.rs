@@ -4,6 +4,7 @@
 //! here.
 
 use crate::error_docs;
+use crate::rule::of_problem;
 use pyo3::exceptions::{
     PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PySystemExit, PyTimeoutError, PyUserWarning,
     PyValueError,
@@ -41,6 +42,7 @@ pub(crate) enum Class {
     Base,
     Payload,
     Trie,
+    Rule,
     Vocabulary,
     NotAllowed,
     Option,
@@ -73,10 +75,11 @@ const fn spec(class: Class, name: &'static CStr, parent: Class, also: Also, doc:
 }
 
 /// In the order of [`Class`], parents first.
-const CLASSES: [ClassSpec; 12] = [
+const CLASSES: [ClassSpec; 13] = [
     spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, Also::Nothing, error_docs::BASE),
     spec(Class::Payload, c"tokentrie.PayloadError", Class::Base, Also::ValueError, error_docs::PAYLOAD),
     spec(Class::Trie, c"tokentrie.TrieError", Class::Base, Also::ValueError, error_docs::TRIE),
+    spec(Class::Rule, c"tokentrie.RuleError", Class::Base, Also::ValueError, error_docs::RULE),
     spec(Class::Vocabulary, c"tokentrie.VocabularyError", Class::Base, Also::Nothing, error_docs::VOCABULARY),
     spec(Class::NotAllowed, c"tokentrie.TokenNotAllowedError", Class::Base, Also::Nothing, error_docs::NOT_ALLOWED),
     spec(Class::Option, c"tokentrie.OptionError", Class::Base, Also::ValueError, error_docs::OPTION),
@@ -321,6 +324,7 @@ impl From<SamplerError> for Error {
         match error {
             SamplerError::Row(error) => error.into(),
             SamplerError::Span(error) => error.into(),
+            SamplerError::Problem { ref problem, .. } => of_problem(problem, error.to_string()),
             SamplerError::Damaged { .. } => Class::Trie.error(format!("{error} (Trie.open with verify=True)")),
             _ => Class::Base.error(error.to_string()),
         }
@@ -333,6 +337,7 @@ impl From<BatchError> for Error {
             BatchError::Refused { source: SpanError::NotAllowed(_), .. } => Class::NotAllowed,
             BatchError::Refused { source: SpanError::OutsideVocabulary { .. }, .. }
             | BatchError::MixedVocabularies { .. } => Class::Vocabulary,
+            BatchError::Problem { problem, .. } => return of_problem(problem, error.to_string()),
             BatchError::Damaged { .. } => return Class::Trie.error(format!("{error} (Trie.open with verify=True)")),
             BatchError::Width { .. } | BatchError::Listed { .. } | BatchError::Rows(_) => {
                 return Self::Array(error.to_string());
@@ -398,6 +403,7 @@ impl From<FormError> for Error {
     fn from(error: FormError) -> Self {
         let class = match error {
             FormError::Rules(error) => return error.into(),
+            FormError::Rule { error, what } => return Self::from(error).at(&format!("{what}: ")),
             FormError::NeverEnds { .. } => return Class::Option.error(format!("{error} (Text)")),
             FormError::NothingToFill
             | FormError::RepeatedName { .. }
@@ -405,6 +411,7 @@ impl From<FormError> for Error {
             | FormError::NoSlot { .. }
             | FormError::NotHealed { .. }
             | FormError::NotListed { .. }
+            | FormError::NoSet { .. }
             | FormError::Endless { .. } => Class::Option,
             FormError::NoValues { .. }
             | FormError::RepeatedValue { .. }

@@ -17,6 +17,7 @@ impl From<RuntimeError> for Error {
             RuntimeError::Form(error) => error.into(),
             RuntimeError::NotListed(error) => error.into(),
             RuntimeError::Rules(error) => error.into(),
+            RuntimeError::Problem(problem) => crate::rule::of_problem(&problem, String::new()),
             RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => {
                 class.error(format!("{error} (Trie.open with verify=True)"))
             }
@@ -45,6 +46,7 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => Class::Option,
         RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => Class::Trie,
+        RuntimeError::PatternCut { .. } => Class::Rule,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
         RuntimeError::Backend { .. }
         | RuntimeError::File { .. }

@@ -5,7 +5,10 @@ use crate::errors::Result;
 use crate::gil::released;
 use crate::ids::{shown, type_name};
 use crate::payload::with_text;
+use crate::regex::Regex;
+use crate::rule::Rule;
 use crate::strings::is_list;
+use crate::value::Value;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
@@ -21,7 +24,7 @@ use trie_text::{Part, SlotValues};
 /// Args:
 ///     name: what the value is called in `Generated.values`.
 ///     values: a list or other iterable of distinct str; or a Trie; or a Sequence of tries, whose value is their
-///         names together; or a payload, whose descriptor with the path `name` is taken.
+///         names together; or a Rule, such as a Regex; or a payload, whose descriptor with the path `name` is taken.
 ///
 /// Raises:
 ///     PayloadError: the payload cannot be used; for one str it says that a list is wanted.
@@ -50,6 +53,8 @@ impl Slot {
             let message = "a ThinkGate cannot stand in a slot: let the model think in a Text with the end marker as \
                            its stop, before the slot";
             return Err(PyTypeError::new_err(message).into());
+        } else if let Ok(rule) = values.cast::<Rule>() {
+            SlotValues::Rule(Rule::any(rule)?)
         } else if is_list(values) {
             let texts = crate::strings::list(values)?;
             given = PyList::new(values.py(), &texts)?.into_any();
@@ -78,13 +83,16 @@ impl Slot {
         hash_of(&self.name)
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let count = match &self.values {
             SlotValues::Texts(values) => Some(values.len()),
             SlotValues::Tokens(constraint) => constraint.as_trie().map(trie_core::Trie::len),
+            SlotValues::Rule(_) => {
+                return Ok(format!("<tokentrie.Slot {:?}: {}>", self.name, self.given.bind(py).repr()?));
+            }
         };
         let count = count.map_or_else(|| "a sequence".to_owned(), |count| format!("{count} values"));
-        format!("<tokentrie.Slot {:?}: {count}>", self.name)
+        Ok(format!("<tokentrie.Slot {:?}: {count}>", self.name))
     }
 }
 
@@ -97,9 +105,12 @@ impl Slot {
 ///     max_tokens: the most tokens of it, at least 1.
 ///     exclude: characters that may not occur in it. None excludes, where `stop` begins with a double quote,
 ///         backslash and control characters, so that JSON stays JSON; else nothing.
+///     pattern: what it must be as a whole: a Regex or another Rule, or the str of a Regex. The text is over at the
+///         first `stop` after one. Where `max_tokens` cut it off, its longest beginning that matches stays.
 ///
 /// Raises:
-///     OptionError: `max_tokens` is out of range.
+///     OptionError: `max_tokens` is out of range, or `exclude` stands beside `pattern`.
+///     RuleError: the pattern is no regular expression.
 ///
 /// Example:
 ///     >>> form = tokentrie.Form('"', tokentrie.Text("note", stop='"', max_tokens=8), '"')
@@ -107,7 +118,6 @@ impl Slot {
 ///     >>> out.text == '"' + out.values["note"] + '"'
 ///     True
 #[pyclass(frozen, module = "tokentrie")]
-#[derive(Clone, PartialEq)]
 pub(crate) struct Text {
     /// str: its name.
     #[pyo3(get)]
@@ -121,31 +131,70 @@ pub(crate) struct Text {
     /// str | None: characters that may not occur in it.
     #[pyo3(get)]
     exclude: Option<String>,
+    /// Rule | None: what it must be as a whole.
+    #[pyo3(get)]
+    pattern: Option<Py<Rule>>,
 }
 
 #[pymethods]
 impl Text {
     #[new]
-    #[pyo3(signature = (name, *, stop, max_tokens=64, exclude=None))]
-    fn new(name: String, stop: String, max_tokens: i64, exclude: Option<String>) -> Result<Self> {
+    #[pyo3(signature = (name, *, stop, max_tokens=64, exclude=None, pattern=None))]
+    fn new(
+        py: Python<'_>,
+        name: String,
+        stop: String,
+        max_tokens: i64,
+        exclude: Option<String>,
+        pattern: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Self> {
         let max_tokens = crate::options::unsigned("max_tokens", max_tokens)?;
-        Ok(Self { name, stop, max_tokens, exclude })
+        if pattern.is_some() && exclude.is_some() {
+            let message = "exclude has no effect beside pattern: leave those characters out of the pattern";
+            return Err(crate::errors::Class::Option.error(message));
+        }
+        let read = |pattern: &Bound<'_, PyAny>| -> Result<Py<Rule>> {
+            if let Ok(text) = pattern.cast::<PyString>() {
+                return Ok(Bound::new(py, Regex::of(py, text.to_str()?)?)?.into_super().unbind());
+            }
+            if let Ok(rule) = pattern.cast::<Rule>() {
+                return Ok(rule.clone().unbind());
+            }
+            let (shown, name) = (shown(pattern), type_name(pattern));
+            let message = format!("pattern must be a Rule, such as a Regex, or a str, not {shown} of type {name}");
+            Err(PyTypeError::new_err(message).into())
+        };
+        Ok(Self { name, stop, max_tokens, exclude, pattern: pattern.map(read).transpose()? })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let Self { name, stop, max_tokens, exclude } = slf.get().clone();
-        let fields = (name, stop, max_tokens, exclude).into_pyobject(slf.py())?;
+        let (py, Self { name, stop, max_tokens, exclude, pattern }) = (slf.py(), slf.get());
+        let pattern = pattern.as_ref().map(|pattern| pattern.clone_ref(py));
+        let fields = (name, stop, max_tokens, exclude, pattern).into_pyobject(py)?;
         Ok((slf.get_type().getattr("_restore")?, fields))
     }
 
     /// What `__reduce__` took apart.
     #[staticmethod]
-    fn _restore(name: String, stop: String, max_tokens: u32, exclude: Option<String>) -> Self {
-        Self { name, stop, max_tokens, exclude }
+    fn _restore(
+        name: String,
+        stop: String,
+        max_tokens: u32,
+        exclude: Option<String>,
+        pattern: Option<Py<Rule>>,
+    ) -> Self {
+        Self { name, stop, max_tokens, exclude, pattern }
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self == other.get())
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        let (py, other) = (other.py(), other.get());
+        let known = |text: &Self| (text.name.clone(), text.stop.clone(), text.max_tokens, text.exclude.clone());
+        let patterns = match (&self.pattern, &other.pattern) {
+            (Some(one), Some(other)) => one.bind(py).eq(other)?,
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        Ok(patterns && known(self) == known(other))
     }
 
     fn __hash__(&self) -> u64 {
@@ -158,13 +207,13 @@ impl Text {
 }
 
 impl Text {
-    fn part(&self) -> Part {
-        let Self { name, stop, max_tokens, exclude } = self.clone();
-        let max_tokens = max_tokens as usize;
-        match exclude {
-            None => Part::text(name, stop, max_tokens),
-            Some(exclude) => Part::Text { name, stop, max_tokens, exclude: exclude.chars().collect() },
-        }
+    fn part(&self, py: Python<'_>) -> Result<Part> {
+        let Self { name, stop, max_tokens, exclude, pattern } = self;
+        let part = Part::text(name, stop, *max_tokens as usize);
+        let Part::Text { name, stop, max_tokens, exclude: usual, .. } = part else { return Ok(part) };
+        let exclude = exclude.as_ref().map_or(usual, |exclude| exclude.chars().collect());
+        let pattern = pattern.as_ref().map(|pattern| Rule::any(pattern.bind(py))).transpose()?;
+        Ok(Part::Text { name, stop, max_tokens, exclude, pattern })
     }
 }
 
@@ -199,6 +248,27 @@ impl Form {
     pub(crate) fn core(&self) -> &trie_text::Form {
         &self.form
     }
+
+    /// What the text of a slot or text stands for.
+    ///
+    /// # Errors
+    /// What the `parse` of its rule raises.
+    pub(crate) fn parsed(slf: &Bound<'_, Self>, name: &str, text: String) -> Result<Value> {
+        let py = slf.py();
+        let rule = |part: Bound<'_, PyAny>| -> Option<Py<Rule>> {
+            if let Ok(slot) = part.cast::<Slot>() {
+                let rule = slot.get().given.bind(py).cast::<Rule>().ok()?;
+                return (slot.get().name == name).then(|| rule.clone().unbind());
+            }
+            let text = part.cast::<Text>().ok()?;
+            let rule = text.get().pattern.as_ref()?;
+            (text.get().name == name).then(|| rule.clone_ref(py))
+        };
+        match slf.get().parts.bind(py).iter().find_map(rule) {
+            Some(rule) => Value::parsed(rule.bind(py), text),
+            None => Ok(Value::Text(text)),
+        }
+    }
 }
 
 fn hash_of(value: &impl Hash) -> u64 {
@@ -221,7 +291,7 @@ impl Form {
                 return Ok(Part::Slot { name: name.clone(), values: values.clone() });
             }
             if let Ok(text) = part.cast::<Text>() {
-                return Ok(text.get().part());
+                return text.get().part(part.py());
             }
             let (shown, name) = (shown(&part), type_name(&part));
             let message = format!("part {place} of a form must be str, Slot or Text, not {shown} of type {name}");

@@ -86,7 +86,7 @@ impl Marker {
         Ok(Self::Ids(tokens(given, &format!("{what}, "))?))
     }
 
-    fn ids(&self, vocab: Option<&trie_text::Vocab>) -> Result<Vec<TokenId>> {
+    fn ids(&self, vocab: Option<&Arc<trie_text::Vocab>>) -> Result<Vec<TokenId>> {
         let (what, text) = match self {
             Self::Ids(ids) => return Ok(ids.clone()),
             Self::Text(what, text) => (what, text),
@@ -103,7 +103,7 @@ impl Marker {
 }
 
 impl Spec {
-    fn options(&self, vocab: Option<&trie_text::Vocab>, ends: &[TokenId]) -> Result<ThinkOptions> {
+    fn options(&self, vocab: Option<&Arc<trie_text::Vocab>>, ends: &[TokenId]) -> Result<ThinkOptions> {
         let masked = match (&self.masked, vocab) {
             (Some(masked), _) => masked.clone(),
             (None, Some(vocab)) => vocab.end_of_generation().to_vec(),
@@ -129,7 +129,8 @@ impl Spec {
     /// The constraints by path, each behind a gate.
     fn spans(&self, py: Python<'_>, around: ReadFor<'_>, cache: Cache<'_>) -> Result<Spans> {
         let own = self.vocab.as_ref().map(|vocab| Arc::clone(vocab.bind(py).get().core()));
-        let vocab = own.as_deref().or(around.vocab);
+        let vocab = own.as_ref().or(around.vocab);
+        let around = ReadFor { vocab, ..around };
         if let Some(sampler) = self.sampler(py) {
             let rules = Arc::clone(sampler.get().lock(py)?.span().rules());
             return Ok(self.over(&rules, vocab)?.constraints().into());
@@ -146,7 +147,7 @@ impl Spec {
     }
 
     /// The rules of a sampler with a gate before each of its constraints.
-    fn over(&self, rules: &SpanRules, vocab: Option<&trie_text::Vocab>) -> Result<SpanRules> {
+    fn over(&self, rules: &SpanRules, vocab: Option<&Arc<trie_text::Vocab>>) -> Result<SpanRules> {
         let options = self.options(vocab, rules.end_of_generation())?;
         let ends = rules.end_tokens();
         rules.over(|then| {
@@ -161,6 +162,11 @@ impl Spec {
 }
 
 impl ThinkGate {
+    /// What follows, as it was given.
+    pub(crate) fn then<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.0.then.as_ref().map(|then| then.bind(py).clone())
+    }
+
     /// The constraints by path that it stands for, at their start.
     ///
     /// # Errors
@@ -179,7 +185,7 @@ fn bound(py: Python<'_>, spec: &Spec, vocab: Option<&VocabArg<'_>>, options: &Op
     if let Some(sampler) = spec.sampler(py) {
         let core = sampler.get().lock(py)?.clone();
         let own = spec.vocab.as_ref().map(|vocab| Arc::clone(vocab.bind(py).get().core()));
-        let rules = spec.over(core.span().rules(), own.as_deref())?;
+        let rules = spec.over(core.span().rules(), own.as_ref())?;
         let mut gate = trie_core::Sampler::new(Arc::new(rules), core.options())?;
         gate.span_mut().activate(core.span().path())?;
         return Ok(Sampler::new(gate));

@@ -1,7 +1,10 @@
 //! What a generation gives back, and what its observer sees.
 
+#[cfg(feature = "llama")]
+use crate::errors::Result;
 use crate::leaf::Leaf;
 use crate::pickled::pickled;
+use crate::value::Value;
 #[cfg(feature = "llama")]
 use llama_sampler::Finish;
 use numpy::PyArray1;
@@ -32,8 +35,12 @@ pub(crate) struct Generated {
     /// list[Leaf]: all values in their order: of a Sequence one for each set that was completed.
     #[pyo3(get)]
     leaves: Vec<Leaf>,
+    /// Any: the value, if it was completed: the name of a leaf, or what a rule makes of its text (`Rule.parse`): an
+    /// int, a date, a str. None where it was not, for a form, and where nothing was constrained.
+    #[pyo3(get)]
+    value: Option<Value>,
     partial_token: Vec<u8>,
-    values: Vec<(String, String)>,
+    values: Vec<(String, Value)>,
     probabilities: Vec<(String, Vec<f64>)>,
     /// bool: whether these are the tokens that the tokenizer writes for the text of a form; True for other
     /// constraints.
@@ -93,8 +100,8 @@ pub(crate) struct Stats {
 
 #[cfg(feature = "llama")]
 impl Generated {
-    pub(crate) fn new(generated: llama_sampler::Generated, seconds: f64) -> Self {
-        let llama_sampler::Generated { tokens, text, leaf, leaves, partial_token, finish, stats } = generated;
+    pub(crate) fn new(generated: llama_sampler::Generated, value: Option<Value>, seconds: f64) -> Self {
+        let llama_sampler::Generated { tokens, text, leaf, leaves, value: _, partial_token, finish, stats } = generated;
         let finish = match finish {
             Finish::Span => "span",
             Finish::EndOfGeneration => "end_of_generation",
@@ -107,6 +114,7 @@ impl Generated {
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: leaf.map(Leaf::from),
             leaves: leaves.into_iter().map(Leaf::from).collect(),
+            value,
             partial_token,
             values: Vec::new(),
             probabilities: Vec::new(),
@@ -116,25 +124,32 @@ impl Generated {
         }
     }
 
-    pub(crate) fn of_form(filled: llama_sampler::Filled, seconds: f64) -> Self {
+    /// `parse` makes of the text of a slot or text, given by name, what it stands for.
+    pub(crate) fn of_form(
+        filled: llama_sampler::Filled,
+        seconds: f64,
+        parse: impl Fn(&str, String) -> Result<Value>,
+    ) -> Result<Self> {
         let llama_sampler::Filled { values: fields, text, tokens, canonical, stopped, stats } = filled;
         let (mut values, mut probabilities) = (Vec::new(), Vec::new());
         for field in fields {
             probabilities.extend(field.probabilities.map(|shares| (field.name.clone(), shares)));
-            values.push((field.name, field.value));
+            let value = parse(&field.name, field.value)?;
+            values.push((field.name, value));
         }
-        Self {
+        Ok(Self {
             text,
             tokens: tokens.into_iter().map(TokenId::get).collect(),
             leaf: None,
             leaves: Vec::new(),
+            value: None,
             partial_token: Vec::new(),
             values,
             probabilities,
             canonical,
             finish: if stopped { STOPPED } else { "form" }.to_owned(),
             stats: Stats::new(stats, seconds),
-        }
+        })
     }
 }
 
@@ -192,11 +207,11 @@ impl Generated {
         PyBytes::new(py, &self.partial_token)
     }
 
-    /// dict[str, str]: what a form was filled with, by the names of its slots and texts; empty for other
-    /// constraints.
+    /// dict[str, Any]: what a form was filled with, by the names of its slots and texts: str, or what a rule makes
+    /// of its text; empty for other constraints.
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.values.iter().into_py_dict(py)
+        self.values.iter().map(|(name, value)| (name, value.clone())).into_py_dict(py)
     }
 
     /// dict[str, numpy.ndarray]: float64 [values], the probability of each value of a slot among them, by the names
@@ -299,7 +314,19 @@ impl Step {
     }
 }
 
-pickled!(Generated { text, tokens, leaf, leaves, partial_token, values, probabilities, canonical, finish, stats });
+pickled!(Generated {
+    text,
+    tokens,
+    leaf,
+    leaves,
+    value,
+    partial_token,
+    values,
+    probabilities,
+    canonical,
+    finish,
+    stats
+});
 pickled!(Stats {
     forward_passes,
     tokens_decoded,

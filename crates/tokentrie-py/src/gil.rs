@@ -3,6 +3,7 @@
 use crate::call::Call;
 use crate::errors::{Class, Error, Result};
 use crate::exit::{Working, attached, is_ending};
+use crate::rule_of_user::{is_asking, waits_for_itself};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use std::panic::resume_unwind;
@@ -105,9 +106,15 @@ impl Drop for Awake<'_> {
 ///
 /// A call that panicked inside may have left half a change behind: the object then refuses every further call.
 pub(crate) fn locked<'m, T>(py: Python<'_>, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
-    mutex
-        .lock_py_attached(py)
-        .map_err(|_| Class::Base.error("an earlier call on this object failed inside; make a new one"))
+    let failed = || Class::Base.error("an earlier call on this object failed inside; make a new one");
+    if is_asking() {
+        // Who asks the rule may hold it, and waits.
+        return mutex.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => waits_for_itself().into(),
+            TryLockError::Poisoned(_) => failed(),
+        });
+    }
+    mutex.lock_py_attached(py).map_err(|_| failed())
 }
 
 /// What is locked for long and without the GIL. In a process that was forked meanwhile the thread that has it is

@@ -30,6 +30,7 @@ mod form;
 mod gate;
 mod generated;
 mod gil;
+mod grammar;
 mod ids;
 mod in_chain;
 mod leaf;
@@ -45,8 +46,11 @@ mod pickled;
 mod prefix_table;
 #[cfg(feature = "llama")]
 mod prompt;
+mod regex;
 #[cfg(feature = "llama")]
 mod rivals;
+mod rule;
+mod rule_of_user;
 mod sampler;
 mod sampling;
 mod scorer;
@@ -62,6 +66,7 @@ mod trie_file;
 mod trie_rendered;
 mod trie_sets;
 mod trie_shape;
+mod value;
 mod vocab;
 #[cfg(feature = "llama")]
 mod watch;
@@ -93,6 +98,8 @@ mod _native {
     #[pymodule_export]
     use crate::generated::{Generated, Stats, Step};
     #[pymodule_export]
+    use crate::grammar::Grammar;
+    #[pymodule_export]
     use crate::in_chain::{InChain, into_chain};
     #[pymodule_export]
     use crate::leaf::Leaf;
@@ -102,6 +109,10 @@ mod _native {
     #[cfg(not(feature = "llama"))]
     #[pymodule_export]
     use crate::no_model::{Choices, Model};
+    #[pymodule_export]
+    use crate::regex::Regex;
+    #[pymodule_export]
+    use crate::rule::{Rule, RuleStats};
     #[pymodule_export]
     use crate::sampler::Sampler;
     #[pymodule_export]

@@ -6,13 +6,17 @@ use crate::constraint::ReadFor;
 use crate::data::list_of_dicts;
 use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::form::Form;
+use crate::gate::ThinkGate;
 use crate::generated::Generated;
 use crate::gil::{Turns, locked, released};
 use crate::options::{After, FillMode, Options};
 use crate::payload::{Cache, Spans, spans};
 use crate::rivals;
+use crate::rule::Rule;
+use crate::rule_of_user::UserRule;
 use crate::sampling::{Given, Keywords, Sampling};
 use crate::strings;
+use crate::value::Value;
 use crate::vocab::Vocab;
 use crate::watch::Watch;
 use llama_cpp_2::sampling::LlamaSampler;
@@ -201,7 +205,7 @@ impl Model {
     /// Args:
     ///     prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
     ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
-    ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Form, or None, which is Any.
+    ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a Form, or None, which is Any.
     ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
     ///         as a whole.
     ///     max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
@@ -278,18 +282,19 @@ impl Model {
         let sampling = options.keywords.options(py)?;
         let loaded = self.loaded(py)?;
         let started = Instant::now();
-        if let Some(form) = constraint.and_then(|constraint| constraint.cast::<Form>().ok()) {
+        if let Some(given) = constraint.and_then(|constraint| constraint.cast::<Form>().ok()) {
             if end_tokens.is_some() || after.0 == trie_core::After::Free {
                 return Err(
                     Class::Option.error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")
                 );
             }
-            let (form, fill) = (form.get().core(), FillOptions::default().with_sampling(sampling));
+            let (form, fill) = (given.get().core(), FillOptions::default().with_sampling(sampling));
             let fill = fill.with_exact(exact).with_probabilities(probabilities);
             let prompt = self.prompt(prompt, form.begins_with())?;
             let filled = self.using(py, on_step, &call, |context, watch| context.fill(&prompt, form, &fill, watch))?;
             let stopped = filled.stopped;
-            let generated = Generated::of_form(filled, started.elapsed().as_secs_f64());
+            let parse = |name: &str, text| Form::parsed(given, name, text);
+            let generated = Generated::of_form(filled, started.elapsed().as_secs_f64(), parse)?;
             return if stopped { Err(stopped_with(py, &call, generated)) } else { Ok(generated) };
         }
         if exact || probabilities {
@@ -297,8 +302,14 @@ impl Model {
             return Err(Class::Option.error(format!("{what} for forms: use `choose` for a set")));
         }
         let vocab = loaded.model.vocab();
+        let mut healed = 0;
         let (prompt, spans) = match constraint {
             None => (self.prompt(prompt, None)?, None),
+            Some(rule) if rule.is_instance_of::<Rule>() => {
+                let before = before_rule(prompt, rule.cast().map_err(PyErr::from)?, vocab)?;
+                healed = before.healed;
+                (before.prompt, Some(Arc::new([(String::new(), before.constraint)]) as Spans))
+            }
             Some(list) if strings::is_list(list) => {
                 let (texts, prompt) = (strings::texts(list)?.with_distinct(true), crate::prompt::read(prompt)?);
                 let (prompt, set) = released(py, || loaded.sets.place_texts(prompt, &texts))?;
@@ -317,10 +328,12 @@ impl Model {
         };
         let rules = spans.map(rules).transpose()?;
         let generate = GenerateOptions::default().with_sampling(sampling).with_max_tokens(max_tokens);
-        let generate = generate.with_skip_ahead(skip_ahead);
+        let generate = generate.with_skip_ahead(skip_ahead).with_healed_bytes(healed);
         let generated = self
             .using(py, on_step, &call, |context, watch| context.generate(&prompt, rules.as_ref(), &generate, watch))?;
-        ended(py, &call, generated, started)
+        let value = generated.value.clone().zip(constraint.and_then(rule_of));
+        let value = value.map(|(text, rule)| Value::parsed(&rule, text)).transpose()?;
+        ended(py, &call, generated, value, started)
     }
 
     /// Generates as `generate` does, on a thread of its own, and gives the text as it grows.
@@ -430,7 +443,7 @@ impl Model {
             let chain = LlamaSampler::chain([rival, LlamaSampler::greedy()], true);
             context.generate_with_chain(&prompt, &Arc::new(rules), chain, &options, watch).map(Ok)
         })?;
-        ended(py, &call, generated?, started)
+        ended(py, &call, generated?, None, started)
     }
 
     /// ChatTemplate: the template of the file, with the model's tokens for the beginning and the end of a text.
@@ -586,10 +599,50 @@ fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// The result, or the error of a call that was ended.
-fn ended(py: Python<'_>, call: &Call, generated: llama_sampler::Generated, started: Instant) -> Result<Generated> {
+fn ended(
+    py: Python<'_>,
+    call: &Call,
+    generated: llama_sampler::Generated,
+    value: Option<Value>,
+    started: Instant,
+) -> Result<Generated> {
     let stopped = generated.finish == Finish::Stopped;
-    let generated = Generated::new(generated, started.elapsed().as_secs_f64());
+    let name = generated.leaf.as_ref().and_then(|leaf| leaf.name.clone());
+    let generated = Generated::new(generated, value.or(name.map(Value::Text)), started.elapsed().as_secs_f64());
     if stopped { Err(stopped_with(py, call, generated)) } else { Ok(generated) }
+}
+
+/// The rule that a constraint's values are texts of, if they are.
+fn rule_of<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, Rule>> {
+    let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
+    gate.as_ref().unwrap_or(constraint).cast::<Rule>().ok().cloned()
+}
+
+/// A rule where it stands after a prompt.
+struct BeforeRule {
+    prompt: Vec<TokenId>,
+    /// Bytes at the end of the prompt that come first.
+    healed: usize,
+    constraint: AnyConstraint,
+}
+
+/// Takes the last tokens off a prompt that is text, where a token could cross from it into what the rule allows.
+fn before_rule(prompt: &Bound<'_, PyAny>, rule: &Bound<'_, Rule>, vocab: &Arc<trie_text::Vocab>) -> Result<BeforeRule> {
+    const CHARACTERS: usize = 64;
+    let prompt = crate::prompt::read(prompt)?;
+    let spelled = Rule::over(rule, vocab)?;
+    let is_text = matches!(prompt, trie_text::Prompt::Text(_));
+    let tokens = released(rule.py(), || prompt.tokens(vocab, None))?;
+    if is_text {
+        let beginnings = spelled.beginnings(CHARACTERS);
+        UserRule::raised()?;
+        let (left, bytes) = vocab.before_texts(&tokens, beginnings.as_deref());
+        if !bytes.is_empty() {
+            let (prompt, healed) = (left.to_vec(), bytes.len());
+            return Ok(BeforeRule { prompt, healed, constraint: released(rule.py(), || spelled.after(&bytes))? });
+        }
+    }
+    Ok(BeforeRule { prompt: tokens, healed: 0, constraint: spelled.constraint() })
 }
 
 fn stopped_with(py: Python<'_>, call: &Call, partial: Generated) -> Error {

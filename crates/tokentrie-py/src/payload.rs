@@ -6,6 +6,7 @@ use crate::exit::called;
 use crate::gate::ThinkGate;
 use crate::gil::{Shared, released};
 use crate::ids::type_name;
+use crate::rule::{Rule, spelled_for};
 use crate::strings::meant_as_value;
 use crate::vocab::VocabArg;
 use pyo3::exceptions::{PyException, PyTypeError};
@@ -68,6 +69,9 @@ pub(crate) fn spans(what: &str, constraint: &Bound<'_, PyAny>, around: ReadFor<'
     let ReadFor { tokenizing, n_vocab, .. } = around;
     if let Ok(gate) = constraint.cast::<ThinkGate>() {
         return gate.get().spans(constraint.py(), around, cache);
+    }
+    if let Ok(rule) = constraint.cast::<Rule>() {
+        return Ok(Arc::new([(String::new(), spelled_for(rule, around.vocab, n_vocab)?.constraint())]));
     }
     if let Some(constraint) = crate::constraint::read(constraint, tokenizing)? {
         return Ok(Arc::new([(String::new(), constraint)]));

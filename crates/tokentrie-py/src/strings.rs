@@ -2,7 +2,9 @@
 
 use crate::errors::{Class, Error, Result};
 use crate::exit::items;
+use crate::ids::type_name;
 use crate::stream::text;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
 use trie_text::{TextValues, Tokenization};
@@ -72,4 +74,18 @@ pub(crate) fn tokenization(name: &str, open_end: bool) -> Result<Tokenization> {
             Err(Class::Option.error(message))
         }
     }
+}
+
+/// The bytes of a str or bytes.
+///
+/// # Errors
+/// `TypeError` for another type.
+pub(crate) fn text_bytes(what: &str, text: &Bound<'_, PyAny>) -> Result<Vec<u8>> {
+    if let Ok(text) = text.cast::<PyString>() {
+        return Ok(text.to_str()?.as_bytes().to_vec());
+    }
+    if let Ok(bytes) = text.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    Err(PyTypeError::new_err(format!("{what} must be str or bytes, not {}", type_name(text))).into())
 }

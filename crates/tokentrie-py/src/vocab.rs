@@ -402,7 +402,7 @@ impl VocabArg<'_> {
     }
 
     /// Where it is more than a size.
-    pub(crate) fn core(&self) -> Option<&trie_text::Vocab> {
+    pub(crate) fn core(&self) -> Option<&Arc<trie_text::Vocab>> {
         match self {
             Self::Size(_) => None,
             Self::Vocab(vocab) => Some(vocab.get().core()),

@@ -73,7 +73,7 @@ pub use byte_trie::{ByteTrie, ByteTrieError};
 pub use cache::{CacheStats, TrieCache};
 pub use constraint::{
     AnyConstraint, AnyState, Budget, Constraint, Ending, Except, FilterError, FilteredTrie, GateError, Mask, Next,
-    NotListed, Opening, Role, Scratch, Sequence, SequenceError, SequenceState, Step, ThinkGate, ThinkOptions,
+    NotListed, Opening, Problem, Role, Scratch, Sequence, SequenceError, SequenceState, Step, ThinkGate, ThinkOptions,
     ThinkState, Thought, Tokens, TrieState, Unconstrained, WeightedList, WeightedTokens,
 };
 pub use draw::{DrawError, DrawSettings};

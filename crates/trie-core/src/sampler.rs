@@ -1,6 +1,6 @@
 //! The choice over a row of logits, for hosts that own the row.
 
-use crate::constraint::{Role, Scratch};
+use crate::constraint::{Problem, Role, Scratch};
 use crate::draw::{Draw, DrawError, DrawSettings};
 use crate::ids::TokenId;
 use crate::row;
@@ -60,6 +60,16 @@ pub enum SamplerError {
         path: String,
         /// Tokens walked in it.
         depth: usize,
+    },
+    /// Nothing may come, because something went wrong in the constraint.
+    #[error("after {depth} tokens of {path:?}: {problem}")]
+    Problem {
+        /// The path of the constraint.
+        path: String,
+        /// Tokens walked in it.
+        depth: usize,
+        /// What went wrong.
+        problem: Problem,
     },
 }
 
@@ -162,7 +172,11 @@ impl Sampler {
 
     #[cold]
     fn damaged(&self) -> SamplerError {
-        SamplerError::Damaged { path: self.span.path().to_owned(), depth: self.span.depth() }
+        let (path, depth) = (self.span.path().to_owned(), self.span.depth());
+        match self.span.problem() {
+            Some(problem) => SamplerError::Problem { path, depth, problem },
+            None => SamplerError::Damaged { path, depth },
+        }
     }
 
     /// Takes a token without a row, because it is forced. The draws stay in step with those of a host that samples

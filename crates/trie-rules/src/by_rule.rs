@@ -1,12 +1,19 @@
 //! A rule over bytes as a constraint over tokens.
 
+use crate::forced::forced_token;
 use crate::masks::{Legal, MaskLimits, MaskStats, Masks};
 use crate::rule::{Rule, Walker};
+use crate::spelling::Spelling;
 use crate::token_bytes::TokenBytes;
 use crate::walk::{Path, step_token, tokens_from};
+use lru::LruCache;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use trie_core::{Constraint, Ending, Leaf, Mask, Next, NotListed, Role, Scratch, TokenId, Tokens, Trie};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trie_core::{Constraint, Ending, Leaf, Mask, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
+
+/// States of which it is kept what must come after them, and of which it is kept what went wrong there.
+const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// A [`Rule`] walked over the tokens of a vocabulary: a constraint like a trie. What may come at a state is walked once
 /// and kept for all who walk the rule. A clone is one reference count.
@@ -19,8 +26,11 @@ struct Walked<R: Rule> {
     rule: R,
     /// The rule's own way to its tokens.
     walker: Option<Arc<dyn Walker<R::State>>>,
-    tokens: Arc<TokenBytes>,
+    spelling: Spelling,
     masks: Masks<R::State>,
+    forced: Mutex<LruCache<R::State, Option<TokenId>>>,
+    /// What the rule failed with, at which states.
+    failed: Mutex<LruCache<R::State, Problem>>,
     /// Memory of walks that are over.
     spare: Mutex<Vec<Spare<R::State>>>,
 }
@@ -34,8 +44,18 @@ struct Spare<S> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ByRuleState<S>(S);
 
+impl<S> ByRuleState<S> {
+    pub(crate) fn new(state: S) -> Self {
+        Self(state)
+    }
+
+    pub(crate) fn rule_state(&self) -> &S {
+        &self.0
+    }
+}
+
 /// A rule that the vocabulary cannot begin.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ByRuleError {
     /// No token begins a legal text.
@@ -50,6 +70,21 @@ pub enum ByRuleError {
         /// Whether the empty text is legal.
         empty: bool,
     },
+    /// The rule failed before its first byte.
+    #[error(transparent)]
+    Failed(Problem),
+}
+
+/// A place where the rule goes on and no token does.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no token goes on here: the rule wants {}. Either the vocabulary cannot spell that, or the rule says that it goes \
+     on where it does not",
+    if .bytes.is_empty() { "nothing, though its text is not over".to_owned() } else { shown(.bytes) }
+)]
+pub struct DeadEnd {
+    /// The bytes with which the rule would go on.
+    pub bytes: Vec<u8>,
 }
 
 fn shown(bytes: &[u8]) -> String {
@@ -65,7 +100,7 @@ impl<R: Rule> Clone for ByRule<R> {
 
 impl<R: Rule> fmt::Debug for Walked<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ByRule").field("rule", &self.rule).field("tokens", &self.tokens.len()).finish_non_exhaustive()
+        f.debug_struct("ByRule").field("rule", &self.rule).field("spelling", &self.spelling).finish_non_exhaustive()
     }
 }
 
@@ -73,27 +108,35 @@ impl<R: Rule> ByRule<R> {
     /// The rule over these tokens.
     ///
     /// # Errors
-    /// A rule that allows nothing to write, or whose first byte no token begins with.
-    pub fn new(rule: R, tokens: Arc<TokenBytes>) -> Result<Self, ByRuleError> {
-        Self::with_limits(rule, tokens, MaskLimits::default())
+    /// A rule that allows nothing to write, whose first byte no token begins with, or that fails.
+    pub fn new(rule: R, spelling: impl Into<Spelling>) -> Result<Self, ByRuleError> {
+        Self::with_limits(rule, spelling, MaskLimits::default())
     }
 
     /// [`ByRule::new`] that keeps masks up to these limits.
     ///
     /// # Errors
     /// As there.
-    pub fn with_limits(rule: R, tokens: Arc<TokenBytes>, limits: MaskLimits) -> Result<Self, ByRuleError> {
+    pub fn with_limits(rule: R, spelling: impl Into<Spelling>, limits: MaskLimits) -> Result<Self, ByRuleError> {
+        let spelling = spelling.into();
         let start = rule.start();
-        let bytes: Vec<u8> = (0..=255).filter(|&byte| rule.step(&start, byte).is_some()).collect();
+        let bytes = bytes_from(&rule, &start);
+        let empty = rule.is_end(&start);
+        if let Some(problem) = rule.failure() {
+            return Err(ByRuleError::Failed(problem));
+        }
         if bytes.is_empty() {
-            return Err(ByRuleError::Nothing { empty: rule.is_end(&start) });
+            return Err(ByRuleError::Nothing { empty });
         }
-        let walker = rule.walker(&tokens);
-        let made = Self(Arc::new(Walked { rule, walker, tokens, masks: Masks::new(limits), spare: Mutex::default() }));
-        if made.legal(&start).is_empty() {
-            return Err(ByRuleError::Unspellable { bytes });
+        let walker = rule.walker(spelling.tokens());
+        let (forced, failed) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
+        let (masks, spare) = (Masks::new(limits), Mutex::default());
+        let made = Self(Arc::new(Walked { rule, walker, spelling, masks, forced, failed, spare }));
+        match made.legal(&start) {
+            Err(problem) => Err(ByRuleError::Failed(problem)),
+            Ok(legal) if legal.is_empty() => Err(ByRuleError::Unspellable { bytes }),
+            Ok(_) => Ok(made),
         }
-        Ok(made)
     }
 
     /// The rule.
@@ -106,27 +149,59 @@ impl<R: Rule> ByRule<R> {
         self.0.masks.stats()
     }
 
-    fn legal(&self, state: &R::State) -> Legal {
+    pub(crate) fn spelling(&self) -> &Spelling {
+        &self.0.spelling
+    }
+
+    /// Whether there is another clone of it.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    fn tokens(&self) -> &TokenBytes {
+        self.0.spelling.tokens()
+    }
+
+    fn legal(&self, state: &R::State) -> Result<Legal, Problem> {
         let walked = &*self.0;
         walked.masks.get(state, || {
-            let spare = || walked.spare.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut memory = spare().pop().unwrap_or_else(|| Spare { path: Path::default(), words: Vec::new() });
+            let mut memory =
+                kept(&walked.spare).pop().unwrap_or_else(|| Spare { path: Path::default(), words: Vec::new() });
             memory.words.clear();
-            memory.words.resize(walked.tokens.n_vocab().div_ceil(32), 0);
+            memory.words.resize(self.tokens().n_vocab().div_ceil(32), 0);
             let words = &mut memory.words;
             if let Some(walker) = &walked.walker {
                 walker.tokens(state, words);
             } else {
                 let step = |state: &R::State, byte| walked.rule.step(state, byte);
-                tokens_from(step, &walked.tokens, state, &mut memory.path, |token, _| {
+                tokens_from(step, self.tokens(), state, &mut memory.path, |token, _| {
                     words[token.index() / 32] |= 1 << (token.index() % 32);
                 });
             }
             let legal = Legal::of(words);
-            spare().push(memory);
-            legal
+            kept(&walked.spare).push(memory);
+            walked.rule.failure().map_or(Ok(legal), Err)
         })
     }
+
+    /// What may come at a state, and whether a text ends there; what the rule fails with is kept.
+    fn found(&self, state: &R::State) -> Option<(Legal, bool)> {
+        let found = self.legal(state).and_then(|legal| {
+            let end = self.0.rule.is_end(state);
+            self.0.rule.failure().map_or(Ok((legal, end)), Err)
+        });
+        found.map_err(|problem| kept(&self.0.failed).put(state.clone(), problem)).ok()
+    }
+}
+
+/// The bytes with which a rule goes on.
+fn bytes_from<R: Rule>(rule: &R, state: &R::State) -> Vec<u8> {
+    (0..=255).filter(|&byte| rule.step(state, byte).is_some()).collect()
+}
+
+/// Whole entries stand behind these locks, which no panic can leave half changed.
+fn kept<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<R: Rule> Constraint for ByRule<R> {
@@ -137,8 +212,10 @@ impl<R: Rule> Constraint for ByRule<R> {
     }
 
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a> {
-        let legal = self.legal(&at.0);
-        let ending = match (self.0.rule.is_end(&at.0), legal.is_empty()) {
+        let Some((legal, end)) = self.found(&at.0) else {
+            return Next { tokens: Tokens::default(), ending: Ending::No };
+        };
+        let ending = match (end, legal.is_empty()) {
             (false, _) => Ending::No,
             (true, false) => Ending::May,
             (true, true) => Ending::Must,
@@ -147,19 +224,53 @@ impl<R: Rule> Constraint for ByRule<R> {
             Legal::Ids(ids) => Tokens::Ids(scratch.keep_ids(ids)),
             Legal::Words(words) => {
                 let words = scratch.keep_words(words);
-                Mask::new(words, self.0.tokens.n_vocab()).map_or_else(Tokens::default, Tokens::Mask)
+                Mask::new(words, self.tokens().n_vocab()).map_or_else(Tokens::default, Tokens::Mask)
             }
         };
         Next { tokens, ending }
     }
 
     fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role> {
-        at.0 = step_token(&self.0.rule, &self.0.tokens, &at.0, token)?;
+        let next = step_token(&self.0.rule, self.tokens(), &at.0, token);
+        if let Some(problem) = self.0.rule.failure() {
+            kept(&self.0.failed).put(at.0.clone(), problem);
+            return None;
+        }
+        at.0 = next?;
         Some(Role::Value)
+    }
+
+    /// The only token that may come; else, where the text must go on in one way, the first of the tokenizer's tokens
+    /// for it.
+    fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
+        let Next { tokens, ending } = self.next(at, scratch);
+        if ending != Ending::No {
+            return None;
+        }
+        if let Some(only) = tokens.only() {
+            return Some(only);
+        }
+        if let Some(&known) = kept(&self.0.forced).get(&at.0) {
+            return known;
+        }
+        let forced = forced_token(&self.0.rule, &self.0.spelling, &at.0);
+        if self.0.rule.failure().is_none() {
+            kept(&self.0.forced).put(at.0.clone(), forced);
+        }
+        forced
     }
 
     fn value(&self, _at: &Self::State) -> Option<Leaf> {
         None
+    }
+
+    fn problem(&self, at: &Self::State) -> Option<Problem> {
+        if let Some(problem) = kept(&self.0.failed).get(&at.0) {
+            return Some(problem.clone());
+        }
+        let (legal, end) = self.found(&at.0)?;
+        let bytes = || bytes_from(&self.0.rule, &at.0);
+        (!end && legal.is_empty()).then(|| Problem::new(DeadEnd { bytes: bytes() }))
     }
 
     fn max_token(&self) -> Option<TokenId> {

@@ -22,21 +22,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod any_rule;
 mod automaton;
 mod by_rule;
 mod check;
+mod forced;
 mod grammar;
 mod masks;
+mod placed;
+mod prefixed;
 mod regex;
 mod rule;
+mod spelling;
 mod token_bytes;
 mod walk;
 
+pub use any_rule::{AnyRule, Read, Spelled, SpelledBetween};
 pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
-pub use by_rule::{ByRule, ByRuleError, ByRuleState};
+pub use by_rule::{ByRule, ByRuleError, ByRuleState, DeadEnd};
 pub use check::{Broken, Checked, check_rule};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
 pub use masks::{MaskLimits, MaskStats};
+pub use placed::{Placed, PlacedState};
 pub use regex::{Regex, RegexError};
 pub use rule::{Rule, Walker};
+pub use spelling::{Spelling, Tokenize};
 pub use token_bytes::{TokenBytes, TokenBytesError};

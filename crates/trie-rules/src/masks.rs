@@ -140,13 +140,13 @@ impl<S: Eq + Hash + Clone> Masks<S> {
     }
 
     /// What is kept for a state, or what `walk` finds. Two threads may walk the same state at once; both find the same.
-    pub(crate) fn get(&self, state: &S, walk: impl FnOnce() -> Legal) -> Legal {
+    pub(crate) fn get<E>(&self, state: &S, walk: impl FnOnce() -> Result<Legal, E>) -> Result<Legal, E> {
         if let Some(kept) = self.part(state).kept.get(state) {
             self.hits.fetch_add(1, Ordering::Relaxed);
-            return kept.clone();
+            return Ok(kept.clone());
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
-        let found = walk();
+        let found = walk()?;
         let bytes = found.bytes() + size_of::<S>();
         let mut part = self.part(state);
         if let Some(before) = part.kept.put(state.clone(), found.clone()) {
@@ -157,7 +157,7 @@ impl<S: Eq + Hash + Clone> Masks<S> {
             let Some((_, oldest)) = part.kept.pop_lru() else { break };
             part.bytes -= oldest.bytes() + size_of::<S>();
         }
-        found
+        Ok(found)
     }
 
     pub(crate) fn stats(&self) -> MaskStats {

@@ -4,6 +4,7 @@ use crate::token_bytes::TokenBytes;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
+use trie_core::Problem;
 
 /// A set of texts as a machine over bytes.
 ///
@@ -56,6 +57,12 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
 
     /// Whether a legal text ends here. Longer ones may go on.
     fn is_end(&self, state: &Self::State) -> bool;
+
+    /// What went wrong in `step` and `is_end` on this thread since it was last asked; mostly nothing can. They say
+    /// `None` and `false` then, and what was found meanwhile counts for nothing.
+    fn failure(&self) -> Option<Problem> {
+        None
+    }
 
     /// A faster way to the tokens of a vocabulary than byte by byte, for rules that have one. Most have none.
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<Self::State>>> {

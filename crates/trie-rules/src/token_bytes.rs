@@ -22,7 +22,7 @@ pub struct TokenBytes {
     longest: usize,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Spelled {
     bytes: Vec<u8>,
     ends: Vec<u32>,
@@ -49,6 +49,15 @@ pub enum TokenBytesError {
     /// More bytes than 32 bits count.
     #[error("the tokens have more than 4 GiB of bytes")]
     TooLong,
+}
+
+impl Default for TokenBytes {
+    /// Without tokens.
+    fn default() -> Self {
+        let (begins, first) = (vec![0], vec![0; 257]);
+        let (rest, shared, tokens, spelled) = (Vec::new(), Vec::new(), Vec::new(), Spelled::default());
+        Self { n_vocab: 0, rest, begins, shared, tokens, first, spelled, longest: 0 }
+    }
 }
 
 impl TokenBytes {
@@ -142,6 +151,15 @@ impl TokenBytes {
     /// The tokens that begin with a byte, by their places in the order.
     pub(crate) fn beginning_with(&self, byte: u8) -> std::ops::Range<usize> {
         self.first[usize::from(byte)] as usize..self.first[usize::from(byte) + 1] as usize
+    }
+
+    /// The tokens that begin with all of these bytes and go on, in the order of their bytes.
+    pub(crate) fn longer_than(&self, bytes: &[u8]) -> impl Iterator<Item = TokenId> {
+        let places = bytes.first().map_or(0..0, |&first| self.beginning_with(first));
+        let here = &self.tokens[places];
+        // In the order of bytes they are neighbours, after what comes before them and equals them.
+        let from = here.partition_point(|&token| self.bytes(token) <= bytes);
+        here[from..].iter().copied().take_while(|&token| self.bytes(token).starts_with(bytes))
     }
 
     /// The token at a place in the order.

@@ -2,31 +2,9 @@
 
 mod common;
 
-use common::{compare, tokens, vocabulary};
+use common::{compare, pattern, tokens, vocabulary};
 use proptest::prelude::*;
 use trie_rules::{ByRule, Regex, Rule, check_rule};
-
-fn pattern() -> impl Strategy<Value = String> {
-    let leaf = prop_oneof![
-        Just("a".to_owned()),
-        Just("b".to_owned()),
-        Just("ab".to_owned()),
-        Just("[a-c]".to_owned()),
-        Just("é".to_owned()),
-        Just(".".to_owned()),
-        Just("[^a]".to_owned()),
-        Just("\\d".to_owned()),
-    ];
-    leaf.prop_recursive(4, 24, 3, |inner| {
-        prop_oneof![
-            (inner.clone(), inner.clone()).prop_map(|(one, other)| format!("{one}{other}")),
-            (inner.clone(), inner.clone()).prop_map(|(one, other)| format!("(?:{one}|{other})")),
-            (inner.clone(), 0..3u32, 0..3u32)
-                .prop_map(|(one, least, more)| format!("(?:{one}){{{least},{}}}", least + more)),
-            inner.prop_map(|one| format!("(?:{one})*")),
-        ]
-    })
-}
 
 proptest! {
     #[test]

@@ -131,6 +131,23 @@ impl Vocab {
         points.parts(text).last().unwrap_or_default().to_owned()
     }
 
+    /// A prompt before texts that begin with these characters (`None`: with many), without the last tokens that one of
+    /// another tokenisation could cross into them; and their bytes, which come first then.
+    pub fn before_texts<'p>(&self, prompt: &'p [TokenId], beginnings: Option<&[char]>) -> (&'p [TokenId], Vec<u8>) {
+        // Nothing is known of where texts may be split before what may be anything.
+        let beginnings = match (beginnings, self.split_points()) {
+            (Some(characters), Some(_)) => characters.iter().map(char::to_string).collect(),
+            (None, Some(_)) => vec!["a".to_owned(), "1".to_owned(), "\u{a0}".to_owned()],
+            (_, None) => return (prompt, Vec::new()),
+        };
+        let end = self.prompt_end(prompt, &beginnings);
+        match self.strip(prompt, end.as_bytes()) {
+            Some(left) if !left.is_empty() => (left, end.into_bytes()),
+            // A token crosses that position too, or the prompt is nothing else.
+            _ => (prompt, Vec::new()),
+        }
+    }
+
     /// The end of a text from where a token begins, long enough that what stands before it cannot matter.
     fn last_words(&self, tokens: &[TokenId], text: String) -> String {
         const ENOUGH: usize = 256;

@@ -37,7 +37,7 @@ mod values;
 mod vocab;
 
 pub use control_text::ControlTextGuard;
-pub use forms::{Form, FormError, Part, SlotSet, SlotValues, Written};
+pub use forms::{Form, FormError, Part, SlotRule, SlotSet, SlotValues, Written};
 pub use healing::HealingError;
 pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quoted};
 pub use tokenizer::{SplitPoints, SplitRule, Tokenizer, TokenizerError};

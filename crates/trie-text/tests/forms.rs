@@ -14,8 +14,8 @@ fn bytes(text: &str) -> Vec<TokenId> {
     text.bytes().filter_map(|byte| TokenId::new(byte.into())).collect()
 }
 
-fn vocab(tokenizer: Arc<dyn Tokenizer>) -> Vocab {
-    Vocab::new((0..=255u8).map(|byte| ([byte], TokenKind::Text)), Vec::new(), Some(tokenizer)).unwrap()
+fn vocab(tokenizer: Arc<dyn Tokenizer>) -> Arc<Vocab> {
+    Vocab::new((0..=255u8).map(|byte| ([byte], TokenKind::Text)), Vec::new(), Some(tokenizer)).unwrap().into()
 }
 
 fn literal(text: &str) -> Part {
@@ -102,7 +102,7 @@ fn two_threads_tokenize_at_once() {
 /// Tokenizes through a thread that needs another set of the same form first.
 #[derive(Debug, Default)]
 struct Nested {
-    house: OnceLock<Arc<(Form, Vocab)>>,
+    house: OnceLock<Arc<(Form, Arc<Vocab>)>>,
     begun: AtomicBool,
     answered: AtomicBool,
 }

@@ -2,7 +2,7 @@
 
 use chat_format::TemplateError;
 use std::path::PathBuf;
-use trie_core::{DrawError, FileProblem, NotListed, RulesError, SamplerError};
+use trie_core::{DrawError, FileProblem, NotListed, Problem, RulesError, SamplerError};
 use trie_text::{FormError, HealingError, VocabError, quoted};
 
 /// Why the runtime refused or failed. After any of these the model and the context can be used again.
@@ -117,6 +117,22 @@ pub enum RuntimeError {
     /// A set was walked to where nothing follows and no leaf ends.
     #[error("a value ended where the set has none: it is damaged; verifying its file says where")]
     DamagedSet,
+    /// Nothing may come, because something went wrong in the constraint.
+    #[error(transparent)]
+    Problem(Problem),
+    /// Text of a form that has a pattern, and was cut off before it matched.
+    #[error(
+        "text {name:?}: {text:?} does not match its pattern, nor does any beginning of it, after {max_tokens} tokens: \
+         raise max_tokens, or allow less in the pattern"
+    )]
+    PatternCut {
+        /// The text's name.
+        name: String,
+        /// What was written.
+        text: String,
+        /// The most tokens of it.
+        max_tokens: usize,
+    },
     /// More tokens than the context holds.
     #[error("{asked} tokens after {held} do not fit: the context has room for {n_ctx}")]
     ContextFull {

@@ -1,9 +1,10 @@
 //! Why a batch refused.
 
 use super::rows::RowsError;
+use crate::constraint::{AnyState, Problem};
 use crate::draw::DrawError;
 use crate::ids::TokenId;
-use crate::span::{RulesError, SpanError};
+use crate::span::{RulesError, SpanError, SpanRules, SpanState};
 
 /// A request that the batch refuses. No row has changed, and nothing was written.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -61,6 +62,18 @@ pub enum BatchError {
         path: String,
         /// Tokens walked in it.
         depth: usize,
+    },
+    /// Nothing may come in a row, because something went wrong in its constraint.
+    #[error("row {row}: after {depth} tokens of {path:?}: {problem}")]
+    Problem {
+        /// The row.
+        row: usize,
+        /// The path of the constraint.
+        path: String,
+        /// Tokens walked in it.
+        depth: usize,
+        /// What went wrong.
+        problem: Problem,
     },
     /// Rules over vocabularies of different sizes.
     #[error("row {row}: its rules are for a vocabulary of {got} tokens, those of the batch for {n_vocab}")]
@@ -140,12 +153,23 @@ pub enum BatchError {
 }
 
 impl BatchError {
+    /// Nothing may come in a row.
+    pub(super) fn stuck(row: usize, rules: &SpanRules, state: &SpanState<AnyState>) -> Self {
+        let path = rules.constraints()[state.constraint_number()].0.clone();
+        let depth = state.depth();
+        match rules.problem(state) {
+            Some(problem) => Self::Problem { row, path, depth, problem },
+            None => Self::Damaged { row, path, depth },
+        }
+    }
+
     /// The row it is about, if it is about one.
     pub fn row(&self) -> Option<usize> {
         match self {
             Self::NoSuchRow { row, .. }
             | Self::Refused { row, .. }
             | Self::Damaged { row, .. }
+            | Self::Problem { row, .. }
             | Self::MixedVocabularies { row, .. }
             | Self::Endless { row }
             | Self::NothingLeft { row, .. }

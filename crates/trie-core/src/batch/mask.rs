@@ -114,8 +114,7 @@ impl Batch {
         let mut scratch = Scratch::default();
         for state in &states {
             if rules.allowed(state, &mut scratch) == Allowed::Nothing {
-                let path = rules.constraints()[state.constraint_number()].0.clone();
-                return Err(BatchError::Damaged { row, path, depth: state.depth() });
+                return Err(BatchError::stuck(row, rules, state));
             }
         }
         let last = states.len() - 1;

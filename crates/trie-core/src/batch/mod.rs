@@ -348,8 +348,7 @@ impl Batch {
                 Allowed::Only { tokens, ends } => tokens.ids().map_or(self.n_vocab, |ids| ids.len() + ends.len()),
                 Allowed::All | Allowed::Open { .. } => self.n_vocab,
                 Allowed::Nothing => {
-                    let path = rules.constraints()[state.constraint_number()].0.clone();
-                    return Err(BatchError::Damaged { row: index, path, depth: state.depth() });
+                    return Err(BatchError::stuck(index, rules, state));
                 }
             };
         }

@@ -1,7 +1,7 @@
 //! A constraint of any kind, behind one type: a trie and a filter over one directly, because they must cost nothing;
 //! every other kind behind a pointer.
 
-use super::{Constraint, Ending, FilteredTrie, Next, NotListed, Role, Scratch, Thought, Tokens, TrieState};
+use super::{Constraint, Ending, FilteredTrie, Next, NotListed, Problem, Role, Scratch, Thought, Tokens, TrieState};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
 use std::any::Any;
@@ -87,6 +87,7 @@ trait Erased: Any + fmt::Debug + Send + Sync {
     fn never_ends(&self) -> bool;
     fn barred(&self) -> &[TokenId];
     fn thought(&self, at: &dyn Any) -> Thought;
+    fn problem(&self, at: &dyn Any) -> Option<Problem>;
     fn max_token(&self) -> Option<TokenId>;
     fn sets(&self) -> Vec<&Trie>;
     fn first_set(&self) -> Option<&Trie>;
@@ -153,6 +154,10 @@ impl<C: Constraint> Erased for Of<C> {
         at.downcast_ref().map_or_else(Thought::default, |at| self.0.thought(at))
     }
 
+    fn problem(&self, at: &dyn Any) -> Option<Problem> {
+        self.0.problem(at.downcast_ref()?)
+    }
+
     fn max_token(&self) -> Option<TokenId> {
         self.0.max_token()
     }
@@ -211,6 +216,14 @@ impl AnyState {
         match &self.0 {
             StateKind::Trie(at) => Some(*at),
             StateKind::Other(_) => None,
+        }
+    }
+
+    /// The state of a constraint of another kind than tries and filters, if it is this type.
+    pub fn downcast_ref<S: Any>(&self) -> Option<&S> {
+        match &self.0 {
+            StateKind::Trie(_) => None,
+            StateKind::Other(state) => (&**state as &dyn Any).downcast_ref(),
         }
     }
 }
@@ -383,6 +396,13 @@ impl Constraint for AnyConstraint {
         match self.with(at) {
             Pair::Other(other, at) => other.thought(at),
             Pair::Trie(..) | Pair::Filtered(..) | Pair::Mismatch => Thought::default(),
+        }
+    }
+
+    fn problem(&self, at: &AnyState) -> Option<Problem> {
+        match self.with(at) {
+            Pair::Other(other, at) => other.problem(at),
+            Pair::Trie(..) | Pair::Filtered(..) | Pair::Mismatch => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Thinking before a value: free text up to a marker or a budget, then another constraint.
 
 use super::marker::Marker;
-use super::{AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Role, Scratch, Tokens};
+use super::{AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Tokens};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
 use std::ops::Add;
@@ -500,6 +500,10 @@ impl Constraint for ThinkGate {
             end_matched: ended.max(at.matched as usize),
         };
         here + self.0.then.thought(&at.then)
+    }
+
+    fn problem(&self, at: &ThinkState) -> Option<Problem> {
+        self.0.then.problem(&at.then)
     }
 
     fn max_token(&self) -> Option<TokenId> {

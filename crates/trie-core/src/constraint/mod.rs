@@ -26,7 +26,9 @@ pub use unconstrained::Unconstrained;
 
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 /// Whether a value ends at a state, and whether it can go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -74,6 +76,36 @@ pub struct Step<S> {
     /// What it was.
     pub role: Role,
 }
+
+/// What went wrong inside a constraint: see [`Constraint::problem`]. Equal to its clones.
+#[derive(Debug, Clone)]
+pub struct Problem(Arc<dyn Error + Send + Sync>);
+
+impl Problem {
+    /// Of whatever kind.
+    pub fn new(problem: impl Error + Send + Sync + 'static) -> Self {
+        Self(Arc::new(problem))
+    }
+
+    /// The problem as the type that it is, if it is that type.
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
+}
+
+impl PartialEq for Problem {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for Problem {}
 
 /// A constraint that has no list of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -179,6 +211,11 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// What was thought on the way to this state: see [`ThinkGate`].
     fn thought(&self, _at: &Self::State) -> Thought {
         Thought::default()
+    }
+
+    /// Why nothing may come at this state, where something went wrong: what a rule of a user's raised, for one.
+    fn problem(&self, _at: &Self::State) -> Option<Problem> {
+        None
     }
 
     /// The largest id that may be named; `None` where ids are not the constraint's own.

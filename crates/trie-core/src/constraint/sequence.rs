@@ -1,7 +1,8 @@
 //! Constraints one after the other.
 
 use super::{
-    AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Role, Scratch, Thought, Tokens, WeightedList,
+    AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Thought, Tokens,
+    WeightedList,
 };
 use crate::ids::TokenId;
 use crate::trie::{Leaf, Trie};
@@ -209,6 +210,10 @@ impl Constraint for Sequence {
         let passed = passed.zip(self.parts[..state.part.min(self.parts.len())].iter().rev());
         let now = self.parts.get(state.part).map_or_else(Thought::default, |part| part.thought(&state.at));
         passed.fold(now, |sum, (passed, part)| sum + part.thought(&passed.at))
+    }
+
+    fn problem(&self, state: &SequenceState) -> Option<Problem> {
+        self.parts.get(state.part)?.problem(&state.at)
     }
 
     fn max_token(&self) -> Option<TokenId> {

@@ -14,7 +14,7 @@ pub use state::{SpanState, Status};
 pub use walk::{ForcedRun, Observed};
 pub(crate) use walked::Walked;
 
-use crate::constraint::{AnyConstraint, AnyState, Constraint, Ending, Role, Scratch, Thought};
+use crate::constraint::{AnyConstraint, AnyState, Constraint, Ending, Problem, Role, Scratch, Thought};
 use crate::ids::TokenId;
 use crate::trie::{Leaf, NotAllowed};
 use std::sync::Arc;
@@ -137,6 +137,11 @@ impl Span {
     /// The next token, if it must come: the first of [`Span::forced`].
     pub fn forced_token(&self, scratch: &mut Scratch) -> Option<TokenId> {
         self.rules.forced(&self.walked.state, scratch)
+    }
+
+    /// Why nothing may come, where something went wrong in the constraint.
+    pub fn problem(&self) -> Option<Problem> {
+        self.rules.problem(&self.walked.state)
     }
 
     /// What a token would be, if it may come.

@@ -11,7 +11,7 @@
 use super::allowed::Allowed;
 use super::rules::{After, SpanRules};
 use super::state::{SpanState, Status};
-use crate::constraint::{Constraint, Ending, Except, Role, Scratch, Step, Tokens};
+use crate::constraint::{Constraint, Ending, Except, Problem, Role, Scratch, Step, Tokens};
 use crate::ids::TokenId;
 
 /// What became of a token that a host reported and could not be refused.
@@ -86,6 +86,11 @@ impl<C: Constraint> SpanRules<C> {
                 ends => Allowed::Only { tokens, ends },
             },
         }
+    }
+
+    /// Why nothing may come, where something went wrong.
+    pub(crate) fn problem(&self, state: &SpanState<C::State>) -> Option<Problem> {
+        self.constraint(state).problem(&state.at)
     }
 
     /// Goes on by a token and says what it was; `None`, and nothing changed, if it may not come.

@@ -62,3 +62,26 @@ pub fn vocabulary() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let byte = prop_oneof![4 => prop::sample::select(common), 1 => prop::sample::select(other), 1 => any::<u8>()];
     prop::collection::vec(prop::collection::vec(byte, 0..5), 1..60)
 }
+
+/// Small patterns.
+pub fn pattern() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("a".to_owned()),
+        Just("b".to_owned()),
+        Just("ab".to_owned()),
+        Just("[a-c]".to_owned()),
+        Just("é".to_owned()),
+        Just(".".to_owned()),
+        Just("[^a]".to_owned()),
+        Just("\\d".to_owned()),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(one, other)| format!("{one}{other}")),
+            (inner.clone(), inner.clone()).prop_map(|(one, other)| format!("(?:{one}|{other})")),
+            (inner.clone(), 0..3u32, 0..3u32)
+                .prop_map(|(one, least, more)| format!("(?:{one}){{{least},{}}}", least + more)),
+            inner.prop_map(|one| format!("(?:{one})*")),
+        ]
+    })
+}

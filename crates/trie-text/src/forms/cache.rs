@@ -1,5 +1,6 @@
 //! What a form worked out, kept for the next time.
 
+use super::slot_rule::SlotRule;
 use super::slot_set::{SlotSet, Written};
 use lru::LruCache;
 use std::hash::Hash;
@@ -7,10 +8,13 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::TokenId;
 
-/// What was worked out for a vocabulary and a part of the form: sets by what stands before, and tokens of free text.
+/// What was worked out for a vocabulary and a part of the form: sets and rules by what stands before, and tokens of
+/// free text.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     pub(super) sets: Kept<(String, usize, Written), SlotSet>,
+    /// By what stands before and is not written yet.
+    pub(super) rules: Kept<(String, usize, Vec<u8>), SlotRule>,
     pub(super) texts: Kept<(String, usize), [TokenId]>,
 }
 

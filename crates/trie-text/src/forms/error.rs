@@ -1,9 +1,10 @@
 //! What makes no form, or cannot be written where it stands.
 
 use trie_core::{NotListed, RulesError};
+use trie_rules::ByRuleError;
 
 /// Why parts make no form.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormError {
     /// Nothing to fill in.
@@ -67,6 +68,12 @@ pub enum FormError {
         /// Its index.
         index: usize,
     },
+    /// A slot with a rule was asked for its set.
+    #[error("slot {slot:?} has a rule, and no set of values")]
+    NoSet {
+        /// The slot.
+        slot: String,
+    },
     /// The vocabulary cannot spell a part.
     #[error("{what}: the vocabulary cannot spell {text:?}")]
     Unspellable {
@@ -111,6 +118,14 @@ pub enum FormError {
         spelled: String,
         /// What stands before it and after the slot or text before it.
         text: String,
+    },
+    /// A rule that the vocabulary cannot write where it stands.
+    #[error("{what}: {error}")]
+    Rule {
+        /// Which part.
+        what: String,
+        /// Why not.
+        error: ByRuleError,
     },
     /// A set of tokens for another vocabulary.
     #[error(transparent)]

@@ -2,14 +2,18 @@
 
 mod cache;
 mod error;
+mod slot_rule;
 mod slot_set;
 
 pub use error::FormError;
+pub use slot_rule::SlotRule;
 pub use slot_set::{SlotSet, Written};
 
 use cache::Cache;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use trie_core::{AnyConstraint, Constraint, Trie};
+use trie_rules::AnyRule;
 
 /// A piece of a form.
 #[derive(Debug, Clone)]
@@ -34,6 +38,8 @@ pub enum Part {
         max_tokens: usize,
         /// Characters that may not occur in it.
         exclude: Vec<char>,
+        /// What it must be as a whole, if that is said.
+        pattern: Option<Arc<dyn AnyRule>>,
     },
 }
 
@@ -44,7 +50,7 @@ impl Part {
         let stop = stop.into();
         let exclude =
             if stop.starts_with('"') { ('\0'..'\u{20}').chain(['\\', '\u{7f}']).collect() } else { Vec::new() };
-        Self::Text { name: name.into(), stop, max_tokens, exclude }
+        Self::Text { name: name.into(), stop, max_tokens, exclude, pattern: None }
     }
 
     fn name(&self) -> Option<&str> {
@@ -62,6 +68,8 @@ pub enum SlotValues {
     Texts(Vec<String>),
     /// Token sequences, taken as they are: a set, or another constraint whose values end.
     Tokens(AnyConstraint),
+    /// Texts that a rule allows. Tokens may cross into what stands around them.
+    Rule(Arc<dyn AnyRule>),
 }
 
 impl From<Trie> for SlotValues {

@@ -9,6 +9,7 @@ use crate::vocab::Vocab;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 use trie_core::{AnyConstraint, Constraint, NotListed, Scratch, Sequence, SpanRules, TokenId, Trie};
+use trie_rules::MaskLimits;
 
 /// A slot, ready to be walked after what was written before it.
 #[derive(Debug)]
@@ -59,6 +60,11 @@ pub struct Written {
 }
 
 impl Written {
+    /// The bytes that are not written yet.
+    pub(super) fn rest_bytes(&self) -> &[u8] {
+        &self.text.as_bytes()[self.text.len().saturating_sub(self.rest)..]
+    }
+
     /// What is not written yet; `None` where the last token ends inside a character.
     fn rest(&self) -> Option<&str> {
         self.text.get(self.text.len().checked_sub(self.rest)?..)
@@ -106,7 +112,7 @@ impl Form {
     /// #     }
     /// # }
     /// # let bytes = (0..=255u8).map(|byte| ([byte], TokenKind::Text));
-    /// # let vocab = Vocab::new(bytes, vec![], Some(std::sync::Arc::new(Bytes)))?;
+    /// # let vocab = std::sync::Arc::new(Vocab::new(bytes, vec![], Some(std::sync::Arc::new(Bytes)))?);
     ///
     /// let values = SlotValues::Texts(vec!["yes".to_owned(), "no".to_owned()]);
     /// let slot = Part::Slot { name: "answer".to_owned(), values };
@@ -120,7 +126,7 @@ impl Form {
     ///
     /// # Errors
     /// A part that is no slot, and what the vocabulary cannot spell or tell apart.
-    pub fn set(&self, index: usize, written: &Written, vocab: &Vocab) -> Result<Arc<SlotSet>, FormError> {
+    pub fn set(&self, index: usize, written: &Written, vocab: &Arc<Vocab>) -> Result<Arc<SlotSet>, FormError> {
         let Some(Part::Slot { name, values }) = self.parts().get(index) else {
             return Err(FormError::NoSlot { index });
         };
@@ -130,12 +136,13 @@ impl Form {
         self.cache.sets.get_or_make(key(written.clone()), |_| {
             let alone = match values {
                 SlotValues::Texts(values) => slot.independent(written, &values[0]),
-                SlotValues::Tokens(_) => written.alone(),
+                SlotValues::Tokens(_) | SlotValues::Rule(_) => written.alone(),
             };
             let shared = key(alone.unwrap_or_else(|| written.clone()));
             self.cache.sets.get_or_make(shared, |(_, _, before)| match values {
                 SlotValues::Texts(values) => Ok(Arc::new(slot.of_texts(before, values)?)),
                 SlotValues::Tokens(values) => Ok(Arc::new(slot.of_tokens(before, values)?)),
+                SlotValues::Rule(_) => Err(FormError::NoSet { slot: name.clone() }),
             })
         })
     }
@@ -158,7 +165,7 @@ impl Form {
         tokens
     }
 
-    fn next(&self, index: usize) -> Next<'_> {
+    pub(super) fn next(&self, index: usize) -> Next<'_> {
         match self.field(index + 1) {
             Some(Part::Slot { values, .. }) => Next::Slot(values),
             Some(_) => Next::Text,
@@ -168,18 +175,18 @@ impl Form {
 }
 
 /// What stands after a slot and the literal behind it.
-enum Next<'f> {
+pub(super) enum Next<'f> {
     Slot(&'f SlotValues),
     Text,
     End,
 }
 
 /// A slot and what stands after it.
-struct SlotHere<'f> {
-    name: &'f str,
-    vocab: &'f Vocab,
-    literal: &'f str,
-    next: Next<'f>,
+pub(super) struct SlotHere<'f> {
+    pub(super) name: &'f str,
+    pub(super) vocab: &'f Arc<Vocab>,
+    pub(super) literal: &'f str,
+    pub(super) next: Next<'f>,
 }
 
 impl SlotHere<'_> {
@@ -238,7 +245,14 @@ impl SlotHere<'_> {
     }
 
     /// The tokens that may come after this value.
-    fn ends_after(&self, before: &Written, value: &str, tokens: &[TokenId], own: usize, ends: &mut Vec<TokenId>) {
+    pub(super) fn ends_after(
+        &self,
+        before: &Written,
+        value: &str,
+        tokens: &[TokenId],
+        own: usize,
+        ends: &mut Vec<TokenId>,
+    ) {
         let after = &tokens[own..];
         match (&self.next, after.first()) {
             // The last token of a literal may be another one where a value follows.
@@ -251,6 +265,11 @@ impl SlotHere<'_> {
                 }
             }
             (Next::Slot(SlotValues::Tokens(next)), None) => {
+                ends.extend(next.next(&next.start(), &mut Scratch::default()).tokens.iter());
+            }
+            (Next::Slot(SlotValues::Rule(next)), None) => {
+                let next = next.spelled(self.vocab.spelling(), MaskLimits::default()).map(|next| next.constraint());
+                let Ok(next) = next else { return };
                 ends.extend(next.next(&next.start(), &mut Scratch::default()).tokens.iter());
             }
             (Next::End, None) => ends.extend(self.vocab.end_of_generation()),

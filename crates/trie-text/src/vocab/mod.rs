@@ -23,6 +23,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 use trie_core::{ByteTrie, TokenId, Trie};
+use trie_rules::{Spelling, TokenBytes};
 
 /// The tokens of a model: their bytes, what they are for, and the tokenizer that makes them of text, if there is one.
 ///
@@ -54,6 +55,7 @@ pub struct Vocab {
     spaced: bool,
     fingerprint: OnceLock<String>,
     by_bytes: OnceLock<ByteTrie>,
+    token_bytes: OnceLock<Arc<TokenBytes>>,
     split_points: OnceLock<Option<SplitPoints>>,
 }
 
@@ -101,6 +103,7 @@ impl Vocab {
         let control = kinds.iter().zip(0..).filter(|(kind, _)| is_control(kind)).filter_map(|(_, id)| TokenId::new(id));
         let control = control.collect();
         let (fingerprint, by_bytes, split_points) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let token_bytes = OnceLock::new();
         let spaced = false;
         let mut vocab = Self {
             bytes,
@@ -112,6 +115,7 @@ impl Vocab {
             spaced,
             fingerprint,
             by_bytes,
+            token_bytes,
             split_points,
         };
         // Not when it is first needed: a caller's tokenizer may wait for a lock that those who wait for this one hold.
@@ -196,6 +200,23 @@ impl Vocab {
             // Never the default: the bytes of all tokens are counted in 30 bits.
             ByteTrie::new(tokens.filter_map(|token| Some((self.piece(token)?, token)))).unwrap_or_default()
         })
+    }
+
+    /// What rules over bytes are spelled with: the tokens that are text, and the tokenizer. Made on the first call, in
+    /// some 60 ms for 150,000 tokens.
+    pub fn spelling(self: &Arc<Self>) -> Spelling {
+        let made = || {
+            let tokens = (0..self.len() as u32).filter_map(TokenId::new).filter(|&token| self.is_text(token));
+            let tokens = TokenBytes::new(self.len(), tokens.filter_map(|token| Some((self.piece(token)?, token))));
+            // Never the default: each id comes once, and the bytes of all tokens are counted in 30 bits.
+            Arc::new(tokens.unwrap_or_default())
+        };
+        let tokens = Arc::clone(self.token_bytes.get_or_init(made));
+        if !self.can_tokenize() {
+            return tokens.into();
+        }
+        let vocab = Arc::clone(self);
+        Spelling::with_tokenizer(tokens, move |text| vocab.tokenize_inside(text))
     }
 
     /// Tokens of text whose bytes begin with these, ascending. `O(length + found · log found)`.

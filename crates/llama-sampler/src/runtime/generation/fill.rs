@@ -112,18 +112,18 @@ impl Context {
 }
 
 /// A form on its way.
-struct Filler<'r, 'f> {
-    form: &'f Form,
+pub(super) struct Filler<'r, 'f> {
+    pub(super) form: &'f Form,
     options: &'f FillOptions,
-    generation: Generation<'r>,
+    pub(super) generation: Generation<'r>,
     seed: u32,
     /// The text up to the next slot or text: written, and what must follow.
-    text: String,
+    pub(super) text: String,
     /// Bytes of it that are written.
     bytes: usize,
     /// A token that the model chose beyond a value's end, where others go on.
-    carried: Option<TokenId>,
-    values: Vec<Field>,
+    pub(super) carried: Option<TokenId>,
+    pub(super) values: Vec<Field>,
 }
 
 impl Filler<'_, '_> {
@@ -131,16 +131,18 @@ impl Filler<'_, '_> {
         match part {
             // Written with what stands before it, because tokens may cross the boundary.
             Part::Literal(_) => Ok(()),
+            Part::Slot { name, values: SlotValues::Rule(_) } => self.rule(index, name, None),
             Part::Slot { name, values } => self.slot(index, name, values),
+            Part::Text { name, pattern: Some(_), max_tokens, .. } => self.rule(index, name, Some(*max_tokens)),
             Part::Text { name, stop, max_tokens, .. } => self.free(index, name, stop, *max_tokens),
         }
     }
 
-    fn written(&self) -> Written {
+    pub(super) fn written(&self) -> Written {
         Written { text: self.text.clone(), rest: self.text.len() - self.bytes, tokens: self.generation.tokens.clone() }
     }
 
-    fn sampling(&self) -> SamplerOptions {
+    pub(super) fn sampling(&self) -> SamplerOptions {
         let seed = Some(self.seed.wrapping_add(self.values.len() as u32));
         SamplerOptions { seed, ..self.options.sampling }
     }
@@ -149,7 +151,7 @@ impl Filler<'_, '_> {
         self.generation.vocab.piece(token).map_or(0, <[u8]>::len)
     }
 
-    fn write_forced(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
+    pub(super) fn write_forced(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
         if self.carried.take() == Some(token) {
             // The model chose it, when it ended the value before.
             self.write_chosen(token, depth);
@@ -160,7 +162,7 @@ impl Filler<'_, '_> {
         Ok(())
     }
 
-    fn write_chosen(&mut self, token: TokenId, depth: usize) {
+    pub(super) fn write_chosen(&mut self, token: TokenId, depth: usize) {
         self.generation.write(token, false, depth, true);
         self.bytes += self.length(token);
     }
@@ -183,7 +185,7 @@ impl Filler<'_, '_> {
         let number = set.trie().and_then(|_| leaves.last()).map(|leaf| set.order[leaf.index.index()]);
         let value = match (values, number) {
             (SlotValues::Texts(values), Some(number)) => values[number].clone(),
-            (SlotValues::Texts(_), None) => return Err(RuntimeError::DamagedSet),
+            (SlotValues::Texts(_), None) | (SlotValues::Rule(_), _) => return Err(RuntimeError::DamagedSet),
             (SlotValues::Tokens(constraint), _) => {
                 let tokens: Vec<TokenId> = leaves.iter().flat_map(|leaf| leaf.tokens.iter().copied()).collect();
                 let healed = constraint.first_set().map_or(0, Trie::heal_bytes);
@@ -301,13 +303,20 @@ impl Filler<'_, '_> {
         }
         self.generation.tentative = false;
         let value = free.value(length);
-        let ahead = format!("{value}{}", self.form.literal(index + 1));
+        self.keep(begin, 0, &format!("{value}{}", self.form.literal(index + 1)));
+        self.values.push(Field { name: name.to_owned(), value, index: None, probabilities: None });
+        Ok(())
+    }
 
-        // What was written beyond the stop stays as far as it is what must stand there.
-        let mut spelled = 0;
-        let mut kept = begin;
-        while let Some(piece) = self.generation.tokens.get(kept).and_then(|&token| vocab.piece(token)) {
-            if !ahead.as_bytes()[spelled..].starts_with(piece) {
+    /// Goes on by a text, of which some is written in the tokens from `begin` on, after `rest` bytes of the text before
+    /// it. What they spell beyond it is taken back.
+    pub(super) fn keep(&mut self, begin: usize, rest: usize, ahead: &str) {
+        self.text.push_str(ahead);
+        let from = self.text.len() - ahead.len() - rest;
+        let ahead = &self.text.as_bytes()[from..];
+        let (mut spelled, mut kept) = (0, begin);
+        while let Some(piece) = self.generation.tokens.get(kept).and_then(|&token| self.generation.vocab.piece(token)) {
+            if !ahead[spelled..].starts_with(piece) {
                 break;
             }
             spelled += piece.len();
@@ -315,10 +324,7 @@ impl Filler<'_, '_> {
         }
         self.generation.take_back(kept);
         self.generation.settle(kept);
-        self.bytes += spelled;
-        self.text.push_str(&ahead);
-        self.values.push(Field { name: name.to_owned(), value, index: None, probabilities: None });
-        Ok(())
+        self.bytes = from + spelled;
     }
 
     fn finish(mut self) -> Result<Filled, RuntimeError> {

@@ -15,7 +15,7 @@ use crate::runtime::watch::Watch;
 use llama_cpp_2::sampling::LlamaSampler;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{Allowed, Constraint, Observed, Role, Sampler, Scratch, Span, SpanRules, TokenId};
+use trie_core::{Allowed, Constraint, Observed, Role, Sampler, Scratch, Span, SpanRules, Status, TokenId};
 
 impl Context {
     /// Generates after `prompt`. What the context holds of its beginning is not computed again.
@@ -37,6 +37,7 @@ impl Context {
     ) -> Result<Generated, RuntimeError> {
         self.check_rules(rules, options)?;
         let mut generation = Generation::before(self, prompt, rules.and_then(|rules| rules.first_set()), watch)?;
+        generation.heal(options.healed_bytes);
         let (finish, span) = match rules {
             Some(rules) if options.skip_ahead => {
                 let mut sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
@@ -65,6 +66,7 @@ impl Context {
     ) -> Result<Generated, RuntimeError> {
         self.check_rules(Some(rules), options)?;
         let mut generation = Generation::before(self, prompt, rules.first_set(), watch)?;
+        generation.heal(options.healed_bytes);
         let mut chooser = ChainOverSpan::new(Arc::clone(rules), chain);
         let finish = or_stopped(ahead(&mut generation, &mut chooser, options.max_tokens))?;
         generated(generation, finish, Some(chooser.span()))
@@ -84,6 +86,7 @@ impl Context {
 
 fn generated(generation: Generation<'_>, finish: Finish, span: Option<&Span>) -> Result<Generated, RuntimeError> {
     let vocab = Arc::clone(&generation.vocab);
+    let value = span.is_some_and(|span| span.status() == Status::Complete).then(|| generation.value_text());
     let (tokens, text, mut stats) = generation.finish()?;
     stats.thinking_tokens = span.map_or(0, |span| span.thought().tokens);
     let leaves = span.map_or_else(Vec::new, Span::leaves);
@@ -94,7 +97,7 @@ fn generated(generation: Generation<'_>, finish: Finish, span: Option<&Span>) ->
         let walked = vocab.join(&tokens[..span.depth().min(tokens.len())])?;
         partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
     }
-    Ok(Generated { tokens, text, leaf, leaves, partial_token, finish, stats })
+    Ok(Generated { tokens, text, leaf, leaves, value, partial_token, finish, stats })
 }
 
 /// Being stopped is one way to end.
@@ -162,7 +165,7 @@ fn chained(
         let (forced, depth) = if let Some(span) = chain.handle.as_ref().map(SamplerHandle::span) {
             let allowed = span.allowed(&mut scratch);
             if allowed == Allowed::Nothing {
-                return Err(RuntimeError::DamagedSet);
+                return Err(span.problem().map_or(RuntimeError::DamagedSet, RuntimeError::Problem));
             }
             generation.consider(&allowed, None)?;
             (allowed.only().is_some(), span.depth())
@@ -191,6 +194,9 @@ fn chained(
 fn take(generation: &mut Generation<'_>, taken: &Taken, over: bool, max_tokens: usize) -> Option<Finish> {
     let &Taken { token, role, forced, depth } = taken;
     let ends_output = !matches!(role, Role::Value | Role::Marker) && generation.vocab.is_end_of_generation(token);
+    if role == Role::Value {
+        generation.add_value(token);
+    }
     generation.write(token, forced, depth, !ends_output && (!over || role != Role::Free));
     if over {
         Some(Finish::Span)

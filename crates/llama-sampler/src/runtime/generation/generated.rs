@@ -12,11 +12,14 @@ pub struct GenerateOptions {
     pub max_tokens: usize,
     /// Whether forced tokens are decoded together with what follows them, instead of one by one.
     pub skip_ahead: bool,
+    /// Bytes that come first and stand at the end of the text before the prompt already: the text goes on behind them.
+    /// A set that knows them ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) says so itself.
+    pub healed_bytes: usize,
 }
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        Self { sampling: SamplerOptions::default(), max_tokens: 64, skip_ahead: true }
+        Self { sampling: SamplerOptions::default(), max_tokens: 64, skip_ahead: true, healed_bytes: 0 }
     }
 }
 
@@ -37,6 +40,12 @@ impl GenerateOptions {
     #[must_use]
     pub fn with_skip_ahead(self, skip_ahead: bool) -> Self {
         Self { skip_ahead, ..self }
+    }
+
+    /// With [`GenerateOptions::healed_bytes`].
+    #[must_use]
+    pub fn with_healed_bytes(self, healed_bytes: usize) -> Self {
+        Self { healed_bytes, ..self }
     }
 }
 
@@ -68,6 +77,8 @@ pub struct Generated {
     pub leaf: Option<Leaf>,
     /// The values of constraints that follow each other, in order.
     pub leaves: Vec<Leaf>,
+    /// The text of the value, if the span was completed: of tokens that were part of one, healed bytes excluded.
+    pub value: Option<String>,
     /// What the last token of the value spells beyond it: the beginning of the free text. Empty unless the set lets a
     /// token go on after a value ([`Tokenization::OpenEnd`](trie_text::Tokenization::OpenEnd)).
     pub partial_token: Vec<u8>,

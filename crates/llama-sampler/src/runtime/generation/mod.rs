@@ -3,6 +3,7 @@
 mod ahead;
 mod chain;
 mod fill;
+mod fill_rule;
 mod free_text;
 mod generate;
 mod generated;
@@ -28,6 +29,8 @@ struct Generation<'a> {
     prompt: &'a [TokenId],
     /// What is written after the prompt.
     tokens: Vec<TokenId>,
+    /// Those of them that are part of values, as bytes.
+    value: Vec<u8>,
     /// How many of them the context holds.
     decoded: usize,
     begun: bool,
@@ -49,6 +52,7 @@ impl<'a> Generation<'a> {
             vocab: Arc::clone(context.vocab()),
             prompt,
             tokens: Vec::new(),
+            value: Vec::new(),
             decoded: 0,
             begun: false,
             passes_before: context.forward_passes(),
@@ -71,9 +75,22 @@ impl<'a> Generation<'a> {
         let Some(set) = set.filter(|set| set.heal_bytes() > 0) else { return Self::new(context, prompt, watch) };
         let prompt = context.vocab().before_set(prompt, set)?;
         let mut generation = Self::new(context, prompt, watch)?;
-        generation.stats.healed_bytes = set.heal_bytes();
-        generation.report.healed = set.heal_bytes();
+        generation.heal(set.heal_bytes());
         Ok(generation)
+    }
+
+    /// So many bytes that come first stand in the text before the prompt already.
+    fn heal(&mut self, bytes: usize) {
+        self.stats.healed_bytes += bytes;
+        self.report.healed += bytes;
+    }
+
+    fn add_value(&mut self, token: TokenId) {
+        self.value.extend_from_slice(self.vocab.piece(token).unwrap_or_default());
+    }
+
+    fn value_text(&self) -> String {
+        String::from_utf8_lossy(self.value.get(self.stats.healed_bytes..).unwrap_or_default()).into_owned()
     }
 
     /// Decodes what is not decoded yet: the logits after the last token are there then.

@@ -1,0 +1,84 @@
+//! Slots and texts of a form that have a rule: written token by token, up to where it is known that the value ends.
+
+use super::fill::{Field, Filler};
+use crate::runtime::error::RuntimeError;
+use std::sync::Arc;
+use std::time::Instant;
+use trie_core::{Ending, Role, Sampler, SamplerError, Scratch};
+
+/// Tokens and bytes of a value that is whole.
+#[derive(Clone, Copy)]
+struct Whole {
+    tokens: usize,
+    bytes: usize,
+}
+
+impl Filler<'_, '_> {
+    /// Writes the slot or text that is the part at `index`, of at most so many tokens. Where a text is cut off, its
+    /// longest beginning that is whole stays.
+    pub(super) fn rule(&mut self, index: usize, name: &str, max_tokens: Option<usize>) -> Result<(), RuntimeError> {
+        let before = self.written();
+        let set = self.form.rule(index, &before, &self.generation.vocab)?;
+        let begin = self.generation.tokens.len();
+        let mut sampler = Sampler::new(Arc::clone(&set.rules), self.sampling())?;
+        let mut scratch = Scratch::default();
+        let mut written: Vec<u8> = Vec::new();
+        let mut whole = None;
+        self.generation.tentative = max_tokens.is_some();
+        while sampler.span().ending() != Ending::Must {
+            if max_tokens.is_some_and(|most| self.generation.tokens.len() - begin >= most) {
+                break;
+            }
+            let depth = sampler.span().depth();
+            let token = if let Some(token) = sampler.span().forced_token(&mut scratch) {
+                sampler.accept_forced(token).map_err(SamplerError::from)?;
+                self.write_forced(token, depth)?;
+                token
+            } else {
+                let goes_on = |token: &_| sampler.span().role_of(*token) == Some(Role::Value);
+                let token = if let Some(token) = self.carried.take().filter(goes_on) {
+                    token
+                } else {
+                    self.generation.ready()?;
+                    self.generation.consider(&sampler.span().allowed(&mut scratch), None)?;
+                    let started = Instant::now();
+                    let token = sampler.sample(self.generation.context.logits()?)?;
+                    self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
+                    token
+                };
+                if sampler.span_mut().accept(token).map_err(SamplerError::from)? != Role::Value {
+                    // It stands in what follows, and is written with that.
+                    self.carried = Some(token);
+                    break;
+                }
+                self.write_chosen(token, depth);
+                token
+            };
+            written.extend_from_slice(self.generation.vocab.piece(token).unwrap_or_default());
+            if set.may_end(sampler.span().state().position()) {
+                whole = Some(Whole { tokens: self.generation.tokens.len(), bytes: written.len() });
+            }
+        }
+        self.generation.stats.starved += sampler.starved();
+        self.generation.tentative = false;
+        let at = sampler.span().state().position();
+        let text = |end: usize| String::from_utf8_lossy(written.get(before.rest..end).unwrap_or_default()).into_owned();
+        let end = match (set.behind(at), whole) {
+            (Some(behind), _) => written.len() - behind,
+            // Another token ended it.
+            (None, _) if set.may_end(at) => written.len(),
+            (None, Some(whole)) => {
+                self.generation.take_back(whole.tokens);
+                whole.bytes
+            }
+            (None, None) => {
+                let max_tokens = max_tokens.unwrap_or_default();
+                return Err(RuntimeError::PatternCut { name: name.to_owned(), text: text(written.len()), max_tokens });
+            }
+        };
+        let value = text(end);
+        self.keep(begin, before.rest, &format!("{value}{}", self.form.literal(index + 1)));
+        self.values.push(Field { name: name.to_owned(), value, index: None, probabilities: None });
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! Rules of every kind behind one type, for hosts that take whatever a user gives.
+
+use crate::by_rule::{ByRule, ByRuleError};
+use crate::masks::{MaskLimits, MaskStats};
+use crate::placed::{Placed, PlacedState};
+use crate::prefixed::Prefixed;
+use crate::rule::Rule;
+use crate::spelling::Spelling;
+use std::fmt;
+use std::sync::Arc;
+use trie_core::{AnyConstraint, AnyState};
+
+/// A rule of whatever kind. Every [`Rule`] that can be cloned is one.
+pub trait AnyRule: fmt::Debug + Send + Sync {
+    /// Over the tokens of a vocabulary.
+    ///
+    /// # Errors
+    /// As [`ByRule::new`].
+    fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError>;
+
+    /// Between two texts: see [`Placed`].
+    ///
+    /// # Errors
+    /// As [`ByRule::new`].
+    fn placed(
+        &self,
+        before: &[u8],
+        after: &[u8],
+        spelling: Spelling,
+        limits: MaskLimits,
+    ) -> Result<Arc<dyn SpelledBetween>, ByRuleError>;
+
+    /// Whether a text is legal as a whole, or how many of its bytes begin a legal one.
+    fn read(&self, text: &[u8]) -> Read;
+}
+
+/// What a rule says of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    /// It is legal.
+    Whole,
+    /// It begins a legal text and is none.
+    Begun,
+    /// Only so many bytes of it begin a legal text.
+    Refused {
+        /// Bytes before the first that does not go on.
+        at: usize,
+    },
+}
+
+/// A rule over the tokens of a vocabulary.
+pub trait Spelled: fmt::Debug + Send + Sync {
+    /// As a constraint; masks are shared between all of them.
+    fn constraint(&self) -> AnyConstraint;
+
+    /// The same after bytes that come first.
+    ///
+    /// # Errors
+    /// As [`ByRule::new`].
+    fn after(&self, bytes: &[u8]) -> Result<AnyConstraint, ByRuleError>;
+
+    /// With which characters its texts may begin; `None` for more than `limit`.
+    fn beginnings(&self, limit: usize) -> Option<Vec<char>>;
+
+    /// What is kept, and how often it was of use.
+    fn stats(&self) -> MaskStats;
+
+    /// Whether one of its constraints is still there.
+    fn in_use(&self) -> bool;
+}
+
+/// A rule between two texts, over the tokens of a vocabulary.
+pub trait SpelledBetween: fmt::Debug + Send + Sync {
+    /// As a constraint; masks are shared between all of them.
+    fn constraint(&self) -> AnyConstraint;
+
+    /// [`Placed::behind`].
+    fn behind(&self, at: &AnyState) -> Option<usize>;
+
+    /// [`Placed::may_end`].
+    fn may_end(&self, at: &AnyState) -> bool;
+}
+
+impl<R: Rule + Clone> AnyRule for R {
+    fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError> {
+        Ok(Arc::new(ByRule::with_limits(self.clone(), spelling, limits)?))
+    }
+
+    fn placed(
+        &self,
+        before: &[u8],
+        after: &[u8],
+        spelling: Spelling,
+        limits: MaskLimits,
+    ) -> Result<Arc<dyn SpelledBetween>, ByRuleError> {
+        Ok(Arc::new(Placed::new(before, self.clone(), after, spelling, limits)?))
+    }
+
+    fn read(&self, text: &[u8]) -> Read {
+        let mut state = self.start();
+        for (at, &byte) in text.iter().enumerate() {
+            match self.step(&state, byte) {
+                Some(next) => state = next,
+                None => return Read::Refused { at },
+            }
+        }
+        if self.is_end(&state) { Read::Whole } else { Read::Begun }
+    }
+}
+
+impl<R: Rule + Clone> Spelled for ByRule<R> {
+    fn constraint(&self) -> AnyConstraint {
+        AnyConstraint::new(self.clone())
+    }
+
+    fn after(&self, bytes: &[u8]) -> Result<AnyConstraint, ByRuleError> {
+        Prefixed::new(bytes, self).map(AnyConstraint::new)
+    }
+
+    fn beginnings(&self, limit: usize) -> Option<Vec<char>> {
+        let mut found = Vec::new();
+        let mut begun = vec![(Vec::new(), self.rule().start())];
+        while let Some((bytes, state)) = begun.pop() {
+            for byte in 0..=255 {
+                let Some(next) = self.rule().step(&state, byte) else { continue };
+                let bytes = [bytes.as_slice(), &[byte]].concat();
+                match std::str::from_utf8(&bytes) {
+                    Ok(text) => found.extend(text.chars()),
+                    Err(error) if error.error_len().is_none() => begun.push((bytes, next)),
+                    // No character at all: text of another encoding.
+                    Err(_) => return None,
+                }
+                if found.len() > limit {
+                    return None;
+                }
+            }
+        }
+        Some(found)
+    }
+
+    fn stats(&self) -> MaskStats {
+        self.stats()
+    }
+
+    fn in_use(&self) -> bool {
+        self.is_shared()
+    }
+}
+
+impl<R: Rule> SpelledBetween for Placed<R> {
+    fn constraint(&self) -> AnyConstraint {
+        AnyConstraint::new(self.clone())
+    }
+
+    fn behind(&self, at: &AnyState) -> Option<usize> {
+        at.downcast_ref::<PlacedState<R::State>>().and_then(|at| self.behind(at))
+    }
+
+    fn may_end(&self, at: &AnyState) -> bool {
+        at.downcast_ref::<PlacedState<R::State>>().is_some_and(|at| self.may_end(at))
+    }
+}

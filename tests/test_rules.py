@@ -1,0 +1,585 @@
+"""Rules over bytes in every face: regular expressions, grammars and rules of the user's own."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import re
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tokentrie
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import vocabulary_files
+from tokentrie import (
+    Batch,
+    Form,
+    Grammar,
+    Model,
+    OptionError,
+    Regex,
+    Rule,
+    RuleError,
+    Sampler,
+    Slot,
+    Text,
+    ThinkGate,
+    TokenNotAllowedError,
+    Vocab,
+    VocabularyError,
+)
+
+DATE = r"(19|20)\d{2}-(0[1-9]|1[0-2])-[0-3]\d"
+PIECES = [bytes([byte]) for byte in range(256)] + [
+    b"20",
+    b"19",
+    b"2024",
+    b"-0",
+    b"-1",
+    b"01",
+    b"-01-0",
+    b"20",
+    b"<end>",
+]
+END = len(PIECES) - 1
+
+
+@pytest.fixture(scope="module")
+def vocab() -> Vocab:
+    """All bytes, some longer tokens, one of them twice, and an end token."""
+    return Vocab.from_tokens(PIECES, eog=[END], control=[END])
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[Model]:
+    with Model() as model:
+        yield model
+
+
+class Digits(Rule):
+    """From one to so many digits."""
+
+    def __init__(self, most: int = 3) -> None:
+        self.most = most
+        self.asked: list[tuple[str, Any]] = []
+
+    def start(self) -> Any:
+        return 0
+
+    def step(self, state: Any, byte: int) -> Any:
+        self.asked.append(("step", (state, byte)))
+        return state + 1 if chr(byte) in "0123456789" and state < self.most else None
+
+    def is_end(self, state: Any) -> bool:
+        self.asked.append(("is_end", state))
+        return bool(state > 0)
+
+    def parse(self, text: str) -> Any:
+        return int(text)
+
+
+def legal(matches: Callable[[bytes], bool], written: bytes, pieces: list[bytes], control: set[int]) -> list[int]:
+    """By brute force: all tokens that keep a text the beginning of a legal one."""
+    return [id for id, piece in enumerate(pieces) if piece and id not in control and matches(written + piece)]
+
+
+def begins_date(text: bytes) -> bool:
+    """Whether this begins what DATE matches, told by filling it up."""
+    whole = ["2000-01-01", "2000-10-01", "1900-01-01"]
+    filled = [text.decode("latin-1") + rest[len(text) :] for rest in whole]
+    return len(text) <= 10 and any(re.fullmatch(DATE.replace(r"\d", "[0-9]"), date) for date in filled)
+
+
+def test_masks_are_those_of_brute_force(vocab: Vocab) -> None:
+    sampler = Sampler(vocab, Regex(DATE.replace(r"\d", "[0-9]")))
+    control = {END}
+    states, seen = [()], set()
+    while states:
+        walk = states.pop()
+        written = b"".join(PIECES[token] for token in walk)
+        if (written) in seen or len(seen) > 300:
+            continue
+        seen.add(written)
+        sampler.reset()
+        sampler.accept(list(walk))
+        if sampler.state == "complete":
+            assert re.fullmatch(DATE, written.decode())
+            continue
+        want = legal(begins_date, written, PIECES, control)
+        assert sampler.allowed().tolist() == want
+        states += [(*walk, token) for token in want[::2]]
+    assert len(seen) > 100
+
+
+def test_all_ways_to_match_count() -> None:
+    assert all(Regex("foo|foobar").matches(text) for text in ("foo", "foobar"))
+    assert all(Regex("a|b$").matches(text) for text in "ab")
+    assert Regex("é{2}").matches("éé".encode())
+    assert not Regex("é").matches(b"\xc3")
+    with pytest.raises(TypeError, match="text must be str or bytes, not int"):
+        Regex("a").matches(1)  # type: ignore[arg-type]
+
+
+def test_end_tokens_come_where_a_text_ends(vocab: Vocab) -> None:
+    sampler = Sampler(vocab, Regex("ab*"), end_tokens=[END, 0])
+    assert sampler.allowed().tolist() == [ord("a")]
+    sampler.accept(ord("a"))
+    assert sampler.allowed().tolist() == [0, ord("b"), END]
+    sampler.accept(0)
+    assert sampler.state == "complete"
+    open_ended = Sampler(vocab, Regex("ab*"))
+    open_ended.accept(ord("a"))
+    assert open_ended.open
+    assert open_ended.allowed().tolist() == [ord("b")]
+
+
+def test_every_call_of_a_sampler(vocab: Vocab) -> None:
+    rule = Regex("2024-01-0[0-9]")
+    sampler, row = Sampler(vocab, rule), np.random.default_rng(0).normal(size=len(vocab)).astype(np.float32)
+    allowed = sampler.allowed()
+    masked = row.copy()
+    sampler.apply(masked)
+    assert np.flatnonzero(np.isfinite(masked)).tolist() == allowed.tolist()
+    words = np.zeros(-(-len(vocab) // 32), dtype=np.int32)
+    sampler.fill_bitmask(words)
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    assert np.flatnonzero(bits).tolist() == allowed.tolist()
+    assert sampler.sample(row) == allowed[np.argmax(row[allowed])]
+    sampler.accept(PIECES.index(b"2024"))
+    again = sampler.clone()
+    sampler.accept(PIECES.index(b"-01-0"))
+    sampler.rollback(1)
+    assert sampler.allowed().tolist() == again.allowed().tolist()
+    with pytest.raises(TokenNotAllowedError, match="token 65"):
+        sampler.accept(65)
+    assert sampler.allowed().tolist() == again.allowed().tolist()
+
+
+def test_a_batch_equals_its_rows(vocab: Vocab) -> None:
+    rules = [Regex("[ab]{3}"), Grammar.example("json"), Digits(), Regex(DATE)]
+    batch = Batch([rules[row % 4] for row in range(16)], vocab=vocab, after="free")
+    rows = [Sampler(vocab, rules[row % 4]) for row in range(16)]
+    logits = np.random.default_rng(1).normal(size=(16, len(vocab))).astype(np.float32)
+    for _ in range(3):
+        want = np.stack(logits)
+        for row, sampler in enumerate(rows):
+            sampler.apply(want[row])
+        got = logits.copy()
+        batch.apply(got)
+        assert np.array_equal(got, want)
+        tokens = batch.select(logits)
+        assert tokens.tolist() == [sampler.sample(row) for sampler, row in zip(rows, logits, strict=True)]
+        batch.accept(tokens)
+        for sampler, token in zip(rows, tokens, strict=True):
+            sampler.accept(int(token))
+
+
+def test_what_is_kept_can_be_read(vocab: Vocab) -> None:
+    rule = Regex("[a-c]{4}")
+    assert rule.stats(vocab).masks == 0
+    for _ in range(3):
+        sampler = Sampler(vocab, rule)
+        for _ in range(4):
+            sampler.allowed()
+            sampler.accept(ord("b"))
+    stats = rule.stats(vocab)
+    assert stats.misses <= 5
+    assert stats.hits >= 8
+    assert stats.masks <= 5
+    assert stats.bytes > 0
+    assert pickle.loads(pickle.dumps(stats)) == stats
+
+
+@pytest.mark.filterwarnings("ignore:grammar")
+def test_rules_can_be_pickled_and_compared() -> None:
+    for rule in (Regex("a+", max_bytes=1 << 20), Grammar.example("sql"), Grammar('a : "x" | "x" ;', lenient=True)):
+        again = pickle.loads(pickle.dumps(rule))
+        assert again == rule
+        assert hash(again) == hash(rule)
+        assert again is not rule
+    assert Regex("a") != Regex("b")
+    assert Regex("a") != "a"
+    digits = pickle.loads(pickle.dumps(Digits(7)))
+    assert digits.most == 7
+    assert digits.matches("1234567")
+    slot, text = Slot("when", Regex(DATE)), Text("note", stop='"', pattern="[a-z]+")
+    for part in (slot, text, Form(slot, " ", text)):
+        assert pickle.loads(pickle.dumps(part)) == part
+
+
+@pytest.mark.filterwarnings("ignore:grammar")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Regex("a(b"), "position 1: unclosed group"),
+        (lambda: Regex("(?=a)"), "look-around"),
+        (lambda: Regex(r"(a)\1"), "backreference"),
+        (lambda: Regex("a[^\x00-\U0010ffff]"), "no text matches"),
+        (lambda: Regex(r"(?:\w{1,300}){1,300}"), "more than 33554432 bytes: raise"),
+        (lambda: Regex("[a-z]{1,200}", max_bytes=1000), "more than 1000 bytes"),
+        (lambda: Grammar("a : b ;"), "grammar, line 1, column 5: no rule or terminal is named b"),
+        (lambda: Grammar('a : "x" a ;'), "never ends"),
+        (lambda: Grammar('a : b | c ;\nb : "x" ;\nc : "x" ;'), "conflict before the end"),
+        (lambda: Grammar('a : "/[/" ;'), "unclosed character class"),
+        (lambda: Grammar(""), "there is no rule"),
+    ],
+)
+def test_what_makes_no_rule_is_said(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(RuleError, match=re.escape(message)):
+        make()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
+
+
+def test_lenient_grammars_warn() -> None:
+    with pytest.warns(tokentrie.TokenTrieWarning, match="grammar, line"):
+        Grammar('a : b | c ;\nb : "x" ;\nc : "x" ;', lenient=True)
+    with pytest.raises(OptionError, match='must be one of "json"'):
+        Grammar.example("xml")  # type: ignore[arg-type]
+
+
+def test_a_vocabulary_must_be_able_to_begin(vocab: Vocab) -> None:
+    with pytest.raises(VocabularyError, match="'x' or 'y'"):
+        Sampler(Vocab.from_tokens([b"a", b"b"]), Regex("[xy]"))
+    with pytest.raises(RuleError, match="only the empty text"):
+        Sampler(vocab, Regex("(?:)"))
+    with pytest.raises(TypeError, match="a Regex needs a Vocab"):
+        Sampler(10, Regex("a"))
+    # It begins, and cannot go on: said when it is there.
+    stuck = Sampler(Vocab.from_tokens([b"a", b"b"]), Regex("ax"))
+    stuck.accept(0)
+    with pytest.raises(RuleError, match="no token goes on here: the rule wants 'x'"):
+        stuck.sample(np.zeros(2, np.float32))
+    batch = Batch(Regex("ax"), rows=2, vocab=Vocab.from_tokens([b"a", b"b"]))
+    batch.accept([0, 0])
+    with pytest.raises(RuleError, match=r"row 0.*the rule wants 'x'"):
+        batch.select(np.zeros((2, 2), np.float32))
+
+
+# Rules of the user's own
+
+
+def test_python_is_asked_once_for_each_state(vocab: Vocab) -> None:
+    digits = Digits()
+    for _ in range(3):
+        sampler = Sampler(vocab, digits)
+        while sampler.state == "active" and not sampler.open:
+            sampler.sample(np.arange(len(vocab), dtype=np.float32))
+            sampler.accept(int(sampler.allowed()[0]))
+    assert len(digits.asked) == len(set(digits.asked))
+    assert len(digits.asked) < 4 * 256 + 8
+
+
+def test_allowed_bytes_saves_calls(vocab: Vocab) -> None:
+    class Few(Digits):
+        def allowed_bytes(self, state: Any) -> Any:
+            return b"0123456789" if state < self.most else []
+
+    few, all_of_them = Few(), Digits()
+    one, other = Sampler(vocab, few), Sampler(vocab, all_of_them)
+    for _ in range(3):
+        assert one.allowed().tolist() == other.allowed().tolist()
+        one.accept(ord("7"))
+        other.accept(ord("7"))
+    assert len(few.asked) < len(all_of_them.asked) / 5
+
+
+@given(st.from_regex(r"[ab]{1,3}(\|[ab]{1,3}){0,3}", fullmatch=True))
+@settings(max_examples=30, deadline=None)
+def test_a_rule_in_python_equals_the_regex(pattern: str) -> None:
+    texts = pattern.split("|")
+
+    class Listed(Rule):
+        def start(self) -> Any:
+            return frozenset(texts)
+
+        def step(self, state: Any, byte: int) -> Any:
+            return frozenset(text[1:] for text in state if text[:1] == chr(byte)) or None
+
+        def is_end(self, state: Any) -> bool:
+            return "" in state
+
+    small = Vocab.from_tokens([b"a", b"b", b"ab", b"ba", b"bb", b"aab", b"c", b""])
+    pairs = [(Sampler(small, Regex(pattern)), Sampler(small, Listed()))]
+    for _ in range(40):
+        if not pairs:
+            break
+        one, other = pairs.pop()
+        assert one.allowed().tolist() == other.allowed().tolist()
+        assert one.open == other.open
+        if one.state == "active":
+            for token in one.allowed().tolist():
+                pairs.append((one.clone(), other.clone()))
+                for sampler in pairs[-1]:
+                    sampler.accept(token)
+
+
+class FaultError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("method", ["start", "step", "is_end", "allowed_bytes", "parse"])
+def test_what_a_rule_raises_ends_the_call(model: Model, method: str) -> None:
+    class Faulty(Digits):
+        faulty = True
+
+        def allowed_bytes(self, state: Any) -> Any:
+            return range(256)
+
+    def fails(self: Faulty, *arguments: Any) -> Any:
+        if self.faulty and (method in ("start", "parse", "allowed_bytes") or arguments[0] == 1):
+            raise FaultError(method)
+        return getattr(super(Faulty, self), method)(*arguments) if method != "allowed_bytes" else range(256)
+
+    setattr(Faulty, method, fails)
+    rule = Faulty()
+    for _ in range(2):
+        with pytest.raises(FaultError, match=method):
+            model.generate("Two and two is ", rule)
+    rule.faulty = False
+    assert model.generate("Two and two is ", rule).value >= 0
+    assert model.generate("The sky is ", ["blue", "red"]).finish == "span"
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "message"),
+    [
+        ("start", [], "a state must be hashable, not \\[\\] of type list"),
+        ("step", {}, "a state must be hashable, not {} of type dict"),
+        ("is_end", 1, "is_end gave 1 of type int: it must give a bool"),
+        ("allowed_bytes", [300], "allowed_bytes gave 300: it must give ints from 0 to 255"),
+        ("allowed_bytes", 5, "not iterable"),
+    ],
+)
+def test_rubbish_is_refused(vocab: Vocab, method: str, answer: Any, message: str) -> None:
+    rule = type("Rubbish", (Digits,), {method: lambda self, *arguments: answer})()
+    with pytest.raises(TypeError, match=message):
+        Sampler(vocab, rule).sample(np.zeros(len(vocab), np.float32))
+
+
+def test_a_rule_that_lacks_a_method_says_which(vocab: Vocab) -> None:
+    class Nothing(Rule):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Nothing has no method start: what extends Rule defines it"):
+        Sampler(vocab, Nothing())
+
+
+def test_a_rule_that_changes_its_mind(vocab: Vocab) -> None:
+    """What it said first counts, because each state is asked once."""
+
+    class Fickle(Digits):
+        def step(self, state: Any, byte: int) -> Any:
+            known = ("step", (state, byte)) in self.asked
+            return None if known else super().step(state, byte)
+
+    sampler = Sampler(vocab, Fickle())
+    for digit in b"123":
+        assert digit in sampler.allowed()
+        sampler.accept(digit)
+
+
+def test_a_rule_without_end_is_bounded(vocab: Vocab) -> None:
+    class Counts(Rule):
+        def start(self) -> Any:
+            return 0
+
+        def step(self, state: Any, byte: int) -> Any:
+            return state + 1 if byte == ord("a") else None
+
+        def is_end(self, state: Any) -> bool:
+            return False
+
+    with Model() as model:
+        out = model.generate("x", Counts(), max_tokens=20)
+    assert (out.finish, out.value, len(out.tokens)) == ("max_tokens", None, 20)
+    with pytest.raises(RuleError, match="more than 1048576 states"):
+        Counts().matches("a" * (1 << 20))
+
+
+def test_a_rule_must_not_use_who_asks_it(vocab: Vocab) -> None:
+    class Nested(Digits):
+        sampler: Sampler | None = None
+
+        def step(self, state: Any, byte: int) -> Any:
+            if self.sampler is not None:
+                self.sampler.allowed()
+            return super().step(state, byte)
+
+    rule = Nested()
+    sampler = Sampler(vocab, rule)
+    rule.sampler = sampler
+    sampler.accept(ord("1"))
+    with pytest.raises(RuntimeError, match="must not use the sampler"):
+        sampler.sample(np.zeros(len(vocab), np.float32))
+    rule.sampler = None
+    assert sampler.allowed().tolist()
+
+
+def test_rules_in_several_threads(vocab: Vocab) -> None:
+    rules, failed = [Digits(6), Regex("[a-f]{6}"), Grammar.example("json")], []
+
+    def walk(seed: int) -> None:
+        draws = np.random.default_rng(seed)
+        try:
+            for number in range(30):
+                sampler = Sampler(vocab, rules[number % 3])
+                for _ in range(6):
+                    allowed = sampler.allowed()
+                    if sampler.state != "active" or not len(allowed):
+                        break
+                    sampler.accept(int(draws.choice(allowed)))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=walk, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+def test_rules_are_given_back(vocab: Vocab) -> None:
+    rule = Digits()
+    gone = weakref.ref(rule)
+    sampler = Sampler(vocab, rule)
+    del rule
+    gc.collect()
+    assert sampler.allowed().tolist()
+    assert gone() is not None
+    del sampler
+    gc.collect()
+    assert gone() is None
+
+
+# With a model
+
+
+@pytest.mark.parametrize("skip_ahead", [True, False])
+@pytest.mark.parametrize("mode", ["greedy", "sampled"])
+def test_generation_gives_whole_texts(model: Model, mode: Any, skip_ahead: bool) -> None:
+    rules = [
+        Regex(DATE),
+        Regex('\\{"name": "[a-z]{2,8}", "ok": (true|false)\\}'),
+        Digits(),
+        Grammar.example("arithmetic"),
+    ]
+    for rule in rules:
+        seed = 7 if mode == "sampled" else None
+        out = model.generate("Please: ", rule, mode=mode, seed=seed, skip_ahead=skip_ahead, max_tokens=200)
+        if out.finish == "span":
+            assert rule.matches(out.text)
+            assert out.value == rule.parse(out.text)
+            assert out.leaf is None
+        again = model.generate("Please: ", rule, mode=mode, seed=seed, skip_ahead=skip_ahead, max_tokens=200)
+        assert again.tokens == out.tokens
+
+
+def test_text_that_must_come_is_skipped_in_the_tokenizers_tokens(model: Model) -> None:
+    rule = Regex('\\{"location": "Berlin", "unit": "[a-z]+"\\}')
+    ahead = model.generate("JSON:\n", rule, max_tokens=60)
+    literal = '{"location": "Berlin", "unit":'
+    # The tokens of the text with the prompt, from where the prompt was healed on.
+    canonical = model.vocab.tokenize("JSON:\n" + literal)[-len(model.vocab.tokenize(literal)) :]
+    assert canonical == [token for token in ahead.tokens if token in canonical][: len(canonical)]
+    assert model.vocab.detokenize(ahead.tokens).lstrip(":\n").startswith(literal)
+    assert ahead.stats.forced_tokens >= len(canonical) - 1
+    assert ahead.stats.forward_passes <= len(ahead.tokens) - len(canonical) + 1
+
+
+def test_a_prompt_is_healed_for_a_rule(model: Model) -> None:
+    text = model.generate("The sky is ", Regex("blue|red|green"))
+    listed = model.generate("The sky is ", ["blue", "red", "green"])
+    assert text.text == listed.text
+    assert text.stats.healed_bytes == listed.stats.healed_bytes == 1
+    ids = model.vocab.tokenize("The sky is ", add_special=True)
+    assert model.generate(ids, Regex("blue|red|green")).stats.healed_bytes == 0
+
+
+def test_thinking_before_a_rule(model: Model) -> None:
+    gate = ThinkGate("<think>", "</think>", budget=5, then=Digits())
+    out = model.generate("How many? ", gate, max_tokens=40)
+    assert isinstance(out.value, int)
+    assert out.text.endswith(str(out.value))
+
+
+def test_values_are_named_for_sets_too(model: Model) -> None:
+    assert model.generate("The sky is ", ["blue", "red"]).value in ("blue", "red")
+    assert model.generate("The sky is ", max_tokens=2).value is None
+
+
+@pytest.mark.parametrize("mode", ["greedy", "sampled"])
+def test_forms_with_rules(model: Model, mode: Any) -> None:
+    form = Form(
+        '{"when": "',
+        Slot("when", Regex(DATE)),
+        '", "n": ',
+        Slot("n", Digits(4)),
+        ', "note": "',
+        Text("note", stop='"', pattern="[a-z ]{1,20}", max_tokens=16),
+        '", "colour": "',
+        Slot("colour", ["red", "blue"]),
+        '"}',
+    )
+    for seed in range(8 if mode == "sampled" else 1):
+        out = model.generate("Call: ", form, mode=mode, seed=seed if mode == "sampled" else None)
+        when, n, note, colour = out.values.values()
+        assert re.fullmatch(DATE, when)
+        assert isinstance(n, int)
+        assert re.fullmatch("[a-z ]{1,20}", note)
+        assert (
+            out.text == f'{{"when": "{when}", "n": {out.text.split()[3][:-1]}, "note": "{note}", "colour": "{colour}"}}'
+        )
+        assert int(out.text.split()[3][:-1]) == n
+        assert model.vocab.detokenize(out.tokens).removeprefix(" ") == out.text
+        assert pickle.loads(pickle.dumps(out)) == out
+
+
+def test_rules_next_to_other_slots(model: Model) -> None:
+    units = Slot("unit", ["kg", "lb"])
+    for form in (
+        Form(Slot("n", Regex("[0-9]{1,3}"))),
+        Form(Slot("n", Regex("[0-9]{1,3}")), units),
+        Form(Slot("n", Regex("[0-9]{1,3}")), Slot("letters", Regex("[a-c]{2}"))),
+        Form(units, Slot("n", Regex("[0-9]{1,3}")), "."),
+        Form("a", Slot("n", Regex("b{0,4}")), "bbbc"),
+    ):
+        out = model.generate("It is ", form)
+        assert "".join(part if isinstance(part, str) else out.values[part.name] for part in form.parts) == out.text
+
+
+def test_patterns_that_are_cut_off(model: Model) -> None:
+    form = Form("<", Text("a", stop=">", pattern="[a-z]{2,400}", max_tokens=3), ">")
+    out = model.generate("x", form)
+    assert re.fullmatch("[a-z]{2,400}", out.values["a"])
+    assert len(out.tokens) <= 6
+    endless = Form("<", Text("a", stop=">", pattern="[a-z]{300}", max_tokens=3), ">")
+    with pytest.raises(RuleError, match=r'text "a": .* after 3 tokens: raise max_tokens'):
+        model.generate("x", endless)
+    with pytest.raises(OptionError, match="exclude has no effect beside pattern"):
+        Text("a", stop=">", pattern="a", exclude="b")
+    with pytest.raises(TypeError, match="pattern must be a Rule, such as a Regex, or a str, not 5 of type int"):
+        Text("a", stop=">", pattern=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", vocabulary_files()[:2], ids=lambda path: path.stem)
+def test_masks_over_real_vocabularies(path: Any) -> None:
+    vocab = Vocab.from_gguf(path)
+    whole = [vocab[id] if id not in set(vocab.control) | set(vocab.eog) else b"" for id in range(len(vocab))]
+    sampler = Sampler(vocab, Regex(DATE.replace(r"\d", "[0-9]")))
+    draws, written = np.random.default_rng(2), b""
+    while sampler.state == "active" and not sampler.open and len(written) < 10:
+        allowed = sampler.allowed().tolist()
+        kinds = [id for id in legal(begins_date, written, whole, set()) if id in set(allowed) or vocab[id]]
+        assert set(allowed) <= set(kinds)
+        assert not {k for k in set(kinds) - set(allowed) if vocab.is_text(k)}
+        token = int(draws.choice(allowed))
+        sampler.accept(token)
+        written += vocab[token]
+    assert re.fullmatch(DATE, written.decode())
