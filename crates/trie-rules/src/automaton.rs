@@ -1,6 +1,7 @@
 //! Finite automata over bytes: trimmed, so that nothing legal is a dead end, and minimal.
 
 use crate::rule::Rule;
+pub(crate) use crate::table::{DEAD, Table};
 use regex_automata::dfa::{Automaton as _, dense};
 use regex_automata::nfa::thompson;
 use regex_automata::util::start;
@@ -9,8 +10,6 @@ use regex_syntax::hir::Hir;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-
-pub(crate) const DEAD: u32 = u32::MAX;
 
 /// How large an automaton may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,19 +60,6 @@ pub enum AutomatonError {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Automaton(Arc<Table>);
 
-/// What an automaton of several patterns is made of.
-#[derive(PartialEq, Eq)]
-pub(crate) struct Table {
-    /// Of each byte.
-    pub(crate) classes: [u8; 256],
-    pub(crate) width: usize,
-    /// After each state, by class.
-    pub(crate) next: Vec<u32>,
-    /// What ends at each state: 0 for nothing, the pattern that comes first + 1.
-    pub(crate) ends: Vec<u32>,
-    pub(crate) start: u32,
-}
-
 /// An automaton of several patterns, and what else is to be known of them.
 pub(crate) struct Several {
     pub(crate) table: Table,
@@ -99,14 +85,12 @@ impl Rule for Automaton {
 
     #[inline]
     fn step(&self, state: &u32, byte: u8) -> Option<u32> {
-        let table = &*self.0;
-        let next = *table.next.get(*state as usize * table.width + usize::from(table.classes[usize::from(byte)]))?;
-        (next != DEAD).then_some(next)
+        self.0.step(*state, byte)
     }
 
     #[inline]
     fn is_end(&self, state: &u32) -> bool {
-        self.0.ends.get(*state as usize).is_some_and(|&end| end != 0)
+        self.0.is_end(*state)
     }
 }
 
@@ -195,74 +179,4 @@ impl Several {
 
 fn start_kind() -> regex_automata::dfa::StartKind {
     regex_automata::dfa::StartKind::Anchored
-}
-
-impl Table {
-    /// States from which no end can be reached lead nowhere.
-    fn without_dead_ends(mut self) -> Result<Self, AutomatonError> {
-        let states = self.ends.len();
-        let mut into: Vec<Vec<u32>> = vec![Vec::new(); states];
-        for (edge, &to) in self.next.iter().enumerate().filter(|&(_, &to)| to != DEAD) {
-            into[to as usize].push((edge / self.width) as u32);
-        }
-        let mut live = vec![false; states];
-        let mut queue: Vec<u32> = (0..states as u32).filter(|&state| self.ends[state as usize] != 0).collect();
-        while let Some(state) = queue.pop() {
-            if !std::mem::replace(&mut live[state as usize], true) {
-                queue.append(&mut into[state as usize]);
-            }
-        }
-        if !live[self.start as usize] {
-            return Err(AutomatonError::Nothing);
-        }
-        self.next.iter_mut().filter(|to| **to != DEAD && !live[**to as usize]).for_each(|to| *to = DEAD);
-        Ok(self)
-    }
-
-    /// States that nothing tells apart become one; those that cannot be reached are left out. Splits classes until
-    /// nothing changes: `O(states² · classes)` at worst, a few rounds in practice.
-    fn minimal(self) -> Self {
-        let states = self.ends.len();
-        let mut class = self.ends.clone();
-        let mut count = 0;
-        loop {
-            let mut known: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
-            let mut split = Vec::with_capacity(states);
-            for state in 0..states {
-                let row = &self.next[state * self.width..][..self.width];
-                let after = row.iter().map(|&to| if to == DEAD { DEAD } else { class[to as usize] }).collect();
-                let fresh = known.len() as u32;
-                split.push(*known.entry((class[state], after)).or_insert(fresh));
-            }
-            let classes = known.len();
-            class = split;
-            if classes == count {
-                break;
-            }
-            count = classes;
-        }
-        // Numbered in the order in which they are reached.
-        let mut number = vec![DEAD; count];
-        let mut order = vec![self.start];
-        number[class[self.start as usize] as usize] = 0;
-        let (mut next, mut ends) = (Vec::new(), Vec::new());
-        let mut at = 0;
-        while let Some(&state) = order.get(at) {
-            at += 1;
-            ends.push(self.ends[state as usize]);
-            for &to in &self.next[state as usize * self.width..][..self.width] {
-                next.push(if to == DEAD {
-                    DEAD
-                } else {
-                    let of = &mut number[class[to as usize] as usize];
-                    if *of == DEAD {
-                        *of = order.len() as u32;
-                        order.push(to);
-                    }
-                    *of
-                });
-            }
-        }
-        Self { next, ends, start: 0, ..self }
-    }
 }

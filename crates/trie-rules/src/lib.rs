@@ -29,6 +29,7 @@ mod grammar;
 mod masks;
 mod regex;
 mod rule;
+mod table;
 mod token_bytes;
 mod walk;
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod naive;
+pub mod vocab;
 
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
