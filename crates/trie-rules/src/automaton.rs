@@ -1,8 +1,10 @@
 //! Finite automata over bytes: trimmed, so that nothing legal is a dead end, and minimal.
 
 use crate::rule::Rule;
+use crate::subsets::Subsets;
+use crate::table::Classes;
 pub(crate) use crate::table::{DEAD, Table};
-use regex_automata::dfa::{Automaton as _, dense};
+use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::nfa::thompson;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
@@ -39,7 +41,7 @@ impl AutomatonLimits {
 pub enum AutomatonError {
     /// It grew beyond its limit.
     #[error(
-        "the automaton needs more than {limit} bytes: raise the limit, or repeat less, such as .{{1,50}} for .{{1,500}}"
+        "the automaton needs more than {limit} bytes: raise the limit (AutomatonLimits::bytes), or repeat less, such as .{{1,50}} for .{{1,500}}"
     )]
     TooLarge {
         /// The limit.
@@ -115,68 +117,71 @@ impl Several {
         let config = config.nfa_size_limit(Some(limits.bytes)).utf8(utf8);
         let nfa =
             thompson::Compiler::new().configure(config).build_many_from_hir(hirs).map_err(|_| too_large.clone())?;
+        if let Some(subsets) = Subsets::of(&nfa, limits) {
+            return Self::of_subsets(subsets?, hirs.len());
+        }
         // All ways to match: the first alternative must not hide the others.
-        let config = dense::Config::new().match_kind(MatchKind::All).start_kind(start_kind());
+        let config = dense::Config::new().match_kind(MatchKind::All).start_kind(StartKind::Anchored).accelerate(false);
         let config = config.dfa_size_limit(Some(limits.bytes)).determinize_size_limit(Some(limits.bytes));
         let dfa = dense::Builder::new().configure(config).build_from_nfa(&nfa).map_err(|error| {
             if error.to_string().contains("Unicode word boundar") {
-                return AutomatonError::Unsupported { what: "a Unicode word boundary (\\b)".to_owned() };
+                let what = "a word boundary of Unicode (\\b, for ASCII: (?-u:\\b))";
+                return AutomatonError::Unsupported { what: what.to_owned() };
             }
             too_large.clone()
         })?;
-        Self::trimmed(&dfa, hirs.len())
+        Self::of_subsets(looking_around(&dfa)?, hirs.len())
     }
 
-    fn trimmed(dfa: &dense::DFA<Vec<u32>>, patterns: usize) -> Result<Self, AutomatonError> {
-        let start = start::Config::new().anchored(Anchored::Yes);
-        let unsupported = |what: &str| AutomatonError::Unsupported { what: what.to_owned() };
-        let start = dfa.start_state(&start).map_err(|_| unsupported("where it begins"))?;
-        let classes = dfa.byte_classes();
-        let width = classes.alphabet_len() - 1;
-        let mut of_byte = [0; 256];
-        (0..=255u8).for_each(|byte| of_byte[usize::from(byte)] = classes.get(byte));
-        let mut representative = vec![0u8; width];
-        (0..=255u8).rev().for_each(|byte| representative[usize::from(classes.get(byte))] = byte);
-        let mut known = HashMap::from([(start, 0u32)]);
-        let (mut order, mut next, mut ends) = (vec![start], Vec::new(), Vec::new());
-        let (mut empty, mut read_as) = (Vec::new(), vec![None; patterns]);
-        let mut at = 0;
-        while let Some(&state) = order.get(at) {
-            at += 1;
-            // A match is seen one byte late: at the end of the text.
-            let end = dfa.next_eoi_state(state);
-            let matched = if dfa.is_match_state(end) { dfa.match_len(end) } else { 0 };
-            let matched = (0..matched).map(|at| dfa.match_pattern(end, at).as_usize());
-            let first = matched.clone().min();
-            ends.push(first.map_or(0, |first| first as u32 + 1));
-            if state == start {
-                empty.extend(matched.clone());
-            }
-            for pattern in matched {
+    fn of_subsets(subsets: Subsets, patterns: usize) -> Result<Self, AutomatonError> {
+        let Subsets { table, matched } = subsets;
+        let empty = matched[table.start as usize].iter().map(|&pattern| pattern as usize).collect();
+        let mut read_as = vec![None; patterns];
+        for matched in matched {
+            let first = matched.first().map(|&first| first as usize);
+            for pattern in matched.iter().map(|&pattern| pattern as usize) {
                 if first == Some(pattern) || read_as[pattern].is_none() {
                     read_as[pattern] = first;
                 }
             }
-            for &byte in &representative {
-                let after = dfa.next_state(state, byte);
-                if dfa.is_quit_state(after) {
-                    return Err(unsupported("what this pattern looks at"));
-                }
-                next.push(if dfa.is_dead_state(after) {
-                    DEAD
-                } else {
-                    *known.entry(after).or_insert_with(|| {
-                        order.push(after);
-                        order.len() as u32 - 1
-                    })
-                });
-            }
         }
-        let table = Table { classes: of_byte, width, next, ends, start: 0 };
         table.without_dead_ends().map(|table| Self { table: table.minimal(), empty, read_as })
     }
 }
 
-fn start_kind() -> regex_automata::dfa::StartKind {
-    regex_automata::dfa::StartKind::Anchored
+/// The states of an automaton that looks around: anchors, word boundaries.
+fn looking_around(dfa: &dense::DFA<Vec<u32>>) -> Result<Subsets, AutomatonError> {
+    let start = start::Config::new().anchored(Anchored::Yes);
+    let unsupported = |what: &str| AutomatonError::Unsupported { what: what.to_owned() };
+    let start = dfa.start_state(&start).map_err(|_| unsupported("where it begins"))?;
+    let byte_classes = dfa.byte_classes();
+    let classes = Classes::by(|byte| byte_classes.get(byte));
+    let mut known = HashMap::from([(start, 0u32)]);
+    let (mut order, mut next, mut ends, mut matched) = (vec![start], Vec::new(), Vec::new(), Vec::new());
+    let mut at = 0;
+    while let Some(&state) = order.get(at) {
+        at += 1;
+        // A match is seen one byte late: at the end of the text.
+        let end = dfa.next_eoi_state(state);
+        let count = if dfa.is_match_state(end) { dfa.match_len(end) } else { 0 };
+        let mut patterns: Vec<u32> = (0..count).map(|at| dfa.match_pattern(end, at).as_u32()).collect();
+        patterns.sort_unstable();
+        ends.push(patterns.first().map_or(0, |first| first + 1));
+        matched.push(patterns.into());
+        for &byte in &classes.bytes {
+            let after = dfa.next_state(state, byte);
+            if dfa.is_quit_state(after) {
+                return Err(unsupported("what this pattern looks at"));
+            }
+            next.push(if dfa.is_dead_state(after) {
+                DEAD
+            } else {
+                *known.entry(after).or_insert_with(|| {
+                    order.push(after);
+                    order.len() as u32 - 1
+                })
+            });
+        }
+    }
+    Ok(Subsets { table: Table { classes: classes.of, width: classes.bytes.len(), next, ends, start: 0 }, matched })
 }

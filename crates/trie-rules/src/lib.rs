@@ -29,6 +29,7 @@ mod grammar;
 mod masks;
 mod regex;
 mod rule;
+mod subsets;
 mod table;
 mod token_bytes;
 mod walk;

@@ -119,11 +119,7 @@ impl Table {
     pub(crate) fn minimal(self) -> Self {
         let class = self.equivalent();
         let count = class.iter().max().map_or(0, |&most| most as usize + 1);
-        let columns: Vec<Vec<u32>> = (0..self.width)
-            .map(|column| self.next.iter().skip(column).step_by(self.width).copied())
-            .map(|column| column.map(|to| if to == DEAD { DEAD } else { class[to as usize] }).collect())
-            .collect();
-        let classes = Classes::by(|byte| &columns[usize::from(self.classes[usize::from(byte)])]);
+        let classes = self.classes_of(&class);
         let mut number = vec![DEAD; count];
         let mut order = vec![self.start];
         number[class[self.start as usize] as usize] = 0;
@@ -146,10 +142,75 @@ impl Table {
         Self { classes: classes.of, width: classes.bytes.len(), next, ends, start: 0 }
     }
 
+    /// Bytes whose columns agree.
+    fn classes_of(&self, class: &[u32]) -> Classes {
+        let after = |column: usize| self.next.iter().skip(column).step_by(self.width);
+        let after = |column| after(column).map(|&to| if to == DEAD { DEAD } else { class[to as usize] });
+        let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
+        let same: Vec<usize> = (0..self.width)
+            .map(|column| {
+                let alike = known.entry(after(column).fold(0, mixed)).or_default();
+                // Equal hashes are no proof.
+                let found = alike.iter().copied().find(|&other| after(other).eq(after(column)));
+                found.unwrap_or_else(|| {
+                    alike.push(column);
+                    column
+                })
+            })
+            .collect();
+        Classes::by(|byte| same[usize::from(self.classes[usize::from(byte)])])
+    }
+
     /// For each state the number of its class: states that nothing tells apart have the same.
     fn equivalent(&self) -> Vec<u32> {
+        let (class, stable) = self.told_apart_soon();
+        if stable { class } else { self.refined(&class) }
+    }
+
+    /// States that few steps tell apart, mostly all, by hashes of rows; and whether no step tells more.
+    fn told_apart_soon(&self) -> (Vec<u32>, bool) {
+        const ROUNDS: usize = 8;
+        let mut class = self.ends.clone();
+        let mut count = 0;
+        for _ in 0..ROUNDS {
+            let mut known: HashMap<(u32, u64), u32> = HashMap::new();
+            let number = |to: u32| if to == DEAD { DEAD } else { class[to as usize] };
+            let split: Vec<u32> = (0..class.len())
+                .map(|state| {
+                    let hash = self.row(state).iter().fold(0, |hash, &to| mixed(hash, number(to)));
+                    let fresh = known.len() as u32;
+                    *known.entry((class[state], hash)).or_insert(fresh)
+                })
+                .collect();
+            let found = known.len();
+            class = split;
+            if found == count || found == class.len() {
+                // What differs in hash differs; that what agrees in hash agrees is proved here.
+                return (class.clone(), found == class.len() || self.agrees(&class, found));
+            }
+            count = found;
+        }
+        (class, false)
+    }
+
+    fn agrees(&self, class: &[u32], count: usize) -> bool {
+        let number = |to: u32| if to == DEAD { DEAD } else { class[to as usize] };
+        let mut first = vec![usize::MAX; count];
+        (0..class.len()).all(|state| {
+            let of = &mut first[class[state] as usize];
+            if *of == usize::MAX {
+                *of = state;
+                return true;
+            }
+            let (row, other) = (self.row(state).iter(), self.row(*of).iter());
+            self.ends[state] == self.ends[*of] && row.map(|&to| number(to)).eq(other.map(|&to| number(to)))
+        })
+    }
+
+    /// The classes, from some that are known to differ.
+    fn refined(&self, known: &[u32]) -> Vec<u32> {
         let into = Incoming::of(self);
-        let mut states = Partition::by(&self.ends);
+        let mut states = Partition::by(known);
         let mut edges = Partition::by(&into.labels);
         // A block of states splits the steps that lead into it from the others of their byte; a set of steps splits
         // states that have one of them from those that have none.
@@ -184,6 +245,11 @@ impl<S: Clone + Eq + Hash> Found<S> {
         self.order.push(state);
         number
     }
+}
+
+/// One number more in a hash.
+fn mixed(hash: u64, number: u32) -> u64 {
+    (hash ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26)
 }
 
 /// Steps that lead somewhere, by the state that they lead to.
