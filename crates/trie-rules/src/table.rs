@@ -97,20 +97,41 @@ impl Table {
 
     /// States from which no end can be reached lead nowhere.
     pub(crate) fn without_dead_ends(mut self) -> Result<Self, AutomatonError> {
-        let states = self.ends.len();
-        let into = Incoming::of(&self);
-        let mut live = vec![false; states];
-        let mut queue: Vec<u32> = (0..states as u32).filter(|&state| self.ends[state as usize] != 0).collect();
-        while let Some(state) = queue.pop() {
-            if !std::mem::replace(&mut live[state as usize], true) {
-                queue.extend(into.edges(state).iter().map(|&edge| into.tails[edge as usize]));
-            }
-        }
+        let live = self.live();
         if !live[self.start as usize] {
             return Err(AutomatonError::Nothing);
         }
         self.next.iter_mut().filter(|to| **to != DEAD && !live[**to as usize]).for_each(|to| *to = DEAD);
         Ok(self)
+    }
+
+    /// States from which an end can be reached.
+    fn live(&self) -> Vec<bool> {
+        const SWEEPS: usize = 8;
+        let states = self.ends.len();
+        let mut live: Vec<bool> = self.ends.iter().map(|&end| end != 0).collect();
+        // Steps mostly lead to later states: backwards, one sweep finds most.
+        for _ in 0..SWEEPS {
+            let mut changed = false;
+            for state in (0..states).rev().filter(|&state| !live[state]).collect::<Vec<_>>() {
+                live[state] = self.row(state).iter().any(|&to| to != DEAD && live[to as usize]);
+                changed |= live[state];
+            }
+            if !changed {
+                return live;
+            }
+        }
+        let into = Incoming::of(self);
+        let mut queue: Vec<u32> = (0..states as u32).filter(|&state| live[state as usize]).collect();
+        while let Some(state) = queue.pop() {
+            for &edge in into.edges(state) {
+                let tail = into.tails[edge as usize];
+                if !std::mem::replace(&mut live[tail as usize], true) {
+                    queue.push(tail);
+                }
+            }
+        }
+        live
     }
 
     /// The one smallest automaton of the same texts, states and classes of bytes numbered in the order in which they
@@ -146,10 +167,17 @@ impl Table {
     fn classes_of(&self, class: &[u32]) -> Classes {
         let after = |column: usize| self.next.iter().skip(column).step_by(self.width);
         let after = |column| after(column).map(|&to| if to == DEAD { DEAD } else { class[to as usize] });
+        let mut hashes = vec![0u64; self.width];
+        for (state, row) in self.next.chunks(self.width).enumerate() {
+            let factor = factor(state as u64);
+            for (hash, &to) in hashes.iter_mut().zip(row).filter(|&(_, &to)| to != DEAD) {
+                *hash = hash.wrapping_add((u64::from(class[to as usize]) + 1).wrapping_mul(factor));
+            }
+        }
         let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
         let same: Vec<usize> = (0..self.width)
             .map(|column| {
-                let alike = known.entry(after(column).fold(0, mixed)).or_default();
+                let alike = known.entry(hashes[column]).or_default();
                 // Equal hashes are no proof.
                 let found = alike.iter().copied().find(|&other| after(other).eq(after(column)));
                 found.unwrap_or_else(|| {
@@ -172,12 +200,15 @@ impl Table {
         const ROUNDS: usize = 8;
         let mut class = self.ends.clone();
         let mut count = 0;
+        // A sum has no order in which the processor must do it.
+        let factors: Vec<u64> = (0..self.width as u64).map(factor).collect();
         for _ in 0..ROUNDS {
             let mut known: HashMap<(u32, u64), u32> = HashMap::new();
-            let number = |to: u32| if to == DEAD { DEAD } else { class[to as usize] };
+            let number = |to: u32| if to == DEAD { 0 } else { u64::from(class[to as usize]) + 1 };
             let split: Vec<u32> = (0..class.len())
                 .map(|state| {
-                    let hash = self.row(state).iter().fold(0, |hash, &to| mixed(hash, number(to)));
+                    let row = self.row(state).iter().zip(&factors);
+                    let hash = row.fold(0u64, |sum, (&to, factor)| sum.wrapping_add(number(to).wrapping_mul(*factor)));
                     let fresh = known.len() as u32;
                     *known.entry((class[state], hash)).or_insert(fresh)
                 })
@@ -247,9 +278,11 @@ impl<S: Clone + Eq + Hash> Found<S> {
     }
 }
 
-/// One number more in a hash.
-fn mixed(hash: u64, number: u32) -> u64 {
-    (hash ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26)
+/// Random enough to multiply with: equal sums of products are equal numbers, but for chance.
+fn factor(of: u64) -> u64 {
+    let mixed = (of + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (mixed ^ (mixed >> 27)) | 1
 }
 
 /// Steps that lead somewhere, by the state that they lead to.
