@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// How large an automaton may become.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct AutomatonLimits {
     /// Bytes of the automaton, and of the memory in which it is made, each.
@@ -100,6 +100,21 @@ impl Automaton {
     /// How many states it has.
     pub fn states(&self) -> usize {
         self.0.ends.len()
+    }
+
+    /// Trimmed and made minimal.
+    pub(crate) fn of_table(table: Table) -> Result<Self, AutomatonError> {
+        Ok(Self::of_exact(table.without_dead_ends()?.minimal()))
+    }
+
+    /// Of a table that has no dead ends, and whose states all differ.
+    pub(crate) fn of_exact(table: Table) -> Self {
+        Self(Arc::new(table))
+    }
+
+    /// The class of a byte: bytes of one are nowhere told apart.
+    pub(crate) fn class(&self, byte: u8) -> u8 {
+        self.0.classes[usize::from(byte)]
     }
 
     /// The whole texts of a regular expression that was parsed.

@@ -28,9 +28,11 @@ mod check;
 mod grammar;
 mod masks;
 mod regex;
+mod regular;
 mod rule;
 mod subsets;
 mod table;
+mod texts;
 mod token_bytes;
 mod walk;
 
@@ -40,5 +42,10 @@ pub use check::{Broken, Checked, check_rule};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
 pub use masks::{MaskLimits, MaskStats};
 pub use regex::{Regex, RegexError};
+pub use regular::{
+    Choice, ChoiceState, Machine, NumberOptions, Parts, PartsState, Regular, RegularError, RegularState, StringOptions,
+    Value,
+};
 pub use rule::{Rule, Walker};
+pub use texts::{TextsError, texts};
 pub use token_bytes::{TokenBytes, TokenBytesError};

@@ -69,7 +69,8 @@ impl Reader<'_> {
 fn of_char() -> HashMap<char, u8> {
     let plain = |byte: u8| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let mut others = 256u32..;
-    let char_of = |byte: u8| if plain(byte) { char::from(byte) } else { char::from_u32(others.next().unwrap()).unwrap() };
+    let char_of =
+        |byte: u8| if plain(byte) { char::from(byte) } else { char::from_u32(others.next().unwrap()).unwrap() };
     (0..=255u8).map(char_of).collect::<Vec<_>>().into_iter().zip(0..=255).collect()
 }
 
