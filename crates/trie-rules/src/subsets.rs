@@ -56,7 +56,9 @@ impl Subsets {
             stack: Vec::new(),
             bytes: 0,
         };
-        builder.after_one(nfa.start_anchored());
+        if builder.after_one(nfa.start_anchored()) == DEAD {
+            return Err(AutomatonError::Nothing);
+        }
         let (mut next, mut ends, mut matched) = (Vec::new(), Vec::new(), Vec::new());
         let mut after: Vec<Vec<StateID>> = vec![Vec::new(); width];
         let mut at = 0;
