@@ -114,6 +114,9 @@ fn ranges(state: &State, mut each: impl FnMut(u8, u8, StateID)) {
     }
 }
 
+/// What an allocation costs beside its bytes, about.
+const OVERHEAD: usize = 32;
+
 impl Builder<'_> {
     fn after_one(&mut self, state: StateID) -> u32 {
         let known = self.alone[state];
@@ -166,7 +169,7 @@ impl Builder<'_> {
             return known;
         }
         let number = self.order.len() as u32;
-        self.bytes += 2 * (size_of::<Set>() + size_of_val(&*set));
+        self.bytes += 2 * (size_of::<Set>() + size_of_val(&*set) + OVERHEAD);
         self.known.insert(set.clone(), number);
         self.order.push(set);
         number

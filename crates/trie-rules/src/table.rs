@@ -55,7 +55,7 @@ impl Table {
     /// Every state that can be reached, asked once for each class of bytes. What is returned has dead ends and is not
     /// minimal.
     pub(crate) fn explore<S: Clone + Eq + Hash>(
-        classes: Classes,
+        classes: &Classes,
         start: S,
         limits: AutomatonLimits,
         weigh: impl Fn(&S) -> usize,
@@ -442,7 +442,7 @@ mod tests {
         let classes = Classes::by(|byte| table.classes[usize::from(byte)]);
         let limits = AutomatonLimits::default();
         let step = |state: &u32, byte| table.step(*state, byte);
-        Table::explore(classes, table.start, limits, |_| 0, step, |&state| table.ends[state as usize]).unwrap()
+        Table::explore(&classes, table.start, limits, |_| 0, step, |&state| table.ends[state as usize]).unwrap()
     }
 
     proptest! {

@@ -8,6 +8,7 @@ use proptest::prelude::any;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::Value as Json;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use trie_core::{Constraint, Ending, Scratch, TokenId};
 use trie_rules::{MaskLimits, Regular, RegularState, Rule, StringOptions, Value};
@@ -100,7 +101,7 @@ fn check_tokens(rule: &Regular, case: &Json, pieces: &[Vec<u8>], special: &[usiz
     let mut state = bytes.fold(rule.start(), |state, byte| rule.step(&state, byte).unwrap());
     let mut forced = String::new();
     while let ([byte], false) = (&next_bytes(rule, &state)[..], rule.is_end(&state)) {
-        forced += &format!("{byte:02x}");
+        write!(forced, "{byte:02x}").unwrap();
         state = rule.step(&state, *byte as u8).unwrap();
     }
     assert_eq!(forced, expect["forced_bytes_hex"].as_str().unwrap(), "{name}");

@@ -40,7 +40,7 @@ pub(super) fn date() -> Automaton {
         };
         let classes = Classes::by(|byte| if matches!(byte, b'-' | b'0'..=b'9') { byte } else { 0 });
         let end = |&(at, _): &(u32, u32)| u32::from(at == 10);
-        let table = Table::explore(classes, (0, 0), AutomatonLimits::default(), |_| 0, step, end);
+        let table = Table::explore(&classes, (0, 0), AutomatonLimits::default(), |_| 0, step, end);
         // There are days, and few states.
         table.and_then(Automaton::of_table).unwrap_or_else(|_| unreachable!())
     });

@@ -6,6 +6,7 @@ mod error;
 mod list;
 mod numerals;
 mod parts;
+mod parts_walk;
 mod string;
 mod value;
 

@@ -83,7 +83,7 @@ pub(super) fn integer(low: Option<i128>, high: Option<i128>) -> Result<Automaton
     } else {
         Magnitudes::new(magnitude(high.filter(|high| negative(*high))).unwrap_or(1), magnitude(low))
     };
-    let zero = !low.is_some_and(|low| low > 0) && !high.is_some_and(negative);
+    let zero = low.is_none_or(|low| low <= 0) && !high.is_some_and(negative);
     let of = |negative: bool| if negative { &negatives } else { &positives };
     let step = |state: &State, byte: u8| match (state, byte) {
         (State::Start, b'-') => negatives.as_ref().map(|_| State::Minus),
@@ -106,7 +106,7 @@ pub(super) fn integer(low: Option<i128>, high: Option<i128>) -> Result<Automaton
         State::Digits(read) => u32::from(of(read.negative).as_ref().is_some_and(|all| all.has(*read))),
     };
     let classes = Classes::by(|byte| if matches!(byte, b'-' | b'0'..=b'9') { byte } else { 0 });
-    let table = Table::explore(classes, State::Start, AutomatonLimits::default(), |_| 0, step, end)?;
+    let table = Table::explore(&classes, State::Start, AutomatonLimits::default(), |_| 0, step, end)?;
     Ok(Automaton::of_table(table)?)
 }
 
@@ -185,6 +185,6 @@ pub(super) fn number(options: NumberOptions) -> Result<Automaton, RegularError> 
     let end =
         |part: &Part| u32::from(matches!(part, Part::Zero | Part::Integer(_) | Part::Fraction(_) | Part::Exponent(_)));
     let classes = Classes::by(|byte| if b"+-.eE0123456789".contains(&byte) { byte } else { 0 });
-    let table = Table::explore(classes, Part::Start, AutomatonLimits::default(), |_| 0, step, end)?;
+    let table = Table::explore(&classes, Part::Start, AutomatonLimits::default(), |_| 0, step, end)?;
     Ok(Automaton::of_table(table)?)
 }

@@ -3,9 +3,11 @@
 use super::RegularError;
 use super::choice::Choice;
 use super::list::{List, Place};
+use super::parts_walk::PartsWalk;
 use crate::automaton::{Automaton, AutomatonLimits};
-use crate::rule::Rule;
+use crate::rule::{Rule, Walker};
 use crate::table::{Classes, Table};
+use crate::token_bytes::TokenBytes;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use std::sync::Arc;
 /// Its state is a set of places, sorted and shared: not `Copy`. Each way to split a text has a place in it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Parts {
-    parts: Vec<Part>,
+    all: Vec<Part>,
     starts: Vec<u32>,
     /// What was put together by [`super::Regular::then`], for what follows later.
     pub(super) factors: Vec<Factor>,
@@ -50,7 +52,7 @@ pub struct PartsState(Arc<[Item]>);
 
 /// A place in a part: the state of an automaton, or the node and depth of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Item {
+pub(super) struct Item {
     part: u32,
     at: Place,
 }
@@ -61,7 +63,7 @@ impl fmt::Debug for Parts {
             Of::Automaton(automaton) => format!("{} states", automaton.states()),
             Of::List(list) => format!("{} texts", list.len()),
         };
-        f.debug_tuple("Parts").field(&self.parts.iter().map(shown).collect::<Vec<_>>()).finish()
+        f.debug_tuple("Parts").field(&self.all.iter().map(shown).collect::<Vec<_>>()).finish()
     }
 }
 
@@ -104,7 +106,7 @@ impl Factor {
             }
             Self::Parts(parts) => {
                 let offset = all.len() as u32;
-                all.extend(parts.parts.iter().cloned().map(|mut part| {
+                all.extend(parts.all.iter().cloned().map(|mut part| {
                     part.then.iter_mut().for_each(|then| *then += offset);
                     part
                 }));
@@ -117,16 +119,16 @@ impl Factor {
 impl Parts {
     /// One after the other. Two at least.
     pub(super) fn sequence(factors: Vec<Factor>) -> Self {
-        let mut made = Self { parts: Vec::new(), starts: Vec::new(), factors: Vec::new() };
+        let mut made = Self { all: Vec::new(), starts: Vec::new(), factors: Vec::new() };
         let mut before = 0..0;
         for (at, factor) in factors.iter().enumerate() {
-            let begin = made.parts.len();
-            let starts = factor.add_to(&mut made.parts);
-            for part in made.parts[before].iter_mut().filter(|part| part.last) {
+            let begin = made.all.len();
+            let starts = factor.add_to(&mut made.all);
+            for part in made.all[before].iter_mut().filter(|part| part.last) {
                 part.last = false;
                 part.then.extend_from_slice(&starts);
             }
-            before = begin..made.parts.len();
+            before = begin..made.all.len();
             if at == 0 {
                 made.starts = starts;
             }
@@ -139,25 +141,25 @@ impl Parts {
     pub(super) fn one_of(factors: &[Factor]) -> Self {
         let mut parts = Vec::new();
         let starts = factors.iter().flat_map(|factor| factor.add_to(&mut parts)).collect();
-        Self { parts, starts, factors: Vec::new() }
+        Self { all: parts, starts, factors: Vec::new() }
     }
 
     /// The same texts as one automaton.
     pub(super) fn determinised(&self, limits: AutomatonLimits) -> Result<Automaton, RegularError> {
         let automata = || {
-            self.parts.iter().filter_map(|part| match &part.of {
+            self.all.iter().filter_map(|part| match &part.of {
                 Of::Automaton(automaton) => Some(automaton),
                 Of::List(_) => None,
             })
         };
-        let lists = self.parts.iter().any(|part| matches!(part.of, Of::List(_)));
+        let lists = self.all.iter().any(|part| matches!(part.of, Of::List(_)));
         let classes = Classes::by(|byte| {
             let of_each: Vec<u8> = automata().map(|automaton| automaton.class(byte)).collect();
             (of_each, lists.then_some(byte))
         });
         let weigh = |state: &PartsState| size_of_val(&*state.0);
         let step = |state: &PartsState, byte| self.step(state, byte);
-        let table = Table::explore(classes, self.start(), limits, weigh, step, |state| u32::from(self.is_end(state)))?;
+        let table = Table::explore(&classes, self.start(), limits, weigh, step, |state| u32::from(self.is_end(state)))?;
         Ok(Automaton::of_table(table)?)
     }
 
@@ -166,10 +168,10 @@ impl Parts {
         let mut at = 0;
         while let Some(&item) = items.get(at) {
             at += 1;
-            let part = &self.parts[item.part as usize];
+            let part = &self.all[item.part as usize];
             if !part.then.is_empty() && part.of.is_end(item.at) {
                 for &then in &part.then {
-                    let start = Item { part: then, at: self.parts[then as usize].of.start() };
+                    let start = Item { part: then, at: self.all[then as usize].of.start() };
                     if !items.contains(&start) {
                         items.push(start);
                     }
@@ -181,6 +183,25 @@ impl Parts {
         PartsState(items.into())
     }
 
+    /// A place, and what may follow where its part is over.
+    pub(super) fn alone(&self, place: Item) -> PartsState {
+        self.closed(vec![place])
+    }
+
+    /// The places of a state, but for those where a part begins behind one that is there: what may come at these may
+    /// come at that.
+    pub(super) fn places(&self, state: &PartsState) -> impl Iterator<Item = Item> {
+        let begun = |place: &Item| {
+            let start = self.all[place.part as usize].of.start();
+            let before = |other: &Item| {
+                let part = &self.all[other.part as usize];
+                other != place && part.then.contains(&place.part) && part.of.is_end(other.at)
+            };
+            place.at == start && state.0.iter().any(before)
+        };
+        state.0.iter().filter(move |place| !begun(place)).copied()
+    }
+
     /// Places in parts at a state: how many ways to split the text are open.
     pub fn open(state: &PartsState) -> usize {
         state.0.len()
@@ -190,14 +211,18 @@ impl Parts {
 impl Rule for Parts {
     type State = PartsState;
 
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<PartsState>>> {
+        Some(Arc::new(PartsWalk::new(self.clone(), Arc::clone(tokens))))
+    }
+
     fn start(&self) -> PartsState {
-        let start = |&part: &u32| Item { part, at: self.parts[part as usize].of.start() };
+        let start = |&part: &u32| Item { part, at: self.all[part as usize].of.start() };
         self.closed(self.starts.iter().map(start).collect())
     }
 
     fn step(&self, state: &PartsState, byte: u8) -> Option<PartsState> {
         let after =
-            |item: &Item| Some(Item { part: item.part, at: self.parts[item.part as usize].of.step(item.at, byte)? });
+            |item: &Item| Some(Item { part: item.part, at: self.all[item.part as usize].of.step(item.at, byte)? });
         let mut items = state.0.iter().filter_map(after).peekable();
         items.peek()?;
         Some(self.closed(items.collect()))
@@ -205,7 +230,7 @@ impl Rule for Parts {
 
     fn is_end(&self, state: &PartsState) -> bool {
         let ends = |item: &Item| {
-            let part = &self.parts[item.part as usize];
+            let part = &self.all[item.part as usize];
             part.last && part.of.is_end(item.at)
         };
         state.0.iter().any(ends)

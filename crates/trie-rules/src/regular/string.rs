@@ -132,7 +132,8 @@ fn after(inside: Inside, byte: u8) -> After {
     match (inside, byte) {
         (Inside::Before, b'\\') => going(Inside::Escape),
         (Inside::Before, 0x20..=0x21 | 0x23..=0x7F)
-        | (Inside::Escape, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => After::Over,
+        | (Inside::Escape, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
+        | (Inside::More1, 0x80..=0xBF) => After::Over,
         (Inside::Before, 0xC2..=0xDF) => going(Inside::More1),
         (Inside::Before, 0xE0) => going(Inside::AfterE0),
         (Inside::Before, 0xED) => going(Inside::AfterED),
@@ -143,7 +144,7 @@ fn after(inside: Inside, byte: u8) -> After {
         (Inside::Escape, b'u') => going(Inside::Hex4),
         (Inside::Hex4, b'd' | b'D') => going(Inside::HexD),
         (Inside::Hex4, _) if hex => going(Inside::Hex3),
-        (Inside::HexD, b'0'..=b'7') => going(Inside::Hex2),
+        (Inside::HexD, b'0'..=b'7') | (Inside::LowC, b'c'..=b'f' | b'C'..=b'F') => going(Inside::Hex2),
         (Inside::HexD, b'8' | b'9' | b'a' | b'b' | b'A' | b'B') => going(Inside::High2),
         (Inside::Hex3, _) if hex => going(Inside::Hex2),
         (Inside::Hex2, _) if hex => going(Inside::Hex1),
@@ -153,8 +154,6 @@ fn after(inside: Inside, byte: u8) -> After {
         (Inside::LowBackslash, b'\\') => going(Inside::LowU),
         (Inside::LowU, b'u') => going(Inside::LowD),
         (Inside::LowD, b'd' | b'D') => going(Inside::LowC),
-        (Inside::LowC, b'c'..=b'f' | b'C'..=b'F') => going(Inside::Hex2),
-        (Inside::More1, 0x80..=0xBF) => After::Over,
         (Inside::More2, 0x80..=0xBF) | (Inside::AfterE0, 0xA0..=0xBF) | (Inside::AfterED, 0x80..=0x9F) => {
             going(Inside::More1)
         }
