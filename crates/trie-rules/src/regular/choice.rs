@@ -2,10 +2,13 @@
 
 use super::RegularError;
 use super::list::{List, Place};
+use super::parts::{Factor, Parts};
+use super::parts_walk::PartsWalk;
 use crate::automaton::Automaton;
-use crate::rule::Rule;
+use crate::rule::{Rule, Walker};
 use crate::table::DEAD;
 use crate::texts::{TextsError, texts};
+use crate::token_bytes::TokenBytes;
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,6 +24,16 @@ pub struct Choice {
 pub struct ChoiceState {
     automaton: u32,
     list: Place,
+}
+
+impl ChoiceState {
+    pub(super) fn automaton(self) -> Option<u32> {
+        (self.automaton != DEAD).then_some(self.automaton)
+    }
+
+    pub(super) fn list(self) -> Option<Place> {
+        (self.list.node != DEAD).then_some(self.list)
+    }
 }
 
 const NOWHERE: Place = Place { node: DEAD, depth: 0 };
@@ -70,7 +83,7 @@ impl Choice {
 
     /// Where the text of the list that ends here stood first among the texts that were given.
     pub fn entry(&self, state: &ChoiceState) -> Option<usize> {
-        if state.list.node == DEAD { None } else { self.list.entry(state.list) }
+        self.list.entry(state.list()?)
     }
 
     /// Where a text stood first among those that were given.
@@ -83,24 +96,30 @@ impl Choice {
 impl Rule for Choice {
     type State = ChoiceState;
 
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<ChoiceState>>> {
+        // A list alone has few tokens at most places: they need not be kept twice.
+        self.automaton.as_ref()?;
+        let parts = Parts::one_of(&[Factor::Choice(self.clone())]);
+        Some(Arc::new(PartsWalk::new(parts, Arc::clone(tokens))))
+    }
+
     fn start(&self) -> ChoiceState {
         ChoiceState { automaton: self.automaton.as_ref().map_or(DEAD, Rule::start), list: self.list.start() }
     }
 
     #[inline]
     fn step(&self, state: &ChoiceState, byte: u8) -> Option<ChoiceState> {
-        let automaton = match &self.automaton {
-            Some(automaton) if state.automaton != DEAD => automaton.step(&state.automaton, byte),
-            _ => None,
-        };
-        let list = if state.list.node == DEAD { None } else { self.list.step(state.list, byte) };
+        let automaton = self.automaton.as_ref().zip(state.automaton());
+        let automaton = automaton.and_then(|(automaton, state)| automaton.step(&state, byte));
+        let list = state.list().and_then(|at| self.list.step(at, byte));
         let goes_on = automaton.is_some() || list.is_some();
         goes_on.then(|| ChoiceState { automaton: automaton.unwrap_or(DEAD), list: list.unwrap_or(NOWHERE) })
     }
 
     #[inline]
     fn is_end(&self, state: &ChoiceState) -> bool {
-        let ends = |automaton: &Automaton| state.automaton != DEAD && automaton.is_end(&state.automaton);
-        self.automaton.as_ref().is_some_and(ends) || (state.list.node != DEAD && self.list.is_end(state.list))
+        let automaton = self.automaton.as_ref().zip(state.automaton());
+        automaton.is_some_and(|(automaton, state)| automaton.is_end(&state))
+            || state.list().is_some_and(|at| self.list.is_end(at))
     }
 }

@@ -33,7 +33,7 @@ struct Part {
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Of {
+pub(super) enum Of {
     Automaton(Automaton),
     List(Arc<List>),
 }
@@ -53,8 +53,8 @@ pub struct PartsState(Arc<[Item]>);
 /// A place in a part: the state of an automaton, or the node and depth of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Item {
-    part: u32,
-    at: Place,
+    pub(super) part: u32,
+    pub(super) at: Place,
 }
 
 impl fmt::Debug for Parts {
@@ -146,15 +146,9 @@ impl Parts {
 
     /// The same texts as one automaton.
     pub(super) fn determinised(&self, limits: AutomatonLimits) -> Result<Automaton, RegularError> {
-        let automata = || {
-            self.all.iter().filter_map(|part| match &part.of {
-                Of::Automaton(automaton) => Some(automaton),
-                Of::List(_) => None,
-            })
-        };
-        let lists = self.all.iter().any(|part| matches!(part.of, Of::List(_)));
+        let lists = self.automata().any(|automaton| automaton.is_none());
         let classes = Classes::by(|byte| {
-            let of_each: Vec<u8> = automata().map(|automaton| automaton.class(byte)).collect();
+            let of_each: Vec<u8> = self.automata().flatten().map(|automaton| automaton.class(byte)).collect();
             (of_each, lists.then_some(byte))
         });
         let weigh = |state: &PartsState| size_of_val(&*state.0);
@@ -186,6 +180,20 @@ impl Parts {
     /// A place, and what may follow where its part is over.
     pub(super) fn alone(&self, place: Item) -> PartsState {
         self.closed(vec![place])
+    }
+
+    /// The part of a place, if nothing follows it.
+    pub(super) fn last(&self, place: Item) -> Option<&Of> {
+        let part = &self.all[place.part as usize];
+        part.then.is_empty().then_some(&part.of)
+    }
+
+    /// The automaton of each part.
+    pub(super) fn automata(&self) -> impl Iterator<Item = Option<&Automaton>> {
+        self.all.iter().map(|part| match &part.of {
+            Of::Automaton(automaton) => Some(automaton),
+            Of::List(_) => None,
+        })
     }
 
     /// The places of a state, but for those where a part begins behind one that is there: what may come at these may

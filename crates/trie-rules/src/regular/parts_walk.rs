@@ -1,7 +1,9 @@
 //! Tokens of parts, place by place: what may come at several places is what may come at any of them, and most places
 //! come again in other sets.
 
-use super::parts::{Item, Parts, PartsState};
+use super::choice::ChoiceState;
+use super::list::Place;
+use super::parts::{Item, Of, Parts, PartsState};
 use crate::masks::Legal;
 use crate::rule::{Rule, Walker};
 use crate::token_bytes::TokenBytes;
@@ -9,6 +11,7 @@ use crate::walk::{Path, tokens_from};
 use lru::LruCache;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use trie_core::TokenId;
 
 /// Bytes of what is kept for all places.
 const KEPT: usize = 64 << 20;
@@ -16,6 +19,8 @@ const KEPT: usize = 64 << 20;
 pub(super) struct PartsWalk {
     parts: Parts,
     tokens: Arc<TokenBytes>,
+    /// The automata's own ways to their tokens, part by part.
+    walkers: Vec<Option<Arc<dyn Walker<u32>>>>,
     kept: Mutex<Kept>,
 }
 
@@ -32,7 +37,9 @@ impl fmt::Debug for PartsWalk {
 
 impl PartsWalk {
     pub(super) fn new(parts: Parts, tokens: Arc<TokenBytes>) -> Self {
-        Self { parts, tokens, kept: Mutex::new(Kept { by_place: LruCache::unbounded(), bytes: 0 }) }
+        let walkers =
+            parts.automata().map(|automaton| automaton.and_then(|automaton| automaton.walker(&tokens))).collect();
+        Self { parts, tokens, walkers, kept: Mutex::new(Kept { by_place: LruCache::unbounded(), bytes: 0 }) }
     }
 
     /// What may come where only this place is open.
@@ -41,13 +48,7 @@ impl PartsWalk {
         if let Some(known) = kept().by_place.get(&place) {
             return known.clone();
         }
-        let mut words = vec![0u32; self.tokens.n_vocab().div_ceil(32)];
-        let step = |state: &PartsState, byte| self.parts.step(state, byte);
-        let alone = self.parts.alone(place);
-        tokens_from(step, &self.tokens, &alone, &mut Path::default(), |token, _| {
-            words[token.index() / 32] |= 1 << (token.index() % 32);
-        });
-        let found = Legal::of(&words);
+        let found = self.walked(place);
         let mut kept = kept();
         kept.bytes += found.bytes();
         if let Some(before) = kept.by_place.put(place, found.clone()) {
@@ -59,12 +60,52 @@ impl PartsWalk {
         }
         found
     }
+
+    fn walked(&self, place: Item) -> Legal {
+        let mut words = vec![0u32; self.tokens.n_vocab().div_ceil(32)];
+        let set = |words: &mut [u32], token: TokenId| words[token.index() / 32] |= 1 << (token.index() % 32);
+        match self.parts.last(place) {
+            // Nothing follows: no sets are needed.
+            Some(Of::Automaton(automaton)) => {
+                if let Some(walker) = &self.walkers[place.part as usize] {
+                    walker.tokens(&place.at.node, &mut words);
+                } else {
+                    let step = |state: &u32, byte| automaton.step(state, byte);
+                    let each = |token, _: &u32| set(&mut words, token);
+                    tokens_from(step, &self.tokens, &place.at.node, &mut Path::default(), each);
+                }
+            }
+            Some(Of::List(list)) => {
+                let step = |at: &Place, byte| list.step(*at, byte);
+                let each = |token, _: &Place| set(&mut words, token);
+                tokens_from(step, &self.tokens, &place.at, &mut Path::default(), each);
+            }
+            None => {
+                let step = |state: &PartsState, byte| self.parts.step(state, byte);
+                let each = |token, _: &PartsState| set(&mut words, token);
+                tokens_from(step, &self.tokens, &self.parts.alone(place), &mut Path::default(), each);
+            }
+        }
+        Legal::of(&words)
+    }
 }
 
 impl Walker<PartsState> for PartsWalk {
     fn tokens(&self, state: &PartsState, words: &mut [u32]) {
         for place in self.parts.places(state) {
             self.legal(place).add_to(words);
+        }
+    }
+}
+
+/// The automaton is the first part, the list the second.
+impl Walker<ChoiceState> for PartsWalk {
+    fn tokens(&self, state: &ChoiceState, words: &mut [u32]) {
+        if let Some(node) = state.automaton() {
+            self.legal(Item { part: 0, at: Place { node, depth: 0 } }).add_to(words);
+        }
+        if let Some(at) = state.list() {
+            self.legal(Item { part: 1, at }).add_to(words);
         }
     }
 }
