@@ -1,7 +1,10 @@
 //! Finite automata over bytes: trimmed, so that nothing legal is a dead end, and minimal.
 
 use crate::rule::Rule;
-use regex_automata::dfa::{Automaton as _, dense};
+use crate::subsets::Subsets;
+use crate::table::Classes;
+pub(crate) use crate::table::{DEAD, Table};
+use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::nfa::thompson;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
@@ -10,10 +13,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) const DEAD: u32 = u32::MAX;
-
 /// How large an automaton may become.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct AutomatonLimits {
     /// Bytes of the automaton, and of the memory in which it is made, each.
@@ -40,7 +41,7 @@ impl AutomatonLimits {
 pub enum AutomatonError {
     /// It grew beyond its limit.
     #[error(
-        "the automaton needs more than {limit} bytes: raise the limit, or repeat less, such as .{{1,50}} for .{{1,500}}"
+        "the automaton needs more than {limit} bytes: raise the limit (AutomatonLimits::bytes), or repeat less, such as .{{1,50}} for .{{1,500}}"
     )]
     TooLarge {
         /// The limit.
@@ -60,19 +61,6 @@ pub enum AutomatonError {
 /// A finite automaton: states are numbers, a step is one look-up. A clone is one reference count.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Automaton(Arc<Table>);
-
-/// What an automaton of several patterns is made of.
-#[derive(PartialEq, Eq)]
-pub(crate) struct Table {
-    /// Of each byte.
-    pub(crate) classes: [u8; 256],
-    pub(crate) width: usize,
-    /// After each state, by class.
-    pub(crate) next: Vec<u32>,
-    /// What ends at each state: 0 for nothing, the pattern that comes first + 1.
-    pub(crate) ends: Vec<u32>,
-    pub(crate) start: u32,
-}
 
 /// An automaton of several patterns, and what else is to be known of them.
 pub(crate) struct Several {
@@ -99,14 +87,12 @@ impl Rule for Automaton {
 
     #[inline]
     fn step(&self, state: &u32, byte: u8) -> Option<u32> {
-        let table = &*self.0;
-        let next = *table.next.get(*state as usize * table.width + usize::from(table.classes[usize::from(byte)]))?;
-        (next != DEAD).then_some(next)
+        self.0.step(*state, byte)
     }
 
     #[inline]
     fn is_end(&self, state: &u32) -> bool {
-        self.0.ends.get(*state as usize).is_some_and(|&end| end != 0)
+        self.0.is_end(*state)
     }
 }
 
@@ -114,6 +100,21 @@ impl Automaton {
     /// How many states it has.
     pub fn states(&self) -> usize {
         self.0.ends.len()
+    }
+
+    /// Trimmed and made minimal.
+    pub(crate) fn of_table(table: Table) -> Result<Self, AutomatonError> {
+        Ok(Self::of_exact(table.without_dead_ends()?.minimal()))
+    }
+
+    /// Of a table that has no dead ends, and whose states all differ.
+    pub(crate) fn of_exact(table: Table) -> Self {
+        Self(Arc::new(table))
+    }
+
+    /// The class of a byte: bytes of one are nowhere told apart.
+    pub(crate) fn class(&self, byte: u8) -> u8 {
+        self.0.classes[usize::from(byte)]
     }
 
     /// The whole texts of a regular expression that was parsed.
@@ -131,138 +132,71 @@ impl Several {
         let config = config.nfa_size_limit(Some(limits.bytes)).utf8(utf8);
         let nfa =
             thompson::Compiler::new().configure(config).build_many_from_hir(hirs).map_err(|_| too_large.clone())?;
+        if let Some(subsets) = Subsets::of(&nfa, limits) {
+            return Self::of_subsets(subsets?, hirs.len());
+        }
         // All ways to match: the first alternative must not hide the others.
-        let config = dense::Config::new().match_kind(MatchKind::All).start_kind(start_kind());
+        let config = dense::Config::new().match_kind(MatchKind::All).start_kind(StartKind::Anchored).accelerate(false);
         let config = config.dfa_size_limit(Some(limits.bytes)).determinize_size_limit(Some(limits.bytes));
         let dfa = dense::Builder::new().configure(config).build_from_nfa(&nfa).map_err(|error| {
             if error.to_string().contains("Unicode word boundar") {
-                return AutomatonError::Unsupported { what: "a Unicode word boundary (\\b)".to_owned() };
+                let what = "a word boundary of Unicode (\\b, for ASCII: (?-u:\\b))";
+                return AutomatonError::Unsupported { what: what.to_owned() };
             }
             too_large.clone()
         })?;
-        Self::trimmed(&dfa, hirs.len())
+        Self::of_subsets(looking_around(&dfa)?, hirs.len())
     }
 
-    fn trimmed(dfa: &dense::DFA<Vec<u32>>, patterns: usize) -> Result<Self, AutomatonError> {
-        let start = start::Config::new().anchored(Anchored::Yes);
-        let unsupported = |what: &str| AutomatonError::Unsupported { what: what.to_owned() };
-        let start = dfa.start_state(&start).map_err(|_| unsupported("where it begins"))?;
-        let classes = dfa.byte_classes();
-        let width = classes.alphabet_len() - 1;
-        let mut of_byte = [0; 256];
-        (0..=255u8).for_each(|byte| of_byte[usize::from(byte)] = classes.get(byte));
-        let mut representative = vec![0u8; width];
-        (0..=255u8).rev().for_each(|byte| representative[usize::from(classes.get(byte))] = byte);
-        let mut known = HashMap::from([(start, 0u32)]);
-        let (mut order, mut next, mut ends) = (vec![start], Vec::new(), Vec::new());
-        let (mut empty, mut read_as) = (Vec::new(), vec![None; patterns]);
-        let mut at = 0;
-        while let Some(&state) = order.get(at) {
-            at += 1;
-            // A match is seen one byte late: at the end of the text.
-            let end = dfa.next_eoi_state(state);
-            let matched = if dfa.is_match_state(end) { dfa.match_len(end) } else { 0 };
-            let matched = (0..matched).map(|at| dfa.match_pattern(end, at).as_usize());
-            let first = matched.clone().min();
-            ends.push(first.map_or(0, |first| first as u32 + 1));
-            if state == start {
-                empty.extend(matched.clone());
-            }
-            for pattern in matched {
+    fn of_subsets(subsets: Subsets, patterns: usize) -> Result<Self, AutomatonError> {
+        let Subsets { table, matched } = subsets;
+        let empty = matched[table.start as usize].iter().map(|&pattern| pattern as usize).collect();
+        let mut read_as = vec![None; patterns];
+        for matched in matched {
+            let first = matched.first().map(|&first| first as usize);
+            for pattern in matched.iter().map(|&pattern| pattern as usize) {
                 if first == Some(pattern) || read_as[pattern].is_none() {
                     read_as[pattern] = first;
                 }
             }
-            for &byte in &representative {
-                let after = dfa.next_state(state, byte);
-                if dfa.is_quit_state(after) {
-                    return Err(unsupported("what this pattern looks at"));
-                }
-                next.push(if dfa.is_dead_state(after) {
-                    DEAD
-                } else {
-                    *known.entry(after).or_insert_with(|| {
-                        order.push(after);
-                        order.len() as u32 - 1
-                    })
-                });
-            }
         }
-        let table = Table { classes: of_byte, width, next, ends, start: 0 };
         table.without_dead_ends().map(|table| Self { table: table.minimal(), empty, read_as })
     }
 }
 
-fn start_kind() -> regex_automata::dfa::StartKind {
-    regex_automata::dfa::StartKind::Anchored
-}
-
-impl Table {
-    /// States from which no end can be reached lead nowhere.
-    fn without_dead_ends(mut self) -> Result<Self, AutomatonError> {
-        let states = self.ends.len();
-        let mut into: Vec<Vec<u32>> = vec![Vec::new(); states];
-        for (edge, &to) in self.next.iter().enumerate().filter(|&(_, &to)| to != DEAD) {
-            into[to as usize].push((edge / self.width) as u32);
-        }
-        let mut live = vec![false; states];
-        let mut queue: Vec<u32> = (0..states as u32).filter(|&state| self.ends[state as usize] != 0).collect();
-        while let Some(state) = queue.pop() {
-            if !std::mem::replace(&mut live[state as usize], true) {
-                queue.append(&mut into[state as usize]);
+/// The states of an automaton that looks around: anchors, word boundaries.
+fn looking_around(dfa: &dense::DFA<Vec<u32>>) -> Result<Subsets, AutomatonError> {
+    let start = start::Config::new().anchored(Anchored::Yes);
+    let unsupported = |what: &str| AutomatonError::Unsupported { what: what.to_owned() };
+    let start = dfa.start_state(&start).map_err(|_| unsupported("where it begins"))?;
+    let byte_classes = dfa.byte_classes();
+    let classes = Classes::by(|byte| byte_classes.get(byte));
+    let mut known = HashMap::from([(start, 0u32)]);
+    let (mut order, mut next, mut ends, mut matched) = (vec![start], Vec::new(), Vec::new(), Vec::new());
+    let mut at = 0;
+    while let Some(&state) = order.get(at) {
+        at += 1;
+        // A match is seen one byte late: at the end of the text.
+        let end = dfa.next_eoi_state(state);
+        let count = if dfa.is_match_state(end) { dfa.match_len(end) } else { 0 };
+        let mut patterns: Vec<u32> = (0..count).map(|at| dfa.match_pattern(end, at).as_u32()).collect();
+        patterns.sort_unstable();
+        ends.push(patterns.first().map_or(0, |first| first + 1));
+        matched.push(patterns.into());
+        for &byte in &classes.bytes {
+            let after = dfa.next_state(state, byte);
+            if dfa.is_quit_state(after) {
+                return Err(unsupported("what this pattern looks at"));
             }
+            next.push(if dfa.is_dead_state(after) {
+                DEAD
+            } else {
+                *known.entry(after).or_insert_with(|| {
+                    order.push(after);
+                    order.len() as u32 - 1
+                })
+            });
         }
-        if !live[self.start as usize] {
-            return Err(AutomatonError::Nothing);
-        }
-        self.next.iter_mut().filter(|to| **to != DEAD && !live[**to as usize]).for_each(|to| *to = DEAD);
-        Ok(self)
     }
-
-    /// States that nothing tells apart become one; those that cannot be reached are left out. Splits classes until
-    /// nothing changes: `O(states² · classes)` at worst, a few rounds in practice.
-    fn minimal(self) -> Self {
-        let states = self.ends.len();
-        let mut class = self.ends.clone();
-        let mut count = 0;
-        loop {
-            let mut known: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
-            let mut split = Vec::with_capacity(states);
-            for state in 0..states {
-                let row = &self.next[state * self.width..][..self.width];
-                let after = row.iter().map(|&to| if to == DEAD { DEAD } else { class[to as usize] }).collect();
-                let fresh = known.len() as u32;
-                split.push(*known.entry((class[state], after)).or_insert(fresh));
-            }
-            let classes = known.len();
-            class = split;
-            if classes == count {
-                break;
-            }
-            count = classes;
-        }
-        // Numbered in the order in which they are reached.
-        let mut number = vec![DEAD; count];
-        let mut order = vec![self.start];
-        number[class[self.start as usize] as usize] = 0;
-        let (mut next, mut ends) = (Vec::new(), Vec::new());
-        let mut at = 0;
-        while let Some(&state) = order.get(at) {
-            at += 1;
-            ends.push(self.ends[state as usize]);
-            for &to in &self.next[state as usize * self.width..][..self.width] {
-                next.push(if to == DEAD {
-                    DEAD
-                } else {
-                    let of = &mut number[class[to as usize] as usize];
-                    if *of == DEAD {
-                        *of = order.len() as u32;
-                        order.push(to);
-                    }
-                    *of
-                });
-            }
-        }
-        Self { next, ends, start: 0, ..self }
-    }
+    Ok(Subsets { table: Table { classes: classes.of, width: classes.bytes.len(), next, ends, start: 0 }, matched })
 }

@@ -32,8 +32,12 @@ mod masks;
 mod placed;
 mod prefixed;
 mod regex;
+mod regular;
 mod rule;
 mod spelling;
+mod subsets;
+mod table;
+mod texts;
 mod token_bytes;
 mod walk;
 
@@ -45,6 +49,11 @@ pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem
 pub use masks::{MaskLimits, MaskStats};
 pub use placed::{Placed, PlacedState};
 pub use regex::{Regex, RegexError};
+pub use regular::{
+    Choice, ChoiceState, Machine, NumberOptions, Parts, PartsState, Regular, RegularError, RegularState, StringOptions,
+    Value,
+};
 pub use rule::{Rule, Walker};
 pub use spelling::{Spelling, Tokenize};
+pub use texts::{TextsError, texts};
 pub use token_bytes::{TokenBytes, TokenBytesError};

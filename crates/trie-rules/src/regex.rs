@@ -29,7 +29,7 @@ pub struct Regex {
 #[non_exhaustive]
 pub enum RegexError {
     /// It is no regular expression.
-    #[error("{pattern:?}, position {position}: {problem}")]
+    #[error("{}, position {position}: {problem}\n{}", named(pattern), pointed_at(pattern, *position))]
     Syntax {
         /// The pattern.
         pattern: String,
@@ -39,13 +39,32 @@ pub enum RegexError {
         problem: String,
     },
     /// It makes no automaton.
-    #[error("{pattern:?}: {problem}")]
+    #[error("{}: {problem}", named(pattern))]
     Automaton {
         /// The pattern.
         pattern: String,
         /// Why.
         problem: AutomatonError,
     },
+}
+
+/// Of long patterns the beginning.
+fn named(pattern: &str) -> String {
+    const MOST: usize = 80;
+    let some: String = pattern.chars().take(MOST).collect();
+    if some.len() == pattern.len() { format!("{pattern:?}") } else { format!("{some:?} and more") }
+}
+
+/// What is around a place, with a mark below it.
+fn pointed_at(pattern: &str, position: usize) -> String {
+    const AROUND: usize = 30;
+    let skipped = position.saturating_sub(AROUND);
+    let plain = |char: char| if char.is_control() { ' ' } else { char };
+    let some: String = pattern.chars().skip(skipped).take(2 * AROUND).map(plain).collect();
+    let (before, after) = (skipped > 0, pattern.chars().count() > skipped + 2 * AROUND);
+    let [before, after] = [before, after].map(|cut| if cut { "..." } else { "" });
+    let blank = " ".repeat(before.len() + position - skipped);
+    format!("  {before}{some}{after}\n  {blank}^")
 }
 
 impl fmt::Debug for Regex {

@@ -1,0 +1,366 @@
+//! Rules that are finite automata, and lists of texts: one type for all of them, put together at will.
+
+mod choice;
+mod date;
+mod error;
+mod list;
+mod numerals;
+mod parts;
+mod parts_walk;
+mod string;
+mod value;
+
+pub use choice::{Choice, ChoiceState};
+pub use error::RegularError;
+pub use numerals::NumberOptions;
+pub use parts::{Parts, PartsState};
+pub use string::StringOptions;
+pub use value::Value;
+
+use crate::automaton::{Automaton, AutomatonLimits};
+use crate::by_rule::{ByRule, ByRuleError};
+use crate::masks::MaskLimits;
+use crate::regex::{Regex, RegexError};
+use crate::rule::Rule;
+use crate::texts::{TextsError, texts};
+use crate::token_bytes::TokenBytes;
+use parts::Factor;
+use std::fmt;
+use std::sync::Arc;
+use trie_core::AnyConstraint;
+use value::Reads;
+
+/// Texts of a regular expression, integers of a range, JSON numbers, dates, JSON strings, a list: and one of these, or
+/// one after the other. A clone is a few reference counts; equal ones allow the same texts and read them alike, though
+/// what was put together differently may differ.
+///
+/// What holds no long list is one automaton, whose step is one look-up.
+///
+/// ```
+/// use trie_rules::{Regex, Regular, Rule, Value};
+///
+/// let month = Regular::one_of([], &["Jan", "Feb", "Mar"])?;
+/// let day = month.then(&Regex::new(" ")?.into())?.then(&Regular::integer(Some(1), Some(31))?)?;
+/// assert!(day.is_match(b"Feb 28") && !day.is_match(b"Feb 32") && !day.is_match(b"May 1"));
+/// assert_eq!(month.value(b"Feb"), Some(Value::Entry { index: 1, text: "Feb".into() }));
+/// assert_eq!(Regular::date().value(b"2024-02-29"), Some(Value::Date { year: 2024, month: 2, day: 29 }));
+/// assert_eq!(Regular::date().value(b"2023-02-29"), None);
+/// # Ok::<(), trie_rules::RegularError>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct Regular {
+    machine: Machine,
+    reads: Reads,
+}
+
+/// What a [`Regular`] is walked by. Each is a [`Rule`] of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Machine {
+    /// One automaton: the state is a number.
+    Automaton(Automaton),
+    /// One of a list or, where there is one, of an automaton: the state is `Copy`.
+    Choice(Choice),
+    /// Lists in a row with others: the state is a set of places.
+    Parts(Arc<Parts>),
+}
+
+/// Where a text of a [`Regular`] is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RegularState {
+    /// In an automaton.
+    Automaton(u32),
+    /// In a choice.
+    Choice(ChoiceState),
+    /// In parts.
+    Parts(PartsState),
+}
+
+impl fmt::Debug for Regular {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Regular").field(&self.machine).finish()
+    }
+}
+
+impl From<Automaton> for Regular {
+    fn from(automaton: Automaton) -> Self {
+        Self { machine: Machine::Automaton(automaton), reads: Reads::Text }
+    }
+}
+
+impl From<&Regex> for Regular {
+    fn from(regex: &Regex) -> Self {
+        regex.automaton().clone().into()
+    }
+}
+
+impl From<Regex> for Regular {
+    fn from(regex: Regex) -> Self {
+        Self::from(&regex)
+    }
+}
+
+impl Regular {
+    /// The texts of a regular expression: see [`Regex`].
+    ///
+    /// # Errors
+    /// As [`Regex::new`].
+    pub fn regex(pattern: &str) -> Result<Self, RegexError> {
+        Regex::new(pattern).map(Self::from)
+    }
+
+    /// The integers from `low` to `high`, both included, in decimal: no leading zeros, no `-0`, no `+`. A bound that is
+    /// missing bounds nothing: then digits may come for ever, if nothing else ends them.
+    ///
+    /// ```
+    /// use trie_rules::Regular;
+    /// let some = Regular::integer(Some(-5), Some(120))?;
+    /// assert!(some.is_match(b"-5") && some.is_match(b"120") && !some.is_match(b"121") && !some.is_match(b"007"));
+    /// # Ok::<(), trie_rules::RegularError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A range without numbers.
+    pub fn integer(low: Option<i128>, high: Option<i128>) -> Result<Self, RegularError> {
+        Ok(Self { machine: Machine::Automaton(numerals::integer(low, high)?), reads: Reads::Integer })
+    }
+
+    /// Numbers as JSON writes them, with the digits of [`NumberOptions::default`].
+    ///
+    /// # Errors
+    /// None that come with these options.
+    pub fn number() -> Result<Self, RegularError> {
+        Self::number_with(NumberOptions::default())
+    }
+
+    /// Numbers as JSON writes them.
+    ///
+    /// # Errors
+    /// No digits before the point; more than an automaton holds.
+    pub fn number_with(options: NumberOptions) -> Result<Self, RegularError> {
+        Ok(Self { machine: Machine::Automaton(numerals::number(options)?), reads: Reads::Number })
+    }
+
+    /// Days as `YYYY-MM-DD`, those that the Gregorian calendar has from 0001-01-01 to 9999-12-31.
+    pub fn date() -> Self {
+        Self { machine: Machine::Automaton(date::date()), reads: Reads::Date }
+    }
+
+    /// JSON strings: valid UTF-8, escapes, no surrogate without its other half. By default without the quotes.
+    ///
+    /// ```
+    /// use trie_rules::{Regular, StringOptions, Value};
+    /// let short = Regular::string(StringOptions::default().max_chars(3))?;
+    /// assert!(short.is_match("né".as_bytes()) && !short.is_match(b"four") && !short.is_match(b"\""));
+    /// assert_eq!(short.value(br"\ud83d\ude00\n!"), Some(Value::String("\u{1f600}\n!".into())));
+    /// # Ok::<(), trie_rules::RegularError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Lengths that exclude each other; more characters than the automaton has room for.
+    pub fn string(options: StringOptions) -> Result<Self, RegularError> {
+        let reads = Reads::String { quotes: options.quotes };
+        Ok(Self { machine: Machine::Automaton(string::string(options)?), reads })
+    }
+
+    /// A text of any of these rules, or one of these texts. Automata become one automaton, all lists one trie over
+    /// bytes: a million texts are sorted once. Entries are numbered by the texts here, then by the lists in `rules`, in
+    /// order; a text that comes twice counts where it stood first, and leaves a gap. `O(n log n)` for the texts.
+    ///
+    /// # Errors
+    /// Nothing to choose from; automata that together grow beyond [`AutomatonLimits::default`]; lists that 32 bits do
+    /// not number.
+    pub fn one_of<T: AsRef<[u8]>>(rules: impl IntoIterator<Item = Self>, texts: &[T]) -> Result<Self, RegularError> {
+        Self::one_of_with(rules, texts, AutomatonLimits::default())
+    }
+
+    /// [`Regular::one_of`] with other limits.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn one_of_with<T: AsRef<[u8]>>(
+        rules: impl IntoIterator<Item = Self>,
+        texts: &[T],
+        limits: AutomatonLimits,
+    ) -> Result<Self, RegularError> {
+        let rules: Vec<Self> = rules.into_iter().collect();
+        if let ([only], []) = (&rules[..], texts) {
+            return Ok(only.clone());
+        }
+        let (mut automata, mut lists, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for rule in &rules {
+            match &rule.machine {
+                Machine::Automaton(automaton) => automata.push(automaton.clone()),
+                Machine::Choice(choice) => {
+                    automata.extend(choice.automaton.clone());
+                    lists.push(Arc::clone(&choice.list));
+                }
+                Machine::Parts(parts) => others.push(Factor::Parts(Arc::clone(parts))),
+            }
+        }
+        let automaton = match &automata[..] {
+            [] => None,
+            [one] => Some(one.clone()),
+            several => {
+                let several: Vec<Factor> = several.iter().cloned().map(Factor::Automaton).collect();
+                Some(Parts::one_of(&several).determinised(limits)?)
+            }
+        };
+        let list = match (&lists[..], texts) {
+            ([one], []) => Some(Choice { automaton: None, list: Arc::clone(one) }),
+            (lists, texts) => Choice::list(texts, lists)?,
+        };
+        let whole = match (automaton, list) {
+            (None, None) => None,
+            (Some(automaton), None) => Some(Machine::Automaton(automaton)),
+            (automaton, Some(list)) => Some(Machine::Choice(Choice { automaton, ..list })),
+        };
+        let machine = match (whole, &mut others) {
+            (None, others) if others.is_empty() => return Err(RegularError::NoTexts),
+            (Some(whole), others) if others.is_empty() => whole,
+            (whole, others) => {
+                others.extend(whole.map(Machine::factor));
+                Machine::Parts(Arc::new(Parts::one_of(others)))
+            }
+        };
+        Ok(Self { machine, reads: Reads::OneOf(rules) })
+    }
+
+    /// A text of this rule, and then one of that: every way to split a text between them counts. Two automata become
+    /// one, and so do short lists; a long list (more than 4 kB) stays one, and the state then is a set of places.
+    ///
+    /// # Errors
+    /// An automaton that grows beyond [`AutomatonLimits::default`].
+    pub fn then(&self, other: &Self) -> Result<Self, RegularError> {
+        self.then_with(other, AutomatonLimits::default())
+    }
+
+    /// [`Regular::then`] with other limits.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn then_with(&self, other: &Self, limits: AutomatonLimits) -> Result<Self, RegularError> {
+        let mut factors = self.machine.clone().factors()?;
+        for next in other.machine.clone().factors()? {
+            match (factors.last_mut(), next) {
+                (Some(Factor::Automaton(last)), Factor::Automaton(next)) => {
+                    let both = vec![Factor::Automaton(last.clone()), Factor::Automaton(next)];
+                    *last = Parts::sequence(both).determinised(limits)?;
+                }
+                (_, next) => factors.push(next),
+            }
+        }
+        let machine = match <[Factor; 1]>::try_from(factors) {
+            Ok([Factor::Automaton(automaton)]) => Machine::Automaton(automaton),
+            Ok([Factor::Choice(choice)]) => Machine::Choice(choice),
+            Ok([Factor::Parts(parts)]) => Machine::Parts(parts),
+            Err(factors) => Machine::Parts(Arc::new(Parts::sequence(factors))),
+        };
+        Ok(Self { machine, reads: Reads::Text })
+    }
+
+    /// What it is walked by.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Whether a text is one of it.
+    pub fn is_match(&self, text: &[u8]) -> bool {
+        let end = text.iter().try_fold(self.start(), |state, &byte| self.step(&state, byte));
+        end.is_some_and(|end| self.is_end(&end))
+    }
+
+    /// What a text stands for; `None` if it is none of the rule's.
+    pub fn value(&self, text: &[u8]) -> Option<Value> {
+        if !self.is_match(text) {
+            return None;
+        }
+        if let Machine::Choice(choice) = &self.machine
+            && let Some(index) = choice.entry_of(text)
+        {
+            return Some(Value::Entry { index, text: String::from_utf8_lossy(text).into_owned() });
+        }
+        self.reads.value(text)
+    }
+
+    /// All texts: see [`texts`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn texts(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
+        match &self.machine {
+            Machine::Automaton(automaton) => texts(automaton, limit),
+            Machine::Choice(choice) => choice.all(limit),
+            Machine::Parts(parts) => texts(&**parts, limit),
+        }
+    }
+
+    /// As a constraint over tokens, with the fastest state that it has.
+    ///
+    /// # Errors
+    /// As [`ByRule::with_limits`].
+    pub fn over(&self, tokens: &Arc<TokenBytes>, limits: MaskLimits) -> Result<AnyConstraint, ByRuleError> {
+        let tokens = Arc::clone(tokens);
+        Ok(match &self.machine {
+            Machine::Automaton(automaton) => {
+                AnyConstraint::new(ByRule::with_limits(automaton.clone(), tokens, limits)?)
+            }
+            Machine::Choice(choice) => AnyConstraint::new(ByRule::with_limits(choice.clone(), tokens, limits)?),
+            Machine::Parts(parts) => AnyConstraint::new(ByRule::with_limits(Parts::clone(parts), tokens, limits)?),
+        })
+    }
+}
+
+impl Machine {
+    fn factor(self) -> Factor {
+        match self {
+            Self::Automaton(automaton) => Factor::Automaton(automaton),
+            Self::Choice(choice) => Factor::Choice(choice),
+            Self::Parts(parts) => Factor::Parts(parts),
+        }
+    }
+
+    /// What it is a concatenation of.
+    fn factors(self) -> Result<Vec<Factor>, RegularError> {
+        match self {
+            Self::Parts(parts) if !parts.factors.is_empty() => Ok(parts.factors.clone()),
+            other => Ok(vec![other.factor().small()?]),
+        }
+    }
+}
+
+impl Rule for Regular {
+    type State = RegularState;
+
+    fn start(&self) -> RegularState {
+        match &self.machine {
+            Machine::Automaton(automaton) => RegularState::Automaton(automaton.start()),
+            Machine::Choice(choice) => RegularState::Choice(choice.start()),
+            Machine::Parts(parts) => RegularState::Parts(parts.start()),
+        }
+    }
+
+    fn step(&self, state: &RegularState, byte: u8) -> Option<RegularState> {
+        match (&self.machine, state) {
+            (Machine::Automaton(automaton), RegularState::Automaton(state)) => {
+                automaton.step(state, byte).map(RegularState::Automaton)
+            }
+            (Machine::Choice(choice), RegularState::Choice(state)) => {
+                choice.step(state, byte).map(RegularState::Choice)
+            }
+            (Machine::Parts(parts), RegularState::Parts(state)) => parts.step(state, byte).map(RegularState::Parts),
+            // A state of another rule.
+            _ => None,
+        }
+    }
+
+    fn is_end(&self, state: &RegularState) -> bool {
+        match (&self.machine, state) {
+            (Machine::Automaton(automaton), RegularState::Automaton(state)) => automaton.is_end(state),
+            (Machine::Choice(choice), RegularState::Choice(state)) => choice.is_end(state),
+            (Machine::Parts(parts), RegularState::Parts(state)) => parts.is_end(state),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Automata and lists one after the other, or one of several: all ways to split a text are walked at once.
+
+use super::RegularError;
+use super::choice::Choice;
+use super::list::{List, Place};
+use super::parts_walk::PartsWalk;
+use crate::automaton::{Automaton, AutomatonLimits};
+use crate::rule::{Rule, Walker};
+use crate::table::{Classes, Table};
+use crate::token_bytes::TokenBytes;
+use std::fmt;
+use std::sync::Arc;
+
+/// Parts, and which may follow which. The texts of each are not empty sets, and each leads to an end: so every place
+/// in a part is the beginning of a legal text.
+///
+/// Its state is a set of places, sorted and shared: not `Copy`. Each way to split a text has a place in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Parts {
+    all: Vec<Part>,
+    starts: Vec<u32>,
+    /// What was put together by [`super::Regular::then`], for what follows later.
+    pub(super) factors: Vec<Factor>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Part {
+    of: Of,
+    /// Parts that may follow.
+    then: Vec<u32>,
+    /// Whether the text may end with it.
+    last: bool,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Of {
+    Automaton(Automaton),
+    List(Arc<List>),
+}
+
+/// What one part of a concatenation may be.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Factor {
+    Automaton(Automaton),
+    Choice(Choice),
+    Parts(Arc<Parts>),
+}
+
+/// Places in parts, sorted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PartsState(Arc<[Item]>);
+
+/// A place in a part: the state of an automaton, or the node and depth of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Item {
+    pub(super) part: u32,
+    pub(super) at: Place,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |part: &Part| match &part.of {
+            Of::Automaton(automaton) => format!("{} states", automaton.states()),
+            Of::List(list) => format!("{} texts", list.len()),
+        };
+        f.debug_tuple("Parts").field(&self.all.iter().map(shown).collect::<Vec<_>>()).finish()
+    }
+}
+
+impl Of {
+    fn start(&self) -> Place {
+        match self {
+            Self::Automaton(automaton) => Place { node: automaton.start(), depth: 0 },
+            Self::List(list) => list.start(),
+        }
+    }
+
+    #[inline]
+    fn step(&self, at: Place, byte: u8) -> Option<Place> {
+        match self {
+            Self::Automaton(automaton) => Some(Place { node: automaton.step(&at.node, byte)?, depth: 0 }),
+            Self::List(list) => list.step(at, byte),
+        }
+    }
+
+    #[inline]
+    fn is_end(&self, at: Place) -> bool {
+        match self {
+            Self::Automaton(automaton) => automaton.is_end(&at.node),
+            Self::List(list) => list.is_end(at),
+        }
+    }
+}
+
+impl Factor {
+    fn add_to(&self, all: &mut Vec<Part>) -> Vec<u32> {
+        let mut one = |of| {
+            all.push(Part { of, then: Vec::new(), last: true });
+            all.len() as u32 - 1
+        };
+        match self {
+            Self::Automaton(automaton) => vec![one(Of::Automaton(automaton.clone()))],
+            Self::Choice(choice) => {
+                let automaton = choice.automaton.clone().map(Of::Automaton);
+                automaton.into_iter().chain([Of::List(Arc::clone(&choice.list))]).map(one).collect()
+            }
+            Self::Parts(parts) => {
+                let offset = all.len() as u32;
+                all.extend(parts.all.iter().cloned().map(|mut part| {
+                    part.then.iter_mut().for_each(|then| *then += offset);
+                    part
+                }));
+                parts.starts.iter().map(|start| start + offset).collect()
+            }
+        }
+    }
+}
+
+impl Parts {
+    /// One after the other. Two at least.
+    pub(super) fn sequence(factors: Vec<Factor>) -> Self {
+        let mut made = Self { all: Vec::new(), starts: Vec::new(), factors: Vec::new() };
+        let mut before = 0..0;
+        for (at, factor) in factors.iter().enumerate() {
+            let begin = made.all.len();
+            let starts = factor.add_to(&mut made.all);
+            for part in made.all[before].iter_mut().filter(|part| part.last) {
+                part.last = false;
+                part.then.extend_from_slice(&starts);
+            }
+            before = begin..made.all.len();
+            if at == 0 {
+                made.starts = starts;
+            }
+        }
+        made.factors = factors;
+        made
+    }
+
+    /// One of several.
+    pub(super) fn one_of(factors: &[Factor]) -> Self {
+        let mut parts = Vec::new();
+        let starts = factors.iter().flat_map(|factor| factor.add_to(&mut parts)).collect();
+        Self { all: parts, starts, factors: Vec::new() }
+    }
+
+    /// The same texts as one automaton.
+    pub(super) fn determinised(&self, limits: AutomatonLimits) -> Result<Automaton, RegularError> {
+        let lists = self.automata().any(|automaton| automaton.is_none());
+        let classes = Classes::by(|byte| {
+            let of_each: Vec<u8> = self.automata().flatten().map(|automaton| automaton.class(byte)).collect();
+            (of_each, lists.then_some(byte))
+        });
+        let weigh = |state: &PartsState| size_of_val(&*state.0);
+        let step = |state: &PartsState, byte| self.step(state, byte);
+        let table = Table::explore(&classes, self.start(), limits, weigh, step, |state| u32::from(self.is_end(state)))?;
+        Ok(Automaton::of_table(table)?)
+    }
+
+    /// With what may follow where a part is over.
+    fn closed(&self, mut items: Vec<Item>) -> PartsState {
+        let mut at = 0;
+        while let Some(&item) = items.get(at) {
+            at += 1;
+            let part = &self.all[item.part as usize];
+            if !part.then.is_empty() && part.of.is_end(item.at) {
+                for &then in &part.then {
+                    let start = Item { part: then, at: self.all[then as usize].of.start() };
+                    if !items.contains(&start) {
+                        items.push(start);
+                    }
+                }
+            }
+        }
+        items.sort_unstable();
+        items.dedup();
+        PartsState(items.into())
+    }
+
+    /// A place, and what may follow where its part is over.
+    pub(super) fn alone(&self, place: Item) -> PartsState {
+        self.closed(vec![place])
+    }
+
+    /// The part of a place, if nothing follows it.
+    pub(super) fn last(&self, place: Item) -> Option<&Of> {
+        let part = &self.all[place.part as usize];
+        part.then.is_empty().then_some(&part.of)
+    }
+
+    /// The automaton of each part.
+    pub(super) fn automata(&self) -> impl Iterator<Item = Option<&Automaton>> {
+        self.all.iter().map(|part| match &part.of {
+            Of::Automaton(automaton) => Some(automaton),
+            Of::List(_) => None,
+        })
+    }
+
+    /// The places of a state, but for those where a part begins behind one that is there: what may come at these may
+    /// come at that.
+    pub(super) fn places(&self, state: &PartsState) -> impl Iterator<Item = Item> {
+        let begun = |place: &Item| {
+            let start = self.all[place.part as usize].of.start();
+            let before = |other: &Item| {
+                let part = &self.all[other.part as usize];
+                other != place && part.then.contains(&place.part) && part.of.is_end(other.at)
+            };
+            place.at == start && state.0.iter().any(before)
+        };
+        state.0.iter().filter(move |place| !begun(place)).copied()
+    }
+
+    /// Places in parts at a state: how many ways to split the text are open.
+    pub fn open(state: &PartsState) -> usize {
+        state.0.len()
+    }
+}
+
+impl Rule for Parts {
+    type State = PartsState;
+
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<PartsState>>> {
+        Some(Arc::new(PartsWalk::new(self.clone(), Arc::clone(tokens))))
+    }
+
+    fn start(&self) -> PartsState {
+        let start = |&part: &u32| Item { part, at: self.all[part as usize].of.start() };
+        self.closed(self.starts.iter().map(start).collect())
+    }
+
+    fn step(&self, state: &PartsState, byte: u8) -> Option<PartsState> {
+        let after =
+            |item: &Item| Some(Item { part: item.part, at: self.all[item.part as usize].of.step(item.at, byte)? });
+        let mut items = state.0.iter().filter_map(after).peekable();
+        items.peek()?;
+        Some(self.closed(items.collect()))
+    }
+
+    fn is_end(&self, state: &PartsState) -> bool {
+        let ends = |item: &Item| {
+            let part = &self.all[item.part as usize];
+            part.last && part.of.is_end(item.at)
+        };
+        state.0.iter().any(ends)
+    }
+}
+
+/// Lists this small become automata where something follows them.
+const SMALL: usize = 4096;
+
+impl Factor {
+    /// As an automaton, where that is cheap.
+    pub(super) fn small(self) -> Result<Self, RegularError> {
+        match &self {
+            Self::Choice(choice) if choice.list.text_bytes() <= SMALL => {
+                let all = Parts::one_of(std::slice::from_ref(&self));
+                all.determinised(AutomatonLimits::default()).map(Self::Automaton)
+            }
+            _ => Ok(self),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Tokens of parts, place by place: what may come at several places is what may come at any of them, and most places
+//! come again in other sets.
+
+use super::choice::ChoiceState;
+use super::list::Place;
+use super::parts::{Item, Of, Parts, PartsState};
+use crate::masks::Legal;
+use crate::rule::{Rule, Walker};
+use crate::token_bytes::TokenBytes;
+use crate::walk::{Path, tokens_from};
+use lru::LruCache;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use trie_core::TokenId;
+
+/// Bytes of what is kept for all places.
+const KEPT: usize = 64 << 20;
+
+pub(super) struct PartsWalk {
+    parts: Parts,
+    tokens: Arc<TokenBytes>,
+    /// The automata's own ways to their tokens, part by part.
+    walkers: Vec<Option<Arc<dyn Walker<u32>>>>,
+    kept: Mutex<Kept>,
+}
+
+struct Kept {
+    by_place: LruCache<Item, Legal>,
+    bytes: usize,
+}
+
+impl fmt::Debug for PartsWalk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PartsWalk").field("parts", &self.parts).finish_non_exhaustive()
+    }
+}
+
+impl PartsWalk {
+    pub(super) fn new(parts: Parts, tokens: Arc<TokenBytes>) -> Self {
+        let walkers =
+            parts.automata().map(|automaton| automaton.and_then(|automaton| automaton.walker(&tokens))).collect();
+        Self { parts, tokens, walkers, kept: Mutex::new(Kept { by_place: LruCache::unbounded(), bytes: 0 }) }
+    }
+
+    /// What may come where only this place is open.
+    fn legal(&self, place: Item) -> Legal {
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().by_place.get(&place) {
+            return known.clone();
+        }
+        let found = self.walked(place);
+        let mut kept = kept();
+        kept.bytes += found.bytes();
+        if let Some(before) = kept.by_place.put(place, found.clone()) {
+            kept.bytes -= before.bytes();
+        }
+        while kept.bytes > KEPT {
+            let Some((_, oldest)) = kept.by_place.pop_lru() else { break };
+            kept.bytes -= oldest.bytes();
+        }
+        found
+    }
+
+    fn walked(&self, place: Item) -> Legal {
+        let mut words = vec![0u32; self.tokens.n_vocab().div_ceil(32)];
+        let set = |words: &mut [u32], token: TokenId| words[token.index() / 32] |= 1 << (token.index() % 32);
+        match self.parts.last(place) {
+            // Nothing follows: no sets are needed.
+            Some(Of::Automaton(automaton)) => {
+                if let Some(walker) = &self.walkers[place.part as usize] {
+                    walker.tokens(&place.at.node, &mut words);
+                } else {
+                    let step = |state: &u32, byte| automaton.step(state, byte);
+                    let each = |token, _: &u32| set(&mut words, token);
+                    tokens_from(step, &self.tokens, &place.at.node, &mut Path::default(), each);
+                }
+            }
+            Some(Of::List(list)) => {
+                let step = |at: &Place, byte| list.step(*at, byte);
+                let each = |token, _: &Place| set(&mut words, token);
+                tokens_from(step, &self.tokens, &place.at, &mut Path::default(), each);
+            }
+            None => {
+                let step = |state: &PartsState, byte| self.parts.step(state, byte);
+                let each = |token, _: &PartsState| set(&mut words, token);
+                tokens_from(step, &self.tokens, &self.parts.alone(place), &mut Path::default(), each);
+            }
+        }
+        Legal::of(&words)
+    }
+}
+
+impl Walker<PartsState> for PartsWalk {
+    fn tokens(&self, state: &PartsState, words: &mut [u32]) {
+        for place in self.parts.places(state) {
+            self.legal(place).add_to(words);
+        }
+    }
+}
+
+/// The automaton is the first part, the list the second.
+impl Walker<ChoiceState> for PartsWalk {
+    fn tokens(&self, state: &ChoiceState, words: &mut [u32]) {
+        if let Some(node) = state.automaton() {
+            self.legal(Item { part: 0, at: Place { node, depth: 0 } }).add_to(words);
+        }
+        if let Some(at) = state.list() {
+            self.legal(Item { part: 1, at }).add_to(words);
+        }
+    }
+}

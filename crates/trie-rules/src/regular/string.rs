@@ -1,0 +1,257 @@
+//! The inside of JSON strings, as an automaton whose table is written down directly.
+
+use super::RegularError;
+use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
+use crate::table::{Classes, DEAD, Table};
+use std::mem::size_of;
+
+/// How long a string is, and whether its quotes belong to the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct StringOptions {
+    /// Whether the text has a quote before and after the string.
+    pub quotes: bool,
+    /// Characters at least: an escape counts as one, and so does a pair of surrogates.
+    pub min_chars: usize,
+    /// Characters at most; `None` for any number.
+    pub max_chars: Option<usize>,
+    /// How large the automaton may become: about 2.2 kB a character.
+    pub automaton: AutomatonLimits,
+}
+
+impl Default for StringOptions {
+    /// Without quotes, of any length.
+    fn default() -> Self {
+        Self { quotes: false, min_chars: 0, max_chars: None, automaton: AutomatonLimits::default() }
+    }
+}
+
+impl StringOptions {
+    /// With quotes in the text, or without.
+    #[must_use]
+    pub const fn quotes(self, quotes: bool) -> Self {
+        Self { quotes, ..self }
+    }
+
+    /// With so many characters at least.
+    #[must_use]
+    pub const fn min_chars(self, min_chars: usize) -> Self {
+        Self { min_chars, ..self }
+    }
+
+    /// With so many characters at most.
+    #[must_use]
+    pub const fn max_chars(self, max_chars: usize) -> Self {
+        Self { max_chars: Some(max_chars), ..self }
+    }
+
+    /// With an automaton of this size.
+    #[must_use]
+    pub const fn automaton(self, automaton: AutomatonLimits) -> Self {
+        Self { automaton, ..self }
+    }
+}
+
+/// Inside one character.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum Inside {
+    /// Before it.
+    Before,
+    /// After a backslash.
+    Escape,
+    /// Before the first of four hexadecimal digits, and before the others.
+    Hex4,
+    Hex3,
+    Hex2,
+    Hex1,
+    /// After a `D`, which may begin a surrogate.
+    HexD,
+    /// In the first half of a pair, and on the way to the second.
+    High2,
+    High1,
+    LowBackslash,
+    LowU,
+    LowD,
+    LowC,
+    /// Before so many bytes that go on with a character.
+    More1,
+    More2,
+    More3,
+    /// Where not all of them may: no overlong forms, no surrogates, nothing behind the last character.
+    AfterE0,
+    AfterED,
+    AfterF0,
+    AfterF4,
+}
+
+const STATES: usize = 20;
+
+const ALL: [Inside; STATES] = {
+    use Inside::{
+        AfterE0, AfterED, AfterF0, AfterF4, Before, Escape, Hex1, Hex2, Hex3, Hex4, HexD, High1, High2, LowBackslash,
+        LowC, LowD, LowU, More1, More2, More3,
+    };
+    [
+        Before,
+        Escape,
+        Hex4,
+        Hex3,
+        Hex2,
+        Hex1,
+        HexD,
+        High2,
+        High1,
+        LowBackslash,
+        LowU,
+        LowD,
+        LowC,
+        More1,
+        More2,
+        More3,
+        AfterE0,
+        AfterED,
+        AfterF0,
+        AfterF4,
+    ]
+};
+
+/// After one byte.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum After {
+    No,
+    /// Still inside: the number of the state.
+    Inside(u32),
+    /// The character is over.
+    Over,
+}
+
+fn after(inside: Inside, byte: u8) -> After {
+    let hex = byte.is_ascii_hexdigit();
+    let going = |to: Inside| After::Inside(to as u32);
+    match (inside, byte) {
+        (Inside::Before, b'\\') => going(Inside::Escape),
+        (Inside::Before, 0x20..=0x21 | 0x23..=0x7F)
+        | (Inside::Escape, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
+        | (Inside::More1, 0x80..=0xBF) => After::Over,
+        (Inside::Before, 0xC2..=0xDF) => going(Inside::More1),
+        (Inside::Before, 0xE0) => going(Inside::AfterE0),
+        (Inside::Before, 0xED) => going(Inside::AfterED),
+        (Inside::Before, 0xE1..=0xEF) => going(Inside::More2),
+        (Inside::Before, 0xF0) => going(Inside::AfterF0),
+        (Inside::Before, 0xF4) => going(Inside::AfterF4),
+        (Inside::Before, 0xF1..=0xF3) => going(Inside::More3),
+        (Inside::Escape, b'u') => going(Inside::Hex4),
+        (Inside::Hex4, b'd' | b'D') => going(Inside::HexD),
+        (Inside::Hex4, _) if hex => going(Inside::Hex3),
+        (Inside::HexD, b'0'..=b'7') | (Inside::LowC, b'c'..=b'f' | b'C'..=b'F') => going(Inside::Hex2),
+        (Inside::HexD, b'8' | b'9' | b'a' | b'b' | b'A' | b'B') => going(Inside::High2),
+        (Inside::Hex3, _) if hex => going(Inside::Hex2),
+        (Inside::Hex2, _) if hex => going(Inside::Hex1),
+        (Inside::Hex1, _) if hex => After::Over,
+        (Inside::High2, _) if hex => going(Inside::High1),
+        (Inside::High1, _) if hex => going(Inside::LowBackslash),
+        (Inside::LowBackslash, b'\\') => going(Inside::LowU),
+        (Inside::LowU, b'u') => going(Inside::LowD),
+        (Inside::LowD, b'd' | b'D') => going(Inside::LowC),
+        (Inside::More2, 0x80..=0xBF) | (Inside::AfterE0, 0xA0..=0xBF) | (Inside::AfterED, 0x80..=0x9F) => {
+            going(Inside::More1)
+        }
+        (Inside::More3, 0x80..=0xBF) | (Inside::AfterF0, 0x90..=0xBF) | (Inside::AfterF4, 0x80..=0x8F) => {
+            going(Inside::More2)
+        }
+        _ => After::No,
+    }
+}
+
+/// States level by level: one level for each number of characters. The table is minimal but for the numbers of its
+/// states; thousands of levels are written, not determinised.
+pub(super) fn string(options: StringOptions) -> Result<Automaton, RegularError> {
+    let StringOptions { quotes, min_chars, max_chars, automaton: limits } = options;
+    if let Some(max_chars) = max_chars.filter(|&max_chars| max_chars < min_chars) {
+        return Err(RegularError::NoLength { min_chars, max_chars });
+    }
+    let classes = Classes::by(|byte| (ALL.map(|inside| after(inside, byte)), quotes && byte == b'"'));
+    let width = classes.bytes.len();
+    // Without a limit the last level goes round.
+    let levels = max_chars.unwrap_or(min_chars);
+    let states = levels.saturating_add(1).saturating_mul(STATES).saturating_add(2);
+    if states.saturating_mul((width + 1) * size_of::<u32>()) > limits.bytes {
+        return Err(AutomatonError::TooLarge { limit: limits.bytes }.into());
+    }
+    // The states inside a character, after the class.
+    let row = |inside: Inside| classes.bytes.iter().map(move |&byte| after(inside, byte)).collect::<Vec<_>>();
+    let rows = ALL.map(row);
+    let quote = usize::from(classes.of[usize::from(b'"')]);
+    // Two before the levels, where there are quotes: before the first, and after the last.
+    let first = if quotes { 2 } else { 0 };
+    let (mut next, mut ends) = (Vec::with_capacity(states * width), Vec::with_capacity(states));
+    if quotes {
+        next.resize(2 * width, DEAD);
+        next[quote] = first;
+        ends.extend([0, 1]);
+    }
+    for level in 0..=levels {
+        let at = first + (level * STATES) as u32;
+        let last = level == levels;
+        let endless = last && max_chars.is_none();
+        let over = if endless { at } else { at + STATES as u32 };
+        let enough = level >= min_chars;
+        if last && !endless {
+            // Nothing may begin.
+            next.resize(next.len() + width, DEAD);
+        } else {
+            for row in &rows {
+                next.extend(row.iter().map(|after| match after {
+                    After::No => DEAD,
+                    After::Inside(inside) => at + inside,
+                    After::Over => over,
+                }));
+            }
+        }
+        ends.resize(next.len() / width, 0);
+        if quotes && enough {
+            next[at as usize * width + quote] = 1;
+        }
+        ends[at as usize] = u32::from(enough && !quotes);
+    }
+    Ok(Automaton::of_exact(Table { classes: classes.of, width, next, ends, start: 0 }))
+}
+
+/// The text that the inside of a JSON string stands for; `None` if it is none.
+pub(super) fn decoded(inside: &str) -> Option<String> {
+    let mut text = String::with_capacity(inside.len());
+    let mut left = inside.chars();
+    let unit = |left: &mut std::str::Chars<'_>| {
+        let digits = left.as_str().get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        let unit = u32::from_str_radix(digits, 16).ok();
+        left.nth(3)?;
+        unit
+    };
+    while let Some(next) = left.next() {
+        text.push(match next {
+            '\\' => match left.next()? {
+                'b' => '\u{8}',
+                'f' => '\u{c}',
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                'u' => {
+                    let high = unit(&mut left)?;
+                    if (0xD800..0xDC00).contains(&high) {
+                        (left.next()?, left.next()?).eq(&('\\', 'u')).then_some(())?;
+                        let low = unit(&mut left)?.checked_sub(0xDC00).filter(|low| *low < 0x400)?;
+                        char::from_u32(0x1_0000 + ((high - 0xD800) << 10) + low)?
+                    } else {
+                        char::from_u32(high)?
+                    }
+                }
+                same @ ('"' | '\\' | '/') => same,
+                _ => return None,
+            },
+            '"' | '\0'..='\u{1f}' => return None,
+            plain => plain,
+        });
+    }
+    Some(text)
+}

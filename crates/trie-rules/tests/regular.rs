@@ -1,0 +1,387 @@
+//! Values over automata against naive twins: numbers counted, days counted, strings read by `serde_json`, lists looked
+//! through, texts split in every way.
+
+mod common;
+
+use common::{compare, vocabulary};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use trie_rules::{
+    AutomatonLimits, Machine, NumberOptions, Regular, RegularError, Rule, StringOptions, TextsError, Value, check_rule,
+    texts,
+};
+
+fn regex(pattern: &str) -> Regular {
+    Regular::regex(pattern).unwrap()
+}
+
+fn lawful(rule: &Regular) {
+    let checked = check_rule(rule, 3000).unwrap_or_else(|broken| panic!("{rule:?}: {broken}"));
+    assert!(checked.states > 0);
+}
+
+#[test]
+fn small_ranges_of_integers() {
+    let numerals: Vec<String> = (-130..=130).map(|number: i32| number.to_string()).collect();
+    for low in -12..=12i128 {
+        for high in low..=112 {
+            let some = Regular::integer(Some(low), Some(high)).unwrap();
+            let found: BTreeSet<Vec<u8>> = some.texts(1000).unwrap().into_iter().collect();
+            let want: BTreeSet<Vec<u8>> = (low..=high).map(|number| number.to_string().into_bytes()).collect();
+            assert_eq!(found, want, "{low}..={high}");
+        }
+        let (above, below) = (Regular::integer(Some(low), None).unwrap(), Regular::integer(None, Some(low)).unwrap());
+        for numeral in &numerals {
+            let number: i128 = numeral.parse().unwrap();
+            assert_eq!(above.is_match(numeral.as_bytes()), number >= low, "{numeral} >= {low}");
+            assert_eq!(below.is_match(numeral.as_bytes()), number <= low, "{numeral} <= {low}");
+        }
+        assert!(above.is_match(b"98765432109876543210987654321098765432109876543210"));
+        assert!(below.is_match(b"-98765432109876543210987654321098765432109876543210"));
+        assert_eq!(above.texts(10), Err(TextsError::Endless));
+        lawful(&above);
+        lawful(&below);
+    }
+    let any = Regular::integer(None, None).unwrap();
+    for no in ["", "-", "-0", "00", "01", "+1", "1.0", "1-", "--1", "-01", " 1"] {
+        assert!(!any.is_match(no.as_bytes()), "{no}");
+    }
+    assert!(any == regex("0|-?[1-9][0-9]*") || any.machine() == regex("0|-?[1-9][0-9]*").machine());
+    let error = Regular::integer(Some(3), Some(2)).unwrap_err();
+    assert_eq!(error, RegularError::EmptyRange { low: 3, high: 2 });
+    let long = "98765432109876543210987654321098765432109876543210";
+    assert_eq!(any.value(long.as_bytes()), Some(Value::LongInteger(long.into())));
+    assert_eq!(any.value(b"-17"), Some(Value::Integer(-17)));
+    assert_eq!(Regular::integer(Some(0), Some(9)).unwrap().value(b"-1"), None);
+    for bound in [i128::MIN, i128::MAX] {
+        let only = Regular::integer(Some(bound), Some(bound)).unwrap();
+        assert_eq!(only.texts(1).unwrap(), [bound.to_string().into_bytes()]);
+    }
+}
+
+fn wide() -> impl Strategy<Value = i128> {
+    // Of all lengths.
+    (any::<i128>(), 0..127u32).prop_map(|(number, shift)| number >> shift)
+}
+
+proptest! {
+    #[test]
+    fn wide_ranges_of_integers(one in wide(), other in wide(), numbers in prop::collection::vec(wide(), 30)) {
+        let (low, high) = (one.min(other), one.max(other));
+        let some = Regular::integer(Some(low), Some(high)).unwrap();
+        let (above, below) = (Regular::integer(Some(low), None).unwrap(), Regular::integer(None, Some(high)).unwrap());
+        let near = [low.saturating_sub(1), low, low.saturating_add(1), high.saturating_sub(1), high, 0];
+        let near = near.into_iter().chain([high.saturating_add(1), -1, low / 10, high / 10]);
+        for number in numbers.into_iter().chain(near) {
+            let text = number.to_string();
+            prop_assert_eq!(some.is_match(text.as_bytes()), (low..=high).contains(&number), "{}", text);
+            prop_assert_eq!(above.is_match(text.as_bytes()), number >= low, "{}", text);
+            prop_assert_eq!(below.is_match(text.as_bytes()), number <= high, "{}", text);
+        }
+        prop_assert!(check_rule(&some, 5000).unwrap().complete);
+        prop_assert!(check_rule(&above, 5000).unwrap().complete);
+    }
+
+    #[test]
+    fn numbers_are_those_of_json(text in "-?[0-9.eE+-]{0,9}", around in any::<f64>()) {
+        let number = Regular::number().unwrap();
+        for text in [text, format!("{around:e}")] {
+            let json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+            let short = text.split(['e', 'E']).nth(1).is_none_or(|exponent| exponent.trim_start_matches(['-', '+']).len() < 3);
+            if short {
+                prop_assert_eq!(number.is_match(text.as_bytes()), json, "{}", &text);
+                let read = number.value(text.as_bytes());
+                let same = json.then(|| Value::Number(text.parse().unwrap()));
+                prop_assert_eq!(read, same);
+            }
+        }
+    }
+
+    #[test]
+    fn strings_are_those_of_json(
+        pieces in prop::collection::vec(prop_oneof![
+            "\\PC{0,3}",
+            Just("\\n".to_owned()),
+            Just("\\\"".to_owned()),
+            Just("\"".to_owned()),
+            Just("\\x".to_owned()),
+            "\\\\u[0-9a-fA-F]{4}",
+            "\\\\u[dD][89abAB][0-9a-f]{2}\\\\u[dD][c-f][0-9a-f]{2}",
+            "\\\\u[dD][0-9a-fA-F]{3}",
+            Just("\u{1}".to_owned()),
+            Just("\u{7f}😀".to_owned()),
+        ], 0..5),
+        least in 0..4usize, more in prop::option::of(0..5usize), cut in any::<prop::sample::Index>(),
+    ) {
+        let text = pieces.concat();
+        let mut options = StringOptions::default().min_chars(least);
+        if let Some(more) = more {
+            options = options.max_chars(least + more);
+        }
+        let (bare, quoted) = (Regular::string(options).unwrap(), Regular::string(options.quotes(true)).unwrap());
+        let with_quotes = format!("\"{text}\"");
+        let json = serde_json::from_str::<String>(&with_quotes).ok();
+        let fits = |said: &String| {
+            let chars = said.chars().count();
+            chars >= least && more.is_none_or(|more| chars <= least + more)
+        };
+        let want = json.filter(fits).map(Value::String);
+        prop_assert_eq!(bare.value(text.as_bytes()), want.clone(), "{}", text);
+        prop_assert_eq!(quoted.value(with_quotes.as_bytes()), want, "{}", text);
+        prop_assert!(!quoted.is_match(text.as_bytes()) || text.len() > 1);
+        // Bytes that end inside a character.
+        let cut = &text.as_bytes()[..cut.index(text.len() + 1)];
+        if std::str::from_utf8(cut).is_err() {
+            prop_assert!(!bare.is_match(cut));
+        }
+        prop_assert!(check_rule(&bare, 500).is_ok() && check_rule(&quoted, 500).is_ok());
+    }
+}
+
+#[test]
+fn digits_of_numbers() {
+    let small = NumberOptions::default().integer_digits(2).fraction_digits(1).exponent_digits(0);
+    let small = Regular::number_with(small).unwrap();
+    assert_eq!(small.machine(), regex("-?(0|[1-9][0-9]?)([.][0-9])?").machine());
+    assert_eq!(small.texts(5000).unwrap().len(), 2 * 100 * 11);
+    let error = Regular::number_with(NumberOptions::default().integer_digits(0)).unwrap_err();
+    assert!(error.to_string().contains("integer_digits is 0"), "{error}");
+    lawful(&Regular::number().unwrap());
+}
+
+#[test]
+fn every_day() {
+    let date = Regular::date();
+    lawful(&date);
+    let (mut days, mut year, mut month, mut day) = (0u32, 1u16, 1u8, 1u8);
+    while year < 10_000 {
+        let text = format!("{year:04}-{month:02}-{day:02}");
+        assert_eq!(date.value(text.as_bytes()), Some(Value::Date { year, month, day }), "{text}");
+        days += 1;
+        day += 1;
+        let leap = year % 400 == 0 || (year % 4 == 0 && year % 100 != 0);
+        let last = match month {
+            2 if leap => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        if day > last {
+            assert!(!date.is_match(format!("{year:04}-{month:02}-{day:02}").as_bytes()), "{year}-{month}-{day}");
+            (day, month) = (1, month + 1);
+        }
+        if month > 12 {
+            (month, year) = (1, year + 1);
+        }
+    }
+    // All of them, and no others: as many texts as days.
+    assert_eq!(days, 3_652_059);
+    assert_eq!(date.texts(1_000_000), Err(TextsError::TooMany { limit: 1_000_000 }));
+    assert_eq!(texts_of(&date), u64::from(days));
+    for no in ["0000-01-01", "2024-13-01", "2024-00-10", "2024-01-00", "2024-1-01", "2024-01-011", "1900-02-29"] {
+        assert!(!date.is_match(no.as_bytes()), "{no}");
+    }
+}
+
+/// How many texts an automaton has that ends: by states.
+fn texts_of(rule: &Regular) -> u64 {
+    let mut level = std::collections::HashMap::from([(rule.start(), 1u64)]);
+    let mut found = 0;
+    while !level.is_empty() {
+        let mut next = std::collections::HashMap::new();
+        for (state, ways) in level {
+            found += ways * u64::from(rule.is_end(&state));
+            for after in (0..=255).filter_map(|byte| rule.step(&state, byte)) {
+                *next.entry(after).or_default() += ways;
+            }
+        }
+        level = next;
+    }
+    found
+}
+
+#[test]
+fn long_strings() {
+    let begin = std::time::Instant::now();
+    let long = Regular::string(StringOptions::default().max_chars(4000)).unwrap();
+    eprintln!("4000 characters: {:?}", begin.elapsed());
+    assert!(long.is_match("é".repeat(4000).as_bytes()) && !long.is_match("é".repeat(4001).as_bytes()));
+    assert!(long.is_match(r"\u00e9".repeat(4000).as_bytes()) && !long.is_match(r"\u00e9".repeat(4001).as_bytes()));
+    let error = Regular::string(StringOptions::default().max_chars(1 << 40)).unwrap_err().to_string();
+    assert!(error.contains("more than 33554432 bytes") && error.contains("raise the limit"), "{error}");
+    let larger = StringOptions::default().max_chars(20_000).automaton(AutomatonLimits::bytes(64 << 20));
+    assert!(Regular::string(larger).unwrap().is_match("a".repeat(20_000).as_bytes()));
+    let error = Regular::string(StringOptions::default().min_chars(3).max_chars(2)).unwrap_err();
+    assert_eq!(error, RegularError::NoLength { min_chars: 3, max_chars: 2 });
+    let empty = Regular::string(StringOptions::default().max_chars(0).quotes(true)).unwrap();
+    assert_eq!(empty.texts(2).unwrap(), [b"\"\"".to_vec()]);
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["a", "ab?", "(ab)*", "b{1,3}", "a|bc", "[ab]c", "(a|b)*c?", "", "aa|a"])
+        .prop_map(Into::into)
+}
+
+fn list() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec("[abc]{0,4}", 1..12)
+}
+
+/// Lists that are too long to become automata.
+fn padded(texts: &[String]) -> Vec<String> {
+    texts.iter().cloned().chain([format!("z{}", "y".repeat(5000))]).collect()
+}
+
+proptest! {
+    #[test]
+    fn one_of_rules_and_lists(patterns in prop::collection::vec(pattern(), 0..3), texts in list(),
+                              inner in list(), tries in prop::collection::vec("[abc]{0,6}", 40),
+                              pieces in vocabulary()) {
+        let inner_list = Regular::one_of([], &inner).unwrap();
+        let rules = patterns.iter().map(|pattern| regex(pattern)).chain([inner_list]);
+        let one_of = Regular::one_of(rules, &texts).unwrap();
+        let automata: Vec<Regular> = patterns.iter().map(|pattern| regex(pattern)).collect();
+        for text in tries.iter().chain(&texts).chain(&inner) {
+            let entry = texts.iter().chain(&inner).position(|entry| entry == text);
+            let matched = automata.iter().any(|rule| rule.is_match(text.as_bytes()));
+            prop_assert_eq!(one_of.is_match(text.as_bytes()), entry.is_some() || matched, "{}", text);
+            let want = entry.map(|index| Value::Entry { index, text: text.clone() });
+            let want = want.or_else(|| matched.then(|| Value::Text(text.clone())));
+            prop_assert_eq!(one_of.value(text.as_bytes()), want);
+            // The state knows, too.
+            let Machine::Choice(choice) = one_of.machine() else { panic!() };
+            let end = text.bytes().try_fold(choice.start(), |state, byte| choice.step(&state, byte));
+            prop_assert_eq!(end.and_then(|end| choice.entry(&end)), entry);
+        }
+        prop_assert!(check_rule(&one_of, 5000).is_ok());
+        compare(one_of, &pieces, &[0], 60)?;
+    }
+
+    #[test]
+    fn one_after_the_other(patterns in prop::collection::vec(pattern(), 1..4), texts in list(), at in 0..4usize,
+                           long in any::<bool>(), tries in prop::collection::vec("[abc]{0,8}", 40),
+                           pieces in vocabulary()) {
+        let mut rules: Vec<Regular> = patterns.iter().map(|pattern| regex(pattern)).collect();
+        let given = if long { padded(&texts) } else { texts.clone() };
+        rules.insert(at.min(rules.len()), Regular::one_of([], &given).unwrap());
+        let whole = rules[1..].iter().try_fold(rules[0].clone(), |whole, rule| whole.then(rule)).unwrap();
+        prop_assert_eq!(matches!(whole.machine(), Machine::Parts(_)), long);
+        let splits = |text: &str| {
+            let mut ends = BTreeSet::from([0]);
+            for rule in &rules {
+                let after = |&from: &usize| (from..=text.len()).filter(move |&to| rule.is_match(&text.as_bytes()[from..to]));
+                ends = ends.iter().flat_map(after).collect();
+            }
+            ends.contains(&text.len())
+        };
+        for text in &tries {
+            prop_assert_eq!(whole.is_match(text.as_bytes()), splits(text), "{}", text);
+        }
+        // In another order of putting together.
+        let (first, last) = rules.split_first().unwrap();
+        let tail = last[1..].iter().try_fold(last[0].clone(), |whole, rule| whole.then(rule)).unwrap();
+        let other = first.then(&tail).unwrap();
+        for text in &tries {
+            prop_assert_eq!(whole.is_match(text.as_bytes()), other.is_match(text.as_bytes()), "{}", text);
+        }
+        prop_assert!(check_rule(&whole, 8000).is_ok());
+        compare(whole.clone(), &pieces, &[0], 60)?;
+        // And one of it and something else.
+        let either = Regular::one_of([whole.clone(), regex("cc")], &["bbb"]).unwrap();
+        for text in tries.iter().map(String::as_str).chain(["cc", "bbb"]) {
+            let want = whole.is_match(text.as_bytes()) || text == "cc" || text == "bbb";
+            prop_assert_eq!(either.is_match(text.as_bytes()), want, "{}", text);
+        }
+    }
+
+    #[test]
+    fn texts_are_all_and_no_others(pattern in pattern(), other in pattern(), list in list(), limit in 0..40usize) {
+        let both = regex(&pattern).then(&regex(&other)).unwrap();
+        let rule = Regular::one_of([both], &list).unwrap();
+        let stars = pattern.contains('*') || other.contains('*');
+        // Without a star nothing is longer than 10 bytes.
+        let mut all = vec![(rule.start(), Vec::new())];
+        let mut want = Vec::new();
+        while !stars && !all.is_empty() {
+            let ends = all.iter().filter(|(state, _)| rule.is_end(state));
+            want.extend(ends.map(|(_, text): &(_, Vec<u8>)| text.clone()));
+            let next = |(state, text): &(_, Vec<u8>)| {
+                let after = |byte| Some((rule.step(state, byte)?, [text.as_slice(), &[byte]].concat()));
+                (0..=255).filter_map(after).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(next).collect();
+        }
+        let want = match () {
+            () if stars => Err(TextsError::Endless),
+            () if want.len() > limit => Err(TextsError::TooMany { limit }),
+            () => Ok(want),
+        };
+        prop_assert_eq!(rule.texts(limit), want.clone());
+        prop_assert_eq!(texts(&rule, limit), want);
+    }
+}
+
+#[test]
+fn texts_of_grammars() {
+    let grammar = |text: &str| trie_rules::Grammar::new(text).unwrap();
+    let few = grammar("%start s\ns : \"a\" t | \"b\" ;\nt : \"c\" | \"d\" | ;");
+    assert_eq!(texts(&few, 9).unwrap(), [b"a".to_vec(), b"b".to_vec(), b"ac".to_vec(), b"ad".to_vec()]);
+    assert_eq!(texts(&few, 3), Err(TextsError::TooMany { limit: 3 }));
+    // A stack that grows is no state that comes back.
+    let nested = grammar("%start s\ns : | \"a\" s \"b\" ;");
+    assert_eq!(texts(&nested, 1000), Err(TextsError::TooMany { limit: 1000 }));
+    let blanks = grammar("SKIP : \"/ +/\" ;\ns : \"x\" ;");
+    assert_eq!(texts(&blanks, 1000), Err(TextsError::Endless));
+    assert_eq!(texts(&trie_rules::Example::Json.grammar().unwrap(), 1000), Err(TextsError::Endless));
+}
+
+/// It never ends, nor comes back: a rule that breaks the laws.
+#[derive(Debug)]
+struct Counts;
+
+impl Rule for Counts {
+    type State = u64;
+    fn start(&self) -> u64 {
+        0
+    }
+    fn step(&self, state: &u64, byte: u8) -> Option<u64> {
+        (byte == b'a').then_some(state + 1)
+    }
+    fn is_end(&self, _: &u64) -> bool {
+        false
+    }
+}
+
+#[test]
+fn what_is_never_settled() {
+    assert_eq!(texts(&Counts, 5), Err(TextsError::Unsettled { states: 100_320, limit: 5 }));
+}
+
+#[test]
+fn nothing_to_choose_from() {
+    let none: [&str; 0] = [];
+    assert_eq!(Regular::one_of([], &none).unwrap_err(), RegularError::NoTexts);
+    let only = Regular::one_of([], &[""]).unwrap();
+    assert!(only.is_match(b"") && !only.is_match(b"a"));
+    assert_eq!(only.texts(5).unwrap(), [Vec::<u8>::new()]);
+}
+
+#[test]
+fn equal_texts_make_equal_automata() {
+    assert_eq!(regex("a|ab|abc"), regex("a(b(c)?)?"));
+    assert_eq!(Regular::integer(Some(0), Some(99)).unwrap().machine(), regex("0|[1-9][0-9]?").machine());
+    assert_eq!(regex("a").then(&regex("b*")).unwrap(), regex("ab*"));
+    assert_ne!(regex("a"), regex("b"));
+    assert_ne!(regex("12"), Regular::integer(Some(12), Some(12)).unwrap(), "they are read differently");
+}
+
+#[test]
+fn automata_that_grow_together() {
+    let begin = std::time::Instant::now();
+    let (one, other) = (regex("[ab]*a"), regex("[ab]{24}"));
+    let error = one.then(&other).unwrap_err().to_string();
+    assert!(error.contains("more than 33554432 bytes"), "{error}");
+    let error = one.then_with(&regex("[ab]{12}"), AutomatonLimits::bytes(1 << 14)).unwrap_err().to_string();
+    assert!(error.contains("more than 16384 bytes"), "{error}");
+    assert!(one.then(&regex("[ab]{8}")).unwrap().is_match(b"bbabbbbbbbb"));
+    eprintln!("refused in {:?}", begin.elapsed());
+}
