@@ -411,7 +411,6 @@ impl From<FormError> for Error {
             | FormError::NoSlot { .. }
             | FormError::NotHealed { .. }
             | FormError::NotListed { .. }
-            | FormError::NoSet { .. }
             | FormError::Endless { .. } => Class::Option,
             FormError::NoValues { .. }
             | FormError::RepeatedValue { .. }

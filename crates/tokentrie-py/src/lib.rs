@@ -47,6 +47,7 @@ mod prefix_table;
 #[cfg(feature = "llama")]
 mod prompt;
 mod regex;
+mod regular;
 #[cfg(feature = "llama")]
 mod rivals;
 mod rule;
@@ -111,6 +112,8 @@ mod _native {
     use crate::no_model::{Choices, Model};
     #[pymodule_export]
     use crate::regex::Regex;
+    #[pymodule_export]
+    use crate::regular::{Concatenation, Date, Integer, Number, OneOf, StringRule};
     #[pymodule_export]
     use crate::rule::{Rule, RuleStats};
     #[pymodule_export]

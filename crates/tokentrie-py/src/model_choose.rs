@@ -184,9 +184,9 @@ impl Model {
             count.map(positive).transpose().map(|count| count.map(|count| count as usize))
         };
         let (top, max_rows) = (count("top", top)?, count("max_rows", max_rows)?);
-        if strings::is_list(choices) {
+        if let Some(texts) = strings::listed(choices)? {
             let Around { prefix, suffix, tokenization } = around;
-            let texts = strings::texts(choices)?.with_prefix(prefix).with_suffix(suffix);
+            let texts = texts.with_prefix(prefix).with_suffix(suffix);
             let texts = texts.with_tokenization(tokenization).with_distinct(true);
             return Ok(ChoiceSet { values: Values::Texts(texts), end_tokens, top, max_rows });
         }

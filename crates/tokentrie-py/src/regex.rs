@@ -40,7 +40,7 @@ impl Regex {
     #[pyo3(signature = (pattern, *, max_bytes=33_554_432))]
     fn new(py: Python<'_>, pattern: &str, max_bytes: usize) -> Result<PyClassInitializer<Self>> {
         let regex = released(py, || trie_rules::Regex::with_limits(pattern, AutomatonLimits::bytes(max_bytes)))?;
-        Ok(PyClassInitializer::from(Rule::of(regex.clone())).add_subclass(Self { regex, max_bytes }))
+        Ok(PyClassInitializer::from(Rule::of_regular((&regex).into())).add_subclass(Self { regex, max_bytes }))
     }
 
     /// str: the pattern.

@@ -2,7 +2,9 @@
 
 use crate::errors::{Class, Error, Result};
 use crate::gil::{locked, released};
+use crate::ids::shown;
 use crate::pickled::pickled;
+use crate::regular::Concatenation;
 use crate::rule_of_user::{Raised, UserRule};
 use crate::strings::text_bytes;
 use crate::vocab::Vocab;
@@ -14,7 +16,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use trie_core::Problem;
-use trie_rules::{AnyRule, ByRuleError, DeadEnd, MaskLimits, Read, Spelled};
+use trie_rules::{AnyRule, ByRuleError, DeadEnd, MaskLimits, Read, Regular, Spelled};
 
 /// Vocabularies of which a rule keeps what it worked out.
 const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
@@ -52,6 +54,8 @@ const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 pub(crate) struct Rule {
     /// What it is; None for one of a user's, which is its own object.
     known: Option<Arc<dyn AnyRule>>,
+    /// Where it is a finite automaton: what can be put together with others.
+    regular: Option<Regular>,
     /// By the address of the vocabulary, which its entry keeps.
     over: Mutex<Option<LruCache<usize, Over>>>,
 }
@@ -99,7 +103,31 @@ pickled!(RuleStats { masks, bytes, hits, misses });
 impl Rule {
     /// The part of an object that all rules have.
     pub(crate) fn of(rule: impl AnyRule + 'static) -> Self {
-        Self { known: Some(Arc::new(rule)), over: Mutex::default() }
+        Self { known: Some(Arc::new(rule)), regular: None, over: Mutex::default() }
+    }
+
+    /// The same of a finite automaton.
+    pub(crate) fn of_regular(rule: Regular) -> Self {
+        Self { known: Some(rule.any()), regular: Some(rule), over: Mutex::default() }
+    }
+
+    /// The finite automaton that it is, if it is one.
+    pub(crate) fn regular(&self) -> Option<&Regular> {
+        self.regular.as_ref()
+    }
+
+    /// All texts, in UTF-8.
+    ///
+    /// # Errors
+    /// `RuleError` for too many, texts without end, and bytes that are no text; what a rule of a user's raises.
+    pub(crate) fn listed(slf: &Bound<'_, Self>, limit: usize) -> Result<Vec<String>> {
+        let any = Self::any(slf)?;
+        let texts = released(slf.py(), || any.texts(limit));
+        UserRule::raised()?;
+        let refused = |error: String| Class::Rule.error(error);
+        let texts = texts.map_err(|error| refused(format!("{}: {error}", shown(slf.as_any()))))?;
+        let text = |bytes| String::from_utf8(bytes).map_err(|error| refused(format!("a text is no UTF-8: {error}")));
+        texts.into_iter().map(text).collect()
     }
 
     /// What it is, to be used anywhere.
@@ -129,6 +157,16 @@ impl Rule {
         locked(py, &slf.get().over)?.get_or_insert_with(|| LruCache::new(VOCABULARIES)).put(key, over);
         Ok(spelled)
     }
+}
+
+/// One after the other; what is no rule and no str is left to Python.
+fn added<'py>(one: &Bound<'py, PyAny>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    let py = one.py();
+    let fits = |part: &Bound<'_, PyAny>| part.is_instance_of::<Rule>() || part.is_instance_of::<PyString>();
+    if !fits(one) || !fits(other) {
+        return Ok(py.NotImplemented().into_bound(py));
+    }
+    Ok(py.get_type::<Concatenation>().call1((one, other))?)
 }
 
 /// A rule over what may be only a vocabulary's size.
@@ -161,7 +199,7 @@ impl Rule {
     #[pyo3(signature = (*args, **keywords))]
     fn new(args: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> Self {
         let _ = (args, keywords);
-        Self { known: None, over: Mutex::default() }
+        Self { known: None, regular: None, over: Mutex::default() }
     }
 
     /// The state before the first byte: any hashable object.
@@ -270,6 +308,57 @@ impl Rule {
     #[expect(clippy::unused_self, reason = "a method of Python has an object")]
     fn parse<'py>(&self, text: &Bound<'py, PyString>) -> Bound<'py, PyAny> {
         text.clone().into_any()
+    }
+
+    /// All texts of it, if there are few.
+    ///
+    /// Args:
+    ///     limit: the most texts.
+    ///
+    /// Returns:
+    ///     list[str], shorter ones first, those of equal length in the order of their bytes.
+    ///
+    /// Raises:
+    ///     RuleError: there are more, or there is no end of them.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Regex("yes|no?").texts()
+    ///     ['n', 'no', 'yes']
+    #[pyo3(signature = (limit=10_000))]
+    fn texts(slf: &Bound<'_, Self>, limit: usize) -> Result<Vec<String>> {
+        Self::listed(slf, limit)
+    }
+
+    /// Looks for laws that a rule breaks: whether answers repeat, and whether every text can be completed.
+    ///
+    /// For rules of your own. States are looked at, shortest texts first, by all 256 bytes: O(256 · states) calls.
+    ///
+    /// Args:
+    ///     states: the most states to look at.
+    ///
+    /// Returns:
+    ///     bool: whether there are no more states, so that nothing was missed.
+    ///
+    /// Raises:
+    ///     RuleError: a law is broken; it says which, and after which text.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Regex("[a-z]{3}").check()
+    ///     True
+    #[pyo3(signature = (states=1000))]
+    fn check(slf: &Bound<'_, Self>, states: usize) -> Result<bool> {
+        let any = Self::any(slf)?;
+        let checked = released(slf.py(), || any.check(states));
+        UserRule::raised()?;
+        Ok(checked.map_err(|broken| Class::Rule.error(broken.to_string()))?.complete)
+    }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        added(slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        added(other, slf.as_any())
     }
 
     /// What is kept of it for a vocabulary, and how often that was of use.

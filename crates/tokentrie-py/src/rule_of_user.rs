@@ -190,7 +190,7 @@ impl Asked {
     }
 
     /// Asks Python, and keeps what it raises for whoever wanted to know.
-    fn answer<T>(&self, question: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+    fn answer<T>(question: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if FAILED.with_borrow(Option::is_some) {
             return None;
         }
@@ -232,7 +232,7 @@ impl Rule for UserRule {
         let known = self.0.answers().steps.get(&(number, byte)).copied();
         let after = known.or_else(|| {
             let state = self.0.state(number)?;
-            let after = self.0.answer(|py| {
+            let after = Asked::answer(|py| {
                 self.0.allowed(py, number, &state)?;
                 let may = self.0.answers().allowed[number as usize].as_ref().is_none_or(|may| may[usize::from(byte)]);
                 if !may {
@@ -252,7 +252,7 @@ impl Rule for UserRule {
             return known;
         }
         let Some(state) = self.0.state(number) else { return false };
-        let end = self.0.answer(|py| {
+        let end = Asked::answer(|py| {
             let end = call(py, &self.0.object, "is_end", Some(state), None)?;
             if !end.is_instance_of::<PyBool>() {
                 let message = format!("is_end gave {} of type {}: it must give a bool", shown(&end), type_name(&end));

@@ -272,9 +272,10 @@ pub(crate) fn choose(
     let max_rows = max_rows.map(|count| positive("max_rows", count)).transpose()?;
     let at_once = positive("rows_at_once", rows_at_once)?;
     let known = vocab.as_ref().map_or(ANY_SIZE, VocabArg::size);
-    let set: ValueSet = if let (Some(VocabArg::Vocab(vocab)), true) = (&vocab, strings::is_list(values)) {
-        let (texts, vocab) = (strings::texts(values)?.with_distinct(true), vocab.get().core());
-        released(py, || texts.set(vocab))?
+    let texts = if matches!(vocab, Some(VocabArg::Vocab(_))) { strings::listed(values)? } else { None };
+    let set: ValueSet = if let (Some(VocabArg::Vocab(vocab)), Some(texts)) = (&vocab, texts) {
+        let vocab = vocab.get().core();
+        released(py, || texts.with_distinct(true).set(vocab))?
     } else {
         let constraint = constraint_of("values", values, vocab.as_ref(), known)?;
         let weighted = constraint.sets().iter().any(|set| set.is_weighted());

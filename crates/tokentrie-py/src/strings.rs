@@ -3,6 +3,7 @@
 use crate::errors::{Class, Error, Result};
 use crate::exit::items;
 use crate::ids::type_name;
+use crate::rule::Rule;
 use crate::stream::text;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -15,6 +16,19 @@ use trie_text::{TextValues, Tokenization};
 /// As [`list`].
 pub(crate) fn texts(values: &Bound<'_, PyAny>) -> Result<TextValues> {
     Ok(TextValues::new(list(values)?))
+}
+
+/// A list of str, or the texts of a rule; `None` for other things.
+///
+/// # Errors
+/// As [`list`], and those of a rule that has too many texts.
+pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
+    /// More are no choice.
+    const MOST: usize = 1 << 16;
+    if let Ok(rule) = values.cast::<Rule>() {
+        return Ok(Some(TextValues::new(Rule::listed(rule, MOST)?)));
+    }
+    is_list(values).then(|| texts(values)).transpose()
 }
 
 /// What to say to one str where a list of them is wanted.

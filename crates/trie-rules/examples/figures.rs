@@ -47,7 +47,8 @@ const PATTERNS: [(&str, &str); 9] = [
 
 fn shown(name: &str, tokens: &Arc<TokenBytes>, make: impl FnMut() -> Regular) {
     let (time, rule) = least(5, make);
-    let (mask, _) = least(5, || rule.over(tokens, MaskLimits::default()).unwrap());
+    let (mask, _) =
+        least(5, || rule.any().spelled(Arc::clone(tokens).into(), MaskLimits::default()).unwrap().constraint());
     println!("{name}: {rule:?}, made in {time:?}, first mask {mask:?}");
 }
 
@@ -112,7 +113,8 @@ fn million(tokens: &Arc<TokenBytes>) {
     for (name, rule) in
         [("alone", list), ("random", wild), ("or digits", either), ("quoted", quoted), (".* before", found)]
     {
-        let (mask, constraint) = least(3, || rule.over(tokens, MaskLimits::default()).unwrap());
+        let (mask, constraint) =
+            least(3, || rule.any().spelled(Arc::clone(tokens).into(), MaskLimits::default()).unwrap().constraint());
         println!("a million texts, {name}: first mask {mask:?}");
         // A walk byte by byte, mask by mask.
         let (mut state, mut scratch, mut times) = (constraint.start(), Scratch::default(), Vec::new());

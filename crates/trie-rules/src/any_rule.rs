@@ -1,11 +1,13 @@
 //! Rules of every kind behind one type, for hosts that take whatever a user gives.
 
 use crate::by_rule::{ByRule, ByRuleError};
+use crate::check::{Broken, Checked, check_rule};
 use crate::masks::{MaskLimits, MaskStats};
 use crate::placed::{Placed, PlacedState};
 use crate::prefixed::Prefixed;
 use crate::rule::Rule;
 use crate::spelling::Spelling;
+use crate::texts::{TextsError, texts};
 use std::fmt;
 use std::sync::Arc;
 use trie_core::{AnyConstraint, AnyState};
@@ -32,6 +34,18 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
 
     /// Whether a text is legal as a whole, or how many of its bytes begin a legal one.
     fn read(&self, text: &[u8]) -> Read;
+
+    /// Whether it keeps the laws of rules: see [`check_rule`].
+    ///
+    /// # Errors
+    /// As there.
+    fn check(&self, most_states: usize) -> Result<Checked, Broken>;
+
+    /// All of its texts, if there are at most `limit`: see [`texts`].
+    ///
+    /// # Errors
+    /// As there.
+    fn texts(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError>;
 }
 
 /// What a rule says of a text.
@@ -94,6 +108,14 @@ impl<R: Rule + Clone> AnyRule for R {
         limits: MaskLimits,
     ) -> Result<Arc<dyn SpelledBetween>, ByRuleError> {
         Ok(Arc::new(Placed::new(before, self.clone(), after, spelling, limits)?))
+    }
+
+    fn check(&self, most_states: usize) -> Result<Checked, Broken> {
+        check_rule(self, most_states)
+    }
+
+    fn texts(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
+        texts(self, limit)
     }
 
     fn read(&self, text: &[u8]) -> Read {

@@ -17,17 +17,14 @@ pub use parts::{Parts, PartsState};
 pub use string::StringOptions;
 pub use value::Value;
 
+use crate::any_rule::AnyRule;
 use crate::automaton::{Automaton, AutomatonLimits};
-use crate::by_rule::{ByRule, ByRuleError};
-use crate::masks::MaskLimits;
 use crate::regex::{Regex, RegexError};
 use crate::rule::Rule;
 use crate::texts::{TextsError, texts};
-use crate::token_bytes::TokenBytes;
 use parts::Factor;
 use std::fmt;
 use std::sync::Arc;
-use trie_core::AnyConstraint;
 use value::Reads;
 
 /// Texts of a regular expression, integers of a range, JSON numbers, dates, JSON strings, a list: and one of these, or
@@ -296,19 +293,13 @@ impl Regular {
         }
     }
 
-    /// As a constraint over tokens, with the fastest state that it has.
-    ///
-    /// # Errors
-    /// As [`ByRule::with_limits`].
-    pub fn over(&self, tokens: &Arc<TokenBytes>, limits: MaskLimits) -> Result<AnyConstraint, ByRuleError> {
-        let tokens = Arc::clone(tokens);
-        Ok(match &self.machine {
-            Machine::Automaton(automaton) => {
-                AnyConstraint::new(ByRule::with_limits(automaton.clone(), tokens, limits)?)
-            }
-            Machine::Choice(choice) => AnyConstraint::new(ByRule::with_limits(choice.clone(), tokens, limits)?),
-            Machine::Parts(parts) => AnyConstraint::new(ByRule::with_limits(Parts::clone(parts), tokens, limits)?),
-        })
+    /// As a rule of any kind, with the fastest state that it has.
+    pub fn any(&self) -> Arc<dyn AnyRule> {
+        match &self.machine {
+            Machine::Automaton(automaton) => Arc::new(automaton.clone()),
+            Machine::Choice(choice) => Arc::new(choice.clone()),
+            Machine::Parts(parts) => Arc::new(Parts::clone(parts)),
+        }
     }
 }
 

@@ -68,12 +68,6 @@ pub enum FormError {
         /// Its index.
         index: usize,
     },
-    /// A slot with a rule was asked for its set.
-    #[error("slot {slot:?} has a rule, and no set of values")]
-    NoSet {
-        /// The slot.
-        slot: String,
-    },
     /// The vocabulary cannot spell a part.
     #[error("{what}: the vocabulary cannot spell {text:?}")]
     Unspellable {

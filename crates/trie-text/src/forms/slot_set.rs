@@ -9,7 +9,10 @@ use crate::vocab::Vocab;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 use trie_core::{AnyConstraint, Constraint, NotListed, Scratch, Sequence, SpanRules, TokenId, Trie};
-use trie_rules::MaskLimits;
+use trie_rules::{AnyRule, MaskLimits};
+
+/// The most texts of a rule that are scored as a whole.
+const MOST_TEXTS: usize = 1 << 16;
 
 /// A slot, ready to be walked after what was written before it.
 #[derive(Debug)]
@@ -142,7 +145,7 @@ impl Form {
             self.cache.sets.get_or_make(shared, |(_, _, before)| match values {
                 SlotValues::Texts(values) => Ok(Arc::new(slot.of_texts(before, values)?)),
                 SlotValues::Tokens(values) => Ok(Arc::new(slot.of_tokens(before, values)?)),
-                SlotValues::Rule(_) => Err(FormError::NoSet { slot: name.clone() }),
+                SlotValues::Rule(rule) => Ok(Arc::new(slot.of_texts(before, &slot.texts(&**rule)?)?)),
             })
         })
     }
@@ -199,6 +202,13 @@ impl SlotHere<'_> {
         let more = format!("{value}{}", self.literal);
         let alone = written.alone().filter(|alone| alone.rest > 0)?;
         (written.go_on(self.vocab, &more) == alone.go_on(self.vocab, &more)).then_some(alone)
+    }
+
+    /// The texts of a rule, where they are few.
+    fn texts(&self, rule: &dyn AnyRule) -> Result<Vec<String>, FormError> {
+        let refused = |error| FormError::NotListed { slot: self.name.to_owned(), error };
+        let texts = rule.texts(MOST_TEXTS).map_err(|error| refused(error.into()))?;
+        texts.into_iter().map(|text| String::from_utf8(text).map_err(|_| refused(NotListed::Endless))).collect()
     }
 
     fn of_texts(&self, before: &Written, values: &[String]) -> Result<SlotSet, FormError> {

@@ -131,7 +131,9 @@ impl Filler<'_, '_> {
         match part {
             // Written with what stands before it, because tokens may cross the boundary.
             Part::Literal(_) => Ok(()),
-            Part::Slot { name, values: SlotValues::Rule(_) } => self.rule(index, name, None),
+            Part::Slot { name, values: SlotValues::Rule(_) } if !self.options.exact && !self.options.probabilities => {
+                self.rule(index, name, None)
+            }
             Part::Slot { name, values } => self.slot(index, name, values),
             Part::Text { name, pattern: Some(_), max_tokens, .. } => self.rule(index, name, Some(*max_tokens)),
             Part::Text { name, stop, max_tokens, .. } => self.free(index, name, stop, *max_tokens),
@@ -185,7 +187,9 @@ impl Filler<'_, '_> {
         let number = set.trie().and_then(|_| leaves.last()).map(|leaf| set.order[leaf.index.index()]);
         let value = match (values, number) {
             (SlotValues::Texts(values), Some(number)) => values[number].clone(),
-            (SlotValues::Texts(_), None) | (SlotValues::Rule(_), _) => return Err(RuntimeError::DamagedSet),
+            // Its texts were listed, and each leaf has its text for a name.
+            (SlotValues::Rule(_), Some(_)) => leaves.last().and_then(|leaf| leaf.name.clone()).unwrap_or_default(),
+            (SlotValues::Texts(_) | SlotValues::Rule(_), None) => return Err(RuntimeError::DamagedSet),
             (SlotValues::Tokens(constraint), _) => {
                 let tokens: Vec<TokenId> = leaves.iter().flat_map(|leaf| leaf.tokens.iter().copied()).collect();
                 let healed = constraint.first_set().map_or(0, Trie::heal_bytes);
