@@ -20,9 +20,10 @@ pytestmark = [
 LEFT: dict[str, list[str]] = {"trie-core": []}
 """Each crate, in the order of the arrows, and those that it may depend on, in builds and in tests alike."""
 LEFT["trie-rules"] = ["trie-core"]
-LEFT["trie-text"] = ["trie-core", "trie-rules"]
+LEFT["trie-schema"] = ["trie-core", "trie-rules"]
+LEFT["trie-text"] = ["trie-core", "trie-rules", "trie-schema"]
 LEFT["chat-format"] = ["trie-core", "trie-rules"]
-LEFT["llama-sampler"] = ["trie-core", "trie-text", "trie-rules", "chat-format"]
+LEFT["llama-sampler"] = ["trie-core", "trie-text", "trie-rules", "trie-schema", "chat-format"]
 LEFT["tokentrie-py"] = LEFT["tokentrie-c"] = LEFT["tokentrie-benches"] = [*LEFT["llama-sampler"], "llama-sampler"]
 
 HEAVY = {"llama-cpp-2", "llama-cpp-sys-2", "pyo3"}

@@ -6,7 +6,7 @@ Signatures are written by hand, docstrings by tools/stubs.py.
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
-from datetime import datetime
+from datetime import date, datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any as _Any
@@ -28,17 +28,22 @@ __all__ = [
     "Choice",
     "ChoiceStats",
     "Choices",
+    "Concatenation",
     "ContextError",
+    "Date",
     "Detokenizer",
     "FilteredTrie",
     "Form",
     "Generated",
     "Grammar",
     "Hypothesis",
+    "Integer",
     "Leaf",
     "LeafSet",
     "Model",
     "ModelError",
+    "Number",
+    "OneOf",
     "OptionError",
     "PayloadError",
     "Regex",
@@ -52,6 +57,7 @@ __all__ = [
     "Slot",
     "Stats",
     "Step",
+    "String",
     "TemplateError",
     "Text",
     "ThinkGate",
@@ -1793,6 +1799,42 @@ class Rule:
             >>> tokentrie.Regex("[a-z]+").parse("word")
             'word'
         """
+    def texts(self, limit: int = 10_000) -> list[str]:
+        """All texts of it, if there are few.
+
+        Args:
+            limit: the most texts.
+
+        Returns:
+            list[str], shorter ones first, those of equal length in the order of their bytes.
+
+        Raises:
+            RuleError: there are more, or there is no end of them.
+
+        Example:
+            >>> tokentrie.Regex("yes|no?").texts()
+            ['n', 'no', 'yes']
+        """
+    def check(self, states: int = 1000) -> bool:
+        """Looks for laws that a rule breaks: whether answers repeat, and whether every text can be completed.
+
+        For rules of your own. States are looked at, shortest texts first, by all 256 bytes: O(256 · states) calls.
+
+        Args:
+            states: the most states to look at.
+
+        Returns:
+            bool: whether there are no more states, so that nothing was missed.
+
+        Raises:
+            RuleError: a law is broken; it says which, and after which text.
+
+        Example:
+            >>> tokentrie.Regex("[a-z]{3}").check()
+            True
+        """
+    def __add__(self, other: Rule | str, /) -> Concatenation: ...
+    def __radd__(self, other: str, /) -> Concatenation: ...
     def stats(self, vocab: Vocab) -> RuleStats:
         """What is kept of it for a vocabulary, and how often that was of use.
 
@@ -1864,6 +1906,225 @@ class Regex(Rule):
     @property
     def states(self) -> int:
         """int: states of its automaton."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Integer(Rule):
+    """The integers of a range in decimal, without leading zeros: "0", "-12", and not "007", "-0" or "+1".
+
+    Its values are int. Compares by bounds; can be pickled.
+
+    Args:
+        lo, hi: the smallest and the largest, both included. None: no bound, so that digits may come for ever.
+
+    Raises:
+        RuleError: no integer is in the range.
+        OptionError: a bound does not fit 128 bits.
+
+    Example:
+        >>> model = tokentrie.Model()
+        >>> model.generate("A number from one to ten: ", tokentrie.Integer(1, 10)).value in range(1, 11)
+        True
+    """
+    def __new__(cls, lo: int | None = None, hi: int | None = None) -> Integer: ...
+    @property
+    def lo(self) -> int | None:
+        """int | None: the smallest."""
+    @property
+    def hi(self) -> int | None:
+        """int | None: the largest."""
+    def parse(self, text: str) -> int:
+        """The integer that a text stands for.
+
+        Args:
+            text: str, one of the rule's texts.
+
+        Returns:
+            int.
+
+        Raises:
+            RuleError: the text is none of the rule's.
+
+        Example:
+            >>> tokentrie.Integer(-5, 5).parse("-3")
+            -3
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Number(Rule):
+    """Numbers as JSON writes them: "-1.5", "2e10", "0". Its values are float. Compares by its settings; can be pickled.
+
+    Args:
+        integer_digits: the most digits before the point, at least 1.
+        fraction_digits: the most after it; 0 for numbers without a point.
+        exponent_digits: the most of the exponent; 0 for numbers without one.
+
+    Raises:
+        RuleError: no digit may come before the point.
+
+    Example:
+        >>> price = tokentrie.Number(integer_digits=4, fraction_digits=2, exponent_digits=0)
+        >>> (price.matches("12.50"), price.matches("12.505"), price.parse("12.50"))
+        (True, False, 12.5)
+    """
+    def __new__(cls, *, integer_digits: int = 20, fraction_digits: int = 17, exponent_digits: int = 2) -> Number: ...
+    @property
+    def integer_digits(self) -> int:
+        """int: the most digits before the point."""
+    @property
+    def fraction_digits(self) -> int:
+        """int: the most digits after it."""
+    @property
+    def exponent_digits(self) -> int:
+        """int: the most digits of the exponent."""
+    def parse(self, text: str) -> float:
+        """The number that a text stands for.
+
+        Args:
+            text: str, one of the rule's texts.
+
+        Returns:
+            float: the nearest one.
+
+        Raises:
+            RuleError: the text is none of the rule's.
+
+        Example:
+            >>> tokentrie.Number().parse("2e3")
+            2000.0
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Date(Rule):
+    """Days as "YYYY-MM-DD", from 0001-01-01 to 9999-12-31, only those that there are. Its values are datetime.date.
+
+    Example:
+        >>> (tokentrie.Date().matches("2024-02-29"), tokentrie.Date().matches("2023-02-29"))
+        (True, False)
+        >>> tokentrie.Date().parse("2024-02-29")
+        datetime.date(2024, 2, 29)
+    """
+    def __new__(cls) -> Date: ...
+    def parse(self, text: str) -> date:
+        """The day that a text stands for.
+
+        Args:
+            text: str, one of the rule's texts.
+
+        Returns:
+            datetime.date.
+
+        Raises:
+            RuleError: the text is no day.
+
+        Example:
+            >>> tokentrie.Date().parse("1999-12-31").year
+            1999
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class String(Rule):
+    r"""JSON strings with their escapes: valid UTF-8, no half of a surrogate pair. Its values are str without escapes.
+
+    Compares by its settings; can be pickled.
+
+    Args:
+        min_chars, max_chars: fewest and most characters: an escape counts as one. None: no limit.
+        quotes: whether the text has the quotes around the string; else they stand around the rule.
+
+    Raises:
+        RuleError: no string is that long and that short, or `max_chars` is beyond some 15,000.
+
+    Example:
+        >>> tokentrie.String(max_chars=3).matches('a\\n"')
+        False
+        >>> tokentrie.String(max_chars=3, quotes=True).parse('"a\\\\u0041b"')
+        'aAb'
+    """
+    def __new__(cls, *, min_chars: int = 0, max_chars: int | None = None, quotes: bool = False) -> String: ...
+    @property
+    def min_chars(self) -> int:
+        """int: the fewest characters."""
+    @property
+    def max_chars(self) -> int | None:
+        """int | None: the most characters."""
+    @property
+    def quotes(self) -> bool:
+        """bool: whether the quotes are part of the text."""
+    def parse(self, text: str) -> str:
+        r"""What a text says, without quotes and escapes.
+
+        Args:
+            text: str, one of the rule's texts.
+
+        Returns:
+            str.
+
+        Raises:
+            RuleError: the text is none of the rule's.
+
+        Example:
+            >>> tokentrie.String().parse("a\\\\tb")
+            'a\\tb'
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class OneOf(Rule):
+    """A text of any of several rules, or one of a list. Its values are what the rule that takes the text gives; those of a
+    list are str.
+
+    Lists of any length stay tries: a million texts are sorted once. Compares by its parts; can be pickled.
+
+    Args:
+        choices: a Rule that is no Grammar and none of your own, a str, or a list or other iterable of str.
+
+    Raises:
+        RuleError: there is nothing to choose from, or the rules make an automaton that is too large.
+        TypeError: a part is something else.
+
+    Example:
+        >>> when = tokentrie.OneOf(tokentrie.Date(), ["today", "tomorrow"], "never")
+        >>> (when.parse("2024-05-01"), when.parse("today"))
+        (datetime.date(2024, 5, 1), 'today')
+    """
+    def __new__(cls, *choices: Rule | str | Iterable[str]) -> OneOf: ...
+    @property
+    def choices(self) -> tuple[Rule | str | list[str], ...]:
+        """tuple[Rule | str | list[str], ...]: what may be chosen."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Concatenation(Rule):
+    """One rule after the other: what + makes of rules and str. Its values are str. Compares by its parts; can be pickled.
+
+    Every way to split a text between the parts counts.
+
+    Args:
+        parts: a Rule that is no Grammar and none of your own, or a str, which stands there as it is.
+
+    Raises:
+        RuleError: there is no part, or they make an automaton that is too large.
+        TypeError: a part is something else.
+
+    Example:
+        >>> weight = tokentrie.Integer(1, 999) + " " + tokentrie.OneOf("kg", "lb")
+        >>> (weight.matches("70 kg"), weight.matches("70kg"))
+        (True, False)
+    """
+    def __new__(cls, *parts: Rule | str) -> Concatenation: ...
+    @property
+    def parts(self) -> tuple[Rule | str, ...]:
+        """tuple[Rule | str, ...]: what follows each other."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

@@ -41,7 +41,8 @@ impl AutomatonLimits {
 pub enum AutomatonError {
     /// It grew beyond its limit.
     #[error(
-        "the automaton needs more than {limit} bytes: raise the limit (AutomatonLimits::bytes), or repeat less, such as .{{1,50}} for .{{1,500}}"
+        "the automaton needs more than {limit} bytes: raise the limit (max_bytes, AutomatonLimits::bytes), or repeat \
+         less, such as .{{1,50}} for .{{1,500}}"
     )]
     TooLarge {
         /// The limit.

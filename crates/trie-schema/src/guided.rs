@@ -1,0 +1,208 @@
+//! A grammar that llguidance reads, as a constraint over tokens.
+
+use crate::compiled::Shared;
+use crate::known::{Kept, Known, Legal};
+use crate::path::Path;
+use crate::pool::Pool;
+use crate::vocab::Vocab;
+use llguidance::toktrie::TokTrie;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use trie_core::{Constraint, Ending, Leaf, Mask, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
+use trie_rules::{MaskLimits, MaskStats, TokenBytes};
+
+/// How much is kept of what was walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GuidedLimits {
+    /// Masks of texts that were asked about.
+    pub masks: MaskLimits,
+    /// Parsers that have read a text: as many walks as go on side by side without reading anything again.
+    pub parsers: usize,
+}
+
+impl Default for GuidedLimits {
+    /// 64 MiB of masks, 32 parsers.
+    fn default() -> Self {
+        Self { masks: MaskLimits::default(), parsers: 32 }
+    }
+}
+
+/// A JSON Schema or a Lark grammar over the tokens of a vocabulary: a constraint like a trie. A clone is one reference
+/// count.
+///
+/// A state is the text that was written, shared with all states that began so: cloning it, going back and comparing
+/// cost nothing. What may come after a text is found once and kept. A few parsers read along; a state that is asked
+/// about takes the one that has read most of its text. They share one lexer, so threads wait for each other where a
+/// mask must be found.
+#[derive(Clone)]
+pub struct Guided(Arc<Walked>);
+
+struct Walked {
+    tokens: Arc<TokenBytes>,
+    start: Arc<Path>,
+    kept: Kept,
+    pool: Mutex<Pool>,
+    warnings: Vec<String>,
+}
+
+/// Where a walk is: the text that was written. Equal where the texts are, whatever their tokens.
+#[derive(Debug, Clone)]
+pub struct GuidedState(Arc<Path>);
+
+impl PartialEq for GuidedState {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key == other.0.key
+    }
+}
+
+/// What cannot be put over a vocabulary.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GuidedError {
+    /// No token begins a legal text.
+    #[error("no token of the vocabulary begins a legal text")]
+    Unspellable,
+    /// Only the empty text is legal.
+    #[error("only the empty text is legal: there is nothing to write")]
+    Nothing,
+    /// It is larger than its limits allow, or llguidance failed.
+    #[error("llguidance: {reason}")]
+    Failed {
+        /// In its words.
+        reason: String,
+    },
+}
+
+impl fmt::Debug for Guided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guided").field("tokens", &self.0.tokens.len()).finish_non_exhaustive()
+    }
+}
+
+impl Guided {
+    pub(crate) fn new(compiled: &Shared, tokens: Arc<TokenBytes>, limits: GuidedLimits) -> Result<Self, GuidedError> {
+        let failed = |reason| GuidedError::Failed { reason };
+        let vocab = Vocab::of(&tokens).map_err(failed)?;
+        let seed = compiled.parser(&vocab).map_err(failed)?;
+        let pool = Pool::new(seed, Arc::clone(&tokens), vocab, limits.parsers);
+        let made = Self(Arc::new(Walked {
+            tokens,
+            start: Path::start(),
+            kept: Kept::new(limits.masks),
+            pool: Mutex::new(pool),
+            warnings: compiled.warnings.clone(),
+        }));
+        match made.known(&made.0.start) {
+            Known { problem: Some(problem), .. } => {
+                Err(problem.downcast_ref().cloned().unwrap_or_else(|| failed(problem.to_string())))
+            }
+            Known { legal, ending: Ending::No, .. } if legal.is_empty() => Err(GuidedError::Unspellable),
+            Known { legal, .. } if legal.is_empty() => Err(GuidedError::Nothing),
+            Known { .. } => Ok(made),
+        }
+    }
+
+    /// What is kept, and how often it was of use.
+    pub fn stats(&self) -> MaskStats {
+        self.0.kept.stats()
+    }
+
+    /// What llguidance warned of when it read the grammar.
+    pub fn warnings(&self) -> &[String] {
+        &self.0.warnings
+    }
+
+    /// How often a parser was copied, because walks parted.
+    #[doc(hidden)]
+    pub fn copies(&self) -> usize {
+        self.pool().copies
+    }
+
+    fn pool(&self) -> std::sync::MutexGuard<'_, Pool> {
+        self.0.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self, at: &Arc<Path>) -> Known {
+        if let Some(known) = self.0.kept.get(at.key) {
+            return known;
+        }
+        let known = match self.pool().next(at) {
+            Err(problem) => Known::nothing(problem),
+            Ok(answer) => {
+                let legal = Legal::of(answer.words);
+                let ending = match (answer.ends, legal.is_empty()) {
+                    (false, _) => Ending::No,
+                    (true, false) => Ending::May,
+                    (true, true) => Ending::Must,
+                };
+                Known { legal, ending, problem: None }
+            }
+        };
+        self.0.kept.put(at.key, known.clone());
+        known
+    }
+
+    fn allows(&self, at: &Arc<Path>, token: TokenId) -> bool {
+        if let Some(allowed) = self.0.kept.allows(at.key, token) {
+            return allowed;
+        }
+        let bytes = self.0.tokens.bytes(token);
+        if bytes.is_empty() || bytes.contains(&TokTrie::SPECIAL_TOKEN_MARKER) {
+            return false;
+        }
+        let allowed = self.pool().allows(at, bytes);
+        allowed.unwrap_or_else(|problem| {
+            self.0.kept.put(at.key, Known::nothing(problem));
+            false
+        })
+    }
+}
+
+impl Constraint for Guided {
+    type State = GuidedState;
+
+    fn start(&self) -> GuidedState {
+        GuidedState(Arc::clone(&self.0.start))
+    }
+
+    fn next<'a>(&'a self, at: &'a GuidedState, scratch: &'a mut Scratch) -> Next<'a> {
+        let Known { legal, ending, .. } = self.known(&at.0);
+        let tokens = match legal {
+            Legal::Ids(ids) => Tokens::Ids(scratch.keep_ids(ids)),
+            Legal::Words(words) => {
+                let words = scratch.keep_words(words);
+                Mask::new(words, self.0.tokens.n_vocab()).map_or_else(Tokens::default, Tokens::Mask)
+            }
+        };
+        Next { tokens, ending }
+    }
+
+    fn advance(&self, at: &mut GuidedState, token: TokenId) -> Option<Role> {
+        if !self.allows(&at.0, token) {
+            return None;
+        }
+        at.0 = at.0.push(token, self.0.tokens.bytes(token));
+        Some(Role::Value)
+    }
+
+    fn ending(&self, at: &GuidedState) -> Ending {
+        self.known(&at.0).ending
+    }
+
+    fn value(&self, _at: &GuidedState) -> Option<Leaf> {
+        None
+    }
+
+    fn problem(&self, at: &GuidedState) -> Option<Problem> {
+        self.0.kept.problem(at.0.key)
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        None
+    }
+
+    fn to_trie(&self, _limit: usize) -> Result<Trie, NotListed> {
+        Err(NotListed::Endless)
+    }
+}

@@ -1,0 +1,38 @@
+//! JSON Schema and Lark grammars as constraints, by [llguidance](https://github.com/guidance-ai/llguidance).
+//!
+//! llguidance reads the grammar and says which tokens go on; this crate makes it a
+//! [`Constraint`](trie_core::Constraint) like any other: states that are values, masks that are kept, errors with their
+//! place, no panic, and no failure that allows every token. Any tokenisation of a legal text is legal.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use trie_core::{AnyConstraint, Scratch, Span, SpanRules, Status, TokenId};
+//! use trie_rules::TokenBytes;
+//! use trie_schema::{JsonSchema, SchemaOptions};
+//!
+//! let schema = JsonSchema::new(r#"{"enum": ["red", "green"]}"#, SchemaOptions::default())?;
+//! let id = |n: u32| TokenId::new(n).unwrap();
+//! let pieces = ["\"", "r", "re", "ed", "green\"", "d\"", "x"];
+//! let tokens = TokenBytes::new(7, pieces.iter().zip(0..).map(|(piece, n)| (piece.as_bytes(), id(n))))?;
+//! let mut span = Span::new(SpanRules::of(AnyConstraint::new(schema.over(&Arc::new(tokens))?), 7)?.into());
+//! let mut scratch = Scratch::default();
+//! span.accept(id(0))?;
+//! assert_eq!(span.allowed(&mut scratch).iter().map(|t| t.get()).collect::<Vec<_>>(), [1, 2, 4]);
+//! span.accept_all(&[id(2), id(5)])?;
+//! assert_eq!(span.status(), Status::Complete);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod compiled;
+mod guard;
+mod guided;
+mod known;
+mod lark;
+mod path;
+mod pool;
+mod schema;
+mod vocab;
+
+pub use guided::{Guided, GuidedError, GuidedLimits, GuidedState};
+pub use lark::{Lark, LarkError};
+pub use schema::{JsonSchema, SchemaError, SchemaOptions, Whitespace};

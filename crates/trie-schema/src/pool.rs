@@ -1,0 +1,249 @@
+//! Parsers that have read a text: few of them, moved to the texts that are asked about.
+//!
+//! A parser of llguidance changes as it reads. It can go back by bytes and be copied. States are texts; for each that
+//! is asked about, the parser is taken that has the most of it already. So one walk never reads its text again, and
+//! walks that part cost one copy.
+
+use crate::guard::caught;
+use crate::path::Path;
+use crate::vocab::Vocab;
+use llguidance::earley::Parser;
+use llguidance::toktrie::Recognizer;
+use std::sync::Arc;
+use trie_core::TokenId;
+use trie_rules::TokenBytes;
+
+/// What a lexer may have grown by before all parsers are made anew: bytes and states, as it counts them.
+const LEXER_BYTES: usize = 256 << 20;
+const LEXER_STATES: usize = 200_000;
+/// Tokens within which a parser that only has to go on is taken, without a look at what the others share.
+const NEAR: usize = 64;
+/// Masks between two looks at it: it goes through all that the lexer holds.
+const BETWEEN_LOOKS: u32 = 256;
+
+pub(crate) struct Pool {
+    /// Never read with: its lexer is as it was made.
+    seed: Parser,
+    /// Has read nothing, and shares the lexer of those that have.
+    origin: Parser,
+    /// All share one lexer, which remembers what it found.
+    live: Vec<Live>,
+    most: usize,
+    clock: u64,
+    /// The parser that was asked last.
+    last: usize,
+    until_look: u32,
+    tokens: Arc<TokenBytes>,
+    vocab: Arc<Vocab>,
+    words: Vec<u32>,
+    /// How often texts were read again from the start, and parsers copied. For tests.
+    pub(crate) copies: usize,
+}
+
+struct Live {
+    parser: Parser,
+    at: Arc<Path>,
+    used: u64,
+}
+
+/// What may come, as bits, and whether a text ends here.
+pub(crate) struct Answer<'a> {
+    pub(crate) words: &'a [u32],
+    pub(crate) ends: bool,
+}
+
+impl Pool {
+    pub(crate) fn new(seed: Parser, tokens: Arc<TokenBytes>, vocab: Arc<Vocab>, most: usize) -> Self {
+        let words = vec![0; tokens.n_vocab().div_ceil(32)];
+        Self {
+            origin: seed.deep_clone(),
+            seed,
+            live: Vec::new(),
+            most: most.max(1),
+            clock: 0,
+            last: 0,
+            until_look: BETWEEN_LOOKS,
+            tokens,
+            vocab,
+            words,
+            copies: 0,
+        }
+    }
+
+    /// What may come after a text.
+    pub(crate) fn next(&mut self, at: &Arc<Path>) -> Result<Answer<'_>, String> {
+        let ends = self.twice(|pool| pool.mask(at))?;
+        Ok(Answer { words: &self.words, ends })
+    }
+
+    /// Whether these bytes may come after a text.
+    pub(crate) fn allows(&mut self, at: &Arc<Path>, bytes: &[u8]) -> Result<bool, String> {
+        self.twice(|pool| {
+            let parser = &mut pool.reach(at)?.parser;
+            let allowed = goes_on(parser, bytes);
+            healthy(parser).map(|()| allowed)
+        })
+    }
+
+    /// What failed is done once more with new parsers: a lexer may only have been full, and after a panic none of those
+    /// that share it can be used.
+    fn twice<T>(&mut self, run: impl Fn(&mut Self) -> Result<T, String>) -> Result<T, String> {
+        let again = |pool: &mut Self| caught(|| run(pool).map_err(anyhow::Error::msg));
+        again(self).or_else(|_| {
+            self.live.clear();
+            let done = again(self);
+            if done.is_err() {
+                self.live.clear();
+            }
+            done
+        })
+    }
+
+    fn mask(&mut self, at: &Arc<Path>) -> Result<bool, String> {
+        let vocab = Arc::clone(&self.vocab);
+        let tokens = Arc::clone(&self.tokens);
+        let live = self.reach(at)?;
+        let found = live.parser.compute_bias(&*vocab.factory.slicer(), &[]);
+        healthy(&live.parser)?;
+        let long = vocab.long.iter().filter(|&&token| goes_on(&mut live.parser, tokens.bytes(token)));
+        let long: Vec<TokenId> = long.copied().collect();
+        let ends = live.parser.is_accepting();
+        healthy(&live.parser)?;
+        self.until_look -= 1;
+        let full = self.until_look == 0 && {
+            self.until_look = BETWEEN_LOOKS;
+            let stats = self.live[self.last].parser.lexer_stats();
+            stats.num_bytes > LEXER_BYTES || stats.num_states > LEXER_STATES
+        };
+        let words = self.words.len();
+        self.words.copy_from_slice(&found.as_slice()[..words]);
+        if let (tail @ 1.., Some(last)) = (tokens.n_vocab() % 32, self.words.last_mut()) {
+            *last &= (1 << tail) - 1;
+        }
+        for token in long {
+            self.words[token.index() / 32] |= 1 << (token.index() % 32);
+        }
+        if full {
+            self.live.clear();
+        }
+        Ok(ends)
+    }
+
+    /// A parser that has read just this text.
+    fn reach(&mut self, at: &Arc<Path>) -> Result<&mut Live, String> {
+        let nth = self.nearest(at);
+        let found = &self.live[nth];
+        let shared = Path::shared(&found.at, at, u64::MAX).unwrap_or_else(Path::start);
+        let mut back = (found.at.key.bytes - shared.key.bytes) as usize;
+        let nth = match back {
+            0 => nth,
+            // One that has read nothing is smaller.
+            _ if shared.last.is_none() => {
+                back = 0;
+                let fresh = self.fresh();
+                self.place(nth, fresh)
+            }
+            _ => {
+                let copy = self.live[nth].copy();
+                self.place(nth, copy)
+            }
+        };
+        self.clock += 1;
+        self.last = nth;
+        let live = &mut self.live[nth];
+        live.used = self.clock;
+        // Until all of it is done, it stands nowhere.
+        let done = move_to(live, back, &shared, at, &self.tokens, self.vocab.no_token);
+        if let Err(problem) = done {
+            self.live.swap_remove(nth);
+            return Err(problem);
+        }
+        Ok(&mut self.live[nth])
+    }
+
+    /// The parser with the fewest bytes left to read.
+    fn nearest(&mut self, at: &Arc<Path>) -> usize {
+        if self.live.is_empty() {
+            let fresh = self.fresh();
+            self.live.push(fresh);
+        }
+        // Mostly one stands a token or a few before.
+        for before in Path::back(at).take(NEAR) {
+            if let Some(nth) = self.live.iter().position(|live| live.at.key == before.key) {
+                return nth;
+            }
+        }
+        let (mut best, mut left) = (0, u64::MAX);
+        for (nth, live) in self.live.iter().enumerate() {
+            let Some(shared) = Path::shared(&live.at, at, left) else { continue };
+            let (to_read, back) = (at.key.bytes - shared.key.bytes, live.at.key.bytes - shared.key.bytes);
+            if to_read < left || back == 0 {
+                (best, left) = (nth, to_read);
+            }
+            if to_read == 0 && back == 0 {
+                break;
+            }
+        }
+        best
+    }
+
+    /// One that has read nothing. It shares the lexer of the others, if there are any.
+    fn fresh(&mut self) -> Live {
+        if self.live.is_empty() {
+            self.origin = self.seed.deep_clone();
+        }
+        Live { parser: self.origin.clone(), at: Path::start(), used: 0 }
+    }
+
+    /// A place for what came from parser `nth`: where there are enough, that of the one that was not used for longest.
+    fn place(&mut self, nth: usize, live: Live) -> usize {
+        self.copies += 1;
+        if self.live.len() < self.most {
+            self.live.push(live);
+            return self.live.len() - 1;
+        }
+        let oldest = (0..self.live.len()).min_by_key(|&nth| self.live[nth].used).unwrap_or(nth);
+        self.live[oldest] = live;
+        oldest
+    }
+}
+
+impl Live {
+    fn copy(&self) -> Self {
+        Self { parser: self.parser.clone(), at: Arc::clone(&self.at), used: self.used }
+    }
+}
+
+fn move_to(
+    live: &mut Live,
+    back: usize,
+    shared: &Arc<Path>,
+    to: &Arc<Path>,
+    tokens: &TokenBytes,
+    no_token: u32,
+) -> Result<(), String> {
+    if back > 0 {
+        live.parser.rollback(back).map_err(|error| error.to_string())?;
+    }
+    for token in shared.tokens_to(to) {
+        let taken_back = live.parser.apply_token(tokens.bytes(token), no_token).map_err(|error| error.to_string())?;
+        if taken_back > 0 {
+            return Err("the grammar takes text back".to_owned());
+        }
+    }
+    live.at = Arc::clone(to);
+    healthy(&live.parser)
+}
+
+fn goes_on(parser: &mut Parser, bytes: &[u8]) -> bool {
+    parser.with_recognizer(|recognizer| {
+        recognizer.trie_started("tokentrie");
+        let legal = bytes.iter().all(|&byte| recognizer.try_push_byte(byte));
+        recognizer.trie_finished();
+        legal
+    })
+}
+
+fn healthy(parser: &Parser) -> Result<(), String> {
+    parser.get_error().map_or(Ok(()), |error| Err(error.message()))
+}

@@ -1,0 +1,120 @@
+//! Which part of a schema an error is about. llguidance does not say: parts are compiled alone until the smallest that
+//! fails is found.
+
+use super::SchemaError;
+use crate::compiled::Refused;
+use serde_json::Value;
+
+/// Parts that are compiled at most.
+const MOST: usize = 300;
+
+/// The error, with its place.
+pub(super) fn error(schema: &Value, refused: Refused, compile: &dyn Fn(Value) -> Result<(), Refused>) -> SchemaError {
+    if let Some(error) = too_large(refused.said()) {
+        return error;
+    }
+    let mut left = MOST;
+    let (mut at, mut part, mut refused) = (String::new(), schema, refused);
+    'deeper: loop {
+        for (name, child) in parts(part).into_iter().chain(reference(schema, part)) {
+            let Some(fewer) = left.checked_sub(1) else { break 'deeper };
+            left = fewer;
+            if let Err(found) = compile(alone(schema, child)) {
+                let lost = unresolved(found.said()) && !unresolved(refused.said());
+                if lost || holds_root(child) {
+                    continue;
+                }
+                at = name.strip_prefix('#').map_or_else(|| format!("{at}{name}"), str::to_owned);
+                (part, refused) = (child, found);
+                continue 'deeper;
+            }
+        }
+        break;
+    }
+    typed(at, part, &refused)
+}
+
+/// Whether it refers to the whole document, which it is itself when it is compiled alone.
+fn holds_root(part: &Value) -> bool {
+    match part {
+        Value::Array(items) => items.iter().any(holds_root),
+        Value::Object(members) => members.get("$ref").is_some_and(|to| to == "#") || members.values().any(holds_root),
+        _ => false,
+    }
+}
+
+fn too_large(said: &str) -> Option<SchemaError> {
+    let large = ["too big", "too large", "level exceeded", "too many", "lexer precomputation failed"];
+    large.iter().any(|words| said.contains(words)).then(|| SchemaError::TooLarge { reason: said.to_owned() })
+}
+
+fn unresolved(said: &str) -> bool {
+    said.contains("not found") || said.contains("does not exist") || said.contains("Unresolvable")
+}
+
+fn typed(at: String, part: &Value, refused: &Refused) -> SchemaError {
+    if let Refused::Endless { all } = refused {
+        let all = if *all { "every document" } else { "some part of it" };
+        return SchemaError::Nothing { at, reason: format!("{all} would have to hold itself, without end") };
+    }
+    let said = refused.said();
+    if let Some(keys) = said.split("Unimplemented keys: [").nth(1).and_then(|keys| keys.split(']').next()) {
+        let keywords = keys.split(", ").map(|key| key.trim_matches('"').to_owned()).collect();
+        return SchemaError::Unsupported { at, keywords };
+    }
+    if said.contains("oneOf constraints are not supported") {
+        return SchemaError::Unsupported { at, keywords: vec!["oneOf".to_owned()] };
+    }
+    if let Some(reason) = said.split("Unsatisfiable schema: ").nth(1) {
+        let reason = reason.split(": Unsatisfiable").next().unwrap_or(reason);
+        return SchemaError::Nothing { at, reason: reason.to_owned() };
+    }
+    let reason = said.split("\n  while processing").next().unwrap_or(said);
+    SchemaError::Invalid { at, reason: format!("{reason} (in {})", super::error::shown(part)) }
+}
+
+/// The schemas inside a schema, each with its place.
+fn parts(schema: &Value) -> Vec<(String, &Value)> {
+    const ONE: [&str; 3] = ["items", "additionalProperties", "additionalItems"];
+    const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
+    const LISTED: [&str; 5] = ["anyOf", "oneOf", "allOf", "prefixItems", "items"];
+    let Value::Object(members) = schema else { return Vec::new() };
+    let mut found = Vec::new();
+    for (key, value) in members {
+        match value {
+            Value::Object(inner) if NAMED.contains(&key.as_str()) => {
+                found.extend(inner.iter().map(|(name, value)| (format!("/{key}/{}", escaped(name)), value)));
+            }
+            Value::Array(inner) if LISTED.contains(&key.as_str()) => {
+                found.extend(inner.iter().enumerate().map(|(nth, value)| (format!("/{key}/{nth}"), value)));
+            }
+            Value::Object(_) if ONE.contains(&key.as_str()) => found.push((format!("/{key}"), value)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What a schema refers to, in the same document.
+fn reference<'a>(root: &'a Value, schema: &Value) -> Option<(String, &'a Value)> {
+    let to = schema.get("$ref")?.as_str()?;
+    let found = root.pointer(to.strip_prefix('#')?)?;
+    (!std::ptr::eq(found, root)).then(|| (to.to_owned(), found))
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// A part with the definitions that it may refer to.
+fn alone(root: &Value, part: &Value) -> Value {
+    let mut part = part.clone();
+    if let Value::Object(members) = &mut part {
+        for shared in ["$schema", "$defs", "definitions", super::OPTIONS] {
+            if let Some(value) = root.get(shared) {
+                members.entry(shared).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    part
+}

@@ -1,0 +1,188 @@
+//! JSON Schema: text or value in, a constraint out.
+
+mod blame;
+mod enums;
+mod error;
+
+pub use error::SchemaError;
+
+use crate::compiled::{Compiled, Refused, Shared};
+use crate::guided::{Guided, GuidedError, GuidedLimits};
+use llguidance::JsonCompileOptions;
+use llguidance::api::{ParserLimits, TopLevelGrammar};
+use serde_json::Value;
+use std::sync::Arc;
+use trie_rules::TokenBytes;
+
+/// How deeply a schema may be nested. Text that is deeper is refused when it is parsed already.
+const DEEPEST: usize = 128;
+/// References in one schema: each may be followed inside the one before.
+const MOST_REFERENCES: usize = 20_000;
+/// What llguidance reads options from.
+const OPTIONS: &str = "x-guidance";
+
+/// Which blanks may stand between the parts of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Whitespace {
+    /// Any, any number of them.
+    #[default]
+    Any,
+    /// None.
+    None,
+    /// What this regular expression matches.
+    Pattern(String),
+}
+
+/// How a schema is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SchemaOptions {
+    /// Blanks between the parts.
+    pub whitespace: Whitespace,
+    /// Whether any character in a string may be written as `\uXXXX`, not only those that must be.
+    pub unicode_escapes: bool,
+    /// Whether keywords that are not supported are left out, with a warning, instead of refused. Then documents may
+    /// come that the schema does not allow.
+    pub lenient: bool,
+}
+
+impl Default for SchemaOptions {
+    /// Any blanks, any escapes, nothing left out.
+    fn default() -> Self {
+        Self { whitespace: Whitespace::Any, unicode_escapes: true, lenient: false }
+    }
+}
+
+/// A JSON Schema, compiled: every text that it allows is a JSON document that is valid under it. A clone is one
+/// reference count.
+///
+/// Not every valid document can be written. Properties come in the order in which the schema names them, numbers with
+/// bounds without exponents, strings with a pattern without escapes that they do not need.
+///
+/// ```
+/// use trie_schema::{JsonSchema, SchemaError, SchemaOptions};
+///
+/// let schema = r#"{"properties": {"a": {"type": "string", "contains": 1}}}"#;
+/// let error = JsonSchema::new(schema, SchemaOptions::default()).unwrap_err();
+/// assert_eq!(error.to_string(), "at /properties/a: contains is not supported");
+/// assert!(matches!(error, SchemaError::Unsupported { at, .. } if at == "/properties/a"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct JsonSchema {
+    compiled: Shared,
+}
+
+impl JsonSchema {
+    /// A schema in JSON.
+    ///
+    /// # Errors
+    /// What is no JSON, no schema, not supported or too large, or allows nothing. [`SchemaError`] has the place.
+    pub fn new(schema: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
+        let value = serde_json::from_str(schema).map_err(|error| SchemaError::Json {
+            line: error.line(),
+            column: error.column(),
+            reason: error.to_string().split(" at line ").next().unwrap_or_default().to_owned(),
+        })?;
+        Self::of(value, options)
+    }
+
+    /// A schema that was parsed.
+    ///
+    /// # Errors
+    /// As [`JsonSchema::new`].
+    pub fn of(schema: Value, options: SchemaOptions) -> Result<Self, SchemaError> {
+        check_size(&schema)?;
+        let compile = |schema: Value| {
+            let (schema, limits) = prepared(schema, &options);
+            Compiled::new(TopLevelGrammar::from_json_schema(schema), limits)
+        };
+        match schema {
+            Value::Bool(false) => Err(SchemaError::Nothing { at: String::new(), reason: "schema is false".to_owned() }),
+            Value::Bool(true) => Self::of(Value::Object(serde_json::Map::new()), options),
+            Value::Object(_) => match compile(schema.clone()) {
+                Ok(compiled) => Ok(Self { compiled: Arc::new(compiled) }),
+                Err(refused) => Err(blame::error(&schema, refused, &|part| compile(part).map(drop))),
+            },
+            other => Err(SchemaError::Invalid {
+                at: String::new(),
+                reason: format!("a schema is an object or a boolean, not {}", error::shown(&other)),
+            }),
+        }
+    }
+
+    /// What llguidance warned of.
+    pub fn warnings(&self) -> &[String] {
+        &self.compiled.warnings
+    }
+
+    /// The schema over these tokens: a constraint. What llguidance needs of a vocabulary is made once for each.
+    ///
+    /// # Errors
+    /// A vocabulary that cannot begin any legal document.
+    pub fn over(&self, tokens: &Arc<TokenBytes>) -> Result<Guided, GuidedError> {
+        self.with_limits(tokens, GuidedLimits::default())
+    }
+
+    /// [`JsonSchema::over`] that keeps as much as this.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_limits(&self, tokens: &Arc<TokenBytes>, limits: GuidedLimits) -> Result<Guided, GuidedError> {
+        Guided::new(&self.compiled, Arc::clone(tokens), limits)
+    }
+}
+
+/// The schema with what llguidance has to know beside it.
+fn prepared(mut schema: Value, options: &SchemaOptions) -> (Value, ParserLimits) {
+    let large = enums::prepare(&mut schema);
+    let said = JsonCompileOptions {
+        whitespace_flexible: options.whitespace != Whitespace::None,
+        whitespace_pattern: match &options.whitespace {
+            Whitespace::Pattern(pattern) => Some(pattern.clone()),
+            Whitespace::Any | Whitespace::None => None,
+        },
+        json_allow_general_unicode_escapes: options.unicode_escapes,
+        lenient: options.lenient,
+        ..JsonCompileOptions::default()
+    };
+    // A schema that says how it wants to be read is read so.
+    if let Value::Object(root) = &mut schema
+        && !root.contains_key(OPTIONS)
+    {
+        said.apply_to(&mut schema);
+    }
+    (schema, enums::limits(large))
+}
+
+/// Whether it is too deep or too entangled to be followed.
+fn check_size(schema: &Value) -> Result<(), SchemaError> {
+    let mut left = vec![(schema, 0)];
+    let mut references = 0;
+    while let Some((value, depth)) = left.pop() {
+        if depth > DEEPEST {
+            return Err(SchemaError::TooLarge { reason: format!("nested more than {DEEPEST} levels deep") });
+        }
+        match value {
+            Value::Array(items) => left.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(members) => {
+                references += usize::from(members.contains_key("$ref"));
+                left.extend(members.values().map(|member| (member, depth + 1)));
+            }
+            _ => {}
+        }
+    }
+    if references > MOST_REFERENCES {
+        return Err(SchemaError::TooLarge { reason: format!("more than {MOST_REFERENCES} references") });
+    }
+    Ok(())
+}
+
+impl Refused {
+    fn said(&self) -> &str {
+        match self {
+            Self::Said(text) => text,
+            Self::Tokens(what) => what,
+            Self::Endless { .. } => "",
+        }
+    }
+}
