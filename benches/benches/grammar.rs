@@ -3,22 +3,13 @@
 //! made up.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trie_core::{Constraint, Scratch, TokenId};
-use trie_rules::{ByRule, Example, TokenBytes};
+use trie_rules::{ByRule, Example};
 
-type Pieces = Vec<Vec<u8>>;
-
-/// The bytes of each token; none for what is no text.
-fn pieces() -> Option<Pieces> {
-    let folder = PathBuf::from(std::env::var_os("TOKENTRIE_VOCAB_DIR")?);
-    let vocab = llama_sampler::vocab_from_gguf(folder.join("ggml-vocab-qwen2.gguf")).ok()?;
-    let ids = (0..vocab.len()).filter_map(|id| TokenId::new(id as u32));
-    let bytes = |id| vocab.piece(id).filter(|_| vocab.is_text(id)).unwrap_or_default().to_vec();
-    Some(ids.map(bytes).collect())
-}
+#[path = "common/pieces.rs"]
+mod pieces;
 
 fn documents() -> Vec<Vec<u8>> {
     let folder = std::env::var_os("TOKENTRIE_JSON_DIR").and_then(|folder| std::fs::read_dir(folder).ok());
@@ -70,14 +61,11 @@ fn shown(name: &str, mut times: Vec<Duration>) {
 }
 
 fn main() {
-    let Some(pieces) = pieces() else {
+    let Some(pieces) = pieces::pieces() else {
         return println!("no TOKENTRIE_VOCAB_DIR with ggml-vocab-qwen2.gguf: nothing measured");
     };
-    let ids = (0..pieces.len()).filter_map(|id| TokenId::new(id as u32));
-    let text: Vec<(&[u8], TokenId)> =
-        pieces.iter().map(Vec::as_slice).zip(ids).filter(|(piece, _)| !piece.is_empty()).collect();
-    let known: HashMap<&[u8], TokenId> = text.iter().copied().collect();
-    let tokens = Arc::new(TokenBytes::new(pieces.len(), text).unwrap());
+    let known: HashMap<&[u8], TokenId> = pieces::text(&pieces).collect();
+    let tokens = pieces::tokens(&pieces);
     let begin = Instant::now();
     let json = Example::Json.grammar().unwrap();
     println!("the grammar: {:?}", begin.elapsed());
@@ -97,9 +85,9 @@ fn main() {
                 let took = begin.elapsed();
                 assert!(next.tokens.contains(token), "a legal document is refused");
                 if by_rule.stats().misses == misses {
-                    hits.push(took)
+                    hits.push(took);
                 } else {
-                    first.push(took)
+                    first.push(took);
                 }
                 let begin = Instant::now();
                 by_rule.advance(&mut state, token).expect("a legal document is refused");

@@ -1,9 +1,11 @@
 //! Finite automata over bytes: trimmed, so that nothing legal is a dead end, and minimal.
 
-use crate::rule::Rule;
+use crate::automaton_walk::AutomatonWalk;
+use crate::rule::{Rule, Walker};
 use crate::subsets::Subsets;
 use crate::table::Classes;
 pub(crate) use crate::table::{DEAD, Table};
+use crate::token_bytes::TokenBytes;
 use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::nfa::thompson;
 use regex_automata::util::start;
@@ -61,7 +63,7 @@ pub enum AutomatonError {
 
 /// A finite automaton: states are numbers, a step is one look-up. A clone is one reference count.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Automaton(Arc<Table>);
+pub struct Automaton(pub(crate) Arc<Table>);
 
 /// An automaton of several patterns, and what else is to be known of them.
 pub(crate) struct Several {
@@ -94,6 +96,10 @@ impl Rule for Automaton {
     #[inline]
     fn is_end(&self, state: &u32) -> bool {
         self.0.is_end(*state)
+    }
+
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<u32>>> {
+        Some(Arc::new(AutomatonWalk::new(self.clone(), Arc::clone(tokens))))
     }
 }
 

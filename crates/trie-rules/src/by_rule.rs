@@ -3,6 +3,7 @@
 use crate::forced::forced_token;
 use crate::masks::{Legal, MaskLimits, MaskStats, Masks};
 use crate::rule::{Rule, Walker};
+use crate::slices::set;
 use crate::spelling::Spelling;
 use crate::token_bytes::TokenBytes;
 use crate::walk::{Path, step_token, tokens_from};
@@ -129,6 +130,9 @@ impl<R: Rule> ByRule<R> {
             return Err(ByRuleError::Nothing { empty });
         }
         let walker = rule.walker(spelling.tokens());
+        if let Some(walker) = &walker {
+            walker.limit(limits.bytes / 2);
+        }
         let (forced, failed) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
         let (masks, spare) = (Masks::new(limits), Mutex::default());
         let made = Self(Arc::new(Walked { rule, walker, spelling, masks, forced, failed, spare }));
@@ -146,7 +150,14 @@ impl<R: Rule> ByRule<R> {
 
     /// What is kept, and how often it was of use.
     pub fn stats(&self) -> MaskStats {
-        self.0.masks.stats()
+        let walker_bytes = self.0.walker.as_ref().map_or(0, |walker| walker.nbytes());
+        MaskStats { walker_bytes, ..self.0.masks.stats() }
+    }
+
+    /// Whether so many more masks can be kept without others being thrown away.
+    pub(crate) fn has_room(&self, count: usize) -> bool {
+        let walker = self.0.walker.as_ref().map_or(0, |walker| walker.nbytes());
+        self.0.masks.has_room(count, walker, self.tokens().n_vocab())
     }
 
     pub(crate) fn spelling(&self) -> &Spelling {
@@ -162,7 +173,7 @@ impl<R: Rule> ByRule<R> {
         self.0.spelling.tokens()
     }
 
-    fn legal(&self, state: &R::State) -> Result<Legal, Problem> {
+    pub(crate) fn legal(&self, state: &R::State) -> Result<Legal, Problem> {
         let walked = &*self.0;
         walked.masks.get(state, || {
             let mut memory =
@@ -174,13 +185,14 @@ impl<R: Rule> ByRule<R> {
                 walker.tokens(state, words);
             } else {
                 let step = |state: &R::State, byte| walked.rule.step(state, byte);
-                tokens_from(step, self.tokens(), state, &mut memory.path, |token, _| {
-                    words[token.index() / 32] |= 1 << (token.index() % 32);
+                tokens_from(step, self.tokens().all(), state, &mut memory.path, |token, _| {
+                    set(words, token);
                 });
             }
             let legal = Legal::of(words);
             kept(&walked.spare).push(memory);
-            walked.rule.failure().map_or(Ok(legal), Err)
+            let taken = walked.walker.as_ref().map_or(0, |walker| walker.nbytes());
+            walked.rule.failure().map_or(Ok((legal, taken)), Err)
         })
     }
 

@@ -24,16 +24,21 @@
 
 mod any_rule;
 mod automaton;
+mod automaton_walk;
 mod by_rule;
 mod check;
+mod dense;
 mod forced;
 mod grammar;
 mod masks;
+mod order;
 mod placed;
 mod prefixed;
+mod prepare;
 mod regex;
 mod regular;
 mod rule;
+mod slices;
 mod spelling;
 mod subsets;
 mod table;
@@ -48,6 +53,7 @@ pub use check::{Broken, Checked, check_rule};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
 pub use masks::{MaskLimits, MaskStats};
 pub use placed::{Placed, PlacedState};
+pub use prepare::{PrepareLimits, Prepared};
 pub use regex::{Regex, RegexError};
 pub use regular::{
     Choice, ChoiceState, Machine, NumberOptions, Parts, PartsState, Regular, RegularError, RegularState, StringOptions,

@@ -1,5 +1,6 @@
 //! Masks that were walked once: kept for each state, shared by all who walk the rule, bounded in bytes.
 
+use crate::slices::{add, set};
 use lru::LruCache;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::mem::size_of;
@@ -11,7 +12,8 @@ use trie_core::TokenId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaskLimits {
-    /// Bytes of all masks together, about.
+    /// Bytes of all masks together, and of what the rule's [`Walker`](crate::Walker) keeps, about. The walker gets up
+    /// to half of them, masks what it leaves.
     pub bytes: usize,
 }
 
@@ -37,6 +39,8 @@ pub struct MaskStats {
     pub masks: usize,
     /// Bytes of them.
     pub bytes: usize,
+    /// Bytes that the rule's [`Walker`](crate::Walker) keeps to find more of them.
+    pub walker_bytes: usize,
     /// How often one was there already.
     pub hits: u64,
     /// How often one was walked.
@@ -83,7 +87,7 @@ impl Legal {
         }
         let mut words = vec![0; n_vocab.div_ceil(32)];
         for id in &ids {
-            words[id.index() / 32] |= 1 << (id.index() % 32);
+            set(&mut words, *id);
         }
         Self::Words(words.into())
     }
@@ -91,8 +95,8 @@ impl Legal {
     /// Sets the bits of its tokens.
     pub(crate) fn add_to(&self, words: &mut [u32]) {
         match self {
-            Self::Ids(ids) => ids.iter().for_each(|id| words[id.index() / 32] |= 1 << (id.index() % 32)),
-            Self::Words(own) => words.iter_mut().zip(&**own).for_each(|(word, own)| *word |= own),
+            Self::Ids(ids) => ids.iter().for_each(|&id| set(words, id)),
+            Self::Words(own) => add(words, own),
         }
     }
 
@@ -139,25 +143,34 @@ impl<S: Eq + Hash + Clone> Masks<S> {
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is kept for a state, or what `walk` finds. Two threads may walk the same state at once; both find the same.
-    pub(crate) fn get<E>(&self, state: &S, walk: impl FnOnce() -> Result<Legal, E>) -> Result<Legal, E> {
+    /// What is kept for a state, or what `walk` finds, with how many bytes are taken by others. Two threads may walk the
+    /// same state at once; both find the same.
+    pub(crate) fn get<E>(&self, state: &S, walk: impl FnOnce() -> Result<(Legal, usize), E>) -> Result<Legal, E> {
         if let Some(kept) = self.part(state).kept.get(state) {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(kept.clone());
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
-        let found = walk()?;
+        let (found, taken) = walk()?;
+        let limit = self.limits.bytes.saturating_sub(taken) / PARTS;
         let bytes = found.bytes() + size_of::<S>();
         let mut part = self.part(state);
         if let Some(before) = part.kept.put(state.clone(), found.clone()) {
             part.bytes -= before.bytes() + size_of::<S>();
         }
         part.bytes += bytes;
-        while part.bytes > self.limits.bytes / PARTS {
+        while part.bytes > limit {
             let Some((_, oldest)) = part.kept.pop_lru() else { break };
             part.bytes -= oldest.bytes() + size_of::<S>();
         }
         Ok(found)
+    }
+
+    /// Whether every part has room for so many more masks, with how many bytes are taken by others.
+    pub(crate) fn has_room(&self, count: usize, taken: usize, n_vocab: usize) -> bool {
+        let most = count * (size_of::<u32>() * n_vocab.div_ceil(32) + size_of::<S>());
+        let limit = self.limits.bytes.saturating_sub(taken) / PARTS;
+        self.parts.iter().all(|part| part.lock().unwrap_or_else(PoisonError::into_inner).bytes + most <= limit)
     }
 
     pub(crate) fn stats(&self) -> MaskStats {

@@ -1,10 +1,12 @@
 //! Regular expressions: whole values, UTF-8 text.
 
 use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
-use crate::rule::Rule;
+use crate::rule::{Rule, Walker};
+use crate::token_bytes::TokenBytes;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
 use std::fmt;
+use std::sync::Arc;
 
 /// A regular expression as a rule: the whole text must match, and every way to match counts, whatever the order of
 /// alternatives. Syntax of the crate `regex`; text is UTF-8.
@@ -160,5 +162,9 @@ impl Rule for Regex {
     #[inline]
     fn is_end(&self, state: &u32) -> bool {
         self.automaton.is_end(state)
+    }
+
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<u32>>> {
+        self.automaton.walker(tokens)
     }
 }

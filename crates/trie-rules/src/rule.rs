@@ -76,4 +76,14 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
 pub trait Walker<S>: fmt::Debug + Send + Sync {
     /// Sets the bit of every token that goes on: bit `id % 32` of word `id / 32`. All bits are 0 before.
     fn tokens(&self, state: &S, words: &mut [u32]);
+
+    /// Bytes that it keeps for later states.
+    fn nbytes(&self) -> usize {
+        0
+    }
+
+    /// How many bytes it may keep from now on.
+    fn limit(&self, bytes: usize) {
+        let _ = bytes;
+    }
 }

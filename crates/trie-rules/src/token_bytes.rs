@@ -1,6 +1,9 @@
 //! The tokens of a vocabulary in the order of their bytes: what a walk goes through once from front to back.
 
+use crate::order::{LONGEST, Order, common};
+use crate::slices::Slices;
 use std::mem::size_of;
+use std::ops::Range;
 use trie_core::TokenId;
 
 /// Tokens sorted by their bytes. Of each it is known how many bytes it shares with the one before: what was walked for
@@ -8,17 +11,12 @@ use trie_core::TokenId;
 #[derive(Debug, Clone)]
 pub struct TokenBytes {
     n_vocab: usize,
-    /// Bytes of all tokens in order, without what each shares with the one before.
-    rest: Vec<u8>,
-    /// Where those of each token begin in `rest`; one more than tokens.
-    begins: Vec<u32>,
-    /// How many bytes each shares with the one before.
-    shared: Vec<u32>,
-    tokens: Vec<TokenId>,
-    /// The first token that begins with each byte, in order; 257 entries.
-    first: Vec<u32>,
+    order: Order,
+    slices: Slices,
     /// Bytes of each token by its id, for single steps.
     spelled: Spelled,
+    /// Which bytes are tokens.
+    single: [bool; 256],
     longest: usize,
 }
 
@@ -46,17 +44,16 @@ pub enum TokenBytesError {
         /// The id.
         token: TokenId,
     },
-    /// More bytes than 32 bits count.
-    #[error("the tokens have more than 4 GiB of bytes")]
+    /// More bytes than can be counted.
+    #[error("a token has 16 MiB or more, or the tokens have 4 GiB or more together")]
     TooLong,
 }
 
 impl Default for TokenBytes {
     /// Without tokens.
     fn default() -> Self {
-        let (begins, first) = (vec![0], vec![0; 257]);
-        let (rest, shared, tokens, spelled) = (Vec::new(), Vec::new(), Vec::new(), Spelled::default());
-        Self { n_vocab: 0, rest, begins, shared, tokens, first, spelled, longest: 0 }
+        let (order, slices) = (Order::new(std::iter::empty()), Slices::new(std::iter::empty()));
+        Self { n_vocab: 0, order, slices, spelled: Spelled::default(), single: [false; 256], longest: 0 }
     }
 }
 
@@ -74,7 +71,8 @@ impl TokenBytes {
         if let Some(&(_, token)) = rows.iter().find(|(_, token)| token.index() >= n_vocab) {
             return Err(TokenBytesError::OutsideVocabulary { token, n_vocab });
         }
-        if u32::try_from(rows.iter().map(|(bytes, _)| bytes.len()).sum::<usize>()).is_err() {
+        let lengths = || rows.iter().map(|(bytes, _)| bytes.len());
+        if lengths().any(|length| length > LONGEST) || u32::try_from(lengths().sum::<usize>()).is_err() {
             return Err(TokenBytesError::TooLong);
         }
         let mut by_id = vec![None; n_vocab];
@@ -91,19 +89,15 @@ impl TokenBytes {
         rows.retain(|(bytes, _)| !bytes.is_empty());
         rows.sort_unstable();
         let longest = rows.iter().map(|(bytes, _)| bytes.len()).max().unwrap_or(0);
-        let (mut rest, mut begins, mut shared) = (Vec::new(), vec![0], Vec::with_capacity(rows.len()));
         let mut before: &[u8] = &[];
-        for &(bytes, _) in &rows {
-            let common = bytes.iter().zip(before).take_while(|(one, other)| one == other).count();
-            rest.extend_from_slice(&bytes[common..]);
-            begins.push(rest.len() as u32);
-            shared.push(common as u32);
-            before = bytes;
-        }
-        let first =
-            (0..=256).map(|byte| rows.partition_point(|(bytes, _)| usize::from(bytes[0]) < byte) as u32).collect();
-        let tokens = rows.iter().map(|&(_, token)| token).collect();
-        Ok(Self { n_vocab, rest, begins, shared, tokens, first, spelled, longest })
+        let order = Order::new(rows.iter().map(|&(bytes, token)| {
+            let common = common(bytes, std::mem::replace(&mut before, bytes));
+            (bytes, common, token)
+        }));
+        let mut single = [false; 256];
+        rows.iter().filter(|(bytes, _)| bytes.len() == 1).for_each(|(bytes, _)| single[usize::from(bytes[0])] = true);
+        let slices = Slices::new(rows.iter().map(|&(bytes, _)| bytes));
+        Ok(Self { n_vocab, order, slices, spelled, single, longest })
     }
 
     /// Number of token ids.
@@ -113,12 +107,12 @@ impl TokenBytes {
 
     /// Number of tokens that are text.
     pub fn len(&self) -> usize {
-        self.tokens.len()
+        self.order.len()
     }
 
     /// Whether no token is text.
     pub fn is_empty(&self) -> bool {
-        self.tokens.is_empty()
+        self.order.len() == 0
     }
 
     /// Bytes of the longest token.
@@ -135,50 +129,35 @@ impl TokenBytes {
 
     /// Whether a token is this byte alone.
     pub fn has_byte(&self, byte: u8) -> bool {
-        // Shorter texts come first.
-        let at = self.first[usize::from(byte)] as usize;
-        at < self.first[usize::from(byte) + 1] as usize && self.begins[at + 1] - self.begins[at] == 1
+        self.single[usize::from(byte)]
     }
 
-    /// Bytes held.
+    /// Bytes held: of the tokens, and of what was derived from them for walks so far.
     pub fn nbytes(&self) -> usize {
-        self.rest.len()
-            + self.spelled.bytes.len()
-            + size_of::<u32>() * (self.begins.len() + self.shared.len() + self.first.len() + self.spelled.ends.len())
-            + size_of::<TokenId>() * self.tokens.len()
+        let spelled = self.spelled.bytes.len() + size_of::<u32>() * self.spelled.ends.len();
+        self.order.nbytes() + self.slices.nbytes() + spelled
     }
 
-    /// The tokens that begin with a byte, by their places in the order.
-    pub(crate) fn beginning_with(&self, byte: u8) -> std::ops::Range<usize> {
-        self.first[usize::from(byte)] as usize..self.first[usize::from(byte) + 1] as usize
-    }
-
-    /// The tokens that begin with all of these bytes and go on, in the order of their bytes.
+    /// The tokens that begin with all of these bytes and go on, in the order of their bytes; none for no bytes.
     pub(crate) fn longer_than(&self, bytes: &[u8]) -> impl Iterator<Item = TokenId> {
-        let places = bytes.first().map_or(0..0, |&first| self.beginning_with(first));
-        let here = &self.tokens[places];
+        let all = self.order.tokens();
         // In the order of bytes they are neighbours, after what comes before them and equals them.
-        let from = here.partition_point(|&token| self.bytes(token) <= bytes);
-        here[from..].iter().copied().take_while(|&token| self.bytes(token).starts_with(bytes))
+        let from = if bytes.is_empty() { all.len() } else { all.partition_point(|&token| self.bytes(token) <= bytes) };
+        all[from..].iter().copied().take_while(|&token| self.bytes(token).starts_with(bytes))
     }
 
-    /// The token at a place in the order.
-    #[inline]
-    pub(crate) fn token(&self, place: usize) -> TokenId {
-        self.tokens[place]
+    /// All tokens, for a walk.
+    pub(crate) fn all(&self) -> (&Order, Range<usize>) {
+        (&self.order, 0..self.order.nodes().len())
     }
 
-    /// How many bytes the token at a place shares with the one before, and its others.
+    /// All tokens.
     #[inline]
-    pub(crate) fn rest(&self, place: usize) -> (usize, &[u8]) {
-        let bytes = &self.rest[self.begins[place] as usize..self.begins[place + 1] as usize];
-        (self.shared[place] as usize, bytes)
+    pub(crate) fn order(&self) -> &Order {
+        &self.order
     }
 
-    /// The first place from `place` on, before `end`, whose token shares at most so many bytes with the one before.
-    #[inline]
-    pub(crate) fn skip(&self, place: usize, end: usize, shared: usize) -> usize {
-        let behind = self.shared[place..end].iter().position(|&common| common as usize <= shared);
-        behind.map_or(end, |behind| place + behind)
+    pub(crate) fn slices(&self) -> &Slices {
+        &self.slices
     }
 }

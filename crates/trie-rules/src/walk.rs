@@ -1,7 +1,9 @@
 //! Which tokens go on from a state: one scan over the tokens in the order of their bytes.
 
+use crate::order::Order;
 use crate::rule::Rule;
 use crate::token_bytes::TokenBytes;
+use std::ops::Range;
 use trie_core::TokenId;
 
 /// States on the way to a token, one for each byte. Kept for its memory.
@@ -14,48 +16,29 @@ impl<S> Default for Path<S> {
     }
 }
 
-/// Gives `each` every token that goes on from a state, with the state after it, in the order of their bytes.
-/// `O(bytes)` of the tokens whose beginnings are legal; what shares an illegal beginning is skipped.
+/// Gives `each` every token of some nodes that goes on from a state, with the state after it, in the order of their bytes.
+/// `O(bytes)` of the tokens whose beginnings are legal; what shares an illegal beginning is jumped over.
 pub(crate) fn tokens_from<S>(
     mut step: impl FnMut(&S, u8) -> Option<S>,
-    tokens: &TokenBytes,
+    (order, nodes): (&Order, Range<usize>),
     from: &S,
     path: &mut Path<S>,
     mut each: impl FnMut(TokenId, &S),
 ) {
+    // `states[n]` is the state after n + 1 bytes.
     let states = &mut path.0;
-    for byte in 0..=255u8 {
-        let places = tokens.beginning_with(byte);
-        if places.is_empty() {
+    states.clear();
+    let mut at = nodes.start;
+    let within = &order.nodes()[..nodes.end];
+    while let Some(&node) = within.get(at) {
+        states.truncate(node.depth());
+        let Some(after) = step(states.last().unwrap_or(from), node.byte()) else {
+            at = node.behind();
             continue;
-        }
-        let Some(after) = step(from, byte) else { continue };
-        // `states[n]` is the state after n + 1 bytes.
-        states.clear();
+        };
+        order.ending(at..at + 1).iter().for_each(|&token| each(token, &after));
         states.push(after);
-        let mut place = places.start;
-        while place < places.end {
-            let (shared, rest) = tokens.rest(place);
-            // The first token of the range shares nothing with the one before, and its first byte is walked.
-            let (known, rest) = if place == places.start { (1, &rest[1..]) } else { (shared, rest) };
-            states.truncate(known);
-            let mut legal = true;
-            for &byte in rest {
-                let next = states.last().and_then(|state| step(state, byte));
-                let Some(next) = next else {
-                    legal = false;
-                    break;
-                };
-                states.push(next);
-            }
-            place += 1;
-            if let (true, Some(state)) = (legal, states.last()) {
-                each(tokens.token(place - 1), state);
-            } else {
-                // Whatever shares the byte that was refused is refused.
-                place = tokens.skip(place, places.end, states.len());
-            }
-        }
+        at += 1;
     }
 }
 

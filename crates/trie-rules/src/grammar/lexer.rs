@@ -6,6 +6,7 @@ use super::error::{GrammarError, GrammarProblem};
 use super::names::{Pattern, Resolved};
 use super::{GrammarOptions, TextOf};
 use crate::automaton::{AutomatonError, DEAD, Several};
+use crate::dense::Dense;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
 
@@ -126,6 +127,10 @@ impl Lexer {
     pub(super) fn begin(&self, skip: Option<u32>) -> u32 {
         let after = self.step(self.start(), b'\n').filter(|&after| skip.is_some() && self.reads(after) == skip);
         after.unwrap_or(self.start())
+    }
+
+    pub(super) fn dense(&self) -> Dense<'_> {
+        Dense { classes: &self.classes, width: self.width, next: &self.next }
     }
 
     pub(super) fn states(&self) -> usize {

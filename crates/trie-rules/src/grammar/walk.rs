@@ -6,8 +6,10 @@
 use super::lexer::NONE;
 use super::stack::Stack;
 use super::{Grammar, GrammarState};
+use crate::dense::Alphabet;
 use crate::masks::Legal;
 use crate::rule::Walker;
+use crate::slices::{MOST_CHARS, add, set};
 use crate::token_bytes::TokenBytes;
 use crate::walk::{Path, tokens_from};
 use lru::LruCache;
@@ -15,11 +17,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::TokenId;
 
-/// Bytes of all groups that are kept.
-const KEPT: usize = 256 << 20;
-
 pub(super) struct GrammarWalk {
     grammar: Grammar,
+    alphabet: Alphabet,
     tokens: Arc<TokenBytes>,
     /// By state of the lexer.
     groups: Mutex<Kept>,
@@ -28,6 +28,17 @@ pub(super) struct GrammarWalk {
 struct Kept {
     by_state: LruCache<u32, Arc<Groups>>,
     bytes: usize,
+    limit: usize,
+}
+
+impl Kept {
+    /// Gives up what was not used for longest.
+    fn shrink(&mut self) {
+        while self.bytes > self.limit {
+            let Some((_, oldest)) = self.by_state.pop_lru() else { break };
+            self.bytes -= oldest.bytes();
+        }
+    }
 }
 
 /// What tokens do from one state of the lexer.
@@ -47,7 +58,13 @@ impl std::fmt::Debug for GrammarWalk {
 
 impl GrammarWalk {
     pub(super) fn new(grammar: Grammar, tokens: Arc<TokenBytes>) -> Self {
-        Self { grammar, tokens, groups: Mutex::new(Kept { by_state: LruCache::unbounded(), bytes: 0 }) }
+        let alphabet = Alphabet::new(grammar.0.lexer.dense().classes);
+        Self {
+            grammar,
+            alphabet,
+            tokens,
+            groups: Mutex::new(Kept { by_state: LruCache::unbounded(), bytes: 0, limit: usize::MAX }),
+        }
     }
 
     fn groups(&self, state: u32) -> Arc<Groups> {
@@ -61,10 +78,7 @@ impl GrammarWalk {
         if let Some(before) = kept.by_state.put(state, Arc::clone(&made)) {
             kept.bytes -= before.bytes();
         }
-        while kept.bytes > KEPT {
-            let Some((_, oldest)) = kept.by_state.pop_lru() else { break };
-            kept.bytes -= oldest.bytes();
-        }
+        kept.shrink();
         made
     }
 
@@ -72,8 +86,7 @@ impl GrammarWalk {
         let compiled = &*self.grammar.0;
         let lexer = &compiled.lexer;
         let mut read = vec![(0, NONE)];
-        let mut known: HashMap<(u32, u32), u32> = HashMap::new();
-        let step = |&(state, before): &(u32, u32), byte| {
+        let mut step = |&(state, before): &(u32, u32), byte| {
             if let Some(next) = lexer.step(state, byte) {
                 return Some((next, before));
             }
@@ -87,32 +100,93 @@ impl GrammarWalk {
             if last != NONE && !compiled.neighbours.are(last, terminal) {
                 return None;
             }
-            let after = *known.entry((before, terminal)).or_insert_with(|| {
+            let known = read.iter().position(|&known| known == (before, terminal));
+            let after = known.unwrap_or_else(|| {
                 read.push((before, terminal));
-                read.len() as u32 - 1
+                read.len() - 1
             });
-            Some((next, after))
+            Some((next, after as u32))
         };
-        let mut by_deed: HashMap<(u32, u32), usize> = HashMap::new();
-        let mut groups: Vec<((u32, u32), Vec<TokenId>)> = Vec::new();
-        let mut last = ((NONE, NONE), 0);
-        tokens_from(step, &self.tokens, &(from, 0), &mut Path::default(), |token, &(state, after)| {
-            let deed = (after, lexer.reach(state));
-            // Neighbours mostly do the same.
-            if last.0 != deed {
-                let at = *by_deed.entry(deed).or_insert_with(|| {
-                    groups.push((deed, Vec::new()));
-                    groups.len() - 1
-                });
-                last = (deed, at);
+        let mut groups = ByDeed::default();
+        let mut path = Path::default();
+        for blank in [false, true] {
+            let kinds = self.whole(from, blank);
+            if kinds != 0 {
+                let mask = self.tokens.slice_mask(blank, kinds, MOST_CHARS);
+                groups.add_all(0, lexer.reach(from), mask);
             }
-            groups[last.1].1.push(token);
-        });
-        groups.sort_unstable_by_key(|(deed, _)| *deed);
-        let n_vocab = self.tokens.n_vocab();
-        let tokens = groups.into_iter().map(|((after, reach), ids)| (after, reach, Legal::of_ids(ids, n_vocab)));
-        let tokens = tokens.collect();
+            for others in self.tokens.others(blank, kinds) {
+                tokens_from(&mut step, others, &(from, 0), &mut path, |token, &(state, after)| {
+                    groups.add(after, lexer.reach(state), token);
+                });
+            }
+        }
+        let tokens = groups.finish(self.tokens.n_vocab());
         Groups { read, tokens }
+    }
+
+    /// Kinds of characters all of whose texts stay inside the terminal that is being read, after a blank or without
+    /// one, and may become what it may become.
+    fn whole(&self, from: u32, blank: bool) -> u8 {
+        let lexer = &self.grammar.0.lexer;
+        let same = |state| lexer.reach(state) == lexer.reach(from);
+        let after = if blank { lexer.step(from, b' ').filter(|&after| same(after)) } else { Some(from) };
+        let whole = after.map(|after| lexer.dense().whole(&self.alphabet, after, false, same));
+        whole.map_or(0, |whole| self.tokens.slices().best(blank, whole.kinds))
+    }
+}
+
+/// Tokens by what they do: where the terminals stand that they read, and what may be read next.
+#[derive(Default)]
+struct ByDeed {
+    at: HashMap<(u32, u32), usize>,
+    last: Option<((u32, u32), usize)>,
+    groups: Vec<Deed>,
+}
+
+struct Deed {
+    after: u32,
+    reach: u32,
+    ids: Vec<TokenId>,
+    /// And these, as bits.
+    words: Vec<u32>,
+}
+
+impl ByDeed {
+    fn of(&mut self, after: u32, reach: u32) -> &mut Deed {
+        let deed = (after, reach);
+        // Neighbours mostly do the same.
+        let at = match self.last {
+            Some((last, at)) if last == deed => at,
+            _ => *self.at.entry(deed).or_insert_with(|| {
+                self.groups.push(Deed { after, reach, ids: Vec::new(), words: Vec::new() });
+                self.groups.len() - 1
+            }),
+        };
+        self.last = Some((deed, at));
+        &mut self.groups[at]
+    }
+
+    fn add(&mut self, after: u32, reach: u32, token: TokenId) {
+        self.of(after, reach).ids.push(token);
+    }
+
+    fn add_all(&mut self, after: u32, reach: u32, words: &[u32]) {
+        let deed = self.of(after, reach);
+        deed.words.resize(words.len(), 0);
+        add(&mut deed.words, words);
+    }
+
+    fn finish(mut self, n_vocab: usize) -> Vec<(u32, u32, Legal)> {
+        self.groups.sort_unstable_by_key(|deed| (deed.after, deed.reach));
+        let legal = |mut deed: Deed| {
+            if deed.words.is_empty() {
+                return (deed.after, deed.reach, Legal::of_ids(deed.ids, n_vocab));
+            }
+            deed.ids.iter().for_each(|&id| set(&mut deed.words, id));
+            (deed.after, deed.reach, Legal::of(&deed.words))
+        };
+        self.groups.into_iter().map(legal).collect()
     }
 }
 
@@ -124,6 +198,16 @@ impl Groups {
 }
 
 impl Walker<GrammarState> for GrammarWalk {
+    fn nbytes(&self) -> usize {
+        self.alphabet.nbytes() + self.groups.lock().unwrap_or_else(PoisonError::into_inner).bytes
+    }
+
+    fn limit(&self, bytes: usize) {
+        let mut kept = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.limit = bytes.saturating_sub(self.alphabet.nbytes());
+        kept.shrink();
+    }
+
     fn tokens(&self, state: &GrammarState, words: &mut [u32]) {
         let compiled = &*self.grammar.0;
         let groups = self.groups(state.lexer);

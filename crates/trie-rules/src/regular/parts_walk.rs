@@ -6,15 +6,12 @@ use super::list::Place;
 use super::parts::{Item, Of, Parts, PartsState};
 use crate::masks::Legal;
 use crate::rule::{Rule, Walker};
+use crate::slices::set;
 use crate::token_bytes::TokenBytes;
 use crate::walk::{Path, tokens_from};
 use lru::LruCache;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use trie_core::TokenId;
-
-/// Bytes of what is kept for all places.
-const KEPT: usize = 64 << 20;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(super) struct PartsWalk {
     parts: Parts,
@@ -27,6 +24,17 @@ pub(super) struct PartsWalk {
 struct Kept {
     by_place: LruCache<Item, Legal>,
     bytes: usize,
+    limit: usize,
+}
+
+impl Kept {
+    /// Gives up what was not used for longest.
+    fn shrink(&mut self) {
+        while self.bytes > self.limit {
+            let Some((_, oldest)) = self.by_place.pop_lru() else { break };
+            self.bytes -= oldest.bytes();
+        }
+    }
 }
 
 impl fmt::Debug for PartsWalk {
@@ -39,31 +47,41 @@ impl PartsWalk {
     pub(super) fn new(parts: Parts, tokens: Arc<TokenBytes>) -> Self {
         let walkers =
             parts.automata().map(|automaton| automaton.and_then(|automaton| automaton.walker(&tokens))).collect();
-        Self { parts, tokens, walkers, kept: Mutex::new(Kept { by_place: LruCache::unbounded(), bytes: 0 }) }
+        let kept = Kept { by_place: LruCache::unbounded(), bytes: 0, limit: usize::MAX };
+        Self { parts, tokens, walkers, kept: Mutex::new(kept) }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn held(&self) -> usize {
+        self.kept().bytes + self.walkers.iter().flatten().map(|walker| walker.nbytes()).sum::<usize>()
+    }
+
+    fn hold(&self, bytes: usize) {
+        let mut kept = self.kept();
+        kept.limit = bytes;
+        kept.shrink();
     }
 
     /// What may come where only this place is open.
     fn legal(&self, place: Item) -> Legal {
-        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept().by_place.get(&place) {
+        if let Some(known) = self.kept().by_place.get(&place) {
             return known.clone();
         }
         let found = self.walked(place);
-        let mut kept = kept();
+        let mut kept = self.kept();
         kept.bytes += found.bytes();
         if let Some(before) = kept.by_place.put(place, found.clone()) {
             kept.bytes -= before.bytes();
         }
-        while kept.bytes > KEPT {
-            let Some((_, oldest)) = kept.by_place.pop_lru() else { break };
-            kept.bytes -= oldest.bytes();
-        }
+        kept.shrink();
         found
     }
 
     fn walked(&self, place: Item) -> Legal {
         let mut words = vec![0u32; self.tokens.n_vocab().div_ceil(32)];
-        let set = |words: &mut [u32], token: TokenId| words[token.index() / 32] |= 1 << (token.index() % 32);
         match self.parts.last(place) {
             // Nothing follows: no sets are needed.
             Some(Of::Automaton(automaton)) => {
@@ -72,18 +90,18 @@ impl PartsWalk {
                 } else {
                     let step = |state: &u32, byte| automaton.step(state, byte);
                     let each = |token, _: &u32| set(&mut words, token);
-                    tokens_from(step, &self.tokens, &place.at.node, &mut Path::default(), each);
+                    tokens_from(step, self.tokens.all(), &place.at.node, &mut Path::default(), each);
                 }
             }
             Some(Of::List(list)) => {
                 let step = |at: &Place, byte| list.step(*at, byte);
                 let each = |token, _: &Place| set(&mut words, token);
-                tokens_from(step, &self.tokens, &place.at, &mut Path::default(), each);
+                tokens_from(step, self.tokens.all(), &place.at, &mut Path::default(), each);
             }
             None => {
                 let step = |state: &PartsState, byte| self.parts.step(state, byte);
                 let each = |token, _: &PartsState| set(&mut words, token);
-                tokens_from(step, &self.tokens, &self.parts.alone(place), &mut Path::default(), each);
+                tokens_from(step, self.tokens.all(), &self.parts.alone(place), &mut Path::default(), each);
             }
         }
         Legal::of(&words)
@@ -91,6 +109,14 @@ impl PartsWalk {
 }
 
 impl Walker<PartsState> for PartsWalk {
+    fn nbytes(&self) -> usize {
+        self.held()
+    }
+
+    fn limit(&self, bytes: usize) {
+        self.hold(bytes);
+    }
+
     fn tokens(&self, state: &PartsState, words: &mut [u32]) {
         for place in self.parts.places(state) {
             self.legal(place).add_to(words);
@@ -100,6 +126,14 @@ impl Walker<PartsState> for PartsWalk {
 
 /// The automaton is the first part, the list the second.
 impl Walker<ChoiceState> for PartsWalk {
+    fn nbytes(&self) -> usize {
+        self.held()
+    }
+
+    fn limit(&self, bytes: usize) {
+        self.hold(bytes);
+    }
+
     fn tokens(&self, state: &ChoiceState, words: &mut [u32]) {
         if let Some(node) = state.automaton() {
             self.legal(Item { part: 0, at: Place { node, depth: 0 } }).add_to(words);
