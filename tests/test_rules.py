@@ -250,15 +250,36 @@ def test_a_vocabulary_must_be_able_to_begin(vocab: Vocab) -> None:
         Sampler(vocab, Regex("(?:)"))
     with pytest.raises(TypeError, match="a Regex needs a Vocab"):
         Sampler(10, Regex("a"))
-    # It begins, and cannot go on: said when it is there.
-    stuck = Sampler(Vocab.from_tokens([b"a", b"b"]), Regex("ax"))
+    letters = Vocab.from_tokens([b"a", b"b"])
+    with pytest.raises(VocabularyError, match="sooner or later each needs 'x'"):
+        Sampler(letters, Regex("ax"))
+    # A token is legal by its bytes: where no other goes on then, that is said there.
+    stuck = Sampler(letters, Regex("ax|b"))
     stuck.accept(0)
     with pytest.raises(RuleError, match="no token goes on here: the rule wants 'x'"):
         stuck.sample(np.zeros(2, np.float32))
-    batch = Batch(Regex("ax"), rows=2, vocab=Vocab.from_tokens([b"a", b"b"]))
-    batch.accept([0, 0])
-    with pytest.raises(RuleError, match=r"row 0.*the rule wants 'x'"):
-        batch.select(np.zeros((2, 2), np.float32))
+
+
+def test_a_dead_end_of_a_users_rule_is_said(vocab: Vocab) -> None:
+    class Stuck(Digits):
+        def step(self, state: Any, byte: int) -> Any:
+            return 1 if state == 0 and byte == ord("a") else None
+
+        def is_end(self, state: Any) -> bool:
+            return False
+
+    stuck = Sampler(vocab, Stuck())
+    stuck.accept(ord("a"))
+    with pytest.raises(RuleError, match="no token goes on here: the rule wants nothing, though its text is not over"):
+        stuck.sample(np.zeros(len(vocab), np.float32))
+    batch = Batch(Stuck(), rows=2, vocab=vocab)
+    batch.accept([ord("a"), ord("a")])
+    with pytest.raises(RuleError, match=r"row 0.*the rule wants nothing"):
+        batch.select(np.zeros((2, len(vocab)), np.float32))
+    with pytest.raises(RuleError, match=r"is allowed, but no legal text begins so|no text is legal"):
+        Stuck().check()
+    assert Regex("ab").check() is True
+    assert Grammar.example("json").check(states=50) is False
 
 
 # Rules of the user's own

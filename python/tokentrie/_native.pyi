@@ -2043,9 +2043,9 @@ class String(Rule):
         RuleError: no string is that long and that short, or `max_chars` is beyond some 15,000.
 
     Example:
-        >>> tokentrie.String(max_chars=3).matches('a\\n"')
+        >>> tokentrie.String(max_chars=3).matches("four")
         False
-        >>> tokentrie.String(max_chars=3, quotes=True).parse('"a\\\\u0041b"')
+        >>> tokentrie.String(max_chars=3, quotes=True).parse(r'"a\u0041b"')
         'aAb'
     """
     def __new__(cls, *, min_chars: int = 0, max_chars: int | None = None, quotes: bool = False) -> String: ...
@@ -2071,17 +2071,17 @@ class String(Rule):
             RuleError: the text is none of the rule's.
 
         Example:
-            >>> tokentrie.String().parse("a\\\\tb")
-            'a\\tb'
+            >>> tokentrie.String().parse(r"caf\u00e9")
+            'café'
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class OneOf(Rule):
-    """A text of any of several rules, or one of a list. Its values are what the rule that takes the text gives; those of a
-    list are str.
+    """A text of any of several rules, or one of a list.
 
+    Its values are what the rule that takes the text gives; those of a list are str.
     Lists of any length stay tries: a million texts are sorted once. Compares by its parts; can be pickled.
 
     Args:
@@ -2105,9 +2105,9 @@ class OneOf(Rule):
 
 @final
 class Concatenation(Rule):
-    """One rule after the other: what + makes of rules and str. Its values are str. Compares by its parts; can be pickled.
+    """One rule after the other: what + makes of rules and str.
 
-    Every way to split a text between the parts counts.
+    Every way to split a text between the parts counts. Its values are str. Compares by its parts; can be pickled.
 
     Args:
         parts: a Rule that is no Grammar and none of your own, or a str, which stands there as it is.

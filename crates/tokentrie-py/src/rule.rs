@@ -394,7 +394,8 @@ impl Rule {
         // What somebody else holds too is not this object's to give up.
         let Ok(over) = self.over.try_lock() else { return Ok(()) };
         for (_, over) in over.iter().flatten() {
-            if let Some(user) = over.user.as_ref().filter(|user| !over.spelled.in_use() && user.holders() == 2) {
+            let unused = over.spelled.unused();
+            if let Some(user) = over.user.as_ref().filter(|user| unused == Some(user.holders() - 1)) {
                 user.traverse(&visit)?;
             }
         }

@@ -8,8 +8,10 @@ use crate::prefixed::Prefixed;
 use crate::rule::Rule;
 use crate::spelling::Spelling;
 use crate::texts::{TextsError, texts};
+use lru::LruCache;
 use std::fmt;
-use std::sync::Arc;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::{AnyConstraint, AnyState};
 
 /// A rule of whatever kind. Every [`Rule`] that can be cloned is one.
@@ -79,8 +81,8 @@ pub trait Spelled: fmt::Debug + Send + Sync {
     /// What is kept, and how often it was of use.
     fn stats(&self) -> MaskStats;
 
-    /// Whether one of its constraints is still there.
-    fn in_use(&self) -> bool;
+    /// How many copies of the rule it holds, if nobody else holds one of its constraints.
+    fn unused(&self) -> Option<usize>;
 }
 
 /// A rule between two texts, over the tokens of a vocabulary.
@@ -97,7 +99,8 @@ pub trait SpelledBetween: fmt::Debug + Send + Sync {
 
 impl<R: Rule + Clone> AnyRule for R {
     fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError> {
-        Ok(Arc::new(ByRule::with_limits(self.clone(), spelling, limits)?))
+        let by_rule = ByRule::with_limits(self.clone(), spelling, limits)?;
+        Ok(Arc::new(Known { by_rule, after: Mutex::new(LruCache::new(AFTER)) }))
     }
 
     fn placed(
@@ -130,21 +133,36 @@ impl<R: Rule + Clone> AnyRule for R {
     }
 }
 
-impl<R: Rule + Clone> Spelled for ByRule<R> {
+/// Ends of prompts for which it is kept what comes after them.
+const AFTER: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+
+#[derive(Debug)]
+struct Known<R: Rule> {
+    by_rule: ByRule<R>,
+    after: Mutex<LruCache<Vec<u8>, AnyConstraint>>,
+}
+
+impl<R: Rule + Clone> Spelled for Known<R> {
     fn constraint(&self) -> AnyConstraint {
-        AnyConstraint::new(self.clone())
+        AnyConstraint::new(self.by_rule.clone())
     }
 
     fn after(&self, bytes: &[u8]) -> Result<AnyConstraint, ByRuleError> {
-        Prefixed::new(bytes, self).map(AnyConstraint::new)
+        let known = || self.after.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = known().get(bytes) {
+            return Ok(kept.clone());
+        }
+        let made = AnyConstraint::new(Prefixed::new(bytes, &self.by_rule)?);
+        known().put(bytes.to_vec(), made.clone());
+        Ok(made)
     }
 
     fn beginnings(&self, limit: usize) -> Option<Vec<char>> {
         let mut found = Vec::new();
-        let mut begun = vec![(Vec::new(), self.rule().start())];
+        let mut begun = vec![(Vec::new(), self.by_rule.rule().start())];
         while let Some((bytes, state)) = begun.pop() {
             for byte in 0..=255 {
-                let Some(next) = self.rule().step(&state, byte) else { continue };
+                let Some(next) = self.by_rule.rule().step(&state, byte) else { continue };
                 let bytes = [bytes.as_slice(), &[byte]].concat();
                 match std::str::from_utf8(&bytes) {
                     Ok(text) => found.extend(text.chars()),
@@ -161,11 +179,13 @@ impl<R: Rule + Clone> Spelled for ByRule<R> {
     }
 
     fn stats(&self) -> MaskStats {
-        self.stats()
+        self.by_rule.stats()
     }
 
-    fn in_use(&self) -> bool {
-        self.is_shared()
+    fn unused(&self) -> Option<usize> {
+        let after = self.after.lock().unwrap_or_else(PoisonError::into_inner).len();
+        // Each of what comes after bytes holds the rule itself and this.
+        (self.by_rule.holders() == 1 + after).then_some(1 + after)
     }
 }
 

@@ -98,6 +98,10 @@ impl Rule for Automaton {
         self.0.is_end(*state)
     }
 
+    fn is_finite(&self) -> bool {
+        true
+    }
+
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<u32>>> {
         Some(Arc::new(AutomatonWalk::new(self.clone(), Arc::clone(tokens))))
     }

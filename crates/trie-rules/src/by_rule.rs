@@ -4,6 +4,7 @@ use crate::forced::forced_token;
 use crate::masks::{Legal, MaskLimits, MaskStats, Masks};
 use crate::rule::{Rule, Walker};
 use crate::slices::set;
+use crate::spellable::unspellable;
 use crate::spelling::Spelling;
 use crate::token_bytes::TokenBytes;
 use crate::walk::{Path, step_token, tokens_from};
@@ -63,6 +64,12 @@ pub enum ByRuleError {
     #[error("no token of the vocabulary begins a legal text: it would have to begin with {}", shown(.bytes))]
     Unspellable {
         /// The bytes with which legal texts begin.
+        bytes: Vec<u8>,
+    },
+    /// Every text runs into bytes that the vocabulary has no token for.
+    #[error("the vocabulary cannot spell any text of the rule: sooner or later each needs {}", shown(.bytes))]
+    NoWay {
+        /// Bytes with which a text would have to go on, and no token does.
         bytes: Vec<u8>,
     },
     /// The rule allows no text, or only the empty one.
@@ -129,6 +136,12 @@ impl<R: Rule> ByRule<R> {
         if bytes.is_empty() {
             return Err(ByRuleError::Nothing { empty });
         }
+        if rule.is_finite()
+            && let Some(stuck) = unspellable(&rule, spelling.tokens())
+        {
+            let bytes = bytes_from(&rule, &stuck);
+            return Err(if stuck == start { ByRuleError::Unspellable { bytes } } else { ByRuleError::NoWay { bytes } });
+        }
         let walker = rule.walker(spelling.tokens());
         if let Some(walker) = &walker {
             walker.limit(limits.bytes / 2);
@@ -164,9 +177,9 @@ impl<R: Rule> ByRule<R> {
         &self.0.spelling
     }
 
-    /// Whether there is another clone of it.
-    pub(crate) fn is_shared(&self) -> bool {
-        Arc::strong_count(&self.0) > 1
+    /// How many clones of it there are.
+    pub(crate) fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
     }
 
     fn tokens(&self) -> &TokenBytes {

@@ -143,8 +143,8 @@ impl<S: Eq + Hash + Clone> Masks<S> {
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is kept for a state, or what `walk` finds, with how many bytes are taken by others. Two threads may walk the
-    /// same state at once; both find the same.
+    /// What is kept for a state, or what `walk` finds, with how many bytes are taken by others. Two threads may walk
+    /// the same state at once; both find the same.
     pub(crate) fn get<E>(&self, state: &S, walk: impl FnOnce() -> Result<(Legal, usize), E>) -> Result<Legal, E> {
         if let Some(kept) = self.part(state).kept.get(state) {
             self.hits.fetch_add(1, Ordering::Relaxed);

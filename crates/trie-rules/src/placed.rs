@@ -2,8 +2,11 @@
 
 use crate::by_rule::{ByRule, ByRuleError, ByRuleState};
 use crate::masks::MaskLimits;
-use crate::rule::Rule;
+use crate::placed_walk::BetweenWalk;
+use crate::rule::{Rule, Walker};
 use crate::spelling::Spelling;
+use crate::token_bytes::TokenBytes;
+use std::sync::Arc;
 use trie_core::{Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
 
 /// A text, a rule, and another text. Tokens may cross both boundaries. As a constraint it is over as soon as it is
@@ -11,15 +14,26 @@ use trie_core::{Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratc
 #[derive(Debug)]
 pub struct Placed<R: Rule>(ByRule<Between<R>>);
 
-/// Bytes before a rule, the rule, and bytes after it.
+/// Bytes before a rule, the rule, and bytes after it. A clone is one reference count.
 #[derive(Debug)]
-pub(crate) struct Between<R> {
+pub(crate) struct Between<R>(Arc<Texts<R>>);
+
+#[derive(Debug)]
+struct Texts<R> {
     before: Box<[u8]>,
     rule: R,
     /// Of each byte: the places of what stands after that are this byte.
     places: Box<[u64; 256]>,
     /// Bytes of what stands after, as far as they count.
     whole: u32,
+    /// The first of them.
+    first: Option<u8>,
+}
+
+impl<R> Clone for Between<R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
 }
 
 /// More bytes behind a rule tell nothing more of where its text ends.
@@ -49,17 +63,23 @@ impl<R: Rule> Between<R> {
         let after = &after[..after.len().min(MOST_BEHIND)];
         let mut places = Box::new([0; 256]);
         after.iter().enumerate().for_each(|(place, &byte)| places[usize::from(byte)] |= 1 << place);
-        Self { before: before.into(), rule, places, whole: after.len() as u32 }
+        let (whole, first) = (after.len() as u32, after.first().copied());
+        Self(Arc::new(Texts { before: before.into(), rule, places, whole, first }))
+    }
+
+    /// The first byte of what stands after.
+    pub(crate) fn first_behind(&self) -> Option<u8> {
+        self.0.first
     }
 
     fn begun(&self) -> At<R::State> {
-        let state = self.rule.start();
-        let behind = u64::from(self.rule.is_end(&state));
+        let state = self.0.rule.start();
+        let behind = u64::from(self.0.rule.is_end(&state));
         At::Inside { rule: Some(state), behind }
     }
 
     fn is_whole(&self, behind: u64) -> bool {
-        behind >> self.whole != 0
+        behind >> self.0.whole != 0
     }
 }
 
@@ -67,22 +87,22 @@ impl<R: Rule> Rule for Between<R> {
     type State = At<R::State>;
 
     fn start(&self) -> Self::State {
-        if self.before.is_empty() { self.begun() } else { At::Before(0) }
+        if self.0.before.is_empty() { self.begun() } else { At::Before(0) }
     }
 
     fn step(&self, state: &Self::State, byte: u8) -> Option<Self::State> {
         match state {
             At::Before(at) => {
                 let place = *at as usize;
-                let last = place + 1 == self.before.len();
-                (self.before[place] == byte).then(|| if last { self.begun() } else { At::Before(at + 1) })
+                let last = place + 1 == self.0.before.len();
+                (self.0.before[place] == byte).then(|| if last { self.begun() } else { At::Before(at + 1) })
             }
             // Once what stands behind is whole, nothing goes on: the shortest text of the rule counts.
-            At::Inside { behind, .. } if self.whole > 0 && self.is_whole(*behind) => None,
+            At::Inside { behind, .. } if self.0.whole > 0 && self.is_whole(*behind) => None,
             At::Inside { rule, behind } => {
-                let rule = rule.as_ref().and_then(|state| self.rule.step(state, byte));
-                let ends = rule.as_ref().is_some_and(|state| self.rule.is_end(state));
-                let behind = ((behind & self.places[usize::from(byte)]) << 1) | u64::from(ends);
+                let rule = rule.as_ref().and_then(|state| self.0.rule.step(state, byte));
+                let ends = rule.as_ref().is_some_and(|state| self.0.rule.is_end(state));
+                let behind = ((behind & self.0.places[usize::from(byte)]) << 1) | u64::from(ends);
                 (rule.is_some() || behind != 0).then_some(At::Inside { rule, behind })
             }
         }
@@ -93,7 +113,16 @@ impl<R: Rule> Rule for Between<R> {
     }
 
     fn failure(&self) -> Option<Problem> {
-        self.rule.failure()
+        self.0.rule.failure()
+    }
+
+    fn is_finite(&self) -> bool {
+        self.0.rule.is_finite()
+    }
+
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<Self::State>>> {
+        let inside = self.0.rule.walker(tokens)?;
+        Some(Arc::new(BetweenWalk::new(self.clone(), inside, Arc::clone(tokens))))
     }
 }
 
@@ -123,7 +152,7 @@ impl<R: Rule> Placed<R> {
 
     /// How many bytes of the text behind the rule are written, once it is known where the rule's own ends.
     pub fn behind(&self, at: &PlacedState<R::State>) -> Option<usize> {
-        let Between { rule: own, whole, .. } = self.0.rule();
+        let Texts { rule: own, whole, .. } = &*self.0.rule().0;
         let &At::Inside { ref rule, behind } = at.0.rule_state() else { return None };
         if *whole > 0 && self.0.rule().is_whole(behind) {
             return Some(*whole as usize);

@@ -164,6 +164,10 @@ impl Rule for Regex {
         self.automaton.is_end(state)
     }
 
+    fn is_finite(&self) -> bool {
+        true
+    }
+
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<u32>>> {
         self.automaton.walker(tokens)
     }

@@ -64,6 +64,12 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Whether it has so few states that all of them may be visited before they are needed: then it is said at once if
+    /// the vocabulary lacks a byte that every text needs.
+    fn is_finite(&self) -> bool {
+        false
+    }
+
     /// A faster way to the tokens of a vocabulary than byte by byte, for rules that have one. Most have none.
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<Self::State>>> {
         let _ = tokens;

@@ -16,8 +16,8 @@ impl<S> Default for Path<S> {
     }
 }
 
-/// Gives `each` every token of some nodes that goes on from a state, with the state after it, in the order of their bytes.
-/// `O(bytes)` of the tokens whose beginnings are legal; what shares an illegal beginning is jumped over.
+/// Gives `each` every token of some nodes that goes on from a state, with the state after it, in the order of their
+/// bytes. `O(bytes)` of the tokens whose beginnings are legal; what shares an illegal beginning is jumped over.
 pub(crate) fn tokens_from<S>(
     mut step: impl FnMut(&S, u8) -> Option<S>,
     (order, nodes): (&Order, Range<usize>),

@@ -188,7 +188,10 @@ fn what_grows_without_bound_is_refused_soon() {
         let begin = Instant::now();
         let error = error(pattern);
         eprintln!("{pattern}: {:?}", begin.elapsed());
-        assert!(error.contains("needs more than 33554432 bytes: raise the limit (AutomatonLimits::bytes)"), "{error}");
+        assert!(
+            error.contains("needs more than 33554432 bytes: raise the limit (max_bytes, AutomatonLimits::bytes)"),
+            "{error}"
+        );
     }
     let small = Regex::with_limits("[a-z]{50}", AutomatonLimits::bytes(100)).unwrap_err().to_string();
     assert!(small.contains("more than 100 bytes"), "{small}");

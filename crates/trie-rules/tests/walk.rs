@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::{compare, pattern, tokens, vocabulary};
+use common::{compare, id, pattern, tokens, vocabulary};
 use proptest::prelude::*;
+use std::collections::HashSet;
+use trie_core::{Constraint, Ending, Scratch};
 use trie_rules::{ByRule, Regex, Rule, check_rule};
 
 proptest! {
@@ -57,4 +59,43 @@ fn patterns_that_cannot_be_used() {
     assert!(error(r"(?:\w{1,300}){1,300}").contains("more than"), "{}", error(r"(?:\w{1,300}){1,300}"));
     assert!(error("a[^\u{0}-\u{10FFFF}]").contains("no text matches"), "{}", error("a[^\u{0}-\u{10FFFF}]"));
     assert!(error(r"a\bb").contains("word boundary") || error(r"a\bb").contains("no text"), "{}", error(r"a\bb"));
+}
+
+/// Said before anything is written; what can be written in one way is fine.
+#[test]
+fn what_the_vocabulary_cannot_end() {
+    let pieces: Vec<Vec<u8>> = [&b"a"[..], b"b", b"ab", b"aab"].map(<[u8]>::to_vec).to_vec();
+    let by_rule = |pattern: &str| ByRule::new(Regex::new(pattern).unwrap(), tokens(&pieces, &[]));
+    let refused = by_rule("a[xy]").unwrap_err().to_string();
+    assert!(refused.contains("each needs 'x' or 'y'"), "{refused}");
+    let refused = by_rule("(?:ab)+(?:a|b{3})z").unwrap_err().to_string();
+    assert!(refused.contains("each needs"), "{refused}");
+    // A token is legal by its bytes; where no other goes on then, that is said there.
+    let stuck = by_rule("ax|b").unwrap();
+    let after = stuck.step(&stuck.start(), id(0)).unwrap().state;
+    assert_eq!(stuck.next(&after, &mut Scratch::default()).ending, Ending::No);
+    assert!(stuck.problem(&after).unwrap().to_string().contains("the rule wants 'x'"));
+}
+
+proptest! {
+    /// By brute force over all states that tokens reach.
+    #[test]
+    fn rules_without_a_text_that_tokens_spell_are_refused(pattern in pattern(), pieces in vocabulary()) {
+        let Ok(regex) = Regex::new(&pattern) else { return Ok(()) };
+        let (mut queue, mut known, mut ends) = (vec![regex.start()], HashSet::new(), regex.is_end(&regex.start()));
+        while let Some(from) = queue.pop().filter(|_| !ends) {
+            for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+                let after = piece.iter().try_fold(from, |state, &byte| regex.step(&state, byte));
+                if let Some(after) = after.filter(|after| known.insert(*after)) {
+                    ends |= regex.is_end(&after);
+                    queue.push(after);
+                }
+            }
+        }
+        let nothing = ["only the empty text", "no token of the vocabulary begins"];
+        match ByRule::new(regex, tokens(&pieces, &[])) {
+            Ok(_) => prop_assert!(ends, "{} over {:?}", pattern, pieces),
+            Err(refused) => prop_assert!(!ends || nothing.iter().any(|said| refused.to_string().contains(said))),
+        }
+    }
 }

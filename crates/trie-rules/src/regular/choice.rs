@@ -96,6 +96,10 @@ impl Choice {
 impl Rule for Choice {
     type State = ChoiceState;
 
+    fn is_finite(&self) -> bool {
+        true
+    }
+
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<ChoiceState>>> {
         // A list alone has few tokens at most places: they need not be kept twice.
         self.automaton.as_ref()?;

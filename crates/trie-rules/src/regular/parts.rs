@@ -219,6 +219,10 @@ impl Parts {
 impl Rule for Parts {
     type State = PartsState;
 
+    fn is_finite(&self) -> bool {
+        true
+    }
+
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<PartsState>>> {
         Some(Arc::new(PartsWalk::new(self.clone(), Arc::clone(tokens))))
     }

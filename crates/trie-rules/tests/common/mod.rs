@@ -20,6 +20,11 @@ pub fn tokens(pieces: &[Vec<u8>], control: &[usize]) -> Arc<TokenBytes> {
     Arc::new(TokenBytes::new(pieces.len(), text.map(|(n, piece)| (piece.as_slice(), id(n)))).unwrap())
 }
 
+/// Bytes that leave no text unspelled, and these.
+pub fn with_all_bytes(pieces: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    (0..=255).map(|byte| vec![byte]).chain(pieces.iter().cloned()).collect()
+}
+
 /// Walks all states that tokens reach, at most so many, and compares.
 pub fn compare<R: Rule>(rule: R, pieces: &[Vec<u8>], control: &[usize], most: usize) -> Result<usize, TestCaseError> {
     let tokens = tokens(pieces, control);
