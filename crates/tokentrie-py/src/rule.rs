@@ -413,7 +413,7 @@ impl From<ByRuleError> for Error {
     fn from(error: ByRuleError) -> Self {
         match error {
             ByRuleError::Failed(problem) => of_problem(&problem, String::new()),
-            ByRuleError::Unspellable { .. } => Class::Vocabulary.error(error.to_string()),
+            ByRuleError::Unspellable { .. } | ByRuleError::NoWay { .. } => Class::Vocabulary.error(error.to_string()),
             _ => Class::Rule.error(error.to_string()),
         }
     }
