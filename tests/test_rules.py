@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import pickle
 import re
@@ -528,6 +529,105 @@ def test_thinking_before_a_rule(model: Model) -> None:
     out = model.generate("How many? ", gate, max_tokens=40)
     assert isinstance(out.value, int)
     assert out.text.endswith(str(out.value))
+
+
+def test_choosing_among_the_texts_of_a_rule(model: Model) -> None:
+    days = tokentrie.Integer(1, 7)
+    choice = model.choose("Day ", days)
+    listed = model.choose("Day ", days.texts())
+    assert choice.name == listed.name
+    assert np.allclose(choice.probabilities, listed.probabilities)
+    assert [found.name for found in model.choose_many(["One: ", "Two: "], tokentrie.OneOf("x", "y"))]
+    with pytest.raises(RuleError, match="there is no end of texts"):
+        model.choose("Day ", Regex("a*"))
+    with pytest.raises(RuleError, match="more than 65536 texts"):
+        model.choose("Day ", Regex("[a-z]{5}"))
+
+    def scorer(prefixes: list[list[int]]) -> np.ndarray:
+        return np.random.default_rng(0).normal(size=(len(prefixes), len(model.vocab))).astype(np.float32)
+
+    assert tokentrie.choose(scorer, days, vocab=model.vocab).name in days.texts()
+    assert tokentrie.beam_search(scorer, days, width=3, vocab=model.vocab)[0].leaf.name in days.texts()
+    with pytest.raises(RuleError, match="there is no end of texts"):
+        tokentrie.beam_search(scorer, Regex("a*"), width=3, vocab=model.vocab)
+    with pytest.raises(TypeError, match="needs a Vocab"):
+        tokentrie.beam_search(scorer, days, width=3, vocab=len(model.vocab))
+    with pytest.raises(TypeError, match=r"rules are put together with \+"):
+        tokentrie.Sequence(days, ["a"])
+    form = Form("on ", Slot("d", days), ", ", Slot("m", tokentrie.OneOf("Jan", "Feb")))
+    out = model.generate("x", form, mode="exact", probabilities=True)
+    assert isinstance(out.values["d"], int)
+    assert len(out.probabilities["d"]) == 7
+    with pytest.raises(OptionError, match='slot "d": the values of this constraint cannot be listed'):
+        model.generate("x", Form(Slot("d", Regex("a+")), "."), mode="exact")
+
+
+def bounded(rule: Rule) -> bool:
+    """Whether its texts have an end: the tiny model may find none."""
+    return not isinstance(rule, tokentrie.String) and rule != tokentrie.Integer()
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "value"),
+    [
+        (tokentrie.Integer(-10, 10), "-7", -7),
+        (tokentrie.Integer(), "9" * 60, int("9" * 60)),
+        (tokentrie.Number(), "-1.5e2", -150.0),
+        (tokentrie.Date(), "2024-02-29", datetime.date(2024, 2, 29)),
+        (tokentrie.String(), r"caf\u00e9 \ud83d\ude00", "caf\u00e9 \U0001f600"),
+        (tokentrie.String(quotes=True), '"a"', "a"),
+        (tokentrie.OneOf(tokentrie.Integer(0, 9), ["many"]), "7", 7),
+        (tokentrie.OneOf(tokentrie.Integer(0, 9), ["many"]), "many", "many"),
+        (tokentrie.Integer(1, 9) + " kg", "5 kg", "5 kg"),
+        ("about " + tokentrie.Integer(1, 9), "about 5", "about 5"),
+    ],
+    ids=repr,
+)
+def test_values_have_the_type_of_their_rule(model: Model, rule: Any, text: str, value: Any) -> None:
+    assert rule.matches(text)
+    assert rule.parse(text) == value
+    assert type(rule.parse(text)) is type(value)
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    assert hash(pickle.loads(pickle.dumps(rule))) == hash(rule)
+    assert "object at" not in repr(rule)
+    out = model.generate("It is ", Form(Slot("value", rule), "."), mode="sampled", seed=1) if bounded(rule) else None
+    if out is not None:
+        assert out.values["value"] == rule.parse(out.text[:-1])
+    if not isinstance(rule, tokentrie.Concatenation):
+        with pytest.raises(RuleError, match="is no text of"):
+            rule.parse("?\n")
+
+
+def test_what_makes_no_typed_rule_is_said() -> None:
+    with pytest.raises(RuleError, match="no integer is at least 5 and at most 3"):
+        tokentrie.Integer(5, 3)
+    with pytest.raises(OptionError, match="must fit 128 bits"):
+        tokentrie.Integer(0, 1 << 200)
+    with pytest.raises(TypeError, match="lo must be an int or None, not str"):
+        tokentrie.Integer("1")  # type: ignore[arg-type]
+    with pytest.raises(RuleError, match="integer_digits is 0"):
+        tokentrie.Number(integer_digits=0)
+    with pytest.raises(RuleError, match="no string has at least 5 characters and at most 3"):
+        tokentrie.String(min_chars=5, max_chars=3)
+    with pytest.raises(RuleError, match="nothing could be written"):
+        tokentrie.OneOf()
+    with pytest.raises(RuleError, match="no parts: nothing could be written"):
+        tokentrie.Concatenation()
+    with pytest.raises(TypeError, match="choice 0 is of type Grammar, which is no finite automaton"):
+        tokentrie.OneOf(Grammar.example("json"))
+    with pytest.raises(TypeError, match="choice 1 must be a Rule, a str or a list of str, not 5 of type int"):
+        tokentrie.OneOf("a", 5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        tokentrie.Date() + 5  # type: ignore[operator]
+
+
+def test_a_list_of_any_length_stays_a_trie(vocab: Vocab) -> None:
+    names = [f"item-{number:06}" for number in range(200_000)]
+    rule = tokentrie.OneOf(names, tokentrie.Integer(0, 9))
+    sampler = Sampler(vocab, rule)
+    assert sampler.allowed().tolist() == sorted([*range(ord("0"), ord("9") + 1), ord("i")])
+    assert rule.matches("item-199999")
+    assert not rule.matches("item-200000")
 
 
 def test_values_are_named_for_sets_too(model: Model) -> None:

@@ -126,7 +126,7 @@ fn refused(number: usize, part: &Bound<'_, PyAny>) -> Error {
         Ok(text) => one_text(&format!("part {number} of a sequence"), text),
         Err(_) => format!(
             "part {number} of a sequence must be a Trie, a list of str, Any or a Sequence, not {} of type {}; a \
-             payload's set is Trie.from_payload(payload)",
+             payload's set is Trie.from_payload(payload), and rules are put together with + or stand in a Form",
             shown(part),
             type_name(part)
         ),

@@ -12,8 +12,10 @@ use crate::leaf::Leaf;
 use crate::options::unsigned;
 use crate::payload::{Cache, rules_over, spans};
 use crate::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
+use crate::rule::Rule;
 use crate::scorer::{Answer, Scorer};
 use crate::strings;
+use crate::trie::Trie;
 use crate::vocab::VocabArg;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -95,6 +97,17 @@ fn constraint_of(
     Ok(spans(what, constraint, around, Cache::Thread)?[0].1.clone())
 }
 
+/// The set of a rule's texts, as an object: beams end at leaves.
+fn set_of_rule<'py>(constraint: &Bound<'py, PyAny>, vocab: Option<&VocabArg<'_>>) -> Result<Option<Bound<'py, PyAny>>> {
+    if !constraint.is_instance_of::<Rule>() {
+        return Ok(None);
+    }
+    let Some(texts) = strings::listed(constraint)? else { return Ok(None) };
+    let py = constraint.py();
+    let set = tokenized(py, vocab.unwrap_or(&VocabArg::Size(0)), &texts)?;
+    Ok(Some(Bound::new(py, Trie::new(set))?.into_any()))
+}
+
 /// The largest vocabulary there may be.
 const ANY_SIZE: usize = 1 << 31;
 
@@ -165,6 +178,8 @@ pub(crate) fn beam_search(
     reorder: Option<&Bound<'_, PyAny>>,
 ) -> Result<Vec<Hypothesis>> {
     let py = step.py();
+    let listed = set_of_rule(constraint, vocab.as_ref())?;
+    let constraint = listed.as_ref().unwrap_or(constraint);
     if seed.is_some() && !sample {
         return Err(Class::Option.error("seed is given, but nothing is drawn: set sample=True, or leave seed out"));
     }
