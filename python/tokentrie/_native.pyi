@@ -1602,6 +1602,7 @@ def _levels(trie: Trie) -> list[list[int]]: ...
 def _outline(
     trie: Trie, max_depth: int | None = None, max_children: int | None = None
 ) -> list[tuple[int | None, list[int], bool, str | None, int, int, int]]: ...
+def _samples(rule: Rule, count: int, seed: int) -> list[str]: ...
 
 @final
 class _InChain:
@@ -1906,6 +1907,18 @@ class Regex(Rule):
     @property
     def states(self) -> int:
         """int: states of its automaton."""
+    def table(self) -> list[tuple[bool, list[tuple[list[tuple[int, int]], int]]]]:
+        """The table of its automaton, shortest beginnings first: state 0 is the start. O(256 · states).
+
+        Returns:
+            list[tuple[bool, list[tuple[list[tuple[int, int]], int]]]]: for each state whether a text may end there, and
+                where bytes lead: ranges of bytes, first and last included, with the state after them. Other bytes are
+                not legal. The automaton is minimal, and every state leads to an end.
+
+        Example:
+            >>> tokentrie.Regex("a[0-9]*").table()
+            [(False, [([(97, 97)], 1)]), (True, [([(48, 57)], 1)])]
+        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

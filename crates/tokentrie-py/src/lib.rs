@@ -52,6 +52,7 @@ mod regular;
 mod rivals;
 mod rule;
 mod rule_of_user;
+mod rule_samples;
 mod sampler;
 mod sampling;
 mod scorer;
@@ -116,6 +117,8 @@ mod _native {
     use crate::regular::{Concatenation, Date, Integer, Number, OneOf, StringRule};
     #[pymodule_export]
     use crate::rule::{Rule, RuleStats};
+    #[pymodule_export]
+    use crate::rule_samples::samples;
     #[pymodule_export]
     use crate::sampler::Sampler;
     #[pymodule_export]

@@ -6,6 +6,7 @@ use crate::masks::{MaskLimits, MaskStats};
 use crate::placed::{Placed, PlacedState};
 use crate::prefixed::Prefixed;
 use crate::rule::Rule;
+use crate::samples::samples;
 use crate::spelling::Spelling;
 use crate::texts::{TextsError, texts};
 use lru::LruCache;
@@ -48,6 +49,9 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     /// # Errors
     /// As there.
     fn texts(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError>;
+
+    /// Some of its texts, drawn at random: see [`samples`].
+    fn samples(&self, count: usize, seed: u32) -> Vec<Vec<u8>>;
 }
 
 /// What a rule says of a text.
@@ -119,6 +123,10 @@ impl<R: Rule + Clone> AnyRule for R {
 
     fn texts(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
         texts(self, limit)
+    }
+
+    fn samples(&self, count: usize, seed: u32) -> Vec<Vec<u8>> {
+        samples(self, count, seed)
     }
 
     fn read(&self, text: &[u8]) -> Read {

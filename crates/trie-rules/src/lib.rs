@@ -39,6 +39,7 @@ mod prepare;
 mod regex;
 mod regular;
 mod rule;
+mod samples;
 mod slices;
 mod spellable;
 mod spelling;
@@ -62,6 +63,7 @@ pub use regular::{
     Value,
 };
 pub use rule::{Rule, Walker};
+pub use samples::samples;
 pub use spelling::{Spelling, Tokenize};
 pub use texts::{TextsError, texts};
 pub use token_bytes::{TokenBytes, TokenBytesError};

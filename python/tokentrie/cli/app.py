@@ -38,6 +38,12 @@ SET = typer.Option("--set", metavar="NAMES.ttrie", help="Legal values as a file 
 CHOICE = typer.Option("--choice", metavar="VALUE", help="One legal value, commas and all. May be repeated.")
 PREFIX = typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
 SUFFIX = typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")
+REGEX = typer.Option("--regex", metavar="PATTERN", help="A regular expression that the whole text matches.")
+GRAMMAR = typer.Option(
+    "--grammar",
+    metavar="FILE|NAME",
+    help="An LR(1) grammar in a file, or json, arithmetic, c or sql; - is standard input.",
+)
 GPU_LAYERS = typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")
 
 
@@ -212,6 +218,8 @@ def choose(
         'generate --prompt "The door is" --choices open,closed',
         'generate --prompt "Hi" --set names.ttrie --json',
         'generate --prompt "Hi" --payload payload.json --mode sampled --seed 7',
+        'generate --prompt "Born on " --regex "(19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]"',
+        'generate --prompt "Hi" --grammar arithmetic --json',
     )
 )
 def generate(
@@ -226,6 +234,14 @@ def generate(
     choices_file: Annotated[Path | None, CHOICES_FILE] = None,
     prefix: Annotated[str, PREFIX] = "",
     suffix: Annotated[str, SUFFIX] = "",
+    regex: Annotated[str | None, REGEX] = None,
+    grammar: Annotated[str | None, GRAMMAR] = None,
+    json_schema: Annotated[
+        str | None,
+        typer.Option(
+            "--json-schema", metavar="FILE|JSON", help="A JSON Schema, as text or in a file; - is standard input."
+        ),
+    ] = None,
     mode: Annotated[Literal["greedy", "sampled"], typer.Option(help="The best allowed token, or a draw.")] = "greedy",
     temperature: Annotated[float, typer.Option(help="Of the draw; 0 takes the best.")] = 1.0,
     top_k: Annotated[int, typer.Option(min=0, max=MOST, help="Draw from the best k; 0 is off.")] = 0,
@@ -246,11 +262,16 @@ def generate(
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Generate one legal value after a prompt."""
+    """Generate one legal value after a prompt: one of a set, or a text of a rule.
+
+    Rules are --regex, --grammar and --json-schema. The value is then what the text stands for: --json prints it parsed.
+    """
     from tokentrie.cli import generate as command
+    from tokentrie.cli.rules import RuleSource
     from tokentrie.cli.source import Hardware, Source, prompt_text
 
-    source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix)
+    rules = RuleSource(regex, grammar, json_schema)
+    source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix, rules)
     text = prompt_text(prompt, prompt_file, source)
     draw = command.Draw(mode, temperature, top_k, top_p, min_p, seed, max_tokens, end_token or [], after)
     command.run(model, text, source, draw, Hardware(ctx, threads, gpu_layers), as_json)
@@ -261,19 +282,29 @@ def generate(
         "inspect payload.json",
         "inspect names.ttrie --find ann",
         "inspect names.ttrie --svg names.svg",
+        'inspect --regex "[0-9]{4}-[0-9]{2}" --svg month.svg',
+        "inspect --grammar json",
     )
 )
 def inspect(
     payload: Annotated[
-        Path,
+        Path | None,
         typer.Argument(metavar="FILE", help="A payload (- is standard input) or a .ttrie file.", show_default=False),
-    ],
+    ] = None,
     vocab: Annotated[
         Path | None,
         typer.Option(
-            "--vocab", metavar="M", help="GGUF or tokenizer.json: show the text of tokens, and drop leaves outside."
+            "--vocab",
+            metavar="M",
+            help="GGUF or tokenizer.json: show the text of tokens, drop leaves outside. Of rules: the tiny model's.",
         ),
     ] = None,
+    regex: Annotated[str | None, REGEX] = None,
+    grammar: Annotated[str | None, GRAMMAR] = None,
+    samples: Annotated[
+        int | None, typer.Option(min=0, max=1000, help="Texts of a rule to draw at random; without it 5.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Of these texts; without it 0.")] = None,
     path: Annotated[
         str | None,
         typer.Option("--path", metavar="PATH", help="Only this descriptor."),
@@ -292,15 +323,37 @@ def inspect(
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option("--svg", metavar="FILE.svg", help="Also draw it: small sets as trees, large ones as summaries."),
+        typer.Option("--svg", metavar="FILE.svg", help="Also draw it: sets as trees or summaries, small automata."),
     ] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Draw the tries of a payload, or count and sample what a .ttrie file holds."""
-    from tokentrie.cli.inspect import run
+    """Draw the tries of a payload, count and sample what a .ttrie file holds, or what a rule allows.
 
+    Of a rule: its size, whether its texts are finite, tokens that may come first, and some texts. A small automaton is
+    printed as a table: the bytes that lead from state to state.
+    """
+    from tokentrie.cli.source import exactly_one
+
+    exactly_one({"FILE": payload, "--regex": regex, "--grammar": grammar})
+    of_rules = {"--samples": samples, "--seed": seed}
+    of_files = {"--path": path, "--depth": depth, "--max-children": max_children, "--find": find}
+    astray = [name for name, value in (of_files if payload is None else of_rules).items() if value is not None]
+    if astray:
+        where = "a payload or a .ttrie file" if payload is None else "--regex or --grammar"
+        raise typer.BadParameter(f"it goes with {where}", param_hint=astray)
     if svg and as_json:
         raise typer.BadParameter("--svg draws, --json does not: choose one")
+    if payload is None:
+        if svg and grammar is not None:
+            raise typer.BadParameter("it draws sets and automata, and a grammar is neither", param_hint="--svg")
+        from tokentrie.cli import inspect_rule
+        from tokentrie.cli.rules import RuleSource
+
+        rules = RuleSource(regex, grammar)
+        inspect_rule.run(rules, vocab, 5 if samples is None else samples, seed or 0, svg, as_json)
+        return
+    from tokentrie.cli.inspect import run
+
     run(payload, vocab, path, depth, max_children, find, svg, as_json)
 
 

@@ -1,4 +1,4 @@
-"""`tokentrie generate`: one legal value after a prompt."""
+"""`tokentrie generate`: one legal value after a prompt, of a set or of a rule."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def run(path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Ha
     opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
     vocab = opened.model.vocab
     with console.collected_warnings() as warnings:
-        trie = source.trie(vocab, content)
+        constraint = source.constraint(vocab, content)
     with console.working("generating"):
         generated = opened.model.generate(
             prompt,
-            trie,
+            constraint,
             draw.mode,
             draw.max_tokens,
             seed=draw.seed,
@@ -52,7 +52,8 @@ def run(path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Ha
             after=draw.after,
         )
     _show(opened, generated, warnings, as_json)
-    if generated.leaf is None:
+    # The value of a rule may be null, and then the end says that it is whole.
+    if generated.leaf is None and generated.value is None and not (source.is_rule and generated.finish == "span"):
         count = len(generated.tokens)
         console.say(f"no value was completed: the output ended with {generated.finish} after {count} tokens")
         raise typer.Exit(1)
@@ -69,6 +70,7 @@ def _show(opened: Opened, generated: tokentrie.Generated, warnings: list[str], a
         "text": generated.text,
         "tokens": generated.tokens,
         "leaf": leaf and {"index": leaf.index, "name": leaf.name, "tokens": leaf.tokens},
+        "value": generated.value,
         "finish": generated.finish,
         "stats": generated.stats.as_dict(),
         "model": opened.describe(),

@@ -13,6 +13,7 @@ import typer
 import tokentrie
 from tokentrie.cli import console, inspect_file
 from tokentrie.cli.lines import as_text, blank_ends
+from tokentrie.cli.rules import RuleSource
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,10 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Source:
-    """The legal values: exactly one of a payload, a .ttrie file and texts of three kinds; and the text around them."""
+    """The legal values: exactly one of a payload, a .ttrie file and texts of three kinds; and the text around them.
+
+    Where a rule may be given too, it is one of them.
+    """
 
     payload: Path | None
     path: str | None
@@ -36,6 +40,7 @@ class Source:
     choices_file: Path | None
     prefix: str
     suffix: str
+    rules: RuleSource | None = None
 
     def __post_init__(self) -> None:
         exactly_one(
@@ -46,28 +51,45 @@ class Source:
                 "--choice": self.choice or None,
                 "--choices-file": self.choices_file,
             }
+            | (self.rules.options if self.rules else {})
         )
         if self.path is not None and self.payload is None:
             raise typer.BadParameter("it needs --payload", param_hint="--path")
         if (self.payload or self.set_file) and (self.prefix or self.suffix):
             what = "a payload" if self.payload else "a .ttrie file"
             raise typer.BadParameter(f"{what} says the tokens already", param_hint="--prefix, --suffix")
+        if self.is_rule and (self.prefix or self.suffix):
+            raise typer.BadParameter("a rule says all of a text, so it goes in there", param_hint="--prefix, --suffix")
 
     @property
     def file(self) -> Path | None:
         """The file to read as a whole, if any. A .ttrie file is mapped."""
-        return self.payload or self.choices_file
+        return self.payload or self.choices_file or (self.rules.file if self.rules else None)
 
-    def read(self) -> bytes:
-        """What that file holds."""
+    @property
+    def is_rule(self) -> bool:
+        """Whether it is a rule, not a set."""
+        return self.rules is not None and self.rules.given
+
+    def read(self) -> bytes | tokentrie.Rule:
+        """What that file holds, or the rule that was given: before a model is loaded."""
+        if self.rules and self.rules.given:
+            return self.rules.rule()
         return console.read(self.file) if self.file else b""
 
-    def trie(self, vocab: tokentrie.Vocab, content: bytes, distinct_names: bool = False) -> tokentrie.Trie:
+    def constraint(self, vocab: tokentrie.Vocab, content: bytes | tokentrie.Rule) -> tokentrie.Trie | tokentrie.Rule:
+        """What was read, in a vocabulary."""
+        return content if isinstance(content, tokentrie.Rule) else self.trie(vocab, content)
+
+    def trie(
+        self, vocab: tokentrie.Vocab, content: bytes | tokentrie.Rule, distinct_names: bool = False
+    ) -> tokentrie.Trie:
         """The legal values in a vocabulary; `content` is that of the file.
 
         Args:
             distinct_names: no two leaves of a payload may have the same name. Equal texts are an error anyhow.
         """
+        assert isinstance(content, bytes)
         if self.set_file:
             if not inspect_file.is_file(self.set_file) and self.set_file.is_file():
                 problem = "is no .ttrie file, such as tokentrie build makes"

@@ -1,0 +1,187 @@
+//! Some texts of a rule, drawn at random: to see what it allows.
+
+use crate::rule::Rule;
+use rand_mt::Mt;
+use std::collections::{BTreeSet, HashMap};
+
+/// Bytes after which a text heads for its end.
+const LONG: usize = 40;
+/// States that are looked at for the nearest end.
+const LOOKED_AT: usize = 5_000;
+/// Draws for each text that is wanted: some are equal, and some find no end.
+const DRAWS: usize = 8;
+
+/// Some texts of a rule, shorter ones first: at most `count`, all different and whole. The same seed draws the same.
+///
+/// A draw chooses between the states that may follow, so that what ends a text is not lost among the many bytes that
+/// do not; where it can, it writes printable ASCII. After 40 bytes it takes the nearest end. There may be fewer texts
+/// than were asked for, because there are no more, or because ends are too far away.
+///
+/// ```
+/// use trie_rules::{Grammar, Regex, Rule, samples};
+///
+/// let names = Regex::new("[a-z]{2,300}")?;
+/// let drawn = samples(&names, 5, 7);
+/// assert_eq!(drawn.len(), 5);
+/// for text in &drawn {
+///     let state = text.iter().try_fold(names.start(), |state, byte| names.step(&state, *byte));
+///     assert!(names.is_end(&state.unwrap()));
+/// }
+/// assert_eq!(samples(&Regex::new("yes|no")?, 5, 0), [b"no".to_vec(), b"yes".to_vec()]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn samples<R: Rule>(rule: &R, count: usize, seed: u32) -> Vec<Vec<u8>> {
+    let mut rng = Mt::new(seed);
+    let mut found = BTreeSet::new();
+    for _ in 0..count.saturating_mul(DRAWS) {
+        if found.len() == count {
+            break;
+        }
+        found.extend(draw(rule, &mut rng).map(|text| (text.len(), text)));
+    }
+    if found.is_empty() && count > 0 {
+        found.extend(nearest_end(rule, rule.start(), &mut rng).map(|text| (text.len(), text)));
+    }
+    found.into_iter().map(|(_, text)| text).collect()
+}
+
+fn draw<R: Rule>(rule: &R, rng: &mut Mt) -> Option<Vec<u8>> {
+    let (mut state, mut text) = (rule.start(), Vec::new());
+    loop {
+        let mut ways = ways(rule, &state);
+        if rule.is_end(&state) && (ways.is_empty() || below(rng, 3) == 0) {
+            return Some(text);
+        }
+        if text.len() >= LONG {
+            text.extend(nearest_end(rule, state, rng)?);
+            return Some(text);
+        }
+        // What begins with no printable character, such as most of Unicode, comes now and then.
+        if below(rng, 16) > 0 && ways.iter().any(|(_, bytes)| bytes.iter().any(printable)) {
+            ways.retain(|(_, bytes)| bytes.iter().any(printable));
+        }
+        if ways.is_empty() {
+            // A rule with a dead end, against its laws.
+            return None;
+        }
+        let (after, bytes) = ways.swap_remove(below(rng, ways.len()));
+        text.push(one_of(&bytes, rng));
+        state = after;
+    }
+}
+
+/// The bytes of a shortest way to an end.
+fn nearest_end<R: Rule>(rule: &R, state: R::State, rng: &mut Mt) -> Option<Vec<u8>> {
+    let mut known = HashMap::from([(state.clone(), 0)]);
+    // Each with the number of the one before it, and the byte that leads to it.
+    let mut order = vec![(state, 0, 0)];
+    let mut at = 0;
+    while let Some((state, ..)) = order.get(at).cloned() {
+        if rule.is_end(&state) {
+            let mut text = Vec::new();
+            while at > 0 {
+                text.push(order[at].2);
+                at = order[at].1;
+            }
+            text.reverse();
+            return Some(text);
+        }
+        if order.len() < LOOKED_AT {
+            for (after, bytes) in ways(rule, &state) {
+                if known.insert(after.clone(), order.len()).is_none() {
+                    order.push((after, at, one_of(&bytes, rng)));
+                }
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The states that may follow, each with the bytes that lead there.
+fn ways<R: Rule>(rule: &R, state: &R::State) -> Vec<(R::State, Vec<u8>)> {
+    let mut numbers: HashMap<R::State, usize> = HashMap::new();
+    let mut ways: Vec<(R::State, Vec<u8>)> = Vec::new();
+    for byte in 0..=255 {
+        let Some(after) = rule.step(state, byte) else { continue };
+        match numbers.get(&after) {
+            Some(&number) => ways[number].1.push(byte),
+            None => {
+                numbers.insert(after.clone(), ways.len());
+                ways.push((after, vec![byte]));
+            }
+        }
+    }
+    ways
+}
+
+fn printable(byte: &u8) -> bool {
+    (b' '..=b'~').contains(byte)
+}
+
+/// One of some bytes, printable where there is one.
+fn one_of(bytes: &[u8], rng: &mut Mt) -> u8 {
+    let good: Vec<u8> = bytes.iter().copied().filter(printable).collect();
+    let bytes = if good.is_empty() { bytes } else { &good };
+    bytes[below(rng, bytes.len())]
+}
+
+fn below(rng: &mut Mt, count: usize) -> usize {
+    rng.next_u32() as usize % count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Example, Regex};
+
+    fn whole<R: Rule>(rule: &R, text: &[u8]) -> bool {
+        let state = text.iter().try_fold(rule.start(), |state, byte| rule.step(&state, *byte));
+        state.is_some_and(|state| rule.is_end(&state))
+    }
+
+    #[test]
+    fn texts_are_whole_different_and_repeatable() {
+        for pattern in ["[a-z]{2,300}", "[ab]{500}", ".*", "é|ü|\\p{Greek}+", "a?", "(x|y)*z"] {
+            let rule = Regex::new(pattern).unwrap();
+            for seed in 0..20 {
+                let drawn = samples(&rule, 5, seed);
+                assert!(!drawn.is_empty() && drawn.iter().all(|text| whole(&rule, text)), "{pattern}");
+                assert!(drawn.is_sorted_by(|one, next| (one.len(), one) < (next.len(), next)));
+                assert_eq!(drawn, samples(&rule, 5, seed));
+            }
+            assert!(samples(&rule, 0, 0).is_empty());
+        }
+        assert_eq!(samples(&Regex::new("a?").unwrap(), 9, 3), [b"".to_vec(), b"a".to_vec()]);
+    }
+
+    #[test]
+    fn grammars_find_their_ends() {
+        for example in Example::ALL {
+            let grammar = example.grammar().unwrap();
+            for seed in 0..5 {
+                let drawn = samples(&grammar, 5, seed);
+                assert!(drawn.len() >= 3 && drawn.iter().all(|text| whole(&grammar, text)), "{example:?}: {drawn:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rules_that_break_their_laws_give_what_there_is() {
+        #[derive(Debug)]
+        struct Endless;
+        impl Rule for Endless {
+            type State = u64;
+            fn start(&self) -> u64 {
+                0
+            }
+            fn step(&self, state: &u64, byte: u8) -> Option<u64> {
+                (byte < 3).then_some(state + u64::from(byte))
+            }
+            fn is_end(&self, _: &u64) -> bool {
+                false
+            }
+        }
+        assert!(samples(&Endless, 3, 0).is_empty());
+    }
+}

@@ -1,0 +1,76 @@
+"""Rules of `generate` and `inspect`: a regular expression, a grammar or a JSON Schema as options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+import tokentrie
+from tokentrie.cli import console
+from tokentrie.cli.lines import as_text
+
+EXAMPLES = ("json", "arithmetic", "c", "sql")
+"""Grammars of the package; a file of such a name is given as ./json."""
+
+
+@dataclass(frozen=True)
+class RuleSource:
+    """What was given of the options; at most one of them is not None."""
+
+    regex: str | None = None
+    grammar: str | None = None
+    json_schema: str | None = None
+
+    @property
+    def options(self) -> dict[str, object]:
+        """By name."""
+        return {"--regex": self.regex, "--grammar": self.grammar, "--json-schema": self.json_schema}
+
+    @property
+    def given(self) -> bool:
+        """Whether any is."""
+        return any(value is not None for value in self.options.values())
+
+    @property
+    def file(self) -> Path | None:
+        """The file that has to be read, if one has."""
+        if self.grammar is not None and self.grammar not in EXAMPLES:
+            return Path(self.grammar)
+        if self.json_schema is not None and not _is_json(self.json_schema):
+            return Path(self.json_schema)
+        return None
+
+    def rule(self) -> tokentrie.Rule:
+        """Reads and makes it: before a model is loaded.
+
+        Raises:
+            BadParameter: what was given as the value of an option makes none.
+            RuleError: what a file holds makes none. OSError and others where it cannot be read.
+        """
+        try:
+            content = as_text(console.read(self.file), self.file) if self.file else None
+        except FileNotFoundError as error:
+            if self.grammar is not None:
+                problem = f"{error.strerror}, and the grammars of the package are {', '.join(EXAMPLES)}"
+                raise FileNotFoundError(error.errno, problem, self.grammar) from None
+            raise
+        try:
+            if self.regex is not None:
+                return tokentrie.Regex(self.regex)
+            if self.grammar in EXAMPLES:
+                return tokentrie.Grammar.example(self.grammar)
+            if self.grammar is not None:
+                return tokentrie.Grammar(content or "")
+            return tokentrie.JsonSchema(content if content is not None else self.json_schema)  # type: ignore[attr-defined,unused-ignore]
+        except tokentrie.RuleError as error:
+            if self.file:
+                raise tokentrie.RuleError(f"{self.file}: {error}") from None
+            (name,) = [name for name, value in self.options.items() if value is not None]
+            raise typer.BadParameter(" ".join(str(error).split()), param_hint=name) from None
+
+
+def _is_json(text: str) -> bool:
+    """Whether this is a schema, and not the name of a file with one."""
+    return text.lstrip().startswith("{") or text.strip() in ("true", "false")
