@@ -57,7 +57,7 @@ fn draw<R: Rule>(rule: &R, rng: &mut Mt) -> Option<Vec<u8>> {
             return Some(text);
         }
         // What begins with no printable character, such as most of Unicode, comes now and then.
-        if below(rng, 16) > 0 && ways.iter().any(|(_, bytes)| bytes.iter().any(printable)) {
+        if below(rng, 64) > 0 && ways.iter().any(|(_, bytes)| bytes.iter().any(printable)) {
             ways.retain(|(_, bytes)| bytes.iter().any(printable));
         }
         if ways.is_empty() {

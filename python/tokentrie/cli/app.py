@@ -219,7 +219,7 @@ def choose(
         'generate --prompt "Hi" --set names.ttrie --json',
         'generate --prompt "Hi" --payload payload.json --mode sampled --seed 7',
         'generate --prompt "Born on " --regex "(19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]"',
-        'generate --prompt "Hi" --grammar arithmetic --json',
+        'generate --prompt "Count: " --grammar arithmetic --json',
     )
 )
 def generate(

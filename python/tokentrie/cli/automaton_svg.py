@@ -36,7 +36,7 @@ def picture(table: Automaton, title: str) -> str:
     labels = [[(_label(ranges), after) for ranges, after in ways] for _, ways in table.table]
     column = GAP + LETTER * max((len(text) for ways in labels for text, _ in ways), default=0)
     tallest = max(map(len, layers))
-    middle = 56 + (tallest + 1) * ROW / 2
+    middle = 72 + tallest * ROW / 2
     places: dict[int, Place] = {}
     for number, layer in enumerate(layers):
         for row, state in enumerate(layer):
@@ -45,7 +45,7 @@ def picture(table: Automaton, title: str) -> str:
     names = []
     for state, ways in enumerate(labels):
         for text, after in ways:
-            curve, at = _way(places[state], places[after])
+            curve, at = _way(places[state], places[after], column)
             parts.append(_path(curve))
             names.append(_text(*at, text, "label mono"))
     for state, (end, _) in enumerate(table.table):
@@ -57,8 +57,10 @@ def picture(table: Automaton, title: str) -> str:
         parts.append(_text(x, y + 4, str(state), "mid"))
     # Above all curves.
     parts += names
-    width = max(56 + (len(layers) - 1) * column + 56, 40 + 9 * len(title))
-    return _document(width, middle + (tallest + 1) * ROW / 2 + 24, title, parts)
+    # Curves between states of one column stand out to the right, and their labels.
+    beside = 56 + (tallest - 1) * ROW / 8 + (LETTER * LONGEST / 2 if tallest > 1 else 0)
+    width = max(56 + (len(layers) - 1) * column + beside, 40 + 9 * len(title))
+    return _document(width, middle + tallest * ROW / 2 + 8, title, parts)
 
 
 def _label(ranges: automaton.Ranges) -> str:
@@ -66,20 +68,22 @@ def _label(ranges: automaton.Ranges) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _way(start: Place, end: Place) -> tuple[str, Place]:
+def _way(start: Place, end: Place, column: float) -> tuple[str, Place]:
     """A curve between two states, and the place of its label."""
     (x, y), (to_x, to_y) = start, end
     if start == end:
         top = y - RADIUS
         curve = f"M{x - 8:.0f} {top + 2:.0f}C{x - 26:.0f} {top - 34:.0f} {x + 26:.0f} {top - 34:.0f} "
         return curve + f"{x + 8:.0f} {top + 2:.0f}", (x, top - 30)
-    # Straight to the next column; bent away from what lies between where it goes further, or back.
-    bend = 0.0 if to_x > x and to_y != y else (to_x - x) * 0.16 if abs(to_x - x) > 1 else 30
-    if to_x < x:
-        bend = (x - to_x) * 0.22 + 12
-    middle = ((x + to_x) / 2 + (0 if abs(to_x - x) > 1 else bend), (y + to_y) / 2 + (bend if abs(to_x - x) > 1 else 0))
+    if to_x == x:
+        middle = (x + 24 + abs(to_y - y) * 0.25, (y + to_y) / 2)
+    else:
+        # Straight to the next column; bent away from what lies between where it goes further, or back.
+        bend = 0.0 if 0 < to_x - x <= column * 1.01 else abs(to_x - x) * 0.2 + 8
+        middle = ((x + to_x) / 2, (y + to_y) / 2 + bend)
     (from_x, from_y), (into_x, into_y) = _edge(start, middle), _edge(end, middle)
-    label = ((from_x + 2 * middle[0] + into_x) / 4, (from_y + 2 * middle[1] + into_y) / 4 - 4)
+    # Nearer to where it begins: many curves may have one end.
+    label = (from_x * 0.4 + middle[0] * 0.5 + into_x * 0.1, from_y * 0.4 + middle[1] * 0.5 + into_y * 0.1 - 4)
     return f"M{from_x:.0f} {from_y:.0f}Q{middle[0]:.0f} {middle[1]:.0f} {into_x:.0f} {into_y:.0f}", label
 
 

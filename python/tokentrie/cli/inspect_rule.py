@@ -18,6 +18,8 @@ from tokentrie.cli.rules import RuleSource
 
 # Tokens that are shown of those that may begin a text.
 SHOWN = 12
+# Characters of a text that are shown of those that people see.
+LONGEST = 72
 # States of an automaton that is printed, or drawn.
 PRINTED = 32
 # Texts of a grammar that are counted; of an automaton all are.
@@ -54,8 +56,8 @@ def run(source: RuleSource, vocab_path: Path | None, samples: int, seed: int, sv
     screen = console.screen()
     screen.print(_heading(rule, source, table, texts))
     screen.print(_beginning(vocab, name, legal))
-    if drawn:
-        screen.print(Text("texts such as " + "  ".join(console.quoted(text.encode()) for text in drawn)))
+    for text in drawn:
+        screen.print(Text(f"such as {console.quoted(_cut(text).encode())}"))
     if isinstance(rule, tokentrie.Grammar):
         screen.print(Text("terminals " + "  ".join(map(console.printable, rule.terminals))))
     if regex and table:
@@ -106,18 +108,22 @@ def _some(legal: list[int]) -> list[int]:
     return legal if len(legal) <= SHOWN else [legal[place * (len(legal) - 1) // last] for place in range(SHOWN)]
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
 def _printed(table: Automaton) -> Table:
     shown = Table(box=None, header_style="dim", pad_edge=False)
     shown.add_column("state", justify="right")
+    shown.add_column("end")
     shown.add_column("bytes", overflow="fold")
     shown.add_column("next", justify="right")
-    shown.add_column("")
     for state, (end, ways) in enumerate(table.table):
         rows = [(automaton.shown(ranges), str(after)) for ranges, after in ways] or [("", "")]
         for place, (found, after) in enumerate(rows):
             first = place == 0
-            note = Text("a text may end here" if end and first else "", style="green")
-            shown.add_row(str(state) if first else "", Text(found, style="cyan"), after, note)
+            ends = Text("end" if end and first else "", style="green")
+            shown.add_row(str(state) if first else "", ends, Text(found, style="cyan"), after)
     return shown
 
 

@@ -68,7 +68,8 @@ class RuleSource:
             if self.file:
                 raise tokentrie.RuleError(f"{self.file}: {error}") from None
             (name,) = [name for name, value in self.options.items() if value is not None]
-            raise typer.BadParameter(" ".join(str(error).split()), param_hint=name) from None
+            # The other lines point at the place, and messages have one line.
+            raise typer.BadParameter(str(error).partition("\n")[0], param_hint=name) from None
 
 
 def _is_json(text: str) -> bool:
