@@ -57,8 +57,8 @@ fn draw<R: Rule>(rule: &R, rng: &mut Mt) -> Option<Vec<u8>> {
             return Some(text);
         }
         // What begins with no printable character, such as most of Unicode, comes now and then.
-        if below(rng, 64) > 0 && ways.iter().any(|(_, bytes)| bytes.iter().any(printable)) {
-            ways.retain(|(_, bytes)| bytes.iter().any(printable));
+        if below(rng, 64) > 0 && ways.iter().any(|(_, bytes)| bytes.iter().copied().any(printable)) {
+            ways.retain(|(_, bytes)| bytes.iter().copied().any(printable));
         }
         if ways.is_empty() {
             // A rule with a dead end, against its laws.
@@ -104,24 +104,23 @@ fn ways<R: Rule>(rule: &R, state: &R::State) -> Vec<(R::State, Vec<u8>)> {
     let mut ways: Vec<(R::State, Vec<u8>)> = Vec::new();
     for byte in 0..=255 {
         let Some(after) = rule.step(state, byte) else { continue };
-        match numbers.get(&after) {
-            Some(&number) => ways[number].1.push(byte),
-            None => {
-                numbers.insert(after.clone(), ways.len());
-                ways.push((after, vec![byte]));
-            }
+        if let Some(&number) = numbers.get(&after) {
+            ways[number].1.push(byte);
+        } else {
+            numbers.insert(after.clone(), ways.len());
+            ways.push((after, vec![byte]));
         }
     }
     ways
 }
 
-fn printable(byte: &u8) -> bool {
-    (b' '..=b'~').contains(byte)
+fn printable(byte: u8) -> bool {
+    (b' '..=b'~').contains(&byte)
 }
 
 /// One of some bytes, printable where there is one.
 fn one_of(bytes: &[u8], rng: &mut Mt) -> u8 {
-    let good: Vec<u8> = bytes.iter().copied().filter(printable).collect();
+    let good: Vec<u8> = bytes.iter().copied().filter(|&byte| printable(byte)).collect();
     let bytes = if good.is_empty() { bytes } else { &good };
     bytes[below(rng, bytes.len())]
 }

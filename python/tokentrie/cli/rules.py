@@ -60,10 +60,11 @@ class RuleSource:
             if self.regex is not None:
                 return tokentrie.Regex(self.regex)
             if self.grammar in EXAMPLES:
-                return tokentrie.Grammar.example(self.grammar)
+                return tokentrie.Grammar.example(self.grammar)  # type: ignore[arg-type]
             if self.grammar is not None:
                 return tokentrie.Grammar(content or "")
-            return tokentrie.JsonSchema(content if content is not None else self.json_schema)  # type: ignore[attr-defined,unused-ignore]
+            schema = content if content is not None else self.json_schema
+            return tokentrie.JsonSchema(schema)  # type: ignore[attr-defined,unused-ignore]
         except tokentrie.RuleError as error:
             if self.file:
                 raise tokentrie.RuleError(f"{self.file}: {error}") from None
