@@ -268,8 +268,8 @@ class TestGenerate:
         for args, stdin in (([sums], ""), (["-"], sums.read_text())):
             out = run("generate", "-p", "Hi", "--grammar", *args, stdin=stdin).out
             assert out in ("1\n", "1+2+3\n")
-        out = run("generate", "-p", "Count: ", "--grammar", "arithmetic", "--json").json
-        assert tokentrie.Grammar.example("arithmetic").matches(out["value"])
+        sum_of = run("generate", "-p", "Count: ", "--grammar", "arithmetic", "--json").json
+        assert tokentrie.Grammar.example("arithmetic").matches(sum_of["value"])
 
     def test_sets_have_a_value_too(self, run: Terminal) -> None:
         document = run("generate", "-p", "Hi", "-c", "yes,no", "--json").json
@@ -288,8 +288,8 @@ class TestGenerate:
 
     @needs_schema
     def test_a_schema(self, run: Terminal, tmp_path: Path) -> None:
-        schema = {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"]}
-        schema["additionalProperties"] = False
+        colours = {"properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"]}
+        schema = {"type": "object", "additionalProperties": False} | colours
         file = tmp_path / "schema.json"
         file.write_text(json.dumps(schema))
         for value, stdin in ((json.dumps(schema), ""), (str(file), ""), ("-", json.dumps(schema))):

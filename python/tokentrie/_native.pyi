@@ -76,6 +76,7 @@ __all__ = [
     "_into_chain",
     "_levels",
     "_outline",
+    "_samples",
     "beam_search",
     "choose",
 ]
