@@ -55,6 +55,7 @@ mod rule_of_user;
 mod rule_samples;
 mod sampler;
 mod sampling;
+mod schema;
 mod scorer;
 mod search;
 mod session;
@@ -123,6 +124,8 @@ mod _native {
     use crate::sampler::Sampler;
     #[pymodule_export]
     use crate::sampling::Sampling;
+    #[pymodule_export]
+    use crate::schema::{JsonSchema, Lark};
     #[pymodule_export]
     use crate::search::{Hypothesis, beam_search, choose};
     #[pymodule_export]

@@ -637,9 +637,10 @@ fn before_rule(prompt: &Bound<'_, PyAny>, rule: &Bound<'_, Rule>, vocab: &Arc<tr
         let beginnings = spelled.beginnings(CHARACTERS);
         UserRule::raised()?;
         let (left, bytes) = vocab.before_texts(&tokens, beginnings.as_deref());
-        if !bytes.is_empty() {
-            let (prompt, healed) = (left.to_vec(), bytes.len());
-            return Ok(BeforeRule { prompt, healed, constraint: released(rule.py(), || spelled.after(&bytes))? });
+        if !bytes.is_empty()
+            && let Some(constraint) = released(rule.py(), || spelled.after(&bytes))?
+        {
+            return Ok(BeforeRule { prompt: left.to_vec(), healed: bytes.len(), constraint });
         }
     }
     Ok(BeforeRule { prompt: tokens, healed: 0, constraint: spelled.constraint() })

@@ -17,6 +17,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use trie_core::Problem;
 use trie_rules::{AnyRule, ByRuleError, DeadEnd, MaskLimits, Read, Regular, Spelled};
+use trie_schema::GuidedError;
 
 /// Vocabularies of which a rule keeps what it worked out.
 const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
@@ -424,6 +425,7 @@ pub(crate) fn of_problem(problem: &Problem, message: String) -> Error {
     if let Some(raised) = problem.downcast_ref::<Raised>() {
         return Error::Python(raised.again());
     }
-    let class = if problem.downcast_ref::<DeadEnd>().is_some() { Class::Rule } else { Class::Base };
+    let of_rule = problem.downcast_ref::<DeadEnd>().is_some() || problem.downcast_ref::<GuidedError>().is_some();
+    let class = if of_rule { Class::Rule } else { Class::Base };
     class.error(if message.is_empty() { problem.to_string() } else { message })
 }

@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::{AnyConstraint, AnyState};
 
-/// A rule of whatever kind. Every [`Rule`] that can be cloned is one.
+/// A rule of whatever kind. Every [`Rule`] that can be cloned is one; so is what is walked token by token.
 pub trait AnyRule: fmt::Debug + Send + Sync {
     /// Over the tokens of a vocabulary.
     ///
@@ -23,7 +23,8 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     /// As [`ByRule::new`].
     fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError>;
 
-    /// Between two texts: see [`Placed`].
+    /// Between two texts: see [`Placed`]. `None` for a rule that is walked token by token and not byte by byte: it
+    /// stands alone, between tokens, as [`AnyRule::spelled`] gives it.
     ///
     /// # Errors
     /// As [`ByRule::new`].
@@ -33,7 +34,7 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
         after: &[u8],
         spelling: Spelling,
         limits: MaskLimits,
-    ) -> Result<Arc<dyn SpelledBetween>, ByRuleError>;
+    ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError>;
 
     /// Whether a text is legal as a whole, or how many of its bytes begin a legal one.
     fn read(&self, text: &[u8]) -> Read;
@@ -76,11 +77,11 @@ pub trait Spelled: fmt::Debug + Send + Sync {
     /// As a constraint; masks are shared between all of them.
     fn constraint(&self) -> AnyConstraint;
 
-    /// The same after bytes that come first.
+    /// The same after bytes that come first. `None` for a rule that stands alone: see [`AnyRule::placed`].
     ///
     /// # Errors
     /// As [`ByRule::new`].
-    fn after(&self, bytes: &[u8]) -> Result<AnyConstraint, ByRuleError>;
+    fn after(&self, bytes: &[u8]) -> Result<Option<AnyConstraint>, ByRuleError>;
 
     /// With which characters its texts may begin; `None` for more than `limit`.
     fn beginnings(&self, limit: usize) -> Option<Vec<char>>;
@@ -116,8 +117,8 @@ impl<R: Rule + Clone> AnyRule for R {
         after: &[u8],
         spelling: Spelling,
         limits: MaskLimits,
-    ) -> Result<Arc<dyn SpelledBetween>, ByRuleError> {
-        Ok(Arc::new(Placed::new(before, self.clone(), after, spelling, limits)?))
+    ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError> {
+        Ok(Some(Arc::new(Placed::new(before, self.clone(), after, spelling, limits)?)))
     }
 
     fn check(&self, most_states: usize) -> Result<Checked, Broken> {
@@ -158,14 +159,14 @@ impl<R: Rule + Clone> Spelled for Known<R> {
         AnyConstraint::new(self.by_rule.clone())
     }
 
-    fn after(&self, bytes: &[u8]) -> Result<AnyConstraint, ByRuleError> {
+    fn after(&self, bytes: &[u8]) -> Result<Option<AnyConstraint>, ByRuleError> {
         let known = || self.after.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = known().get(bytes) {
-            return Ok(kept.clone());
+            return Ok(Some(kept.clone()));
         }
         let made = AnyConstraint::new(Prefixed::new(bytes, &self.by_rule)?);
         known().put(bytes.to_vec(), made.clone());
-        Ok(made)
+        Ok(Some(made))
     }
 
     fn beginnings(&self, limit: usize) -> Option<Vec<char>> {

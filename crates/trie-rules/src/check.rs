@@ -31,6 +31,12 @@ pub enum Broken {
     /// No text is legal.
     #[error("no text is legal")]
     Nothing,
+    /// It has no states that could be asked: nothing was looked at.
+    #[error("{what} has no states to ask, so its laws are not looked at")]
+    Unasked {
+        /// What it is.
+        what: &'static str,
+    },
 }
 
 /// What was looked at.

@@ -14,16 +14,35 @@ const MOST_BYTES: usize = 512;
 
 /// The first of the tokenizer's tokens of the text that must come after a state, if it is certain.
 pub(crate) fn forced_token<R: Rule>(rule: &R, spelling: &Spelling, from: &R::State) -> Option<TokenId> {
-    let tokenizer = spelling.tokenizer()?;
+    spelling.has_tokenizer().then_some(())?;
     let (bytes, after, cut) = forced_bytes(rule, from);
-    // A character that is only begun is in no text.
-    let whole = match std::str::from_utf8(&bytes) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
-    };
-    let first = *tokenizer(whole).filter(|_| !whole.is_empty())?.first()?;
-    let length = spelling.tokens().bytes(first).len();
-    (length > 0 && length <= certain(rule, spelling.tokens(), &bytes, &after, cut)).then_some(first)
+    spelling.certain_token(&bytes, cut, |rest| {
+        let Some((first, others)) = rest.split_first() else { return false };
+        let Some(state) = rule.step(&after, *first) else { return false };
+        others.iter().try_fold(state, |state, &byte| rule.step(&state, byte)).is_some()
+    })
+}
+
+impl Spelling {
+    /// Whether there is a tokenizer.
+    pub fn has_tokenizer(&self) -> bool {
+        self.tokenizer().is_some()
+    }
+
+    /// The first of the tokenizer's tokens of bytes that must come, where no token can come that goes on from them into
+    /// what follows. `cut`: whether more bytes must come, of which nothing is known. `goes_on`: whether bytes may come
+    /// after those that must.
+    pub fn certain_token(&self, bytes: &[u8], cut: bool, goes_on: impl FnMut(&[u8]) -> bool) -> Option<TokenId> {
+        let tokenizer = self.tokenizer()?;
+        // A character that is only begun is in no text.
+        let whole = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        let first = *tokenizer(whole).filter(|_| !whole.is_empty())?.first()?;
+        let length = self.tokens().bytes(first).len();
+        (length > 0 && length <= certain(self.tokens(), bytes, cut, goes_on)).then_some(first)
+    }
 }
 
 /// The bytes that must come, the state after them, and whether there are more than were asked for.
@@ -41,19 +60,14 @@ fn forced_bytes<R: Rule>(rule: &R, from: &R::State) -> (Vec<u8>, R::State, bool)
 }
 
 /// How many of the bytes come before any place where a token begins that goes on behind them.
-fn certain<R: Rule>(rule: &R, tokens: &TokenBytes, bytes: &[u8], after: &R::State, cut: bool) -> usize {
+fn certain(tokens: &TokenBytes, bytes: &[u8], cut: bool, mut goes_on: impl FnMut(&[u8]) -> bool) -> usize {
     let from = bytes.len().saturating_sub(tokens.longest());
     if cut {
         return from;
     }
-    let goes_on = |rest: &[u8]| {
-        let Some((first, others)) = rest.split_first() else { return false };
-        let Some(state) = rule.step(after, *first) else { return false };
-        others.iter().try_fold(state, |state, &byte| rule.step(&state, byte)).is_some()
-    };
-    let straddles = |&place: &usize| {
+    let mut straddles = |&place: &usize| {
         let begun = &bytes[place..];
         tokens.longer_than(begun).any(|token| goes_on(&tokens.bytes(token)[begun.len()..]))
     };
-    (from..bytes.len()).find(straddles).unwrap_or(bytes.len())
+    (from..bytes.len()).find(&mut straddles).unwrap_or(bytes.len())
 }

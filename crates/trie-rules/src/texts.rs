@@ -17,6 +17,12 @@ pub enum TextsError {
         /// The most that were wanted.
         limit: usize,
     },
+    /// They are those of a rule that only says which tokens go on.
+    #[error("the texts of {what} are not listed, however few there are: give them as a list")]
+    Unlisted {
+        /// What it is.
+        what: &'static str,
+    },
     /// So many states were looked at, and neither was found.
     #[error("after {states} states it is not settled whether there are at most {limit} texts")]
     Unsettled {
@@ -31,7 +37,7 @@ impl From<TextsError> for NotListed {
     fn from(error: TextsError) -> Self {
         match error {
             TextsError::TooMany { limit } | TextsError::Unsettled { limit, .. } => Self::TooMany { limit },
-            TextsError::Endless => Self::Endless,
+            TextsError::Endless | TextsError::Unlisted { .. } => Self::Endless,
         }
     }
 }

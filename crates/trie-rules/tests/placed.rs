@@ -115,7 +115,7 @@ proptest! {
         };
         let tokens = tokens(&with_all_bytes(&pieces), &[]);
         let Ok(rule) = rule.spelled(tokens.clone().into(), MaskLimits::default()) else { return Ok(()) };
-        let after = rule.after(before.as_bytes());
+        let after = rule.after(before.as_bytes()).map(Option::unwrap);
         let whole = ByRule::new(whole, tokens);
         let (Ok(after), Ok(whole)) = (after, whole) else { return Ok(()) };
         let mut queue = VecDeque::from([(after.start(), whole.start(), 0)]);

@@ -2,14 +2,19 @@
 
 use crate::compiled::Shared;
 use crate::known::{Kept, Known, Legal};
-use crate::path::Path;
+use crate::path::{Key, Path};
 use crate::pool::Pool;
 use crate::vocab::Vocab;
 use llguidance::toktrie::TokTrie;
+use lru::LruCache;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use trie_core::{Constraint, Ending, Leaf, Mask, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
-use trie_rules::{MaskLimits, MaskStats, TokenBytes};
+use trie_rules::{DeadEnd, MaskLimits, MaskStats, Spelling, TokenBytes};
+
+/// Texts of which it is kept what must come after them.
+const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// How much is kept of what was walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +44,23 @@ impl Default for GuidedLimits {
 pub struct Guided(Arc<Walked>);
 
 struct Walked {
-    tokens: Arc<TokenBytes>,
+    spelling: Spelling,
     start: Arc<Path>,
     kept: Kept,
+    forced: Mutex<LruCache<Key, Option<TokenId>>>,
     pool: Mutex<Pool>,
     warnings: Vec<String>,
+    limits: GuidedLimits,
+}
+
+/// What was walked, as long as anybody keeps it.
+#[derive(Clone)]
+pub(crate) struct GuidedWeak(Weak<Walked>);
+
+impl GuidedWeak {
+    pub(crate) fn upgrade(&self) -> Option<Guided> {
+        self.0.upgrade().map(Guided)
+    }
 }
 
 /// Where a walk is: the text that was written. Equal where the texts are, whatever their tokens.
@@ -61,8 +78,11 @@ impl PartialEq for GuidedState {
 #[non_exhaustive]
 pub enum GuidedError {
     /// No token begins a legal text.
-    #[error("no token of the vocabulary begins a legal text")]
-    Unspellable,
+    #[error("no token of the vocabulary begins a legal text: it would have to begin with byte {bytes:?}")]
+    Unspellable {
+        /// The bytes with which legal texts begin.
+        bytes: Vec<u8>,
+    },
     /// Only the empty text is legal.
     #[error("only the empty text is legal: there is nothing to write")]
     Nothing,
@@ -76,28 +96,35 @@ pub enum GuidedError {
 
 impl fmt::Debug for Guided {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guided").field("tokens", &self.0.tokens.len()).finish_non_exhaustive()
+        f.debug_struct("Guided").field("spelling", &self.0.spelling).finish_non_exhaustive()
     }
 }
 
 impl Guided {
-    pub(crate) fn new(compiled: &Shared, tokens: Arc<TokenBytes>, limits: GuidedLimits) -> Result<Self, GuidedError> {
+    pub(crate) fn new(
+        compiled: &Shared,
+        spelling: impl Into<Spelling>,
+        limits: GuidedLimits,
+    ) -> Result<Self, GuidedError> {
+        let spelling = spelling.into();
         let failed = |reason| GuidedError::Failed { reason };
-        let vocab = Vocab::of(&tokens).map_err(failed)?;
+        let vocab = Vocab::of(spelling.tokens()).map_err(failed)?;
         let seed = compiled.parser(&vocab).map_err(failed)?;
-        let pool = Pool::new(seed, Arc::clone(&tokens), vocab, limits.parsers);
+        let pool = Pool::new(seed, Arc::clone(spelling.tokens()), vocab, limits.parsers);
         let made = Self(Arc::new(Walked {
-            tokens,
+            spelling,
             start: Path::start(),
             kept: Kept::new(limits.masks),
+            forced: Mutex::new(LruCache::new(KEPT)),
             pool: Mutex::new(pool),
             warnings: compiled.warnings.clone(),
+            limits,
         }));
         match made.known(&made.0.start) {
-            Known { problem: Some(problem), .. } => {
-                Err(problem.downcast_ref().cloned().unwrap_or_else(|| failed(problem.to_string())))
-            }
-            Known { legal, ending: Ending::No, .. } if legal.is_empty() => Err(GuidedError::Unspellable),
+            Known { problem: Some(problem), .. } => Err(match problem.downcast_ref::<DeadEnd>() {
+                Some(DeadEnd { bytes }) => GuidedError::Unspellable { bytes: bytes.clone() },
+                None => problem.downcast_ref().cloned().unwrap_or_else(|| failed(problem.to_string())),
+            }),
             Known { legal, .. } if legal.is_empty() => Err(GuidedError::Nothing),
             Known { .. } => Ok(made),
         }
@@ -119,19 +146,57 @@ impl Guided {
         self.pool().copies
     }
 
-    fn pool(&self) -> std::sync::MutexGuard<'_, Pool> {
+    /// What is walked, without keeping it.
+    pub(crate) fn downgrade(&self) -> GuidedWeak {
+        GuidedWeak(Arc::downgrade(&self.0))
+    }
+
+    /// Whether there is another clone of it.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// Whether it is over just these tokens, and keeps so much.
+    pub(crate) fn is_over(&self, spelling: &Spelling, limits: GuidedLimits) -> bool {
+        let own = &self.0.spelling;
+        let same = Arc::ptr_eq(own.tokens(), spelling.tokens()) && own.has_tokenizer() == spelling.has_tokenizer();
+        same && self.0.limits == limits
+    }
+
+    fn tokens(&self) -> &TokenBytes {
+        self.0.spelling.tokens()
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
         self.0.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forced(&self) -> MutexGuard<'_, LruCache<Key, Option<TokenId>>> {
+        self.0.forced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bytes with which a text may go on.
+    fn bytes_from(&self, at: &Arc<Path>) -> Result<Vec<u8>, String> {
+        let pool = &mut *self.pool();
+        let mut bytes = Vec::new();
+        for byte in 0..=255 {
+            if pool.allows(at, &[byte])? {
+                bytes.push(byte);
+            }
+        }
+        Ok(bytes)
     }
 
     fn known(&self, at: &Arc<Path>) -> Known {
         if let Some(known) = self.0.kept.get(at.key) {
             return known;
         }
-        let known = match self.pool().next(at) {
+        let answer = self.pool().next(at).map(|answer| (Legal::of(answer.words), answer.ends));
+        let known = match answer {
             Err(problem) => Known::nothing(problem),
-            Ok(answer) => {
-                let legal = Legal::of(answer.words);
-                let ending = match (answer.ends, legal.is_empty()) {
+            Ok((legal, false)) if legal.is_empty() => self.bytes_from(at).map_or_else(Known::nothing, Known::dead_end),
+            Ok((legal, ends)) => {
+                let ending = match (ends, legal.is_empty()) {
                     (false, _) => Ending::No,
                     (true, false) => Ending::May,
                     (true, true) => Ending::Must,
@@ -147,7 +212,7 @@ impl Guided {
         if let Some(allowed) = self.0.kept.allows(at.key, token) {
             return allowed;
         }
-        let bytes = self.0.tokens.bytes(token);
+        let bytes = self.tokens().bytes(token);
         if bytes.is_empty() || bytes.contains(&TokTrie::SPECIAL_TOKEN_MARKER) {
             return false;
         }
@@ -172,7 +237,7 @@ impl Constraint for Guided {
             Legal::Ids(ids) => Tokens::Ids(scratch.keep_ids(ids)),
             Legal::Words(words) => {
                 let words = scratch.keep_words(words);
-                Mask::new(words, self.0.tokens.n_vocab()).map_or_else(Tokens::default, Tokens::Mask)
+                Mask::new(words, self.tokens().n_vocab()).map_or_else(Tokens::default, Tokens::Mask)
             }
         };
         Next { tokens, ending }
@@ -182,8 +247,30 @@ impl Constraint for Guided {
         if !self.allows(&at.0, token) {
             return None;
         }
-        at.0 = at.0.push(token, self.0.tokens.bytes(token));
+        at.0 = at.0.push(token, self.tokens().bytes(token));
         Some(Role::Value)
+    }
+
+    /// The only token that may come; else, where the text must go on in one way, the first of the tokenizer's tokens
+    /// for it.
+    fn forced_token(&self, at: &GuidedState, _scratch: &mut Scratch) -> Option<TokenId> {
+        let Known { legal: Legal::Ids(ids), ending: Ending::No, .. } = self.known(&at.0) else { return None };
+        if let &[only] = &*ids {
+            return Some(only);
+        }
+        let begins = |&token: &TokenId| self.tokens().bytes(token).first().copied();
+        let first = ids.first().and_then(begins)?;
+        // A byte that must come begins all tokens that may.
+        if !self.0.spelling.has_tokenizer() || !ids.iter().all(|token| begins(token) == Some(first)) {
+            return None;
+        }
+        if let Some(&known) = self.forced().get(&at.0.key) {
+            return known;
+        }
+        // What fails is asked again where the next mask is wanted, and fails there.
+        let forced = self.pool().forced(&at.0, &self.0.spelling).unwrap_or_default();
+        self.forced().put(at.0.key, forced);
+        forced
     }
 
     fn ending(&self, at: &GuidedState) -> Ending {

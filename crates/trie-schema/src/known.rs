@@ -6,7 +6,7 @@ use lru::LruCache;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{Ending, Problem, TokenId};
-use trie_rules::{MaskLimits, MaskStats};
+use trie_rules::{DeadEnd, MaskLimits, MaskStats};
 
 /// What may come after a text.
 #[derive(Debug, Clone)]
@@ -70,6 +70,12 @@ const PROBLEM: usize = 512;
 impl Known {
     pub(crate) fn nothing(reason: String) -> Self {
         let problem = Some(Problem::new(GuidedError::Failed { reason }));
+        Self { legal: Legal::Ids(Arc::default()), ending: Ending::No, problem }
+    }
+
+    /// Where a text would go on with these bytes, and no token does.
+    pub(crate) fn dead_end(bytes: Vec<u8>) -> Self {
+        let problem = Some(Problem::new(DeadEnd { bytes }));
         Self { legal: Legal::Ids(Arc::default()), ending: Ending::No, problem }
     }
 

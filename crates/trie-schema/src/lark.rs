@@ -78,6 +78,10 @@ impl Lark {
         compiled.map(|compiled| Self { compiled: Arc::new(compiled) }).map_err(|refused| typed(text, refused))
     }
 
+    pub(crate) fn compiled(&self) -> &Shared {
+        &self.compiled
+    }
+
     /// What llguidance warned of.
     pub fn warnings(&self) -> &[String] {
         &self.compiled.warnings

@@ -30,9 +30,11 @@ mod known;
 mod lark;
 mod path;
 mod pool;
+mod rule;
 mod schema;
 mod vocab;
 
 pub use guided::{Guided, GuidedError, GuidedLimits, GuidedState};
 pub use lark::{Lark, LarkError};
+pub use rule::GuidedRule;
 pub use schema::{JsonSchema, SchemaError, SchemaOptions, Whitespace};

@@ -11,7 +11,7 @@ use llguidance::earley::Parser;
 use llguidance::toktrie::Recognizer;
 use std::sync::Arc;
 use trie_core::TokenId;
-use trie_rules::TokenBytes;
+use trie_rules::{Spelling, TokenBytes};
 
 /// What a lexer may have grown by before all parsers are made anew: bytes and states, as it counts them.
 const LEXER_BYTES: usize = 256 << 20;
@@ -82,6 +82,18 @@ impl Pool {
             let parser = &mut pool.reach(at)?.parser;
             let allowed = goes_on(parser, bytes);
             healthy(parser).map(|()| allowed)
+        })
+    }
+
+    /// The first of the tokenizer's tokens of the bytes that must come after a text, if it is certain.
+    pub(crate) fn forced(&mut self, at: &Arc<Path>, spelling: &Spelling) -> Result<Option<TokenId>, String> {
+        self.twice(|pool| {
+            // It reads ahead, and is thrown away.
+            let mut parser = pool.reach(at)?.parser.clone();
+            let bytes = parser.force_bytes().to_vec();
+            healthy(&parser)?;
+            let token = spelling.certain_token(&bytes, false, |rest| goes_on(&mut parser, rest));
+            healthy(&parser).map(|()| token)
         })
     }
 

@@ -58,7 +58,7 @@ fn errors_have_line_and_column() {
 fn a_vocabulary_that_cannot_begin_is_named() {
     let tokens = trie_rules::TokenBytes::new(1, [(&b"x"[..], common::id(0))]).unwrap();
     let made = Lark::new("start: \"a\"").unwrap().over(&std::sync::Arc::new(tokens));
-    assert_eq!(made.unwrap_err(), GuidedError::Unspellable);
+    assert_eq!(made.unwrap_err(), GuidedError::Unspellable { bytes: vec![b'a'] });
     let empty = Lark::new("start: \"\"").unwrap().over(&vocab());
     assert_eq!(empty.unwrap_err(), GuidedError::Nothing);
 }

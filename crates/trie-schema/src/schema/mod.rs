@@ -110,6 +110,10 @@ impl JsonSchema {
         }
     }
 
+    pub(crate) fn compiled(&self) -> &Shared {
+        &self.compiled
+    }
+
     /// What llguidance warned of.
     pub fn warnings(&self) -> &[String] {
         &self.compiled.warnings

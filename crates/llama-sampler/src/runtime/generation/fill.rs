@@ -169,7 +169,7 @@ impl Filler<'_, '_> {
         self.bytes += self.length(token);
     }
 
-    fn write_rest(&mut self) -> Result<(), RuntimeError> {
+    pub(super) fn write_rest(&mut self) -> Result<(), RuntimeError> {
         let rest = self.written().rest_tokens(&self.generation.vocab)?;
         rest.into_iter().try_for_each(|token| self.write_forced(token, 0))
     }

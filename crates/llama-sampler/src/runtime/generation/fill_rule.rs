@@ -17,8 +17,12 @@ impl Filler<'_, '_> {
     /// Writes the slot or text that is the part at `index`, of at most so many tokens. Where a text is cut off, its
     /// longest beginning that is whole stays.
     pub(super) fn rule(&mut self, index: usize, name: &str, max_tokens: Option<usize>) -> Result<(), RuntimeError> {
-        let before = self.written();
+        let mut before = self.written();
         let set = self.form.rule(index, &before, &self.generation.vocab)?;
+        if set.stands_alone() {
+            self.write_rest()?;
+            before = self.written();
+        }
         let begin = self.generation.tokens.len();
         let mut sampler = Sampler::new(Arc::clone(&set.rules), self.sampling())?;
         let mut scratch = Scratch::default();

@@ -1,0 +1,241 @@
+"""What `JsonSchema` takes: schemas, pydantic models, dataclasses. And back: objects of those classes from JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import functools
+import importlib
+import json
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from tokentrie._native import RuleError
+
+PLAIN: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    None: {"type": "null"},
+    type(None): {"type": "null"},
+    Any: {},
+    list: {"type": "array"},
+    dict: {"type": "object"},
+    datetime.date: {"type": "string", "format": "date"},
+}
+
+
+def read(schema: Any) -> tuple[str, Any]:
+    """The schema in JSON, and the class or adapter that reads its documents, if there is one."""
+    if isinstance(schema, str):
+        return schema, None
+    if isinstance(schema, bytes):
+        try:
+            return schema.decode("utf-8"), None
+        except UnicodeDecodeError as error:
+            raise RuleError(f"the schema is no UTF-8: {error}") from error
+    if isinstance(schema, (dict, bool)):
+        return _dumped(schema), None
+    is_class = isinstance(schema, type)
+    if is_class and callable(getattr(schema, "model_json_schema", None)):
+        return _dumped(closed(schema.model_json_schema())), schema
+    if is_class and dataclasses.is_dataclass(schema):
+        adapter = _adapter(schema)
+        return _dumped(closed(adapter.json_schema()) if adapter else of_dataclass(schema)), schema
+    if not is_class and callable(getattr(schema, "json_schema", None)) and hasattr(schema, "validate_json"):
+        return _dumped(closed(schema.json_schema())), schema
+    kind = schema.__name__ if is_class else type(schema).__name__
+    raise TypeError(
+        "schema must be a dict, a bool, JSON as str or bytes, a pydantic model or TypeAdapter, or a dataclass, "
+        f"not {'the class' if is_class else 'of type'} {kind}"
+    )
+
+
+def normal(text: str) -> str:
+    """The same JSON, as Python writes it."""
+    return json.dumps(json.loads(text), ensure_ascii=False)
+
+
+def parse(given: Any, text: str) -> Any:
+    """What a document stands for: itself, or an object of the class that the schema came from."""
+    if given is None:
+        return json.loads(text)
+    if hasattr(given, "model_validate_json"):
+        return given.model_validate_json(text)
+    if dataclasses.is_dataclass(given):
+        adapter = _adapter(given)
+        return adapter.validate_json(text) if adapter else made(given, json.loads(text))
+    return given.validate_json(text)
+
+
+def name(given: Any) -> str:
+    """What a class or an adapter is called."""
+    return given.__qualname__ if isinstance(given, type) else repr(given)
+
+
+def _dumped(schema: Any) -> str:
+    try:
+        return json.dumps(schema, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise RuleError(f"the schema is no JSON: {error}") from error
+    except RecursionError as error:
+        raise RuleError("the schema is too large: nested too deeply for JSON") from error
+
+
+@functools.lru_cache(maxsize=64)
+def _adapter(cls: type) -> Any:
+    """pydantic's adapter of a dataclass; None where pydantic is not installed."""
+    try:
+        pydantic = importlib.import_module("pydantic")
+    except ModuleNotFoundError:
+        return None
+    if not hasattr(pydantic, "TypeAdapter"):
+        return None
+    try:
+        return pydantic.TypeAdapter(cls)
+    except Exception as error:
+        raise TypeError(f"{cls.__qualname__}: pydantic cannot convert it: {error}") from error
+
+
+def closed(schema: Any) -> Any:
+    """The schema of a class that ignores what it does not know: objects have the properties they name and no others."""
+    if not isinstance(schema, dict):
+        return schema
+    done = dict(schema)
+    for key in ("items", "additionalProperties"):
+        done.update({key: closed(schema[key])} if key in schema else {})
+    for key in ("anyOf", "oneOf", "prefixItems"):
+        done.update({key: [closed(part) for part in schema[key]]} if key in schema else {})
+    for key in ("properties", "$defs"):
+        done.update({key: {name: closed(part) for name, part in schema[key].items()}} if key in schema else {})
+    if schema.get("type") == "object" and "properties" in schema:
+        done.setdefault("additionalProperties", False)
+    return done
+
+
+def of_dataclass(cls: type) -> dict[str, Any]:
+    """The schema of a dataclass, where pydantic is not there to make it."""
+    defs: dict[str, Any] = {}
+    root = _of_type(cls, cls.__qualname__, defs)
+    return {**root, "$defs": defs}
+
+
+def _of_fields(cls: type, place: str, defs: dict[str, Any]) -> dict[str, Any]:
+    hints = _hints(cls)
+    properties, required = {}, []
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if not field.init:
+            continue
+        properties[field.name] = _of_type(hints[field.name], f"{place}.{field.name}", defs)
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            required.append(field.name)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(cls)
+    except NameError as error:
+        raise TypeError(f"{cls.__qualname__}: a type of its fields is not known: {error}") from error
+
+
+def _is_union(origin: Any) -> bool:
+    return origin is typing.Union or origin is types.UnionType
+
+
+def _of_type(kind: Any, place: str, defs: dict[str, Any]) -> dict[str, Any]:
+    try:
+        if kind in PLAIN:
+            return dict(PLAIN[kind])
+    except TypeError:  # not hashable
+        pass
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if _is_union(origin):
+        return {"anyOf": [_of_type(part, place, defs) for part in arguments]}
+    if origin is list:
+        return {"type": "array", "items": _of_type(arguments[0], place, defs)}
+    if origin is dict and arguments[0] is str:
+        return {"type": "object", "additionalProperties": _of_type(arguments[1], place, defs)}
+    if origin is typing.Literal and all(isinstance(value, (str, int, type(None))) for value in arguments):
+        return {"enum": list(arguments)}
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        values = [member.value for member in kind]
+        if values and all(isinstance(value, (str, int, float, type(None))) for value in values):
+            return {"enum": values}
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        # By reference, because it may hold itself.
+        known = f"{kind.__module__}.{kind.__qualname__}"
+        if known not in defs:
+            defs[known] = {}
+            defs[known] = _of_fields(kind, kind.__qualname__, defs)
+        return {"$ref": "#/$defs/" + known.replace("~", "~0").replace("/", "~1")}
+    raise TypeError(
+        f"{place} is of type {kind!r}, which cannot be converted: use str, int, float, bool, None, Any, list, dict[str, "
+        "X], Literal, an Enum, datetime.date, dataclasses and unions of these; or install pydantic; or give a schema"
+    )
+
+
+def made(kind: Any, value: Any) -> Any:
+    """An object of a type from what JSON gave for it."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if _is_union(origin):
+        return made(next((part for part in arguments if _fits(part, value)), Any), value)
+    if origin is list:
+        return [made(arguments[0], item) for item in value]
+    if origin is dict:
+        return {key: made(arguments[1], item) for key, item in value.items()}
+    if kind is float or kind is int:
+        return kind(value)
+    if kind is datetime.date:
+        return datetime.date.fromisoformat(value)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return kind(value)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{key: made(hints[key], item) for key, item in value.items()})
+    return value
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a value may be one of a part of a union: the first that fits counts."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any:
+        return True
+    if _is_union(origin):
+        return any(_fits(part, value) for part in arguments)
+    if origin is typing.Literal:
+        return any(value == known and type(value) is type(known) for known in arguments)
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind is datetime.date:
+        return isinstance(value, str) and _is_date(value)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return any(value == member.value and type(value) is type(member.value) for member in kind)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        hints = _hints(kind)
+        if not isinstance(value, Mapping) or not set(value) <= set(hints):
+            return False
+        needed = {
+            field.name
+            for field in dataclasses.fields(kind)
+            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        }
+        return needed <= set(value) and all(_fits(hints[key], item) for key, item in value.items())
+    if origin is list:
+        return isinstance(value, list) and all(_fits(arguments[0], item) for item in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(_fits(arguments[1], item) for item in value.values())
+    # A bool is an int to Python, and none in JSON.
+    return type(value) is (type(None) if kind is None else kind)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
