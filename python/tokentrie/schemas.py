@@ -119,18 +119,18 @@ def closed(schema: Any) -> Any:
 
 def of_dataclass(cls: type) -> dict[str, Any]:
     """The schema of a dataclass, where pydantic is not there to make it."""
-    defs: dict[str, Any] = {}
+    defs: dict[type, tuple[str, dict[str, Any]]] = {}
     root = _of_type(cls, cls.__qualname__, defs)
-    return {**root, "$defs": defs}
+    return {**root, "$defs": dict(defs.values())}
 
 
-def _of_fields(cls: type, place: str, defs: dict[str, Any]) -> dict[str, Any]:
+def _of_fields(cls: type, defs: dict[type, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     hints = _hints(cls)
     properties, required = {}, []
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         if not field.init:
             continue
-        properties[field.name] = _of_type(hints[field.name], f"{place}.{field.name}", defs)
+        properties[field.name] = _of_type(hints[field.name], f"{cls.__qualname__}.{field.name}", defs)
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             required.append(field.name)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -147,7 +147,7 @@ def _is_union(origin: Any) -> bool:
     return origin is typing.Union or origin is types.UnionType
 
 
-def _of_type(kind: Any, place: str, defs: dict[str, Any]) -> dict[str, Any]:
+def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     try:
         if kind in PLAIN:
             return dict(PLAIN[kind])
@@ -168,11 +168,10 @@ def _of_type(kind: Any, place: str, defs: dict[str, Any]) -> dict[str, Any]:
             return {"enum": values}
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         # By reference, because it may hold itself.
-        known = f"{kind.__module__}.{kind.__qualname__}"
-        if known not in defs:
-            defs[known] = {}
-            defs[known] = _of_fields(kind, kind.__qualname__, defs)
-        return {"$ref": "#/$defs/" + known.replace("~", "~0").replace("/", "~1")}
+        if kind not in defs:
+            defs[kind] = (f"class{len(defs)}", {})
+            defs[kind][1].update(_of_fields(kind, defs))
+        return {"$ref": f"#/$defs/{defs[kind][0]}"}
     raise TypeError(
         f"{place} is of type {kind!r}, which cannot be converted: use str, int, float, bool, None, Any, list, dict[str, "
         "X], Literal, an Enum, datetime.date, dataclasses and unions of these; or install pydantic; or give a schema"

@@ -27,7 +27,9 @@ use trie_schema::{GuidedRule, LarkError, SchemaError, SchemaOptions, Whitespace}
 ///     schema: dict, bool, or JSON as str or bytes; a pydantic model or TypeAdapter; or a dataclass, whose fields are
 ///         converted by pydantic if it is installed. Without it they may be str, int, float, bool, None, Any, list,
 ///         dict with keys of str, Literal, Enum, datetime.date, dataclasses, and unions of these.
-///     whitespace: whether there may be blanks between the parts of a document; or a regular expression of them.
+///     whitespace: blanks between the parts of a document. None takes a space, or a line break with up to 40 blanks;
+///         True any number, of which a model may write more and more; False none; a str those that this regular
+///         expression matches.
 ///     unicode_escapes: whether any character in a string may be written as \\uXXXX, not only those that must be.
 ///     lenient: leave out keywords that are not supported, with a warning, instead of refusing them. Then documents may
 ///         come that the schema does not allow.
@@ -64,9 +66,12 @@ pub(crate) struct JsonSchema {
     lenient: bool,
 }
 
+/// Blanks as people write them. Of any number a model may write more and more, and never go on.
+const FEW: &str = r" |\r?\n[ \t]{0,40}";
+
 /// What `whitespace` says.
 fn whitespace(given: Option<&Bound<'_, PyAny>>) -> Result<Whitespace> {
-    let Some(given) = given else { return Ok(Whitespace::Any) };
+    let Some(given) = given else { return Ok(Whitespace::Pattern(FEW.to_owned())) };
     if let Ok(flag) = given.cast::<PyBool>() {
         return Ok(if flag.is_true() { Whitespace::Any } else { Whitespace::None });
     }
@@ -74,7 +79,7 @@ fn whitespace(given: Option<&Bound<'_, PyAny>>) -> Result<Whitespace> {
         return Ok(Whitespace::Pattern(pattern.to_str()?.to_owned()));
     }
     let message = format!(
-        "whitespace must be a bool or the str of a regular expression, not {} of type {}",
+        "whitespace must be None, a bool or the str of a regular expression, not {} of type {}",
         shown(given),
         type_name(given)
     );
@@ -114,7 +119,7 @@ impl JsonSchema {
     #[new]
     #[pyo3(
         signature = (schema, *, whitespace=None, unicode_escapes=true, lenient=false),
-        text_signature = "(schema, *, whitespace=True, unicode_escapes=True, lenient=False)"
+        text_signature = "(schema, *, whitespace=None, unicode_escapes=True, lenient=False)"
     )]
     fn new(
         py: Python<'_>,
@@ -135,10 +140,11 @@ impl JsonSchema {
         py.import("json")?.call_method1("loads", (&self.text,))
     }
 
-    /// bool | str: whether blanks may stand between the parts of a document, or which.
+    /// None | bool | str: which blanks may stand between the parts of a document.
     #[getter]
     fn whitespace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match &self.whitespace {
+            Whitespace::Pattern(pattern) if pattern == FEW => py.None().into_bound(py),
             Whitespace::Pattern(pattern) => PyString::new(py, pattern).into_any(),
             flag => PyBool::new(py, *flag == Whitespace::Any).to_owned().into_any(),
         })
@@ -207,11 +213,11 @@ impl JsonSchema {
         py: Python<'_>,
         given: Option<Py<PyAny>>,
         text: String,
-        whitespace: &Bound<'_, PyAny>,
+        whitespace: Option<&Bound<'_, PyAny>>,
         unicode_escapes: bool,
         lenient: bool,
     ) -> Result<Py<Self>> {
-        let options = Self::options(self::whitespace(Some(whitespace))?, unicode_escapes, lenient);
+        let options = Self::options(self::whitespace(whitespace)?, unicode_escapes, lenient);
         Ok(Py::new(py, Self::made(py, given, text, options)?)?)
     }
 
