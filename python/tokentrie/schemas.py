@@ -43,7 +43,7 @@ def read(schema: Any) -> tuple[str, Any]:
     is_class = isinstance(schema, type)
     if is_class and callable(getattr(schema, "model_json_schema", None)):
         return _dumped(closed(schema.model_json_schema())), schema
-    if is_class and dataclasses.is_dataclass(schema):
+    if _is_dataclass(schema):
         adapter = _adapter(schema)
         return _dumped(closed(adapter.json_schema()) if adapter else of_dataclass(schema)), schema
     if not is_class and callable(getattr(schema, "json_schema", None)) and hasattr(schema, "validate_json"):
@@ -66,7 +66,7 @@ def parse(given: Any, text: str) -> Any:
         return json.loads(text)
     if hasattr(given, "model_validate_json"):
         return given.model_validate_json(text)
-    if dataclasses.is_dataclass(given):
+    if _is_dataclass(given):
         adapter = _adapter(given)
         return adapter.validate_json(text) if adapter else made(given, json.loads(text))
     return given.validate_json(text)
@@ -127,7 +127,7 @@ def of_dataclass(cls: type) -> dict[str, Any]:
 def _of_fields(cls: type, defs: dict[type, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     hints = _hints(cls)
     properties, required = {}, []
-    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+    for field in dataclasses.fields(cls):
         if not field.init:
             continue
         properties[field.name] = _of_type(hints[field.name], f"{cls.__qualname__}.{field.name}", defs)
@@ -141,6 +141,10 @@ def _hints(cls: type) -> dict[str, Any]:
         return typing.get_type_hints(cls)
     except NameError as error:
         raise TypeError(f"{cls.__qualname__}: a type of its fields is not known: {error}") from error
+
+
+def _is_dataclass(kind: Any) -> bool:
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind)
 
 
 def _is_union(origin: Any) -> bool:
@@ -166,15 +170,16 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
         values = [member.value for member in kind]
         if values and all(isinstance(value, (str, int, float, type(None))) for value in values):
             return {"enum": values}
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+    if _is_dataclass(kind):
         # By reference, because it may hold itself.
         if kind not in defs:
             defs[kind] = (f"class{len(defs)}", {})
             defs[kind][1].update(_of_fields(kind, defs))
         return {"$ref": f"#/$defs/{defs[kind][0]}"}
     raise TypeError(
-        f"{place} is of type {kind!r}, which cannot be converted: use str, int, float, bool, None, Any, list, dict[str, "
-        "X], Literal, an Enum, datetime.date, dataclasses and unions of these; or install pydantic; or give a schema"
+        f"{place} is of type {kind!r}, which cannot be converted: use str, int, float, bool, None, Any, list, "
+        "dict[str, X], Literal, an Enum, datetime.date, dataclasses and unions of these; or install pydantic; or give "
+        "a schema"
     )
 
 
@@ -193,7 +198,7 @@ def made(kind: Any, value: Any) -> Any:
         return datetime.date.fromisoformat(value)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return kind(value)
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+    if _is_dataclass(kind):
         hints = _hints(kind)
         return kind(**{key: made(hints[key], item) for key, item in value.items()})
     return value
@@ -214,7 +219,7 @@ def _fits(kind: Any, value: Any) -> bool:
         return isinstance(value, str) and _is_date(value)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return any(value == member.value and type(value) is type(member.value) for member in kind)
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+    if _is_dataclass(kind):
         hints = _hints(kind)
         if not isinstance(value, Mapping) or not set(value) <= set(hints):
             return False

@@ -234,8 +234,8 @@ type Parts = (Option<Py<PyAny>>, String, Py<PyAny>, bool, bool);
 /// It begins with the rule `start`. Rules are in small letters, terminals in capitals; `%ignore` names what may stand
 /// between terminals, `%import common.INT` and `%json {...}` bring others. Terminals are regular expressions, also with
 /// & (and) and ~ (not), and take the longest match: where they run into each other, a text may be begun that nothing
-/// completes, which ends with a RuleError. Syntax: github.com/guidance-ai/llguidance, docs/syntax.md. What counts tokens
-/// or names them is refused. Compares by text; can be pickled.
+/// completes, which ends with a RuleError. Syntax: docs/syntax.md of github.com/guidance-ai/llguidance. What counts
+/// tokens or names them is refused. Compares by text; can be pickled.
 ///
 /// Unlike a Grammar it may be ambiguous, and need not be LR(1). In a form its text stands between tokens: end the text
 /// before it where a token may end.
