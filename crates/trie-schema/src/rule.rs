@@ -145,8 +145,9 @@ impl Spelled for Guided {
         self.stats()
     }
 
-    fn in_use(&self) -> bool {
-        self.is_shared()
+    fn unused(&self) -> Option<usize> {
+        // No rule of a user's is inside.
+        (!self.is_shared()).then_some(0)
     }
 }
 

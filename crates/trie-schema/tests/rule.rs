@@ -58,7 +58,7 @@ fn what_is_walked_already_is_shared() {
     let schema = rule(r#"{"type": "string"}"#);
     let one = schema.spelled(vocab().into(), MaskLimits::default()).unwrap();
     let constraint = one.constraint();
-    assert!(one.in_use());
+    assert!(one.unused().is_none());
     let mut scratch = Scratch::default();
     constraint.next(&constraint.start(), &mut scratch);
     let other = schema.clone().spelled(vocab().into(), MaskLimits::default()).unwrap();
