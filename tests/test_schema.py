@@ -385,7 +385,7 @@ def test_classes_are_given_back() -> None:
 
     Own.rule = JsonSchema(Own)  # type: ignore[attr-defined]
     lost = weakref.ref(Own)
-    tokentrie.schemas._adapter.cache_clear()
+    tokentrie.schemas._adapters.cache_clear()
     del Own
     gc.collect()
     assert lost() is None

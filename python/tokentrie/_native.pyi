@@ -2208,7 +2208,48 @@ class Grammar(Rule):
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@final
 class JsonSchema(Rule):
+    r"""A JSON Schema as a rule: the text is a JSON document that is valid under it.
+
+    `Generated.value` and the values of a form are the document itself, as `json.loads` gives it; of a pydantic model
+    or a dataclass they are objects of that class. Every text is valid, but not every valid document can be written:
+    properties come in the order in which the schema names them. The library llguidance decides; any tokenisation is
+    legal. In a form a document stands between tokens: end the text before it where a token may end.
+
+    As JSON Schema says, an object may have properties that it does not name, unless "additionalProperties" is false. A
+    class that ignores what it does not know gets its own fields and no others. Compares by content; can be pickled
+    where its class can.
+
+    Args:
+        schema: dict, bool, or JSON as str or bytes; a pydantic model or TypeAdapter; or a dataclass, whose fields are
+            converted by pydantic if it is installed. Without it they may be str, int, float, bool, None, Any, list,
+            dict with keys of str, Literal, Enum, datetime.date, dataclasses, and unions of these.
+        whitespace: blanks between the parts of a document. None takes a space, or a line break with up to 40 blanks;
+            True any number, of which a model may write more and more; False none; a str those that this regular
+            expression matches.
+        unicode_escapes: whether any character in a string may be written as \\uXXXX, not only those that must be.
+        lenient: leave out keywords that are not supported, with a warning, instead of refusing them. Then documents may
+            come that the schema does not allow.
+
+    Raises:
+        RuleError: the schema is no JSON (with line and column) or no schema, has keywords that are not supported, is
+            too large or allows nothing; it names the place as a JSON pointer. Also a ValueError.
+        TypeError: it is something else, or a field of a dataclass has a type that cannot be converted.
+
+    Example:
+        >>> person = tokentrie.JsonSchema({
+        ...     "type": "object",
+        ...     "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"enum": [1, 2, 3]}},
+        ...     "required": ["name", "age"],
+        ...     "additionalProperties": False,
+        ... })
+        >>> (person.matches('{"name": "Ann", "age": 3}'), person.matches('{"name": "Ann"}'))
+        (True, False)
+        >>> out = tokentrie.Model().generate("A person: ", person)
+        >>> out.value["age"] in (1, 2, 3)
+        True
+    """
     def __new__(
         cls,
         schema: _Any,
@@ -2218,21 +2259,64 @@ class JsonSchema(Rule):
         lenient: bool = False,
     ) -> JsonSchema: ...
     @property
-    def schema(self) -> _Any: ...
+    def schema(self) -> _Any:
+        """dict | bool: the schema, as it was read: of a class the one that was made for it."""
     @property
-    def whitespace(self) -> bool | str | None: ...
+    def whitespace(self) -> bool | str | None:
+        """None | bool | str: which blanks may stand between the parts of a document."""
     @property
-    def unicode_escapes(self) -> bool: ...
+    def unicode_escapes(self) -> bool:
+        """bool: whether any character may be written as an escape."""
     @property
-    def lenient(self) -> bool: ...
-    def parse(self, text: str) -> _Any: ...
+    def lenient(self) -> bool:
+        """bool: whether keywords that are not supported were left out."""
+    def parse(self, text: str) -> _Any:
+        """The document that a text is; of a pydantic model or a dataclass an object of that class.
+
+        Args:
+            text: str, legal as a whole.
+
+        Returns:
+            Any.
+
+        Raises:
+            ValueError: it is no JSON, or the class refuses it, as pydantic's own validators may.
+
+        Example:
+            >>> tokentrie.JsonSchema({"type": "array"}).parse("[1, null]")
+            [1, None]
+        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@final
 class Lark(Rule):
+    r"""A grammar in Lark as a rule, of the variant that the library llguidance reads.
+
+    It begins with the rule `start`. Rules are in small letters, terminals in capitals; `%ignore` names what may stand
+    between terminals, `%import common.INT` and `%json {...}` bring others. Terminals are regular expressions, also with
+    & (and) and ~ (not), and take the longest match: where they run into each other, a text may be begun that nothing
+    completes, which ends with a RuleError. Syntax: docs/syntax.md of github.com/guidance-ai/llguidance. What counts
+    tokens or names them is refused. Compares by text; can be pickled.
+
+    Unlike a Grammar it may be ambiguous, and need not be LR(1). In a form its text stands between tokens: end the text
+    before it where a token may end.
+
+    Args:
+        text: the grammar.
+
+    Raises:
+        RuleError: the text is no grammar (with line and column), is too large, or allows nothing. Also a ValueError.
+
+    Example:
+        >>> call = tokentrie.Lark('start: NAME "(" [NUMBER ("," NUMBER)*] ")"\nNAME: /[a-z]+/\nNUMBER: /[0-9]+/')
+        >>> (call.matches("max(1,20)"), call.matches("max(1"))
+        (True, False)
+    """
     def __new__(cls, text: str) -> Lark: ...
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """str: its text."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

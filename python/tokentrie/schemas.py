@@ -86,9 +86,12 @@ def _dumped(schema: Any) -> str:
         raise RuleError("the schema is too large: nested too deeply for JSON") from error
 
 
-@functools.lru_cache(maxsize=64)
 def _adapter(cls: type) -> Any:
     """pydantic's adapter of a dataclass; None where pydantic is not installed."""
+    return _adapters(cls)
+
+
+def _made_adapter(cls: Any) -> Any:
     try:
         pydantic = importlib.import_module("pydantic")
     except ModuleNotFoundError:
@@ -99,6 +102,9 @@ def _adapter(cls: type) -> Any:
         return pydantic.TypeAdapter(cls)
     except Exception as error:
         raise TypeError(f"{cls.__qualname__}: pydantic cannot convert it: {error}") from error
+
+
+_adapters = functools.lru_cache(maxsize=64)(_made_adapter)
 
 
 def closed(schema: Any) -> Any:

@@ -66,12 +66,11 @@ impl Form {
         self.cache.rules.get_or_make(key, |_| {
             let refused = |error: ByRuleError| FormError::Rule { what: format!("slot {name:?}"), error };
             let placed = rule.placed(before, behind.as_bytes(), vocab.spelling(), MaskLimits::default());
-            let (constraint, walked) = match placed.map_err(refused)? {
-                Some(spelled) => (spelled.constraint(), Walked::Between(spelled)),
-                None => {
-                    let spelled = rule.spelled(vocab.spelling(), MaskLimits::default()).map_err(refused)?;
-                    (spelled.constraint(), Walked::Alone(spelled.constraint()))
-                }
+            let (constraint, walked) = if let Some(spelled) = placed.map_err(refused)? {
+                (spelled.constraint(), Walked::Between(spelled))
+            } else {
+                let spelled = rule.spelled(vocab.spelling(), MaskLimits::default()).map_err(refused)?;
+                (spelled.constraint(), Walked::Alone(spelled.constraint()))
             };
             let alone = matches!(walked, Walked::Alone(_));
             let mut ends = Vec::new();
