@@ -142,12 +142,12 @@ impl JsonSchema {
 
     /// None | bool | str: which blanks may stand between the parts of a document.
     #[getter]
-    fn whitespace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(match &self.whitespace {
+    fn whitespace<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        match &self.whitespace {
             Whitespace::Pattern(pattern) if pattern == FEW => py.None().into_bound(py),
             Whitespace::Pattern(pattern) => PyString::new(py, pattern).into_any(),
             flag => PyBool::new(py, *flag == Whitespace::Any).to_owned().into_any(),
-        })
+        }
     }
 
     /// The document that a text is; of a pydantic model or a dataclass an object of that class.
@@ -203,7 +203,7 @@ impl JsonSchema {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
         let (py, Self { text, given, unicode_escapes, lenient, .. }) = (slf.py(), slf.get());
         let given = given.as_ref().map(|given| given.clone_ref(py));
-        let whitespace = slf.get().whitespace(py)?.unbind();
+        let whitespace = slf.get().whitespace(py).unbind();
         Ok((slf.get_type().getattr("_restore")?, (given, text.clone(), whitespace, *unicode_escapes, *lenient)))
     }
 
