@@ -100,3 +100,15 @@ def test_the_page_of_hosts_has_the_versions_that_are_installed() -> None:
     assert len(versions.pinned()) > 8
     missing = [f"{name} {version}" for name, version in versions.pinned().items() if version not in page]
     assert not missing
+
+
+def test_rules() -> None:
+    vocab = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)] + [b"</s>"], eog=[256], control=[256])
+    constraint = LogitsConstraint(vocab, tokentrie.Integer(10, 29))
+    masked = constraint([7, 8], np.zeros(257, dtype=np.float32))
+    assert np.flatnonzero(np.isfinite(masked)).tolist() == [ord("1"), ord("2")]
+    masked = constraint([7, 8, ord("2")], np.zeros(257, dtype=np.float32))
+    assert np.flatnonzero(np.isfinite(masked)).tolist() == list(range(ord("0"), ord("9") + 1))
+    assert np.isfinite(constraint([7, 8, ord("2"), ord("9")], np.zeros(257, dtype=np.float32))).nonzero()[
+        0
+    ].tolist() == [256]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tokentrie import (
     Batch,
     OptionError,
+    Regex,
     Sampler,
     TokenNotAllowedError,
     Trie,
@@ -397,6 +398,11 @@ def test_weights_are_lent_and_refused_on_a_device() -> None:
         TrieTensors(weighted)
     walk = TrieTensors(weighted.without_weights())
     assert walk.children(walk.start(1)).tokens.tolist() == [7, 8]
+
+
+def test_rules_have_no_arrays() -> None:
+    with pytest.raises(TypeError, match="a Regex has no arrays for a device: LogitsConstraint and Batch take rules"):
+        TrieTensors(Regex("[a-z]+"))
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,14 @@ class Set:
     def overlaps(self) -> bool:
         """Whether a value may go on with one of the tokens that may end it."""
         return len(self.arrays.inner_terminals) > 0 and bool(np.isin(self.ends, self.arrays.tokens[1:]).any())
+
+
+def as_list(trie: tokentrie.Trie | Iterable[tokentrie.Trie]) -> list[tokentrie.Trie]:
+    """One set or several. Rules have no arrays that could go to a device."""
+    if isinstance(trie, tokentrie.Rule):
+        name = type(trie).__name__
+        raise TypeError(f"a {name} has no arrays for a device: LogitsConstraint and Batch take rules, this takes tries")
+    return [trie] if isinstance(trie, tokentrie.Trie) else list(trie)
 
 
 def described(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import tokentrie
 from tokentrie.integrations import _rows
 from tokentrie.integrations._lazy import Lazy
-from tokentrie.integrations._sets import Set, Sets, described
+from tokentrie.integrations._sets import Set, Sets, as_list, described
 from tokentrie.integrations._walk import COMPLETE, DEAD, FREE, NOTHING, Entries, Place, Walk, items, joined
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class TrieTensors:
         self._inside("end tokens", self._ends or [])
         self._sets, self._free_rows = Sets(self.device), False
         self._walk = Walk(self._sets, blocking=self.blocking)
-        tries = [trie] if isinstance(trie, tokentrie.Trie) else list(trie)
+        tries = as_list(trie)
         if not tries:
             raise tokentrie.TrieError("there is no set to walk: give at least one Trie")
         for one in tries:

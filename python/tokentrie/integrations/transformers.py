@@ -10,6 +10,7 @@ import tokentrie
 from tokentrie.integrations._generate import Generation, generate
 from tokentrie.integrations._head import LegalHead, legal_head
 from tokentrie.integrations._lazy import Lazy
+from tokentrie.integrations._sets import as_list
 from tokentrie.integrations.torch import DEAD, TrieTensors
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class TokenTrieLogitsProcessor:
         if prompt_length < 0:
             raise tokentrie.OptionError(f"prompt_length is {prompt_length}: it must be 0 or more")
         self.prompt_length = prompt_length
-        self.tries = [trie] if isinstance(trie, tokentrie.Trie) else list(trie)
+        self.tries = as_list(trie)
         self._make = {"end_tokens": end_tokens, "vocab": vocab, "after": after}
         if end_tokens is not None:
             self._make["end_tokens"] = list(end_tokens)
@@ -248,7 +249,7 @@ def prefix_allowed_tokens_fn(
     ends = sorted({int(token) for token in end_tokens})
     if not ends:
         raise tokentrie.OptionError("end_tokens is empty: something must follow a value")
-    tries = [trie] if isinstance(trie, tokentrie.Trie) else list(trie)
+    tries = as_list(trie)
     size = max([*ends, *(one.arrays(verify=False).max_token for one in tries)]) + 1 if vocab is None else vocab
     samplers = [tokentrie.Sampler(size, one, end_tokens=ends, after="stop") for one in tries]
 
