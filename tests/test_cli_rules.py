@@ -96,6 +96,7 @@ class TestSamples:
 
 
 class TestInspect:
+    @pytest.mark.model
     def test_an_automaton(self, run: Terminal, tiny_path: Path) -> None:
         result = run("inspect", "--regex", MONTH)
         assert (result.code, result.err) == (0, "")
@@ -112,6 +113,7 @@ class TestInspect:
         assert table[:3] == [["0", "1", "1"], ["2", "2"], ["1", "9", "3"]]
         assert table[-1] == ["9", "end"]
 
+    @pytest.mark.model
     def test_json(self, run: Terminal) -> None:
         document = run("inspect", "--regex", "ab|a", "--samples", "9", "--json").json
         assert document["table"] == [
@@ -127,6 +129,7 @@ class TestInspect:
         many = run("inspect", "--regex", "[a-z]{40}", "--json").json
         assert (many["finite"], many["texts"], many["table"]) == (True, None, None)
 
+    @pytest.mark.model
     def test_the_seed_draws_the_texts(self, run: Terminal) -> None:
         def drawn(*options: str) -> list[str]:
             found = run("inspect", "--regex", "[a-z]{8}", "--json", *options).json["samples"]
@@ -166,6 +169,7 @@ class TestInspect:
         assert all(0 < float(one["cx"]) < width and 0 < float(one["cy"]) < height for one in circles)
         assert len({(one["cx"], one["cy"]) for one in circles}) == len(table)
 
+    @pytest.mark.model
     def test_a_grammar(self, run: Terminal, tmp_path: Path) -> None:
         sums = tmp_path / "sums.y"
         sums.write_text(SUMS)
