@@ -6,21 +6,13 @@ use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{JsonCompileOptions, Matcher, ParserFactory};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trie_core::{Constraint, Scratch, TokenId};
-use trie_rules::TokenBytes;
 use trie_schema::{JsonSchema, SchemaOptions};
 
-/// The bytes of each token; none for what is no text.
-fn pieces() -> Option<Vec<Vec<u8>>> {
-    let folder = PathBuf::from(std::env::var_os("TOKENTRIE_VOCAB_DIR")?);
-    let vocab = llama_sampler::vocab_from_gguf(folder.join("ggml-vocab-qwen2.gguf")).ok()?;
-    let ids = (0..vocab.len()).filter_map(|id| TokenId::new(id as u32));
-    let bytes = |id| vocab.piece(id).filter(|_| vocab.is_text(id)).unwrap_or_default().to_vec();
-    Some(ids.map(bytes).collect())
-}
+#[path = "common/pieces.rs"]
+mod pieces;
 
 /// The longest token at each place.
 fn tokens_of(text: &[u8], known: &HashMap<&[u8], TokenId>) -> Vec<TokenId> {
@@ -97,14 +89,11 @@ fn bare(pieces: &[Vec<u8>]) -> ParserFactory {
 }
 
 fn main() {
-    let Some(pieces) = pieces() else {
+    let Some(pieces) = pieces::pieces() else {
         return println!("no TOKENTRIE_VOCAB_DIR with ggml-vocab-qwen2.gguf: nothing measured");
     };
-    let ids = (0..pieces.len()).filter_map(|id| TokenId::new(id as u32));
-    let text: Vec<(&[u8], TokenId)> =
-        pieces.iter().map(Vec::as_slice).zip(ids).filter(|(piece, _)| !piece.is_empty()).collect();
-    let known: HashMap<&[u8], TokenId> = text.iter().copied().collect();
-    let tokens = Arc::new(TokenBytes::new(pieces.len(), text).unwrap());
+    let known: HashMap<&[u8], TokenId> = pieces::text(&pieces).collect();
+    let tokens = pieces::tokens(&pieces);
     let begin = Instant::now();
     let factory = bare(&pieces);
     println!("llguidance's vocabulary: {:?}", begin.elapsed());

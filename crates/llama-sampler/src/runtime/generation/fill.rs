@@ -122,7 +122,7 @@ pub(super) struct Filler<'r, 'f> {
     /// Bytes of it that are written.
     bytes: usize,
     /// A token that the model chose beyond a value's end, where others go on.
-    pub(super) carried: Option<TokenId>,
+    carried: Option<TokenId>,
     pub(super) values: Vec<Field>,
 }
 
@@ -153,7 +153,7 @@ impl Filler<'_, '_> {
         self.generation.vocab.piece(token).map_or(0, <[u8]>::len)
     }
 
-    pub(super) fn write_forced(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
+    fn write_forced(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
         if self.carried.take() == Some(token) {
             // The model chose it, when it ended the value before.
             self.write_chosen(token, depth);
@@ -164,7 +164,7 @@ impl Filler<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn write_chosen(&mut self, token: TokenId, depth: usize) {
+    fn write_chosen(&mut self, token: TokenId, depth: usize) {
         self.generation.write(token, false, depth, true);
         self.bytes += self.length(token);
     }
@@ -244,36 +244,43 @@ impl Filler<'_, '_> {
     fn walk(&mut self, set: &SlotSet) -> Result<Vec<Leaf>, RuntimeError> {
         let mut sampler = Sampler::new(Arc::clone(&set.rules), self.sampling())?;
         let mut scratch = Scratch::default();
-        // What ends a value stands in the text after it, and is written with that.
-        while sampler.span().ending() != Ending::Must {
-            let depth = sampler.span().depth();
-            if let Some(token) = sampler.span().forced_token(&mut scratch) {
-                sampler.accept_forced(token).map_err(SamplerError::from)?;
-                self.write_forced(token, depth)?;
-                continue;
-            }
-            let carried = self.carried.take();
-            let goes_on = |token: &TokenId| sampler.span().role_of(*token) == Some(Role::Value);
-            let token = if let Some(token) = carried.filter(goes_on) {
-                token
-            } else {
-                self.generation.ready()?;
-                self.generation.consider(&sampler.span().allowed(&mut scratch), None)?;
-                let started = Instant::now();
-                let token = sampler.sample(self.generation.context.logits()?)?;
-                self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
-                token
-            };
-            if sampler.span_mut().accept(token).map_err(SamplerError::from)? != Role::Value {
-                self.carried = Some(token);
-                break;
-            }
-            self.write_chosen(token, depth);
-        }
+        while sampler.span().ending() != Ending::Must && self.step(&mut sampler, &mut scratch)?.is_some() {}
         self.generation.stats.starved += sampler.starved();
         let span = sampler.span();
         let leaves = span.constraint().values(span.state().position(), true);
         if leaves.is_empty() { Err(RuntimeError::DamagedSet) } else { Ok(leaves) }
+    }
+
+    /// Writes one token more of a slot: the forced one, or the model's choice. `None` where that ends the value: it
+    /// stands in the text after it, and is written with that.
+    pub(super) fn step(
+        &mut self,
+        sampler: &mut Sampler,
+        scratch: &mut Scratch,
+    ) -> Result<Option<TokenId>, RuntimeError> {
+        let depth = sampler.span().depth();
+        if let Some(token) = sampler.span().forced_token(scratch) {
+            sampler.accept_forced(token).map_err(SamplerError::from)?;
+            self.write_forced(token, depth)?;
+            return Ok(Some(token));
+        }
+        let goes_on = |token: &TokenId| sampler.span().role_of(*token) == Some(Role::Value);
+        let token = if let Some(token) = self.carried.take().filter(goes_on) {
+            token
+        } else {
+            self.generation.ready()?;
+            self.generation.consider(&sampler.span().allowed(scratch), None)?;
+            let started = Instant::now();
+            let token = sampler.sample(self.generation.context.logits()?)?;
+            self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
+            token
+        };
+        if sampler.span_mut().accept(token).map_err(SamplerError::from)? != Role::Value {
+            self.carried = Some(token);
+            return Ok(None);
+        }
+        self.write_chosen(token, depth);
+        Ok(Some(token))
     }
 
     fn free(&mut self, index: usize, name: &str, stop: &str, max_tokens: usize) -> Result<(), RuntimeError> {

@@ -3,8 +3,7 @@
 use super::fill::{Field, Filler};
 use crate::runtime::error::RuntimeError;
 use std::sync::Arc;
-use std::time::Instant;
-use trie_core::{Ending, Role, Sampler, SamplerError, Scratch};
+use trie_core::{Ending, Sampler, Scratch};
 
 /// Tokens and bytes of a value that is whole.
 #[derive(Clone, Copy)]
@@ -33,31 +32,7 @@ impl Filler<'_, '_> {
             if max_tokens.is_some_and(|most| self.generation.tokens.len() - begin >= most) {
                 break;
             }
-            let depth = sampler.span().depth();
-            let token = if let Some(token) = sampler.span().forced_token(&mut scratch) {
-                sampler.accept_forced(token).map_err(SamplerError::from)?;
-                self.write_forced(token, depth)?;
-                token
-            } else {
-                let goes_on = |token: &_| sampler.span().role_of(*token) == Some(Role::Value);
-                let token = if let Some(token) = self.carried.take().filter(goes_on) {
-                    token
-                } else {
-                    self.generation.ready()?;
-                    self.generation.consider(&sampler.span().allowed(&mut scratch), None)?;
-                    let started = Instant::now();
-                    let token = sampler.sample(self.generation.context.logits()?)?;
-                    self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
-                    token
-                };
-                if sampler.span_mut().accept(token).map_err(SamplerError::from)? != Role::Value {
-                    // It stands in what follows, and is written with that.
-                    self.carried = Some(token);
-                    break;
-                }
-                self.write_chosen(token, depth);
-                token
-            };
+            let Some(token) = self.step(&mut sampler, &mut scratch)? else { break };
             written.extend_from_slice(self.generation.vocab.piece(token).unwrap_or_default());
             if set.may_end(sampler.span().state().position()) {
                 whole = Some(Whole { tokens: self.generation.tokens.len(), bytes: written.len() });
