@@ -149,10 +149,12 @@ impl Rule {
         if let Some(over) = locked(py, &slf.get().over)?.as_mut().and_then(|known| known.get(&key)) {
             return Ok(Arc::clone(&over.spelled));
         }
-        let known = slf.get().known.as_ref().map(Arc::clone);
-        let user = if known.is_some() { None } else { Some(UserRule::new(slf.as_any())?) };
-        let any = known.or_else(|| user.clone().map(|user| Arc::new(user) as Arc<dyn AnyRule>));
-        let Some(any) = any else { return Err(defined_by_users(slf, "start").into()) };
+        let (any, user): (Arc<dyn AnyRule>, _) = if let Some(known) = &slf.get().known {
+            (Arc::clone(known), None)
+        } else {
+            let user = UserRule::new(slf.as_any())?;
+            (Arc::new(user.clone()), Some(user))
+        };
         let spelled = released(py, || any.spelled(vocab.spelling(), MaskLimits::default()))?;
         let over = Over { _vocab: Arc::clone(vocab), spelled: Arc::clone(&spelled), user };
         locked(py, &slf.get().over)?.get_or_insert_with(|| LruCache::new(VOCABULARIES)).put(key, over);

@@ -12,7 +12,7 @@ use lru::LruCache;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::{Constraint, Ending, Leaf, Mask, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
+use trie_core::{Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
 
 /// States of which it is kept what must come after them, and of which it is kept what went wrong there.
 const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
@@ -240,19 +240,8 @@ impl<R: Rule> Constraint for ByRule<R> {
         let Some((legal, end)) = self.found(&at.0) else {
             return Next { tokens: Tokens::default(), ending: Ending::No };
         };
-        let ending = match (end, legal.is_empty()) {
-            (false, _) => Ending::No,
-            (true, false) => Ending::May,
-            (true, true) => Ending::Must,
-        };
-        let tokens = match legal {
-            Legal::Ids(ids) => Tokens::Ids(scratch.keep_ids(ids)),
-            Legal::Words(words) => {
-                let words = scratch.keep_words(words);
-                Mask::new(words, self.tokens().n_vocab()).map_or_else(Tokens::default, Tokens::Mask)
-            }
-        };
-        Next { tokens, ending }
+        let ending = legal.ending(end);
+        Next { tokens: legal.lent(self.tokens().n_vocab(), scratch), ending }
     }
 
     fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role> {

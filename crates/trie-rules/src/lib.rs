@@ -54,7 +54,7 @@ pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
 pub use by_rule::{ByRule, ByRuleError, ByRuleState, DeadEnd};
 pub use check::{Broken, Checked, check_rule};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
-pub use masks::{MaskLimits, MaskStats};
+pub use masks::{Legal, MaskLimits, MaskStats};
 pub use placed::{Placed, PlacedState};
 pub use prepare::{PrepareLimits, Prepared};
 pub use regex::{Regex, RegexError};

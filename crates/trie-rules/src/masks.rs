@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::mem::size_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::TokenId;
+use trie_core::{Ending, Mask, Scratch, TokenId, Tokens};
 
 /// How much may be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,18 +47,18 @@ pub struct MaskStats {
     pub misses: u64,
 }
 
-/// What may come at a state.
+/// Tokens that may come, in whichever form is smaller. A clone is one reference count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Legal {
+pub enum Legal {
     /// Few: ascending ids.
     Ids(Arc<[TokenId]>),
-    /// Many: one bit each.
+    /// Many: one bit each, bit `id % 32` of word `id / 32`.
     Words(Arc<[u32]>),
 }
 
 impl Legal {
-    /// Of so many tokens of a vocabulary, given as bits.
-    pub(crate) fn of(words: &[u32]) -> Self {
+    /// Of all tokens of a vocabulary, given as bits.
+    pub fn of(words: &[u32]) -> Self {
         let count: usize = words.iter().map(|word| word.count_ones() as usize).sum();
         // As many ids as take the memory of the bits.
         if count > words.len() {
@@ -75,8 +75,46 @@ impl Legal {
         Self::Ids(words.iter().enumerate().flat_map(bits).collect())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether none may come.
+    pub fn is_empty(&self) -> bool {
         matches!(self, Self::Ids(ids) if ids.is_empty())
+    }
+
+    /// Whether this one may come.
+    pub fn contains(&self, token: TokenId) -> bool {
+        match self {
+            Self::Ids(ids) => ids.binary_search(&token).is_ok(),
+            Self::Words(words) => {
+                words.get(token.index() / 32).is_some_and(|word| word >> (token.index() % 32) & 1 == 1)
+            }
+        }
+    }
+
+    /// Whether a text is over where these go on, if one ends there.
+    pub fn ending(&self, ends: bool) -> Ending {
+        match (ends, self.is_empty()) {
+            (false, _) => Ending::No,
+            (true, false) => Ending::May,
+            (true, true) => Ending::Must,
+        }
+    }
+
+    /// As a constraint lends them.
+    pub fn lent(self, n_vocab: usize, scratch: &mut Scratch) -> Tokens<'_> {
+        match self {
+            Self::Ids(ids) => Tokens::Ids(scratch.keep_ids(ids)),
+            Self::Words(words) => {
+                Mask::new(scratch.keep_words(words), n_vocab).map_or_else(Tokens::default, Tokens::Mask)
+            }
+        }
+    }
+
+    /// Bytes held.
+    pub fn nbytes(&self) -> usize {
+        match self {
+            Self::Ids(ids) => size_of_val(&**ids),
+            Self::Words(words) => size_of_val(&**words),
+        }
     }
 
     /// Of so many tokens of a vocabulary, given as ids in any order.
@@ -97,13 +135,6 @@ impl Legal {
         match self {
             Self::Ids(ids) => ids.iter().for_each(|&id| set(words, id)),
             Self::Words(own) => add(words, own),
-        }
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        match self {
-            Self::Ids(ids) => size_of_val(&**ids),
-            Self::Words(words) => size_of_val(&**words),
         }
     }
 }
@@ -153,15 +184,15 @@ impl<S: Eq + Hash + Clone> Masks<S> {
         self.misses.fetch_add(1, Ordering::Relaxed);
         let (found, taken) = walk()?;
         let limit = self.limits.bytes.saturating_sub(taken) / PARTS;
-        let bytes = found.bytes() + size_of::<S>();
+        let bytes = found.nbytes() + size_of::<S>();
         let mut part = self.part(state);
         if let Some(before) = part.kept.put(state.clone(), found.clone()) {
-            part.bytes -= before.bytes() + size_of::<S>();
+            part.bytes -= before.nbytes() + size_of::<S>();
         }
         part.bytes += bytes;
         while part.bytes > limit {
             let Some((_, oldest)) = part.kept.pop_lru() else { break };
-            part.bytes -= oldest.bytes() + size_of::<S>();
+            part.bytes -= oldest.nbytes() + size_of::<S>();
         }
         Ok(found)
     }

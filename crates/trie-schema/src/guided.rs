@@ -1,7 +1,7 @@
 //! A grammar that llguidance reads, as a constraint over tokens.
 
 use crate::compiled::Shared;
-use crate::known::{Kept, Known, Legal};
+use crate::known::{Kept, Known};
 use crate::path::{Key, Path};
 use crate::pool::Pool;
 use crate::vocab::Vocab;
@@ -10,8 +10,8 @@ use lru::LruCache;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use trie_core::{Constraint, Ending, Leaf, Mask, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
-use trie_rules::{DeadEnd, MaskLimits, MaskStats, Spelling, TokenBytes};
+use trie_core::{Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Trie};
+use trie_rules::{DeadEnd, Legal, MaskLimits, MaskStats, Spelling, TokenBytes};
 
 /// Texts of which it is kept what must come after them.
 const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
@@ -195,14 +195,7 @@ impl Guided {
         let known = match answer {
             Err(problem) => Known::nothing(problem),
             Ok((legal, false)) if legal.is_empty() => self.bytes_from(at).map_or_else(Known::nothing, Known::dead_end),
-            Ok((legal, ends)) => {
-                let ending = match (ends, legal.is_empty()) {
-                    (false, _) => Ending::No,
-                    (true, false) => Ending::May,
-                    (true, true) => Ending::Must,
-                };
-                Known { legal, ending, problem: None }
-            }
+            Ok((legal, ends)) => Known { ending: legal.ending(ends), legal, problem: None },
         };
         self.0.kept.put(at.key, known.clone());
         known
@@ -233,14 +226,7 @@ impl Constraint for Guided {
 
     fn next<'a>(&'a self, at: &'a GuidedState, scratch: &'a mut Scratch) -> Next<'a> {
         let Known { legal, ending, .. } = self.known(&at.0);
-        let tokens = match legal {
-            Legal::Ids(ids) => Tokens::Ids(scratch.keep_ids(ids)),
-            Legal::Words(words) => {
-                let words = scratch.keep_words(words);
-                Mask::new(words, self.tokens().n_vocab()).map_or_else(Tokens::default, Tokens::Mask)
-            }
-        };
-        Next { tokens, ending }
+        Next { tokens: legal.lent(self.tokens().n_vocab(), scratch), ending }
     }
 
     fn advance(&self, at: &mut GuidedState, token: TokenId) -> Option<Role> {

@@ -6,7 +6,7 @@ use lru::LruCache;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{Ending, Problem, TokenId};
-use trie_rules::{DeadEnd, MaskLimits, MaskStats};
+use trie_rules::{DeadEnd, Legal, MaskLimits, MaskStats};
 
 /// What may come after a text.
 #[derive(Debug, Clone)]
@@ -15,53 +15,6 @@ pub(crate) struct Known {
     pub(crate) ending: Ending,
     /// Why nothing may come, where something went wrong.
     pub(crate) problem: Option<Problem>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Legal {
-    /// Few: ascending ids.
-    Ids(Arc<[TokenId]>),
-    /// Many: one bit each.
-    Words(Arc<[u32]>),
-}
-
-impl Legal {
-    pub(crate) fn of(words: &[u32]) -> Self {
-        let count: usize = words.iter().map(|word| word.count_ones() as usize).sum();
-        // As many ids as take the memory of the bits.
-        if count > words.len() {
-            return Self::Words(words.into());
-        }
-        let mut ids = Vec::with_capacity(count);
-        for (at, &word) in words.iter().enumerate() {
-            let mut left = word;
-            while left != 0 {
-                ids.extend(TokenId::new(at as u32 * 32 + left.trailing_zeros()));
-                left &= left - 1;
-            }
-        }
-        Self::Ids(ids.into())
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, Self::Ids(ids) if ids.is_empty())
-    }
-
-    pub(crate) fn contains(&self, token: TokenId) -> bool {
-        match self {
-            Self::Ids(ids) => ids.binary_search(&token).is_ok(),
-            Self::Words(words) => {
-                words.get(token.index() / 32).is_some_and(|word| word >> (token.index() % 32) & 1 == 1)
-            }
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Ids(ids) => size_of_val(&**ids),
-            Self::Words(words) => size_of_val(&**words),
-        }
-    }
 }
 
 /// About what a problem takes.
@@ -81,7 +34,7 @@ impl Known {
 
     fn bytes(&self) -> usize {
         // The key, and what a look-up table adds.
-        self.legal.bytes() + if self.problem.is_some() { PROBLEM } else { 0 } + size_of::<(Key, Self)>() + 64
+        self.legal.nbytes() + if self.problem.is_some() { PROBLEM } else { 0 } + size_of::<(Key, Self)>() + 64
     }
 }
 

@@ -192,7 +192,7 @@ impl ByDeed {
 
 impl Groups {
     fn bytes(&self) -> usize {
-        let tokens: usize = self.tokens.iter().map(|(.., legal)| legal.bytes() + size_of::<(u32, u32, Legal)>()).sum();
+        let tokens: usize = self.tokens.iter().map(|(.., legal)| legal.nbytes() + size_of::<(u32, u32, Legal)>()).sum();
         tokens + size_of_val(&*self.read)
     }
 }

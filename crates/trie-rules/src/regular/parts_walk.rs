@@ -32,7 +32,7 @@ impl Kept {
     fn shrink(&mut self) {
         while self.bytes > self.limit {
             let Some((_, oldest)) = self.by_place.pop_lru() else { break };
-            self.bytes -= oldest.bytes();
+            self.bytes -= oldest.nbytes();
         }
     }
 }
@@ -72,9 +72,9 @@ impl PartsWalk {
         }
         let found = self.walked(place);
         let mut kept = self.kept();
-        kept.bytes += found.bytes();
+        kept.bytes += found.nbytes();
         if let Some(before) = kept.by_place.put(place, found.clone()) {
-            kept.bytes -= before.bytes();
+            kept.bytes -= before.nbytes();
         }
         kept.shrink();
         found

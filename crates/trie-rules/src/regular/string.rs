@@ -87,34 +87,28 @@ enum Inside {
 
 const STATES: usize = 20;
 
-const ALL: [Inside; STATES] = {
-    use Inside::{
-        AfterE0, AfterED, AfterF0, AfterF4, Before, Escape, Hex1, Hex2, Hex3, Hex4, HexD, High1, High2, LowBackslash,
-        LowC, LowD, LowU, More1, More2, More3,
-    };
-    [
-        Before,
-        Escape,
-        Hex4,
-        Hex3,
-        Hex2,
-        Hex1,
-        HexD,
-        High2,
-        High1,
-        LowBackslash,
-        LowU,
-        LowD,
-        LowC,
-        More1,
-        More2,
-        More3,
-        AfterE0,
-        AfterED,
-        AfterF0,
-        AfterF4,
-    ]
-};
+const ALL: [Inside; STATES] = [
+    Inside::Before,
+    Inside::Escape,
+    Inside::Hex4,
+    Inside::Hex3,
+    Inside::Hex2,
+    Inside::Hex1,
+    Inside::HexD,
+    Inside::High2,
+    Inside::High1,
+    Inside::LowBackslash,
+    Inside::LowU,
+    Inside::LowD,
+    Inside::LowC,
+    Inside::More1,
+    Inside::More2,
+    Inside::More3,
+    Inside::AfterE0,
+    Inside::AfterED,
+    Inside::AfterF0,
+    Inside::AfterF4,
+];
 
 /// After one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
