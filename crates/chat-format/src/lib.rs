@@ -23,18 +23,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "filters and functions of templates share one signature")]
 #![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are what they are")]
 
-mod builtins;
-mod clock;
-mod data;
-mod error;
-mod eval;
-mod meter;
-mod shapes;
-mod syntax;
-mod template;
-mod value;
+mod jinja;
 
-pub use clock::Clock;
-pub use data::Data;
-pub use error::TemplateError;
-pub use template::{ChatTemplate, RenderOptions};
+pub use jinja::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};

@@ -1,0 +1,49 @@
+//! Names and what they stand for, inside each other.
+
+use crate::jinja::error::Res;
+use crate::jinja::meter::hold;
+use crate::jinja::syntax::ast::Ident;
+use crate::jinja::value::Value;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    names: RefCell<HashMap<Ident, Value>>,
+    parent: Option<Rc<Scope>>,
+}
+
+impl Scope {
+    pub(crate) fn inside(parent: Rc<Self>) -> Rc<Self> {
+        Rc::new(Self { names: RefCell::default(), parent: Some(parent) })
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Value> {
+        let mut scope = self;
+        loop {
+            if let Some(value) = scope.names.borrow().get(name) {
+                return Some(value.clone());
+            }
+            scope = scope.parent.as_deref()?;
+        }
+    }
+
+    pub(crate) fn set(&self, name: &Ident, value: Value) -> Res<()> {
+        let before = match self.names.borrow_mut().get_mut(name) {
+            Some(slot) => Some(std::mem::replace(slot, value.clone())),
+            None => None,
+        };
+        if before.is_none() {
+            hold(96)?;
+            self.names.borrow_mut().insert(name.clone(), value);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        crate::jinja::meter::release(96 * self.names.borrow().len());
+    }
+}
