@@ -23,6 +23,10 @@
 #![allow(clippy::needless_pass_by_value, reason = "filters and functions of templates share one signature")]
 #![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are what they are")]
 
+pub mod dialect;
 mod jinja;
+mod tools;
 
+pub use dialect::Dialect;
 pub use jinja::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};
+pub use tools::{Tool, ToolError, Tools};

@@ -1,0 +1,92 @@
+//! How the arguments of a call are written.
+
+/// How arguments are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Arguments {
+    /// A JSON object.
+    Json,
+    /// Between tags, one after the other: what is a string is written as it is, the rest as values of a style.
+    Tagged(Keyed),
+    /// `key=value`, separated by commas, up to the text after the arguments: Python's keyword arguments.
+    Keywords(Style),
+    /// `key:value`, separated by commas, up to the text after the arguments, with a style's own quotes.
+    Pairs(Style),
+    /// Elements named as the keys, inside each other: `<city>Paris</city>`, list items as `<item>`.
+    Elements {
+        /// Written before every tag, opening and closing; may be empty.
+        mark: String,
+    },
+}
+
+/// Arguments between tags.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Keyed {
+    /// Before a key.
+    pub key_start: String,
+    /// Between key and value, by what the value is; one entry where it is always the same.
+    pub opened: Vec<Opened>,
+    /// After a value.
+    pub value_end: String,
+    /// Between two arguments; white space may always stand there.
+    pub between: String,
+    /// Whether a value may stand in `<![CDATA[` and `]]>`.
+    pub cdata: bool,
+}
+
+/// What stands between a key and its value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Opened {
+    /// The text.
+    pub text: String,
+    /// The JSON types it says, such as `string`; empty where it says none.
+    pub types: Vec<String>,
+}
+
+/// How nested values are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Style {
+    /// What strings may stand in. The first is the usual one.
+    pub quotes: Vec<Quote>,
+    /// Whether the keys of nested objects stand without quotes.
+    pub bare_keys: bool,
+}
+
+/// What a string stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Quote {
+    /// On both sides.
+    pub mark: String,
+    /// Whether a backslash escapes inside.
+    pub escapes: bool,
+}
+
+impl Style {
+    /// JSON's.
+    pub fn json() -> Self {
+        Self { quotes: vec![Quote { mark: "\"".into(), escapes: true }], bare_keys: false }
+    }
+
+    /// Python's, in which models write JSON's too.
+    pub fn python() -> Self {
+        let quote = |mark: &str| Quote { mark: mark.into(), escapes: true };
+        Self { quotes: vec![quote("'"), quote("\"")], bare_keys: false }
+    }
+
+    /// With quotes of its own, keys without any.
+    pub fn quoted_by(mark: impl Into<String>) -> Self {
+        Self { quotes: vec![Quote { mark: mark.into(), escapes: false }], bare_keys: true }
+    }
+}
+
+impl Keyed {
+    /// Tags that say nothing of the type.
+    pub fn new(key_start: impl Into<String>, between: impl Into<String>, value_end: impl Into<String>) -> Self {
+        let opened = vec![Opened { text: between.into(), types: Vec::new() }];
+        Self { key_start: key_start.into(), opened, value_end: value_end.into(), ..Self::default() }
+    }
+}

@@ -1,0 +1,138 @@
+//! The tools a model may call.
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The tools of a conversation, as chat APIs write them: `{"type": "function", "function": {"name": ...,
+/// "description": ..., "parameters": JSON Schema}}`, or what stands in `function` alone. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Tools(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    tools: Vec<Tool>,
+    by_name: HashMap<String, usize>,
+}
+
+/// One tool.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// JSON Schema of its arguments; `{}` where none is given.
+    pub parameters: Value,
+}
+
+/// Tools that cannot be offered.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// Not an object with a name.
+    #[error(
+        "tool {number} has no name: a tool is {{\"type\": \"function\", \"function\": {{\"name\": ..., \"parameters\": ...}}}}, not {given}"
+    )]
+    NoName {
+        /// Which, from 0.
+        number: usize,
+        /// What it is, shortened.
+        given: String,
+    },
+    /// Two of one name.
+    #[error("tools {first} and {second} are both named {name:?}: each tool needs a name of its own")]
+    Repeated {
+        /// The name.
+        name: String,
+        /// The first, from 0.
+        first: usize,
+        /// The second.
+        second: usize,
+    },
+    /// A schema that is no object.
+    #[error("the parameters of tool {name:?} are {given}: they must be a JSON Schema, an object")]
+    Schema {
+        /// The tool.
+        name: String,
+        /// What they are, shortened.
+        given: String,
+    },
+}
+
+impl Tools {
+    /// Reads a list of tools.
+    ///
+    /// # Errors
+    /// [`ToolError`]: a tool without name, a name twice, parameters that are no JSON Schema.
+    ///
+    /// ```
+    /// use chat_format::Tools;
+    /// use serde_json::json;
+    ///
+    /// let tools = Tools::new(&[json!({"type": "function", "function": {"name": "now"}}), json!({"name": "stop"})])?;
+    /// assert_eq!(tools.iter().map(|tool| &tool.name[..]).collect::<Vec<_>>(), ["now", "stop"]);
+    /// assert!(Tools::new(&[json!({"name": "now"}), json!({"name": "now"})]).is_err());
+    /// # Ok::<(), chat_format::ToolError>(())
+    /// ```
+    pub fn new(tools: &[Value]) -> Result<Self, ToolError> {
+        let mut inner = Inner::default();
+        for (number, given) in tools.iter().enumerate() {
+            let tool = Tool::read(number, given)?;
+            if let Some(first) = inner.by_name.insert(tool.name.clone(), number) {
+                return Err(ToolError::Repeated { name: tool.name, first, second: number });
+            }
+            inner.tools.push(tool);
+        }
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.tools.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.tools.is_empty()
+    }
+
+    /// Each in its order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Tool> {
+        self.0.tools.iter()
+    }
+
+    /// The one at a place.
+    pub fn get(&self, number: usize) -> Option<&Tool> {
+        self.0.tools.get(number)
+    }
+
+    /// The place of a name.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.0.by_name.get(name).copied()
+    }
+}
+
+impl Tool {
+    fn read(number: usize, given: &Value) -> Result<Self, ToolError> {
+        let of = given.get("function").filter(|inner| inner.is_object()).unwrap_or(given);
+        let text = |key: &str| of.get(key).and_then(Value::as_str);
+        let name = text("name").filter(|name| !name.is_empty());
+        let Some(name) = name else { return Err(ToolError::NoName { number, given: shown(given) }) };
+        let parameters = match of.get("parameters").or_else(|| of.get("input_schema")) {
+            None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
+            Some(schema @ (Value::Object(_) | Value::Bool(true))) => schema.clone(),
+            Some(other) => return Err(ToolError::Schema { name: name.into(), given: shown(other) }),
+        };
+        Ok(Self { name: name.into(), description: text("description").unwrap_or_default().into(), parameters })
+    }
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
