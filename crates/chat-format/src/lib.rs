@@ -26,6 +26,8 @@
 pub mod dialect;
 mod jinja;
 mod tools;
+#[allow(unused_imports, reason = "the machine around the arguments uses them")]
+mod values;
 
 pub use dialect::Dialect;
 pub use jinja::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};

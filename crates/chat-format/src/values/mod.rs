@@ -1,0 +1,23 @@
+//! The arguments of a call, read byte by byte: in every style, on the fly made JSON, and, where a tool's schema must
+//! hold, held to it.
+//!
+//! One deterministic machine reads ([`Reader`]); it is lenient. A strict one is the same machine with a second one
+//! riding along ([`hold`]), which sees what was read and may say no. So whatever a strict reader accepts a lenient one
+//! accepts too, with the same output.
+
+#![allow(dead_code, reason = "the machine around the arguments uses it")]
+
+mod json_out;
+mod out;
+mod reader;
+mod shapes;
+mod types;
+
+pub(crate) use json_out::JsonOut;
+pub(crate) use out::Out;
+pub(crate) use reader::{ArgsState, Reader, Step};
+pub(crate) use shapes::{ShapeError, ShapeId, ShapeWarning, Shapes};
+pub(crate) use types::Types;
+
+/// The byte before the text of a control token, in strict use: no UTF-8 has it.
+pub(crate) const CONTROL: u8 = 0xFF;

@@ -1,0 +1,27 @@
+//! Where the JSON of arguments goes.
+
+use super::ShapeId;
+use super::types::Types;
+
+/// What a reader writes to.
+pub(crate) trait Out {
+    /// More of the JSON text. Inside of strings it may be invalid UTF-8, as it was read.
+    fn json(&mut self, text: &[u8]);
+    /// A value begins whose type is open until it ends: it must have one of these types and be of this shape.
+    fn raw_begin(&mut self, shape: ShapeId, types: Types);
+    /// More of its text.
+    fn raw(&mut self, bytes: &[u8]);
+    /// It is over.
+    fn raw_end(&mut self);
+}
+
+impl Out for () {
+    #[inline]
+    fn json(&mut self, _: &[u8]) {}
+    #[inline]
+    fn raw_begin(&mut self, _: ShapeId, _: Types) {}
+    #[inline]
+    fn raw(&mut self, _: &[u8]) {}
+    #[inline]
+    fn raw_end(&mut self) {}
+}
