@@ -25,10 +25,14 @@
 
 pub mod dialect;
 mod jinja;
+mod machine;
+mod reply;
 mod tools;
 #[allow(unused_imports, reason = "the machine around the arguments uses them")]
 mod values;
 
 pub use dialect::Dialect;
 pub use jinja::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};
+pub use machine::ToolChoice;
+pub use reply::{Event, Message, Parser, ParserOptions, ReasoningFormat, ToolCall};
 pub use tools::{Tool, ToolError, Tools};

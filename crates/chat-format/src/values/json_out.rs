@@ -2,22 +2,28 @@
 
 use super::types::Types;
 use super::{Out, ShapeId, Shapes};
+use std::sync::Arc;
 
 /// Assembles the JSON text of arguments. Text is only ever added to its end.
 #[derive(Debug, Clone)]
-pub(crate) struct JsonOut<'a> {
-    shapes: &'a Shapes,
+pub(crate) struct JsonOut {
+    shapes: Arc<Shapes>,
     text: Vec<u8>,
     raw: Option<(ShapeId, Types, Vec<u8>)>,
 }
 
-impl<'a> JsonOut<'a> {
-    pub(crate) fn new(shapes: &'a Shapes) -> Self {
+impl JsonOut {
+    pub(crate) fn new(shapes: Arc<Shapes>) -> Self {
         Self { shapes, text: Vec::new(), raw: None }
+    }
+
+    /// The text so far.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
     }
 }
 
-impl Out for JsonOut<'_> {
+impl Out for JsonOut {
     fn json(&mut self, text: &[u8]) {
         self.text.extend_from_slice(text);
     }
@@ -33,6 +39,6 @@ impl Out for JsonOut<'_> {
     }
 
     fn raw_end(&mut self) {
-        let _ = (self.shapes, self.raw.take());
+        let _ = (&self.shapes, self.raw.take());
     }
 }

@@ -16,7 +16,8 @@ mod types;
 pub(crate) use json_out::JsonOut;
 pub(crate) use out::Out;
 pub(crate) use reader::{ArgsState, Reader, Step};
-pub(crate) use shapes::{ShapeError, ShapeId, ShapeWarning, Shapes};
+pub use shapes::ShapeError;
+pub(crate) use shapes::{ShapeId, ShapeWarning, Shapes};
 pub(crate) use types::Types;
 
 /// The byte before the text of a control token, in strict use: no UTF-8 has it.

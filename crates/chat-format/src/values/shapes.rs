@@ -12,7 +12,7 @@ pub(crate) struct ShapeId(u32);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShapeWarning {
     /// JSON pointer of the schema in which it stands.
-    pub(crate) pointer: String,
+    pub pointer: String,
     /// The keyword.
     pub(crate) keyword: String,
     /// What holds instead.
@@ -22,11 +22,11 @@ pub(crate) struct ShapeWarning {
 /// A schema that nothing satisfies, or that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("schema at {pointer:?}: {problem}")]
-pub(crate) struct ShapeError {
+pub struct ShapeError {
     /// JSON pointer of the schema.
-    pub(crate) pointer: String,
+    pub pointer: String,
     /// Why.
-    pub(crate) problem: String,
+    pub problem: String,
 }
 
 impl Shapes {

@@ -1,0 +1,261 @@
+//! The machine of a format with tools.
+
+use super::forms::{Written, written};
+use super::names::Names;
+use super::seq::{Atom, Outcome, Seq};
+use super::{Begins, Entries, Form, Machine, Markers, Region};
+use crate::dialect::{Arguments, Calls, ContentMode, Dialect, ReasoningMode};
+use crate::tools::Tools;
+use crate::values::{Reader, ShapeId, Shapes};
+use std::sync::Arc;
+
+/// Whether a model may call tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ToolChoice {
+    /// It may.
+    #[default]
+    Auto,
+    /// It may not.
+    None,
+    /// It must.
+    Required,
+    /// It must call this one.
+    Tool(String),
+}
+
+/// What a machine is made of.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    pub dialect: &'a Dialect,
+    /// The tools; `None` where any may be called.
+    pub tools: Option<&'a Tools>,
+    pub shapes: Arc<Shapes>,
+    /// What the arguments of each tool must be.
+    pub arguments: Vec<ShapeId>,
+    pub choice: &'a ToolChoice,
+    pub parallel: bool,
+    pub strict: bool,
+}
+
+/// Ways to write a call beyond which no more are looked at.
+const MOST_WAYS: usize = 200;
+
+impl Plan<'_> {
+    pub(crate) fn compile(self) -> Machine {
+        let Self { dialect, tools, strict, .. } = self;
+        let mut seqs = Seqs::default();
+        let may_call = tools.is_none_or(|tools| !tools.is_empty()) && *self.choice != ToolChoice::None;
+        let calls = dialect.calls.as_ref().filter(|_| may_call || strict);
+        let entries = calls.map_or_else(Vec::new, |calls| seqs.calls(calls, strict));
+        let regions = seqs.regions(dialect, &entries);
+        let names = strict.then(|| {
+            let offered = (0_u32..).zip(tools.into_iter().flat_map(Tools::iter)).filter(|(_, tool)| match self.choice {
+                ToolChoice::Tool(name) => tool.name == *name,
+                _ => true,
+            });
+            Names::new(offered.map(|(number, tool)| (&tool.name[..], number)))
+        });
+        Machine {
+            regions: regions.map(|of| seqs.entries(of)),
+            after: std::mem::take(&mut seqs.after),
+            after_list: std::mem::take(&mut seqs.after_list),
+            seqs: seqs.all,
+            forms: seqs.forms,
+            names,
+            shapes: self.shapes,
+            arguments: self.arguments,
+            strict,
+            required: matches!(self.choice, ToolChoice::Required | ToolChoice::Tool(_)),
+            may_call,
+            parallel: self.parallel,
+            headed: !dialect.joints.is_empty() && dialect.content.mode == ContentMode::Wrapped,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Seqs {
+    all: Vec<Seq>,
+    forms: Vec<Form>,
+    after: Vec<u16>,
+    after_list: Vec<u16>,
+}
+
+/// A call where it may begin.
+struct Entry {
+    seq: u16,
+    at_start_only: bool,
+}
+
+impl Seqs {
+    fn add(&mut self, seq: Seq) -> u16 {
+        self.all.push(seq);
+        (self.all.len() - 1) as u16
+    }
+
+    fn marker(&mut self, text: &str, then: Outcome) -> Option<u16> {
+        Seq::marker(text, then).map(|seq| self.add(seq))
+    }
+
+    fn regions(&mut self, dialect: &Dialect, calls: &[Entry]) -> [Vec<u16>; Region::COUNT] {
+        let Dialect { reasoning, content, .. } = dialect;
+        let thinks = reasoning.mode != ReasoningMode::None;
+        let marks = content.mode != ContentMode::Plain;
+        let opened = self.marker(&reasoning.start, Outcome::Reasoning).filter(|_| thinks);
+        let closed = self.marker(&reasoning.end, Outcome::ReasoningOver).filter(|_| thinks);
+        let starts: Vec<u16> = std::iter::once(&content.start)
+            .chain(&content.other_starts)
+            .filter(|_| marks)
+            .filter_map(|text| self.marker(text, Outcome::Content))
+            .collect();
+        let over = self.marker(&content.end, Outcome::ContentOver).filter(|_| marks);
+        let joints: Vec<u16> = dialect.joints.iter().filter_map(|text| self.marker(text, Outcome::Joint)).collect();
+        let stops: Vec<u16> = dialect.stops.iter().filter_map(|text| self.marker(text, Outcome::Stop)).collect();
+        // A message whose header says nobody that is known.
+        let elsewhere = content.start.trim().rfind(['<', '[', '\n']).map(|at| content.start.trim()[at..].to_owned());
+        let elsewhere = elsewhere.and_then(|text| self.marker(&text, Outcome::Elsewhere));
+        let anywhere = || calls.iter().filter(|entry| !entry.at_start_only).map(|entry| entry.seq);
+        let anything = |region: Region| -> Vec<u16> {
+            let mut of = Vec::new();
+            match region {
+                Region::Fresh => {
+                    of.extend(opened);
+                    of.extend(closed);
+                    of.extend(&starts);
+                    of.extend(over);
+                    of.extend(calls.iter().map(|entry| entry.seq));
+                }
+                Region::Outside | Region::Header => {
+                    of.extend(&starts);
+                    of.extend(over);
+                    of.extend(anywhere());
+                    of.extend(elsewhere.filter(|_| region == Region::Header));
+                }
+                Region::Reasoning => {
+                    of.extend(closed);
+                    of.extend(&starts);
+                    of.extend(calls.iter().filter(|_| reasoning.calls_end_it).map(|entry| entry.seq));
+                }
+                Region::Content => {
+                    of.extend(over);
+                    of.extend(anywhere());
+                }
+                Region::Elsewhere => {}
+                Region::Over => return of,
+            }
+            of.extend(&joints);
+            of.extend(&stops);
+            of
+        };
+        Region::ALL.map(anything)
+    }
+
+    /// Sequences by the shortest texts that begin them.
+    fn entries(&self, seqs: Vec<u16>) -> Entries {
+        let head = |seq: u16| self.all[usize::from(seq)].head().unwrap_or_default();
+        let mut heads: Vec<&[u8]> = seqs.iter().map(|&seq| head(seq)).filter(|head| !head.is_empty()).collect();
+        heads.sort_unstable();
+        let mut markers: Vec<Vec<u8>> = Vec::new();
+        for head in heads {
+            if !markers.last().is_some_and(|shorter| head.starts_with(shorter)) {
+                markers.push(head.to_vec());
+            }
+        }
+        let mut begins: Vec<Begins> = markers.iter().map(|_| Begins::default()).collect();
+        for &seq in &seqs {
+            let Some(marker) = markers.iter().position(|marker| head(seq).starts_with(marker)) else { continue };
+            let sequence = &self.all[usize::from(seq)];
+            let how = super::How { names: None, strict: false };
+            let (mut open, mut whole) = (vec![sequence.thread(seq)], None);
+            for &byte in &markers[marker] {
+                let mut next = Vec::new();
+                for thread in open {
+                    whole = sequence.step(thread, byte, how, &mut next).or(whole);
+                }
+                open = next;
+            }
+            begins[marker].open.extend(open);
+            begins[marker].whole.extend(whole);
+        }
+        Entries { markers: Markers::new(markers), begins }
+    }
+
+    /// All ways in which calls may begin in free text; what follows a call is put aside.
+    fn calls(&mut self, calls: &Calls, strict: bool) -> Vec<Entry> {
+        let ways: Vec<Written> =
+            calls.patterns.iter().flat_map(|pattern| written(pattern, strict)).take(MOST_WAYS).collect();
+        let section = calls.section.start.trim();
+        let text = |text: &str| (!text.trim().is_empty()).then(|| Atom::Text(text.trim().as_bytes().into()));
+        let list = |mark: &str| text(mark).filter(|_| calls.list);
+        let mut entries = Vec::new();
+        let has_end = calls.list || !calls.section.end.trim().is_empty() || !calls.between.trim().is_empty();
+        for way in ways {
+            let form = self.form(&way, strict);
+            let mut begin = |seqs: &mut Self, lead: Vec<Atom>| {
+                let atoms: Vec<Atom> = lead.into_iter().chain(way.before.iter().cloned()).collect();
+                let committed = committed_from(&atoms);
+                seqs.add(Seq { atoms, committed, then: Outcome::Arguments(form) })
+            };
+            let lead: Vec<Atom> = text(section).into_iter().chain(list("[")).collect();
+            entries.push(Entry { seq: begin(self, lead), at_start_only: way.at_start_only });
+            // A list of one without its brackets, and a call without the start of its section.
+            if calls.list && !section.is_empty() && !strict {
+                let seq = begin(self, text(section).into_iter().collect());
+                entries.push(Entry { seq, at_start_only: way.at_start_only });
+            }
+            let marked = matches!(way.before.first(), Some(Atom::Text(head)) if is_marker(head));
+            if !section.is_empty() && !calls.list && marked {
+                entries.push(Entry { seq: begin(self, Vec::new()), at_start_only: way.at_start_only });
+            }
+            if has_end {
+                let lead = list(",").or_else(|| text(&calls.between));
+                let seq = begin(self, lead.into_iter().collect());
+                self.after.push(seq);
+            }
+        }
+        if has_end {
+            let end = text(&calls.section.end);
+            if calls.list {
+                let atoms = vec![Atom::Text(b"]".as_slice().into())];
+                let seq = self.add(Seq { atoms, committed: 1, then: Outcome::ListOver });
+                self.after.push(seq);
+            }
+            if let Some(end) = end {
+                let seq = self.add(Seq { atoms: vec![end], committed: 1, then: Outcome::CallsOver });
+                if calls.list { self.after_list.push(seq) } else { self.after.push(seq) }
+            }
+        }
+        entries
+    }
+
+    fn form(&mut self, way: &Written, strict: bool) -> u16 {
+        // All but JSON end with the text after them, which their reader takes.
+        let taken = usize::from(way.arguments != Arguments::Json && !way.after.is_empty());
+        let after = way.after.first().filter(|_| taken == 1).and_then(Atom::literal).unwrap_or_default();
+        let atoms = way.after[taken..].to_vec();
+        let tail = (!atoms.is_empty()).then(|| self.add(Seq { atoms, committed: 0, then: Outcome::CallOver }));
+        self.forms.push(Form { reader: Reader::new(&way.arguments, &after, strict), tail });
+        (self.forms.len() - 1) as u16
+    }
+}
+
+/// From which atom on a call is meant: after a marker, or after enough text that says so.
+fn committed_from(atoms: &[Atom]) -> usize {
+    let mut literal = 0;
+    for (number, atom) in atoms.iter().enumerate() {
+        match atom {
+            Atom::Text(text) if is_marker(text) => return number + 1,
+            Atom::Text(text) | Atom::Exactly(text) => literal += text.len(),
+            Atom::Name if literal >= 6 => return number,
+            Atom::Name => return number + 2,
+            _ => {}
+        }
+    }
+    atoms.len()
+}
+
+/// Whether a text is nothing that would be written without meaning it.
+fn is_marker(text: &[u8]) -> bool {
+    text.len() >= 3 && !text.starts_with(b"\"") && text.iter().any(|byte| b"<>[]{}|=`:".contains(byte))
+}

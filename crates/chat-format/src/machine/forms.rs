@@ -1,0 +1,175 @@
+//! The ways to write a call, each as what stands before its arguments and what stands after them.
+
+use super::seq::Atom;
+use crate::dialect::{Arguments, Field, ObjectCall, Part, Pattern};
+
+/// A way to write a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Written {
+    pub before: Vec<Atom>,
+    pub arguments: Arguments,
+    pub after: Vec<Atom>,
+    /// Whether it may come only where a reply begins.
+    pub at_start_only: bool,
+}
+
+/// All ways to write a pattern, the usual one first. Strict: those in which the name comes before the arguments.
+pub(super) fn written(pattern: &Pattern, strict: bool) -> Vec<Written> {
+    let mut found: Vec<Written> = Vec::new();
+    for missing in 0..=pattern.optional_head {
+        for (before, arguments, after) in spread(&pattern.parts[missing.min(pattern.parts.len())..], strict) {
+            let named = |atoms: &[Atom]| atoms.contains(&Atom::Name);
+            let usable = if strict { named(&before) } else { named(&before) || named(&after) };
+            let way = Written { before, arguments, after, at_start_only: pattern.at_start_only };
+            if usable && !found.contains(&way) {
+                found.push(way);
+            }
+        }
+    }
+    found
+}
+
+type Ways = Vec<(Vec<Atom>, Arguments, Vec<Atom>)>;
+
+fn spread(parts: &[Part], strict: bool) -> Ways {
+    let Some(place) = parts.iter().position(holds_arguments) else { return Vec::new() };
+    let before: Vec<Atom> = atoms(&parts[..place]);
+    let after: Vec<Atom> = atoms(&parts[place + 1..]);
+    let inner: Ways = match &parts[place] {
+        Part::Arguments(arguments) => vec![(Vec::new(), arguments.clone(), Vec::new())],
+        Part::NameAsKey => {
+            vec![(
+                vec![text("{"), text("\""), Atom::Name, exactly("\""), text(":")],
+                Arguments::Json,
+                vec![text("}")],
+            )]
+        }
+        Part::Object(object) => object_ways(object, strict),
+        _ => Vec::new(),
+    };
+    let around = |(inner_before, arguments, inner_after): (Vec<Atom>, Arguments, Vec<Atom>)| {
+        let before = before.iter().cloned().chain(inner_before).collect();
+        (before, arguments, inner_after.into_iter().chain(after.iter().cloned()).collect())
+    };
+    inner.into_iter().map(around).collect()
+}
+
+fn holds_arguments(part: &Part) -> bool {
+    matches!(part, Part::Arguments(_) | Part::Object(_) | Part::NameAsKey)
+}
+
+fn atoms(parts: &[Part]) -> Vec<Atom> {
+    let mut atoms = Vec::new();
+    for part in parts {
+        match part {
+            // White space alone says where a name ends.
+            Part::Text(given) if given.trim().is_empty() => match (atoms.last(), given.chars().next()) {
+                (Some(Atom::Name | Atom::Id | Atom::Index | Atom::Anything), Some(first)) => {
+                    atoms.push(exactly(&first.to_string()));
+                }
+                _ => {}
+            },
+            Part::Text(given) => atoms.push(text(given.trim())),
+            Part::Name => atoms.push(Atom::Name),
+            Part::Id => atoms.push(Atom::Id),
+            Part::Index => atoms.push(Atom::Index),
+            Part::Anything => atoms.push(Atom::Anything),
+            Part::WholeId => atoms.push(Atom::WholeId),
+            Part::Arguments(_) | Part::Object(_) | Part::NameAsKey => {}
+        }
+    }
+    atoms
+}
+
+fn text(text: &str) -> Atom {
+    Atom::Text(text.as_bytes().into())
+}
+
+fn exactly(text: &str) -> Atom {
+    Atom::Exactly(text.as_bytes().into())
+}
+
+/// A JSON object with its fields in the order of the template; where it is read, in any order, and without those that
+/// say nothing.
+fn object_ways(object: &ObjectCall, strict: bool) -> Ways {
+    let needed = |field: &Field| matches!(field, Field::Name(_) | Field::Arguments(_));
+    let mut sets = vec![object.fields.clone()];
+    if object.fields.iter().any(|field| !needed(field)) {
+        sets.push(object.fields.iter().filter(|field| needed(field)).cloned().collect());
+    }
+    let mut ways = Ways::new();
+    for fields in sets {
+        let orders = if fields.len() > 4 { vec![fields] } else { orders(&fields) };
+        for order in orders {
+            if let Some(way) = object_way(object, &order)
+                && (!strict || way.0.contains(&Atom::Name))
+            {
+                ways.push(way);
+            }
+        }
+    }
+    ways
+}
+
+/// All orders, the given one first.
+fn orders(fields: &[Field]) -> Vec<Vec<Field>> {
+    if fields.len() < 2 {
+        return vec![fields.to_vec()];
+    }
+    let mut all = Vec::new();
+    for first in 0..fields.len() {
+        let mut rest = fields.to_vec();
+        let first = rest.remove(first);
+        all.extend(orders(&rest).into_iter().map(|rest| std::iter::once(first.clone()).chain(rest).collect()));
+    }
+    all
+}
+
+fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Arguments, Vec<Atom>)> {
+    let (mut before, mut after, mut seen) = (Vec::new(), Vec::new(), false);
+    let is_inner = |field: &Field| matches!(field, Field::Name(_) | Field::Arguments(_));
+    let mut open = vec![text("{")];
+    let (outer, inner): (Vec<_>, Vec<_>) =
+        fields.iter().partition(|field| !object.inside.is_empty() && !is_inner(field));
+    for field in outer {
+        open.extend(member(field));
+        open.push(text(","));
+    }
+    if !object.inside.is_empty() {
+        open.extend([text(&quoted(&object.inside)), text(":"), text("{")]);
+    }
+    before.append(&mut open);
+    for (number, field) in inner.iter().enumerate() {
+        let side = if seen { &mut after } else { &mut before };
+        if number > 0 {
+            side.push(text(","));
+        }
+        if let Field::Arguments(key) = field {
+            side.extend([text(&quoted(key)), text(":")]);
+            seen = true;
+        } else {
+            side.extend(member(field));
+        }
+    }
+    after.push(text("}"));
+    if !object.inside.is_empty() {
+        after.push(text("}"));
+    }
+    seen.then_some((before, Arguments::Json, after))
+}
+
+fn member(field: &Field) -> Vec<Atom> {
+    let with = |key: &str, value: Atom| {
+        vec![text(&quoted(key)), text(":"), text("\""), value, exactly("\"")]
+    };
+    match field {
+        Field::Name(key) => with(key, Atom::Name),
+        Field::Id(key) => with(key, Atom::Id),
+        Field::Constant(key, value) => vec![text(&quoted(key)), text(":"), text(&quoted(value))],
+        Field::Arguments(key) => vec![text(&quoted(key)), text(":")],
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

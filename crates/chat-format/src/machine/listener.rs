@@ -1,0 +1,50 @@
+//! Who is told what the bytes of a reply were.
+
+use super::{Outcome, Region, Seq};
+use crate::values::{Out, ShapeId, Types};
+
+/// Holds the bytes of a reply until it is told what they were.
+pub(crate) trait Listener: Out {
+    /// All held bytes but the last `keep` are text of a region.
+    fn text(&mut self, region: Region, keep: usize);
+    /// The held bytes were this marker.
+    fn marker(&mut self, outcome: Outcome);
+    /// The held bytes may begin a call; the tool is given where only names of tools could be written.
+    fn call(&mut self, seq: &Seq, tool: Option<u32>) -> Called;
+    /// The held bytes are arguments, which the reader told of.
+    fn taken(&mut self);
+    /// The call is over. Where its end was read, the held bytes are that end.
+    fn call_over(&mut self, tail: Option<&Seq>);
+}
+
+/// What a listener makes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Called {
+    /// This tool is called.
+    Tool(u32),
+    /// One is called whose arguments are unknown.
+    Unknown,
+    /// None is: the bytes are text.
+    Text,
+}
+
+/// Nobody listens.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Nobody;
+
+impl Out for Nobody {
+    fn json(&mut self, _text: &[u8]) {}
+    fn raw_begin(&mut self, _shape: ShapeId, _types: Types) {}
+    fn raw(&mut self, _bytes: &[u8]) {}
+    fn raw_end(&mut self) {}
+}
+
+impl Listener for Nobody {
+    fn text(&mut self, _region: Region, _keep: usize) {}
+    fn marker(&mut self, _outcome: Outcome) {}
+    fn call(&mut self, _seq: &Seq, tool: Option<u32>) -> Called {
+        tool.map_or(Called::Unknown, Called::Tool)
+    }
+    fn taken(&mut self) {}
+    fn call_over(&mut self, _tail: Option<&Seq>) {}
+}

@@ -1,0 +1,57 @@
+//! The names of tools as a trie that needs no memory: a sorted list, and in a state a range of it.
+
+/// Sorted names, each with the place of its tool.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    names: Vec<(Box<[u8]>, u32)>,
+}
+
+/// The names that begin with what was written: a range of the list, and how many bytes that was. The default is before the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub(crate) struct Written {
+    from: u32,
+    to: u32,
+    bytes: u16,
+}
+
+impl Names {
+    pub(crate) fn new<'n>(names: impl IntoIterator<Item = (&'n str, u32)>) -> Self {
+        let mut names: Vec<_> = names.into_iter().map(|(name, tool)| (name.as_bytes().into(), tool)).collect();
+        names.sort_unstable();
+        Self { names }
+    }
+
+    /// After one byte more; `None` if no name goes on so.
+    pub(crate) fn step(&self, at: Written, byte: u8) -> Option<Written> {
+        let at = if at.bytes == 0 { Written { from: 0, to: self.names.len() as u32, bytes: 0 } } else { at };
+        let depth = usize::from(at.bytes);
+        let range = &self.names[at.from as usize..at.to as usize];
+        // Names that end here come first and have no byte.
+        let from = range.partition_point(|(name, _)| name.get(depth).is_none_or(|&b| b < byte));
+        let to = from + range[from..].partition_point(|(name, _)| name.get(depth) == Some(&byte));
+        let at = Written { from: at.from + from as u32, to: at.from + to as u32, bytes: at.bytes.checked_add(1)? };
+        (at.from < at.to).then_some(at)
+    }
+
+    /// The tool whose name was written, if one was.
+    pub(crate) fn tool(&self, at: Written) -> Option<u32> {
+        let (name, tool) = self.names.get(at.from as usize)?;
+        (at.from < at.to && name.len() == usize::from(at.bytes)).then_some(*tool)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_names_and_those_that_go_on() {
+        let names = Names::new([("get", 0), ("get_time", 1), ("stop", 2)]);
+        let walk = |text: &str| text.bytes().try_fold(Written::default(), |at, byte| names.step(at, byte));
+        assert_eq!(walk("get").and_then(|at| names.tool(at)), Some(0));
+        assert_eq!(walk("get_").map(|at| names.tool(at)), Some(None));
+        assert_eq!(walk("get_time").and_then(|at| names.tool(at)), Some(1));
+        assert_eq!(walk("got"), None);
+        assert_eq!(walk("stops"), None);
+    }
+}

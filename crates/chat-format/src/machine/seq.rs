@@ -1,0 +1,261 @@
+//! A sequence of literals and names: one way to write the beginning or the end of a call, or a marker.
+
+use super::Region;
+use super::names::{Names, Written};
+use super::space::Space;
+use crate::values::CONTROL;
+
+/// Longest name, id or other open text that is read.
+const LONGEST: u16 = 256;
+
+/// One thing after the other, and what it means when all of it is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Seq {
+    pub atoms: Vec<Atom>,
+    /// From which atom on it is certain that this is meant: in a constraint there is no way back.
+    pub committed: usize,
+    pub then: Outcome,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Atom {
+    /// This text; white space may stand before it.
+    Text(Box<[u8]>),
+    /// This text and nothing before it.
+    Exactly(Box<[u8]>),
+    /// The name of a tool, up to the text after it.
+    Name,
+    /// An id, up to the text after it.
+    Id,
+    /// Digits, up to the text after them.
+    Index,
+    /// Anything, up to the text after it.
+    Anything,
+    /// The id begins or ends here: it holds what is written between.
+    WholeId,
+}
+
+impl Outcome {
+    /// Where free text stands after it.
+    pub(crate) fn region(self) -> Region {
+        match self {
+            Self::Reasoning => Region::Reasoning,
+            Self::ReasoningOver | Self::Joint => Region::Fresh,
+            Self::Content => Region::Content,
+            Self::Stop => Region::Over,
+            Self::Elsewhere => Region::Elsewhere,
+            Self::ContentOver | Self::Arguments(_) | Self::CallOver | Self::ListOver | Self::CallsOver => Region::Outside,
+        }
+    }
+
+    /// Whether a call comes of it.
+    pub(crate) fn is_call(self) -> bool {
+        matches!(self, Self::Arguments(_))
+    }
+}
+
+/// What a sequence means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Outcome {
+    /// Reasoning begins.
+    Reasoning,
+    /// Reasoning ends.
+    ReasoningOver,
+    /// Content begins.
+    Content,
+    /// Content ends.
+    ContentOver,
+    /// The reply stands as at its beginning.
+    Joint,
+    /// The reply ends here: what comes after it is not part of it.
+    Stop,
+    /// Text for nobody, up to the next joint.
+    Elsewhere,
+    /// The arguments of a call come next: the number of the form of the call.
+    Arguments(u16),
+    /// A call was written to its end.
+    CallOver,
+    /// Calls are over, but for what may follow the list.
+    ListOver,
+    /// Calls are over.
+    CallsOver,
+}
+
+/// How much of a sequence is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Thread {
+    pub seq: u16,
+    pub atom: u8,
+    /// Bytes of the atom, where it is a text or open.
+    at: u16,
+    space: Space,
+    name: Written,
+    /// The tool whose name was written.
+    pub tool: Option<u32>,
+}
+
+/// How sequences are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct How<'a> {
+    /// The names that may be written; any may where there are none.
+    pub names: Option<&'a Names>,
+    /// Whether only what must be understood may come.
+    pub strict: bool,
+}
+
+impl Seq {
+    pub(crate) fn marker(text: &str, then: Outcome) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self { atoms: vec![Atom::Text(text.as_bytes().into())], committed: 1, then })
+    }
+
+    pub(crate) fn head(&self) -> Option<&[u8]> {
+        match self.atoms.first()? {
+            Atom::Text(text) | Atom::Exactly(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Nothing of it is written.
+    pub(crate) fn thread(&self, seq: u16) -> Thread {
+        let (space, name) = (Space::default(), Written::default());
+        Thread { seq, atom: 0, at: 0, space, name, tool: None }.past_marks(self)
+    }
+
+    /// Whether it is meant for certain.
+    pub(crate) fn is_committed(&self, thread: Thread) -> bool {
+        self.then.is_call() && usize::from(thread.atom) >= self.committed
+    }
+
+    /// Whether the name of a call and what ends it are written.
+    pub(crate) fn is_named(&self, thread: Thread) -> bool {
+        let name = self.atoms.iter().position(|atom| *atom == Atom::Name);
+        self.then.is_call() && name.is_some_and(|name| usize::from(thread.atom) > name + 1)
+    }
+
+    /// The threads after a byte; that of the whole sequence if it is whole.
+    pub(crate) fn step(&self, thread: Thread, byte: u8, how: How<'_>, next: &mut Vec<Thread>) -> Option<Thread> {
+        let done = |thread: Thread, next: &mut Vec<Thread>| {
+            let thread = thread.past_marks(self);
+            if usize::from(thread.atom) == self.atoms.len() {
+                return Some(thread);
+            }
+            next.push(thread);
+            None
+        };
+        match self.atoms.get(usize::from(thread.atom))? {
+            atom @ (Atom::Text(text) | Atom::Exactly(text)) => {
+                let spaced = thread.at == 0 && matches!(atom, Atom::Text(_));
+                if spaced && byte.is_ascii_whitespace() && text.first() != Some(&byte) {
+                    let space = if how.strict { thread.space.and(byte)? } else { Space::default() };
+                    next.push(Thread { space, ..thread });
+                } else if thread.at == 0 && byte == CONTROL && how.strict {
+                    next.push(thread);
+                } else if text.get(usize::from(thread.at)) == Some(&byte) {
+                    let at = thread.at + 1;
+                    if usize::from(at) == text.len() {
+                        return done(thread.after_atom(), next);
+                    }
+                    next.push(Thread { at, space: Space::default(), ..thread });
+                }
+                None
+            }
+            Atom::Name if let Some(names) = how.names => {
+                if let Some(name) = names.step(thread.name, byte) {
+                    next.push(Thread { name, ..thread });
+                }
+                let tool = names.tool(thread.name)?;
+                self.step(Thread { tool: Some(tool), ..thread.after_atom() }.past_marks(self), byte, how, next)
+            }
+            Atom::WholeId => None,
+            open => {
+                if thread.at < LONGEST && open.takes(byte, how.strict) {
+                    next.push(Thread { at: thread.at + 1, ..thread });
+                }
+                if thread.at == 0 && *open != Atom::Anything {
+                    return None;
+                }
+                self.step(thread.after_atom().past_marks(self), byte, how, next)
+            }
+        }
+    }
+
+    /// What was written for name and id in the text of a whole sequence, or of its beginning.
+    pub(crate) fn captured(&self, text: &[u8]) -> Captured {
+        let mut captured = Captured::default();
+        let (mut rest, mut whole) = (text, None::<&[u8]>);
+        for (number, atom) in self.atoms.iter().enumerate() {
+            match atom {
+                Atom::Text(t) | Atom::Exactly(t) => {
+                    let Some(at) = find(rest, t) else { break };
+                    rest = &rest[at + t.len()..];
+                }
+                Atom::WholeId => match whole.take() {
+                    None => whole = Some(rest.trim_ascii_start()),
+                    Some(begun) => captured.id = Some(owned(&begun[..begun.len() - rest.len()])),
+                },
+                open => {
+                    let after = self.atoms[number + 1..].iter().find_map(|atom| match atom {
+                        Atom::Text(t) | Atom::Exactly(t) => Some(t),
+                        _ => None,
+                    });
+                    let end = after.and_then(|after| find(rest, after)).unwrap_or(rest.len());
+                    let written = owned(&rest[..end]);
+                    match open {
+                        Atom::Name => captured.name = Some(written),
+                        Atom::Id => captured.id = Some(written),
+                        _ => {}
+                    }
+                    rest = &rest[end..];
+                }
+            }
+        }
+        captured
+    }
+}
+
+/// What a call was named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Captured {
+    pub name: Option<String>,
+    pub id: Option<String>,
+}
+
+fn find(text: &[u8], of: &[u8]) -> Option<usize> {
+    text.windows(of.len().max(1)).position(|window| window == of)
+}
+
+fn owned(text: &[u8]) -> String {
+    String::from_utf8_lossy(text.trim_ascii()).into_owned()
+}
+
+impl Atom {
+    /// The text, where it is one.
+    pub(crate) fn literal(&self) -> Option<String> {
+        match self {
+            Self::Text(text) | Self::Exactly(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            _ => None,
+        }
+    }
+
+    fn takes(&self, byte: u8, strict: bool) -> bool {
+        match self {
+            Self::Index => byte.is_ascii_digit(),
+            Self::Id if strict => byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte),
+            _ => byte != CONTROL || !strict,
+        }
+    }
+}
+
+impl Thread {
+    fn after_atom(self) -> Self {
+        Self { atom: self.atom + 1, at: 0, space: Space::default(), name: Written::default(), ..self }
+    }
+
+    fn past_marks(mut self, seq: &Seq) -> Self {
+        while seq.atoms.get(usize::from(self.atom)) == Some(&Atom::WholeId) {
+            self.atom += 1;
+        }
+        self
+    }
+}

@@ -1,0 +1,16 @@
+//! White space between literals, as models write it: a run of it has an end.
+
+/// A run of white space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub(crate) struct Space {
+    lines: u8,
+    blanks: u8,
+}
+
+impl Space {
+    /// After one byte more; `None` if that would be too many: two ends of lines, 40 blanks after each.
+    pub(crate) fn and(self, byte: u8) -> Option<Self> {
+        let (lines, blanks) = if byte == b'\n' { (self.lines + 1, 0) } else { (self.lines, self.blanks + 1) };
+        (lines <= 2 && blanks <= 40).then_some(Self { lines, blanks })
+    }
+}

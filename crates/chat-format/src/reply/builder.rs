@@ -1,0 +1,299 @@
+//! Builds the message: what the machine says of the bytes becomes events.
+
+use super::message::{Event, Message, ToolCall};
+use super::parser::ReasoningFormat;
+use super::text_out::TextOut;
+use crate::machine::{Called, Listener, Outcome, Region, Seq};
+use crate::tools::Tools;
+use crate::values::{JsonOut, Out, ShapeId, Shapes, Types};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct Builder {
+    tools: Option<Tools>,
+    shapes: Arc<Shapes>,
+    format: ReasoningFormat,
+    /// Bytes of which it is not said yet what they are.
+    held: Vec<u8>,
+    /// The prompt's text before the reply: it counts, but no text of it.
+    pub(super) prelude: bool,
+    reasoning: TextOut,
+    content: TextOut,
+    /// A header that says nothing known yet.
+    header: Vec<u8>,
+    /// Where reasoning stays in the content: the marker that opened it, until it holds something.
+    opened: Option<Vec<u8>>,
+    call: Option<Call>,
+    pub(super) events: Vec<Event>,
+    pub(super) message: Message,
+}
+
+/// A call that is being written.
+#[derive(Debug)]
+struct Call {
+    index: usize,
+    /// Whether its name was said; else what is known waits.
+    begun: bool,
+    id: String,
+    json: JsonOut,
+    /// How much of its JSON was said.
+    said: usize,
+    character: TextOut,
+}
+
+impl Builder {
+    pub(super) fn new(tools: Option<Tools>, shapes: Arc<Shapes>, format: ReasoningFormat, fenced: bool) -> Self {
+        let content = if fenced { TextOut::without_fence() } else { TextOut::default() };
+        let (held, header, events, message) = (Vec::new(), Vec::new(), Vec::new(), Message::default());
+        let (reasoning, opened, call) = (TextOut::default(), None, None);
+        Self { tools, shapes, format, held, prelude: false, reasoning, content, header, opened, call, events, message }
+    }
+
+    pub(super) fn hold(&mut self, byte: u8) {
+        self.held.push(byte);
+    }
+
+    fn say(&mut self, event: Event) {
+        self.message.add(&event);
+        self.events.push(event);
+    }
+
+    fn warn(&mut self, warning: String) {
+        self.say(Event::Warning(warning));
+    }
+
+    fn to_content(&mut self, text: &[u8]) {
+        let mut out = String::new();
+        self.content.push(text, &mut out);
+        if !out.is_empty() {
+            self.say(Event::Content(out));
+        }
+    }
+
+    fn to_reasoning(&mut self, text: &[u8]) {
+        if self.format == ReasoningFormat::None {
+            if let Some(opened) = &mut self.opened {
+                opened.extend_from_slice(text);
+                if !text.is_empty() && !text.trim_ascii().is_empty() {
+                    let opened = self.opened.take().unwrap_or_default();
+                    self.to_content(&opened);
+                }
+                return;
+            }
+            return self.to_content(text);
+        }
+        let mut out = String::new();
+        self.reasoning.push(text, &mut out);
+        if !out.is_empty() {
+            self.say(Event::Reasoning(out));
+        }
+    }
+
+    /// A header that led nowhere was text.
+    fn header_was_text(&mut self) {
+        let header = std::mem::take(&mut self.header);
+        if !header.is_empty() {
+            self.to_content(&header);
+        }
+    }
+
+    /// What the JSON of the open call became.
+    fn say_json(&mut self, finish: bool) {
+        let Some(call) = &mut self.call else { return };
+        if !call.begun {
+            return;
+        }
+        let mut text = String::new();
+        let new = &call.json.text()[call.said..];
+        // White space at the end is kept back as in text, and brackets end it.
+        call.character.push(new, &mut text);
+        call.said = call.json.text().len();
+        if finish {
+            call.character.finish(false, &mut text);
+        }
+        let index = call.index;
+        if !text.is_empty() {
+            self.say(Event::Arguments { index, text });
+        }
+    }
+
+    fn begin(&mut self, name: String, id: String) {
+        let index = self.message.tool_calls.len();
+        if let Some(call) = &mut self.call {
+            call.begun = true;
+            call.index = index;
+            call.id.clone_from(&id);
+        }
+        self.say(Event::CallBegins { index, id, name });
+    }
+
+    /// The call whose name is written, where the reply breaks off before its arguments.
+    pub(super) fn breaks_off_at(&mut self, seq: &Seq) -> bool {
+        let captured = seq.captured(&self.held);
+        let Some(name) = captured.name.filter(|name| self.is_known(name)) else { return false };
+        self.header_was_text();
+        self.begin(name, captured.id.unwrap_or_default());
+        self.held.clear();
+        true
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        !name.is_empty() && self.tools.as_ref().is_none_or(|tools| tools.position(name).is_some())
+    }
+
+    /// The reply is over. `partial`: more of it may come some day.
+    pub(super) fn finish(&mut self, region: Region, partial: bool) {
+        if let Some(call) = &self.call {
+            if !partial {
+                let name = self.message.tool_calls.get(call.index).map_or("", |call| &call.name);
+                let warning = format!("the reply ends in the middle of a call of {name:?}: its arguments are not whole");
+                if call.begun {
+                    self.warn(warning);
+                }
+            }
+            self.say_json(true);
+            self.call = None;
+        }
+        if !(partial && self.held.iter().any(|byte| !byte.is_ascii_whitespace())) {
+            self.text(region, 0);
+        }
+        if !partial {
+            self.header_was_text();
+        }
+        let (mut reasoning, mut content) = (String::new(), String::new());
+        let cut = region != Region::Outside && region != Region::Fresh;
+        self.reasoning.finish(true, &mut reasoning);
+        self.content.finish(cut, &mut content);
+        if !reasoning.is_empty() {
+            self.say(Event::Reasoning(reasoning));
+        }
+        if !content.is_empty() {
+            self.say(Event::Content(content));
+        }
+        self.say(Event::MessageEnds);
+    }
+}
+
+impl Out for Builder {
+    fn json(&mut self, text: &[u8]) {
+        if let Some(call) = &mut self.call {
+            call.json.json(text);
+        }
+    }
+
+    fn raw_begin(&mut self, shape: ShapeId, types: Types) {
+        if let Some(call) = &mut self.call {
+            call.json.raw_begin(shape, types);
+        }
+    }
+
+    fn raw(&mut self, bytes: &[u8]) {
+        if let Some(call) = &mut self.call {
+            call.json.raw(bytes);
+        }
+    }
+
+    fn raw_end(&mut self) {
+        if let Some(call) = &mut self.call {
+            call.json.raw_end();
+        }
+    }
+}
+
+impl Listener for Builder {
+    fn text(&mut self, region: Region, keep: usize) {
+        let count = self.held.len().saturating_sub(keep);
+        if count == 0 {
+            return;
+        }
+        let text: Vec<u8> = self.held.drain(..count).collect();
+        match region {
+            Region::Reasoning => self.to_reasoning(&text),
+            Region::Fresh | Region::Outside | Region::Content if !self.prelude => self.to_content(&text),
+            Region::Header if !self.prelude => self.header.extend(text),
+            Region::Elsewhere | Region::Over | Region::Fresh | Region::Outside | Region::Content | Region::Header => {}
+        }
+    }
+
+    fn marker(&mut self, outcome: Outcome) {
+        let held = std::mem::take(&mut self.held);
+        if outcome == Outcome::Elsewhere {
+            let header = String::from_utf8_lossy(&std::mem::take(&mut self.header)).trim().to_owned();
+            return self.warn(format!("a message for {header:?}, which is nobody known, was left out"));
+        }
+        self.header_was_text();
+        match (outcome, self.format) {
+            (Outcome::Reasoning, ReasoningFormat::None) => self.opened = Some(held),
+            (Outcome::ReasoningOver, ReasoningFormat::None) => {
+                let opened = self.opened.take();
+                if opened.is_some() || self.content.any() {
+                    self.to_content(&opened.unwrap_or_default());
+                    self.to_content(&held);
+                }
+                return;
+            }
+            (Outcome::Content, ReasoningFormat::None) => self.opened = None,
+            (Outcome::Reasoning, ReasoningFormat::Auto) => self.reasoning.after_marker(),
+            _ => {}
+        }
+        self.content.after_marker();
+    }
+
+    fn call(&mut self, seq: &Seq, _tool: Option<u32>) -> Called {
+        let captured = seq.captured(&self.held);
+        let number = match (&captured.name, &self.tools) {
+            (Some(name), _) if !self.is_known(name) => {
+                let name = name.clone();
+                if !name.is_empty() {
+                    self.warn(format!("a call of {name:?} was left as text: there is no such tool"));
+                }
+                return Called::Text;
+            }
+            (Some(name), Some(tools)) => tools.position(name),
+            _ => None,
+        };
+        self.header_was_text();
+        self.content.after_marker();
+        let (id, json) = (captured.id.unwrap_or_default(), JsonOut::new(Arc::clone(&self.shapes)));
+        let index = self.message.tool_calls.len();
+        self.call = Some(Call { index, begun: false, id: id.clone(), json, said: 0, character: TextOut::default() });
+        if let Some(name) = captured.name {
+            self.begin(name, id);
+        }
+        self.held.clear();
+        number.map_or(Called::Unknown, |tool| Called::Tool(tool as u32))
+    }
+
+    fn taken(&mut self) {
+        self.held.clear();
+        self.say_json(false);
+    }
+
+    fn call_over(&mut self, tail: Option<&Seq>) {
+        if let Some(tail) = tail {
+            let captured = tail.captured(&self.held);
+            self.held.clear();
+            if let Some(call) = &mut self.call {
+                if let Some(id) = captured.id {
+                    call.id = id;
+                }
+                if !call.begun {
+                    let id = call.id.clone();
+                    self.begin(captured.name.unwrap_or_default(), id);
+                }
+            }
+        }
+        self.say_json(true);
+        if let Some(call) = self.call.take().filter(|call| call.begun) {
+            self.say(Event::CallEnds { index: call.index, id: call.id });
+        }
+    }
+}
+
+/// So that a message says what its events said.
+#[cfg(test)]
+pub(super) fn replayed(events: &[Event]) -> Message {
+    let mut message = Message { tool_calls: Vec::<ToolCall>::new(), ..Message::default() };
+    events.iter().for_each(|event| message.add(event));
+    message
+}

@@ -1,0 +1,98 @@
+//! A message, and the events by which it comes.
+
+/// What a model replied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Message {
+    /// What it says.
+    pub content: String,
+    /// What it thought.
+    pub reasoning: String,
+    /// What it calls.
+    pub tool_calls: Vec<ToolCall>,
+    /// What in the text was not as the format has it.
+    pub warnings: Vec<String>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolCall {
+    /// Its id, where the format has one; else empty.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Its arguments: JSON text, whole once the call ended.
+    pub arguments: String,
+}
+
+/// A part of a message, as soon as it is certain. Nothing is ever taken back: all parts together are the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// More of what is thought.
+    Reasoning(String),
+    /// More of what is said.
+    Content(String),
+    /// A call begins.
+    CallBegins {
+        /// Its place among the calls of the message.
+        index: usize,
+        /// Its id, where it stands before the arguments; else empty.
+        id: String,
+        /// The tool, whole.
+        name: String,
+    },
+    /// More of the arguments of a call, as JSON text.
+    Arguments {
+        /// The call.
+        index: usize,
+        /// The text.
+        text: String,
+    },
+    /// A call ends.
+    CallEnds {
+        /// The call.
+        index: usize,
+        /// Its id, where the format has one.
+        id: String,
+    },
+    /// Something was not as the format has it.
+    Warning(String),
+    /// The message ends.
+    MessageEnds,
+}
+
+impl Message {
+    /// Adds what an event says: all events of a reply make its message.
+    ///
+    /// ```
+    /// use chat_format::{Event, Message};
+    ///
+    /// let mut message = Message::default();
+    /// message.add(&Event::Content("Hel".into()));
+    /// message.add(&Event::Content("lo".into()));
+    /// assert_eq!(message.content, "Hello");
+    /// ```
+    pub fn add(&mut self, event: &Event) {
+        match event {
+            Event::Reasoning(text) => self.reasoning.push_str(text),
+            Event::Content(text) => self.content.push_str(text),
+            Event::CallBegins { id, name, .. } => {
+                self.tool_calls.push(ToolCall { id: id.clone(), name: name.clone(), arguments: String::new() });
+            }
+            Event::Arguments { index, text } => {
+                if let Some(call) = self.tool_calls.get_mut(*index) {
+                    call.arguments.push_str(text);
+                }
+            }
+            Event::CallEnds { index, id } => {
+                if let Some(call) = self.tool_calls.get_mut(*index) {
+                    call.id.clone_from(id);
+                }
+            }
+            Event::Warning(warning) => self.warnings.push(warning.clone()),
+            Event::MessageEnds => {}
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What a model replied: the message, and the events by which it comes.
+
+mod builder;
+mod message;
+mod parser;
+mod text_out;
+
+pub use message::{Event, Message, ToolCall};
+pub use parser::{Parser, ParserOptions, ReasoningFormat};

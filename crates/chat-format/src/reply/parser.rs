@@ -1,0 +1,122 @@
+//! Reads a reply as it comes.
+
+use super::builder::Builder;
+use super::message::{Event, Message};
+use crate::dialect::Dialect;
+use crate::machine::{Machine, Plan, Region, State, ToolChoice};
+use crate::tools::Tools;
+use crate::values::{ShapeError, Shapes};
+use std::sync::Arc;
+
+/// Reads a reply as it comes, in portions of any size.
+///
+/// Nothing is taken back: an event that came stands. What may still become a marker is held until it is certain. What
+/// fits nothing is content, with a warning.
+#[derive(Debug)]
+pub struct Parser {
+    machine: Arc<Machine>,
+    state: State,
+    builder: Builder,
+}
+
+/// How a reply is read.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ParserOptions {
+    /// The tools that may be called: arguments without types of their own are typed by their schemas. `None` takes
+    /// calls of any name; an empty list takes none.
+    pub tools: Option<Tools>,
+    /// Whether calls are looked for.
+    pub tool_choice: ToolChoice,
+    /// Where reasoning goes.
+    pub reasoning: ReasoningFormat,
+    /// The prompt's text from where the assistant's turn begins, and how much of it every prompt has.
+    pub prompt: (String, usize),
+    /// Whether the content is JSON: a code fence around it is left out.
+    pub json_content: bool,
+}
+
+/// Where reasoning goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReasoningFormat {
+    /// Into the message's reasoning.
+    #[default]
+    Auto,
+    /// It stays in the content, with its markers.
+    None,
+}
+
+impl Parser {
+    /// A parser at the beginning of a reply.
+    ///
+    /// # Errors
+    /// A tool whose schema nothing satisfies.
+    pub fn new(dialect: &Dialect, options: &ParserOptions) -> Result<Self, ShapeError> {
+        let mut shapes = Shapes::new();
+        let tools = options.tools.as_ref();
+        let arguments: Result<Vec<_>, _> = tools
+            .into_iter()
+            .flat_map(Tools::iter)
+            .map(|tool| shapes.add(&tool.parameters).map(|(shape, _)| shape))
+            .collect();
+        let shapes = Arc::new(shapes);
+        let plan = Plan {
+            dialect,
+            tools,
+            shapes: Arc::clone(&shapes),
+            arguments: arguments?,
+            choice: &options.tool_choice,
+            parallel: true,
+            strict: false,
+        };
+        let machine = Arc::new(plan.compile());
+        let builder = Builder::new(options.tools.clone(), shapes, options.reasoning, options.json_content);
+        let mut parser = Self { state: machine.start(), machine, builder };
+        let (prompt, known) = (&options.prompt.0, options.prompt.1);
+        parser.builder.prelude = true;
+        for (at, byte) in prompt.bytes().enumerate() {
+            if at == known {
+                parser.begin();
+            }
+            parser.byte(byte);
+        }
+        if known >= prompt.len() {
+            parser.begin();
+        }
+        Ok(parser)
+    }
+
+    fn begin(&mut self) {
+        self.machine.after_prelude(&mut self.state);
+        self.builder.prelude = false;
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.builder.hold(byte);
+        let prelude = self.builder.prelude;
+        // A machine that is not strict goes on with every byte.
+        let _ = self.machine.step(&mut self.state, byte, prelude, &mut self.builder);
+    }
+
+    /// Reads more of the reply: what became certain with it.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
+        bytes.iter().for_each(|&byte| self.byte(byte));
+        std::mem::take(&mut self.builder.events)
+    }
+
+    /// The message so far.
+    pub fn message(&self) -> &Message {
+        &self.builder.message
+    }
+
+    /// The reply is over: the last events, and the message. `partial`: it was cut off, and what may have become a
+    /// marker is left out.
+    pub fn finish(mut self, partial: bool) -> (Vec<Event>, Message) {
+        let named = self.machine.named(&self.state).filter(|_| partial);
+        let broke_off = named.is_some_and(|seq| self.builder.breaks_off_at(seq));
+        let region = if broke_off { Region::Over } else { self.machine.region(&self.state) };
+        self.builder.finish(region, partial);
+        (std::mem::take(&mut self.builder.events), self.builder.message)
+    }
+}

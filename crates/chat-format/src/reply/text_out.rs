@@ -1,0 +1,161 @@
+//! Text of a reply on its way out: white space at its ends is kept back, and bytes that are no character yet.
+
+/// Text that comes in bytes and goes out in characters.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TextOut {
+    /// What is not certain yet: white space that text may or may not follow, and the beginning of a character.
+    kept: Vec<u8>,
+    any: bool,
+    /// Whether a code fence around all of it is left out.
+    fence: Fence,
+    /// Whether white space before the first text counts.
+    trimmed: bool,
+}
+
+/// A code fence around content.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Fence {
+    #[default]
+    None,
+    /// It may come.
+    Wanted,
+    /// It was opened; it may be closed.
+    Open,
+}
+
+impl TextOut {
+    pub(super) fn without_fence() -> Self {
+        Self { fence: Fence::Wanted, ..Self::default() }
+    }
+
+    /// Whether something went out.
+    pub(super) fn any(&self) -> bool {
+        self.any
+    }
+
+    /// A marker stands before the text: white space around it is the marker's.
+    pub(super) fn after_marker(&mut self) {
+        self.trimmed = true;
+        if !self.any {
+            self.kept.clear();
+        }
+    }
+
+    /// Adds text; what became certain goes to the end of `out`.
+    pub(super) fn push(&mut self, text: &[u8], out: &mut String) {
+        self.kept.extend_from_slice(text);
+        let end = self.kept.iter().rposition(|&byte| !self.is_kept(byte)).map_or(0, |last| last + 1);
+        if end == 0 {
+            return;
+        }
+        self.flush(end, out);
+    }
+
+    /// The text is over; `cut` if a marker follows it, whose white space it is.
+    pub(super) fn finish(&mut self, cut: bool, out: &mut String) {
+        if self.fence == Fence::Open {
+            while self.kept.last().is_some_and(|&byte| self.is_kept(byte)) {
+                self.kept.pop();
+            }
+        }
+        if cut {
+            self.kept.truncate(self.kept.trim_ascii_end().len());
+        }
+        self.flush(self.kept.len(), out);
+        if !self.kept.is_empty() {
+            out.push('\u{FFFD}');
+            self.kept.clear();
+        }
+    }
+
+    fn is_kept(&self, byte: u8) -> bool {
+        byte.is_ascii_whitespace() || (self.fence != Fence::None && byte == b'`')
+    }
+
+    /// What is kept up to there goes out, but for the beginning of a character.
+    fn flush(&mut self, end: usize, out: &mut String) {
+        if self.fence == Fence::Wanted && !self.any {
+            let text = self.kept.trim_ascii_start();
+            if text.starts_with(b"```") {
+                let Some(line) = text.iter().position(|&byte| byte == b'\n') else { return };
+                let cut = self.kept.len() - text.len() + line + 1;
+                self.kept.drain(..cut);
+                self.fence = Fence::Open;
+                return self.push(&[], out);
+            }
+            self.fence = Fence::None;
+        }
+        let mut kept = std::mem::take(&mut self.kept);
+        let tail = kept.split_off(end);
+        let mut rest: &[u8] = &kept;
+        if self.trimmed && !self.any {
+            rest = rest.trim_ascii_start();
+        }
+        loop {
+            match std::str::from_utf8(rest) {
+                Ok(text) => {
+                    self.any |= !text.is_empty();
+                    out.push_str(text);
+                    rest = &[];
+                    break;
+                }
+                Err(error) => {
+                    let (text, after) = rest.split_at(error.valid_up_to());
+                    self.any |= !text.is_empty();
+                    out.push_str(std::str::from_utf8(text).unwrap_or_default());
+                    let Some(invalid) = error.error_len() else {
+                        rest = after;
+                        break;
+                    };
+                    self.any = true;
+                    out.push('\u{FFFD}');
+                    rest = &after[invalid..];
+                }
+            }
+        }
+        if !rest.is_empty() && !tail.is_empty() {
+            out.push('\u{FFFD}');
+            rest = &[];
+        }
+        self.kept = rest.to_vec();
+        self.kept.extend(tail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(mut text: TextOut, parts: &[&[u8]], cut: bool) -> String {
+        let mut out = String::new();
+        for part in parts {
+            text.push(part, &mut out);
+        }
+        text.finish(cut, &mut out);
+        out
+    }
+
+    #[test]
+    fn keeps_white_space_back_until_text_follows() {
+        assert_eq!(all(TextOut::default(), &[b" a \n", b"b\n"], false), " a \nb\n");
+        assert_eq!(all(TextOut::default(), &[b" a \n", b"b\n"], true), " a \nb");
+        let mut text = TextOut::default();
+        text.push(b"\n", &mut String::new());
+        text.after_marker();
+        assert_eq!(all(text, &[b"\n ", b"a"], true), "a");
+    }
+
+    #[test]
+    fn characters_come_whole_and_what_is_none_is_replaced() {
+        assert_eq!(all(TextOut::default(), &[b"\xE2", b"\x82", b"\xAC"], false), "\u{20AC}");
+        assert_eq!(all(TextOut::default(), &[b"a\xFFb\xE2\x82"], false), "a\u{FFFD}b\u{FFFD}");
+        assert_eq!(all(TextOut::default(), &[b"\xE2\x82 x"], false), "\u{FFFD} x");
+    }
+
+    #[test]
+    fn a_fence_is_left_out() {
+        let parts: [&[u8]; 3] = [b"``", b"`json\n\"4", b"2\"\n```"];
+        assert_eq!(all(TextOut::without_fence(), &parts, false), "\"42\"");
+        assert_eq!(all(TextOut::without_fence(), &[b"{\"a\": 1}"], false), "{\"a\": 1}");
+    }
+}
