@@ -33,6 +33,9 @@ fn expected_dialect(a: &Value) -> Dialect {
     d.stops = a["additional_stops"].as_array().unwrap().iter().map(|s| s.as_str().unwrap().into()).collect();
     d.turns.user = text(&a["role_markers"], "user_start").into();
     d.turns.assistant = text(&a["role_markers"], "assistant_start").into();
+    if name.contains("Kimi-K3") {
+        d.turns.end = "<|close|>message<|sep|>".into();
+    }
     let mut calls = Calls::default();
     calls.section = Wrap::new(text(t, "section_start"), text(t, "section_end"));
     calls.list = t["array_wrapped"].as_bool().unwrap_or(false);
@@ -112,7 +115,7 @@ fn expected_dialect(a: &Value) -> Dialect {
             tx("per_call_end"),
         ]);
     } else if f.contains("CHANNEL") {
-        d.joints = ["<|start|>assistant", "<|end|>", "<|return|>", "<|call|>"].map(String::from).to_vec();
+        d.joints = ["<|start|>assistant", "<|end|>", "<|return|>", "<|call|>", "<|channel|>commentary to=assistant"].map(String::from).to_vec();
         d.content.other_starts = [
             "<|channel|>commentary<|message|>",
             "<|channel|>final <|constrain|>json<|message|>",

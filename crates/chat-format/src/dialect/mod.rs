@@ -101,4 +101,6 @@ pub struct Turns {
     pub user: String,
     /// Before what the model says.
     pub assistant: String,
+    /// After what the model says, where that is more than a token which ends generation.
+    pub end: String,
 }

@@ -110,7 +110,8 @@ impl Seqs {
             .filter_map(|text| self.marker(text, Outcome::Content))
             .collect();
         let over = self.marker(&content.end, Outcome::ContentOver).filter(|_| marks);
-        let joints: Vec<u16> = dialect.joints.iter().filter_map(|text| self.marker(text, Outcome::Joint)).collect();
+        let joints = dialect.joints.iter().chain(std::iter::once(&dialect.turns.end));
+        let joints: Vec<u16> = joints.filter_map(|text| self.marker(text, Outcome::Joint)).collect();
         let stops: Vec<u16> = dialect.stops.iter().filter_map(|text| self.marker(text, Outcome::Stop)).collect();
         // A message whose header says nobody that is known.
         let elsewhere = content.start.trim().rfind(['<', '[', '\n']).map(|at| content.start.trim()[at..].to_owned());
@@ -126,12 +127,12 @@ impl Seqs {
                     of.extend(over);
                     of.extend(calls.iter().map(|entry| entry.seq));
                 }
-                Region::Outside | Region::Header => {
+                Region::Outside => {
                     of.extend(&starts);
                     of.extend(over);
                     of.extend(anywhere());
-                    of.extend(elsewhere.filter(|_| region == Region::Header));
                 }
+                Region::Header => of.extend(elsewhere),
                 Region::Reasoning => {
                     of.extend(closed);
                     of.extend(&starts);

@@ -273,12 +273,12 @@ impl Machine {
         match entries.markers.step(seen, byte) {
             Found::Text(next) => {
                 let (before, begun) = (entries.markers.begun(seen).len(), entries.markers.begun(next));
-                listener.text(region, begun.len());
-                state.at = At::Free(region, next);
                 let blank = before == 0 && byte.is_ascii_whitespace();
                 if before + 1 > begun.len() && !blank && !prelude {
-                    self.said(state, region, begun, listener)?;
+                    return self.said(state, region, next, begun, listener).map(|()| Done::Taken);
                 }
+                listener.text(region, begun.len());
+                state.at = At::Free(region, next);
                 Ok(Done::Taken)
             }
             Found::Marker(marker, length) => {
@@ -289,16 +289,41 @@ impl Machine {
         }
     }
 
-    /// Text was said, and these bytes after it may begin a marker: the reply is no longer at its beginning.
-    fn said(&self, state: &mut State, region: Region, begun: &[u8], listener: &mut impl Listener) -> Result<(), Dead> {
+    /// Text is said, but for the last bytes: the reply is no longer at its beginning.
+    fn said_but(
+        &self,
+        state: &mut State,
+        region: Region,
+        seen: Seen,
+        keep: usize,
+        listener: &mut impl Listener,
+    ) -> Result<(), Dead> {
         if !self.may_say(state, region) {
             return Err(Dead);
         }
+        let region = match region {
+            Region::Fresh if self.headed => Region::Header,
+            Region::Fresh => Region::Outside,
+            other => other,
+        };
+        listener.text(region, keep);
+        state.at = At::Free(region, seen);
+        Ok(())
+    }
+
+    /// Text is said, and these bytes after it may begin a marker: the reply is no longer at its beginning.
+    fn said(
+        &self,
+        state: &mut State,
+        region: Region,
+        seen: Seen,
+        begun: &[u8],
+        listener: &mut impl Listener,
+    ) -> Result<(), Dead> {
         if region != Region::Fresh {
-            return Ok(());
+            return self.said_but(state, region, seen, begun.len(), listener);
         }
-        let region = if self.headed { Region::Header } else { Region::Outside };
-        let markers = &self.entries(region).markers;
+        let markers = &self.entries(if self.headed { Region::Header } else { Region::Outside }).markers;
         let mut seen = markers.start();
         for &byte in begun {
             match markers.step(seen, byte) {
@@ -307,9 +332,7 @@ impl Machine {
                 Found::Marker(..) => seen = markers.start(),
             }
         }
-        listener.text(region, markers.begun(seen).len());
-        state.at = At::Free(region, seen);
-        Ok(())
+        self.said_but(state, region, seen, markers.begun(seen).len(), listener)
     }
 
     fn in_threads(
@@ -428,13 +451,15 @@ impl Machine {
         keep: usize,
         listener: &mut impl Listener,
     ) -> Result<(), Dead> {
-        let region = match home {
-            Home::Free(region) => region,
-            Home::Tail | Home::After | Home::AfterList => Region::Outside,
-        };
-        state.at = self.free(region);
-        listener.text(region, keep);
-        if matches!(home, Home::Free(_)) { self.said(state, region, &[], listener) } else { Ok(()) }
+        if let Home::Free(region) = home {
+            // Before the first byte every region's markers stand at their start.
+            let of = if region == Region::Fresh && self.headed { Region::Header } else { region };
+            let of = if of == Region::Fresh { Region::Outside } else { of };
+            return self.said_but(state, region, self.entries(of).markers.start(), keep, listener);
+        }
+        listener.text(Region::Outside, keep);
+        state.at = self.free(Region::Outside);
+        Ok(())
     }
 
     fn in_arguments(

@@ -8,6 +8,9 @@ use crate::tools::Tools;
 use crate::values::{JsonOut, Out, ShapeId, Shapes, Types};
 use std::sync::Arc;
 
+/// Bytes of a header: what is longer is no header.
+const LONGEST_HEADER: usize = 200;
+
 #[derive(Debug)]
 pub(super) struct Builder {
     tools: Option<Tools>,
@@ -86,6 +89,14 @@ impl Builder {
         self.reasoning.push(text, &mut out);
         if !out.is_empty() {
             self.say(Event::Reasoning(out));
+        }
+    }
+
+    /// A header that is too long for one is text.
+    fn to_header(&mut self, text: &[u8]) {
+        self.header.extend_from_slice(text);
+        if self.header.len() > LONGEST_HEADER {
+            self.header_was_text();
         }
     }
 
@@ -210,7 +221,7 @@ impl Listener for Builder {
         match region {
             Region::Reasoning => self.to_reasoning(&text),
             Region::Fresh | Region::Outside | Region::Content if !self.prelude => self.to_content(&text),
-            Region::Header if !self.prelude => self.header.extend(text),
+            Region::Header if !self.prelude => self.to_header(&text),
             Region::Elsewhere | Region::Over | Region::Fresh | Region::Outside | Region::Content | Region::Header => {}
         }
     }
