@@ -51,7 +51,8 @@ impl<S> ByRuleState<S> {
         Self(state)
     }
 
-    pub(crate) fn rule_state(&self) -> &S {
+    /// The state of the rule.
+    pub fn rule_state(&self) -> &S {
         &self.0
     }
 }

@@ -25,7 +25,8 @@ pub(crate) use compile::Plan;
 pub(crate) use listener::{Called, Listener, Nobody};
 pub(crate) use seq::{Captured, Outcome, Seq};
 
-use crate::values::{ArgsState, CONTROL, Reader, ShapeId, Shapes, Step};
+pub(crate) use crate::values::CONTROL;
+use crate::values::{ArgsState, Reader, ShapeId, Shapes, Step};
 use markers::{Found, Markers, Seen};
 use names::Names;
 use seq::{How, Thread};
@@ -165,8 +166,8 @@ impl Machine {
         text && (state.called || !self.required)
     }
 
-    /// Whether free text stands here in which everything may come.
-    pub(crate) fn is_free(&self, state: &State) -> bool {
+    /// Whether free text stands here.
+    pub(crate) fn is_text(&self, state: &State) -> bool {
         matches!(state.at, At::Free(region, _) if self.may_say(state, region))
     }
 
@@ -266,8 +267,7 @@ impl Machine {
     ) -> Result<Done, Dead> {
         let entries = self.entries(region);
         if byte == CONTROL && self.strict {
-            // A control token goes on with nothing that was begun as text.
-            state.at = self.free(region);
+            // Markers are found by their text, whatever tokens spell them.
             return Ok(Done::Taken);
         }
         match entries.markers.step(seen, byte) {

@@ -146,11 +146,12 @@ impl Seq {
         match self.atoms.get(usize::from(thread.atom))? {
             atom @ (Atom::Text(text) | Atom::Exactly(text)) => {
                 let spaced = thread.at == 0 && matches!(atom, Atom::Text(_));
-                if spaced && byte.is_ascii_whitespace() && text.first() != Some(&byte) {
+                if byte == CONTROL && how.strict {
+                    // What follows is the text of a control token: it goes on here, or this is not meant.
+                    next.push(thread);
+                } else if spaced && byte.is_ascii_whitespace() && text.first() != Some(&byte) {
                     let space = if how.strict { thread.space.and(byte)? } else { Space::default() };
                     next.push(Thread { space, ..thread });
-                } else if thread.at == 0 && byte == CONTROL && how.strict {
-                    next.push(thread);
                 } else if text.get(usize::from(thread.at)) == Some(&byte) {
                     let at = thread.at + 1;
                     if usize::from(at) == text.len() {
@@ -168,6 +169,10 @@ impl Seq {
                 self.step(Thread { tool: Some(tool), ..thread.after_atom() }.past_marks(self), byte, how, next)
             }
             Atom::WholeId => None,
+            Atom::Index | Atom::Id | Atom::Anything if byte == CONTROL && how.strict => {
+                next.push(thread.after_atom().past_marks(self));
+                None
+            }
             open => {
                 if thread.at < LONGEST && open.takes(byte, how.strict) {
                     next.push(Thread { at: thread.at + 1, ..thread });
@@ -242,7 +247,7 @@ impl Atom {
         match self {
             Self::Index => byte.is_ascii_digit(),
             Self::Id if strict => byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte),
-            _ => byte != CONTROL || !strict,
+            _ => true,
         }
     }
 }

@@ -182,7 +182,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Those that a constraint names: of all but a few, the ones that it looks for.
-    pub(crate) fn names(&self, token: TokenId) -> bool {
+    pub fn names(&self, token: TokenId) -> bool {
         match self {
             Self::Except(except) => except.wanted.binary_search(&token).is_ok(),
             named => named.contains(token),

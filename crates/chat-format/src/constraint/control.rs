@@ -1,0 +1,32 @@
+//! Control tokens by their texts.
+
+use crate::machine::CONTROL;
+use trie_core::TokenId;
+
+/// The control tokens of a vocabulary that may stand in replies, by their texts.
+#[derive(Debug, Clone, Default)]
+pub struct ControlTokens {
+    /// Longer ones first among those that begin alike.
+    texts: Vec<(Box<[u8]>, TokenId)>,
+}
+
+impl ControlTokens {
+    /// The byte that stands before the text of a control token where tokens are given by their bytes: no UTF-8 has it.
+    pub const BYTE: u8 = CONTROL;
+
+    /// By their texts. Those that end generation are left out: they end replies.
+    pub fn new<'t>(tokens: impl IntoIterator<Item = (&'t [u8], TokenId)>) -> Self {
+        let mut texts: Vec<(Box<[u8]>, TokenId)> = tokens.into_iter().map(|(text, id)| (text.into(), id)).collect();
+        texts.retain(|(text, _)| !text.is_empty());
+        texts.sort_by(|one, other| other.0.len().cmp(&one.0.len()).then_with(|| one.cmp(other)));
+        Self { texts }
+    }
+
+    /// The first in a text: where, and which.
+    pub(crate) fn first_in(&self, text: &[u8]) -> Option<(usize, TokenId)> {
+        (0..text.len()).find_map(|place| {
+            let found = self.texts.iter().find(|(name, _)| text[place..].starts_with(name));
+            found.map(|&(_, token)| (place, token))
+        })
+    }
+}

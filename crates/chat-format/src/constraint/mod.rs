@@ -1,0 +1,169 @@
+//! The machine of a format as a constraint over tokens.
+
+mod control;
+mod rule;
+
+pub use control::ControlTokens;
+
+use crate::machine::{Machine, State};
+use crate::values::CONTROL;
+use lru::LruCache;
+use rule::ReplyRule;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trie_core::{
+    Constraint, Ending, Except, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie,
+};
+use trie_rules::{ByRule, ByRuleError, ByRuleState, MaskStats, Rule, Spelling};
+
+/// States of which it is kept what may not come there.
+const KEPT: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+
+/// Text that must come is looked at so far ahead.
+const MOST_FORCED: usize = 512;
+
+/// What a reply may be: free text, in which a call that begins must become a right one.
+///
+/// It is a constraint like any other. In reasoning and content everything may come but tokens that would begin a call
+/// wrongly. From what begins a call on, its name is one of the tools', and its arguments follow the tool's schema. A
+/// clone is one reference count.
+#[derive(Debug, Clone)]
+pub struct ReplyConstraint(Arc<Inner>);
+
+/// Where a reply is, in tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ReplyState(ByRuleState<State>);
+
+#[derive(Debug)]
+struct Inner {
+    machine: Arc<Machine>,
+    rule: ReplyRule,
+    tokens: ByRule<ReplyRule>,
+    spelling: Spelling,
+    control: ControlTokens,
+    denied: Mutex<LruCache<State, Arc<[TokenId]>>>,
+    forced: Mutex<LruCache<State, Option<TokenId>>>,
+}
+
+/// Whole entries stand behind these locks, which no panic can leave half changed.
+fn kept<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ReplyConstraint {
+    pub(crate) fn new(
+        machine: Arc<Machine>,
+        start: State,
+        spelling: Spelling,
+        control: ControlTokens,
+    ) -> Result<Self, ByRuleError> {
+        let rule = ReplyRule { machine: Arc::clone(&machine), start };
+        let tokens = ByRule::new(rule.clone(), spelling.clone())?;
+        let (denied, forced) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
+        Ok(Self(Arc::new(Inner { machine, rule, tokens, spelling, control, denied, forced })))
+    }
+
+    /// What is kept, and how often it was of use.
+    pub fn stats(&self) -> MaskStats {
+        self.0.tokens.stats()
+    }
+
+    /// Tokens that may not come at a state where most may.
+    fn denied(&self, at: &ReplyState) -> Arc<[TokenId]> {
+        let inner = &*self.0;
+        if let Some(denied) = kept(&inner.denied).get(at.0.rule_state()) {
+            return Arc::clone(denied);
+        }
+        let mut scratch = Scratch::default();
+        let legal = inner.tokens.next(&at.0, &mut scratch).tokens;
+        let all = (0..inner.spelling.tokens().n_vocab() as u32).filter_map(TokenId::new);
+        // What is no text and no control token of the format is nobody's: tokens without bytes stay legal.
+        let denied: Arc<[TokenId]> =
+            all.filter(|&id| !legal.names(id) && !inner.spelling.tokens().bytes(id).is_empty()).collect();
+        kept(&inner.denied).put(at.0.rule_state().clone(), Arc::clone(&denied));
+        denied
+    }
+
+    /// The token that must come: of a control token's text that token, else the tokenizer's first.
+    fn find_forced(&self, from: &State) -> Option<TokenId> {
+        let inner = &*self.0;
+        let (mut bytes, mut state) = (Vec::new(), from.clone());
+        while bytes.len() < MOST_FORCED && !inner.rule.is_end(&state) {
+            let mut ways = (0..CONTROL).filter_map(|byte| Some((byte, inner.rule.step(&state, byte)?)));
+            let (Some((byte, next)), None) = (ways.next(), ways.next()) else { break };
+            drop(ways);
+            bytes.push(byte);
+            state = next;
+        }
+        match inner.control.first_in(&bytes) {
+            Some((0, token)) => Some(token),
+            // No token goes on into a control token.
+            Some((place, _)) => inner.spelling.certain_token(&bytes[..place], false, |_| false),
+            None => inner.spelling.certain_token(&bytes, bytes.len() == MOST_FORCED, |rest| {
+                let mut rest = rest.iter();
+                rest.try_fold(state.clone(), |state, &byte| inner.rule.step(&state, byte)).is_some()
+            }),
+        }
+    }
+}
+
+impl Constraint for ReplyConstraint {
+    type State = ReplyState;
+
+    fn start(&self) -> Self::State {
+        ReplyState(self.0.tokens.start())
+    }
+
+    fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a> {
+        let machine = &self.0.machine;
+        let end = machine.is_end(at.0.rule_state());
+        if end || machine.is_text(at.0.rule_state()) {
+            let denied = scratch.keep_ids(self.denied(at));
+            let ending = if end { Ending::Free } else { Ending::No };
+            return Next { tokens: Tokens::Except(Except::new(denied)), ending };
+        }
+        self.0.tokens.next(&at.0, scratch)
+    }
+
+    fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role> {
+        let text = self.0.machine.is_text(at.0.rule_state());
+        if text && self.0.spelling.tokens().bytes(token).is_empty() {
+            return Some(Role::Free);
+        }
+        let before = self.0.machine.in_call(at.0.rule_state());
+        let role = self.0.tokens.advance(&mut at.0, token)?;
+        Some(if before || self.0.machine.in_call(at.0.rule_state()) { role } else { Role::Free })
+    }
+
+    fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
+        let state = at.0.rule_state();
+        if self.0.machine.is_end(state) || self.0.machine.is_text(state) {
+            return None;
+        }
+        if let Some(only) = self.0.tokens.next(&at.0, scratch).tokens.only() {
+            return Some(only);
+        }
+        if let Some(&known) = kept(&self.0.forced).get(state) {
+            return known;
+        }
+        let forced = self.find_forced(state);
+        kept(&self.0.forced).put(state.clone(), forced);
+        forced
+    }
+
+    fn value(&self, _at: &Self::State) -> Option<Leaf> {
+        None
+    }
+
+    fn problem(&self, at: &Self::State) -> Option<Problem> {
+        if self.0.machine.is_end(at.0.rule_state()) { None } else { self.0.tokens.problem(&at.0) }
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        None
+    }
+
+    fn to_trie(&self, _limit: usize) -> Result<Trie, NotListed> {
+        Err(NotListed::Endless)
+    }
+}
