@@ -23,6 +23,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "filters and functions of templates share one signature")]
 #![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are what they are")]
 
+pub mod analysis;
 mod constraint;
 pub mod dialect;
 mod jinja;
@@ -32,6 +33,7 @@ mod tools;
 #[allow(unused_imports, reason = "the machine around the arguments uses them")]
 mod values;
 
+pub use analysis::Analysis;
 pub use constraint::{ControlTokens, ReplyConstraint};
 pub use dialect::Dialect;
 pub use jinja::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};

@@ -14,4 +14,5 @@ mod value;
 pub use clock::Clock;
 pub use data::Data;
 pub use error::TemplateError;
+pub(crate) use template::Session;
 pub use template::{ChatTemplate, RenderOptions};

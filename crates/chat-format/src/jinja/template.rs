@@ -151,6 +151,17 @@ impl ChatTemplate {
         })
     }
 
+    /// Runs many renderings in one thread, within the steps of one.
+    ///
+    /// # Errors
+    /// [`TemplateError::Thread`] where there is no thread to render in.
+    pub(crate) fn in_session<T: Send>(&self, run: impl FnOnce(&Session<'_>) -> T + Send) -> Result<T, TemplateError> {
+        on_own_stack(|| {
+            meter::start(0);
+            Ok(run(&Session(self)))
+        })
+    }
+
     fn once(&self, messages: &Data, tools: Option<&Data>, options: &RenderOptions) -> Res<String> {
         meter::before_data();
         let globals = Rc::new(Scope::default());
@@ -176,6 +187,27 @@ impl ChatTemplate {
         let mut eval = Eval::new(Scope::inside(globals), &options.clock);
         eval.run(&self.0.body)?;
         Ok(eval.finish())
+    }
+}
+
+/// A template that is rendered many times in one thread. All renderings share one budget.
+pub(crate) struct Session<'a>(&'a ChatTemplate);
+
+impl Session<'_> {
+    /// As [`ChatTemplate::render`], of small data.
+    pub(crate) fn render(
+        &self,
+        messages: &Data,
+        tools: Option<&Data>,
+        options: &RenderOptions,
+    ) -> Result<String, TemplateError> {
+        let refused = match self.0.once(messages, tools, options) {
+            Err(refused) if options.adapt && shapes::may_help(&refused) => refused,
+            done => return done.map_err(TemplateError::from),
+        };
+        let others = shapes::others(messages);
+        let taken = others.iter().find_map(|shape| self.0.once(shape, tools, options).ok());
+        taken.ok_or_else(|| TemplateError::from(refused))
     }
 }
 

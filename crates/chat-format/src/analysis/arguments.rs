@@ -1,0 +1,161 @@
+//! Arguments that are no JSON object: tags, elements, keywords, pairs.
+
+use super::calls::Shape;
+use super::probe::Probe;
+use super::text::{common_prefix, common_suffix};
+use crate::dialect::{Arguments, Keyed, Opened, Style};
+use serde_json::{Value, json};
+
+/// Arguments in a text, and where they are.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) arguments: Arguments,
+}
+
+/// The texts around the keys and values of a call.
+struct Around<'a> {
+    /// Between name and first key.
+    to_key: &'a str,
+    /// Between a key and its value, a text.
+    to_value: &'a str,
+    /// Between a value and the next key.
+    to_next: &'a str,
+    /// After the last value.
+    rest: &'a str,
+    key_at: usize,
+    value_end: usize,
+}
+
+/// The arguments of the call of this number, which stands in `text`.
+pub(super) fn find(probe: &Probe, shape: &Shape, text: &str, number: usize) -> Option<Found> {
+    let needles = &probe.needles;
+    let (name, [key, next]) = (&needles.names[number], &needles.keys);
+    let name_at = text.find(name.as_str())?;
+    let both = json!({key: &needles.values[0], next: &needles.values[1]});
+    let pair = shape.render(probe, vec![probe.call(0, both)])?;
+    let to_next = between(&pair, &needles.values[0], next)?;
+    // The name may be written again before the first key.
+    let key_at = name_at + text[name_at..].find(key.as_str())?;
+    let name_end = text[..key_at].rfind(name.as_str())? + name.len();
+    let value_at = key_at + text[key_at..].find(needles.values[number].as_str())?;
+    let value_end = value_at + needles.values[number].len();
+    let around = Around {
+        to_key: &text[name_end..key_at],
+        to_value: text.get(key_at + key.len()..value_at)?,
+        to_next,
+        rest: &text[value_end..],
+        key_at,
+        value_end,
+    };
+    keywords(&around)
+        .or_else(|| pairs(&around))
+        .or_else(|| elements(&around, key))
+        .or_else(|| tagged(probe, shape, &around))
+}
+
+fn between<'a>(text: &'a str, first: &str, second: &str) -> Option<&'a str> {
+    let from = text.find(first)? + first.len();
+    let to = from + text[from..].find(second)?;
+    Some(&text[from..to])
+}
+
+/// `(key='value', next='value')`.
+fn keywords(around: &Around) -> Option<Found> {
+    let quote = around.to_value.trim().strip_prefix('=')?.trim_start();
+    let is_quote = matches!(quote, "'" | "\"");
+    if !is_quote || !around.to_key.ends_with('(') || !around.rest.starts_with(quote) {
+        return None;
+    }
+    if around.to_next.strip_prefix(quote)?.trim() != "," {
+        return None;
+    }
+    let mut style = Style::python();
+    style.quotes.sort_by_key(|other| other.mark != quote);
+    let end = around.value_end + quote.len();
+    Some(Found { start: around.key_at, end, arguments: Arguments::Keywords(style) })
+}
+
+/// `{key:"value",next:"value"}`, with quotes of its own.
+fn pairs(around: &Around) -> Option<Found> {
+    let quote = around.to_value.trim().strip_prefix(':')?.trim_start();
+    let opened = around.to_key.trim_end().ends_with(['{', '(', '[']);
+    if quote.is_empty() || !opened || around.to_next.strip_prefix(quote)?.trim() != "," {
+        return None;
+    }
+    let end = around.value_end + around.rest.strip_prefix(quote).map(|_| quote.len())?;
+    Some(Found { start: around.key_at, end, arguments: Arguments::Pairs(Style::quoted_by(quote)) })
+}
+
+/// `<key>value</key>`.
+fn elements(around: &Around, key: &str) -> Option<Found> {
+    let closing = &around.rest[..around.rest.find(key)?];
+    let mark = closing.strip_suffix("</")?;
+    let opening = format!("{mark}<");
+    if !around.to_key.ends_with(&opening) || !around.rest[closing.len() + key.len()..].starts_with(around.to_value) {
+        return None;
+    }
+    let start = around.key_at - opening.len();
+    let end = around.value_end + closing.len() + key.len() + around.to_value.len();
+    Some(Found { start, end, arguments: Arguments::Elements { mark: mark.to_owned() } })
+}
+
+fn tagged(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
+    let value_end = common_prefix(around.to_next, around.rest);
+    let rest = &around.to_next[value_end.len()..];
+    let key_start = common_suffix(around.to_key, rest).trim_start();
+    if key_start.is_empty() || value_end.trim().is_empty() || around.to_value.trim().is_empty() {
+        return None;
+    }
+    let mut keyed = Keyed::new(key_start, around.to_value, value_end);
+    keyed.between = rest[..rest.len() - key_start.len()].trim().to_owned();
+    keyed.opened = opened(probe, shape, around.to_value, value_end.trim());
+    keyed.cdata = takes_cdata(probe, shape);
+    let end = around.value_end + value_end.len();
+    Some(Found { start: around.key_at - key_start.len(), end, arguments: Arguments::Tagged(keyed) })
+}
+
+/// What stands between key and value for each type of JSON Schema.
+fn opened(probe: &Probe, shape: &Shape, of_text: &str, value_end: &str) -> Vec<Opened> {
+    let (key, value) = (&probe.needles.keys[0], &probe.needles.values[0]);
+    let inner = &probe.needles.values[1];
+    let values: [(&str, Value, &[&str]); 6] = [
+        ("integer", json!(918_273), &["918273"]),
+        ("number", json!(918.25), &["918.25"]),
+        ("boolean", json!(true), &["true", "True"]),
+        ("null", Value::Null, &["null", "None"]),
+        ("array", json!([inner]), &["[", "]"]),
+        ("object", json!({value: inner}), &["{", "}"]),
+    ];
+    let mut found = vec![Opened { text: of_text.to_owned(), types: vec!["string".into()] }];
+    for (kind, value, written) in values {
+        let Some(text) = shape.render(probe, vec![probe.call(0, json!({key: value}))]) else { continue };
+        let Some(from) = text.find(&probe.needles.names[0]) else { continue };
+        let Some(from) = text[from..].find(key.as_str()).map(|at| from + at + key.len()) else { continue };
+        let Some(until) = text[from..].find(value_end).map(|at| from + at) else { continue };
+        let region = text[from..until].trim_end();
+        let begin = if written[0].len() > 1 {
+            written.iter().find_map(|literal| region.strip_suffix(literal))
+        } else {
+            // Lists and objects: up to where the brackets open.
+            region.find(inner.as_str()).and_then(|at| region[..at].rfind(written[0])).map(|at| &region[..at])
+        };
+        let Some(begin) = begin else { continue };
+        match found.iter_mut().find(|other| other.text == begin) {
+            Some(same) => same.types.push(kind.into()),
+            None => found.push(Opened { text: begin.to_owned(), types: vec![kind.into()] }),
+        }
+    }
+    if found.len() == 1 {
+        found[0].types.clear();
+    }
+    found
+}
+
+/// Whether a value with signs of markup stands in `<![CDATA[`.
+fn takes_cdata(probe: &Probe, shape: &Shape) -> bool {
+    let value = format!("{}<a>&</a>", probe.needles.values[0]);
+    let call = probe.call(0, json!({&probe.needles.keys[0]: value}));
+    shape.render(probe, vec![call]).is_some_and(|text| text.contains("<![CDATA["))
+}

@@ -1,0 +1,259 @@
+//! Finds how tool calls are written: what is before a call, in it, between two, and after the last.
+
+use super::arguments::{self, Found};
+use super::frame::Frame;
+use super::object;
+use super::parts::{self, ID, INDEX, NAME};
+use super::probe::{Ask, Probe};
+use super::text::{common_prefix, common_suffix};
+use crate::dialect::{Arguments, Calls, Part, Pattern, Wrap};
+use serde_json::{Value, json};
+
+/// Calls, and what their renderings say beside.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Written {
+    pub(super) calls: Option<Calls>,
+    /// What ends a turn with calls, where that is not what ends other turns.
+    pub(super) turn_end: String,
+    /// Between two calls: the end of a message and the header of the next.
+    pub(super) joints: Vec<String>,
+    /// A header that the prompt ends with and that begins calls: it is no part of the turn's header.
+    pub(super) begun: String,
+}
+
+/// How messages with calls are given to the template.
+#[derive(Debug, Clone)]
+pub(super) struct Shape {
+    /// Arguments as JSON text.
+    pub(super) text: bool,
+    pub(super) content: Value,
+}
+
+impl Shape {
+    /// The message with these calls.
+    pub(super) fn message(&self, calls: Vec<Value>) -> Value {
+        let mut calls = calls;
+        if self.text {
+            for call in &mut calls {
+                let arguments = &mut call["function"]["arguments"];
+                *arguments = Value::String(arguments.to_string());
+            }
+        }
+        json!({"role": "assistant", "content": self.content, "tool_calls": calls})
+    }
+
+    /// What is rendered after the user's text.
+    pub(super) fn render(&self, probe: &Probe, calls: Vec<Value>) -> Option<String> {
+        let ask = Ask::new(vec![probe.user(), self.message(calls)]);
+        let text = probe.render(&ask.clone().with_tools()).or_else(|| probe.render(&ask))?;
+        probe.after_user(&text).map(str::to_owned)
+    }
+}
+
+/// One call in a rendering, from the user's text on. Positions are of the text.
+#[derive(Debug, Clone)]
+pub(super) struct Body {
+    /// Where the call's name or object begins.
+    pub(super) start: usize,
+    /// Where its arguments or object ends.
+    pub(super) end: usize,
+    /// Between name and arguments; empty for objects.
+    pub(super) middle: String,
+    pub(super) what: What,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    Object(Part),
+    Arguments(Arguments),
+}
+
+pub(super) fn find(probe: &Probe, frame: &Frame) -> Written {
+    for text in [false, true] {
+        for content in [Value::Null, "".into(), probe.needles.reply.clone().into()] {
+            let shape = Shape { text, content };
+            if let Some(written) = of_shape(probe, frame, &shape) {
+                return written;
+            }
+        }
+    }
+    Written::default()
+}
+
+fn of_shape(probe: &Probe, frame: &Frame, shape: &Shape) -> Option<Written> {
+    let needles = &probe.needles;
+    let call = |number: usize| probe.call(number, json!({&needles.keys[0]: &needles.values[number]}));
+    let one = shape.render(probe, vec![call(0)])?;
+    let first = body(probe, shape, &one, 0)?;
+    if one[..first.start].contains("None") {
+        return None;
+    }
+    let mut before = parts::normal(probe, skip_frame(&one[..first.start], frame, &needles.reply));
+    let after = parts::normal(probe, &one[first.end..]);
+    let two = shape.render(probe, vec![call(0), call(1)]).and_then(|two| second(probe, shape, two));
+    Some(match two {
+        Some(two) => of_two(frame, &first, &mut before, &after, &two),
+        None => of_one(frame, &first, &before, &after),
+    })
+}
+
+/// The text between two calls, and the second.
+struct Two {
+    between: String,
+    middle: String,
+}
+
+fn second(probe: &Probe, shape: &Shape, two: String) -> Option<Two> {
+    let first = body(probe, shape, &two, 0)?;
+    let rest = &two[first.end..];
+    let next = body(probe, shape, rest, 1)?;
+    Some(Two { between: parts::normal(probe, &rest[..next.start]), middle: next.middle })
+}
+
+/// The call of this number in a text.
+fn body(probe: &Probe, shape: &Shape, text: &str, number: usize) -> Option<Body> {
+    let needles = &probe.needles;
+    let (name, value) = (&needles.names[number], &needles.values[number]);
+    let at = text.find(name.as_str())?;
+    if !text.contains(value.as_str()) {
+        return None;
+    }
+    if let Some(found) = object::find(text, name, &needles.keys[0], value, &needles.ids[number]) {
+        return Some(match found.call {
+            Some(part) => Body { start: found.start, end: found.end, middle: String::new(), what: What::Object(part) },
+            None => {
+                let middle = parts::normal(probe, text.get(at + name.len()..found.start)?);
+                Body { start: at, end: found.end, middle, what: What::Arguments(Arguments::Json) }
+            }
+        });
+    }
+    let Found { start, end, arguments } = arguments::find(probe, shape, text, number)?;
+    let middle = parts::normal(probe, text.get(at + name.len()..start)?);
+    Some(Body { start: at, end, middle, what: What::Arguments(arguments) })
+}
+
+/// What comes after the header of the turn, an empty block of reasoning and empty content.
+fn skip_frame<'a>(text: &'a str, frame: &Frame, reply: &str) -> &'a str {
+    let text = text.rfind(reply).map_or(text, |at| &text[at + reply.len()..]);
+    let text = text.strip_prefix(frame.user_end.as_str()).unwrap_or(text);
+    let text = text.strip_prefix(frame.header.as_str()).unwrap_or(text);
+    let text = super::frame::skip_reasoning(text, &frame.reasoning);
+    let empty = text.strip_prefix(frame.content.start.trim()).unwrap_or(text);
+    match empty.strip_prefix(frame.content.end.trim()) {
+        Some(rest) if !frame.content.end.is_empty() => rest,
+        _ => text,
+    }
+}
+
+fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &Two) -> Written {
+    let mut written = Written::default();
+    let mut between = two.between.as_str();
+    // A call that the prompt begins: its beginning went away with the header.
+    if !between.is_empty() && before.is_empty() && frame.header.ends_with(between) {
+        written.begun = between.to_owned();
+        between.clone_into(before);
+    }
+    let list = is_list(before, after) && between.trim() == ",";
+    let (section_start, head) = if list {
+        (before.trim_end().trim_end_matches('[').to_owned(), String::new())
+    } else {
+        let head = common_suffix(before, between).trim_start();
+        let head = if before.trim_start() == head { before.trim_start() } else { head };
+        (before[..before.len() - head.len()].to_owned(), head.to_owned())
+    };
+    between = &between[..between.len() - head.len().min(between.len())];
+    let mut tail = if list { "" } else { common_prefix(between, after) };
+    if tail.trim().is_empty() {
+        tail = "";
+    }
+    let rest = &after[tail.len()..];
+    let mut between = between[tail.len()..].to_owned();
+    if !frame.header.trim().is_empty()
+        && let Some(at) = between.find(frame.header.trim())
+    {
+        // Each call is a message of its own.
+        written.joints = vec![between[..at].trim().to_owned(), frame.header.trim().to_owned()];
+        between.clear();
+    }
+    let end = end_of_section(rest, frame, list);
+    let section = if section_start.trim().is_empty() && !list {
+        written.turn_end = end;
+        Wrap::default()
+    } else {
+        Wrap::new(section_start.trim_start(), end.trim())
+    };
+    let middle = parts::indexed(&first.middle, &two.middle);
+    let mut calls = Calls { section, list, parallel: true, ..Calls::default() };
+    calls.between = if list { String::new() } else { between.trim().to_owned() };
+    calls.patterns = vec![pattern(&head, &middle, first, tail, &calls.section)];
+    written.calls = Some(calls);
+    written
+}
+
+fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
+    let list = is_list(before, after);
+    let (section, head) = match first.what {
+        What::Object(_) => (before.trim().trim_end_matches(|sign| list && sign == '['), ""),
+        What::Arguments(_) => ("", before),
+    };
+    let end = end_of_section(after, frame, list);
+    let mut written = Written::default();
+    let (section, tail) = match (section.is_empty(), segments_of(&end)) {
+        (true, 1) if matches!(first.what, What::Arguments(_)) && head.trim_start().starts_with(char::is_alphabetic) => {
+            written.turn_end = end;
+            (Wrap::default(), String::new())
+        }
+        (true, _) => (Wrap::default(), end),
+        (false, _) => (Wrap::new(section, end.trim()), String::new()),
+    };
+    let mut calls = Calls { section, list, ..Calls::default() };
+    calls.patterns = vec![pattern(head, &first.middle, first, &tail, &calls.section)];
+    written.calls = Some(calls);
+    written
+}
+
+fn segments_of(text: &str) -> usize {
+    super::text::segments(text.trim()).len()
+}
+
+fn is_list(before: &str, after: &str) -> bool {
+    before.trim_end().ends_with('[') && after.trim_start().starts_with(']')
+}
+
+/// What ends all calls: what is before the end of the turn.
+fn end_of_section(rest: &str, frame: &Frame, list: bool) -> String {
+    let rest = if list { rest.trim_start().strip_prefix(']').unwrap_or(rest) } else { rest };
+    let end = common_suffix(rest, &frame.turn_end);
+    rest[..rest.len() - end.len()].to_owned()
+}
+
+fn pattern(head: &str, middle: &str, first: &Body, tail: &str, section: &Wrap) -> Pattern {
+    let mut found = parts::of(head);
+    match &first.what {
+        What::Object(part) => found.push(part.clone()),
+        What::Arguments(arguments) => {
+            found.push(Part::Name);
+            let tail_of_head = found.len();
+            found.extend(parts::of(middle));
+            if is_prefixed(middle) {
+                parts::whole_id(&mut found, tail_of_head - 1);
+            }
+            found.push(Part::Arguments(arguments.clone()));
+        }
+    }
+    found.extend(parts::of(tail));
+    let pattern = Pattern::new(found);
+    let word = |text: &str| text.trim_start().starts_with(char::is_alphanumeric);
+    if section.start.trim().is_empty() && pattern.head().is_none_or(|head| word(head) && !head.contains(NAME)) {
+        return pattern.at_start();
+    }
+    pattern
+}
+
+/// Whether name and number make one word, `NAME:0`.
+fn is_prefixed(middle: &str) -> bool {
+    let joint = middle.split(INDEX).next().unwrap_or_default();
+    middle.contains(INDEX)
+        && !joint.contains(ID)
+        && !joint.contains(|sign: char| sign.is_whitespace() || matches!(sign, '<' | '>' | '"' | '\'' | '[' | ']'))
+}

@@ -1,0 +1,81 @@
+//! What a template takes.
+
+use super::probe::{Ask, Probe};
+use crate::dialect::Dialect;
+use serde_json::json;
+
+/// What a template takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(clippy::struct_excessive_bools, reason = "each is a question of its own")]
+pub struct Capabilities {
+    /// Arguments of calls as dicts.
+    pub object_arguments: bool,
+    /// Several calls in a turn.
+    pub parallel_tool_calls: bool,
+    /// Reasoning of turns before the last message of the user stays.
+    pub preserve_reasoning: bool,
+    /// The variable `reasoning_effort`.
+    pub reasoning_effort: bool,
+    /// Content as a text.
+    pub string_content: bool,
+    /// A system message.
+    pub system_role: bool,
+    /// Calls of tools.
+    pub tool_calls: bool,
+    /// A list of tools.
+    pub tools: bool,
+    /// Content as a list of parts.
+    pub typed_content: bool,
+}
+
+pub(super) fn find(probe: &Probe, dialect: &Dialect) -> Capabilities {
+    let needles = &probe.needles;
+    let shows = |ask: &Ask, needle: &str| {
+        let text = probe.render(ask).or_else(|| probe.render(&ask.clone().with_tools()));
+        text.is_some_and(|text| text.contains(needle))
+    };
+    let user = || vec![probe.user()];
+    let call = |number: usize| probe.call(number, json!({&needles.keys[0]: &needles.values[number]}));
+    let message = |calls| json!({"role": "assistant", "content": "", "tool_calls": calls});
+    let tool_calls = dialect.calls.is_some() && called(probe, message(json!([call(0)])), true, &needles.values[0]);
+    let as_dict = called(probe, message(json!([call(0)])), false, &needles.values[0]);
+    let again = json!({"role": "user", "content": needles.next_user});
+    let remembered = vec![probe.user(), probe.reasoned(probe.assistant()), again];
+    let system = vec![json!({"role": "system", "content": needles.system}), probe.user()];
+    Capabilities {
+        object_arguments: tool_calls && as_dict,
+        parallel_tool_calls: tool_calls && dialect.calls.as_ref().is_some_and(|calls| calls.parallel),
+        preserve_reasoning: shows(&Ask::new(remembered), &needles.reason),
+        reasoning_effort: effort(probe),
+        string_content: shows(&Ask::new(user()).as_it_is(), &needles.user),
+        system_role: shows(&Ask::new(system).as_it_is(), &needles.system),
+        tool_calls,
+        tools: probe.render(&Ask::new(user()).with_tools()).is_some_and(|text| text.contains(&needles.names[0])),
+        typed_content: typed(probe),
+    }
+}
+
+fn called(probe: &Probe, message: serde_json::Value, adapt: bool, value: &str) -> bool {
+    let mut null = message.clone();
+    null["content"] = serde_json::Value::Null;
+    [message, null].into_iter().any(|message| {
+        let mut ask = Ask::new(vec![probe.user(), message]).with_tools();
+        ask.adapt = adapt;
+        probe.render(&ask).is_some_and(|text| text.contains(value))
+    })
+}
+
+/// Whether the template says something else at another effort.
+fn effort(probe: &Probe) -> bool {
+    let at = |effort: &str| probe.render(&Ask::new(vec![probe.user()]).with_prompt().with_variable("reasoning_effort", effort));
+    let (low, high) = (at("low"), at("high"));
+    low.is_some() && high.is_some() && low != high
+}
+
+/// Whether parts of content are rendered as one text is.
+fn typed(probe: &Probe) -> bool {
+    let parts = json!({"role": "user", "content": [{"type": "text", "text": probe.needles.user}]});
+    let as_parts = probe.render_somehow(&Ask::new(vec![parts]).as_it_is());
+    as_parts.is_some() && as_parts == probe.render_somehow(&Ask::new(vec![probe.user()]).as_it_is())
+}

@@ -1,0 +1,220 @@
+//! What is around a reply: where turns begin and end, reasoning, and marked content.
+
+use super::probe::{Ask, Probe, with_reasoning_part};
+use super::text::{common_prefix, common_suffix, first_tag, last_tag, segments, strip_loosely, word_of};
+use crate::dialect::{Content, ContentMode, Reasoning, ReasoningMode, Turns};
+use crate::jinja::TemplateError;
+use serde_json::{Value, json};
+
+/// The text before and after the reply of a rendering, from the user's text on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Around {
+    pub(super) before: String,
+    pub(super) after: String,
+}
+
+/// Where a template takes reasoning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// Nowhere.
+    #[default]
+    Nowhere,
+    /// In a field of the message.
+    Field,
+    /// As a part of its content.
+    Part,
+}
+
+/// All that is known before the calls.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Frame {
+    /// After what the user said.
+    pub(super) user_end: String,
+    /// After that, before what the model says: its turn's header.
+    pub(super) header: String,
+    /// After what the model said, where that was the last message.
+    pub(super) turn_end: String,
+    pub(super) prompts: Prompts,
+    pub(super) turns: Turns,
+    pub(super) reasoning: Reasoning,
+    pub(super) taken: Taken,
+    pub(super) content: Content,
+    /// Around a message that only says something.
+    pub(super) said: Around,
+    /// What replies with and without reasoning begin with, where the template takes reasoning.
+    pub(super) shared: Option<String>,
+    /// Whether a new header comes after reasoning.
+    pub(super) header_again: bool,
+}
+
+/// What the template adds so that the model answers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Prompts {
+    pub(super) thinking: String,
+    pub(super) not_thinking: String,
+}
+
+pub(super) fn frame(probe: &Probe) -> Result<Frame, TemplateError> {
+    let none = || probe.refusal().unwrap_or(TemplateError::Thread { reason: "the template said nothing".into() });
+    let user = || vec![probe.user()];
+    let bare = probe.render_somehow(&Ask::new(user())).ok_or_else(none)?;
+    let bare_end = probe.after_user(&bare).unwrap_or_default().to_owned();
+    let prompts = Prompts { thinking: prompt(probe, true), not_thinking: prompt(probe, false) };
+    let mut frame = Frame { prompts, ..Frame::default() };
+    let said = around(probe, &probe.needles.reply, vec![probe.user(), probe.assistant()]);
+    let Some(said) = said else {
+        // Templates that have no place for what the model said still say how it begins.
+        frame.header.clone_from(&frame.prompts.thinking);
+        frame.turns.assistant.clone_from(&frame.header);
+        return Ok(frame);
+    };
+    frame.turns.user = user_turn(probe, &bare, &said);
+    frame.turn_end.clone_from(&said.after);
+    frame.user_end = user_end(&frame, &bare_end, &said);
+    frame.said = said;
+    super::reasoning::find(probe, &mut frame);
+    frame.header = header(&frame, &bare_end);
+    frame.content = content(&frame);
+    frame.turns.assistant = assistant_turn(&frame, &bare_end);
+    Ok(frame)
+}
+
+/// What `add_generation_prompt` adds.
+fn prompt(probe: &Probe, thinking: bool) -> String {
+    let ask = Ask::new(vec![probe.user()]).thinking(thinking);
+    let with = probe.render_somehow(&ask.clone().with_prompt());
+    let without = probe.render_somehow(&ask);
+    match (with, without) {
+        (Some(with), Some(without)) => with.strip_prefix(without.as_str()).unwrap_or_default().to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// What stands around a needle in the last turn.
+pub(super) fn around(probe: &Probe, needle: &str, messages: Vec<Value>) -> Option<Around> {
+    let text = probe.render_somehow(&Ask::new(messages))?;
+    split_at(probe.after_user(&text)?, needle)
+}
+
+pub(super) fn split_at(text: &str, needle: &str) -> Option<Around> {
+    let at = text.find(needle)?;
+    Some(Around { before: text[..at].to_owned(), after: text[at + needle.len()..].to_owned() })
+}
+
+/// What ends the user's turn: what comes after it without the beginning of an answer.
+fn user_end(frame: &Frame, bare_end: &str, said: &Around) -> String {
+    if !frame.prompts.thinking.is_empty() || frame.turns.user.is_empty() {
+        return common_prefix(bare_end, &said.before).to_owned();
+    }
+    // The template begins an answer whether it is asked to or not: the turn ends where the next begins.
+    let first = segments(&frame.turns.user).first().map_or("", |segment| segment.text());
+    match said.before.rfind(first) {
+        Some(at) => said.before[..at].to_owned(),
+        None => common_prefix(bare_end, &said.before).to_owned(),
+    }
+}
+
+/// What stands before what the user says, in the first turn and in later ones.
+fn user_turn(probe: &Probe, bare: &str, said: &Around) -> String {
+    let next = json!({"role": "user", "content": probe.needles.next_user});
+    let messages = vec![probe.user(), probe.assistant(), next];
+    let Some(text) = probe.render_somehow(&Ask::new(messages)) else { return String::new() };
+    let first = bare.rfind(&probe.needles.user).map_or("", |at| &bare[..at]);
+    let reply = text.rfind(&probe.needles.reply).map(|at| at + probe.needles.reply.len());
+    let Some((from, to)) = reply.zip(text.rfind(&probe.needles.next_user)) else { return String::new() };
+    let Some(between) = text.get(from..to) else { return String::new() };
+    let mut turn = common_suffix(between, first);
+    if first.is_empty() {
+        turn = between;
+    }
+    // What ends the turn before is not part of it.
+    let first_end = segments(&said.before).first().map_or("", |segment| segment.text());
+    let end = common_prefix(between, &said.after);
+    for end in [end, segments(between).first().map_or("", |segment| segment.text())] {
+        let is_end = !end.trim().is_empty() && (end == first_end || said.after.starts_with(end));
+        if is_end && turn.starts_with(end) && turn.len() > end.len() {
+            turn = &turn[end.len()..];
+        }
+    }
+    turn.trim_start().to_owned()
+}
+
+/// What begins each turn of the model.
+fn header(frame: &Frame, bare_end: &str) -> String {
+    let said = &frame.said.before;
+    let begin = said.strip_prefix(frame.user_end.as_str()).unwrap_or(said);
+    let reasoning = &frame.reasoning;
+    let prompt = &frame.prompts.thinking;
+    if prompt.is_empty() {
+        // Without a prompt: what replies with and without reasoning begin with.
+        let shared = frame.shared.as_deref().unwrap_or(said);
+        return shared.strip_prefix(frame.user_end.as_str()).unwrap_or_default().to_owned();
+    }
+    let opened = reasoning.mode == ReasoningMode::OpenedByPrompt && !reasoning.start.is_empty();
+    let closed = prompt.rfind(reasoning.start.trim()).filter(|_| opened);
+    let header = closed.map_or(prompt.as_str(), |at| &prompt[..at]);
+    if begin.starts_with(header) || bare_end.ends_with(header) {
+        return header.to_owned();
+    }
+    common_prefix(header, begin).to_owned()
+}
+
+fn content(frame: &Frame) -> Content {
+    let said = &frame.said.before;
+    let begin = said.strip_prefix(frame.user_end.as_str()).unwrap_or(said);
+    let begin = begin.strip_prefix(frame.header.as_str()).unwrap_or_else(|| {
+        strip_loosely(begin, &frame.header).unwrap_or("")
+    });
+    let start = skip_reasoning(begin, &frame.reasoning);
+    if start.trim().is_empty() {
+        return frame.content.clone();
+    }
+    let after = &frame.turn_end;
+    let end = match word_of(start) {
+        Some(word) if word_of(after) == Some(word) => first_tag(after, Some(word)).trim_end(),
+        _ => first_tag(after, None).trim_end(),
+    };
+    Content { mode: ContentMode::Wrapped, start: start.to_owned(), end: end.to_owned(), other_starts: Vec::new() }
+}
+
+/// What comes after an empty block of reasoning, or after its end alone.
+pub(super) fn skip_reasoning<'a>(text: &'a str, reasoning: &Reasoning) -> &'a str {
+    if reasoning.end.trim().is_empty() {
+        return text;
+    }
+    let (start, end) = (reasoning.start.trim(), reasoning.end.trim());
+    let opened = text.trim_start().strip_prefix(start).unwrap_or(text).trim_start();
+    opened.strip_prefix(end).map_or(text, |rest| if rest.trim().is_empty() { "" } else { rest })
+}
+
+/// What the template writes before what the model says, for those who look for turns in a text.
+fn assistant_turn(frame: &Frame, bare_end: &str) -> String {
+    let said = &frame.said.before;
+    let begin = said.strip_prefix(common_prefix(bare_end, said)).unwrap_or(said);
+    let reasoning = &frame.reasoning;
+    let marks = [reasoning.start.trim(), reasoning.end.trim()];
+    let cut = marks.iter().filter(|mark| !mark.is_empty()).filter_map(|mark| begin.find(mark)).min();
+    let mut turn = &begin[..cut.unwrap_or(begin.len())];
+    let one = matches!(segments(frame.content.start.trim())[..], [super::text::Segment::Marker(_)]);
+    if frame.header_again
+        && one
+        && let Some(header) = turn.strip_suffix(frame.content.start.as_str()).filter(|header| !header.is_empty())
+    {
+        turn = header;
+    }
+    turn.to_owned()
+}
+
+/// Where a message takes reasoning as a part of its content.
+pub(super) fn as_part(probe: &Probe) -> Option<Around> {
+    let message = with_reasoning_part(&probe.assistant(), &probe.needles.reason);
+    let text = probe.render_somehow(&Ask::new(vec![probe.user(), message]).as_it_is())?;
+    let found = split_at(probe.after_user(&text)?, &probe.needles.reason)?;
+    // A dict that is printed is no place for reasoning.
+    (!found.before.contains("thinking'") && !found.before.contains("thinking\"")).then_some(found)
+}
+
+/// The last tag of a text: what reasoning begins with, where something else begins with the same.
+pub(super) fn begun_with<'a>(before: &'a str, end: &str) -> &'a str {
+    last_tag(before, word_of(end))
+}

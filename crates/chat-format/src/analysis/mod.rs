@@ -1,0 +1,181 @@
+//! Finds the [`Dialect`] of a template by comparing what it renders.
+//!
+//! Conversations that differ in one thing are rendered, with needles in them that occur in no template; where the texts
+//! differ, there are the markers. No template is known by its name or its text. What comparison cannot tell is one table
+//! of families, `families`, whose fingerprints are shapes of markers.
+//!
+//! ```text
+//!   probe     conversations with needles
+//!   frame     turns, reasoning, marked content      <- reasoning
+//!   calls     sections, calls, what is between      <- object, arguments, parts
+//!   families  what cannot be rendered
+//! ```
+
+mod arguments;
+mod calls;
+mod capabilities;
+mod export;
+mod families;
+mod frame;
+mod names;
+mod object;
+mod parts;
+mod probe;
+mod prompt;
+mod reasoning;
+pub mod text;
+
+pub use capabilities::Capabilities;
+pub use names::Names;
+pub use prompt::{Continued, PromptOptions};
+
+use crate::dialect::{ContentMode, Dialect, ReasoningMode};
+use crate::jinja::{ChatTemplate, TemplateError};
+use frame::{Frame, Taken};
+use probe::Probe;
+
+/// What a template says about the replies of its model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Analysis {
+    /// How replies are written.
+    pub dialect: Dialect,
+    /// What the template takes.
+    pub capabilities: Capabilities,
+    /// What begins a reply with thinking on, as `add_generation_prompt` adds it.
+    pub prompt_thinking: String,
+    /// The same with thinking off.
+    pub prompt_not_thinking: String,
+    /// Whether the prompt with thinking off closes the reasoning, so that the model does not think.
+    pub closes_reasoning: bool,
+    /// What calls begin with.
+    pub triggers: Vec<String>,
+    /// Markers that must not be lost when tokens become text.
+    pub preserved: Vec<String>,
+    /// What is odd about the template.
+    pub warnings: Vec<String>,
+    /// What a check of the analysis found wrong, if it did.
+    pub degraded: Option<String>,
+    continued: prompt::Continuing,
+}
+
+impl Analysis {
+    /// Analyses a template.
+    ///
+    /// The same template gives the same analysis always. It takes some milliseconds, and at most the work of one
+    /// rendering however long the template computes.
+    ///
+    /// # Errors
+    /// What the template says if it cannot even render a message of the user.
+    ///
+    /// ```
+    /// use chat_format::analysis::Analysis;
+    /// use chat_format::{ChatTemplate, dialect::ReasoningMode};
+    ///
+    /// let template = ChatTemplate::new(
+    ///     "{% for m in messages %}<|{{ m.role }}|>\
+    ///      {% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}\n\
+    ///      {% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
+    ///     "",
+    ///     "",
+    /// )?;
+    /// let analysis = Analysis::of(&template)?;
+    /// assert_eq!(analysis.dialect.reasoning.mode, ReasoningMode::Optional);
+    /// assert_eq!(analysis.dialect.reasoning.start, "<think>");
+    /// assert_eq!(analysis.prompt_thinking, "<|assistant|>");
+    /// # Ok::<(), chat_format::TemplateError>(())
+    /// ```
+    pub fn of(template: &ChatTemplate) -> Result<Self, TemplateError> {
+        template.in_session(|session| analyse(&Probe::new(session, template.text())))?
+    }
+}
+
+fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
+    let mut frame = frame::frame(probe)?;
+    let written = calls::find(probe, &frame);
+    let mut dialect = Dialect { calls: written.calls.clone(), ..Dialect::default() };
+    if let Some(header) = frame.header.strip_suffix(written.begun.as_str()).filter(|_| !written.begun.is_empty()) {
+        frame.header = header.to_owned();
+        if frame.content.mode == ContentMode::Wrapped {
+            frame.content.start = format!("{}{}", written.begun, frame.content.start);
+        }
+    }
+    dialect.joints = joints(&frame, &written);
+    dialect.reasoning = frame.reasoning.clone();
+    dialect.content = frame.content.clone();
+    dialect.turns = frame.turns.clone();
+    let mut warnings = Vec::new();
+    families::complete(probe, &frame, &mut dialect);
+    drop_needles(probe, &mut dialect, &mut warnings);
+    if probe.is_spent() {
+        warnings.push("the template computes so much that not all of it was looked at".into());
+    }
+    let continued = prompt::Continuing::new(&frame, &dialect);
+    let closes_reasoning = closes_reasoning(&frame, &dialect);
+    let capabilities = capabilities::find(probe, &dialect);
+    Ok(Analysis {
+        triggers: names::triggers(&dialect),
+        preserved: names::preserved(&dialect),
+        capabilities,
+        prompt_thinking: frame.prompts.thinking,
+        prompt_not_thinking: frame.prompts.not_thinking,
+        closes_reasoning,
+        warnings,
+        degraded: None,
+        continued,
+        dialect,
+    })
+}
+
+/// What stands between the messages of a reply, where it has several.
+fn joints(frame: &Frame, written: &calls::Written) -> Vec<String> {
+    let mut joints: Vec<String> = Vec::new();
+    if frame.header_again || !written.joints.is_empty() {
+        let ends = [frame.reasoning.end.as_str(), frame.turn_end.as_str(), written.turn_end.as_str()];
+        let all = std::iter::once(frame.header.as_str()).chain(ends).chain(written.joints.iter().map(String::as_str));
+        for joint in all.map(str::trim).filter(|joint| !joint.is_empty()) {
+            if !joints.iter().any(|other| other == joint) {
+                joints.push(joint.to_owned());
+            }
+        }
+    }
+    joints
+}
+
+fn closes_reasoning(frame: &Frame, dialect: &Dialect) -> bool {
+    let (reasoning, prompts) = (&dialect.reasoning, &frame.prompts);
+    reasoning.mode != ReasoningMode::None
+        && prompts.thinking != prompts.not_thinking
+        && !reasoning.end.trim().is_empty()
+        && prompts.not_thinking.trim_end().ends_with(reasoning.end.trim())
+}
+
+/// Markers that hold a needle come from a comparison that failed.
+fn drop_needles(probe: &Probe, dialect: &mut Dialect, warnings: &mut Vec<String>) {
+    let has = |text: &str| text.contains(&probe.needles.stem);
+    let reasoning = &dialect.reasoning;
+    if has(&reasoning.start) || has(&reasoning.end) {
+        warnings.push("how the template marks reasoning could not be told".into());
+        dialect.reasoning = crate::dialect::Reasoning::default();
+    }
+    if has(&dialect.content.start) || has(&dialect.content.end) {
+        warnings.push("how the template marks content could not be told".into());
+        dialect.content = crate::dialect::Content::default();
+    }
+    if has(&dialect.turns.user) || has(&dialect.turns.assistant) {
+        warnings.push("where the template begins turns could not be told".into());
+        dialect.turns = crate::dialect::Turns::default();
+    }
+    if dialect.calls.as_ref().is_some_and(|calls| has(&format!("{calls:?}"))) {
+        warnings.push("how the template writes calls could not be told".into());
+        dialect.calls = None;
+    }
+    dialect.joints.retain(|joint| !has(joint));
+}
+
+impl Taken {
+    /// A word for it.
+    pub(super) fn is_somewhere(self) -> bool {
+        self != Self::Nowhere
+    }
+}

@@ -1,0 +1,67 @@
+//! Calls and arguments that are JSON objects.
+
+use crate::dialect::{Field, ObjectCall, Part};
+use serde_json::Value;
+
+/// An object in a text: a call, or arguments alone.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) call: Option<Part>,
+}
+
+/// The outermost JSON object with this value, and what it is.
+pub(super) fn find(text: &str, name: &str, key: &str, value: &str, id: &str) -> Option<Found> {
+    let upto = text.find(value)?;
+    for (start, _) in text[..upto].match_indices('{') {
+        let mut read = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        let Some(Ok(found)) = read.next() else { continue };
+        let end = start + read.byte_offset();
+        if end <= upto {
+            continue;
+        }
+        if is_arguments(&found, key) {
+            return Some(Found { start, end, call: None });
+        }
+        if let Some(call) = call(&found, name, key, id) {
+            return Some(Found { start, end, call: Some(call) });
+        }
+    }
+    None
+}
+
+fn is_arguments(value: &Value, key: &str) -> bool {
+    match value {
+        Value::Object(fields) => fields.contains_key(key),
+        Value::String(text) => serde_json::from_str::<Value>(text).is_ok_and(|inner| inner.get(key).is_some()),
+        _ => false,
+    }
+}
+
+fn call(value: &Value, name: &str, key: &str, id: &str) -> Option<Part> {
+    let fields = value.as_object()?;
+    if fields.len() == 1 && fields.get(name).is_some_and(|inner| is_arguments(inner, key)) {
+        return Some(Part::NameAsKey);
+    }
+    let has_name = |value: &Value| value.as_object().is_some_and(|fields| fields.values().any(|field| field == name));
+    let inside = fields.iter().find(|(_, field)| has_name(field));
+    let mut found = ObjectCall { fields: Vec::new(), inside: inside.map(|(key, _)| key.clone()).unwrap_or_default() };
+    let inner = inside.and_then(|(_, inner)| inner.as_object());
+    let outer = fields.iter().filter(|(key, _)| **key != found.inside);
+    let all: Vec<(&String, &Value)> = inner.into_iter().flatten().chain(outer).collect();
+    for (field, value) in all {
+        let field = field.clone();
+        found.fields.push(match value {
+            value if value == name => Field::Name(field),
+            value if is_arguments(value, key) => Field::Arguments(field),
+            Value::String(text) if text == id || text.parse::<u32>().is_ok() => Field::Id(field),
+            Value::Number(_) => Field::Id(field),
+            Value::String(text) => Field::Constant(field, text.clone()),
+            _ => continue,
+        });
+    }
+    let has = |wanted: fn(&Field) -> bool| found.fields.iter().any(wanted);
+    let whole = has(|field| matches!(field, Field::Name(_))) && has(|field| matches!(field, Field::Arguments(_)));
+    whole.then_some(Part::Object(found))
+}

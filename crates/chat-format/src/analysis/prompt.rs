@@ -1,0 +1,230 @@
+//! What stands before the model's reply in a rendered conversation.
+
+use super::Analysis;
+use super::frame::{Frame, Taken};
+use super::probe::{Needles, fixed, with_reasoning, with_reasoning_part};
+use super::text::common_prefix;
+use crate::dialect::{Dialect, ReasoningMode};
+use crate::jinja::{ChatTemplate, Data, RenderOptions, TemplateError};
+use serde_json::Value;
+
+/// What of the last message is continued.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Continued {
+    /// Nothing: the model answers it.
+    #[default]
+    Nothing,
+    /// Its content if it has some, else its reasoning.
+    Auto,
+    /// Its reasoning.
+    Reasoning,
+    /// Its content.
+    Content,
+}
+
+/// How a prompt is made.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct PromptOptions {
+    /// Whether the model may think.
+    pub enable_thinking: bool,
+    /// What of the last message is continued.
+    pub continued: Continued,
+    /// How it is rendered beside.
+    pub render: RenderOptions,
+}
+
+impl Default for PromptOptions {
+    fn default() -> Self {
+        Self { enable_thinking: true, continued: Continued::Nothing, render: RenderOptions::default() }
+    }
+}
+
+impl PromptOptions {
+    /// The same with thinking on or off.
+    #[must_use]
+    pub fn with_thinking(mut self, thinking: bool) -> Self {
+        self.enable_thinking = thinking;
+        self
+    }
+
+    /// The same, continuing the last message.
+    #[must_use]
+    pub fn continuing(mut self, continued: Continued) -> Self {
+        self.continued = continued;
+        self
+    }
+}
+
+/// What an analysis keeps to continue messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Continuing {
+    header: String,
+    start: String,
+    end: String,
+    as_part: bool,
+}
+
+impl Continuing {
+    pub(super) fn new(frame: &Frame, dialect: &Dialect) -> Self {
+        let reasoning = &dialect.reasoning;
+        let (mut start, mut end) = (reasoning.start.clone(), reasoning.end.clone());
+        let python = dialect.calls.as_ref().is_some_and(|calls| calls.list && !frame.taken.is_somewhere());
+        if reasoning.mode == ReasoningMode::None && python && frame.prompts.thinking.ends_with('\n') {
+            // Such models know these tags although their templates have none.
+            (start, end) = ("<think>".into(), "</think>".into());
+        }
+        if let Some(rest) = frame.prompts.thinking.strip_prefix(frame.header.as_str())
+            && reasoning.mode == ReasoningMode::OpenedByPrompt
+            && !frame.taken.is_somewhere()
+            && rest.starts_with(start.trim())
+        {
+            start = start.trim().to_owned();
+        }
+        Self { header: frame.header.clone(), start, end, as_part: frame.taken == Taken::Part }
+    }
+}
+
+impl Analysis {
+    /// The text before the model's reply: the prompt of the whole conversation, and where in it the reply begins.
+    ///
+    /// # Errors
+    /// What the template says of these messages.
+    ///
+    /// ```
+    /// use chat_format::analysis::{Continued, PromptOptions};
+    /// use chat_format::{Analysis, ChatTemplate};
+    /// use serde_json::json;
+    ///
+    /// let text = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}\
+    ///     {% if add_generation_prompt %}<|assistant|>{% endif %}";
+    /// let template = ChatTemplate::new(text, "", "")?;
+    /// let analysis = Analysis::of(&template)?;
+    /// let asked = [json!({"role": "user", "content": "Hi"}), json!({"role": "assistant", "content": "Hello, "})];
+    /// let options = PromptOptions::default().continuing(Continued::Content);
+    /// let (prompt, begins) = analysis.prompt(&template, &asked, None, &options)?;
+    /// assert_eq!(prompt, "<|user|>Hi\n<|assistant|>Hello, ");
+    /// assert_eq!(&prompt[begins..], "<|assistant|>Hello, ");
+    /// # Ok::<(), chat_format::TemplateError>(())
+    /// ```
+    pub fn prompt(
+        &self,
+        template: &ChatTemplate,
+        messages: &[Value],
+        tools: Option<&Value>,
+        options: &PromptOptions,
+    ) -> Result<(String, usize), TemplateError> {
+        let tools = tools.map(Data::from);
+        let render = |messages: &[Value], add: bool| {
+            let data = Data::from(&Value::Array(messages.to_vec()));
+            let mut render = options.render.clone().with_generation_prompt(add);
+            render = render.with_variable("enable_thinking", options.enable_thinking);
+            template.render(&data, tools.as_ref(), &render)
+        };
+        let shaped: Vec<Value> = messages.iter().map(|message| self.shaped(message)).collect();
+        let last = messages.last().filter(|last| last["role"] == "assistant");
+        let (Some(last), true) = (last, options.continued != Continued::Nothing) else {
+            let with = render(&shaped, true)?;
+            let without = render(&shaped, false).unwrap_or_default();
+            let begins = if with.starts_with(&without) { without.len() } else { common_prefix(&with, &without).len() };
+            return Ok((with, begins));
+        };
+        let before = &shaped[..shaped.len() - 1];
+        let asked = render(before, false)?;
+        let opened = render(before, true)?;
+        let header = self.header_of(&opened, &asked);
+        let mut prompt = format!("{}{header}", &opened[..common_prefix(&opened, &asked).len().min(asked.len())]);
+        let begins = prompt.len() - header.len();
+        let text = |field: &str| last[field].as_str().unwrap_or_default();
+        let (reasoning, content) = (reasoning_of(last), text("content"));
+        let only_reasoning = match options.continued {
+            Continued::Reasoning => true,
+            Continued::Auto => content.is_empty() && !reasoning.is_empty(),
+            _ => false,
+        };
+        let rendered = self.rendered_last(template, before, last, tools.as_ref(), options);
+        prompt.push_str(&self.begun(rendered, &header, reasoning, content, only_reasoning));
+        Ok((prompt, begins))
+    }
+}
+
+fn reasoning_of(message: &Value) -> &str {
+    super::probe::REASONING_FIELDS.iter().find_map(|field| message[*field].as_str()).unwrap_or_default()
+}
+
+impl Analysis {
+    /// A message with its reasoning where this template takes it.
+    fn shaped(&self, message: &Value) -> Value {
+        let reasoning = reasoning_of(message).to_owned();
+        if message["role"] != "assistant" || reasoning.is_empty() {
+            return message.clone();
+        }
+        if self.continued.as_part {
+            return with_reasoning_part(message, &reasoning);
+        }
+        with_reasoning(message.clone(), &reasoning)
+    }
+
+    /// The header of the turn, as the prompt has it.
+    fn header_of(&self, opened: &str, asked: &str) -> String {
+        let added = &opened[common_prefix(opened, asked).len().min(opened.len())..];
+        match added.strip_prefix(self.continued.header.as_str()) {
+            Some(_) => self.continued.header.clone(),
+            None => String::new(),
+        }
+    }
+
+    /// The last message rendered with needles in the place of its texts.
+    fn rendered_last(
+        &self,
+        template: &ChatTemplate,
+        before: &[Value],
+        last: &Value,
+        tools: Option<&Data>,
+        options: &PromptOptions,
+    ) -> Option<(String, Needles)> {
+        let needles = Needles::absent_from(&format!("{}{}", template.text(), Value::Array(before.to_vec())));
+        let mut message = serde_json::json!({"role": "assistant", "content": needles.reply});
+        if !reasoning_of(last).is_empty() {
+            message["reasoning_content"] = Value::String(needles.reason.clone());
+        }
+        let messages = [before.to_vec(), vec![self.shaped(&message)]].concat();
+        let render = fixed(options.render.clone()).with_generation_prompt(false);
+        let render = render.with_variable("enable_thinking", options.enable_thinking);
+        let text = template.render(&Data::from(&Value::Array(messages)), tools, &render).ok()?;
+        Some((text, needles))
+    }
+
+    /// The reply so far after the header of its turn: as the template writes it, or with the markers known.
+    fn begun(
+        &self,
+        rendered: Option<(String, Needles)>,
+        header: &str,
+        reasoning: &str,
+        content: &str,
+        only_reasoning: bool,
+    ) -> String {
+        let known = || {
+            let start = format!("{}{reasoning}", self.continued.start);
+            match (reasoning.is_empty(), only_reasoning) {
+                (_, true) => start,
+                (true, false) => format!("{}{content}", self.dialect.content.start),
+                (false, false) => format!("{start}{}{}{content}", self.continued.end, self.dialect.content.start),
+            }
+        };
+        let Some((text, needles)) = rendered else { return known() };
+        let needle = if only_reasoning { &needles.reason } else { &needles.reply };
+        let Some(until) = text.rfind(needle.as_str()) else { return known() };
+        if !reasoning.is_empty() && !text.contains(&needles.reason) {
+            return known();
+        }
+        let first = if reasoning.is_empty() { needle } else { &needles.reason };
+        let Some(first) = text.find(first.as_str()) else { return known() };
+        let Some(from) = text[..first].rfind(header.trim()).map(|at| at + header.trim().len()) else { return known() };
+        let from = if header.is_empty() { first - self.continued.start.len().min(first) } else { from };
+        let white = header.len() - header.trim_end().len();
+        let from = if text[from..].starts_with(&header[header.len() - white..]) { from + white } else { from };
+        text[from..until + needle.len()].replace(&needles.reason, reasoning).replace(&needles.reply, content)
+    }
+}

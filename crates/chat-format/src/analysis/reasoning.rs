@@ -1,0 +1,182 @@
+//! Finds how the model thinks.
+
+use super::frame::{Around, Frame, Taken, around, as_part, begun_with, split_at};
+use super::probe::{Ask, Probe};
+use super::text::{common_prefix, common_suffix, diff, first_tag, last_tag, word_of};
+use crate::dialect::{Content, ContentMode, ReasoningMode};
+use serde_json::{Value, json};
+
+/// Fills in reasoning, and content that is marked only after it.
+pub(super) fn find(probe: &Probe, frame: &mut Frame) {
+    let reason = &probe.needles.reason;
+    let reasoned = vec![probe.user(), probe.reasoned(probe.assistant())];
+    if let Some(thought) = around(probe, reason, reasoned) {
+        frame.taken = Taken::Field;
+        let said = frame.said.before.clone();
+        let until = thought.after.find(&probe.needles.reply).unwrap_or(thought.after.len());
+        fill(frame, &thought.before, &thought.after[..until], &said);
+    } else if let Some((thought, called)) = in_tool_turns(probe) {
+        frame.taken = Taken::Field;
+        frame.reasoning.in_tool_turns_only = true;
+        fill(frame, &thought.before, &thought.after, &called);
+    } else if let Some(thought) = as_part(probe) {
+        frame.taken = Taken::Part;
+        let said = frame.said.before.clone();
+        let until = thought.after.find(&probe.needles.reply).unwrap_or(thought.after.len());
+        fill(frame, &thought.before, &thought.after[..until], &said);
+    }
+    by_prompts(frame);
+    if frame.reasoning.mode == ReasoningMode::None {
+        told_in_system(probe, frame);
+    }
+}
+
+/// Reasoning of a turn with a call, and what stands before the call's name without reasoning.
+fn in_tool_turns(probe: &Probe) -> Option<(Around, String)> {
+    let name = &probe.needles.names[0];
+    let call = || probe.call(0, json!({&probe.needles.keys[0]: &probe.needles.values[0]}));
+    let result = || json!({"role": "tool", "content": "0", "tool_call_id": probe.needles.ids[0], "name": name});
+    let message = |content: Value| json!({"role": "assistant", "content": content, "tool_calls": [call()]});
+    for content in [Value::Null, "".into()] {
+        for last in [vec![], vec![result()]] {
+            let ask = |message: Value| {
+                let messages = [vec![probe.user(), message], last.clone()].concat();
+                probe.render(&Ask::new(messages).with_tools())
+            };
+            let Some(with) = ask(probe.reasoned(message(content.clone()))) else { continue };
+            let thought = probe.after_user(&with).and_then(|text| split_at(text, &probe.needles.reason));
+            let Some(mut thought) = thought else { continue };
+            let Some(until) = thought.after.find(name.as_str()) else { continue };
+            thought.after.truncate(until);
+            let Some(without) = ask(message(content.clone())) else { continue };
+            let Some(called) = probe.after_user(&without).and_then(|text| split_at(text, name)) else { continue };
+            return Some((thought, called.before));
+        }
+    }
+    None
+}
+
+/// `before` and `after` are around the reasoning, `plain` is before what follows it where there is none.
+fn fill(frame: &mut Frame, before: &str, after: &str, plain: &str) {
+    frame.shared = Some(common_prefix(&frame.said.before, before).to_owned());
+    let same = common_prefix(before, plain);
+    let prompted = format!("{}{}", frame.user_end, frame.prompts.thinking);
+    let is_prompted = !frame.prompts.thinking.is_empty() && before.starts_with(&prompted) && plain.starts_with(&prompted);
+    let header = if is_prompted { prompted.as_str() } else { same };
+    let turn = header.strip_prefix(frame.user_end.as_str()).unwrap_or(header);
+    if !turn.trim().is_empty()
+        && let Some(at) = after.find(turn.trim())
+    {
+        frame.header_again = true;
+        after[..at].clone_into(&mut frame.reasoning.end);
+        before[header.len()..].clone_into(&mut frame.reasoning.start);
+    } else if same.len() == before.len() {
+        let rest = &plain[same.len()..];
+        if rest.trim().is_empty() {
+            // Reasoning begins where any reply would.
+            after.clone_into(&mut frame.reasoning.end);
+        } else {
+            // The template writes an empty block of reasoning: its end is the first tag, its start the tag like it.
+            let word = word_of(after).filter(|word| word_of(last_three(before)) == Some(*word));
+            let end = first_tag(after, word);
+            let end = if end.is_empty() { after } else { end };
+            begun_with(before, end).clone_into(&mut frame.reasoning.start);
+            end.clone_into(&mut frame.reasoning.end);
+        }
+    } else {
+        let start = &before[header.len().min(same.len())..];
+        let marked = &plain[same.len()..];
+        let end = match common_suffix(after, marked) {
+            shared if !shared.trim().is_empty() && shared.len() < after.trim_end().len() => {
+                let end = &after[..after.len() - shared.len()];
+                if end.trim().is_empty() { after } else { end }
+            }
+            _ => after,
+        };
+        start.clone_into(&mut frame.reasoning.start);
+        end.clone_into(&mut frame.reasoning.end);
+    }
+    frame.reasoning.mode = ReasoningMode::Optional;
+    let start = frame.reasoning.start.trim();
+    let prompt = frame.prompts.thinking.trim_end();
+    let begun = frame.user_end.clone() + prompt;
+    let opened = if start.is_empty() { before.trim_end() != begun } else { prompt.ends_with(start) };
+    if opened && !prompt.is_empty() {
+        frame.reasoning.mode = ReasoningMode::OpenedByPrompt;
+    }
+}
+
+fn last_three(text: &str) -> &str {
+    let found = super::text::segments(text.trim_end());
+    let before: usize = found[..found.len().saturating_sub(3)].iter().map(|segment| segment.text().len()).sum();
+    &text[before..]
+}
+
+/// What the prompts with thinking on and off say.
+fn by_prompts(frame: &mut Frame) {
+    if frame.reasoning.mode != ReasoningMode::None {
+        return;
+    }
+    let (on, off) = (frame.prompts.thinking.clone(), frame.prompts.not_thinking.clone());
+    let reasoning = &mut frame.reasoning;
+    let split = diff(&on, &off);
+    let added = format!("{}{}", split.right, split.suffix);
+    if let Some(closed) = off.strip_prefix(on.trim_end()).filter(|closed| !closed.trim().is_empty()) {
+        let end = last_tag(closed, None);
+        let before = &closed[..closed.len() - end.len()];
+        let opens = first_tag(before, None);
+        if opens.is_empty() {
+            // The prompt opens it, and only its end is added.
+            let start = last_tag(&on, None);
+            if closes(start, end) {
+                (reasoning.start, reasoning.end) = (start.into(), closed.trim_start().into());
+                reasoning.mode = ReasoningMode::OpenedByPrompt;
+            }
+        } else if closes(opens, end) {
+            (reasoning.start, reasoning.end) = (opens.trim().into(), end.into());
+            reasoning.mode = ReasoningMode::Optional;
+        }
+    } else {
+        let (start, end) = (last_tag(&on, None), last_tag(&added, None));
+        if closes(start, end) {
+            (reasoning.start, reasoning.end) = (start.into(), end.into());
+            reasoning.mode = ReasoningMode::OpenedByPrompt;
+        }
+    }
+}
+
+/// Whether one marker is the end of another: the same words, and a sign or a word more.
+fn closes(start: &str, end: &str) -> bool {
+    let letters = |text: &str| text.chars().filter(|sign| sign.is_alphanumeric()).collect::<String>().to_lowercase();
+    let (start, end) = (letters(start), letters(end));
+    let root = |text: &str| text.replace("start", "").replace("begin", "").replace("end", "").replace("stop", "");
+    !start.is_empty() && root(&start) == root(&end)
+}
+
+/// Empty pairs of tags that the system prompt explains when thinking is on: reasoning, then content.
+fn told_in_system(probe: &Probe, frame: &mut Frame) {
+    let ask = Ask::new(vec![probe.user()]).with_prompt();
+    let (Some(on), Some(off)) = (
+        probe.render(&ask.clone().with_variable("thinking", true)),
+        probe.render(&ask.with_variable("thinking", false)),
+    ) else {
+        return;
+    };
+    let told = diff(&on, &off).left;
+    let found = super::text::segments(told);
+    let pairs: Vec<_> = found
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [super::text::Segment::Marker(start), super::text::Segment::Marker(end)] => Some((*start, *end)),
+            _ => None,
+        })
+        .filter(|(start, end)| closes(start, end))
+        .collect();
+    let Some((start, end)) = pairs.first() else { return };
+    (frame.reasoning.start, frame.reasoning.end) = ((*start).into(), (*end).into());
+    frame.reasoning.mode = ReasoningMode::Optional;
+    if let Some((start, end)) = pairs.get(1) {
+        let mode = ContentMode::WrappedWithReasoning;
+        frame.content = Content { mode, start: (*start).into(), end: (*end).into(), other_starts: Vec::new() };
+    }
+}

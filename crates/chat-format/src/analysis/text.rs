@@ -1,0 +1,224 @@
+//! Comparing texts: what two share, and where markers such as `<x>` and `[X]` begin and end.
+
+/// Two texts, cut where they differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split<'a> {
+    /// What both begin with.
+    pub prefix: &'a str,
+    /// What both end with, after that.
+    pub suffix: &'a str,
+    /// What is only in the first.
+    pub left: &'a str,
+    /// What is only in the second.
+    pub right: &'a str,
+}
+
+/// A piece of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Segment<'a> {
+    /// `<x>` or `[X]`.
+    Marker(&'a str),
+    /// What is between markers.
+    Text(&'a str),
+}
+
+impl<'a> Segment<'a> {
+    /// Its text.
+    pub fn text(self) -> &'a str {
+        match self {
+            Self::Marker(text) | Self::Text(text) => text,
+        }
+    }
+}
+
+/// Cuts two texts where they differ, never inside of a marker.
+///
+/// ```
+/// use chat_format::analysis::text::diff;
+///
+/// let split = diff("say <b>yes</b>", "say </b>");
+/// assert_eq!((split.prefix, split.left, split.right, split.suffix), ("say ", "<b>yes", "", "</b>"));
+/// ```
+pub fn diff<'a>(left: &'a str, right: &'a str) -> Split<'a> {
+    let prefix = common_prefix(left, right);
+    let (left, right) = (&left[prefix.len()..], &right[prefix.len()..]);
+    let suffix = common_suffix(left, right);
+    let (left, right) = (&left[..left.len() - suffix.len()], &right[..right.len() - suffix.len()]);
+    Split { prefix, suffix, left, right }
+}
+
+/// What both texts begin with, without a marker that is only begun.
+pub fn common_prefix<'a>(left: &'a str, right: &str) -> &'a str {
+    let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    if same == left.len() && same == right.len() {
+        return left;
+    }
+    &left[..open_marker(left, same).unwrap_or(same)]
+}
+
+/// What both texts end with, without a marker that is only ended.
+pub fn common_suffix<'a>(left: &'a str, right: &str) -> &'a str {
+    let same: usize =
+        left.chars().rev().zip(right.chars().rev()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    let (start, other) = (left.len() - same, right.len() - same);
+    if open_marker(left, start).is_none() && open_marker(right, other).is_none() {
+        return &left[start..];
+    }
+    match left[start..].find(['>', ']']) {
+        Some(at) => &left[start + at + 1..],
+        None => &left[start..],
+    }
+}
+
+/// Where the marker begins that is open at a place.
+fn open_marker(text: &str, at: usize) -> Option<usize> {
+    let (open, sign) = text[..at].char_indices().rev().find(|(start, _)| opens(&text[*start..]))?;
+    let close = if sign == '<' { '>' } else { ']' };
+    let closed = text[open..at].contains(close);
+    // A bracket that nothing ever closes is no marker.
+    (!closed && (sign == '<' || text[at..].contains(close) || at == text.len())).then_some(open)
+}
+
+fn opens(text: &str) -> bool {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some('<') => true,
+        Some('[') => chars.next().is_none_or(|next| next.is_alphanumeric() || next == '/'),
+        _ => false,
+    }
+}
+
+/// What stands in a text before what two others begin with; nothing if that is nowhere.
+pub fn until_common_prefix<'a>(full: &'a str, left: &str, right: &str) -> &'a str {
+    let common = common_prefix(left, right);
+    if common.is_empty() {
+        return "";
+    }
+    full.find(common).map_or("", |at| &full[..at])
+}
+
+/// What stands in a text after what two others end with; nothing if that is nowhere.
+pub fn after_common_suffix<'a>(full: &'a str, left: &str, right: &str) -> &'a str {
+    let common = common_suffix(left, right);
+    if common.is_empty() {
+        return "";
+    }
+    full.rfind(common).map_or("", |at| &full[at + common.len()..])
+}
+
+/// The markers of a text and what is between them.
+///
+/// ```
+/// use chat_format::analysis::text::{Segment, segments};
+///
+/// let found = segments("<b>yes[END]");
+/// assert_eq!(found, [Segment::Marker("<b>"), Segment::Text("yes"), Segment::Marker("[END]")]);
+/// ```
+pub fn segments(text: &str) -> Vec<Segment<'_>> {
+    let mut found = Vec::new();
+    let (mut begun, mut at) = (0, 0);
+    while let Some(sign) = text[at..].chars().next() {
+        let close = match sign {
+            '<' => text[at..].find('>'),
+            '[' if opens(&text[at..]) => text[at..].find(']'),
+            _ => None,
+        };
+        // A second opening sign before the end: the first is text.
+        let close = close.filter(|end| !text[at + 1..at + end].contains(['<', '\n']));
+        if let Some(end) = close {
+            if begun < at {
+                found.push(Segment::Text(&text[begun..at]));
+            }
+            found.push(Segment::Marker(&text[at..=at + end]));
+            at += end + 1;
+            begun = at;
+        } else {
+            at += sign.len_utf8();
+        }
+    }
+    if begun < text.len() {
+        found.push(Segment::Text(&text[begun..]));
+    }
+    found
+}
+
+/// The segments at the beginning of a text that make one tag: a marker, or marker, word, marker as in `<|open|>x<|sep|>`
+/// if the word is `word`. Nothing if there is no marker.
+pub(super) fn first_tag<'a>(text: &'a str, word: Option<&str>) -> &'a str {
+    let found = segments(text);
+    let start = usize::from(matches!(found.first(), Some(Segment::Text(text)) if text.trim().is_empty()));
+    let is_marker = |index: usize| matches!(found.get(index), Some(Segment::Marker(_)));
+    if !is_marker(start) {
+        return "";
+    }
+    let three = matches!(found.get(start + 1), Some(Segment::Text(text)) if word == Some(text.trim()));
+    let end = if three && is_marker(start + 2) { start + 3 } else { start + 1 };
+    let length: usize = found[..end].iter().map(|segment| segment.text().len()).sum();
+    with_space(text, length)
+}
+
+/// The segments at the end of a text that make one tag, as [`first_tag`]; a word only if `word` says so.
+pub(super) fn last_tag<'a>(text: &'a str, word: Option<&str>) -> &'a str {
+    let found = segments(text);
+    let last = found.len().saturating_sub(1);
+    let end = if matches!(found.last(), Some(Segment::Text(text)) if text.trim().is_empty()) { last } else { last + 1 };
+    let is_marker = |index: usize| matches!(found.get(index), Some(Segment::Marker(_)));
+    if end == 0 || !is_marker(end - 1) {
+        return "";
+    }
+    let three = end >= 3 && matches!(found[end - 2], Segment::Text(text) if word == Some(text.trim()));
+    let start = if three && is_marker(end - 3) { end - 3 } else { end - 1 };
+    let length: usize = found[..start].iter().map(|segment| segment.text().len()).sum();
+    &text[length..]
+}
+
+/// The word of a tag of three segments at the beginning of a text.
+pub(super) fn word_of(text: &str) -> Option<&str> {
+    match segments(text.trim_start())[..] {
+        [Segment::Marker(_), Segment::Text(word), Segment::Marker(_), ..] => Some(word.trim()),
+        _ => None,
+    }
+}
+
+/// So many bytes of a text and the white space after them.
+pub(super) fn with_space(text: &str, length: usize) -> &str {
+    let rest = &text[length..];
+    &text[..length + rest.len() - rest.trim_start().len()]
+}
+
+/// A text without what another begins it with, if it does; white space may differ.
+pub(super) fn strip_loosely<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let mut rest = text;
+    for sign in prefix.chars().filter(|sign| !sign.is_whitespace()) {
+        rest = rest.trim_start().strip_prefix(sign)?;
+    }
+    Some(if prefix.ends_with(char::is_whitespace) { rest.trim_start() } else { rest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_of_one_and_of_three_segments() {
+        assert_eq!(first_tag("</think>\n\nmore", None), "</think>\n\n");
+        assert_eq!(first_tag("<|close|>think<|sep|><|open|>", Some("think")), "<|close|>think<|sep|>");
+        assert_eq!(first_tag("no", None), "");
+        assert_eq!(last_tag("<|im|>bot\n<think>\n", None), "<think>\n");
+        assert_eq!(last_tag("<|open|>think<|sep|>", Some("think")), "<|open|>think<|sep|>");
+        assert_eq!(word_of("<|close|>think<|sep|>"), Some("think"));
+    }
+
+    #[test]
+    fn markers_are_not_cut() {
+        assert_eq!(common_suffix("<|calls|><|call|>", "}<|end_call|><|call|>"), "<|call|>");
+        assert_eq!(common_prefix("<|calls|>", "<|call|>"), "");
+        assert_eq!(common_prefix("a[e~[\n", "a[e~[\n]"), "a[e~[\n");
+    }
+
+    #[test]
+    fn white_space_may_differ() {
+        assert_eq!(strip_loosely("\n<a>\n\n</a>b", "<a></a>"), Some("b"));
+        assert_eq!(strip_loosely("<b>", "<a>"), None);
+    }
+}
