@@ -26,6 +26,7 @@
 pub mod analysis;
 mod constraint;
 pub mod dialect;
+mod format;
 mod jinja;
 mod machine;
 mod reply;
@@ -36,7 +37,9 @@ mod values;
 pub use analysis::Analysis;
 pub use constraint::{ControlTokens, ReplyConstraint};
 pub use dialect::Dialect;
+pub use format::{ChatFormat, ConstraintOptions, FormatError};
 pub use jinja::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};
 pub use machine::ToolChoice;
 pub use reply::{Event, Message, Parser, ParserOptions, ReasoningFormat, ToolCall};
 pub use tools::{Tool, ToolError, Tools};
+pub use values::ShapeError;

@@ -108,6 +108,11 @@ impl Tools {
         self.0.tools.get(number)
     }
 
+    /// The same for clones of one list.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
     /// The place of a name.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.0.by_name.get(name).copied()

@@ -29,7 +29,9 @@ pub(crate) use crate::values::CONTROL;
 use crate::values::{ArgsState, Reader, ShapeId, Shapes, Step};
 use markers::{Found, Markers, Seen};
 use names::Names;
+use crate::tools::Tools;
 use seq::{How, Thread};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A format with tools, ready to read.
@@ -169,6 +171,17 @@ impl Machine {
     /// Whether free text stands here.
     pub(crate) fn is_text(&self, state: &State) -> bool {
         matches!(state.at, At::Free(region, _) if self.may_say(state, region))
+    }
+
+    /// A tool whose name holds text that ends names, or white space, quotes or control characters; and that text.
+    pub(crate) fn unwritable(&self, tools: Option<&Tools>) -> Option<(String, String)> {
+        let ends: HashSet<String> = self.seqs.iter().flat_map(Seq::ends_of_names).collect();
+        tools.into_iter().flat_map(Tools::iter).find_map(|tool| {
+            let held = ends.iter().filter(|end| tool.name.contains(&end[..])).min().cloned();
+            let bad = |c: char| c.is_whitespace() || c.is_control() || "\"'\\<>{}".contains(c);
+            let held = held.or_else(|| tool.name.chars().find(|&c| bad(c)).map(String::from));
+            Some((tool.name.clone(), held?))
+        })
     }
 
     /// Where text goes that is held here.

@@ -127,6 +127,12 @@ impl Seq {
         self.then.is_call() && usize::from(thread.atom) >= self.committed
     }
 
+    /// The texts that end names in it.
+    pub(crate) fn ends_of_names(&self) -> Vec<String> {
+        let pairs = self.atoms.windows(2).filter(|pair| pair[0] == Atom::Name);
+        pairs.filter_map(|pair| pair[1].literal()).collect()
+    }
+
     /// Whether the name of a call and what ends it are written.
     pub(crate) fn is_named(&self, thread: Thread) -> bool {
         let name = self.atoms.iter().position(|atom| *atom == Atom::Name);

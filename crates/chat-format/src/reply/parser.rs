@@ -2,10 +2,8 @@
 
 use super::builder::Builder;
 use super::message::{Event, Message};
-use crate::dialect::Dialect;
-use crate::machine::{Machine, Plan, Region, State, ToolChoice};
+use crate::machine::{Machine, Region, State, ToolChoice};
 use crate::tools::Tools;
-use crate::values::{ShapeError, Shapes};
 use std::sync::Arc;
 
 /// Reads a reply as it comes, in portions of any size.
@@ -30,8 +28,8 @@ pub struct ParserOptions {
     pub tool_choice: ToolChoice,
     /// Where reasoning goes.
     pub reasoning: ReasoningFormat,
-    /// The prompt's text from where the assistant's turn begins, and how much of it every prompt has.
-    pub prompt: (String, usize),
+    /// The prompt's text from where the assistant's turn begins; `None` is what the template writes there.
+    pub prompt: Option<String>,
     /// Whether the content is JSON: a code fence around it is left out.
     pub json_content: bool,
 }
@@ -48,32 +46,11 @@ pub enum ReasoningFormat {
 }
 
 impl Parser {
-    /// A parser at the beginning of a reply.
-    ///
-    /// # Errors
-    /// A tool whose schema nothing satisfies.
-    pub fn new(dialect: &Dialect, options: &ParserOptions) -> Result<Self, ShapeError> {
-        let mut shapes = Shapes::new();
-        let tools = options.tools.as_ref();
-        let arguments: Result<Vec<_>, _> = tools
-            .into_iter()
-            .flat_map(Tools::iter)
-            .map(|tool| shapes.add(&tool.parameters).map(|(shape, _)| shape))
-            .collect();
-        let shapes = Arc::new(shapes);
-        let plan = Plan {
-            dialect,
-            tools,
-            shapes: Arc::clone(&shapes),
-            arguments: arguments?,
-            choice: &options.tool_choice,
-            parallel: true,
-            strict: false,
-        };
-        let machine = Arc::new(plan.compile());
+    /// A parser after the end of a prompt, of which so much stands before every reply.
+    pub(crate) fn over(machine: Arc<Machine>, options: &ParserOptions, prompt: &str, known: usize) -> Self {
+        let shapes = Arc::clone(machine.shapes());
         let builder = Builder::new(options.tools.clone(), shapes, options.reasoning, options.json_content);
         let mut parser = Self { state: machine.start(), machine, builder };
-        let (prompt, known) = (&options.prompt.0, options.prompt.1);
         parser.builder.prelude = true;
         for (at, byte) in prompt.bytes().enumerate() {
             if at == known {
@@ -84,7 +61,7 @@ impl Parser {
         if known >= prompt.len() {
             parser.begin();
         }
-        Ok(parser)
+        parser
     }
 
     fn begin(&mut self) {

@@ -1,0 +1,291 @@
+//! A template with what is known of its replies: renders, reads, constrains.
+
+use crate::analysis::{Analysis, PromptOptions};
+use crate::constraint::{ControlTokens, ReplyConstraint};
+use crate::dialect::Dialect;
+use crate::jinja::{ChatTemplate, TemplateError};
+use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
+use crate::reply::{Parser, ParserOptions};
+use crate::tools::Tools;
+use crate::values::{ShapeError, ShapeWarning, Shapes};
+use lru::LruCache;
+use serde_json::Value;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use trie_rules::{ByRuleError, Spelling};
+
+/// Machines that are kept.
+const KEPT: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+
+/// The format of a model's chats, found out from its template. Cheap to clone; what was made for tools is kept.
+#[derive(Debug, Clone)]
+pub struct ChatFormat(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    template: ChatTemplate,
+    analysis: Analysis,
+    machines: Mutex<LruCache<Key, Made>>,
+    constraints: Mutex<LruCache<(Key, String, usize), ReplyConstraint>>,
+}
+
+/// What a machine was made for: tools are compared by identity.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    tools: Option<usize>,
+    choice: ToolChoice,
+    parallel: bool,
+    strict: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Made {
+    /// So that its address is nobody else's.
+    _tools: Option<Tools>,
+    machine: Arc<Machine>,
+    warnings: Arc<[String]>,
+}
+
+/// How a reply is constrained.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ConstraintOptions {
+    /// The tools that may be called.
+    pub tools: Tools,
+    /// Whether they may or must be.
+    pub choice: ToolChoice,
+    /// Whether more than one may be.
+    pub parallel: bool,
+    /// The prompt from where the assistant's turn begins; `None` is what the template writes there.
+    pub prompt: Option<String>,
+}
+
+/// What a format cannot do.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The template.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// A tool whose arguments nothing satisfies.
+    #[error("the parameters of tool {tool:?}: {error}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// Why.
+        error: ShapeError,
+    },
+    /// A name that this format cannot write.
+    #[error("tool {tool:?} cannot be called in this format: its name holds {text:?}, which ends names there")]
+    Name {
+        /// The tool.
+        tool: String,
+        /// The text.
+        text: String,
+    },
+    /// A call is required where none can be.
+    #[error("a call is required, and {reason}")]
+    NoCalls {
+        /// Why none can be.
+        reason: String,
+    },
+    /// The vocabulary cannot spell it.
+    #[error(transparent)]
+    Vocabulary(#[from] ByRuleError),
+}
+
+impl ChatFormat {
+    /// Analyses a template.
+    ///
+    /// # Errors
+    /// What the template says if it cannot even render a message of the user.
+    ///
+    /// ```
+    /// use chat_format::{ChatFormat, ChatTemplate, ParserOptions};
+    ///
+    /// let template = ChatTemplate::new(
+    ///     "{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>\
+    ///      {% endif %}{{ m.content }}{% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>{% endfor %}\
+    ///      <|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
+    ///     "",
+    ///     "",
+    /// )?;
+    /// let format = ChatFormat::new(template)?;
+    /// let mut parser = format.parser(&ParserOptions::default())?;
+    /// parser.push(b"<think>A bell.</think>Ding.<call>{\"name\": \"ring\", \"argu");
+    /// parser.push(b"ments\": {\"times\": 2}}</call>");
+    /// let (_, message) = parser.finish(false);
+    /// assert_eq!((&message.reasoning[..], &message.content[..]), ("A bell.", "Ding."));
+    /// assert_eq!(message.tool_calls[0].name, "ring");
+    /// assert_eq!(message.tool_calls[0].arguments, "{\"times\": 2}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(template: ChatTemplate) -> Result<Self, TemplateError> {
+        let analysis = Analysis::of(&template)?;
+        let (machines, constraints) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
+        Ok(Self(Arc::new(Inner { template, analysis, machines, constraints })))
+    }
+
+    /// The template.
+    pub fn template(&self) -> &ChatTemplate {
+        &self.0.template
+    }
+
+    /// What was found out.
+    pub fn analysis(&self) -> &Analysis {
+        &self.0.analysis
+    }
+
+    fn dialect(&self) -> &Dialect {
+        &self.0.analysis.dialect
+    }
+
+    /// The prompt of a conversation, and where in it the reply's turn begins.
+    ///
+    /// # Errors
+    /// What the template says of these messages.
+    pub fn prompt(
+        &self,
+        messages: &[Value],
+        tools: Option<&Value>,
+        options: &PromptOptions,
+    ) -> Result<(String, usize), TemplateError> {
+        self.0.analysis.prompt(&self.0.template, messages, tools, options)
+    }
+
+    /// How much of a prompt's end every reply has before it: text there is none of the reply.
+    fn known(&self, prompt: &str) -> usize {
+        let common = |other: &str| prompt.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+        common(&self.0.analysis.prompt_thinking).min(common(&self.0.analysis.prompt_not_thinking))
+    }
+
+    /// A parser of a reply.
+    ///
+    /// # Errors
+    /// A tool whose schema nothing satisfies.
+    pub fn parser(&self, options: &ParserOptions) -> Result<Parser, FormatError> {
+        let made = self.machine(options.tools.as_ref(), &options.tool_choice, true, false)?;
+        let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
+        Ok(Parser::over(made.machine, options, prompt, self.known(prompt)))
+    }
+
+    /// A constraint on a reply, over the tokens of a vocabulary: of text by their bytes, of control tokens by
+    /// [`ControlTokens::BYTE`] and their texts.
+    ///
+    /// # Errors
+    /// A name that cannot be written, a schema that nothing satisfies, a call that is required where the template has
+    /// none.
+    pub fn constraint(
+        &self,
+        options: &ConstraintOptions,
+        spelling: &Spelling,
+        control: &ControlTokens,
+    ) -> Result<ReplyConstraint, FormatError> {
+        let made = self.machine(Some(&options.tools), &options.choice, options.parallel, true)?;
+        let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
+        let key = Key::new(Some(&options.tools), &options.choice, options.parallel, true);
+        let key = (key, prompt.to_owned(), Arc::as_ptr(spelling.tokens()) as usize);
+        if let Some(kept) = lock(&self.0.constraints).get(&key) {
+            return Ok(kept.clone());
+        }
+        let start = after(&made.machine, prompt, self.known(prompt));
+        let made = ReplyConstraint::new(made.machine, start, spelling.clone(), control.clone())?;
+        lock(&self.0.constraints).put(key, made.clone());
+        Ok(made)
+    }
+
+    /// What of the tools' schemas is not held, in words.
+    ///
+    /// # Errors
+    /// As [`ChatFormat::constraint`].
+    pub fn warnings(&self, options: &ConstraintOptions) -> Result<Arc<[String]>, FormatError> {
+        Ok(self.machine(Some(&options.tools), &options.choice, options.parallel, true)?.warnings)
+    }
+
+    fn machine(
+        &self,
+        tools: Option<&Tools>,
+        choice: &ToolChoice,
+        parallel: bool,
+        strict: bool,
+    ) -> Result<Made, FormatError> {
+        let key = Key::new(tools, choice, parallel, strict);
+        if let Some(kept) = lock(&self.0.machines).get(&key) {
+            return Ok(kept.clone());
+        }
+        if strict {
+            self.can_call(tools, choice)?;
+        }
+        let mut shapes = Shapes::new();
+        let (mut arguments, mut warnings) = (Vec::new(), Vec::new());
+        for tool in tools.into_iter().flat_map(Tools::iter) {
+            let (shape, found) = match shapes.add(&tool.parameters) {
+                Ok(added) => added,
+                // Who only reads can take what nothing satisfies.
+                Err(_) if !strict => (Shapes::ANY, Vec::new()),
+                Err(error) => return Err(FormatError::Schema { tool: tool.name.clone(), error }),
+            };
+            arguments.push(shape);
+            warnings.extend(found.iter().map(|warning| said(&tool.name, warning)));
+        }
+        let shapes = Arc::new(shapes);
+        let plan = Plan { dialect: self.dialect(), tools, shapes, arguments, choice, parallel, strict };
+        let machine = Arc::new(plan.compile());
+        if strict && let Some((tool, text)) = machine.unwritable(tools) {
+            return Err(FormatError::Name { tool, text });
+        }
+        let made = Made { _tools: tools.cloned(), machine, warnings: warnings.into() };
+        lock(&self.0.machines).put(key, made.clone());
+        Ok(made)
+    }
+
+    /// Whether calls can be where they must be.
+    fn can_call(&self, tools: Option<&Tools>, choice: &ToolChoice) -> Result<(), FormatError> {
+        let reason = match choice {
+            ToolChoice::Auto | ToolChoice::None => return Ok(()),
+            _ if self.dialect().calls.is_none() => "this template renders no calls of tools".to_owned(),
+            _ if tools.is_none_or(Tools::is_empty) => "there are no tools".to_owned(),
+            ToolChoice::Tool(name) if tools.is_none_or(|tools| tools.position(name).is_none()) => {
+                let some: Vec<&str> = tools.into_iter().flat_map(Tools::iter).map(|tool| &tool.name[..]).take(8).collect();
+                format!("there is no tool {name:?} among {some:?}")
+            }
+            ToolChoice::Required | ToolChoice::Tool(_) => return Ok(()),
+        };
+        Err(FormatError::NoCalls { reason })
+    }
+}
+
+impl Key {
+    fn new(tools: Option<&Tools>, choice: &ToolChoice, parallel: bool, strict: bool) -> Self {
+        Self { tools: tools.map(Tools::address), choice: choice.clone(), parallel, strict }
+    }
+}
+
+/// Where a reply begins after a prompt.
+fn after(machine: &Machine, prompt: &str, known: usize) -> State {
+    let mut state = machine.start();
+    for (at, byte) in prompt.bytes().enumerate() {
+        if at == known {
+            machine.after_prelude(&mut state);
+        }
+        let mut next = state.clone();
+        // What a strict machine does not take in a prompt is not its own to refuse.
+        if machine.step(&mut next, byte, at < known, &mut Nobody).is_ok() {
+            state = next;
+        }
+    }
+    if known >= prompt.len() {
+        machine.after_prelude(&mut state);
+    }
+    state
+}
+
+fn said(tool: &str, warning: &ShapeWarning) -> String {
+    let ShapeWarning { pointer, keyword, instead } = warning;
+    format!("tool {tool:?}, schema at {pointer:?}: {keyword:?} is not held: {instead}")
+}
+
+/// Whole entries stand behind these locks, which no panic can leave half changed.
+fn lock<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
