@@ -41,7 +41,6 @@ struct Call {
     json: JsonOut,
     /// How much of its JSON was said.
     said: usize,
-    character: TextOut,
 }
 
 impl Builder {
@@ -109,19 +108,13 @@ impl Builder {
     }
 
     /// What the JSON of the open call became.
-    fn say_json(&mut self, finish: bool) {
+    fn say_json(&mut self) {
         let Some(call) = &mut self.call else { return };
         if !call.begun {
             return;
         }
-        let mut text = String::new();
-        let new = &call.json.text()[call.said..];
-        // White space at the end is kept back as in text, and brackets end it.
-        call.character.push(new, &mut text);
+        let text = call.json.text()[call.said..].to_owned();
         call.said = call.json.text().len();
-        if finish {
-            call.character.finish(false, &mut text);
-        }
         let index = call.index;
         if !text.is_empty() {
             self.say(Event::Arguments { index, text });
@@ -162,7 +155,7 @@ impl Builder {
                     self.warn(warning);
                 }
             }
-            self.say_json(true);
+            self.say_json();
             self.call = None;
         }
         if !(partial && self.held.iter().any(|byte| !byte.is_ascii_whitespace())) {
@@ -267,7 +260,7 @@ impl Listener for Builder {
         self.content.after_marker();
         let (id, json) = (captured.id.unwrap_or_default(), JsonOut::new(Arc::clone(&self.shapes)));
         let index = self.message.tool_calls.len();
-        self.call = Some(Call { index, begun: false, id: id.clone(), json, said: 0, character: TextOut::default() });
+        self.call = Some(Call { index, begun: false, id: id.clone(), json, said: 0 });
         if let Some(name) = captured.name {
             self.begin(name, id);
         }
@@ -277,7 +270,7 @@ impl Listener for Builder {
 
     fn taken(&mut self) {
         self.held.clear();
-        self.say_json(false);
+        self.say_json();
     }
 
     fn call_over(&mut self, tail: Option<&Seq>) {
@@ -294,7 +287,7 @@ impl Listener for Builder {
                 }
             }
         }
-        self.say_json(true);
+        self.say_json();
         if let Some(call) = self.call.take().filter(|call| call.begun) {
             self.say(Event::CallEnds { index: call.index, id: call.id });
         }

@@ -1,31 +1,61 @@
 //! The JSON text of arguments, as it becomes certain.
 
-use super::types::Types;
-use super::{Out, ShapeId, Shapes};
+use super::raw::json_of;
+use super::utf8::Utf8;
+use super::{Out, ShapeId, Shapes, Types};
 use std::sync::Arc;
 
-/// Assembles the JSON text of arguments. Text is only ever added to its end.
+/// Assembles the JSON text of arguments. Text is only ever added to its end; it is UTF-8: what is none becomes U+FFFD.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonOut {
     shapes: Arc<Shapes>,
-    text: Vec<u8>,
+    text: String,
+    /// A character that is begun.
+    begun: Vec<u8>,
+    at: Utf8,
     raw: Option<(ShapeId, Types, Vec<u8>)>,
 }
 
 impl JsonOut {
     pub(crate) fn new(shapes: Arc<Shapes>) -> Self {
-        Self { shapes, text: Vec::new(), raw: None }
+        Self { shapes, text: String::new(), begun: Vec::new(), at: Utf8::WHOLE, raw: None }
     }
 
-    /// The text so far.
-    pub(crate) fn text(&self) -> &[u8] {
+    /// What is certain so far.
+    pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    fn byte(&mut self, byte: u8) {
+        if let Some(at) = self.at.step(byte) {
+            self.at = at;
+            self.begun.push(byte);
+            if at.is_whole() {
+                self.text.push_str(std::str::from_utf8(&self.begun).unwrap_or("\u{fffd}"));
+                self.begun.clear();
+            }
+        } else if self.begun.is_empty() {
+            self.text.push('\u{fffd}');
+        } else {
+            // The byte may begin another.
+            self.text.push('\u{fffd}');
+            self.begun.clear();
+            self.at = Utf8::WHOLE;
+            self.byte(byte);
+        }
     }
 }
 
 impl Out for JsonOut {
+    #[inline]
     fn json(&mut self, text: &[u8]) {
-        self.text.extend_from_slice(text);
+        for &byte in text {
+            if byte < 0x80 && self.begun.is_empty() {
+                self.text.push(char::from(byte));
+            } else {
+                self.byte(byte);
+            }
+        }
     }
 
     fn raw_begin(&mut self, shape: ShapeId, types: Types) {
@@ -39,6 +69,8 @@ impl Out for JsonOut {
     }
 
     fn raw_end(&mut self) {
-        let _ = (&self.shapes, self.raw.take());
+        if let Some((shape, types, raw)) = self.raw.take() {
+            self.json(&json_of(&self.shapes, shape, types, &raw));
+        }
     }
 }

@@ -7,11 +7,34 @@
 
 #![allow(dead_code, reason = "the machine around the arguments uses it")]
 
+mod blanks;
+mod elements;
+mod escaped;
+mod guard;
+mod hold;
 mod json_out;
+mod listed;
+mod literal;
+mod marker;
+mod number_grammar;
+mod numbers;
 mod out;
+mod pairs;
+mod quoted;
+mod quoted_text;
+mod ranges;
+mod raw;
 mod reader;
+mod schema;
 mod shapes;
+mod slot;
+mod strings;
+mod syntax;
+mod tagged;
+mod track;
 mod types;
+mod utf8;
+mod watch;
 
 pub(crate) use json_out::JsonOut;
 pub(crate) use out::Out;

@@ -1,16 +1,51 @@
-use super::{Out, ShapeId, Shapes};
+//! Reading the arguments of a call.
+
+use super::blanks::is_blank;
+use super::elements::{Elements, ElementsAt};
+use super::guard::{Guard, Strict};
+use super::hold::Held;
+use super::literal::Literal;
+use super::pairs::{Pairs, PairsAt};
+use super::syntax::Syntax;
+use super::tagged::{Tagged, TaggedAt};
+use super::watch::{Event, Lenient, Watch};
+use super::{CONTROL, Out, ShapeId, Shapes};
 use crate::dialect::Arguments;
 
 /// Reads arguments of one style.
 #[derive(Debug)]
 pub(crate) struct Reader {
     strict: bool,
+    kind: Kind,
+    /// What stands between tags where it is no string.
+    both: Syntax,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Json(Syntax),
+    Pairs(Pairs),
+    Tagged(Tagged),
+    Elements(Elements),
 }
 
 /// Where a reader is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ArgsState {
     shape: ShapeId,
+    at: At,
+    /// Only in strict use.
+    strict: Option<Strict>,
+    /// Whether the object is begun, in strict use.
+    begun: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum At {
+    Json(Literal),
+    Pairs(PairsAt),
+    Tagged(TaggedAt),
+    Elements(ElementsAt),
 }
 
 /// What a byte was.
@@ -29,17 +64,71 @@ pub(crate) enum Step {
 impl Reader {
     /// A reader of these arguments. `after` is the text after them, without the white space around it: the arguments
     /// end with it, and the reader takes it too; JSON alone ends at its own closing brace.
-    pub(crate) fn new(_arguments: &Arguments, _after: &str, strict: bool) -> Self {
-        Self { strict }
+    pub(crate) fn new(arguments: &Arguments, after: &str, strict: bool) -> Self {
+        let kind = match arguments {
+            Arguments::Json => Kind::Json(Syntax::json()),
+            Arguments::Tagged(keyed) => Kind::Tagged(Tagged::new(keyed, after)),
+            Arguments::Keywords(style) => Kind::Pairs(Pairs::new(style, b'=', after)),
+            Arguments::Pairs(style) => Kind::Pairs(Pairs::new(style, b':', after)),
+            Arguments::Elements { mark } => Kind::Elements(Elements::new(mark, after)),
+        };
+        Self { strict, kind, both: Syntax::both() }
     }
 
     /// Where arguments of this shape begin.
     pub(crate) fn begin(&self, shape: ShapeId) -> ArgsState {
-        ArgsState { shape }
+        let at = match &self.kind {
+            Kind::Json(_) => At::Json(Literal::new()),
+            Kind::Pairs(_) => At::Pairs(Pairs::begin()),
+            Kind::Tagged(_) => At::Tagged(Tagged::begin()),
+            Kind::Elements(_) => At::Elements(Elements::begin(shape)),
+        };
+        let strict = self.strict.then(|| Strict::new(shape));
+        ArgsState { shape, at, strict, begun: false }
     }
 
     /// Reads a byte.
-    pub(crate) fn step(&self, _shapes: &Shapes, _state: &mut ArgsState, _byte: u8, _out: &mut impl Out) -> Step {
-        Step::Dead
+    #[inline]
+    pub(crate) fn step(&self, shapes: &Shapes, state: &mut ArgsState, byte: u8, out: &mut impl Out) -> Step {
+        let ArgsState { shape, at, strict, begun } = state;
+        // All but JSON is in an object from its first byte.
+        if let Some(strict) = strict
+            && !*begun
+            && !matches!(at, At::Json(_))
+        {
+            *begun = true;
+            if !strict.hold.on(shapes, Event::ObjectOpen) {
+                return Step::Dead;
+            }
+        }
+        match (&self.kind, at) {
+            (Kind::Json(syntax), At::Json(literal)) => match strict {
+                Some(strict) => json(syntax, literal, byte, &mut Held { shapes, hold: &mut strict.hold }, out),
+                None => json(syntax, literal, byte, &mut Lenient, out),
+            },
+            (Kind::Pairs(pairs), At::Pairs(at)) => match strict {
+                Some(strict) => pairs.step(at, byte, &mut Held { shapes, hold: &mut strict.hold }, out),
+                None => pairs.step(at, byte, &mut Lenient, out),
+            },
+            (Kind::Tagged(tagged), At::Tagged(at)) => {
+                let mut guard = Guard { shapes, strict: strict.as_mut(), syntax: &self.both };
+                tagged.step(at, *shape, byte, &mut guard, out)
+            }
+            (Kind::Elements(elements), At::Elements(at)) => {
+                let mut guard = Guard { shapes, strict: strict.as_mut(), syntax: &self.both };
+                elements.step(at, byte, &mut guard, out)
+            }
+            // A state of another reader.
+            _ => Step::Dead,
+        }
     }
+}
+
+#[inline]
+fn json<W: Watch>(syntax: &Syntax, literal: &mut Literal, byte: u8, watch: &mut W, out: &mut impl Out) -> Step {
+    // Arguments are an object.
+    if literal.is_fresh() && byte != b'{' && !is_blank(byte) || W::STRICT && byte == CONTROL {
+        return Step::Dead;
+    }
+    literal.step(syntax, byte, watch, out)
 }

@@ -1,0 +1,180 @@
+//! Values held to their shapes: what was read, followed through all alternatives at once.
+
+mod keys;
+mod thread;
+
+use super::shapes::{ShapeId, Shapes};
+use super::types::Types;
+use super::watch::{Escaped, Event, Watch};
+use thread::{Thread, Top};
+
+/// Where a value is in its shape: sorted, so that equal ones are equal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Hold {
+    threads: Vec<Thread>,
+}
+
+/// A [`Hold`] and what it is held to.
+pub(crate) struct Held<'a> {
+    pub(crate) shapes: &'a Shapes,
+    pub(crate) hold: &'a mut Hold,
+}
+
+/// The same, where white space is free and texts may be invalid.
+pub(crate) struct Loose<'a>(pub(crate) Held<'a>);
+
+impl Hold {
+    /// Before a value of this shape.
+    pub(crate) fn new(shape: ShapeId, types: Types) -> Self {
+        Self { threads: vec![Thread { top: Top::Value(shape, types), below: None }] }
+    }
+
+    /// The same, where values can only be of these types. `None` where there are none.
+    pub(crate) fn of_types(&self, types: Types) -> Option<Self> {
+        let threads: Vec<Thread> = self
+            .threads
+            .iter()
+            .filter_map(|thread| match &thread.top {
+                Top::Value(shape, had) if had.meets(types) => {
+                    Some(Thread { top: Top::Value(*shape, had.and(types)), below: thread.below.clone() })
+                }
+                _ => None,
+            })
+            .collect();
+        (!threads.is_empty()).then_some(Self { threads })
+    }
+
+    /// The types that a value may have that must come.
+    pub(crate) fn types(&self, shapes: &Shapes) -> Types {
+        let of = |thread: &Thread| match &thread.top {
+            Top::Value(shape, types) => shapes.types(*shape).and(*types),
+            _ => Types::NONE,
+        };
+        self.threads.iter().map(of).fold(Types::NONE, Types::or)
+    }
+
+    /// Both at once.
+    pub(crate) fn or(mut self, other: Option<Self>) -> Self {
+        self.threads.extend(other.into_iter().flat_map(|other| other.threads));
+        self.sort();
+        self
+    }
+
+    /// Whether the value may be over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.threads.iter().any(|thread| thread.top == Top::Over)
+    }
+
+    /// Whether it is in a string that may be anything.
+    pub(crate) fn is_free_text(&self, shapes: &Shapes) -> bool {
+        self.threads.iter().any(|thread| thread.is_free_text(shapes))
+    }
+
+    /// Whether something may come of it.
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.threads.is_empty()
+    }
+
+    fn sort(&mut self) {
+        if self.threads.len() > 1 {
+            self.threads.sort_unstable();
+            self.threads.dedup();
+        }
+    }
+
+    /// Reads an event; whether anything is left.
+    #[inline]
+    pub(crate) fn on(&mut self, shapes: &Shapes, event: Event) -> bool {
+        if let ([thread], Event::Text(_) | Event::Number(_)) = (&mut self.threads[..], event)
+            && let Some(fits) = thread.in_place(shapes, event)
+        {
+            return fits;
+        }
+        let mut threads = Vec::with_capacity(self.threads.len());
+        for thread in &self.threads {
+            thread.advance(shapes, event, &mut threads);
+        }
+        self.threads = threads;
+        self.sort();
+        self.is_alive()
+    }
+
+    /// Whether the string may end here.
+    pub(crate) fn may_end(&self, shapes: &Shapes) -> bool {
+        self.threads.iter().any(|thread| thread.may_end(shapes))
+    }
+
+    /// Whether the number may end here.
+    pub(crate) fn may_number_end(&self, shapes: &Shapes) -> bool {
+        self.clone().on(shapes, Event::NumberEnd)
+    }
+
+    /// Whether the string may go on with these bytes.
+    pub(crate) fn takes(&self, shapes: &Shapes, bytes: &[u8]) -> bool {
+        let mut hold = self.clone();
+        bytes.iter().all(|&byte| hold.on(shapes, Event::Text(byte)))
+    }
+
+    /// Strings that are held to something are escaped as few as can be, and in one way each: else an escape could begin
+    /// what nothing ends.
+    fn may_escape(&self, shapes: &Shapes, escaped: Escaped, quote: u8) -> bool {
+        if self.is_free_text(shapes) {
+            return true;
+        }
+        let named = [(b'n', b'\n'), (b'r', b'\r'), (b't', b'\t'), (b'b', 8), (b'f', 12), (b'\\', b'\\'), (quote, quote)];
+        let is_named = |byte: u8| named.iter().any(|(_, named)| *named == byte);
+        let takes = |byte: u8| self.takes(shapes, &[byte]);
+        let mut controls = (0..0x20).filter(|byte| !is_named(*byte));
+        match escaped {
+            Escaped::Begun => named.iter().any(|(_, byte)| takes(*byte)) || controls.any(takes),
+            Escaped::Letter(b'u') => controls.any(takes),
+            Escaped::Letter(letter) => named.iter().any(|(name, byte)| *name == letter && takes(*byte)),
+            Escaped::Hex(digits, value) => {
+                let begins = |byte: &u8| u16::from(*byte) >> (4 * (4 - u16::from(digits))) == value;
+                controls.filter(begins).any(takes)
+            }
+        }
+    }
+}
+
+impl Watch for Held<'_> {
+    const STRICT: bool = true;
+
+    #[inline]
+    fn on(&mut self, event: Event) -> bool {
+        self.hold.on(self.shapes, event)
+    }
+
+    fn may_end(&self) -> bool {
+        self.hold.may_end(self.shapes)
+    }
+
+    fn takes(&self, bytes: &[u8]) -> bool {
+        self.hold.takes(self.shapes, bytes)
+    }
+
+    fn may_escape(&self, escaped: Escaped, quote: u8) -> bool {
+        self.hold.may_escape(self.shapes, escaped, quote)
+    }
+}
+
+impl Watch for Loose<'_> {
+    const STRICT: bool = false;
+
+    #[inline]
+    fn on(&mut self, event: Event) -> bool {
+        self.0.on(event)
+    }
+
+    fn may_end(&self) -> bool {
+        true
+    }
+
+    fn takes(&self, _: &[u8]) -> bool {
+        true
+    }
+
+    fn may_escape(&self, _: Escaped, _: u8) -> bool {
+        true
+    }
+}

@@ -1,0 +1,37 @@
+//! One of a sorted list of texts.
+
+/// Where in a list: the texts that go on so, and how far they were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Listed {
+    pub(crate) low: u32,
+    pub(crate) high: u32,
+    pub(crate) depth: u32,
+}
+
+impl Listed {
+    pub(crate) const fn begin(texts: usize) -> Self {
+        Self { low: 0, high: texts as u32, depth: 0 }
+    }
+
+    /// After one more byte; `None` where no text goes on so. `text` gives the texts, sorted by their bytes.
+    pub(crate) fn step<'a>(self, byte: u8, text: impl Fn(u32) -> &'a [u8]) -> Option<Self> {
+        let at = self.depth as usize;
+        let first = |least: u16| {
+            let (mut low, mut high) = (self.low, self.high);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                // A text that ends here comes first.
+                let here = text(middle).get(at).map_or(0, |&byte| u16::from(byte) + 1);
+                if here < least { low = middle + 1 } else { high = middle }
+            }
+            low
+        };
+        let (low, high) = (first(u16::from(byte) + 1), first(u16::from(byte) + 2));
+        (low < high).then_some(Self { low, high, depth: self.depth + 1 })
+    }
+
+    /// The text that ends here.
+    pub(crate) fn whole<'a>(self, text: impl Fn(u32) -> &'a [u8]) -> Option<u32> {
+        (self.low < self.high && text(self.low).len() == self.depth as usize).then_some(self.low)
+    }
+}

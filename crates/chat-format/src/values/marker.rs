@@ -1,0 +1,223 @@
+//! Texts to look for, and texts that must come.
+
+use super::CONTROL;
+
+/// With so many bytes of `mark` read as possible text, what of them is still the beginning of it when `byte` comes: the
+/// bytes kept, and whether `byte` goes on after them. What is not kept is text.
+pub(crate) fn fall_back(mark: &[u8], held: usize, byte: u8) -> (usize, bool) {
+    let kept = (0..=held).rev().find(|&kept| mark[held - kept..held] == mark[..kept] && mark[kept] == byte);
+    kept.map_or((0, false), |kept| (kept, true))
+}
+
+/// Texts, one of which must come.
+#[derive(Debug, Clone)]
+pub(crate) struct Choices {
+    texts: Vec<Box<[u8]>>,
+}
+
+/// How much of [`Choices`] was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Chosen {
+    read: u16,
+    /// A bit for each text that does not go on so.
+    out: u16,
+    /// Whether a control token began right here.
+    control: bool,
+}
+
+/// What a byte is to [`Choices`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chooses {
+    More(Chosen),
+    /// This text is over.
+    Is(usize),
+    /// This text was over before the byte.
+    Was(usize),
+    No,
+}
+
+impl Chosen {
+    /// How many bytes were read.
+    pub(crate) fn len(self) -> usize {
+        usize::from(self.read)
+    }
+}
+
+impl Choices {
+    pub(crate) fn new(texts: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        Self { texts: texts.into_iter().map(Into::into).collect() }
+    }
+
+    fn is_in(&self, chosen: Chosen, text: usize) -> bool {
+        chosen.out >> text & 1 == 0 && !self.texts[text].is_empty()
+    }
+
+    /// Reads a byte. `may`: which of the texts may come here.
+    pub(crate) fn step(&self, chosen: Chosen, byte: u8, strict: bool, may: impl Fn(usize) -> bool) -> Chooses {
+        let read = usize::from(chosen.read);
+        let goes_on = |text: usize| self.is_in(chosen, text) && self.texts[text].len() > read && may(text);
+        let all = 0..self.texts.len();
+        if byte == CONTROL && strict {
+            let fits = !chosen.control && all.into_iter().any(goes_on);
+            return if fits { Chooses::More(Chosen { control: true, ..chosen }) } else { Chooses::No };
+        }
+        let next = |text: &usize| goes_on(*text) && self.texts[*text][read] == byte;
+        let left: Vec<usize> = all.clone().filter(next).collect();
+        if let ([text], true) = (&left[..], left.iter().all(|&text| self.texts[text].len() == read + 1)) {
+            return Chooses::Is(*text);
+        }
+        if left.is_empty() {
+            let was = |text: &usize| read > 0 && self.is_in(chosen, *text) && self.texts[*text].len() == read;
+            return match all.into_iter().find(was) {
+                Some(text) if !chosen.control => Chooses::Was(text),
+                _ => Chooses::No,
+            };
+        }
+        let out = all.filter(|text| !left.contains(text)).fold(0, |out, text| out | 1 << text);
+        Chooses::More(Chosen { read: chosen.read + 1, out, control: false })
+    }
+
+    /// Whether nothing was read, not even that a control token begins.
+    pub(crate) fn is_untouched(chosen: Chosen) -> bool {
+        chosen == Chosen::default()
+    }
+}
+
+/// Texts to be found in a text, all at once.
+#[derive(Debug, Clone)]
+pub(crate) struct Finder {
+    texts: Vec<Box<[u8]>>,
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Node {
+    next: Vec<(u8, u16)>,
+    /// The longest end of what was read that begins a text too.
+    back: u16,
+    depth: u16,
+    /// A text that goes on from here, and whether it is whole.
+    text: u8,
+    whole: bool,
+}
+
+/// Where in a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Search {
+    node: u16,
+    control: Control,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+enum Control {
+    #[default]
+    No,
+    /// A control token begins right here.
+    Here,
+    /// One began: what is held must go on.
+    Began,
+}
+
+/// What a byte is to a [`Finder`]. Before it, so much of what was held is text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finds {
+    /// The beginning of a text; whether it must go on.
+    Held(Search),
+    /// The end of one.
+    Found(usize),
+    /// Nothing but text.
+    Text,
+    Dead,
+}
+
+impl Finder {
+    pub(crate) fn new(texts: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        let texts: Vec<Box<[u8]>> = texts.into_iter().map(Into::into).collect();
+        let mut nodes = vec![Node::default()];
+        for (number, text) in texts.iter().enumerate() {
+            let mut at = 0;
+            for (depth, &byte) in text.iter().enumerate() {
+                let known = nodes[at].next.iter().find(|(on, _)| *on == byte).map(|(_, node)| usize::from(*node));
+                at = known.unwrap_or_else(|| {
+                    let node = nodes.len();
+                    nodes.push(Node { depth: depth as u16 + 1, text: number as u8, ..Node::default() });
+                    nodes[at].next.push((byte, node as u16));
+                    node
+                });
+            }
+            (nodes[at].whole, nodes[at].text) = (true, number as u8);
+        }
+        let mut finder = Self { texts, nodes };
+        for at in 1..finder.nodes.len() {
+            finder.nodes[at].back = finder.back(at);
+        }
+        finder
+    }
+
+    fn back(&self, at: usize) -> u16 {
+        let held = self.held(Search { node: at as u16, control: Control::No });
+        let walk = |part: &[u8]| part.iter().try_fold(0, |node, &byte| self.child(node, byte));
+        (1..held.len()).find_map(|from| walk(&held[from..])).unwrap_or(0)
+    }
+
+    fn child(&self, node: u16, byte: u8) -> Option<u16> {
+        self.nodes[usize::from(node)].next.iter().find(|(on, _)| *on == byte).map(|(_, node)| *node)
+    }
+
+    /// What is held back.
+    pub(crate) fn held(&self, search: Search) -> &[u8] {
+        let node = &self.nodes[usize::from(search.node)];
+        &self.texts[usize::from(node.text)][..usize::from(node.depth)]
+    }
+
+    /// The text that is looked for.
+    pub(crate) fn text(&self, text: usize) -> &[u8] {
+        &self.texts[text]
+    }
+
+    /// Reads a byte: how much of what was held is text, and what the byte is.
+    #[inline]
+    pub(crate) fn step(&self, search: Search, byte: u8, strict: bool) -> (usize, Finds) {
+        if byte == CONTROL && strict {
+            let fits = search.control != Control::Here && !self.texts.is_empty();
+            let held = Search { control: Control::Here, ..search };
+            return (0, if fits { Finds::Held(held) } else { Finds::Dead });
+        }
+        let mut node = search.node;
+        loop {
+            if let Some(next) = self.child(node, byte) {
+                let flushed = self.nodes[usize::from(search.node)].depth - self.nodes[usize::from(node)].depth;
+                let here = &self.nodes[usize::from(next)];
+                let control = if search.control == Control::No { Control::No } else { Control::Began };
+                let found = if here.whole {
+                    Finds::Found(usize::from(here.text))
+                } else {
+                    Finds::Held(Search { node: next, control })
+                };
+                return (usize::from(flushed), found);
+            }
+            if search.control == Control::Began {
+                return (0, Finds::Dead);
+            }
+            if node == 0 {
+                let dead = search.control != Control::No;
+                let flushed = self.nodes[usize::from(search.node)].depth;
+                return (usize::from(flushed), if dead { Finds::Dead } else { Finds::Text });
+            }
+            node = self.nodes[usize::from(node)].back;
+        }
+    }
+}
+
+impl Search {
+    /// Whether nothing is held back.
+    #[inline]
+    pub(crate) fn is_idle(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Whether what is held must go on.
+    pub(crate) fn is_forced(self) -> bool {
+        self.control != Control::No
+    }
+}

@@ -1,0 +1,45 @@
+//! Numbers as JSON writes them.
+
+/// Where in a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum NumberAt {
+    Minus,
+    Zero,
+    Integer,
+    Point,
+    Fraction,
+    E,
+    Sign,
+    Exponent,
+}
+
+impl NumberAt {
+    /// After its first byte.
+    pub(crate) const fn begin(byte: u8) -> Option<Self> {
+        match byte {
+            b'-' => Some(Self::Minus),
+            b'0' => Some(Self::Zero),
+            b'1'..=b'9' => Some(Self::Integer),
+            _ => None,
+        }
+    }
+
+    /// After one more.
+    pub(crate) const fn step(self, byte: u8) -> Option<Self> {
+        Some(match (self, byte) {
+            (Self::Minus, b'0') => Self::Zero,
+            (Self::Minus, b'1'..=b'9') | (Self::Integer, b'0'..=b'9') => Self::Integer,
+            (Self::Zero | Self::Integer, b'.') => Self::Point,
+            (Self::Point | Self::Fraction, b'0'..=b'9') => Self::Fraction,
+            (Self::Zero | Self::Integer | Self::Fraction, b'e' | b'E') => Self::E,
+            (Self::E, b'+' | b'-') => Self::Sign,
+            (Self::E | Self::Sign | Self::Exponent, b'0'..=b'9') => Self::Exponent,
+            _ => return None,
+        })
+    }
+
+    /// Whether it may end here.
+    pub(crate) const fn is_end(self) -> bool {
+        matches!(self, Self::Zero | Self::Integer | Self::Fraction | Self::Exponent)
+    }
+}

@@ -1,0 +1,89 @@
+//! Values that are listed.
+
+use super::place::Place;
+use super::{Compiler, SILENT};
+use crate::values::numbers::NumberShape;
+use crate::values::shapes::{Alternative, ArrayShape, ObjectShape, ShapeError, ShapeId, Shapes};
+use crate::values::strings::TextShape;
+use serde_json::{Map, Value};
+
+impl Compiler<'_> {
+    pub(super) fn of_enum(&mut self, map: &Map<String, Value>, place: &Place) -> Result<ShapeId, ShapeError> {
+        let listed = match (map.get("const"), map.get("enum")) {
+            (Some(one), None) => std::slice::from_ref(one),
+            (None, Some(Value::Array(all))) => &all[..],
+            (Some(one), Some(Value::Array(all))) => {
+                if all.contains(one) { std::slice::from_ref(one) } else { &[] }
+            }
+            _ => return Err(place.error("enum is a list of values")),
+        };
+        // What is said besides leaves some of them out.
+        let rest: Map<String, Value> = map
+            .iter()
+            .filter(|(key, _)| !matches!(key.as_str(), "enum" | "const") && !SILENT.contains(&key.as_str()))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let rest = if rest.is_empty() { Shapes::ANY } else { self.of_map(&rest, place)? };
+        let alternatives = self.shapes.alternatives(rest);
+        let all = rest == Shapes::ANY || self.shapes.is_any(rest);
+        let fits: Vec<&Value> =
+            listed.iter().filter(|value| all || alternatives.iter().any(|one| self.admits(*one, value))).collect();
+        if fits.is_empty() {
+            self.nothing_satisfies(place);
+        }
+        Ok(self.listed(&fits))
+    }
+
+    /// Whether a value may be of an alternative; of objects and lists only their type is asked.
+    fn admits(&self, alternative: Alternative, value: &Value) -> bool {
+        match (alternative, value) {
+            (Alternative::Null, Value::Null)
+            | (Alternative::Array(_), Value::Array(_))
+            | (Alternative::Object(_), Value::Object(_)) => true,
+            (Alternative::Boolean(which), Value::Bool(value)) => which & (1 << u8::from(*value)) != 0,
+            (Alternative::Number(id), Value::Number(number)) => {
+                self.shapes.numbers.get(id).is_match(&number.to_string())
+            }
+            (Alternative::Text(id), Value::String(text)) => self.shapes.texts.get(id).is_match(text),
+            _ => false,
+        }
+    }
+
+    /// One of these values.
+    fn listed(&mut self, values: &[&Value]) -> ShapeId {
+        let (mut texts, mut numbers, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut booleans = 0;
+        for value in values {
+            match value {
+                Value::Null => others.push(Alternative::Null),
+                Value::Bool(value) => booleans |= 1 << u8::from(*value),
+                Value::Number(number) => numbers.push(number.to_string().into()),
+                Value::String(text) => texts.push(text.as_str().into()),
+                Value::Array(items) => {
+                    let first: Box<[ShapeId]> = items.iter().map(|item| self.listed(&[item])).collect();
+                    let count = first.len() as u32;
+                    let array = ArrayShape { first, others: None, min: count, max: count };
+                    others.push(Alternative::Array(self.shapes.arrays.add(array)));
+                }
+                Value::Object(map) => {
+                    let mut keys: Vec<(Box<str>, ShapeId)> =
+                        map.iter().map(|(key, value)| (key.as_str().into(), self.listed(&[value]))).collect();
+                    keys.sort_unstable();
+                    let required = (0..keys.len() as u32).collect();
+                    let object = ObjectShape { keys: keys.into(), required, others: None };
+                    others.push(Alternative::Object(self.shapes.objects.add(object)));
+                }
+            }
+        }
+        if booleans != 0 {
+            others.push(Alternative::Boolean(booleans));
+        }
+        if !numbers.is_empty() {
+            others.push(Alternative::Number(self.shapes.numbers.add(NumberShape::of(numbers))));
+        }
+        if !texts.is_empty() {
+            others.push(Alternative::Text(self.shapes.texts.add(TextShape::of(texts))));
+        }
+        self.shapes.of(others)
+    }
+}

@@ -1,0 +1,81 @@
+//! Patterns: regular expressions of ECMAScript.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use trie_rules::{Automaton, AutomatonError, AutomatonLimits, Regex, RegexError};
+
+/// What becomes of a pattern.
+#[derive(Clone)]
+pub(super) enum Held {
+    /// It is held by this automaton, which has the whole text.
+    By(Arc<str>, Automaton),
+    /// No text matches.
+    Nothing,
+    /// It cannot be held; why.
+    Not(String),
+}
+
+/// Patterns that were seen: tools come again with each request.
+static SEEN: LazyLock<Mutex<HashMap<String, Held>>> = LazyLock::new(Mutex::default);
+const MOST_SEEN: usize = 1000;
+const LIMITS: AutomatonLimits = AutomatonLimits::bytes(2 << 20);
+
+/// An automaton of the texts in which a pattern is found.
+pub(super) fn held(pattern: &str) -> Held {
+    let seen = || SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(held) = seen().get(pattern) {
+        return held.clone();
+    }
+    let whole = whole(pattern);
+    let held = match Regex::with_limits(&whole, LIMITS) {
+        Ok(regex) => Held::By(whole.into(), regex.automaton().clone()),
+        Err(RegexError::Automaton { problem: AutomatonError::Nothing, .. }) => Held::Nothing,
+        Err(error) => Held::Not(error.to_string()),
+    };
+    let mut seen = seen();
+    if seen.len() >= MOST_SEEN {
+        seen.clear();
+    }
+    seen.insert(pattern.to_owned(), held.clone());
+    held
+}
+
+/// The same as a pattern of whole texts: what is not anchored may stand anywhere.
+fn whole(pattern: &str) -> String {
+    let inner = ascii_classes(pattern);
+    let forks = inner.contains('|');
+    let (begins, rest) = match inner.strip_prefix('^') {
+        Some(rest) if !forks => (true, rest),
+        _ => (false, &*inner),
+    };
+    let (ends, rest) = match rest.strip_suffix('$') {
+        Some(rest) if !forks && !rest.ends_with('\\') => (true, rest),
+        _ => (false, rest),
+    };
+    let any = |anchored: bool| if anchored { "" } else { "(?s:.)*" };
+    format!("{}(?:{rest}){}", any(begins), any(ends))
+}
+
+/// In ECMAScript `\d` and `\w` are ASCII.
+fn ascii_classes(pattern: &str) -> String {
+    let mut text = String::with_capacity(pattern.len());
+    let (mut chars, mut in_class) = (pattern.chars(), false);
+    while let Some(char) = chars.next() {
+        if char != '\\' {
+            in_class = (in_class || char == '[') && char != ']';
+            text.push(char);
+            continue;
+        }
+        match (chars.next(), in_class) {
+            (Some('d'), false) => text.push_str("[0-9]"),
+            (Some('d'), true) => text.push_str("0-9"),
+            (Some('w'), false) => text.push_str("[0-9A-Za-z_]"),
+            (Some('w'), true) => text.push_str("0-9A-Za-z_"),
+            (Some('D'), false) => text.push_str("[^0-9]"),
+            (Some('W'), false) => text.push_str("[^0-9A-Za-z_]"),
+            (Some(other), _) => text.extend(['\\', other]),
+            (None, _) => text.push('\\'),
+        }
+    }
+    text
+}

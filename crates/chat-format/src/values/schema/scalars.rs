@@ -1,0 +1,89 @@
+//! Numbers and strings.
+
+use super::Compiler;
+use super::pattern::{Held, held};
+use super::place::Place;
+use crate::values::numbers::{Bound, NumberShape};
+use crate::values::shapes::{Alternative, ShapeError};
+use crate::values::strings::{TextShape, format_pattern};
+use serde_json::{Map, Value};
+
+impl Compiler<'_> {
+    pub(super) fn number(
+        &mut self,
+        map: &Map<String, Value>,
+        integer: bool,
+        place: &Place,
+    ) -> Result<Option<Alternative>, ShapeError> {
+        let bound = |keyword: &str, without: bool| match map.get(keyword) {
+            None => Ok(None),
+            Some(Value::Number(number)) => Ok(Some(Bound::of(number, without))),
+            // As it was written in draft 4: `exclusiveMinimum` says how to read `minimum`.
+            Some(Value::Bool(_)) => Ok(None),
+            Some(other) => Err(place.error(&format!("{keyword} is a number, not {other}"))),
+        };
+        let says = |keyword: &str| map.get(keyword) == Some(&Value::Bool(true));
+        let low = tighter(bound("minimum", says("exclusiveMinimum"))?, bound("exclusiveMinimum", true)?, true);
+        let high = tighter(bound("maximum", says("exclusiveMaximum"))?, bound("exclusiveMaximum", true)?, false);
+        let number = NumberShape { low, high, ..NumberShape::free(integer) };
+        if !number.is_possible() {
+            self.nothing_satisfies(place);
+            return Ok(None);
+        }
+        Ok(Some(Alternative::Number(self.shapes.numbers.add(number))))
+    }
+
+    pub(super) fn string(
+        &mut self,
+        map: &Map<String, Value>,
+        place: &Place,
+    ) -> Result<Option<Alternative>, ShapeError> {
+        let min = self.count(map, "minLength", place)?.unwrap_or(0);
+        let max = self.count(map, "maxLength", place)?;
+        if max.is_some_and(|max| max < min) {
+            self.nothing_satisfies(place);
+            return Ok(None);
+        }
+        let mut text = TextShape { min, max, ..TextShape::free() };
+        match map.get("pattern") {
+            None => {}
+            Some(Value::String(pattern)) => match held(pattern) {
+                Held::By(pattern, automaton) => {
+                    text.pattern = Some(pattern);
+                    let _ = text.automaton.set(automaton);
+                }
+                Held::Nothing => {
+                    self.nothing_satisfies(place);
+                    return Ok(None);
+                }
+                Held::Not(problem) => self.warn(place, "pattern", &format!("not held: {problem}")),
+            },
+            Some(other) => return Err(place.error(&format!("pattern is a regular expression, not {other}"))),
+        }
+        if let Some(format) = map.get("format").and_then(Value::as_str) {
+            match format_pattern(format) {
+                Some(_) if text.pattern.is_some() => self.warn(place, "format", "not held: the pattern holds"),
+                Some(pattern) => text.pattern = Some(pattern),
+                None => self.warn(place, "format", "not held: any string may come"),
+            }
+        }
+        if text.pattern.is_some() && (min > 0 || max.is_some()) {
+            let keyword = if min > 0 { "minLength" } else { "maxLength" };
+            self.warn(place, keyword, "lengths are not held: the pattern or format holds");
+            (text.min, text.max) = (0, None);
+        }
+        Ok(Some(Alternative::Text(self.shapes.texts.add(text))))
+    }
+}
+
+/// Of two bounds the one that leaves less.
+fn tighter(one: Option<Bound>, other: Option<Bound>, low: bool) -> Option<Bound> {
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            let (a, b) = (one.value(), other.value());
+            let other_is_tighter = if low { b >= a } else { b <= a };
+            Some(if other_is_tighter { other } else { one })
+        }
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,37 @@
+//! How nested values are written, ready to be read.
+
+use crate::dialect::Style;
+
+/// How nested values are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Syntax {
+    pub(crate) quotes: Vec<Mark>,
+    /// Whether keys may stand without quotes.
+    pub(crate) bare_keys: bool,
+    /// Whether it is JSON and nothing else: white space is kept, Python's words are none.
+    pub(crate) json: bool,
+}
+
+/// What a string stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) text: Box<[u8]>,
+    pub(crate) escapes: bool,
+}
+
+impl Syntax {
+    pub(crate) fn json() -> Self {
+        Self { json: true, ..Self::of(&Style::json()) }
+    }
+
+    /// JSON's and Python's: what stands in tags.
+    pub(crate) fn both() -> Self {
+        Self::of(&Style::python())
+    }
+
+    pub(crate) fn of(style: &Style) -> Self {
+        let mark = |quote: &crate::dialect::Quote| Mark { text: quote.mark.as_bytes().into(), escapes: quote.escapes };
+        let quotes = style.quotes.iter().filter(|quote| !quote.mark.is_empty()).map(mark).collect();
+        Self { quotes, bare_keys: style.bare_keys, json: false }
+    }
+}

@@ -1,0 +1,76 @@
+//! What a strict reader asks while it reads.
+
+/// What was read of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    Null,
+    False,
+    True,
+    /// A byte of a number.
+    Number(u8),
+    NumberEnd,
+    /// A string begins, or a key.
+    TextOpen,
+    /// A byte of what a string stands for.
+    Text(u8),
+    TextClose,
+    ObjectOpen,
+    ArrayOpen,
+    /// Another item or key must follow.
+    Comma,
+    /// An object or a list ends.
+    Close,
+}
+
+/// An escape that is not yet over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Escaped {
+    /// The backslash.
+    Begun,
+    /// The letter after it.
+    Letter(u8),
+    /// So many hexadecimal digits after `\u`, and their value.
+    Hex(u8, u16),
+}
+
+/// What sees all that is read, and may say no.
+pub(crate) trait Watch {
+    /// Whether texts must be valid, and white space bounded.
+    const STRICT: bool;
+    /// Whether this may come; if not, the text is dead.
+    fn on(&mut self, event: Event) -> bool;
+    /// Whether the string may end here.
+    fn may_end(&self) -> bool;
+    /// Whether the string may go on with these bytes.
+    fn takes(&self, bytes: &[u8]) -> bool;
+    /// Whether the string may go on with this escape.
+    fn may_escape(&self, escaped: Escaped, quote: u8) -> bool;
+}
+
+/// Says yes.
+#[derive(Debug)]
+pub(crate) struct Lenient;
+
+impl Watch for Lenient {
+    const STRICT: bool = false;
+
+    #[inline]
+    fn on(&mut self, _: Event) -> bool {
+        true
+    }
+
+    #[inline]
+    fn may_end(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn takes(&self, _: &[u8]) -> bool {
+        true
+    }
+
+    #[inline]
+    fn may_escape(&self, _: Escaped, _: u8) -> bool {
+        true
+    }
+}
