@@ -133,6 +133,13 @@ impl Seq {
         pairs.filter_map(|pair| pair[1].literal()).collect()
     }
 
+    fn literal_at(&self, atom: u8) -> Option<&[u8]> {
+        match self.atoms.get(usize::from(atom))? {
+            Atom::Text(text) | Atom::Exactly(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Whether the name of a call and what ends it are written.
     pub(crate) fn is_named(&self, thread: Thread) -> bool {
         let name = self.atoms.iter().position(|atom| *atom == Atom::Name);
@@ -180,7 +187,8 @@ impl Seq {
                 None
             }
             open => {
-                if thread.at < LONGEST && open.takes(byte, how.strict) {
+                let ends = matches!(self.literal_at(thread.atom + 1), Some([end]) if *end == byte);
+                if thread.at < LONGEST && !ends && open.takes(byte, how.strict) {
                     next.push(Thread { at: thread.at + 1, ..thread });
                 }
                 if thread.at == 0 && *open != Atom::Anything {

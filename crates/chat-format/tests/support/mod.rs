@@ -1,0 +1,92 @@
+//! The cases and templates that are not in the repository, where their folders are there.
+
+#![allow(dead_code, reason = "each test uses its part")]
+
+use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ParserOptions, ReasoningFormat, ToolChoice, Tools};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub struct Cases {
+    pub data: Value,
+    pub formats: BTreeMap<String, ChatFormat>,
+    tools: BTreeMap<String, Tools>,
+}
+
+pub fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn folder(variable: &str, other: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| format!("{}/../../../shared/{other}", env!("CARGO_MANIFEST_DIR")))
+}
+
+impl Cases {
+    /// `None`, and a line that says so, where they are not there.
+    pub fn read() -> Option<Self> {
+        let (cases, templates) = (folder("TOKENTRIE_CASES_DIR", "cases"), folder("TOKENTRIE_TEMPLATE_DIR", "templates"));
+        let Ok(file) = std::fs::read(format!("{cases}/chat_format.json")) else {
+            eprintln!("skipped: no chat_format.json in {cases} (TOKENTRIE_CASES_DIR names the folder)");
+            return None;
+        };
+        let data: Value = serde_json::from_slice(&file).expect("the cases are JSON");
+        let mut formats = BTreeMap::new();
+        for analysis in data["analysis"].as_array().expect("a list of analyses") {
+            let name = text(analysis, "template");
+            let Ok(template) = std::fs::read_to_string(format!("{templates}/{name}")) else {
+                eprintln!("skipped: no {name} in {templates} (TOKENTRIE_TEMPLATE_DIR names the folder)");
+                return None;
+            };
+            let template = ChatTemplate::new(template, "", "").expect("real templates are read");
+            formats.insert(name.to_owned(), ChatFormat::new(template).expect("real templates are rendered"));
+        }
+        Some(Self { data, formats, tools: BTreeMap::new() })
+    }
+
+    pub fn cases(&self) -> Vec<Value> {
+        self.data["cases"].as_array().expect("a list of cases").clone()
+    }
+
+    /// The same list of tools each time, so that what was made for it is found again.
+    pub fn tools(&mut self, case: &Value) -> Tools {
+        let names = case["options"]["tools"].to_string();
+        if let Some(tools) = self.tools.get(&names) {
+            return tools.clone();
+        }
+        let list = case["options"]["tools"].as_array().expect("a list of names");
+        let list: Vec<Value> =
+            list.iter().map(|name| self.data["tools"][name.as_str().expect("a name")].clone()).collect();
+        let tools = Tools::new(&list).expect("the tools are good");
+        self.tools.insert(names, tools.clone());
+        tools
+    }
+
+    pub fn parser_options(&mut self, case: &Value) -> ParserOptions {
+        let given = &case["options"];
+        let mut options = ParserOptions::default();
+        options.tools = Some(self.tools(case));
+        options.tool_choice = choice(given);
+        if text(given, "reasoning_format") == "none" {
+            options.reasoning = ReasoningFormat::None;
+        }
+        options.json_content = given.get("json_schema").is_some_and(|schema| !schema.is_null());
+        options.prompt = Some(text(case, "generation_prompt").to_owned());
+        options
+    }
+
+    pub fn constraint_options(&mut self, case: &Value) -> ConstraintOptions {
+        let mut options = ConstraintOptions::default();
+        options.tools = self.tools(case);
+        options.choice = choice(&case["options"]);
+        options.parallel = true;
+        options.prompt = Some(text(case, "generation_prompt").to_owned());
+        options
+    }
+}
+
+fn choice(options: &Value) -> ToolChoice {
+    match text(options, "tool_choice") {
+        "none" => ToolChoice::None,
+        "required" => ToolChoice::Required,
+        _ => ToolChoice::Auto,
+    }
+}
