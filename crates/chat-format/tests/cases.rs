@@ -115,7 +115,9 @@ fn expected_dialect(a: &Value) -> Dialect {
             tx("per_call_end"),
         ]);
     } else if f.contains("CHANNEL") {
-        d.joints = ["<|start|>assistant", "<|end|>", "<|return|>", "<|call|>", "<|channel|>commentary to=assistant"].map(String::from).to_vec();
+        d.joints = ["<|start|>assistant", "<|end|>", "<|return|>", "<|call|>", "<|channel|>commentary to=assistant"]
+            .map(String::from)
+            .to_vec();
         d.content.other_starts = [
             "<|channel|>commentary<|message|>",
             "<|channel|>final <|constrain|>json<|message|>",
@@ -204,10 +206,9 @@ fn expected_dialect(a: &Value) -> Dialect {
 fn same(case: &Value, got: &Message) -> Result<(), String> {
     let e = &case["expected"];
     let trim = |t: &str| t.trim_matches([' ', '\n', '\t', '\r']).to_owned();
-    for (what, want, have) in [
-        ("content", text(e, "content"), &got.content),
-        ("reasoning", text(e, "reasoning_content"), &got.reasoning),
-    ] {
+    for (what, want, have) in
+        [("content", text(e, "content"), &got.content), ("reasoning", text(e, "reasoning_content"), &got.reasoning)]
+    {
         if trim(want) != trim(have) {
             return Err(format!("{what}: want {want:?}, got {have:?}"));
         }
@@ -235,8 +236,7 @@ fn same(case: &Value, got: &Message) -> Result<(), String> {
 fn options(case: &Value, analysis: &Value, tools: &Value) -> ParserOptions {
     let o = &case["options"];
     let mut options = ParserOptions::default();
-    let list: Vec<Value> =
-        o["tools"].as_array().unwrap().iter().map(|t| tools[t.as_str().unwrap()].clone()).collect();
+    let list: Vec<Value> = o["tools"].as_array().unwrap().iter().map(|t| tools[t.as_str().unwrap()].clone()).collect();
     options.tools = Some(Tools::new(&list).unwrap());
     options.tool_choice = match text(o, "tool_choice") {
         "none" => ToolChoice::None,
