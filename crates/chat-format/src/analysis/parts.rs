@@ -1,7 +1,7 @@
 //! Texts of calls, cut into the parts of a pattern.
 
 use super::probe::Probe;
-use super::text::{Segment, common_prefix, segments};
+use super::text::{Segment, segments};
 use crate::dialect::Part;
 
 /// Stands for a tool's name.
@@ -68,7 +68,7 @@ fn texts(text: &str, found: &mut Vec<Part>) {
             Segment::Text(piece) => (piece.starts_with('<'), piece),
         };
         let words = begun.contains(char::is_alphanumeric) && !marked;
-        if is_tag && !words && !begun.is_empty() && (marked || !begun.trim().is_empty()) {
+        if is_tag && !words && (marked || begun.trim_end().ends_with(['}', ')'])) && !begun.is_empty() {
             found.push(Part::Text(std::mem::take(&mut begun)));
         }
         marked = match segment {
@@ -92,25 +92,21 @@ fn texts(text: &str, found: &mut Vec<Part>) {
     }
 }
 
-/// Says that the id is all from the word before the name on.
+/// Says that the id is all from the word before the name on, up to what comes after the number.
 pub(super) fn whole_id(found: &mut Vec<Part>, name: usize) {
-    let at = match name.checked_sub(1).map(|before| found[before].clone()) {
-        Some(Part::Text(text)) => {
-            let word = text.len() - text.rsplit(['>', ']', ' ', '\n', '"']).next().map_or(0, str::len);
-            let (before, word) = (text[..word].to_owned(), text[word..].to_owned());
-            found.splice(name - 1..name, [before, word].into_iter().filter(|text| !text.is_empty()).map(Part::Text));
-            found.iter().position(|part| *part == Part::Name).map_or(0, |name| name - usize::from(!matches!(&found[name - 1], Part::Text(text) if text.ends_with('>'))))
-        }
-        _ => name,
-    };
+    let mut at = name;
+    if let Some(before) = name.checked_sub(1)
+        && let Part::Text(text) = found[before].clone()
+    {
+        let word = text.rsplit(['>', ']', ' ', '\n', '"']).next().unwrap_or_default();
+        let tag = &text[..text.len() - word.len()];
+        let pieces = [tag, word].map(|text| Part::Text(text.to_owned()));
+        let pieces: Vec<Part> = pieces.into_iter().filter(|part| *part != Part::Text(String::new())).collect();
+        at = before + usize::from(!tag.is_empty());
+        found.splice(before..name, pieces);
+    }
     found.insert(at, Part::WholeId);
-    // It ends where the part after the number begins.
     if let Some(index) = found.iter().position(|part| *part == Part::Index) {
         found.insert(index + 1, Part::WholeId);
     }
-}
-
-/// Whether two texts share how they begin, white space aside.
-pub(super) fn begins_alike(left: &str, right: &str) -> bool {
-    !common_prefix(left.trim_start(), right.trim_start()).is_empty()
 }
