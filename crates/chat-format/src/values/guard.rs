@@ -55,6 +55,19 @@ impl Guard<'_> {
         hold.on(self.shapes, Event::TextClose) && hold.types(self.shapes).meets(types)
     }
 
+    /// Whether a list may come here that has items.
+    pub(crate) fn may_have_items(&self) -> bool {
+        let Some(strict) = &self.strict else { return true };
+        let mut hold = strict.hold.clone();
+        hold.on(self.shapes, Event::ArrayOpen) && hold.first_item(self.shapes)
+    }
+
+    /// The first item of a list comes.
+    pub(crate) fn first_item(&mut self) -> bool {
+        let shapes = self.shapes;
+        self.strict.as_mut().is_none_or(|strict| strict.hold.first_item(shapes))
+    }
+
     /// A value begins: text, or one of these types.
     pub(crate) fn value(&mut self, text: bool, types: Types) -> bool {
         let shapes = self.shapes;

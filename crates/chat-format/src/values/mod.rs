@@ -32,6 +32,8 @@ mod strings;
 mod syntax;
 mod tagged;
 mod track;
+#[cfg(test)]
+mod tests;
 mod types;
 mod utf8;
 mod watch;

@@ -135,10 +135,11 @@ fn fractions(low: &Bound, high: &Bound) -> String {
         let part = &part[1..];
         parts.push(format!("{part}{}", rest(width)));
         // The same without digits that are not needed.
-        if let Some((short, _)) = part.rsplit_once("[0-9]{") {
-            parts.push(format!("{short}{}", rest(width)));
-        } else if let Some((short, _)) = part.rsplit_once("[0-") {
-            let mut short = short;
+        let tailless = part.rsplit_once("[0-9]{").map(|(short, _)| short);
+        parts.extend(tailless.map(|short| format!("{short}{}", rest(width))));
+        if let Some((mut short, class)) = tailless.unwrap_or(part).rsplit_once('[')
+            && class.starts_with('0')
+        {
             while !short.is_empty() {
                 parts.push(short.to_owned());
                 short = if short.ends_with('0') { &short[..short.len() - 1] } else { "" };
@@ -147,18 +148,15 @@ fn fractions(low: &Bound, high: &Bound) -> String {
     }
     let zeros = |used: usize| format!("0{{0,{}}}", FRACTION.saturating_sub(used));
     if !low.without {
-        parts.push(format!("{}{}", low.fraction, rest_above(width)));
-    } else if a != b {
+        parts.push(format!("{}{}", low.fraction, zeros(low.fraction.len())));
+    }
+    if a != b {
         parts.push(format!("{a}(?:{})", nonzero()));
     }
     if !high.without {
         parts.push(format!("{}{}", high.fraction, zeros(high.fraction.len())));
     }
     format!(r"\.(?:{})", parts.join("|"))
-}
-
-fn rest_above(used: usize) -> String {
-    format!("[0-9]{{0,{}}}", FRACTION.saturating_sub(used))
 }
 
 /// Digits that are not all zero.

@@ -44,7 +44,7 @@ impl Raw {
         if let Some((literal, hold, blanks)) = &mut self.literal {
             let over = literal.may_end(|| hold.may_number_end(shapes));
             let fits = if over && is_blank(byte) {
-                if !hold.is_over() {
+                if !literal.is_over() {
                     hold.on(shapes, Event::NumberEnd);
                     literal.end();
                 }

@@ -312,4 +312,20 @@ impl Shapes {
         });
         objects.next().filter(|_| objects.next().is_none())
     }
+
+    /// What an item of a list is, and how many items have a shape of their own.
+    pub(super) fn item(&self, id: ShapeId, index: u32) -> (ShapeId, u32) {
+        let alternatives = self.alternatives(id);
+        let mut arrays = alternatives.iter().filter_map(|alternative| match alternative {
+            Alternative::Array(id) => Some(self.arrays.get(*id)),
+            _ => None,
+        });
+        match (arrays.next(), arrays.next()) {
+            (Some(array), None) => {
+                let shape = array.first.get(index as usize).copied().or(array.others);
+                (shape.unwrap_or(Self::ANY), array.first.len() as u32)
+            }
+            _ => (Self::ANY, 0),
+        }
+    }
 }

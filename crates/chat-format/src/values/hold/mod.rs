@@ -38,16 +38,26 @@ impl Hold {
                 Top::Value(shape, had) if had.meets(types) => {
                     Some(Thread { top: Top::Value(*shape, had.and(types)), below: thread.below.clone() })
                 }
+                // Inside of what may be anything.
+                Top::Free(_) => Some(thread.clone()),
                 _ => None,
             })
             .collect();
         (!threads.is_empty()).then_some(Self { threads })
     }
 
+    /// Right after a list began: its first item must come. Whether one can.
+    pub(crate) fn first_item(&mut self, shapes: &Shapes) -> bool {
+        self.threads = self.threads.iter().filter_map(|thread| thread.first_item(shapes)).collect();
+        self.sort();
+        self.is_alive()
+    }
+
     /// The types that a value may have that must come.
     pub(crate) fn types(&self, shapes: &Shapes) -> Types {
         let of = |thread: &Thread| match &thread.top {
             Top::Value(shape, types) => shapes.types(*shape).and(*types),
+            Top::Free(_) => Types::ALL,
             _ => Types::NONE,
         };
         self.threads.iter().map(of).fold(Types::NONE, Types::or)

@@ -170,6 +170,16 @@ impl Thread {
         }
     }
 
+    /// Before the first item of a list that began.
+    pub(super) fn first_item(&self, shapes: &Shapes) -> Option<Self> {
+        match &self.top {
+            Top::FirstItem(id) => self.item(shapes, *id, 0),
+            // In a value that may be anything an item is one too.
+            Top::Free(_) => Some(self.clone()),
+            _ => None,
+        }
+    }
+
     /// Before the next item of a list.
     fn item(&self, shapes: &Shapes, id: u32, count: u32) -> Option<Self> {
         let (shape, count) = next_item(shapes, id, count, self.depth() + 1)?;

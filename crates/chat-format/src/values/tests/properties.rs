@@ -1,0 +1,228 @@
+//! Properties that hold for any schema and any text, on generated ones.
+
+use super::{Was, gemma, keywords, qwen, read};
+use crate::dialect::Arguments;
+use crate::values::{ArgsState, CONTROL, JsonOut, Reader, ShapeId, Shapes, Step};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Map, Value, json};
+
+/// A schema and a value that it allows.
+fn pair() -> impl Strategy<Value = (Value, Value)> {
+    let text = || "[a-zé\"\\\\\n<' 0-9]{0,6}";
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(|value| (json!({"type": "boolean"}), json!(value))),
+        Just((json!({"type": "null"}), Value::Null)),
+        text().prop_map(|value| (json!({"type": "string"}), json!(value))),
+        text().prop_map(|value| (json!({"type": ["string", "null"]}), json!(value))),
+        (text(), 0usize..4).prop_map(|(value, more)| {
+            let chars = value.chars().count();
+            (json!({"type": "string", "minLength": chars.saturating_sub(more), "maxLength": chars + more}), json!(value))
+        }),
+        (prop::collection::vec(text(), 1..5), 0usize..5).prop_map(|(values, at)| {
+            let value = values[at % values.len()].clone();
+            (json!({"enum": values}), json!(value))
+        }),
+        "[a-f]{1,3}[0-9]{0,2}".prop_map(|value| (json!({"type": "string", "pattern": "^[a-f]+[0-9]*$"}), json!(value))),
+        (any::<i32>(), 0i64..100, 0i64..100).prop_map(|(value, below, above)| {
+            let (low, high) = (i64::from(value) - below, i64::from(value) + above);
+            (json!({"type": "integer", "minimum": low, "maximum": high}), json!(value))
+        }),
+        any::<i64>().prop_map(|value| (json!({"type": "integer"}), json!(value))),
+        (-1e6..1e6f64).prop_map(|value| (json!({"type": "number"}), json!(value))),
+        (-1000i32..1000, 0i32..50, 0i32..50).prop_map(|(value, below, above)| {
+            let of = |cents: i32| f64::from(cents) / 100.0;
+            (json!({"type": "number", "minimum": of(value - below), "maximum": of(value + above)}), json!(of(value)))
+        }),
+        Just((json!({}), json!({"a": [1, null, "x"]}))),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        prop_oneof![
+            (inner.clone(), 0usize..3)
+                .prop_map(|((schema, value), count)| (json!({"type": "array", "items": schema}), json!(vec![value; count]))),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|pairs| {
+                let (schemas, values): (Vec<Value>, Vec<Value>) = pairs.into_iter().unzip();
+                (json!({"type": "array", "prefixItems": schemas, "items": false, "minItems": values.len()}), json!(values))
+            }),
+            object(inner.clone()),
+            (inner.clone(), inner).prop_map(|((schema, value), (other, _))| (json!({"anyOf": [other, schema]}), value)),
+        ]
+    })
+}
+
+/// An object of such values.
+fn object(inner: impl Strategy<Value = (Value, Value)>) -> impl Strategy<Value = (Value, Value)> {
+    let keys = prop::collection::btree_map("[a-c]{1,2}", (inner, any::<[bool; 2]>()), 0..4);
+    (keys, any::<bool>()).prop_map(|(keys, open)| {
+        let (mut properties, mut value, mut required) = (Map::new(), Map::new(), Vec::new());
+        for (key, ((schema, of), [is_required, is_there])) in keys {
+            properties.insert(key.clone(), schema);
+            if is_required {
+                required.push(key.clone());
+            }
+            if is_required || is_there {
+                value.insert(key, of);
+            }
+        }
+        if open {
+            value.insert("other".to_owned(), json!([true]));
+        }
+        let schema = json!({"type": "object", "properties": properties, "required": required,
+            "additionalProperties": open});
+        (schema, Value::Object(value))
+    })
+}
+
+fn top() -> impl Strategy<Value = (Value, Value)> {
+    object(pair().boxed())
+}
+
+/// All styles, with the text after the arguments.
+fn styles() -> Vec<(Arguments, &'static str)> {
+    let mark = || "]<]m[>[".to_owned();
+    vec![
+        (Arguments::Json, ""),
+        (keywords(), ")"),
+        (gemma(), "}"),
+        (qwen(), "</function>"),
+        (Arguments::Elements { mark: mark() }, "]<]m[>[</invoke>"),
+        (Arguments::Elements { mark: String::new() }, "</invoke>"),
+    ]
+}
+
+/// What may come next, of many bytes.
+fn next(reader: &Reader, shapes: &Shapes, state: &ArgsState) -> Vec<(u8, Option<ArgsState>)> {
+    let bytes = (0..=255u8).filter(|byte| *byte != CONTROL);
+    let after = |byte: u8| {
+        let mut state = state.clone();
+        match reader.step(shapes, &mut state, byte, &mut ()) {
+            Step::Inside => Some((byte, Some(state))),
+            Step::Done | Step::DoneBefore => Some((byte, None)),
+            Step::Dead => None,
+        }
+    };
+    bytes.filter_map(after).collect()
+}
+
+/// A text that a strict reader lets be written: at random for so many bytes, then soon to an end. The error is a text
+/// from which there is no end.
+fn written(reader: &Reader, shapes: &Shapes, shape: ShapeId, choices: &[u16]) -> Result<Vec<u8>, Vec<u8>> {
+    let (mut state, mut text) = (reader.begin(shape), Vec::new());
+    for &choice in choices {
+        let all = next(reader, shapes, &state);
+        let Some((byte, after)) = all.get(usize::from(choice) % all.len().max(1)) else { return Err(text) };
+        text.push(*byte);
+        let Some(after) = after else { return Ok(text) };
+        state = after.clone();
+    }
+    // What closes is tried first, and what was not seen: a search, the nearest ends first.
+    let mut seen = std::collections::HashSet::new();
+    let mut open = vec![(state, text.clone())];
+    while let Some((state, text)) = open.pop() {
+        if seen.len() > 20_000 {
+            break;
+        }
+        if !seen.insert(state.clone()) {
+            continue;
+        }
+        let mut all = next(reader, shapes, &state);
+        let order = |byte: u8| match byte {
+            b'"' | b'\'' | b'>' | b'/' => 9,
+            b'}' | b']' | b')' | b'<' => 8,
+            b'0'..=b'9' | b'\\' => 7,
+            b',' => 2,
+            b' ' | b'\n' | b'\t' => 0,
+            b'[' | b'{' => 1,
+            _ => 5,
+        };
+        all.sort_by_key(|(byte, _)| order(*byte));
+        for (byte, after) in all {
+            let text = [&text[..], &[byte]].concat();
+            match after {
+                None => return Ok(text),
+                Some(after) => open.push((after, text)),
+            }
+        }
+    }
+    Err(text)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_a_schema_allows_is_taken_as_json_is_written((schema, value) in top()) {
+        let mut shapes = Shapes::new();
+        let (shape, warnings) = shapes.add(&schema).unwrap();
+        prop_assert_eq!(warnings, vec![]);
+        let strict = Reader::new(&Arguments::Json, "", true);
+        for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
+            let was = read(&strict, &shapes, shape, text.as_bytes());
+            prop_assert_eq!(was, Was::Over(text.len(), text.clone()), "{} {}", schema, text);
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_what_the_schema_allows(
+        (schema, value) in top(), at in any::<prop::sample::Index>(), byte in select(&b"\"{}[],:0159-.tfnae \\"[..]),
+    ) {
+        let mut shapes = Shapes::new();
+        let (shape, _) = shapes.add(&schema).unwrap();
+        let mut text = value.to_string().into_bytes();
+        let at = at.index(text.len());
+        text[at] = byte;
+        let strict = Reader::new(&Arguments::Json, "", true);
+        if let Was::Over(_, json) = read(&strict, &shapes, shape, &text) {
+            let value: Value = serde_json::from_str(&json).unwrap();
+            prop_assert!(super::naive::fits(&schema, &value), "{} {}", schema, json);
+        }
+    }
+
+    #[test]
+    fn what_is_begun_can_be_finished_and_is_allowed_and_read_alike(
+        (schema, _) in top(), style in 0usize..6, choices in prop::collection::vec(any::<u16>(), 0..60),
+    ) {
+        let (arguments, after) = styles().swap_remove(style);
+        let mut shapes = Shapes::new();
+        let (shape, _) = shapes.add(&schema).unwrap();
+        let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict));
+        let text = written(&strict, &shapes, shape, &choices);
+        prop_assert!(text.is_ok(), "{} {} {:?}", schema, style, text.map_err(|text| String::from_utf8_lossy(&text).into_owned()));
+        let text = text.unwrap();
+        let was = read(&strict, &shapes, shape, &text);
+        prop_assert_eq!(&was, &read(&lenient, &shapes, shape, &text));
+        let Was::Over(_, json) = was else { panic!("{was:?}") };
+        let value: Value = serde_json::from_str(&json).unwrap();
+        prop_assert!(super::naive::fits(&schema, &value), "{} {} {:?}", schema, json, String::from_utf8_lossy(&text));
+    }
+
+    #[test]
+    fn no_text_breaks_a_lenient_reader(
+        (schema, _) in top(), style in 0usize..6,
+        parts in prop::collection::vec(select(vec![
+            "<parameter=", ">", "\n", "</parameter>", "</function>", "a", "b=", "a:", "'", "\"", "<|\"|>", "{", "}", "[", "]", ",",
+            "1", "-", ".", "true", "None", "]<]m[>[", "<", "</", "item", "é", "\\", "\\u", "d83d", ")", "</invoke>", " ",
+        ]), 0..30),
+    ) {
+        let (arguments, after) = styles().swap_remove(style);
+        let mut shapes = Shapes::new();
+        let (shape, _) = shapes.add(&schema).unwrap();
+        let lenient = Reader::new(&arguments, after, false);
+        let text = parts.concat();
+        let (mut state, mut out, mut so_far) = (lenient.begin(shape), JsonOut::new(&shapes), String::new());
+        for &byte in text.as_bytes() {
+            let step = lenient.step(&shapes, &mut state, byte, &mut out);
+            prop_assert!(out.text().starts_with(&so_far));
+            so_far = out.text().to_owned();
+            match step {
+                Step::Inside => {}
+                Step::Dead => break,
+                Step::Done | Step::DoneBefore => {
+                    let value = serde_json::from_str::<Value>(&so_far);
+                    prop_assert!(value.is_ok_and(|value| value.is_object()), "{} {:?}", so_far, text);
+                    break;
+                }
+            }
+        }
+    }
+}
