@@ -246,7 +246,8 @@ impl ChatFormat {
             _ if self.dialect().calls.is_none() => "this template renders no calls of tools".to_owned(),
             _ if tools.is_none_or(Tools::is_empty) => "there are no tools".to_owned(),
             ToolChoice::Tool(name) if tools.is_none_or(|tools| tools.position(name).is_none()) => {
-                let some: Vec<&str> = tools.into_iter().flat_map(Tools::iter).map(|tool| &tool.name[..]).take(8).collect();
+                let some: Vec<&str> =
+                    tools.into_iter().flat_map(Tools::iter).map(|tool| &tool.name[..]).take(8).collect();
                 format!("there is no tool {name:?} among {some:?}")
             }
             ToolChoice::Required | ToolChoice::Tool(_) => return Ok(()),

@@ -10,10 +10,9 @@ use support::{Cases, text};
 fn same(case: &Value, got: &Message) -> Result<(), String> {
     let e = &case["expected"];
     let trim = |t: &str| t.trim_matches([' ', '\n', '\t', '\r']).to_owned();
-    for (what, want, have) in [
-        ("content", text(e, "content"), &got.content),
-        ("reasoning", text(e, "reasoning_content"), &got.reasoning),
-    ] {
+    for (what, want, have) in
+        [("content", text(e, "content"), &got.content), ("reasoning", text(e, "reasoning_content"), &got.reasoning)]
+    {
         if trim(want) != trim(have) {
             return Err(format!("{what}: want {want:?}, got {have:?}"));
         }

@@ -190,6 +190,12 @@ fn add_channels(dialect: &mut Dialect) {
             arguments(),
         ]));
         let header = format!("{open}{channel}{to}");
+        for kind in ["", " json", " <|constrain|>json"] {
+            let said = format!("{open}{channel}{kind}{close}");
+            patterns.push(Pattern::new(vec![text(to.clone()), Part::Name, text(said), arguments()]));
+            let said = format!("{kind}{close}");
+            patterns.push(Pattern::new(vec![text(header.clone()), Part::Name, text(said), arguments()]));
+        }
         patterns.push(Pattern::new(vec![text(header), Part::Name, Part::Anything, text(close.clone()), arguments()]));
     }
     let to_self = format!("{open}{calls} to=assistant");

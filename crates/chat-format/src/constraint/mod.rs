@@ -11,9 +11,7 @@ use lru::LruCache;
 use rule::ReplyRule;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::{
-    Constraint, Ending, Except, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie,
-};
+use trie_core::{Constraint, Ending, Except, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
 use trie_rules::{ByRule, ByRuleError, ByRuleState, MaskStats, Rule, Spelling};
 
 /// States of which it is kept what may not come there.

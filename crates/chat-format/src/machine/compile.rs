@@ -4,7 +4,7 @@ use super::forms::{Written, written};
 use super::names::Names;
 use super::seq::{Atom, Outcome, Seq};
 use super::{Begins, Entries, Form, Machine, Markers, Region};
-use crate::dialect::{Arguments, Calls, ContentMode, Dialect, ReasoningMode};
+use crate::dialect::{Arguments, Calls, ContentMode, Dialect, Part, Pattern, ReasoningMode};
 use crate::tools::Tools;
 use crate::values::{Reader, ShapeId, Shapes};
 use std::sync::Arc;
@@ -185,8 +185,11 @@ impl Seqs {
 
     /// All ways in which calls may begin in free text; what follows a call is put aside.
     fn calls(&mut self, calls: &Calls, strict: bool) -> Vec<Entry> {
-        let ways: Vec<Written> =
-            calls.patterns.iter().flat_map(|pattern| written(pattern, strict)).take(MOST_WAYS).collect();
+        // What is open where it should be one of few texts is read, but not written.
+        let is_open = |pattern: &&Pattern| pattern.parts.contains(&Part::Anything);
+        let closed = calls.patterns.iter().any(|pattern| !is_open(&pattern));
+        let patterns = calls.patterns.iter().filter(|pattern| !(strict && closed && is_open(pattern)));
+        let ways: Vec<Written> = patterns.flat_map(|pattern| written(pattern, strict)).take(MOST_WAYS).collect();
         let section = calls.section.start.trim();
         let text = |text: &str| (!text.trim().is_empty()).then(|| Atom::Text(text.trim().as_bytes().into()));
         let list = |mark: &str| text(mark).filter(|_| calls.list);
@@ -194,8 +197,11 @@ impl Seqs {
         let has_end = calls.list || !calls.section.end.trim().is_empty() || !calls.between.trim().is_empty();
         for way in ways {
             let form = self.form(&way, strict);
-            let mut begin = |seqs: &mut Self, lead: Vec<Atom>| {
-                let atoms: Vec<Atom> = lead.into_iter().chain(way.before.iter().cloned()).collect();
+            let begin = |seqs: &mut Self, lead: Vec<Atom>| {
+                // A name may stand apart from the comma before it.
+                let comma = matches!(lead.last(), Some(Atom::Text(mark)) if **mark == *b",");
+                let blank = (comma && way.before.first() == Some(&Atom::Name)).then_some(Atom::Blank);
+                let atoms: Vec<Atom> = lead.into_iter().chain(blank).chain(way.before.iter().cloned()).collect();
                 let committed = committed_from(&atoms);
                 seqs.add(Seq { atoms, committed, then: Outcome::Arguments(form) })
             };

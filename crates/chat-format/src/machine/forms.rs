@@ -33,8 +33,8 @@ type Ways = Vec<(Vec<Atom>, Arguments, Vec<Atom>)>;
 
 fn spread(parts: &[Part], strict: bool) -> Ways {
     let Some(place) = parts.iter().position(holds_arguments) else { return Vec::new() };
-    let before: Vec<Atom> = atoms(&parts[..place]);
-    let after: Vec<Atom> = atoms(&parts[place + 1..]);
+    let before: Vec<Atom> = atoms(&parts[..place], strict);
+    let after: Vec<Atom> = atoms(&parts[place + 1..], strict);
     let inner: Ways = match &parts[place] {
         Part::Arguments(arguments) => vec![(Vec::new(), arguments.clone(), Vec::new())],
         Part::NameAsKey => {
@@ -54,7 +54,7 @@ fn holds_arguments(part: &Part) -> bool {
     matches!(part, Part::Arguments(_) | Part::Object(_) | Part::NameAsKey)
 }
 
-fn atoms(parts: &[Part]) -> Vec<Atom> {
+fn atoms(parts: &[Part], strict: bool) -> Vec<Atom> {
     let mut atoms = Vec::new();
     for part in parts {
         match part {
@@ -65,6 +65,8 @@ fn atoms(parts: &[Part]) -> Vec<Atom> {
                 }
                 _ => {}
             },
+            // Where a name ends, what is written says what stands there.
+            Part::Text(given) if strict && atoms.last() == Some(&Atom::Name) => atoms.push(exactly(given.trim_end())),
             Part::Text(given) => atoms.push(text(given.trim())),
             Part::Name => atoms.push(Atom::Name),
             Part::Id => atoms.push(Atom::Id),

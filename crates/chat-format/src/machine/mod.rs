@@ -25,11 +25,11 @@ pub use compile::ToolChoice;
 pub(crate) use listener::{Called, Listener, Nobody};
 pub(crate) use seq::{Captured, Outcome, Seq};
 
+use crate::tools::Tools;
 pub(crate) use crate::values::CONTROL;
 use crate::values::{ArgsState, Reader, ShapeId, Shapes, Step};
 use markers::{Found, Markers, Seen};
 use names::Names;
-use crate::tools::Tools;
 use seq::{How, Thread};
 use std::collections::HashSet;
 use std::sync::Arc;

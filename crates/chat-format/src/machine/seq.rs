@@ -23,6 +23,8 @@ pub(crate) enum Atom {
     Text(Box<[u8]>),
     /// This text and nothing before it.
     Exactly(Box<[u8]>),
+    /// White space, or none.
+    Blank,
     /// The name of a tool, up to the text after it.
     Name,
     /// An id, up to the text after it.
@@ -184,6 +186,14 @@ impl Seq {
                 self.step(Thread { tool: Some(tool), ..thread.after_atom() }.past_marks(self), byte, how, next)
             }
             Atom::WholeId => None,
+            Atom::Blank => {
+                if byte.is_ascii_whitespace() {
+                    let space = if how.strict { thread.space.and(byte)? } else { Space::default() };
+                    next.push(Thread { space, ..thread });
+                    return None;
+                }
+                self.step(thread.after_atom().past_marks(self), byte, how, next)
+            }
             Atom::Index | Atom::Id | Atom::Anything if byte == CONTROL && how.strict => {
                 next.push(thread.after_atom().past_marks(self));
                 None
@@ -215,6 +225,7 @@ impl Seq {
                     None => whole = Some(rest.trim_ascii_start()),
                     Some(begun) => captured.id = Some(owned(&begun[..begun.len() - rest.len()])),
                 },
+                Atom::Blank => {}
                 open => {
                     let after = self.atoms[number + 1..].iter().find_map(|atom| match atom {
                         Atom::Text(t) | Atom::Exactly(t) => Some(t),

@@ -127,14 +127,7 @@ impl Elements {
         }
     }
 
-    fn around(
-        &self,
-        state: &mut ElementsAt,
-        chosen: Chosen,
-        byte: u8,
-        guard: &mut Guard,
-        out: &mut impl Out,
-    ) -> Step {
+    fn around(&self, state: &mut ElementsAt, chosen: Chosen, byte: u8, guard: &mut Guard, out: &mut impl Out) -> Step {
         if is_blank(byte) && Choices::is_untouched(chosen) {
             if guard.is_strict() {
                 let Some(blanks) = state.blanks.step(byte, 0) else { return Step::Dead };

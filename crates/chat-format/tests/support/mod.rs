@@ -23,7 +23,8 @@ fn folder(variable: &str, other: &str) -> String {
 impl Cases {
     /// `None`, and a line that says so, where they are not there.
     pub fn read() -> Option<Self> {
-        let (cases, templates) = (folder("TOKENTRIE_CASES_DIR", "cases"), folder("TOKENTRIE_TEMPLATE_DIR", "templates"));
+        let (cases, templates) =
+            (folder("TOKENTRIE_CASES_DIR", "cases"), folder("TOKENTRIE_TEMPLATE_DIR", "templates"));
         let Ok(file) = std::fs::read(format!("{cases}/chat_format.json")) else {
             eprintln!("skipped: no chat_format.json in {cases} (TOKENTRIE_CASES_DIR names the folder)");
             return None;

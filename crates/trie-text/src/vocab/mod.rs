@@ -56,6 +56,8 @@ pub struct Vocab {
     fingerprint: OnceLock<String>,
     by_bytes: OnceLock<ByteTrie>,
     token_bytes: OnceLock<Arc<TokenBytes>>,
+    /// The same with control tokens, for whole replies.
+    reply_bytes: OnceLock<Arc<TokenBytes>>,
     split_points: OnceLock<Option<SplitPoints>>,
 }
 
@@ -103,7 +105,7 @@ impl Vocab {
         let control = kinds.iter().zip(0..).filter(|(kind, _)| is_control(kind)).filter_map(|(_, id)| TokenId::new(id));
         let control = control.collect();
         let (fingerprint, by_bytes, split_points) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let token_bytes = OnceLock::new();
+        let (token_bytes, reply_bytes) = (OnceLock::new(), OnceLock::new());
         let spaced = false;
         let mut vocab = Self {
             bytes,
@@ -116,6 +118,7 @@ impl Vocab {
             fingerprint,
             by_bytes,
             token_bytes,
+            reply_bytes,
             split_points,
         };
         // Not when it is first needed: a caller's tokenizer may wait for a lock that those who wait for this one hold.
@@ -212,6 +215,33 @@ impl Vocab {
             Arc::new(tokens.unwrap_or_default())
         };
         let tokens = Arc::clone(self.token_bytes.get_or_init(made));
+        if !self.can_tokenize() {
+            return tokens.into();
+        }
+        let vocab = Arc::clone(self);
+        Spelling::with_tokenizer(tokens, move |text| vocab.tokenize_inside(text))
+    }
+
+    /// The same with control tokens among the tokens: their names after a byte that says so, for constraints on whole
+    /// replies, in which markers may be control tokens. Those that end generation are left out. Made on the first call.
+    pub fn spelling_with_control(self: &Arc<Self>, mark: u8) -> Spelling {
+        let made = || {
+            let all = (0..self.len() as u32).filter_map(TokenId::new);
+            let spelled = all.filter_map(|token| {
+                let piece = self.piece(token)?;
+                if self.is_text(token) {
+                    return Some((piece.to_vec(), token));
+                }
+                let is_marker =
+                    self.control.binary_search(&token).is_ok() && self.end_of_generation.binary_search(&token).is_err();
+                (is_marker && !piece.is_empty()).then(|| ([&[mark], piece].concat(), token))
+            });
+            let spelled: Vec<(Vec<u8>, TokenId)> = spelled.collect();
+            let tokens = TokenBytes::new(self.len(), spelled.iter().map(|(bytes, token)| (&bytes[..], *token)));
+            // Never the default: each id comes once, and the bytes of all tokens are counted in 30 bits.
+            Arc::new(tokens.unwrap_or_default())
+        };
+        let tokens = Arc::clone(self.reply_bytes.get_or_init(made));
         if !self.can_tokenize() {
             return tokens.into();
         }

@@ -17,7 +17,10 @@ fn pair() -> impl Strategy<Value = (Value, Value)> {
         text().prop_map(|value| (json!({"type": ["string", "null"]}), json!(value))),
         (text(), 0usize..4).prop_map(|(value, more)| {
             let chars = value.chars().count();
-            (json!({"type": "string", "minLength": chars.saturating_sub(more), "maxLength": chars + more}), json!(value))
+            (
+                json!({"type": "string", "minLength": chars.saturating_sub(more), "maxLength": chars + more}),
+                json!(value),
+            )
         }),
         (prop::collection::vec(text(), 1..5), 0usize..5).prop_map(|(values, at)| {
             let value = values[at % values.len()].clone();
@@ -38,11 +41,16 @@ fn pair() -> impl Strategy<Value = (Value, Value)> {
     ];
     leaf.prop_recursive(3, 20, 4, |inner| {
         prop_oneof![
-            (inner.clone(), 0usize..3)
-                .prop_map(|((schema, value), count)| (json!({"type": "array", "items": schema}), json!(vec![value; count]))),
+            (inner.clone(), 0usize..3).prop_map(|((schema, value), count)| (
+                json!({"type": "array", "items": schema}),
+                json!(vec![value; count])
+            )),
             prop::collection::vec(inner.clone(), 1..4).prop_map(|pairs| {
                 let (schemas, values): (Vec<Value>, Vec<Value>) = pairs.into_iter().unzip();
-                (json!({"type": "array", "prefixItems": schemas, "items": false, "minItems": values.len()}), json!(values))
+                (
+                    json!({"type": "array", "prefixItems": schemas, "items": false, "minItems": values.len()}),
+                    json!(values),
+                )
             }),
             object(inner.clone()),
             (inner.clone(), inner).prop_map(|((schema, value), (other, _))| (json!({"anyOf": [other, schema]}), value)),
