@@ -5,7 +5,7 @@ use super::frame::Frame;
 use super::object;
 use super::parts::{self, ID, INDEX, NAME};
 use super::probe::{Ask, Probe};
-use super::text::{common_prefix, common_suffix};
+use super::text::{common_prefix, common_tags};
 use crate::dialect::{Arguments, Calls, Part, Pattern, Wrap};
 use serde_json::{Value, json};
 
@@ -15,6 +15,8 @@ pub(super) struct Written {
     pub(super) calls: Option<Calls>,
     /// What ends a turn with calls, where that is not what ends other turns.
     pub(super) turn_end: String,
+    /// Whether such turns end as others do.
+    pub(super) ends_like_others: bool,
     /// Between two calls: the end of a message and the header of the next.
     pub(super) joints: Vec<String>,
     /// A header that the prompt ends with and that begins calls: it is no part of the turn's header.
@@ -153,16 +155,18 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
         written.begun = between.to_owned();
         between.clone_into(before);
     }
-    let list = is_list(before, after) && between.trim() == ",";
+    // What ends each call also where they stand in a list.
+    let closed = common_prefix(between, after);
+    let list = is_list(before, &after[closed.len()..]) && between[closed.len()..].trim() == ",";
     let (section_start, head) = if list {
         (before.trim_end().trim_end_matches('[').to_owned(), String::new())
     } else {
-        let head = common_suffix(before, between).trim_start();
+        let head = common_tags(before, between).trim_start();
         let head = if before.trim_start() == head { before.trim_start() } else { head };
         (before[..before.len() - head.len()].to_owned(), head.to_owned())
     };
     between = &between[..between.len() - head.len().min(between.len())];
-    let mut tail = if list { "" } else { common_prefix(between, after) };
+    let mut tail = common_prefix(between, after);
     if tail.trim().is_empty() {
         tail = "";
     }
@@ -176,6 +180,7 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
         between.clear();
     }
     let end = end_of_section(rest, frame, list);
+    written.ends_like_others = end.trim().is_empty();
     let section = if section_start.trim().is_empty() && !list {
         written.turn_end = end;
         Wrap::default()
@@ -197,7 +202,7 @@ fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
         What::Arguments(_) => ("", before),
     };
     let end = end_of_section(after, frame, list);
-    let mut written = Written::default();
+    let mut written = Written { ends_like_others: end.trim().is_empty(), ..Written::default() };
     let (section, tail) = match (section.is_empty(), segments_of(&end)) {
         (true, 1) if matches!(first.what, What::Arguments(_)) && head.trim_start().starts_with(char::is_alphabetic) => {
             written.turn_end = end;
@@ -223,7 +228,7 @@ fn is_list(before: &str, after: &str) -> bool {
 /// What ends all calls: what is before the end of the turn.
 fn end_of_section(rest: &str, frame: &Frame, list: bool) -> String {
     let rest = if list { rest.trim_start().strip_prefix(']').unwrap_or(rest) } else { rest };
-    let end = common_suffix(rest, &frame.turn_end);
+    let end = common_tags(rest, &frame.turn_end);
     rest[..rest.len() - end.len()].to_owned()
 }
 

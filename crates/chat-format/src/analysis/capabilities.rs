@@ -68,9 +68,13 @@ fn called(probe: &Probe, message: serde_json::Value, adapt: bool, value: &str) -
 
 /// Whether the template says something else at another effort.
 fn effort(probe: &Probe) -> bool {
-    let at = |effort: &str| probe.render(&Ask::new(vec![probe.user()]).with_prompt().with_variable("reasoning_effort", effort));
-    let (low, high) = (at("low"), at("high"));
-    low.is_some() && high.is_some() && low != high
+    let at = |name: &'static str, effort: &str| {
+        probe.render_somehow(&Ask::new(vec![probe.user()]).with_prompt().with_variable(name, effort))
+    };
+    ["reasoning_effort", "reasoning_strength"].into_iter().any(|name| {
+        let low = at(name, "low");
+        low.is_some() && ["high", "none"].iter().any(|other| at(name, other).is_some_and(|text| Some(text) != low))
+    })
 }
 
 /// Whether parts of content are rendered as one text is.

@@ -73,6 +73,7 @@ const FAMILIES: [Family; 9] = [
         add: |_, dialect| {
             if let Some(marker) = recipient(dialect) {
                 dialect.content.other_starts.push(marker);
+                dialect.content.end.clear();
             }
         },
     },
@@ -184,11 +185,16 @@ fn add_channels(dialect: &mut Dialect) {
         let header = format!("{open}{channel}{to}");
         patterns.push(Pattern::new(vec![text(header), Part::Name, Part::Anything, text(close.clone()), arguments()]));
     }
+    let to_self = format!("{open}{calls} to=assistant");
     if let Some(known) = &mut dialect.calls {
         known.patterns.extend(patterns.into_iter().map(Pattern::at_start));
     }
     let starts = [format!("{open}{calls}{close}"), format!("{open}{says} <|constrain|>json{close}")];
     dialect.content.other_starts.extend(starts);
+    dialect.content.other_starts.push(format!("{to_self}{open}{says}{close}"));
+    dialect.joints.push(to_self);
+    // A joint ends it.
+    dialect.content.end.clear();
 }
 
 /// The marker that ends a recipient, where reasoning, content and calls all begin with ` to=`.

@@ -103,7 +103,10 @@ pub(super) fn split_at(text: &str, needle: &str) -> Option<Around> {
 
 /// What ends the user's turn: what comes after it without the beginning of an answer.
 fn user_end(frame: &Frame, bare_end: &str, said: &Around) -> String {
-    if !frame.prompts.thinking.is_empty() || frame.turns.user.is_empty() {
+    if !frame.prompts.thinking.is_empty() && said.before.starts_with(bare_end) {
+        return bare_end.to_owned();
+    }
+    if frame.turns.user.is_empty() {
         return common_prefix(bare_end, &said.before).to_owned();
     }
     // The template begins an answer whether it is asked to or not: the turn ends where the next begins.
@@ -123,18 +126,14 @@ fn user_turn(probe: &Probe, bare: &str, said: &Around) -> String {
     let reply = text.rfind(&probe.needles.reply).map(|at| at + probe.needles.reply.len());
     let Some((from, to)) = reply.zip(text.rfind(&probe.needles.next_user)) else { return String::new() };
     let Some(between) = text.get(from..to) else { return String::new() };
-    let mut turn = common_suffix(between, first);
-    if first.is_empty() {
-        turn = between;
-    }
+    let mut turn = if first.is_empty() { between } else { common_suffix(between, first) };
     // What ends the turn before is not part of it.
-    let first_end = segments(&said.before).first().map_or("", |segment| segment.text());
-    let end = common_prefix(between, &said.after);
-    for end in [end, segments(between).first().map_or("", |segment| segment.text())] {
-        let is_end = !end.trim().is_empty() && (end == first_end || said.after.starts_with(end));
-        if is_end && turn.starts_with(end) && turn.len() > end.len() {
-            turn = &turn[end.len()..];
-        }
+    if let Some(rest) = between.strip_prefix(said.after.as_str()).filter(|rest| rest.len() < turn.len()) {
+        turn = rest;
+    }
+    let end = segments(&said.before).first().map_or("", |segment| segment.text());
+    if let Some(rest) = turn.strip_prefix(end).filter(|rest| !rest.trim().is_empty() && !end.trim().is_empty()) {
+        turn = rest;
     }
     turn.trim_start().to_owned()
 }
@@ -187,10 +186,23 @@ pub(super) fn skip_reasoning<'a>(text: &'a str, reasoning: &Reasoning) -> &'a st
     opened.strip_prefix(end).map_or(text, |rest| if rest.trim().is_empty() { "" } else { rest })
 }
 
+/// What ends a turn beside the token that ends generation: a tag of three segments before it.
+pub(super) fn end_of_turn(frame: &Frame) -> String {
+    let after = frame.turn_end.as_str();
+    let after = after.strip_prefix(frame.content.end.as_str()).unwrap_or(after);
+    match word_of(after) {
+        Some(word) if after.trim_start().starts_with('<') => first_tag(after, Some(word)).trim().to_owned(),
+        _ => String::new(),
+    }
+}
+
 /// What the template writes before what the model says, for those who look for turns in a text.
 fn assistant_turn(frame: &Frame, bare_end: &str) -> String {
     let said = &frame.said.before;
-    let begin = said.strip_prefix(common_prefix(bare_end, said)).unwrap_or(said);
+    // Some templates begin the answer whether they are asked to or not.
+    let always = frame.prompts.thinking.is_empty();
+    let rest = said.strip_prefix(common_prefix(bare_end, said)).filter(|rest| always && !rest.trim().is_empty());
+    let begin = rest.or_else(|| said.strip_prefix(frame.user_end.as_str())).unwrap_or(said);
     let reasoning = &frame.reasoning;
     let marks = [reasoning.start.trim(), reasoning.end.trim()];
     let cut = marks.iter().filter(|mark| !mark.is_empty()).filter_map(|mark| begin.find(mark)).min();

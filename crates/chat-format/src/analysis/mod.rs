@@ -100,15 +100,23 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
             frame.content.start = format!("{}{}", written.begun, frame.content.start);
         }
     }
+    // What ends calls too ends the turn, not its content.
+    if frame.content.end.trim() == frame.turn_end.trim() && written.ends_like_others {
+        frame.content.end.clear();
+    }
     dialect.joints = joints(&frame, &written);
     dialect.reasoning = frame.reasoning.clone();
     dialect.content = frame.content.clone();
     dialect.turns = frame.turns.clone();
+    dialect.turns.end = frame::end_of_turn(&frame);
     let mut warnings = Vec::new();
     families::complete(probe, &frame, &mut dialect);
     drop_needles(probe, &mut dialect, &mut warnings);
     if probe.is_spent() {
         warnings.push("the template computes so much that not all of it was looked at".into());
+    }
+    if probe.changes_lists() {
+        warnings.push("the template changes lists, which is refused: conversations with calls cannot be rendered".into());
     }
     let continued = prompt::Continuing::new(&frame, &dialect);
     let closes_reasoning = closes_reasoning(&frame, &dialect);

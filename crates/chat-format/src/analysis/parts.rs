@@ -1,7 +1,7 @@
 //! Texts of calls, cut into the parts of a pattern.
 
 use super::probe::Probe;
-use super::text::{Segment, common_prefix, segments};
+use super::text::{Segment, segments};
 use crate::dialect::Part;
 
 /// Stands for a tool's name.
@@ -108,9 +108,4 @@ pub(super) fn whole_id(found: &mut Vec<Part>, name: usize) {
     if let Some(index) = found.iter().position(|part| *part == Part::Index) {
         found.insert(index + 1, Part::WholeId);
     }
-}
-
-/// Whether two texts share how they begin, white space aside.
-pub(super) fn begins_alike(left: &str, right: &str) -> bool {
-    !common_prefix(left.trim_start(), right.trim_start()).is_empty()
 }

@@ -150,6 +150,11 @@ impl<'a> Probe<'a> {
         self.last.borrow().clone()
     }
 
+    /// Whether the template changes lists.
+    pub(super) fn changes_lists(&self) -> bool {
+        self.session.tried_change()
+    }
+
     /// Whether the template used up all steps.
     pub(super) fn is_spent(&self) -> bool {
         *self.spent.borrow()

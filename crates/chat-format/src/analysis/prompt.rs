@@ -210,7 +210,7 @@ impl Analysis {
             match (reasoning.is_empty(), only_reasoning) {
                 (_, true) => start,
                 (true, false) => format!("{}{content}", self.dialect.content.start),
-                (false, false) => format!("{start}{}{}{content}", self.continued.end, self.dialect.content.start),
+                (false, false) => format!("{start}{}{}{content}", self.continued.end.trim_start(), self.dialect.content.start),
             }
         };
         let Some((text, needles)) = rendered else { return known() };

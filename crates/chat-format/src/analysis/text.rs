@@ -50,8 +50,9 @@ pub fn diff<'a>(left: &'a str, right: &'a str) -> Split<'a> {
 /// What both texts begin with, without a marker that is only begun.
 pub fn common_prefix<'a>(left: &'a str, right: &str) -> &'a str {
     let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
-    if same == left.len() && same == right.len() {
-        return left;
+    // Where one of them ends, nothing is cut.
+    if same == left.len() || same == right.len() {
+        return &left[..same];
     }
     &left[..open_marker(left, same).unwrap_or(same)]
 }
@@ -61,12 +62,22 @@ pub fn common_suffix<'a>(left: &'a str, right: &str) -> &'a str {
     let same: usize =
         left.chars().rev().zip(right.chars().rev()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
     let (start, other) = (left.len() - same, right.len() - same);
-    if open_marker(left, start).is_none() && open_marker(right, other).is_none() {
+    if start == 0 || other == 0 || (open_marker(left, start).is_none() && open_marker(right, other).is_none()) {
         return &left[start..];
     }
     match left[start..].find(['>', ']']) {
         Some(at) => &left[start + at + 1..],
         None => &left[start..],
+    }
+}
+
+/// As [`common_suffix`], but a marker after a word belongs to the word, as in `<|open|>x<|sep|>`, if another follows.
+pub(super) fn common_tags<'a>(left: &'a str, right: &str) -> &'a str {
+    let suffix = common_suffix(left, right);
+    let word = |text: &str| text[..text.len() - suffix.len()].ends_with(char::is_alphanumeric);
+    match segments(suffix)[..] {
+        [Segment::Marker(first), Segment::Marker(_), ..] if word(left) && word(right) => &suffix[first.len()..],
+        _ => suffix,
     }
 }
 

@@ -29,12 +29,30 @@ thread_local! {
     static STEPS_LEFT: Cell<u64> = const { Cell::new(STEPS) };
     static LIVE: Cell<usize> = const { Cell::new(0) };
     static ALLOWED: Cell<usize> = const { Cell::new(BYTES) };
+    static LENIENT: Cell<bool> = const { Cell::new(false) };
+    static CHANGED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Begins a rendering over data of so many bytes: they do not count, and long conversations get more steps.
 pub(crate) fn start(data: usize) {
     STEPS_LEFT.set(STEPS + 2 * data as u64);
     LIVE.set(0);
+}
+
+/// From here on what would change a list does nothing, instead of being refused.
+pub(crate) fn be_lenient() {
+    LENIENT.set(true);
+}
+
+/// Whether a change of a list may pass without effect; notes that one was tried.
+pub(crate) fn passes_change() -> bool {
+    CHANGED.set(CHANGED.get() || LENIENT.get());
+    LENIENT.get()
+}
+
+/// Whether a template tried to change a list.
+pub(crate) fn tried_change() -> bool {
+    CHANGED.get()
 }
 
 /// From here on data comes in, which was measured before.

@@ -158,6 +158,7 @@ impl ChatTemplate {
     pub(crate) fn in_session<T: Send>(&self, run: impl FnOnce(&Session<'_>) -> T + Send) -> Result<T, TemplateError> {
         on_own_stack(|| {
             meter::start(0);
+            meter::be_lenient();
             Ok(run(&Session(self)))
         })
     }
@@ -194,6 +195,11 @@ impl ChatTemplate {
 pub(crate) struct Session<'a>(&'a ChatTemplate);
 
 impl Session<'_> {
+    /// Whether the template tried to change a list, which had no effect here and is refused elsewhere.
+    pub(crate) fn tried_change(&self) -> bool {
+        meter::tried_change()
+    }
+
     /// As [`ChatTemplate::render`], of small data.
     pub(crate) fn render(
         &self,

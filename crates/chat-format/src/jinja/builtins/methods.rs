@@ -73,6 +73,8 @@ pub(crate) fn call(eval: &mut Eval<'_>, of: &Value, name: &str, args: Args) -> R
         },
         Value::List(_) | Value::Tuple(_) | Value::Range(_) => match name {
             "copy" => args.none("copy").map(|()| of.clone()),
+            // Only where changes pass without effect.
+            "append" => args.one("append").map(|_| Value::None),
             "count" => {
                 let wanted = args.one("count")?;
                 let mut count = 0_usize;

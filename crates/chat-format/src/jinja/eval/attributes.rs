@@ -2,7 +2,7 @@
 
 use crate::jinja::builtins::methods::{self, Known};
 use crate::jinja::error::{Res, wrong};
-use crate::jinja::meter::spend;
+use crate::jinja::meter::{self, spend};
 use crate::jinja::value::number::as_int;
 use crate::jinja::value::ops::slice_indices;
 use crate::jinja::value::{Method, Range, Text, Value};
@@ -51,6 +51,9 @@ fn own_attribute(of: &Value, name: &str) -> Option<Value> {
     }
     match methods::known(of, name) {
         Known::Safe => Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() }))),
+        Known::Forbidden if matches!((of, name), (Value::List(_), "append")) && meter::passes_change() => {
+            Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() })))
+        }
         Known::Forbidden => {
             let found = of.type_name();
             Some(Value::forbidden(format!("access to attribute '{name}' of '{found}' object is unsafe.")))
