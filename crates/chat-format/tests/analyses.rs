@@ -66,12 +66,7 @@ fn check(analysis: &Analysis, known: &Value) -> Check {
         _ => "REASONING_FORCED_OPEN",
     };
     check.same("reasoning", mode, text_of(reasoning, "mode"));
-    let start = match reasoning["implicit_start"] {
-        // Reasoning that nothing marks begins with the turn.
-        Value::Bool(true) if dialect.reasoning.start.is_empty() => &dialect.turns.assistant,
-        _ => &dialect.reasoning.start,
-    };
-    check.same("reasoning start", start, text_of(reasoning, "start"));
+    check.same("reasoning start", &dialect.reasoning.start, text_of(reasoning, "start"));
     check.same("reasoning end", &dialect.reasoning.end, text_of(reasoning, "end"));
     let closes = reasoning["nothink_prefill_closes"].as_bool().unwrap_or_default();
     check.same("closes reasoning", &analysis.closes_reasoning.to_string(), &closes.to_string());
@@ -96,6 +91,19 @@ fn check(analysis: &Analysis, known: &Value) -> Check {
     let able = analysis.to_json()["capabilities"].clone();
     for (name, value) in known["caps"].as_object().unwrap() {
         check.same(name, &able[name.trim_start_matches("supports_")].to_string(), &value.to_string());
+    }
+    let words = known["triggers"].as_array().unwrap().iter().filter(|trigger| trigger["type"] == "word");
+    for trigger in words.map(|trigger| text_of(trigger, "value")) {
+        let begins = |ours: &String| !ours.trim().is_empty() && trigger.trim().starts_with(ours.trim());
+        if !analysis.triggers.iter().any(begins) {
+            check.same("trigger", &format!("{:?}", analysis.triggers), trigger);
+        }
+    }
+    for token in known["preserved_tokens"].as_array().unwrap().iter().filter_map(Value::as_str) {
+        let ours = |ours: &String| ours.contains(token.trim()) || token.contains(ours.trim());
+        if !analysis.preserved.iter().any(ours) {
+            check.same("preserved", &format!("{:?}", analysis.preserved), token);
+        }
     }
     let stops: Vec<&str> = known["additional_stops"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     check.same("stops", &dialect.stops.join(" "), &stops.join(" "));
@@ -201,7 +209,14 @@ fn check_calls(check: &mut Check, analysis: &Analysis, known: &Value) {
         Some(Part::NameAsKey) | None => {}
         Some(_) => check_named(check, analysis, known, &pieces),
     }
-    check.alike("after call", &pieces.after, &of(&["function_close", "per_call_end"]));
+    let after = match names.function {
+        // Known as part of the call; here it ends the message.
+        "channel" => format!("{}<|call|>", pieces.after),
+        // Known as part of the arguments.
+        _ if names.arguments == "pairs" => pieces.after.trim_start_matches('}').to_owned(),
+        _ => pieces.after.clone(),
+    };
+    check.alike("after call", &after, &of(&["function_close", "per_call_end"]));
 }
 
 fn check_named(check: &mut Check, analysis: &Analysis, known: &Value, pieces: &Pieces) {
@@ -245,7 +260,18 @@ fn check_named(check: &mut Check, analysis: &Analysis, known: &Value, pieces: &P
 }
 
 /// What is known otherwise, with the reason why this library says something else.
-const OTHERWISE: &[(&str, &str, &str)] = &[];
+const OTHERWISE: &[(&str, &str, &str)] = &[
+    ("command-r-plus", "content", "what is known as its start is the end of the turn's header"),
+    ("command-r-plus", "content start", "what is known as its start is the end of the turn's header"),
+    ("command-r-plus", "content end", "what is known as its end is the end of the turn"),
+    ("Kimi-K3", "assistant turn", "the header ends with its last marker"),
+    ("muse", "assistant turn", "the header ends with its last marker"),
+    ("moonshotai-Kimi-K2", "user turn", "the default system message is no part of the turn"),
+    ("LFM2.5", "supports_typed_content", "parts are rendered as the text is"),
+    ("Ministral", "supports_typed_content", "parts are rendered as the text is"),
+    ("Solar", "prompt", "add_generation_prompt adds the header"),
+    ("Solar", "prompt without thinking", "add_generation_prompt adds the header"),
+];
 
 #[test]
 fn analyses_of_real_templates() {

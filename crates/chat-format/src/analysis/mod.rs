@@ -119,6 +119,10 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
         warnings.push("the template changes lists, which is refused: conversations with calls cannot be rendered".into());
     }
     let continued = prompt::Continuing::new(&frame, &dialect);
+    if dialect.reasoning.mode == ReasoningMode::OpenedByPrompt && dialect.reasoning.start.is_empty() {
+        // It begins where the turn begins.
+        dialect.reasoning.start.clone_from(&frame.header);
+    }
     let closes_reasoning = closes_reasoning(&frame, &dialect);
     let capabilities = capabilities::find(probe, &dialect);
     Ok(Analysis {

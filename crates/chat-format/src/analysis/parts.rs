@@ -68,7 +68,7 @@ fn texts(text: &str, found: &mut Vec<Part>) {
             Segment::Text(piece) => (piece.starts_with('<'), piece),
         };
         let words = begun.contains(char::is_alphanumeric) && !marked;
-        if is_tag && !words && !begun.is_empty() && (marked || !begun.trim().is_empty()) {
+        if is_tag && !words && (marked || begun.trim_end().ends_with(['}', ')'])) && !begun.is_empty() {
             found.push(Part::Text(std::mem::take(&mut begun)));
         }
         marked = match segment {

@@ -1,0 +1,112 @@
+//! Small templates, one a format, and what analysis finds in them.
+
+use chat_format::dialect::{Arguments, Field, Part, Pattern};
+use chat_format::{Analysis, ChatTemplate};
+use std::path::PathBuf;
+
+fn templates() -> Vec<(String, String)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/templates");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let jinja = paths.filter(|path| path.extension().is_some_and(|end| end == "jinja"));
+    let mut all: Vec<(String, String)> = jinja
+        .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(&path).unwrap()))
+        .collect();
+    all.sort();
+    all
+}
+
+fn analysis(text: &str) -> Analysis {
+    Analysis::of(&ChatTemplate::new(text, "", "").unwrap()).unwrap()
+}
+
+/// An analysis in a few lines.
+fn shown(analysis: &Analysis) -> String {
+    let (dialect, names) = (&analysis.dialect, analysis.names());
+    let mut lines = Vec::new();
+    let reasoning = &dialect.reasoning;
+    if names.reasoning != "none" {
+        let mut line = format!("reasoning {} {:?} {:?}", names.reasoning, reasoning.start, reasoning.end);
+        for (is, word) in [
+            (reasoning.calls_end_it, " calls-end-it"),
+            (reasoning.in_tool_turns_only, " in-tool-turns"),
+            (analysis.closes_reasoning, " closed-without-thinking"),
+        ] {
+            line.push_str(if is { word } else { "" });
+        }
+        lines.push(line);
+    }
+    if names.content != "plain" {
+        let content = &dialect.content;
+        lines.push(format!("content {} {:?} {:?} {:?}", names.content, content.start, content.end, content.other_starts));
+    }
+    if let Some(calls) = &dialect.calls {
+        let mut line = format!("calls {} {}", names.function, names.arguments);
+        if !calls.section.is_empty() {
+            line.push_str(&format!(" in {:?} {:?}", calls.section.start, calls.section.end));
+        }
+        line.push_str(if calls.list { " list" } else { "" });
+        line.push_str(if calls.parallel { "" } else { " single" });
+        lines.push(line);
+        lines.extend(calls.patterns.iter().map(shown_pattern));
+    }
+    if !dialect.joints.is_empty() {
+        lines.push(format!("joints {:?}", dialect.joints));
+    }
+    if !dialect.stops.is_empty() {
+        lines.push(format!("stops {:?}", dialect.stops));
+    }
+    lines.push(format!("turns {:?} {:?} {:?}", dialect.turns.user, dialect.turns.assistant, dialect.turns.end));
+    lines.join("\n")
+}
+
+fn shown_pattern(pattern: &Pattern) -> String {
+    let part = |part: &Part| match part {
+        Part::Text(text) => format!("{text:?}"),
+        Part::Object(object) => {
+            let field = |field: &Field| match field {
+                Field::Name(key) => format!("{key}=name"),
+                Field::Arguments(key) => format!("{key}=arguments"),
+                Field::Id(key) => format!("{key}=id"),
+                Field::Constant(key, value) => format!("{key}={value:?}"),
+                _ => String::new(),
+            };
+            let fields: Vec<String> = object.fields.iter().map(field).collect();
+            format!("{}{{{}}}", object.inside, fields.join(", "))
+        }
+        Part::Arguments(Arguments::Tagged(keyed)) => {
+            let opened = |(text, types): (&String, &Vec<String>)| format!("{text:?}{}", types.join(","));
+            let opened: Vec<String> = keyed.opened.iter().map(|one| opened((&one.text, &one.types))).collect();
+            let cdata = if keyed.cdata { " cdata" } else { "" };
+            format!("({:?} {} {:?}{cdata})", keyed.key_start, opened.join(" | "), keyed.value_end)
+        }
+        Part::Arguments(Arguments::Keywords(style)) => format!("keywords{}", style.quotes[0].mark),
+        Part::Arguments(Arguments::Pairs(style)) => format!("pairs{}", style.quotes[0].mark),
+        Part::Arguments(Arguments::Elements { mark }) => format!("elements{mark:?}"),
+        Part::Arguments(_) => "json".into(),
+        Part::Name => "NAME".into(),
+        other => format!("{other:?}").to_uppercase(),
+    };
+    let parts: Vec<String> = pattern.parts.iter().map(part).collect();
+    let head = if pattern.optional_head > 0 { format!(" head-optional-{}", pattern.optional_head) } else { String::new() };
+    format!("  {}{}{head}", parts.join(" "), if pattern.at_start_only { " at-start" } else { "" })
+}
+
+#[test]
+fn each_format_is_found() {
+    let known = include_str!("templates/analyses.txt");
+    let mut all = String::new();
+    for (name, text) in templates() {
+        let found = analysis(&text);
+        assert!(found.warnings.is_empty(), "{name}: {:?}", found.warnings);
+        all.push_str(&format!("# {name}\n{}\n\n", shown(&found)));
+    }
+    if std::env::var_os("TOKENTRIE_WRITE_ANALYSES").is_some() {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/templates/analyses.txt");
+        std::fs::write(path, &all).unwrap();
+        return;
+    }
+    for (found, known) in all.split("\n\n").zip(known.split("\n\n")) {
+        assert_eq!(found, known);
+    }
+    assert_eq!(all, known);
+}
