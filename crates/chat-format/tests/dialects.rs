@@ -37,7 +37,10 @@ fn shown(analysis: &Analysis) -> String {
     }
     if names.content != "plain" {
         let content = &dialect.content;
-        lines.push(format!("content {} {:?} {:?} {:?}", names.content, content.start, content.end, content.other_starts));
+        lines.push(format!(
+            "content {} {:?} {:?} {:?}",
+            names.content, content.start, content.end, content.other_starts
+        ));
     }
     if let Some(calls) = &dialect.calls {
         let mut line = format!("calls {} {}", names.function, names.arguments);
@@ -55,6 +58,7 @@ fn shown(analysis: &Analysis) -> String {
     if !dialect.stops.is_empty() {
         lines.push(format!("stops {:?}", dialect.stops));
     }
+    lines.extend(analysis.families.iter().map(|family| format!("by family: {family}")));
     lines.push(format!("turns {:?} {:?} {:?}", dialect.turns.user, dialect.turns.assistant, dialect.turns.end));
     lines.join("\n")
 }
@@ -87,8 +91,81 @@ fn shown_pattern(pattern: &Pattern) -> String {
         other => format!("{other:?}").to_uppercase(),
     };
     let parts: Vec<String> = pattern.parts.iter().map(part).collect();
-    let head = if pattern.optional_head > 0 { format!(" head-optional-{}", pattern.optional_head) } else { String::new() };
+    let head =
+        if pattern.optional_head > 0 { format!(" head-optional-{}", pattern.optional_head) } else { String::new() };
     format!("  {}{}{head}", parts.join(" "), if pattern.at_start_only { " at-start" } else { "" })
+}
+
+/// The text with other words in its markers, `<x>` becoming `<zzx>`.
+fn renamed(text: &str, markers: &[String]) -> String {
+    let mut text = text.to_owned();
+    for marker in markers {
+        text = text.replace(marker, &rename(marker));
+    }
+    text
+}
+
+fn rename(marker: &str) -> String {
+    let at = marker.find(char::is_alphanumeric).unwrap();
+    format!("{}zz{}", &marker[..at], &marker[at..])
+}
+
+/// Markers of an analysis that stand in the template as they are, none inside another.
+fn markers_in(analysis: &Analysis, text: &str) -> Vec<String> {
+    let whole = |marker: &&String| {
+        let inner = marker.trim_matches(['<', '>', '[', ']', '/', '|']);
+        let closed =
+            (marker.starts_with('<') && marker.ends_with('>')) || (marker.starts_with('[') && marker.ends_with(']'));
+        closed && inner.contains(char::is_alphanumeric) && !inner.contains(['<', '>', '"', '\'', '=', ' '])
+    };
+    analysis.preserved.iter().filter(whole).filter(|marker| text.contains(marker.as_str())).cloned().collect()
+}
+
+/// Checks that a template with other words in its markers is found to be the same, but for those words.
+fn follows_renaming(name: &str, text: &str) -> usize {
+    let before = analysis(text);
+    let markers = markers_in(&before, text);
+    let after = analysis(&renamed(text, &markers));
+    let expected = renamed(&before.to_json().to_string(), &markers);
+    assert_eq!(after.to_json().to_string(), expected, "{name} with other words in {markers:?}");
+    markers.len()
+}
+
+#[test]
+fn other_words_in_markers_are_followed() {
+    let mut all = 0;
+    for (name, text) in templates() {
+        all += follows_renaming(&name, &text);
+    }
+    assert!(all > 100, "only {all} markers were renamed");
+}
+
+#[test]
+fn other_words_in_real_templates_are_followed() {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/templates");
+    let folder = std::env::var_os("TOKENTRIE_TEMPLATE_DIR").map_or_else(beside, PathBuf::from);
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        eprintln!("skipped: there is no {}", folder.display());
+        return;
+    };
+    let mut failed = Vec::new();
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if std::panic::catch_unwind(|| follows_renaming(&name, &text)).is_err() {
+            failed.push(name);
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn each_family_has_a_template() {
+    let mut found: Vec<&str> = templates().iter().flat_map(|(_, text)| analysis(text).families).collect();
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found.len(), Analysis::FAMILIES, "{found:?}");
 }
 
 #[test]

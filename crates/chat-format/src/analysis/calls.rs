@@ -161,8 +161,8 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
     let (section_start, head) = if list {
         (before.trim_end().trim_end_matches('[').to_owned(), String::new())
     } else {
-        let head = common_tags(before, between).trim_start();
-        let head = if before.trim_start() == head { before.trim_start() } else { head };
+        // Lines begin anywhere; a space may be the beginning of a recipient.
+        let head = common_tags(before, between).trim_start_matches('\n');
         (before[..before.len() - head.len()].to_owned(), head.to_owned())
     };
     between = &between[..between.len() - head.len().min(between.len())];

@@ -55,6 +55,7 @@ impl Analysis {
                 "tools": able.tools,
                 "typed_content": able.typed_content,
             },
+            "families": self.families,
             "warnings": self.warnings,
             "degraded": self.degraded,
         })

@@ -13,8 +13,7 @@ struct Seen<'a, 'p> {
 
 /// A family: what it is known by, and what is known of it.
 struct Family {
-    /// Its name, for people.
-    #[allow(dead_code, reason = "told by tests")]
+    /// What it is, for people.
     name: &'static str,
     /// Whether a dialect has its shape.
     known_by: fn(&Seen, &Dialect) -> bool,
@@ -38,7 +37,9 @@ const FAMILIES: [Family; 9] = [
         name: "tags for keys and values, one argument right after the other: a call ends reasoning",
         known_by: |_, dialect| {
             let Some(keyed) = keyed(dialect) else { return false };
-            has_value_tag(keyed) && !keyed.value_end.ends_with('\n') && on_one_line(&dialect.calls)
+            has_value_tag(keyed)
+                && !keyed.value_end.ends_with('\n')
+                && on_one_line(&dialect.calls)
                 && dialect.reasoning.mode == ReasoningMode::OpenedByPrompt
         },
         add: |_, dialect| dialect.reasoning.calls_end_it = true,
@@ -46,8 +47,7 @@ const FAMILIES: [Family; 9] = [
     Family {
         name: "tags that say whether a value is a string: a call ends reasoning",
         known_by: |_, dialect| {
-            keyed(dialect).is_some_and(|keyed| keyed.opened.len() == 2)
-                && dialect.reasoning.mode != ReasoningMode::None
+            keyed(dialect).is_some_and(|keyed| keyed.opened.len() == 2) && dialect.reasoning.mode != ReasoningMode::None
         },
         add: |_, dialect| dialect.reasoning.calls_end_it = true,
     },
@@ -106,14 +106,20 @@ const FAMILIES: [Family; 9] = [
     },
 ];
 
-/// Adds what the families know.
-pub(super) fn complete(probe: &Probe, frame: &Frame, dialect: &mut Dialect) {
+/// How many entries there are.
+pub(super) const COUNT: usize = FAMILIES.len();
+
+/// Adds what the families know, and says which they are.
+pub(super) fn complete(probe: &Probe, frame: &Frame, dialect: &mut Dialect) -> Vec<&'static str> {
     let seen = Seen { probe, frame };
+    let mut found = Vec::new();
     for family in &FAMILIES {
         if (family.known_by)(&seen, dialect) {
             (family.add)(&seen, dialect);
+            found.push(family.name);
         }
     }
+    found
 }
 
 fn with_first_pattern(dialect: &mut Dialect, change: impl FnOnce(&mut Pattern)) {
@@ -160,7 +166,8 @@ fn channel(dialect: &Dialect) -> Option<(String, String, String, String)> {
     let (thinks, says) = (word_of(reasoning)?, word_of(content)?);
     let [Segment::Marker(open), _, Segment::Marker(close)] = segments(reasoning)[..] else { return None };
     let same = content.starts_with(open) && content.ends_with(close) && thinks != says;
-    let recipient = matches!(parts(dialect), [Part::Text(_), Part::Name, Part::Text(next), ..] if next.starts_with(open));
+    let recipient =
+        matches!(parts(dialect), [Part::Text(_), Part::Name, Part::Text(next), ..] if next.starts_with(open));
     (same && recipient).then(|| (open.into(), close.into(), thinks.into(), says.into()))
 }
 

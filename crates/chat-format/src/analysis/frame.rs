@@ -161,9 +161,8 @@ fn header(frame: &Frame, bare_end: &str) -> String {
 fn content(frame: &Frame) -> Content {
     let said = &frame.said.before;
     let begin = said.strip_prefix(frame.user_end.as_str()).unwrap_or(said);
-    let begin = begin.strip_prefix(frame.header.as_str()).unwrap_or_else(|| {
-        strip_loosely(begin, &frame.header).unwrap_or("")
-    });
+    let begin =
+        begin.strip_prefix(frame.header.as_str()).unwrap_or_else(|| strip_loosely(begin, &frame.header).unwrap_or(""));
     let start = skip_reasoning(begin, &frame.reasoning);
     if start.trim().is_empty() {
         return frame.content.clone();

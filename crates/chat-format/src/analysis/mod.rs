@@ -52,6 +52,8 @@ pub struct Analysis {
     pub triggers: Vec<String>,
     /// Markers that must not be lost when tokens become text.
     pub preserved: Vec<String>,
+    /// What was not found by comparison but comes from the table of families, in words.
+    pub families: Vec<&'static str>,
     /// What is odd about the template.
     pub warnings: Vec<String>,
     /// What a check of the analysis found wrong, if it did.
@@ -60,6 +62,9 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// How many families the table has.
+    pub const FAMILIES: usize = families::COUNT;
+
     /// Analyses a template.
     ///
     /// The same template gives the same analysis always. It takes some milliseconds, and at most the work of one
@@ -110,13 +115,14 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
     dialect.turns = frame.turns.clone();
     dialect.turns.end = frame::end_of_turn(&frame);
     let mut warnings = Vec::new();
-    families::complete(probe, &frame, &mut dialect);
+    let families = families::complete(probe, &frame, &mut dialect);
     drop_needles(probe, &mut dialect, &mut warnings);
     if probe.is_spent() {
         warnings.push("the template computes so much that not all of it was looked at".into());
     }
     if probe.changes_lists() {
-        warnings.push("the template changes lists, which is refused: conversations with calls cannot be rendered".into());
+        warnings
+            .push("the template changes lists, which is refused: conversations with calls cannot be rendered".into());
     }
     let continued = prompt::Continuing::new(&frame, &dialect);
     if dialect.reasoning.mode == ReasoningMode::OpenedByPrompt && dialect.reasoning.start.is_empty() {
@@ -127,7 +133,8 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
     let capabilities = capabilities::find(probe, &dialect);
     Ok(Analysis {
         triggers: names::triggers(&dialect),
-        preserved: names::preserved(&dialect),
+        preserved: names::preserved(&dialect, [&frame.turn_end, continued.start(), continued.end()]),
+        families,
         capabilities,
         prompt_thinking: frame.prompts.thinking,
         prompt_not_thinking: frame.prompts.not_thinking,

@@ -83,9 +83,10 @@ fn arguments(dialect: &Dialect) -> &'static str {
         None | Some(Arguments::Json) => "json",
         Some(Arguments::Tagged(keyed)) => {
             let marker = |segment: &Segment| matches!(segment, Segment::Marker(marker) if !marker.starts_with("</"));
-            let valued = keyed.opened.iter().any(|opened| {
-                opened.text.trim_start().starts_with("</") && segments(&opened.text).iter().any(marker)
-            });
+            let valued = keyed
+                .opened
+                .iter()
+                .any(|opened| opened.text.trim_start().starts_with("</") && segments(&opened.text).iter().any(marker));
             if valued { "key-value-tags" } else { "tagged" }
         }
         Some(Arguments::Elements { .. }) => "elements",
@@ -117,38 +118,49 @@ pub(super) fn triggers(dialect: &Dialect) -> Vec<String> {
     found
 }
 
-/// All markers of a dialect.
-pub(super) fn preserved(dialect: &Dialect) -> Vec<String> {
-    let mut texts = vec![&dialect.reasoning.start, &dialect.reasoning.end, &dialect.content.start, &dialect.content.end];
-    texts.extend(&dialect.content.other_starts);
+/// All markers of a dialect, and of what is around it.
+pub(super) fn preserved<'a>(dialect: &'a Dialect, around: [&'a str; 3]) -> Vec<String> {
+    let mut texts: Vec<&str> = vec![&dialect.reasoning.start, &dialect.reasoning.end];
+    texts.extend([dialect.content.start.as_str(), &dialect.content.end]);
+    texts.extend(dialect.content.other_starts.iter().map(String::as_str));
+    let mut words: Vec<&str> = Vec::new();
     if let Some(calls) = &dialect.calls {
-        texts.extend([&calls.section.start, &calls.section.end]);
+        words.extend([calls.section.start.trim(), calls.section.end.trim()]);
+        texts.extend([calls.section.start.as_str(), &calls.section.end]);
         for part in calls.patterns.iter().flat_map(|pattern| &pattern.parts) {
             match part {
                 Part::Text(text) => texts.push(text),
                 Part::Arguments(Arguments::Tagged(keyed)) => {
                     texts.push(&keyed.key_start);
-                    texts.extend(keyed.opened.iter().map(|opened| &opened.text));
+                    texts.extend(keyed.opened.iter().map(|opened| opened.text.as_str()));
                     texts.push(&keyed.value_end);
                 }
-                Part::Arguments(Arguments::Elements { mark }) => texts.push(mark),
-                Part::Arguments(Arguments::Pairs(style)) => texts.extend(style.quotes.iter().map(|quote| &quote.mark)),
+                Part::Arguments(Arguments::Elements { mark }) => words.push(mark),
+                Part::Arguments(Arguments::Pairs(style)) => {
+                    texts.extend(style.quotes.iter().map(|quote| quote.mark.as_str()));
+                }
                 _ => {}
             }
         }
     }
-    texts.extend(&dialect.joints);
-    texts.extend(&dialect.stops);
+    texts.extend(dialect.joints.iter().chain(&dialect.stops).map(String::as_str));
+    texts.extend([dialect.turns.user.as_str(), &dialect.turns.assistant, &dialect.turns.end]);
+    texts.extend(around);
     let mut found: Vec<String> = Vec::new();
-    for segment in texts.into_iter().flat_map(|text| segments(text)) {
-        let marker = match segment {
-            Segment::Marker(marker) => marker,
-            Segment::Text(text) => text.trim(),
-        };
-        let is_marker = marker.contains(['<', '>', '[', ']']);
-        if is_marker && !found.iter().any(|other| other == marker) {
+    let mut add = |marker: &str| {
+        if !marker.is_empty() && !found.iter().any(|other| other == marker) {
             found.push(marker.to_owned());
         }
+    };
+    for text in texts {
+        for segment in segments(text) {
+            match segment {
+                Segment::Marker(marker) => add(marker),
+                Segment::Text(text) if text.contains(['<', '>', '[', ']', '`']) => add(text.trim()),
+                Segment::Text(_) => {}
+            }
+        }
     }
+    words.into_iter().filter(|word| segments(word).len() == 1).for_each(add);
     found
 }

@@ -92,19 +92,20 @@ fn texts(text: &str, found: &mut Vec<Part>) {
     }
 }
 
-/// Says that the id is all from the word before the name on.
+/// Says that the id is all from the word before the name on, up to what comes after the number.
 pub(super) fn whole_id(found: &mut Vec<Part>, name: usize) {
-    let at = match name.checked_sub(1).map(|before| found[before].clone()) {
-        Some(Part::Text(text)) => {
-            let word = text.len() - text.rsplit(['>', ']', ' ', '\n', '"']).next().map_or(0, str::len);
-            let (before, word) = (text[..word].to_owned(), text[word..].to_owned());
-            found.splice(name - 1..name, [before, word].into_iter().filter(|text| !text.is_empty()).map(Part::Text));
-            found.iter().position(|part| *part == Part::Name).map_or(0, |name| name - usize::from(!matches!(&found[name - 1], Part::Text(text) if text.ends_with('>'))))
-        }
-        _ => name,
-    };
+    let mut at = name;
+    if let Some(before) = name.checked_sub(1)
+        && let Part::Text(text) = found[before].clone()
+    {
+        let word = text.rsplit(['>', ']', ' ', '\n', '"']).next().unwrap_or_default();
+        let tag = &text[..text.len() - word.len()];
+        let pieces = [tag, word].map(|text| Part::Text(text.to_owned()));
+        let pieces: Vec<Part> = pieces.into_iter().filter(|part| *part != Part::Text(String::new())).collect();
+        at = before + usize::from(!tag.is_empty());
+        found.splice(before..name, pieces);
+    }
     found.insert(at, Part::WholeId);
-    // It ends where the part after the number begins.
     if let Some(index) = found.iter().position(|part| *part == Part::Index) {
         found.insert(index + 1, Part::WholeId);
     }

@@ -84,6 +84,16 @@ impl Continuing {
         }
         Self { header: frame.header.clone(), start, end, as_part: frame.taken == Taken::Part }
     }
+
+    /// What reasoning begins with in a message that is continued.
+    pub(super) fn start(&self) -> &str {
+        &self.start
+    }
+
+    /// What it ends with.
+    pub(super) fn end(&self) -> &str {
+        &self.end
+    }
 }
 
 impl Analysis {
@@ -210,7 +220,9 @@ impl Analysis {
             match (reasoning.is_empty(), only_reasoning) {
                 (_, true) => start,
                 (true, false) => format!("{}{content}", self.dialect.content.start),
-                (false, false) => format!("{start}{}{}{content}", self.continued.end.trim_start(), self.dialect.content.start),
+                (false, false) => {
+                    format!("{start}{}{}{content}", self.continued.end.trim_start(), self.dialect.content.start)
+                }
             }
         };
         let Some((text, needles)) = rendered else { return known() };

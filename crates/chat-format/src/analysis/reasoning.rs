@@ -61,7 +61,8 @@ fn fill(frame: &mut Frame, before: &str, after: &str, plain: &str) {
     frame.shared = Some(common_prefix(&frame.said.before, before).to_owned());
     let same = common_prefix(before, plain);
     let prompted = format!("{}{}", frame.user_end, frame.prompts.thinking);
-    let is_prompted = !frame.prompts.thinking.is_empty() && before.starts_with(&prompted) && plain.starts_with(&prompted);
+    let is_prompted =
+        !frame.prompts.thinking.is_empty() && before.starts_with(&prompted) && plain.starts_with(&prompted);
     let header = if is_prompted { prompted.as_str() } else { same };
     let turn = header.strip_prefix(frame.user_end.as_str()).unwrap_or(header);
     if !turn.trim().is_empty()

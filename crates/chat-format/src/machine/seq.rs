@@ -44,7 +44,9 @@ impl Outcome {
             Self::Content => Region::Content,
             Self::Stop => Region::Over,
             Self::Elsewhere => Region::Elsewhere,
-            Self::ContentOver | Self::Arguments(_) | Self::CallOver | Self::ListOver | Self::CallsOver => Region::Outside,
+            Self::ContentOver | Self::Arguments(_) | Self::CallOver | Self::ListOver | Self::CallsOver => {
+                Region::Outside
+            }
         }
     }
 
