@@ -50,11 +50,10 @@ impl Plan<'_> {
         let entries = calls.map_or_else(Vec::new, |calls| seqs.calls(calls, strict));
         let regions = seqs.regions(dialect, &entries);
         let names = strict.then(|| {
-            let offered =
-                (0_u32..).zip(tools.into_iter().flat_map(Tools::iter)).filter(|(_, tool)| match self.choice {
-                    ToolChoice::Tool(name) => tool.name == *name,
-                    _ => true,
-                });
+            let offered = (0_u32..).zip(tools.into_iter().flat_map(Tools::iter)).filter(|(_, tool)| match self.choice {
+                ToolChoice::Tool(name) => tool.name == *name,
+                _ => true,
+            });
             Names::new(offered.map(|(number, tool)| (&tool.name[..], number)))
         });
         Machine {

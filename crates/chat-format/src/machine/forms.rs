@@ -38,7 +38,11 @@ fn spread(parts: &[Part], strict: bool) -> Ways {
     let inner: Ways = match &parts[place] {
         Part::Arguments(arguments) => vec![(Vec::new(), arguments.clone(), Vec::new())],
         Part::NameAsKey => {
-            vec![(vec![text("{"), text("\""), Atom::Name, exactly("\""), text(":")], Arguments::Json, vec![text("}")])]
+            vec![(
+                vec![text("{"), text("\""), Atom::Name, exactly("\""), text(":")],
+                Arguments::Json,
+                vec![text("}")],
+            )]
         }
         Part::Object(object) => object_ways(object, strict),
         _ => Vec::new(),
@@ -155,7 +159,9 @@ fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Argum
 }
 
 fn member(field: &Field) -> Vec<Atom> {
-    let with = |key: &str, value: Atom| vec![text(&quoted(key)), text(":"), text("\""), value, exactly("\"")];
+    let with = |key: &str, value: Atom| {
+        vec![text(&quoted(key)), text(":"), text("\""), value, exactly("\"")]
+    };
     match field {
         Field::Name(key) => with(key, Atom::Name),
         Field::Id(key) => with(key, Atom::Id),

@@ -83,19 +83,11 @@ mod tests {
             assert_eq!(markers.begun(next), begun);
             seen = next;
         }
-        assert_eq!(
-            "hink>"
-                .bytes()
-                .map(|byte| {
-                    let found = markers.step(seen, byte);
-                    if let Found::Text(next) = found {
-                        seen = next
-                    }
-                    found
-                })
-                .last(),
-            Some(Found::Marker(1, 7))
-        );
+        assert_eq!("hink>".bytes().map(|byte| {
+            let found = markers.step(seen, byte);
+            if let Found::Text(next) = found { seen = next }
+            found
+        }).last(), Some(Found::Marker(1, 7)));
     }
 
     #[test]

@@ -20,8 +20,8 @@ mod names;
 mod seq;
 mod space;
 
-pub(crate) use compile::Plan;
 pub use compile::ToolChoice;
+pub(crate) use compile::Plan;
 pub(crate) use listener::{Called, Listener, Nobody};
 pub(crate) use seq::{Captured, Outcome, Seq};
 

@@ -44,9 +44,7 @@ impl Outcome {
             Self::Content => Region::Content,
             Self::Stop => Region::Over,
             Self::Elsewhere => Region::Elsewhere,
-            Self::ContentOver | Self::Arguments(_) | Self::CallOver | Self::ListOver | Self::CallsOver => {
-                Region::Outside
-            }
+            Self::ContentOver | Self::Arguments(_) | Self::CallOver | Self::ListOver | Self::CallsOver => Region::Outside,
         }
     }
 

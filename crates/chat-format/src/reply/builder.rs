@@ -150,8 +150,7 @@ impl Builder {
         if let Some(call) = &self.call {
             if !partial {
                 let name = self.message.tool_calls.get(call.index).map_or("", |call| &call.name);
-                let warning =
-                    format!("the reply ends in the middle of a call of {name:?}: its arguments are not whole");
+                let warning = format!("the reply ends in the middle of a call of {name:?}: its arguments are not whole");
                 if call.begun {
                     self.warn(warning);
                 }
