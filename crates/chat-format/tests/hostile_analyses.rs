@@ -40,7 +40,8 @@ fn templates_that_compute_for_long_or_print_megabytes() {
 #[test]
 fn templates_that_hide_or_change_the_needles() {
     // Everything that a needle could be is in the template.
-    let stems: String = (b'a'..=b'z').flat_map(|a| (b'a'..=b'z').map(move |b| format!("q{}x{}", a as char, b as char))).collect();
+    let stems: String =
+        (b'a'..=b'z').flat_map(|a| (b'a'..=b'z').map(move |b| format!("q{}x{}", a as char, b as char))).collect();
     for text in [
         format!("{{# {stems} #}}{{% for m in messages %}}{{{{ m.content }}}}{{% endfor %}}"),
         "{% for m in messages %}{{ m.content|reverse }}{{ m.content|upper }}{% endfor %}".to_owned(),
