@@ -2,6 +2,7 @@
 
 use chat_format::dialect::{Arguments, Field, Part, Pattern};
 use chat_format::{Analysis, ChatTemplate};
+use std::fmt::Write;
 use std::path::PathBuf;
 
 fn templates() -> Vec<(String, String)> {
@@ -45,7 +46,7 @@ fn shown(analysis: &Analysis) -> String {
     if let Some(calls) = &dialect.calls {
         let mut line = format!("calls {} {}", names.function, names.arguments);
         if !calls.section.is_empty() {
-            line.push_str(&format!(" in {:?} {:?}", calls.section.start, calls.section.end));
+            let _ = write!(line, " in {:?} {:?}", calls.section.start, calls.section.end);
         }
         line.push_str(if calls.list { " list" } else { "" });
         line.push_str(if calls.parallel { "" } else { " single" });
@@ -175,7 +176,7 @@ fn each_format_is_found() {
     for (name, text) in templates() {
         let found = analysis(&text);
         assert!(found.warnings.is_empty(), "{name}: {:?}", found.warnings);
-        all.push_str(&format!("# {name}\n{}\n\n", shown(&found)));
+        let _ = write!(all, "# {name}\n{}\n\n", shown(&found));
     }
     if std::env::var_os("TOKENTRIE_WRITE_ANALYSES").is_some() {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/templates/analyses.txt");

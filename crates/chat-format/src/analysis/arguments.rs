@@ -109,7 +109,7 @@ fn tagged(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
         return None;
     }
     let mut keyed = Keyed::new(key_start, around.to_value, value_end);
-    keyed.between = rest[..rest.len() - key_start.len()].trim().to_owned();
+    rest[..rest.len() - key_start.len()].trim().clone_into(&mut keyed.between);
     keyed.opened = opened(probe, shape, around.to_value, value_end.trim());
     keyed.cdata = takes_cdata(probe, shape);
     let end = around.value_end + value_end.len();

@@ -121,13 +121,12 @@ fn body(probe: &Probe, shape: &Shape, text: &str, number: usize) -> Option<Body>
         return None;
     }
     if let Some(found) = object::find(text, name, &needles.keys[0], value, &needles.ids[number]) {
-        return Some(match found.call {
-            Some(part) => Body { start: found.start, end: found.end, middle: String::new(), what: What::Object(part) },
-            None => {
-                let middle = parts::normal(probe, text.get(at + name.len()..found.start)?);
-                Body { start: at, end: found.end, middle, what: What::Arguments(Arguments::Json) }
-            }
-        });
+        let (start, end) = (found.start, found.end);
+        if let Some(part) = found.call {
+            return Some(Body { start, end, middle: String::new(), what: What::Object(part) });
+        }
+        let middle = parts::normal(probe, text.get(at + name.len()..start)?);
+        return Some(Body { start: at, end, middle, what: What::Arguments(Arguments::Json) });
     }
     let Found { start, end, arguments } = arguments::find(probe, shape, text, number)?;
     let middle = parts::normal(probe, text.get(at + name.len()..start)?);
@@ -152,7 +151,7 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
     let mut between = two.between.as_str();
     // A call that the prompt begins: its beginning went away with the header.
     if !between.is_empty() && before.is_empty() && frame.header.ends_with(between) {
-        written.begun = between.to_owned();
+        between.clone_into(&mut written.begun);
         between.clone_into(before);
     }
     // What ends each call also where they stand in a list.

@@ -48,8 +48,8 @@ pub(super) fn find(probe: &Probe, dialect: &Dialect) -> Capabilities {
         parallel_tool_calls: tool_calls && dialect.calls.as_ref().is_some_and(|calls| calls.parallel),
         preserve_reasoning: shows(&Ask::new(remembered), &needles.reason),
         reasoning_effort: effort(probe),
-        string_content: shows(&Ask::new(user()).as_it_is(), &needles.user),
-        system_role: shows(&Ask::new(system).as_it_is(), &needles.system),
+        string_content: shows(&Ask::new(user()).unadapted(), &needles.user),
+        system_role: shows(&Ask::new(system).unadapted(), &needles.system),
         tool_calls,
         tools: probe.render(&Ask::new(user()).with_tools()).is_some_and(|text| text.contains(&needles.names[0])),
         typed_content: typed(probe),
@@ -80,6 +80,6 @@ fn effort(probe: &Probe) -> bool {
 /// Whether parts of content are rendered as one text is.
 fn typed(probe: &Probe) -> bool {
     let parts = json!({"role": "user", "content": [{"type": "text", "text": probe.needles.user}]});
-    let as_parts = probe.render_somehow(&Ask::new(vec![parts]).as_it_is());
-    as_parts.is_some() && as_parts == probe.render_somehow(&Ask::new(vec![probe.user()]).as_it_is())
+    let as_parts = probe.render_somehow(&Ask::new(vec![parts]).unadapted());
+    as_parts.is_some() && as_parts == probe.render_somehow(&Ask::new(vec![probe.user()]).unadapted())
 }

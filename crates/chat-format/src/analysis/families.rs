@@ -39,7 +39,7 @@ const FAMILIES: [Family; 9] = [
             let Some(keyed) = keyed(dialect) else { return false };
             has_value_tag(keyed)
                 && !keyed.value_end.ends_with('\n')
-                && on_one_line(&dialect.calls)
+                && on_one_line(dialect)
                 && dialect.reasoning.mode == ReasoningMode::OpenedByPrompt
         },
         add: |_, dialect| dialect.reasoning.calls_end_it = true,
@@ -155,8 +155,8 @@ fn has_value_tag(keyed: &Keyed) -> bool {
 }
 
 /// Whether the end of a call begins a line although arguments do not.
-fn on_one_line(calls: &Option<Calls>) -> bool {
-    let last = calls.as_ref().and_then(|calls| calls.patterns.first()).and_then(|pattern| pattern.parts.last());
+fn on_one_line(dialect: &Dialect) -> bool {
+    let last = dialect.calls.as_ref().and_then(|calls| calls.patterns.first()).and_then(|pattern| pattern.parts.last());
     matches!(last, Some(Part::Text(text)) if text.starts_with('\n'))
 }
 

@@ -58,6 +58,7 @@ impl Needles {
 
 /// What is rendered.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(super) struct Ask {
     pub(super) messages: Vec<Value>,
     pub(super) tools: bool,
@@ -87,7 +88,7 @@ impl Ask {
         self
     }
 
-    pub(super) fn as_it_is(mut self) -> Self {
+    pub(super) fn unadapted(mut self) -> Self {
         self.adapt = false;
         self
     }

@@ -80,7 +80,8 @@ impl Continuing {
             && !frame.taken.is_somewhere()
             && rest.starts_with(start.trim())
         {
-            start = start.trim().to_owned();
+            start.truncate(start.trim_end().len());
+            start.drain(..start.len() - start.trim_start().len());
         }
         Self { header: frame.header.clone(), start, end, as_part: frame.taken == Taken::Part }
     }

@@ -2,7 +2,7 @@
 
 use super::frame::{Around, Frame, Taken, around, as_part, begun_with, split_at};
 use super::probe::{Ask, Probe};
-use super::text::{common_prefix, common_suffix, diff, first_tag, last_tag, word_of};
+use super::text::{Segment, common_prefix, common_suffix, diff, first_tag, last_tag, segments, word_of};
 use crate::dialect::{Content, ContentMode, ReasoningMode};
 use serde_json::{Value, json};
 
@@ -27,8 +27,37 @@ pub(super) fn find(probe: &Probe, frame: &mut Frame) {
     }
     by_prompts(frame);
     if frame.reasoning.mode == ReasoningMode::None {
+        by_opened_prompt(frame);
+    }
+    if frame.reasoning.mode == ReasoningMode::None {
         told_in_system(probe, frame);
     }
+}
+
+/// A tag at the end of the prompt that replies in the history do not have: the template drops what was thought.
+fn by_opened_prompt(frame: &mut Frame) {
+    let said = frame.said.before.as_str();
+    let begin = said.strip_prefix(frame.user_end.as_str()).unwrap_or(said);
+    let prompt = frame.prompts.thinking.as_str();
+    let rest = prompt[common_prefix(prompt, begin).len()..].trim_start();
+    let [Segment::Marker(start)] = segments(rest.trim_end())[..] else { return };
+    if begin.trim().is_empty() || begin.contains(start) {
+        return;
+    }
+    let Some(end) = closing(start) else { return };
+    frame.reasoning.mode = ReasoningMode::OpenedByPrompt;
+    (frame.reasoning.start, frame.reasoning.end) = (rest.to_owned(), end);
+}
+
+/// The marker that closes another: `</x>`, `[/X]`, or with `END` for `START`.
+fn closing(start: &str) -> Option<String> {
+    for (open, close) in [("START", "END"), ("start", "end"), ("BEGIN", "END"), ("begin", "end")] {
+        if start.contains(open) {
+            return Some(start.replace(open, close));
+        }
+    }
+    let (sign, word) = start.split_at(1);
+    word.starts_with(char::is_alphanumeric).then(|| format!("{sign}/{word}"))
 }
 
 /// Reasoning of a turn with a call, and what stands before the call's name without reasoning.
@@ -108,7 +137,7 @@ fn fill(frame: &mut Frame, before: &str, after: &str, plain: &str) {
 }
 
 fn last_three(text: &str) -> &str {
-    let found = super::text::segments(text.trim_end());
+    let found = segments(text.trim_end());
     let before: usize = found[..found.len().saturating_sub(3)].iter().map(|segment| segment.text().len()).sum();
     &text[before..]
 }
@@ -164,11 +193,11 @@ fn told_in_system(probe: &Probe, frame: &mut Frame) {
         return;
     };
     let told = diff(&on, &off).left;
-    let found = super::text::segments(told);
+    let found = segments(told);
     let pairs: Vec<_> = found
         .windows(2)
         .filter_map(|pair| match pair {
-            [super::text::Segment::Marker(start), super::text::Segment::Marker(end)] => Some((*start, *end)),
+            [Segment::Marker(start), Segment::Marker(end)] => Some((*start, *end)),
             _ => None,
         })
         .filter(|(start, end)| closes(start, end))

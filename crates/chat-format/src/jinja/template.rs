@@ -196,6 +196,7 @@ pub(crate) struct Session<'a>(&'a ChatTemplate);
 
 impl Session<'_> {
     /// Whether the template tried to change a list, which had no effect here and is refused elsewhere.
+    #[allow(clippy::unused_self, reason = "it is told of this session's thread")]
     pub(crate) fn tried_change(&self) -> bool {
         meter::tried_change()
     }
