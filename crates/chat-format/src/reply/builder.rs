@@ -38,7 +38,7 @@ struct Call {
     /// Whether its name was said; else what is known waits.
     begun: bool,
     id: String,
-    json: JsonOut,
+    json: JsonOut<Arc<Shapes>>,
     /// How much of its JSON was said.
     said: usize,
 }

@@ -3,12 +3,12 @@
 use super::raw::json_of;
 use super::utf8::Utf8;
 use super::{Out, ShapeId, Shapes, Types};
-use std::sync::Arc;
+use std::ops::Deref;
 
 /// Assembles the JSON text of arguments. Text is only ever added to its end; it is UTF-8: what is none becomes U+FFFD.
 #[derive(Debug, Clone)]
-pub(crate) struct JsonOut {
-    shapes: Arc<Shapes>,
+pub(crate) struct JsonOut<S> {
+    shapes: S,
     text: String,
     /// A character that is begun.
     begun: Vec<u8>,
@@ -16,8 +16,8 @@ pub(crate) struct JsonOut {
     raw: Option<(ShapeId, Types, Vec<u8>)>,
 }
 
-impl JsonOut {
-    pub(crate) fn new(shapes: Arc<Shapes>) -> Self {
+impl<S: Deref<Target = Shapes>> JsonOut<S> {
+    pub(crate) fn new(shapes: S) -> Self {
         Self { shapes, text: String::new(), begun: Vec::new(), at: Utf8::WHOLE, raw: None }
     }
 
@@ -46,7 +46,7 @@ impl JsonOut {
     }
 }
 
-impl Out for JsonOut {
+impl<S: Deref<Target = Shapes>> Out for JsonOut<S> {
     #[inline]
     fn json(&mut self, text: &[u8]) {
         for &byte in text {
