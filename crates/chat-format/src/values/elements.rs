@@ -127,14 +127,7 @@ impl Elements {
         }
     }
 
-    fn around(
-        &self,
-        state: &mut ElementsAt,
-        chosen: Chosen,
-        byte: u8,
-        guard: &mut Guard,
-        out: &mut impl Out,
-    ) -> Step {
+    fn around(&self, state: &mut ElementsAt, chosen: Chosen, byte: u8, guard: &mut Guard, out: &mut impl Out) -> Step {
         if is_blank(byte) && Choices::is_untouched(chosen) {
             if guard.is_strict() {
                 let Some(blanks) = state.blanks.step(byte, 0) else { return Step::Dead };
@@ -216,6 +209,9 @@ impl Elements {
                     Kind::Open => (ITEM.starts_with(name) && may_be_list(level, guard)) || may_be_object(name, guard),
                 };
             return if fits { Step::Inside } else { Step::Dead };
+        }
+        if strict && name.is_empty() {
+            return Step::Dead;
         }
         let name: Arc<[u8]> = std::mem::take(name).into();
         let track = *track;

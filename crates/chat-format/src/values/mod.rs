@@ -31,9 +31,9 @@ mod slot;
 mod strings;
 mod syntax;
 mod tagged;
-mod track;
 #[cfg(test)]
 mod tests;
+mod track;
 mod types;
 mod utf8;
 mod watch;

@@ -115,14 +115,7 @@ impl Pairs {
         }
     }
 
-    fn key<W: Watch>(
-        &self,
-        state: &mut PairsAt,
-        utf8: Utf8,
-        byte: u8,
-        watch: &mut W,
-        out: &mut impl Out,
-    ) -> Step {
+    fn key<W: Watch>(&self, state: &mut PairsAt, utf8: Utf8, byte: u8, watch: &mut W, out: &mut impl Out) -> Step {
         if byte == self.joint || (is_blank(byte) && !W::STRICT) {
             if !watch.on(Event::TextClose) {
                 return Step::Dead;

@@ -154,14 +154,7 @@ impl Quoted {
     }
 
     /// With so many bytes of the closing mark.
-    fn marked<W: Watch>(
-        &mut self,
-        mark: &Mark,
-        held: usize,
-        forced: bool,
-        watch: &mut W,
-        out: &mut impl Out,
-    ) -> Step {
+    fn marked<W: Watch>(&mut self, mark: &Mark, held: usize, forced: bool, watch: &mut W, out: &mut impl Out) -> Step {
         if held == mark.text.len() {
             if !watch.on(Event::TextClose) {
                 return Step::Dead;

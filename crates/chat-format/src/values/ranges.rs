@@ -35,7 +35,9 @@ fn magnitudes(low: &Bound, high: Option<&Bound>) -> String {
         }
         _ => {
             parts.push(format!("{}(?:{})", whole(&low.whole), at_least(&low.fraction, low.without)));
-            parts.extend(high.map(|high| format!("{}(?:{})", whole(&high.whole), at_most(&high.fraction, high.without))));
+            parts.extend(
+                high.map(|high| format!("{}(?:{})", whole(&high.whole), at_most(&high.fraction, high.without))),
+            );
             parts.extend(above(&low.whole, high.map(|high| &*high.whole)).map(|between| format!("(?:{between}){any}")));
         }
     }
@@ -173,7 +175,11 @@ fn digits_from(fraction: &str, without: bool) -> Vec<String> {
             parts.push(format!("{}[{}-9]{}", &fraction[..at], char::from(digit + 1), rest(at + 1)));
         }
     }
-    parts.push(if without { format!("{fraction}{}", nonzero()) } else { format!("{fraction}{}", rest(fraction.len())) });
+    parts.push(if without {
+        format!("{fraction}{}", nonzero())
+    } else {
+        format!("{fraction}{}", rest(fraction.len()))
+    });
     parts
 }
 

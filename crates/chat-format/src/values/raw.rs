@@ -77,9 +77,10 @@ impl Raw {
 
     /// What follows the value; `None` if it cannot be over.
     pub(crate) fn end(mut self, shapes: &Shapes) -> Option<Hold> {
-        let text = self.text.take().and_then(|(mut hold, utf8)| {
-            (utf8.is_whole() && hold.on(shapes, Event::TextClose)).then_some(hold)
-        });
+        let text = self
+            .text
+            .take()
+            .and_then(|(mut hold, utf8)| (utf8.is_whole() && hold.on(shapes, Event::TextClose)).then_some(hold));
         let literal = self.literal.take().and_then(|(literal, mut hold, _)| {
             let ends = literal.may_end(|| hold.may_number_end(shapes));
             (ends && (literal.is_over() || hold.on(shapes, Event::NumberEnd))).then_some(hold)
@@ -103,11 +104,15 @@ pub(crate) fn json_of(shapes: &Shapes, shape: ShapeId, types: Types, text: &[u8]
     if let Some(json) = literal(text, &mut held) {
         return json;
     }
-    if !any && types.meets(Types::STRING) && std::str::from_utf8(text).is_ok_and(|text| is_string(shapes, shape, text)) {
+    if !any && types.meets(Types::STRING) && std::str::from_utf8(text).is_ok_and(|text| is_string(shapes, shape, text))
+    {
         return string(text);
     }
     let fits = |json: &Vec<u8>| any || !types.meets(Types::STRING) || type_of(json).meets(others);
-    literal(text, &mut Lenient).filter(fits).filter(|json| !any || type_of(json).meets(types)).unwrap_or_else(|| string(text))
+    literal(text, &mut Lenient)
+        .filter(fits)
+        .filter(|json| !any || type_of(json).meets(types))
+        .unwrap_or_else(|| string(text))
 }
 
 fn is_string(shapes: &Shapes, shape: ShapeId, text: &str) -> bool {

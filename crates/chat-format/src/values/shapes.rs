@@ -224,8 +224,7 @@ impl Shapes {
             changed = false;
             for id in (from..self.shapes.len()).rev().chain(from..self.shapes.len()) {
                 let shape = &self.shapes[id];
-                let (mut levels, mut types) =
-                    if shape.any { (0, Types::ALL) } else { (NEVER, Types::NONE) };
+                let (mut levels, mut types) = if shape.any { (0, Types::ALL) } else { (NEVER, Types::NONE) };
                 for &alternative in &shape.alternatives {
                     let needs = self.levels_of(alternative);
                     if needs != NEVER {

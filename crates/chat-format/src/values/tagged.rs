@@ -245,13 +245,13 @@ impl Tagged {
             }
             Finds::Held(next) => {
                 let held = self.opened.held(next);
-                let opens = |(text, types): (usize, &Types)| {
-                    self.opened.text(text).starts_with(held) && guard.may_be(*types)
-                };
+                let opens =
+                    |(text, types): (usize, &Types)| self.opened.text(text).starts_with(held) && guard.may_be(*types);
                 let may_open = || self.types.iter().enumerate().any(opens);
-                let may_go_on = || !next.is_forced() && guard.strict.as_ref().is_some_and(|strict| {
-                    strict.hold.takes(guard.shapes, held)
-                });
+                let may_go_on = || {
+                    !next.is_forced()
+                        && guard.strict.as_ref().is_some_and(|strict| strict.hold.takes(guard.shapes, held))
+                };
                 if strict && !(utf8.is_whole() && (may_open() || may_go_on())) {
                     return Step::Dead;
                 }
@@ -272,14 +272,7 @@ impl Tagged {
         }
     }
 
-    fn value(
-        &self,
-        state: &mut TaggedAt,
-        shape: ShapeId,
-        types: Types,
-        guard: &mut Guard,
-        out: &mut impl Out,
-    ) -> Step {
+    fn value(&self, state: &mut TaggedAt, shape: ShapeId, types: Types, guard: &mut Guard, out: &mut impl Out) -> Step {
         let Some(slot) = Slot::begin(shape, types, guard, out) else { return Step::Dead };
         go(state, At::Begin(slot, self.newlines.0, Chosen::default()))
     }

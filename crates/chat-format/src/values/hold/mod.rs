@@ -131,7 +131,8 @@ impl Hold {
         if self.is_free_text(shapes) {
             return true;
         }
-        let named = [(b'n', b'\n'), (b'r', b'\r'), (b't', b'\t'), (b'b', 8), (b'f', 12), (b'\\', b'\\'), (quote, quote)];
+        let named =
+            [(b'n', b'\n'), (b'r', b'\r'), (b't', b'\t'), (b'b', 8), (b'f', 12), (b'\\', b'\\'), (quote, quote)];
         let is_named = |byte: u8| named.iter().any(|(_, named)| *named == byte);
         let takes = |byte: u8| self.takes(shapes, &[byte]);
         let mut controls = (0..0x20).filter(|byte| !is_named(*byte));

@@ -244,4 +244,3 @@ impl Thread {
         to.extend(next);
     }
 }
-

@@ -13,7 +13,11 @@ impl Compiler<'_> {
             (Some(one), None) => std::slice::from_ref(one),
             (None, Some(Value::Array(all))) => &all[..],
             (Some(one), Some(Value::Array(all))) => {
-                if all.contains(one) { std::slice::from_ref(one) } else { &[] }
+                if all.contains(one) {
+                    std::slice::from_ref(one)
+                } else {
+                    &[]
+                }
             }
             _ => return Err(place.error("enum is a list of values")),
         };

@@ -47,7 +47,11 @@ fn maps(one: &Map<String, Value>, other: &Map<String, Value>, conflict: &mut imp
             }
             ("minimum" | "exclusiveMinimum" | "minLength" | "minItems", a, b) => larger(a, b),
             ("maximum" | "exclusiveMaximum" | "maxLength" | "maxItems", a, b) => {
-                if larger(a, b) == *a { b.clone() } else { a.clone() }
+                if larger(a, b) == *a {
+                    b.clone()
+                } else {
+                    a.clone()
+                }
             }
             ("items" | "additionalProperties", a, b) => json!({"allOf": [a, b]}),
             ("allOf", Value::Array(a), Value::Array(b)) => Value::Array(a.iter().chain(b).cloned().collect()),
@@ -89,7 +93,8 @@ fn types(one: &Value, other: &Value) -> Value {
         name => vec![name.clone()],
     };
     let (a, b) = (names(one), names(other));
-    let fits = |name: &Value, names: &[Value]| names.contains(name) || (name == "integer" && names.contains(&json!("number")));
+    let fits =
+        |name: &Value, names: &[Value]| names.contains(name) || (name == "integer" && names.contains(&json!("number")));
     let mut both: Vec<Value> = a.iter().filter(|name| fits(name, &b)).cloned().collect();
     both.extend(b.iter().filter(|name| fits(name, &a) && !a.contains(name)).cloned());
     Value::Array(both)

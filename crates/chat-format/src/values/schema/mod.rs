@@ -65,14 +65,8 @@ pub(super) type Compiled = Result<(ShapeId, Vec<ShapeWarning>, Option<ShapeError
 
 /// Compiles the schema of the arguments of a tool.
 pub(super) fn compile(shapes: &mut Shapes, schema: &Value) -> Compiled {
-    let mut compiler = Compiler {
-        shapes,
-        root: schema,
-        references: HashMap::new(),
-        warnings: Vec::new(),
-        nothing: None,
-        schemas: 0,
-    };
+    let mut compiler =
+        Compiler { shapes, root: schema, references: HashMap::new(), warnings: Vec::new(), nothing: None, schemas: 0 };
     let mut id = compiler.shape(schema, &Place::root())?;
     // Arguments are an object, whatever the schema says besides.
     if id == Shapes::ANY {
@@ -217,12 +211,7 @@ impl Compiler<'_> {
         Ok(self.shapes.of(alternatives))
     }
 
-    fn of_types(
-        &mut self,
-        map: &Map<String, Value>,
-        said: &[&String],
-        place: &Place,
-    ) -> Result<ShapeId, ShapeError> {
+    fn of_types(&mut self, map: &Map<String, Value>, said: &[&String], place: &Place) -> Result<ShapeId, ShapeError> {
         let types = self.types(map, place)?;
         if types.is_none() && said.iter().all(|key| LEFT_OUT.contains(&key.as_str()) || implied(key).is_none()) {
             return Ok(Shapes::ANY);

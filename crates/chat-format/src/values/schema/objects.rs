@@ -89,11 +89,7 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn array(
-        &mut self,
-        map: &Map<String, Value>,
-        place: &Place,
-    ) -> Result<Option<Alternative>, ShapeError> {
+    pub(super) fn array(&mut self, map: &Map<String, Value>, place: &Place) -> Result<Option<Alternative>, ShapeError> {
         let mut first = Vec::new();
         let mut others = map.get("items");
         let listed = match (map.get("prefixItems"), others) {

@@ -21,18 +21,38 @@ fn check(schema: Value, right: &[&str], wrong: &[&str]) {
 #[test]
 fn scalars() {
     check(json!({"type": "boolean"}), &["true", "false"], &["null", "1", "\"true\""]);
-    check(json!({"type": "integer", "minimum": -3, "maximum": 120}), &["-3", "0", "120", "7"], &["-4", "121", "-0", "1.0"]);
+    check(
+        json!({"type": "integer", "minimum": -3, "maximum": 120}),
+        &["-3", "0", "120", "7"],
+        &["-4", "121", "-0", "1.0"],
+    );
     check(json!({"type": "integer", "exclusiveMinimum": 0}), &["1", "99999999999"], &["0", "-1"]);
     check(json!({"type": "integer"}), &["0", "-9223372036854775808", "18446744073709551615"], &["1.5", "01"]);
     check(json!({"type": "number"}), &["0", "-1.5e-7", "3.0"], &["1e400", "+1", ".5"]);
-    check(json!({"enum": ["a", "ab", 1, null, true, {"k": [1]}]}), &["\"a\"", "\"ab\"", "1", "null", "true", "{\"k\":[1]}"], &["\"b\"", "2", "false", "{}", "{\"k\":[]}"]);
-    check(json!({"enum": ["é", "a\"b", "\n"], "type": "string"}), &["\"é\"", "\"a\\\"b\"", "\"\\n\""], &["\"\\u00e9\"", "\"a\""]);
+    check(
+        json!({"enum": ["a", "ab", 1, null, true, {"k": [1]}]}),
+        &["\"a\"", "\"ab\"", "1", "null", "true", "{\"k\":[1]}"],
+        &["\"b\"", "2", "false", "{}", "{\"k\":[]}"],
+    );
+    check(
+        json!({"enum": ["é", "a\"b", "\n"], "type": "string"}),
+        &["\"é\"", "\"a\\\"b\"", "\"\\n\""],
+        &["\"\\u00e9\"", "\"a\""],
+    );
     check(json!({"const": 1.5}), &["1.5"], &["1", "1.50"]);
-    check(json!({"type": "string", "minLength": 2, "maxLength": 3}), &["\"éa\"", "\"abc\"", "\"\\n\\n\""], &["\"é\"", "\"abcd\""]);
+    check(
+        json!({"type": "string", "minLength": 2, "maxLength": 3}),
+        &["\"éa\"", "\"abc\"", "\"\\n\\n\""],
+        &["\"é\"", "\"abcd\""],
+    );
     check(json!({"type": "string", "pattern": "b+\\d"}), &["\"xb1y\"", "\"bb2\""], &["\"b\"", "\"\""]);
     check(json!({"type": "string", "pattern": "^[a-z]{2}$"}), &["\"ab\""], &["\"a\"", "\"abc\"", "\"\\u0061b\""]);
     check(json!({"type": "string", "format": "date"}), &["\"2024-02-29\""], &["\"2023-02-29\"", "\"x\""]);
-    check(json!({"type": "string", "format": "date-time"}), &["\"2024-02-29T10:00:00Z\""], &["\"2023-02-29T10:00:00Z\""]);
+    check(
+        json!({"type": "string", "format": "date-time"}),
+        &["\"2024-02-29T10:00:00Z\""],
+        &["\"2023-02-29T10:00:00Z\""],
+    );
     check(json!({"type": "string", "format": "uuid"}), &["\"123e4567-e89b-12d3-a456-426614174000\""], &["\"123\""]);
     check(json!({"type": "string", "format": "ipv4"}), &["\"127.0.0.1\""], &["\"256.1.1.1\""]);
     check(json!({"type": "string", "format": "email"}), &["\"a.b@c.org\""], &["\"a\"", "\"@c.org\""]);
@@ -42,14 +62,17 @@ fn scalars() {
 #[test]
 fn ranges_of_numbers() {
     let numbers = [
-        "-20", "-10.5", "-10", "-9.99", "-2.5", "-1", "-0.5", "-0.25", "0", "0.0", "0.05", "0.1", "0.2", "0.205", "0.25",
-        "0.3", "0.30", "0.305", "0.31", "0.7", "0.75", "0.9", "1", "1.0", "1.5", "2", "5", "9.99", "10", "10.0", "10.01",
-        "19", "20", "21", "99", "100", "100.5", "12345",
+        "-20", "-10.5", "-10", "-9.99", "-2.5", "-1", "-0.5", "-0.25", "0", "0.0", "0.05", "0.1", "0.2", "0.205",
+        "0.25", "0.3", "0.30", "0.305", "0.31", "0.7", "0.75", "0.9", "1", "1.0", "1.5", "2", "5", "9.99", "10",
+        "10.0", "10.01", "19", "20", "21", "99", "100", "100.5", "12345",
     ];
-    let bounds = [-10.5, -10.0, -1.0, -0.25, 0.0, 0.05, 0.2, 0.205, 0.25, 0.3, 0.305, 0.75, 1.0, 9.99, 10.0, 20.0, 100.0];
+    let bounds =
+        [-10.5, -10.0, -1.0, -0.25, 0.0, 0.05, 0.2, 0.205, 0.25, 0.3, 0.305, 0.75, 1.0, 9.99, 10.0, 20.0, 100.0];
     for (at, &low) in bounds.iter().enumerate() {
         for &high in &bounds[at..] {
-            for (low_key, high_key) in [("minimum", "maximum"), ("exclusiveMinimum", "exclusiveMaximum"), ("minimum", "exclusiveMaximum")] {
+            for (low_key, high_key) in
+                [("minimum", "maximum"), ("exclusiveMinimum", "exclusiveMaximum"), ("minimum", "exclusiveMaximum")]
+            {
                 if low == high && low_key != "minimum" || low == high && high_key != "maximum" {
                     continue;
                 }
@@ -70,22 +93,44 @@ fn ranges_of_numbers() {
 
 #[test]
 fn lists_and_objects() {
-    check(json!({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}), &["[1]", "[1, 2]"], &["[]", "[1,2,3]", "[\"a\"]"]);
-    check(json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false}), &["[]", "[\"a\"]", "[\"a\",1]"], &["[1]", "[\"a\",1,1]"]);
+    check(
+        json!({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}),
+        &["[1]", "[1, 2]"],
+        &["[]", "[1,2,3]", "[\"a\"]"],
+    );
+    check(
+        json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false}),
+        &["[]", "[\"a\"]", "[\"a\",1]"],
+        &["[1]", "[\"a\",1,1]"],
+    );
     let closed = json!({"type": "object", "properties": {"x": {"type": "integer"}, "xy": {"type": "string"}}, "required": ["x"]});
-    check(closed, &["{\"x\":1}", "{\"xy\":\"\",\"x\":1}", "{\n  \"x\": 1\n}"], &["{}", "{\"xy\":\"\"}", "{\"x\":1,\"x\":1}", "{\"x\":1,\"z\":1}", "{\"x\":\"\"}"]);
+    check(
+        closed,
+        &["{\"x\":1}", "{\"xy\":\"\",\"x\":1}", "{\n  \"x\": 1\n}"],
+        &["{}", "{\"xy\":\"\"}", "{\"x\":1,\"x\":1}", "{\"x\":1,\"z\":1}", "{\"x\":\"\"}"],
+    );
     let open = json!({"properties": {"x": {"type": "integer"}}, "additionalProperties": {"type": "boolean"}});
-    check(open, &["{\"x\":1,\"y\":true}", "{\"xx\":true,\"\":false}"], &["{\"x\":true}", "{\"y\":1}", "{\"\\u0078\":true}", "{\"x\":1,\"x\":2}"]);
+    check(
+        open,
+        &["{\"x\":1,\"y\":true}", "{\"xx\":true,\"\":false}"],
+        &["{\"x\":true}", "{\"y\":1}", "{\"\\u0078\":true}", "{\"x\":1,\"x\":2}"],
+    );
     check(json!({"type": "object"}), &["{\"a\":[{}]}", "{}"], &["[]"]);
 }
 
 #[test]
 fn unions_and_references() {
-    check(json!({"anyOf": [{"type": "object", "properties": {"k": {"const": "a"}, "v": {"type": "integer"}}, "required": ["k", "v"]},
+    check(
+        json!({"anyOf": [{"type": "object", "properties": {"k": {"const": "a"}, "v": {"type": "integer"}}, "required": ["k", "v"]},
         {"type": "object", "properties": {"k": {"const": "b"}, "v": {"type": "string"}}, "required": ["k", "v"]}]}),
-        &["{\"k\":\"a\",\"v\":1}", "{\"v\":\"\",\"k\":\"b\"}"], &["{\"k\":\"a\",\"v\":\"\"}", "{\"v\":1,\"k\":\"b\"}"]);
-    check(json!({"allOf": [{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}}]}),
-        &["{\"a\":1}", "{\"b\":\"\",\"a\":1}"], &["{\"b\":\"\"}", "{\"a\":\"\"}"]);
+        &["{\"k\":\"a\",\"v\":1}", "{\"v\":\"\",\"k\":\"b\"}"],
+        &["{\"k\":\"a\",\"v\":\"\"}", "{\"v\":1,\"k\":\"b\"}"],
+    );
+    check(
+        json!({"allOf": [{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}}]}),
+        &["{\"a\":1}", "{\"b\":\"\",\"a\":1}"],
+        &["{\"b\":\"\"}", "{\"a\":\"\"}"],
+    );
     let schema = json!({
         "type": "object", "properties": {"root": {"$ref": "#/$defs/node"}}, "required": ["root"],
         "$defs": {"node": {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/node"}]}}, "required": ["next"]}},

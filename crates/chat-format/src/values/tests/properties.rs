@@ -17,7 +17,10 @@ fn pair() -> impl Strategy<Value = (Value, Value)> {
         text().prop_map(|value| (json!({"type": ["string", "null"]}), json!(value))),
         (text(), 0usize..4).prop_map(|(value, more)| {
             let chars = value.chars().count();
-            (json!({"type": "string", "minLength": chars.saturating_sub(more), "maxLength": chars + more}), json!(value))
+            (
+                json!({"type": "string", "minLength": chars.saturating_sub(more), "maxLength": chars + more}),
+                json!(value),
+            )
         }),
         (prop::collection::vec(text(), 1..5), 0usize..5).prop_map(|(values, at)| {
             let value = values[at % values.len()].clone();
@@ -38,11 +41,16 @@ fn pair() -> impl Strategy<Value = (Value, Value)> {
     ];
     leaf.prop_recursive(3, 20, 4, |inner| {
         prop_oneof![
-            (inner.clone(), 0usize..3)
-                .prop_map(|((schema, value), count)| (json!({"type": "array", "items": schema}), json!(vec![value; count]))),
+            (inner.clone(), 0usize..3).prop_map(|((schema, value), count)| (
+                json!({"type": "array", "items": schema}),
+                json!(vec![value; count])
+            )),
             prop::collection::vec(inner.clone(), 1..4).prop_map(|pairs| {
                 let (schemas, values): (Vec<Value>, Vec<Value>) = pairs.into_iter().unzip();
-                (json!({"type": "array", "prefixItems": schemas, "items": false, "minItems": values.len()}), json!(values))
+                (
+                    json!({"type": "array", "prefixItems": schemas, "items": false, "minItems": values.len()}),
+                    json!(values),
+                )
             }),
             object(inner.clone()),
             (inner.clone(), inner).prop_map(|((schema, value), (other, _))| (json!({"anyOf": [other, schema]}), value)),
@@ -119,7 +127,7 @@ fn written(reader: &Reader, shapes: &Shapes, shape: ShapeId, choices: &[u16]) ->
     let mut seen = std::collections::HashSet::new();
     let mut open = vec![(state, text.clone())];
     while let Some((state, text)) = open.pop() {
-        if seen.len() > 20_000 {
+        if seen.len() > 1_500 {
             break;
         }
         if !seen.insert(state.clone()) {
@@ -127,7 +135,8 @@ fn written(reader: &Reader, shapes: &Shapes, shape: ShapeId, choices: &[u16]) ->
         }
         let mut all = next(reader, shapes, &state);
         let order = |byte: u8| match byte {
-            b'"' | b'\'' | b'>' | b'/' => 9,
+            b'/' => 10,
+            b'"' | b'\'' | b'>' => 9,
             b'}' | b']' | b')' | b'<' => 8,
             b'0'..=b'9' | b'\\' => 7,
             b',' => 2,
@@ -148,7 +157,7 @@ fn written(reader: &Reader, shapes: &Shapes, shape: ShapeId, choices: &[u16]) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn what_a_schema_allows_is_taken_as_json_is_written((schema, value) in top()) {

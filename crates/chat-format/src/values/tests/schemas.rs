@@ -14,14 +14,20 @@ fn what_is_not_held_is_told() {
 fn what_nothing_satisfies_is_an_error() {
     for (schema, pointer) in [
         (json!({"type": "object", "properties": {"a": {"enum": []}}, "required": ["a"]}), "/properties/a"),
-        (json!({"type": "object", "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 2}}, "required": ["a"]}), "/properties/a"),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 2}}, "required": ["a"]}),
+            "/properties/a",
+        ),
         (json!({"type": "object", "properties": {"a": {"$ref": "https://example.org/x"}}}), "/properties/a"),
         (json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/none"}}}), "/properties/a"),
         (json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}), ""),
         (json!({"type": "string"}), ""),
         (json!({"type": "object", "properties": {"a": {"type": "strnig"}}}), "/properties/a"),
         (json!({"type": "object", "properties": {"a": 3}}), "/properties/a"),
-        (json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 3, "maxLength": 2}}, "required": ["a"]}), "/properties/a"),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 3, "maxLength": 2}}, "required": ["a"]}),
+            "/properties/a",
+        ),
         (json!(false), ""),
     ] {
         let error = Shapes::new().add(&schema).expect_err(&schema.to_string());

@@ -34,15 +34,20 @@ fn tags_with_newlines() {
     let case = Case::new(&qwen(), "</function>", &schema);
     let text = "\n<parameter=code>\ndef f():\n    print(\"<b>\")\n\nf()\n\n</parameter>\n<parameter=n>\n1\n</parameter>\n\
                 <parameter=safe>\nTrue\n</parameter>\n<parameter=tags>\n['x', \"y\"]\n</parameter>\n</function>";
-    let expected =
-        json!({"code": "def f():\n    print(\"<b>\")\n\nf()\n", "n": 1, "safe": true, "tags": ["x", "y"]});
+    let expected = json!({"code": "def f():\n    print(\"<b>\")\n\nf()\n", "n": 1, "safe": true, "tags": ["x", "y"]});
     assert_eq!(case.json(text, true), expected);
     assert_eq!(case.json("</function>", true), json!({}));
     assert_eq!(case.json("<parameter=code>a</parameter></function>", true), json!({"code": "a"}));
     assert_eq!(case.json("<parameter=n>\nmany\n</parameter>\n</function>", false), json!({"n": "many"}));
-    assert_eq!(case.json("<parameter=other>\n{\"a\": 1}\n</parameter>\n</function>", false), json!({"other": {"a": 1}}));
+    assert_eq!(
+        case.json("<parameter=other>\n{\"a\": 1}\n</parameter>\n</function>", false),
+        json!({"other": {"a": 1}})
+    );
     // A string that looks like JSON stays a string.
-    assert_eq!(case.json("<parameter=code>\n{\"a\": 1}\n</parameter>\n</function>", true), json!({"code": "{\"a\": 1}"}));
+    assert_eq!(
+        case.json("<parameter=code>\n{\"a\": 1}\n</parameter>\n</function>", true),
+        json!({"code": "{\"a\": 1}"})
+    );
     assert_eq!(case.json("<parameter=code></param</parameter></function>", true), json!({"code": "</param"}));
 }
 
@@ -88,9 +93,7 @@ fn tags_that_tell_the_type() {
     let deepseek = typed("<｜DSML｜parameter name=\"", &opened, "</｜DSML｜parameter>\n");
     let case = Case::new(&deepseek, "</｜DSML｜invoke>", &schema);
     let argument = |key: &str, string: bool, value: &str| {
-        format!(
-            "<｜DSML｜parameter name=\"{key}\" string=\"{string}\">{value}</｜DSML｜parameter>\n</｜DSML｜invoke>"
-        )
+        format!("<｜DSML｜parameter name=\"{key}\" string=\"{string}\">{value}</｜DSML｜parameter>\n</｜DSML｜invoke>")
     };
     assert_eq!(case.json(&argument("city", true, "Paris"), true), json!({"city": "Paris"}));
     assert_eq!(case.json(&argument("n", false, "-14"), true), json!({"n": -14}));
@@ -107,7 +110,8 @@ fn tags_that_tell_the_type() {
 fn keys_and_values_in_tags_of_their_own() {
     let schema = properties(json!({"arg1": {"type": "integer"}, "b": {"type": "string"}}));
     let case = Case::new(&tagged("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n"), "</tool_call>", &schema);
-    let text = "\n<arg_key>arg1</arg_key>\n<arg_value>1</arg_value>\n<arg_key>b</arg_key><arg_value>x</arg_value></tool_call>";
+    let text =
+        "\n<arg_key>arg1</arg_key>\n<arg_value>1</arg_value>\n<arg_key>b</arg_key><arg_value>x</arg_value></tool_call>";
     assert_eq!(case.json(text, true), json!({"arg1": 1, "b": "x"}));
 }
 
@@ -129,7 +133,10 @@ fn keyword_arguments() {
     let case = Case::new(&keywords(), ")", &json!({"type": "object"}));
     assert_eq!(case.json(")", true), json!({}));
     assert_eq!(case.json("arg1=1)", true), json!({"arg1": 1}));
-    assert_eq!(case.json("enabled=True, value=None, x=false, n=null)", true), json!({"enabled": true, "value": null, "x": false, "n": null}));
+    assert_eq!(
+        case.json("enabled=True, value=None, x=false, n=null)", true),
+        json!({"enabled": true, "value": null, "x": false, "n": null})
+    );
     assert_eq!(
         case.json("query='a < b && c\nd', lang=\"en\\\"-'GB\", tags=['x', \"y\"], m={'a': {\"b\": -2.5}}, e=[])", true),
         json!({"query": "a < b && c\nd", "lang": "en\"-'GB", "tags": ["x", "y"], "m": {"a": {"b": -2.5}}, "e": []}),
@@ -147,11 +154,15 @@ fn pairs_with_quotes_of_their_own() {
     }));
     let case = Case::new(&gemma(), "}", &schema);
     assert_eq!(case.json("}", true), json!({}));
-    assert_eq!(case.json("city:<|\"|>San \"F\\n <|\"| <|\"|>,n:-3.5,b:false,v:null}", true),
-        json!({"city": "San \"F\\n <|\"| ", "n": -3.5, "b": false, "v": null}));
+    assert_eq!(
+        case.json("city:<|\"|>San \"F\\n <|\"| <|\"|>,n:-3.5,b:false,v:null}", true),
+        json!({"city": "San \"F\\n <|\"| ", "n": -3.5, "b": false, "v": null})
+    );
     assert_eq!(case.json("todos:[<|\"|>a, b<|\"|>,<|\"|>c<|\"|>]}", true), json!({"todos": ["a, b", "c"]}));
-    assert_eq!(case.json("config:{theme:<|\"|>dark<|\"|>,count:3,deep:{}},todos:[]}", true),
-        json!({"config": {"theme": "dark", "count": 3, "deep": {}}, "todos": []}));
+    assert_eq!(
+        case.json("config:{theme:<|\"|>dark<|\"|>,count:3,deep:{}},todos:[]}", true),
+        json!({"config": {"theme": "dark", "count": 3, "deep": {}}, "todos": []})
+    );
     assert_eq!(case.json("city:3}", false), json!({"city": 3}));
 }
 
@@ -220,7 +231,11 @@ fn elements_inside_each_other() {
     check("", json!({}), true);
     check("@<city>Paris <b> \n@</city>", json!({"city": "Paris <b> \n"}), true);
     check("@<ref>42@</ref>\n@<city>x@</city>\n", json!({"ref": 42, "city": "x"}), true);
-    check("@<number>@<real>1.5@</real>@<imaginary>-2.5@</imaginary>@</number>", json!({"number": {"real": 1.5, "imaginary": -2.5}}), true);
+    check(
+        "@<number>@<real>1.5@</real>@<imaginary>-2.5@</imaginary>@</number>",
+        json!({"number": {"real": 1.5, "imaginary": -2.5}}),
+        true,
+    );
     check("@<number>\n  @<real>1.5@</real>\n@</number>", json!({"number": {"real": 1.5}}), true);
     check("@<number>{\"real\": 2}@</number>", json!({"number": {"real": 2}}), true);
     check("@<number>@</number>", json!({"number": {}}), true);
@@ -228,8 +243,16 @@ fn elements_inside_each_other() {
     check("@<filter>@<field>a@</field>@</filter>", json!({"filter": {"field": "a"}}), true);
     check("@<filter>@<other>a@</other>@</filter>", json!({"filter": {"other": "a"}}), false);
     check("@<label>text@</label>@<limit>10@</limit>", json!({"label": "text", "limit": 10}), true);
-    check("@<label>@<text>t@</text>@</label>@<limit>@<max>10@</max>@</limit>", json!({"label": {"text": "t"}, "limit": {"max": 10}}), true);
-    check("@<rows>@<item>@<item>1@</item>@<item>2@</item>@</item>@<item>@</item>@</rows>", json!({"rows": [[1, 2], []]}), true);
+    check(
+        "@<label>@<text>t@</text>@</label>@<limit>@<max>10@</max>@</limit>",
+        json!({"label": {"text": "t"}, "limit": {"max": 10}}),
+        true,
+    );
+    check(
+        "@<rows>@<item>@<item>1@</item>@<item>2@</item>@</item>@<item>@</item>@</rows>",
+        json!({"rows": [[1, 2], []]}),
+        true,
+    );
     check("@<any>@<a>1@</a>@<b>@<item>x@</item>@</b>@</any>", json!({"any": {"a": 1, "b": ["x"]}}), true);
     check("@<any>@</any>", json!({"any": ""}), true);
 }
