@@ -188,6 +188,7 @@ proptest! {
     }
 
     #[test]
+    #[ignore = "its search for an end takes minutes"]
     fn what_is_begun_can_be_finished_and_is_allowed_and_read_alike(
         (schema, _) in top(), style in 0usize..6, choices in prop::collection::vec(any::<u16>(), 0..60),
     ) {
