@@ -210,6 +210,9 @@ impl Elements {
                 };
             return if fits { Step::Inside } else { Step::Dead };
         }
+        if strict && name.is_empty() {
+            return Step::Dead;
+        }
         let name: Arc<[u8]> = std::mem::take(name).into();
         let track = *track;
         if level.kind == Kind::Open {

@@ -4,6 +4,7 @@ mod held;
 mod naive;
 mod properties;
 mod schemas;
+mod speed;
 mod styles;
 
 use super::{ArgsState, JsonOut, Reader, ShapeId, Shapes, Step};
