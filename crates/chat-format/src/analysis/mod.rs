@@ -1,8 +1,8 @@
 //! Finds the [`Dialect`] of a template by comparing what it renders.
 //!
-//! Conversations that differ in one thing are rendered, with needles in them that occur in no template; where the texts
-//! differ, there are the markers. No template is known by its name or its text. What comparison cannot tell is one table
-//! of families, `families`, whose fingerprints are shapes of markers.
+//! Conversations that differ in one thing are rendered, with needles in them that occur in no template; where the
+//! texts differ, there are the markers. No template is known by its name or its text. What comparison cannot tell is
+//! one table of families, `families`, whose fingerprints are shapes of markers.
 //!
 //! ```text
 //!   probe     conversations with needles

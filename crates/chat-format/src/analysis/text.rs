@@ -153,8 +153,8 @@ pub fn segments(text: &str) -> Vec<Segment<'_>> {
     found
 }
 
-/// The segments at the beginning of a text that make one tag: a marker, or marker, word, marker as in `<|open|>x<|sep|>`
-/// if the word is `word`. Nothing if there is no marker.
+/// The segments at the beginning of a text that make one tag: a marker, or marker, word, marker as in
+/// `<|open|>x<|sep|>` if the word is `word`. Nothing if there is no marker.
 pub(super) fn first_tag<'a>(text: &'a str, word: Option<&str>) -> &'a str {
     let found = segments(text);
     let start = usize::from(matches!(found.first(), Some(Segment::Text(text)) if text.trim().is_empty()));
