@@ -91,6 +91,8 @@ fn exact<C: Constraint>(constraint: &C, start: &C::State, span: &Value, tools: &
         None => tools.to_vec(),
     };
     let after = text(span, "following_text").as_bytes()[0];
+    // A message may go to the user instead of a tool.
+    let recipients = !span["choices"].is_array() && span["start"] == 0;
     let mut prefixes: BTreeMap<Vec<u8>, BTreeSet<u8>> = BTreeMap::new();
     for text in &offered {
         for at in 0..text.len() {
@@ -107,7 +109,8 @@ fn exact<C: Constraint>(constraint: &C, start: &C::State, span: &Value, tools: &
         // White space may stand before what follows a value.
         let whole = offered.iter().any(|text| text.as_bytes() == prefix);
         let blank = |byte: &u8| whole && byte.is_ascii_whitespace() && !next.contains(byte);
-        let legal: BTreeSet<u8> = legal.iter().copied().filter(|byte| !blank(byte)).collect();
+        let user = |byte: &u8| recipients && b"all\n".contains(byte) && !next.contains(byte);
+        let legal: BTreeSet<u8> = legal.iter().copied().filter(|byte| !blank(byte) && !user(byte)).collect();
         if legal != *next {
             let shown = |set: &BTreeSet<u8>| set.iter().map(|&byte| char::from(byte)).collect::<String>();
             let prefix = String::from_utf8_lossy(prefix);

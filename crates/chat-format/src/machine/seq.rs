@@ -187,7 +187,8 @@ impl Seq {
             }
             Atom::WholeId => None,
             Atom::Blank => {
-                if byte.is_ascii_whitespace() {
+                if byte.is_ascii_whitespace() && !(how.strict && thread.space != Space::default()) {
+                    // One is what templates write.
                     let space = if how.strict { thread.space.and(byte)? } else { Space::default() };
                     next.push(Thread { space, ..thread });
                     return None;
