@@ -2,6 +2,7 @@
 
 use crate::order::{LONGEST, Order, common};
 use crate::slices::Slices;
+use crate::walk::{Path, tokens_from};
 use std::mem::size_of;
 use std::ops::Range;
 use trie_core::TokenId;
@@ -136,6 +137,13 @@ impl TokenBytes {
     pub fn nbytes(&self) -> usize {
         let spelled = self.spelled.bytes.len() + size_of::<u32>() * self.spelled.ends.len();
         self.order.nbytes() + self.slices.nbytes() + spelled
+    }
+
+    /// Gives `each` every token all of whose bytes `step` takes from a state, in the order of their bytes. What shares a
+    /// beginning is walked once, and what shares a refused one not at all.
+    pub fn walk<S>(&self, from: &S, step: impl FnMut(&S, u8) -> Option<S>, mut each: impl FnMut(TokenId)) {
+        let mut path = Path::default();
+        tokens_from(step, self.all(), from, &mut path, |token, _| each(token));
     }
 
     /// The tokens that begin with all of these bytes and go on, in the order of their bytes; none for no bytes.

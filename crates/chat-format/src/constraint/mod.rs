@@ -2,6 +2,7 @@
 
 mod control;
 mod rule;
+mod walker;
 
 pub use control::ControlTokens;
 

@@ -1,9 +1,10 @@
 //! The machine as a rule over bytes.
 
+use super::walker::TextWalker;
 use crate::machine::{Machine, Nobody, State};
 use std::fmt;
 use std::sync::Arc;
-use trie_rules::Rule;
+use trie_rules::{Rule, TokenBytes, Walker};
 
 /// What a reply may be, from where a prompt left it. Free text is legal wherever nothing says otherwise.
 #[derive(Clone)]
@@ -33,5 +34,9 @@ impl Rule for ReplyRule {
 
     fn is_end(&self, state: &State) -> bool {
         self.machine.is_end(state)
+    }
+
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<State>>> {
+        Some(Arc::new(TextWalker::new(self.clone(), Arc::clone(tokens))))
     }
 }

@@ -7,18 +7,30 @@ use aho_corasick::dfa::DFA;
 use std::collections::HashMap;
 
 /// A set of markers, none of which begins another, as an automaton over bytes.
+///
+/// The library's automaton written out as one table: a state knows how much of which marker is begun.
 #[derive(Debug)]
 pub(crate) struct Markers {
-    dfa: Option<DFA>,
-    start: StateID,
-    /// Which marker is begun at a state, and how many bytes of it are written.
-    begun: HashMap<StateID, (u32, u32)>,
+    /// Bytes that no marker has are one class.
+    classes: Box<[u8; 256]>,
+    n_classes: usize,
+    /// The state after a class of bytes, state by state.
+    next: Vec<u32>,
+    states: Vec<Begun>,
     markers: Vec<Vec<u8>>,
 }
 
-/// How much of a marker is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Seen(StateID);
+/// How much of a marker is written at a state.
+#[derive(Debug, Clone, Copy, Default)]
+struct Begun {
+    marker: u32,
+    length: u32,
+    whole: bool,
+}
+
+/// How much of a marker is written. The default is nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Seen(u32);
 
 /// What a byte of free text did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,42 +43,87 @@ pub(crate) enum Found {
 
 impl Markers {
     pub(crate) fn new(markers: Vec<Vec<u8>>) -> Self {
-        let dfa = if markers.is_empty() { None } else { DFA::new(&markers).ok() };
-        let start = dfa.as_ref().and_then(|dfa| dfa.start_state(Anchored::No).ok()).unwrap_or(StateID::ZERO);
-        let mut begun = HashMap::new();
-        for (number, marker) in (0_u32..).zip(&markers) {
-            let Some(dfa) = &dfa else { break };
+        let mut classes = Box::new([0; 256]);
+        let mut used: Vec<u8> = markers.concat();
+        used.sort_unstable();
+        used.dedup();
+        for (class, &byte) in (1..).zip(&used) {
+            classes[usize::from(byte)] = class;
+        }
+        // A byte that no marker has stands for all of them.
+        let other = (0..=255).find(|byte| !used.contains(byte)).unwrap_or(0);
+        let bytes: Vec<u8> = std::iter::once(other).chain(used).collect();
+        let mut made = Self {
+            classes,
+            n_classes: bytes.len(),
+            next: vec![0; bytes.len()],
+            states: vec![Begun::default()],
+            markers,
+        };
+        if let Ok(dfa) = DFA::new(&made.markers)
+            && !made.markers.is_empty()
+        {
+            made.write_out(&dfa, &bytes);
+        }
+        made
+    }
+
+    fn write_out(&mut self, dfa: &DFA, bytes: &[u8]) {
+        let Ok(start) = dfa.start_state(Anchored::No) else { return };
+        let mut begun: HashMap<StateID, Begun> = HashMap::new();
+        for (number, marker) in (0_u32..).zip(&self.markers) {
             let mut at = start;
             for (length, &byte) in (1_u32..).zip(marker) {
                 at = dfa.next_state(Anchored::No, at, byte);
-                begun.insert(at, (number, length));
+                let count = if dfa.is_match(at) { dfa.match_len(at) } else { 0 };
+                let found = (0..count).map(|n| dfa.match_pattern(at, n).as_usize());
+                let longest = found.max_by_key(|&found| self.markers[found].len());
+                let of = match longest {
+                    Some(found) => {
+                        Begun { marker: found as u32, length: self.markers[found].len() as u32, whole: true }
+                    }
+                    None => Begun { marker: number, length, whole: false },
+                };
+                begun.insert(at, of);
             }
         }
-        Self { dfa, start, begun, markers }
-    }
-
-    pub(crate) fn start(&self) -> Seen {
-        Seen(self.start)
+        let mut numbers: HashMap<StateID, u32> = HashMap::from([(start, 0)]);
+        let mut queue = vec![start];
+        let mut done = 0;
+        self.next.clear();
+        while let Some(&at) = queue.get(done) {
+            done += 1;
+            for &byte in bytes {
+                let after = dfa.next_state(Anchored::No, at, byte);
+                // Whatever begins no marker is as the start.
+                let after = if begun.contains_key(&after) { after } else { start };
+                let number = *numbers.entry(after).or_insert_with(|| {
+                    queue.push(after);
+                    (queue.len() - 1) as u32
+                });
+                self.next.push(number);
+            }
+        }
+        self.states = queue.iter().map(|at| begun.get(at).copied().unwrap_or_default()).collect();
     }
 
     /// The bytes that may begin a marker.
     pub(crate) fn begun(&self, seen: Seen) -> &[u8] {
-        if seen.0 == self.start {
-            return &[];
-        }
-        self.begun.get(&seen.0).map_or(&[], |&(marker, length)| &self.markers[marker as usize][..length as usize])
+        let Begun { marker, length, .. } = self.states[seen.0 as usize];
+        if length == 0 { &[] } else { &self.markers[marker as usize][..length as usize] }
     }
 
+    #[inline]
     pub(crate) fn step(&self, seen: Seen, byte: u8) -> Found {
-        let Some(dfa) = &self.dfa else { return Found::Text(seen) };
-        let at = dfa.next_state(Anchored::No, seen.0, byte);
-        if dfa.is_match(at) {
-            let all = (0..dfa.match_len(at)).map(|n| dfa.match_pattern(at, n).as_usize());
-            if let Some(marker) = all.max_by_key(|&marker| self.markers[marker].len()) {
-                return Found::Marker(marker, self.markers[marker].len());
-            }
-        }
-        Found::Text(Seen(at))
+        let at = self.next[seen.0 as usize * self.n_classes + usize::from(self.classes[usize::from(byte)])];
+        let Begun { marker, length, whole } = self.states[at as usize];
+        if whole { Found::Marker(marker as usize, length as usize) } else { Found::Text(Seen(at)) }
+    }
+
+    /// How many bytes begin no marker.
+    pub(crate) fn plain(&self, bytes: &[u8]) -> usize {
+        let plain = |byte: &u8| self.next[usize::from(self.classes[usize::from(*byte)])] == 0;
+        bytes.iter().position(|byte| !plain(byte)).unwrap_or(bytes.len())
     }
 }
 
@@ -77,7 +134,7 @@ mod tests {
     #[test]
     fn holds_what_may_become_a_marker() {
         let markers = Markers::new(vec![b"<call>".to_vec(), b"<think>".to_vec(), b"all".to_vec()]);
-        let mut seen = markers.start();
+        let mut seen = Seen::default();
         for (byte, begun) in b"a<<ca<t".iter().zip([&b"a"[..], b"<", b"<", b"<c", b"<ca", b"<", b"<t"]) {
             let Found::Text(next) = markers.step(seen, *byte) else { panic!("no marker is whole") };
             assert_eq!(markers.begun(next), begun);
@@ -101,6 +158,6 @@ mod tests {
     #[test]
     fn is_empty_without_markers() {
         let markers = Markers::new(Vec::new());
-        assert_eq!(markers.step(markers.start(), b'x'), Found::Text(markers.start()));
+        assert_eq!(markers.step(Seen::default(), b'x'), Found::Text(Seen::default()));
     }
 }

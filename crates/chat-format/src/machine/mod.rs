@@ -23,7 +23,7 @@ mod space;
 pub(crate) use compile::Plan;
 pub use compile::ToolChoice;
 pub(crate) use listener::{Called, Listener, Nobody};
-pub(crate) use seq::{Captured, Outcome, Seq};
+pub(crate) use seq::{Outcome, Seq};
 
 use crate::tools::Tools;
 pub(crate) use crate::values::CONTROL;
@@ -132,6 +132,10 @@ enum Home {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dead;
 
+fn free(region: Region) -> At {
+    At::Free(region, Seen::default())
+}
+
 /// What became of a byte.
 enum Done {
     /// It was taken.
@@ -140,15 +144,58 @@ enum Done {
     HandedOn,
 }
 
+/// A state of free text, without the rest of what a state may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct FreeText {
+    region: Region,
+    seen: Seen,
+    called: bool,
+}
+
+impl FreeText {
+    /// The same with nothing begun.
+    pub(crate) fn at_start(self) -> Self {
+        Self { seen: Seen::default(), ..self }
+    }
+}
+
 impl Machine {
+    /// The state as one of free text, if it is.
+    pub(crate) fn text_of(&self, state: &State) -> Option<FreeText> {
+        match state.at {
+            At::Free(region, seen) => Some(FreeText { region, seen, called: state.called }),
+            _ => None,
+        }
+    }
+
+    /// The other way round.
+    pub(crate) fn state_of(&self, text: FreeText) -> State {
+        State { at: At::Free(text.region, text.seen), called: text.called }
+    }
+
+    /// A byte of text where nothing but how much of a marker is begun changes; `None` where more may.
+    pub(crate) fn step_text(&self, text: FreeText, byte: u8) -> Option<FreeText> {
+        let FreeText { region, seen, called } = text;
+        if region == Region::Fresh || (self.required && !called && region != Region::Reasoning) {
+            return None;
+        }
+        if byte == CONTROL && self.strict {
+            return Some(text);
+        }
+        match self.entries(region).markers.step(seen, byte) {
+            Found::Text(seen) => Some(FreeText { seen, ..text }),
+            Found::Marker(..) => None,
+        }
+    }
+
     pub(crate) fn start(&self) -> State {
-        State { at: self.free(Region::Fresh), called: false }
+        State { at: free(Region::Fresh), called: false }
     }
 
     /// Where the reply begins after the prompt's text before it.
     pub(crate) fn after_prelude(&self, state: &mut State) {
         if matches!(state.at, At::Free(Region::Outside | Region::Header, _)) {
-            state.at = self.free(Region::Fresh);
+            state.at = free(Region::Fresh);
         }
         state.called = false;
     }
@@ -208,6 +255,16 @@ impl Machine {
         (!threads.is_empty() && threads.iter().all(named)).then(|| self.seq(threads[0]))
     }
 
+    /// How many of these bytes are text in which nothing begins, and of which region.
+    pub(crate) fn plain(&self, state: &State, bytes: &[u8]) -> Option<(Region, usize)> {
+        match state.at {
+            At::Free(region, seen) if seen == Seen::default() && region != Region::Fresh => {
+                Some((region, self.entries(region).markers.plain(bytes)))
+            }
+            _ => None,
+        }
+    }
+
     /// One byte. `prelude`: it belongs to the prompt before the reply, where text says nothing.
     pub(crate) fn step(
         &self,
@@ -238,10 +295,6 @@ impl Machine {
             }
         }
         Err(Dead)
-    }
-
-    fn free(&self, region: Region) -> At {
-        At::Free(region, self.entries(region).markers.start())
     }
 
     fn entries(&self, region: Region) -> &Entries {
@@ -337,12 +390,12 @@ impl Machine {
             return self.said_but(state, region, seen, begun.len(), listener);
         }
         let markers = &self.entries(if self.headed { Region::Header } else { Region::Outside }).markers;
-        let mut seen = markers.start();
+        let mut seen = Seen::default();
         for &byte in begun {
             match markers.step(seen, byte) {
                 Found::Text(next) => seen = next,
                 // What begins a marker here holds none, as no marker begins another.
-                Found::Marker(..) => seen = markers.start(),
+                Found::Marker(..) => seen = Seen::default(),
             }
         }
         self.said_but(state, region, seen, markers.begun(seen).len(), listener)
@@ -428,7 +481,7 @@ impl Machine {
             Outcome::ListOver if !self.after_list.is_empty() => {
                 state.at = self.threads(Home::AfterList, &self.after_list);
             }
-            then => state.at = self.free(then.region()),
+            then => state.at = free(then.region()),
         }
         listener.marker(seq.then);
         true
@@ -465,13 +518,10 @@ impl Machine {
         listener: &mut impl Listener,
     ) -> Result<(), Dead> {
         if let Home::Free(region) = home {
-            // Before the first byte every region's markers stand at their start.
-            let of = if region == Region::Fresh && self.headed { Region::Header } else { region };
-            let of = if of == Region::Fresh { Region::Outside } else { of };
-            return self.said_but(state, region, self.entries(of).markers.start(), keep, listener);
+            return self.said_but(state, region, Seen::default(), keep, listener);
         }
         listener.text(Region::Outside, keep);
-        state.at = self.free(Region::Outside);
+        state.at = free(Region::Outside);
         Ok(())
     }
 
@@ -491,7 +541,7 @@ impl Machine {
                 self.alive()?;
                 listener.call_over(None);
                 state.called = true;
-                state.at = self.free(Region::Outside);
+                state.at = free(Region::Outside);
                 return Ok(Done::HandedOn);
             }
             Step::Done | Step::DoneBefore => {}
@@ -508,6 +558,6 @@ impl Machine {
     fn after_call(&self, state: &mut State) {
         state.called = true;
         let none = self.after.is_empty();
-        state.at = if none { self.free(Region::Outside) } else { self.threads(Home::After, &self.after) };
+        state.at = if none { free(Region::Outside) } else { self.threads(Home::After, &self.after) };
     }
 }

@@ -1,6 +1,6 @@
 //! Builds the message: what the machine says of the bytes becomes events.
 
-use super::message::{Event, Message, ToolCall};
+use super::message::{Event, Message};
 use super::parser::ReasoningFormat;
 use super::text_out::TextOut;
 use crate::machine::{Called, Listener, Outcome, Region, Seq};
@@ -53,6 +53,16 @@ impl Builder {
 
     pub(super) fn hold(&mut self, byte: u8) {
         self.held.push(byte);
+    }
+
+    /// Text of a region.
+    pub(super) fn plain(&mut self, region: Region, text: &[u8]) {
+        match region {
+            Region::Reasoning => self.to_reasoning(text),
+            Region::Fresh | Region::Outside | Region::Content if !self.prelude => self.to_content(text),
+            Region::Header if !self.prelude => self.to_header(text),
+            Region::Elsewhere | Region::Over | Region::Fresh | Region::Outside | Region::Content | Region::Header => {}
+        }
     }
 
     fn say(&mut self, event: Event) {
@@ -211,13 +221,10 @@ impl Listener for Builder {
         if count == 0 {
             return;
         }
-        let text: Vec<u8> = self.held.drain(..count).collect();
-        match region {
-            Region::Reasoning => self.to_reasoning(&text),
-            Region::Fresh | Region::Outside | Region::Content if !self.prelude => self.to_content(&text),
-            Region::Header if !self.prelude => self.to_header(&text),
-            Region::Elsewhere | Region::Over | Region::Fresh | Region::Outside | Region::Content | Region::Header => {}
-        }
+        let mut held = std::mem::take(&mut self.held);
+        self.plain(region, &held[..count]);
+        held.drain(..count);
+        self.held = held;
     }
 
     fn marker(&mut self, outcome: Outcome) {
@@ -293,12 +300,4 @@ impl Listener for Builder {
             self.say(Event::CallEnds { index: call.index, id: call.id });
         }
     }
-}
-
-/// So that a message says what its events said.
-#[cfg(test)]
-pub(super) fn replayed(events: &[Event]) -> Message {
-    let mut message = Message { tool_calls: Vec::<ToolCall>::new(), ..Message::default() };
-    events.iter().for_each(|event| message.add(event));
-    message
 }

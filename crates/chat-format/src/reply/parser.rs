@@ -78,7 +78,17 @@ impl Parser {
 
     /// Reads more of the reply: what became certain with it.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
-        bytes.iter().for_each(|&byte| self.byte(byte));
+        let mut rest = bytes;
+        while let Some(&byte) = rest.first() {
+            // Most of a reply is text in which nothing begins.
+            let run = self.machine.plain(&self.state, rest).filter(|(_, length)| *length > 0);
+            let taken = run.map_or(1, |(_, length)| length);
+            match run {
+                Some((region, length)) => self.builder.plain(region, &rest[..length]),
+                None => self.byte(byte),
+            }
+            rest = &rest[taken..];
+        }
         std::mem::take(&mut self.builder.events)
     }
 
