@@ -2,7 +2,6 @@
 
 mod control;
 mod rule;
-mod walker;
 
 pub use control::ControlTokens;
 

@@ -1,10 +1,9 @@
 //! The machine as a rule over bytes.
 
-use super::walker::TextWalker;
 use crate::machine::{Machine, Nobody, State};
 use std::fmt;
 use std::sync::Arc;
-use trie_rules::{Rule, TokenBytes, Walker};
+use trie_rules::{LazyWalk, Rule, TokenBytes, Walker};
 
 /// What a reply may be, from where a prompt left it. Free text is legal wherever nothing says otherwise.
 #[derive(Clone)]
@@ -37,6 +36,6 @@ impl Rule for ReplyRule {
     }
 
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<State>>> {
-        Some(Arc::new(TextWalker::new(self.clone(), Arc::clone(tokens))))
+        Some(Arc::new(LazyWalk::new(Arc::new(self.clone()), Arc::clone(tokens))))
     }
 }

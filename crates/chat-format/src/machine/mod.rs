@@ -144,50 +144,7 @@ enum Done {
     HandedOn,
 }
 
-/// A state of free text, without the rest of what a state may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct FreeText {
-    region: Region,
-    seen: Seen,
-    called: bool,
-}
-
-impl FreeText {
-    /// The same with nothing begun.
-    pub(crate) fn at_start(self) -> Self {
-        Self { seen: Seen::default(), ..self }
-    }
-}
-
 impl Machine {
-    /// The state as one of free text, if it is.
-    pub(crate) fn text_of(&self, state: &State) -> Option<FreeText> {
-        match state.at {
-            At::Free(region, seen) => Some(FreeText { region, seen, called: state.called }),
-            _ => None,
-        }
-    }
-
-    /// The other way round.
-    pub(crate) fn state_of(&self, text: FreeText) -> State {
-        State { at: At::Free(text.region, text.seen), called: text.called }
-    }
-
-    /// A byte of text where nothing but how much of a marker is begun changes; `None` where more may.
-    pub(crate) fn step_text(&self, text: FreeText, byte: u8) -> Option<FreeText> {
-        let FreeText { region, seen, called } = text;
-        if region == Region::Fresh || (self.required && !called && region != Region::Reasoning) {
-            return None;
-        }
-        if byte == CONTROL && self.strict {
-            return Some(text);
-        }
-        match self.entries(region).markers.step(seen, byte) {
-            Found::Text(seen) => Some(FreeText { seen, ..text }),
-            Found::Marker(..) => None,
-        }
-    }
-
     pub(crate) fn start(&self) -> State {
         State { at: free(Region::Fresh), called: false }
     }
