@@ -107,6 +107,23 @@ impl Guard<'_> {
         }
     }
 
+    /// Whether the value may be over after these bytes.
+    pub(crate) fn may_end_after(&self, bytes: &[u8]) -> bool {
+        let Some(strict) = &self.strict else { return true };
+        let mut strict = Strict::clone(strict);
+        let mut guard = Guard { shapes: self.shapes, strict: Some(&mut strict), syntax: self.syntax };
+        bytes.iter().all(|&byte| guard.text(byte)) && guard.may_end()
+    }
+
+    /// Whether the value is a string of which no more than its length is said.
+    pub(crate) fn is_unlisted_text(&self) -> bool {
+        let Some(strict) = &self.strict else { return true };
+        match &strict.raw {
+            Some(raw) => raw.is_unlisted_text(),
+            None => strict.hold.is_unlisted_text(),
+        }
+    }
+
     /// The value is over.
     pub(crate) fn end(&mut self) -> bool {
         let shapes = self.shapes;

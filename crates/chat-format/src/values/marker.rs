@@ -170,6 +170,12 @@ impl Finder {
         &self.texts[usize::from(node.text)][..usize::from(node.depth)]
     }
 
+    /// The lengths of shorter ends of what is held that begin a text too.
+    pub(crate) fn shorter(&self, search: Search) -> impl Iterator<Item = usize> {
+        let back = |node: &u16| Some(self.nodes[usize::from(*node)].back).filter(|back| *back != 0);
+        std::iter::successors(back(&search.node), back).map(|node| usize::from(self.nodes[usize::from(node)].depth))
+    }
+
     /// The text that is looked for.
     pub(crate) fn text(&self, text: usize) -> &[u8] {
         &self.texts[text]

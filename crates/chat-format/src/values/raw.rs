@@ -69,6 +69,11 @@ impl Raw {
             || self.literal.as_ref().is_some_and(|(literal, hold, _)| literal.may_end(|| hold.may_number_end(shapes)))
     }
 
+    /// Whether it may be a string of which no more than its length is said.
+    pub(crate) fn is_unlisted_text(&self) -> bool {
+        self.text.as_ref().is_some_and(|(hold, _)| hold.is_unlisted_text())
+    }
+
     /// Whether the value may go on with these bytes.
     pub(crate) fn takes(&self, shapes: &Shapes, syntax: &Syntax, bytes: &[u8]) -> bool {
         let mut raw = self.clone();

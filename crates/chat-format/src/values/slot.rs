@@ -53,7 +53,7 @@ impl Slot {
     ) -> Slotted {
         let strict = guard.is_strict();
         let (flushed, finds) = finder.step(self.search, byte, strict);
-        if strict && byte == CONTROL && !self.may_close(guard, self.search.is_idle()) {
+        if strict && byte == CONTROL && self.search.is_idle() && !self.may_close(newline, guard) {
             return Slotted::Dead;
         }
         if flushed > 0 {
@@ -66,14 +66,14 @@ impl Slot {
         match finds {
             Finds::Dead => Slotted::Dead,
             Finds::Found(_) => {
-                if strict && (!self.utf8.is_whole() || !guard.may_end()) {
+                if strict && !self.may_close(newline, guard) {
                     return Slotted::Dead;
                 }
                 self.over(guard, out)
             }
             Finds::Held(search) => {
                 self.search = search;
-                if strict && !self.may_hold(finder, guard) {
+                if strict && !self.may_hold(finder, newline, guard) {
                     return Slotted::Dead;
                 }
                 Slotted::Inside
@@ -114,25 +114,29 @@ impl Slot {
         Slotted::Over
     }
 
-    fn may_close(&self, guard: &Guard, idle: bool) -> bool {
-        !idle || (self.utf8.is_whole() && guard.may_end())
+    /// Whether the end may come here, in strict use: where the template writes a newline before it, only after one.
+    fn may_close(&self, newline: bool, guard: &Guard) -> bool {
+        self.newline == newline && self.utf8.is_whole() && guard.may_end()
     }
 
-    /// Whether what is held back may be held: as the end, or as text.
-    fn may_hold(&self, finder: &Finder, guard: &Guard) -> bool {
+    /// Whether what is held back may be held: as the beginning of the end, as text, or as text and such a beginning.
+    fn may_hold(&self, finder: &Finder, newline: bool, guard: &Guard) -> bool {
         if !self.utf8.is_whole() {
             return false;
         }
-        if guard.may_end() {
+        if self.may_close(newline, guard) {
             return true;
         }
         if self.search.is_forced() {
-            // What is forced may still be another end after text that was held.
-            return finder.held(self.search).is_empty() && guard.may_end();
+            return false;
         }
         let held = finder.held(self.search);
         let text: Vec<u8> = self.newline.then_some(b'\n').into_iter().chain(held.iter().copied()).collect();
-        guard.takes(&text)
+        if guard.takes(&text) {
+            return true;
+        }
+        // A newline must come right before the end: then none of what is held is of it.
+        !newline && finder.shorter(self.search).any(|kept| guard.may_end_after(&text[..text.len() - kept]))
     }
 
     /// The newline that was held back is text.

@@ -26,8 +26,10 @@ pub(crate) struct Tagged {
     more: Vec<Choices>,
     types: Vec<Types>,
     value_end: Finder,
-    /// Whether a newline after `opened`, and one before the end, are not part of the value.
-    newlines: (bool, bool),
+    /// Whether a newline after each of `opened` is not part of the value.
+    begins_line: Vec<bool>,
+    /// Whether one before the end is not.
+    ends_line: bool,
     cdata: Option<Cdata>,
 }
 
@@ -88,10 +90,8 @@ impl Tagged {
             opened: Finder::new(opened),
             more,
             types: keyed.opened.iter().map(|opened| Types::of_names(&opened.types)).collect(),
-            newlines: (
-                keyed.opened.iter().any(|opened| has_newline(&opened.text, true)),
-                has_newline(&keyed.value_end, false),
-            ),
+            begins_line: keyed.opened.iter().map(|opened| has_newline(&opened.text, true)).collect(),
+            ends_line: has_newline(&keyed.value_end, false),
             cdata: keyed.cdata.then(|| Cdata {
                 start: Choices::new([CDATA.to_vec()]),
                 end: Finder::new([b"]]>".to_vec()]),
@@ -116,7 +116,7 @@ impl Tagged {
         out: &mut impl Out,
     ) -> Step {
         match &mut state.at {
-            At::Value(slot) => match slot.step(&self.value_end, self.newlines.1, byte, guard, out) {
+            At::Value(slot) => match slot.step(&self.value_end, self.ends_line, byte, guard, out) {
                 Slotted::Inside => Step::Inside,
                 Slotted::Over => go(state, At::Around(Chosen::default(), false)),
                 Slotted::Dead => Step::Dead,
@@ -140,7 +140,7 @@ impl Tagged {
                     Chooses::Is(_) if usize::from(part) + 1 < self.more.len() => {
                         go(state, At::More(shape, part + 1, Chosen::default()))
                     }
-                    Chooses::Is(_) => self.value(state, shape, Types::ALL, guard, out),
+                    Chooses::Is(_) => self.value(state, shape, 0, guard, out),
                     _ => Step::Dead,
                 }
             }
@@ -267,14 +267,22 @@ impl Tagged {
                 if !self.more.is_empty() {
                     return go(state, At::More(shape, 0, Chosen::default()));
                 }
-                self.value(state, shape, types, guard, out)
+                self.value(state, shape, which, guard, out)
             }
         }
     }
 
-    fn value(&self, state: &mut TaggedAt, shape: ShapeId, types: Types, guard: &mut Guard, out: &mut impl Out) -> Step {
-        let Some(slot) = Slot::begin(shape, types, guard, out) else { return Step::Dead };
-        go(state, At::Begin(slot, self.newlines.0, Chosen::default()))
+    /// A value begins, after this text of `opened`.
+    fn value(
+        &self,
+        state: &mut TaggedAt,
+        shape: ShapeId,
+        opened: usize,
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Step {
+        let Some(slot) = Slot::begin(shape, self.types[opened], guard, out) else { return Step::Dead };
+        go(state, At::Begin(slot, self.begins_line[opened], Chosen::default()))
     }
 
     #[expect(clippy::too_many_arguments, reason = "where it is, and what every step has")]
@@ -292,7 +300,12 @@ impl Tagged {
         if newline && byte == b'\n' && untouched {
             return go(state, At::Begin(slot, false, chosen));
         }
-        if let Some(cdata) = self.cdata.as_ref().filter(|_| !(guard.is_strict() && byte == CONTROL)) {
+        // A model writes what the template writes.
+        if newline && guard.is_strict() {
+            return Step::Dead;
+        }
+        let may_be_section = || !guard.is_strict() || (byte != CONTROL && guard.is_unlisted_text());
+        if let Some(cdata) = self.cdata.as_ref().filter(|_| may_be_section()) {
             match cdata.start.step(chosen, byte, guard.is_strict(), |_| true) {
                 Chooses::More(chosen) => return go(state, At::Begin(slot, false, chosen)),
                 Chooses::Is(_) => return go(state, At::Cdata(slot)),
@@ -302,7 +315,7 @@ impl Tagged {
         // It is no CDATA section: what was read of its beginning is of the value, or begins the end of it.
         let read = CDATA.iter().take(chosen.len());
         for &byte in read {
-            if slot.step(&self.value_end, self.newlines.1, byte, guard, out) != Slotted::Inside {
+            if slot.step(&self.value_end, self.ends_line, byte, guard, out) != Slotted::Inside {
                 return Step::Dead;
             }
         }

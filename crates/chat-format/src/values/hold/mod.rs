@@ -4,6 +4,7 @@ mod keys;
 mod thread;
 
 use super::shapes::{ShapeId, Shapes};
+use super::strings::TextAt;
 use super::types::Types;
 use super::watch::{Escaped, Event, Watch};
 use thread::{Thread, Top};
@@ -78,6 +79,13 @@ impl Hold {
     /// Whether it is in a string that may be anything.
     pub(crate) fn is_free_text(&self, shapes: &Shapes) -> bool {
         self.threads.iter().any(|thread| thread.is_free_text(shapes))
+    }
+
+    /// Whether it is in a string of which no more than its length is said.
+    pub(crate) fn is_unlisted_text(&self) -> bool {
+        let fits =
+            |thread: &Thread| matches!(thread.top, Top::FreeText(_) | Top::Text(_, TextAt::Free | TextAt::Count(_)));
+        self.threads.iter().any(fits)
     }
 
     /// Whether something may come of it.

@@ -37,7 +37,7 @@ fn tags_with_newlines() {
     let expected = json!({"code": "def f():\n    print(\"<b>\")\n\nf()\n", "n": 1, "safe": true, "tags": ["x", "y"]});
     assert_eq!(case.json(text, true), expected);
     assert_eq!(case.json("</function>", true), json!({}));
-    assert_eq!(case.json("<parameter=code>a</parameter></function>", true), json!({"code": "a"}));
+    assert_eq!(case.json("<parameter=code>a</parameter></function>", false), json!({"code": "a"}));
     assert_eq!(case.json("<parameter=n>\nmany\n</parameter>\n</function>", false), json!({"n": "many"}));
     assert_eq!(
         case.json("<parameter=other>\n{\"a\": 1}\n</parameter>\n</function>", false),
@@ -48,7 +48,28 @@ fn tags_with_newlines() {
         case.json("<parameter=code>\n{\"a\": 1}\n</parameter>\n</function>", true),
         json!({"code": "{\"a\": 1}"})
     );
-    assert_eq!(case.json("<parameter=code></param</parameter></function>", true), json!({"code": "</param"}));
+    assert_eq!(case.json("<parameter=code>\n</param\n</parameter></function>", true), json!({"code": "</param"}));
+}
+
+#[test]
+fn newlines_of_the_template_must_come() {
+    let schema =
+        properties(json!({"code": {"type": "string"}, "unit": {"enum": ["k", "k\n"]}, "n": {"type": "integer"}}));
+    let case = Case::new(&qwen(), "</function>", &schema);
+    for (text, value) in [
+        ("code>\n\n", json!({"code": ""})),
+        ("code>\n</parameter\n", json!({"code": "</parameter"})),
+        ("code>\n\n\n", json!({"code": "\n"})),
+        ("unit>\nk\n", json!({"unit": "k"})),
+        ("unit>\nk\n\n", json!({"unit": "k\n"})),
+        ("n>\n1\n", json!({"n": 1})),
+    ] {
+        assert_eq!(case.json(&format!("<parameter={text}</parameter></function>"), true), value);
+    }
+    for text in ["code>\n", "code>\na", "unit>\nk", "n>\n1", "code>", "n>1\n", "code>a\n"] {
+        assert!(matches!(case.strict(format!("<parameter={text}</parameter>").as_bytes()), Was::Dead(_)), "{text}");
+        assert!(matches!(case.strict(&[b"<parameter=", text.as_bytes(), b"\xff"].concat()), Was::Dead(_)), "{text}");
+    }
 }
 
 #[test]
@@ -119,11 +140,14 @@ fn keys_and_values_in_tags_of_their_own() {
 fn sections_of_text() {
     let mut keyed = Keyed::new("<param name=\"", "\">", "</param>");
     keyed.cdata = true;
-    let schema = properties(json!({"markup": {"type": "string"}, "n": {"type": "integer"}}));
+    let schema =
+        properties(json!({"markup": {"type": "string"}, "n": {"type": "integer"}, "unit": {"enum": ["k", "<"]}}));
     let case = Case::new(&Arguments::Tagged(keyed), "</function>", &schema);
     let text = "<param name=\"markup\"><![CDATA[<a href=\"/x\">hi</a> </param>]] ]]></param></function>";
     assert_eq!(case.json(text, true), json!({"markup": "<a href=\"/x\">hi</a> </param>]] "}));
-    assert_eq!(case.json("<param name=\"n\"><![CDATA[1]]></param></function>", true), json!({"n": 1}));
+    // A section is for text that nothing else holds.
+    assert_eq!(case.json("<param name=\"n\"><![CDATA[1]]></param></function>", false), json!({"n": 1}));
+    assert_eq!(case.json("<param name=\"unit\"><![CDATA[k]]></param></function>", false), json!({"unit": "k"}));
     assert_eq!(case.json("<param name=\"markup\"><![CD</param></function>", true), json!({"markup": "<![CD"}));
     assert_eq!(case.json("<param name=\"markup\"><</param></function>", true), json!({"markup": "<"}));
 }
@@ -188,9 +212,9 @@ fn control_tokens_are_marks_and_nothing_else() {
     let text = b"\xff<parameter=code>\nab\n\xff</parameter>\n\xff</function>";
     assert_eq!(case.strict(text), Was::Over(text.len(), "{\"code\":\"ab\"}".to_owned()));
     for (text, at) in [
-        (&b"<parameter=code>\na\xff\xff"[..], 19),
-        (b"<parameter=code>\na\xff<x", 20),
-        (b"<parameter=code>\na\xff</parax", 25),
+        (&b"<parameter=code>\na\n\xff\xff"[..], 20),
+        (b"<parameter=code>\na\n\xff<x", 21),
+        (b"<parameter=code>\na\n\xff</parax", 26),
         (b"<parameter=c\xffode", 12),
         (b"\xff ", 1),
         (b"\xff</parameter", 3),
@@ -198,7 +222,12 @@ fn control_tokens_are_marks_and_nothing_else() {
         assert_eq!(case.strict(text), Was::Dead(at), "{}", text.escape_ascii());
     }
     // What was text goes on as text, and the mark begins anew.
-    let text = b"<parameter=code>\na</\xff</parameter></function>";
+    let case = Case::new(
+        &tagged("<parameter=", ">", "</parameter>"),
+        "</function>",
+        &properties(json!({"code": {"type": "string"}})),
+    );
+    let text = b"<parameter=code>a</\xff</parameter></function>";
     assert_eq!(case.strict(text), Was::Over(text.len(), "{\"code\":\"a</\"}".to_owned()));
 
     let case = Case::new(&gemma(), "}", &properties(json!({"city": {"type": "string"}, "l": {}})));
