@@ -64,6 +64,8 @@ pub(super) struct Continuing {
     start: String,
     end: String,
     as_part: bool,
+    /// What ends a turn with calls, where that is not what ends other turns.
+    pub(super) end_of_calls: String,
 }
 
 impl Continuing {
@@ -83,7 +85,7 @@ impl Continuing {
             start.truncate(start.trim_end().len());
             start.drain(..start.len() - start.trim_start().len());
         }
-        Self { header: frame.header.clone(), start, end, as_part: frame.taken == Taken::Part }
+        Self { header: frame.header.clone(), start, end, as_part: frame.taken == Taken::Part, end_of_calls: String::new() }
     }
 
     /// What reasoning begins with in a message that is continued.
@@ -126,12 +128,13 @@ impl Analysis {
         tools: Option<&Value>,
         options: &PromptOptions,
     ) -> Result<(String, usize), TemplateError> {
+        let usual = with_usual_variables(options.render.clone(), tools);
         let tools = tools.map(Data::from);
         let render = |messages: &[Value], add: bool| {
             let data = Data::from(&Value::Array(messages.to_vec()));
-            let mut render = options.render.clone().with_generation_prompt(add);
+            let mut render = usual.clone().with_generation_prompt(add);
             render = render.with_variable("enable_thinking", options.enable_thinking);
-            template.render(&data, tools.as_ref(), &render)
+            template.render_growing(&data, tools.as_ref(), &render)
         };
         let shaped: Vec<Value> = messages.iter().map(|message| self.shaped(message)).collect();
         let last = messages.last().filter(|last| last["role"] == "assistant");
@@ -160,13 +163,33 @@ impl Analysis {
     }
 }
 
+/// With what some templates take as variables: the tools as a text, and the time. What the caller gives stays.
+pub(crate) fn with_usual_variables(options: RenderOptions, tools: Option<&Value>) -> RenderOptions {
+    let mut options = options;
+    let given = |options: &RenderOptions, name: &str| options.variables.iter().any(|(known, _)| known == name);
+    if !given(&options, "functions") {
+        let functions = tools.and_then(|tools| serde_json::to_string_pretty(tools).ok());
+        options = options.with_variable("functions", &functions.unwrap_or_else(|| "[]".into())[..]);
+    }
+    if !given(&options, "datetime") {
+        let now = options.clock.strftime("%Y-%m-%d %H:%M:%S").unwrap_or_default();
+        options = options.with_variable("datetime", &now[..]);
+    }
+    options
+}
+
 fn reasoning_of(message: &Value) -> &str {
     super::probe::REASONING_FIELDS.iter().find_map(|field| message[*field].as_str()).unwrap_or_default()
 }
 
 impl Analysis {
+    /// What ends a turn with calls, where that is not what ends other turns.
+    pub(crate) fn end_of_calls(&self) -> &str {
+        &self.continued.end_of_calls
+    }
+
     /// A message with its reasoning where this template takes it.
-    fn shaped(&self, message: &Value) -> Value {
+    pub(crate) fn shaped(&self, message: &Value) -> Value {
         let reasoning = reasoning_of(message).to_owned();
         if message["role"] != "assistant" || reasoning.is_empty() {
             return message.clone();
@@ -203,7 +226,7 @@ impl Analysis {
         let messages = [before.to_vec(), vec![self.shaped(&message)]].concat();
         let render = fixed(options.render.clone()).with_generation_prompt(false);
         let render = render.with_variable("enable_thinking", options.enable_thinking);
-        let text = template.render(&Data::from(&Value::Array(messages)), tools, &render).ok()?;
+        let text = template.render_growing(&Data::from(&Value::Array(messages)), tools, &render).ok()?;
         Some((text, needles))
     }
 
