@@ -15,10 +15,23 @@ use crate::tools::Tools;
 use probes::{Conversation, Probe};
 use serde_json::{Value, json};
 
-/// Which probe failed first and how, in one sentence.
-pub(crate) fn check(format: &ChatFormat) -> Option<String> {
-    let done = format.template().in_session(|session| Check::new(format, session).run());
-    done.unwrap_or_else(|error| Some(format!("nothing could be checked: {error}")))
+/// What a check found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Which probe failed first and how, in one sentence.
+    pub degraded: Option<String>,
+    /// What the template writes that cannot be read back.
+    pub warnings: Vec<String>,
+}
+
+pub(crate) fn check(format: &ChatFormat) -> Found {
+    let done = format.template().in_session(|session| {
+        let mut check = Check::new(format, session);
+        let degraded = check.run();
+        Found { degraded, warnings: check.warnings }
+    });
+    let failed = |error| Found { degraded: Some(format!("nothing could be checked: {error}")), warnings: Vec::new() };
+    done.unwrap_or_else(failed)
 }
 
 struct Check<'a> {
@@ -26,6 +39,7 @@ struct Check<'a> {
     session: &'a Session<'a>,
     tools: Tools,
     tools_given: Value,
+    warnings: Vec<String>,
 }
 
 /// A reply, cut out of a rendered conversation.
@@ -39,14 +53,15 @@ impl<'a> Check<'a> {
     fn new(format: &'a ChatFormat, session: &'a Session<'a>) -> Self {
         let tools_given = probes::tools();
         let tools = Tools::new(tools_given.as_array().map_or(&[], Vec::as_slice)).unwrap_or_default();
-        Self { format, session, tools, tools_given }
+        Self { format, session, tools, tools_given, warnings: Vec::new() }
     }
 
-    fn run(&self) -> Option<String> {
+    fn run(&mut self) -> Option<String> {
         let dialect = &self.format.analysis().dialect;
         let parallel = dialect.calls.as_ref().is_some_and(|calls| calls.parallel);
         let conversations = Conversation::ALL.map(|conversation| (conversation, self.turn_end(conversation)));
-        probes::all(&|number, name| self.id(number, name), parallel).iter().find_map(|probe| {
+        let probes = probes::all(&|number, name| self.id(number, name), parallel);
+        probes.iter().find_map(|probe| {
             let of = |(conversation, _): &&(Conversation, _)| *conversation == probe.conversation;
             let (conversation, end) = conversations.iter().find(of)?;
             let how = self.probe(probe, *conversation, end.as_deref()?)?;
@@ -123,7 +138,7 @@ impl<'a> Check<'a> {
         Some(Reply { prompt, text })
     }
 
-    fn probe(&self, probe: &Probe, conversation: Conversation, turn_end: &str) -> Option<String> {
+    fn probe(&mut self, probe: &Probe, conversation: Conversation, turn_end: &str) -> Option<String> {
         let shapes = probe.messages();
         let written = self.format.analysis().dialect.calls.is_some();
         let shown = |reply: &Reply| {
@@ -138,6 +153,8 @@ impl<'a> Check<'a> {
         // What a template does not show is no failure of the analysis.
         let (message, reply) = rendered?;
         if probe.is_unescaped(&reply.text) && self.quotes_with_escapes() {
+            let what = "the template writes texts of arguments without escapes: in later prompts a call whose texts hold";
+            self.warnings.push(format!("{what} quotes does not look as the model wrote it"));
             return None;
         }
         let shown = |text: &str| format!("{:?} after {:?}", probes::shortened(text), reply.prompt);

@@ -124,10 +124,11 @@ impl ChatFormat {
         let analysis = Analysis::of(&template)?;
         let (machines, constraints) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
         let mut format = Self(Arc::new(Inner { template, analysis, machines, constraints }));
-        let degraded = crate::check::check(&format);
+        let found = crate::check::check(&format);
         // Nobody else has it yet; the machines of the check are of no use to anybody.
         if let Some(inner) = Arc::get_mut(&mut format.0) {
-            inner.analysis.degraded = degraded;
+            inner.analysis.degraded = found.degraded;
+            inner.analysis.warnings.extend(found.warnings);
             inner.machines.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         }
         Ok(format)

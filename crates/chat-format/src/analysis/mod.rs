@@ -23,6 +23,7 @@ mod parts;
 mod probe;
 mod prompt;
 mod reasoning;
+mod shaped;
 pub mod text;
 
 pub use capabilities::Capabilities;
@@ -126,6 +127,7 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
         warnings.push(format!("the template changes lists, which Jinja2's sandbox refuses: {how}"));
     }
     let mut continued = prompt::Continuing::new(&frame, &dialect);
+    continued.null_content = written.null_content;
     written.turn_end.trim().clone_into(&mut continued.end_of_calls);
     if dialect.reasoning.mode == ReasoningMode::OpenedByPrompt && dialect.reasoning.start.is_empty() {
         // It begins where the turn begins.
