@@ -39,10 +39,10 @@ struct Key {
 }
 
 #[derive(Debug, Clone)]
-struct Made {
+pub(crate) struct Made {
     /// So that its address is nobody else's.
     _tools: Option<Tools>,
-    machine: Arc<Machine>,
+    pub(crate) machine: Arc<Machine>,
     warnings: Arc<[String]>,
 }
 
@@ -123,7 +123,15 @@ impl ChatFormat {
     pub fn new(template: ChatTemplate) -> Result<Self, TemplateError> {
         let analysis = Analysis::of(&template)?;
         let (machines, constraints) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
-        Ok(Self(Arc::new(Inner { template, analysis, machines, constraints })))
+        let mut format = Self(Arc::new(Inner { template, analysis, machines, constraints }));
+        let found = crate::check::check(&format);
+        // Nobody else has it yet; the machines of the check are of no use to anybody.
+        if let Some(inner) = Arc::get_mut(&mut format.0) {
+            inner.analysis.degraded = found.degraded;
+            inner.analysis.warnings.extend(found.warnings);
+            inner.machines.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        Ok(format)
     }
 
     /// The template.
@@ -154,7 +162,7 @@ impl ChatFormat {
     }
 
     /// How much of a prompt's end every reply has before it: text there is none of the reply.
-    fn known(&self, prompt: &str) -> usize {
+    pub(crate) fn known(&self, prompt: &str) -> usize {
         let common = |other: &str| prompt.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
         common(&self.0.analysis.prompt_thinking).min(common(&self.0.analysis.prompt_not_thinking))
     }
@@ -202,7 +210,7 @@ impl ChatFormat {
         Ok(self.machine(Some(&options.tools), &options.choice, options.parallel, true)?.warnings)
     }
 
-    fn machine(
+    pub(crate) fn machine(
         &self,
         tools: Option<&Tools>,
         choice: &ToolChoice,
@@ -263,7 +271,7 @@ impl Key {
 }
 
 /// Where a reply begins after a prompt.
-fn after(machine: &Machine, prompt: &str, known: usize) -> State {
+pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
     let mut state = machine.start();
     for (at, byte) in prompt.bytes().enumerate() {
         if at == known {

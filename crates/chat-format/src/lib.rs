@@ -24,6 +24,7 @@
 #![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are what they are")]
 
 pub mod analysis;
+mod check;
 mod constraint;
 pub mod dialect;
 mod format;

@@ -99,7 +99,7 @@ fn of_part(part: &Part) -> Value {
                 Field::Constant(key, value) => json!({"constant": {key: value}}),
             };
             let fields: Vec<Value> = object.fields.iter().map(field).collect();
-            json!({"object": {"fields": fields, "inside": object.inside}})
+            json!({"object": {"fields": fields, "inside": object.inside, "text": object.text}})
         }
         Part::Arguments(arguments) => json!({"arguments": of_arguments(arguments)}),
     }
@@ -108,6 +108,7 @@ fn of_part(part: &Part) -> Value {
 fn of_arguments(arguments: &Arguments) -> Value {
     match arguments {
         Arguments::Json => "json".into(),
+        Arguments::JsonText => "json-text".into(),
         Arguments::Tagged(keyed) => {
             let opened = keyed.opened.iter().map(|opened| json!({"text": opened.text, "types": opened.types}));
             json!({"tagged": {

@@ -23,10 +23,12 @@ mod parts;
 mod probe;
 mod prompt;
 mod reasoning;
+mod shaped;
 pub mod text;
 
 pub use capabilities::Capabilities;
 pub use names::Names;
+pub(crate) use prompt::with_usual_variables;
 pub use prompt::{Continued, PromptOptions};
 
 use crate::dialect::{ContentMode, Dialect, ReasoningMode};
@@ -121,10 +123,12 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
         warnings.push("the template computes so much that not all of it was looked at".into());
     }
     if probe.changes_lists() {
-        warnings
-            .push("the template changes lists, which is refused: conversations with calls cannot be rendered".into());
+        let how = "a ChatFormat lets its own lists grow, a ChatTemplate refuses such conversations";
+        warnings.push(format!("the template changes lists, which Jinja2's sandbox refuses: {how}"));
     }
-    let continued = prompt::Continuing::new(&frame, &dialect);
+    let mut continued = prompt::Continuing::new(&frame, &dialect);
+    continued.null_content = written.null_content;
+    written.turn_end.trim().clone_into(&mut continued.end_of_calls);
     if dialect.reasoning.mode == ReasoningMode::OpenedByPrompt && dialect.reasoning.start.is_empty() {
         // It begins where the turn begins.
         dialect.reasoning.start.clone_from(&frame.header);

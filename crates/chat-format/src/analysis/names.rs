@@ -80,7 +80,7 @@ fn arguments(dialect: &Dialect) -> &'static str {
         _ => None,
     });
     match written {
-        None | Some(Arguments::Json) => "json",
+        None | Some(Arguments::Json | Arguments::JsonText) => "json",
         Some(Arguments::Tagged(keyed)) => {
             let marker = |segment: &Segment| matches!(segment, Segment::Marker(marker) if !marker.starts_with("</"));
             let valued = keyed

@@ -46,12 +46,14 @@ fn call(value: &Value, name: &str, key: &str, id: &str) -> Option<Part> {
     }
     let has_name = |value: &Value| value.as_object().is_some_and(|fields| fields.values().any(|field| field == name));
     let inside = fields.iter().find(|(_, field)| has_name(field));
-    let mut found = ObjectCall { fields: Vec::new(), inside: inside.map(|(key, _)| key.clone()).unwrap_or_default() };
+    let inside_key = inside.map(|(key, _)| key.clone()).unwrap_or_default();
+    let mut found = ObjectCall { inside: inside_key, ..ObjectCall::default() };
     let inner = inside.and_then(|(_, inner)| inner.as_object());
     let outer = fields.iter().filter(|(key, _)| **key != found.inside);
     let all: Vec<(&String, &Value)> = inner.into_iter().flatten().chain(outer).collect();
     for (field, value) in all {
         let field = field.clone();
+        found.text |= value.is_string() && is_arguments(value, key);
         found.fields.push(match value {
             value if value == name => Field::Name(field),
             value if is_arguments(value, key) => Field::Arguments(field),

@@ -2,7 +2,8 @@
 
 use super::Analysis;
 use super::frame::{Frame, Taken};
-use super::probe::{Needles, fixed, with_reasoning, with_reasoning_part};
+use super::probe::{Needles, fixed};
+use super::shaped::{reasoning_of, wrapped};
 use super::text::common_prefix;
 use crate::dialect::{Dialect, ReasoningMode};
 use crate::jinja::{ChatTemplate, Data, RenderOptions, TemplateError};
@@ -63,7 +64,11 @@ pub(super) struct Continuing {
     header: String,
     start: String,
     end: String,
-    as_part: bool,
+    pub(super) as_part: bool,
+    /// Whether content that is null is taken beside calls.
+    pub(super) null_content: bool,
+    /// What ends a turn with calls, where that is not what ends other turns.
+    pub(super) end_of_calls: String,
 }
 
 impl Continuing {
@@ -83,7 +88,7 @@ impl Continuing {
             start.truncate(start.trim_end().len());
             start.drain(..start.len() - start.trim_start().len());
         }
-        Self { header: frame.header.clone(), start, end, as_part: frame.taken == Taken::Part }
+        Self { header: frame.header.clone(), start, end, as_part: frame.taken == Taken::Part, ..Self::default() }
     }
 
     /// What reasoning begins with in a message that is continued.
@@ -126,14 +131,17 @@ impl Analysis {
         tools: Option<&Value>,
         options: &PromptOptions,
     ) -> Result<(String, usize), TemplateError> {
+        let tools = &tools.map(wrapped);
+        let tools = tools.as_ref();
+        let usual = with_usual_variables(options.render.clone(), tools);
         let tools = tools.map(Data::from);
         let render = |messages: &[Value], add: bool| {
             let data = Data::from(&Value::Array(messages.to_vec()));
-            let mut render = options.render.clone().with_generation_prompt(add);
+            let mut render = usual.clone().with_generation_prompt(add);
             render = render.with_variable("enable_thinking", options.enable_thinking);
-            template.render(&data, tools.as_ref(), &render)
+            template.render_growing(&data, tools.as_ref(), &render)
         };
-        let shaped: Vec<Value> = messages.iter().map(|message| self.shaped(message)).collect();
+        let shaped = self.shaped_all(messages);
         let last = messages.last().filter(|last| last["role"] == "assistant");
         let (Some(last), true) = (last, options.continued != Continued::Nothing) else {
             let with = render(&shaped, true)?;
@@ -160,21 +168,25 @@ impl Analysis {
     }
 }
 
-fn reasoning_of(message: &Value) -> &str {
-    super::probe::REASONING_FIELDS.iter().find_map(|field| message[*field].as_str()).unwrap_or_default()
+/// With what some templates take as variables: the tools as a text, and the time. What the caller gives stays.
+pub(crate) fn with_usual_variables(options: RenderOptions, tools: Option<&Value>) -> RenderOptions {
+    let mut options = options;
+    let given = |options: &RenderOptions, name: &str| options.variables.iter().any(|(known, _)| known == name);
+    if !given(&options, "functions") {
+        let functions = tools.and_then(|tools| serde_json::to_string_pretty(tools).ok());
+        options = options.with_variable("functions", &functions.unwrap_or_else(|| "[]".into())[..]);
+    }
+    if !given(&options, "datetime") {
+        let now = options.clock.strftime("%Y-%m-%d %H:%M:%S").unwrap_or_default();
+        options = options.with_variable("datetime", &now[..]);
+    }
+    options
 }
 
 impl Analysis {
-    /// A message with its reasoning where this template takes it.
-    fn shaped(&self, message: &Value) -> Value {
-        let reasoning = reasoning_of(message).to_owned();
-        if message["role"] != "assistant" || reasoning.is_empty() {
-            return message.clone();
-        }
-        if self.continued.as_part {
-            return with_reasoning_part(message, &reasoning);
-        }
-        with_reasoning(message.clone(), &reasoning)
+    /// What ends a turn with calls, where that is not what ends other turns.
+    pub(crate) fn end_of_calls(&self) -> &str {
+        &self.continued.end_of_calls
     }
 
     /// The header of the turn, as the prompt has it.
@@ -203,7 +215,7 @@ impl Analysis {
         let messages = [before.to_vec(), vec![self.shaped(&message)]].concat();
         let render = fixed(options.render.clone()).with_generation_prompt(false);
         let render = render.with_variable("enable_thinking", options.enable_thinking);
-        let text = template.render(&Data::from(&Value::Array(messages)), tools, &render).ok()?;
+        let text = template.render_growing(&Data::from(&Value::Array(messages)), tools, &render).ok()?;
         Some((text, needles))
     }
 

@@ -72,6 +72,8 @@ pub struct ObjectCall {
     pub fields: Vec<Field>,
     /// The key of the object inside of which they stand, such as `function`; empty if there is none.
     pub inside: String,
+    /// Whether the arguments are JSON text in a JSON string instead of an object.
+    pub text: bool,
 }
 
 /// A field of a call.

@@ -6,6 +6,9 @@
 pub enum Arguments {
     /// A JSON object.
     Json,
+    /// JSON text of an object, in a JSON string. Readers take it wherever they take a JSON object, and the other way
+    /// round.
+    JsonText,
     /// Between tags, one after the other: what is a string is written as it is, the rest as values of a style.
     Tagged(Keyed),
     /// `key=value`, separated by commas, up to the text after the arguments: Python's keyword arguments.

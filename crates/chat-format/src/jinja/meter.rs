@@ -30,6 +30,7 @@ thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
     static ALLOWED: Cell<usize> = const { Cell::new(BYTES) };
     static LENIENT: Cell<bool> = const { Cell::new(false) };
+    static GROWING: Cell<bool> = const { Cell::new(false) };
     static CHANGED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -39,9 +40,21 @@ pub(crate) fn start(data: usize) {
     LIVE.set(0);
 }
 
-/// From here on what would change a list does nothing, instead of being refused.
+/// From here on lists with a name may grow, and other changes of them do nothing, instead of being refused.
 pub(crate) fn be_lenient() {
     LENIENT.set(true);
+    GROWING.set(true);
+}
+
+/// From here on lists with a name may grow.
+pub(crate) fn let_lists_grow() {
+    GROWING.set(true);
+}
+
+/// Whether lists may grow; notes that one should.
+pub(crate) fn may_grow() -> bool {
+    CHANGED.set(CHANGED.get() || LENIENT.get());
+    GROWING.get()
 }
 
 /// Whether a change of a list may pass without effect; notes that one was tried.

@@ -129,7 +129,35 @@ impl ChatTemplate {
         tools: Option<&Data>,
         options: &RenderOptions,
     ) -> Result<String, TemplateError> {
+        self.rendered(messages, tools, options, false)
+    }
+
+    /// As [`ChatTemplate::render`]; where the sandbox refuses that a list grows, it may.
+    pub(crate) fn render_growing(
+        &self,
+        messages: &Data,
+        tools: Option<&Data>,
+        options: &RenderOptions,
+    ) -> Result<String, TemplateError> {
+        match self.rendered(messages, tools, options, false) {
+            Err(refused @ TemplateError::Forbidden { .. }) => {
+                self.rendered(messages, tools, options, true).map_err(|_| refused)
+            }
+            done => done,
+        }
+    }
+
+    fn rendered(
+        &self,
+        messages: &Data,
+        tools: Option<&Data>,
+        options: &RenderOptions,
+        growing: bool,
+    ) -> Result<String, TemplateError> {
         on_own_stack(|| {
+            if growing {
+                meter::let_lists_grow();
+            }
             let data = [Some(messages), tools].into_iter().flatten().chain(options.variables.iter().map(|(_, v)| v));
             let mut bytes = 0_usize;
             for data in data {

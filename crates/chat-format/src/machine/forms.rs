@@ -153,7 +153,8 @@ fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Argum
     if !object.inside.is_empty() {
         after.push(text("}"));
     }
-    seen.then_some((before, Arguments::Json, after))
+    let arguments = if object.text { Arguments::JsonText } else { Arguments::Json };
+    seen.then_some((before, arguments, after))
 }
 
 fn member(field: &Field) -> Vec<Atom> {

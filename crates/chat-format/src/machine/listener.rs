@@ -11,6 +11,8 @@ pub(crate) trait Listener: Out {
     fn marker(&mut self, outcome: Outcome);
     /// The held bytes may begin a call; the tool is given where only names of tools could be written.
     fn call(&mut self, seq: &Seq, tool: Option<u32>) -> Called;
+    /// The call that is open is over before its end, and why.
+    fn broke(&mut self, _what: &str) {}
     /// The held bytes are arguments, which the reader told of.
     fn taken(&mut self);
     /// The call is over. Where its end was read, the held bytes are that end.

@@ -196,6 +196,11 @@ impl Machine {
         }
     }
 
+    /// Whether the beginning of a call is written, for certain, and not its arguments.
+    pub(crate) fn in_header(&self, state: &State) -> bool {
+        matches!(&state.at, At::Threads(Home::Free(_), threads) if self.any_committed(threads))
+    }
+
     /// Whether a call is being written, for certain.
     pub(crate) fn in_call(&self, state: &State) -> bool {
         match &state.at {
@@ -459,6 +464,7 @@ impl Machine {
             self.alive()?;
         }
         if home == Home::Tail {
+            listener.broke("what ends it is missing");
             listener.call_over(None);
             state.called = true;
         }
@@ -496,6 +502,7 @@ impl Machine {
             Step::Inside => return Ok(Done::Taken),
             Step::Dead => {
                 self.alive()?;
+                listener.broke("its arguments break off, and what follows is text");
                 listener.call_over(None);
                 state.called = true;
                 state.at = free(Region::Outside);

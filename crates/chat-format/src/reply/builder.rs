@@ -18,6 +18,8 @@ pub(super) struct Builder {
     format: ReasoningFormat,
     /// Bytes of which it is not said yet what they are.
     held: Vec<u8>,
+    /// Bytes of the reply that were read.
+    read: usize,
     /// The prompt's text before the reply: it counts, but no text of it.
     pub(super) prelude: bool,
     reasoning: TextOut,
@@ -41,6 +43,8 @@ struct Call {
     json: JsonOut<Arc<Shapes>>,
     /// How much of its JSON was said.
     said: usize,
+    /// All of it, as long as it has no name: it may be text.
+    raw: Vec<u8>,
 }
 
 impl Builder {
@@ -48,10 +52,11 @@ impl Builder {
         let content = if fenced { TextOut::without_fence() } else { TextOut::default() };
         let (held, header, events, message) = (Vec::new(), Vec::new(), Vec::new(), Message::default());
         let (reasoning, opened, call) = (TextOut::default(), None, None);
-        Self { tools, shapes, format, held, prelude: false, reasoning, content, header, opened, call, events, message }
+        Self { tools, shapes, format, held, read: 0, prelude: false, reasoning, content, header, opened, call, events, message }
     }
 
     pub(super) fn hold(&mut self, byte: u8) {
+        self.read += usize::from(!self.prelude);
         self.held.push(byte);
     }
 
@@ -141,6 +146,30 @@ impl Builder {
         self.say(Event::CallBegins { index, id, name });
     }
 
+    /// A call that ended before its name was written was text.
+    fn nameless_was_text(&mut self) {
+        let Some(call) = self.call.as_mut().filter(|call| !call.begun) else { return };
+        let raw = std::mem::take(&mut call.raw);
+        if !raw.is_empty() {
+            self.warn(format!("what looks like a call was left as text, at byte {}: it has no name", self.read));
+            self.to_content(&raw);
+        }
+    }
+
+    /// A call whose name comes last and is nobody's was text.
+    fn tail_was_text(&mut self, name: &str, tail: &[u8]) {
+        let Some(call) = &mut self.call else { return };
+        let raw = [&std::mem::take(&mut call.raw)[..], tail].concat();
+        self.warn(format!("a call of {name:?} was left as text, at byte {}: there is no such tool", self.read));
+        self.to_content(&raw);
+    }
+
+    /// The reply breaks off where a call begins.
+    pub(super) fn breaks_off_in_header(&mut self) {
+        let shown: String = String::from_utf8_lossy(&self.held).chars().take(80).collect();
+        self.warn(format!("the reply ends where a call begins, and {shown:?} is left as text"));
+    }
+
     /// The call whose name is written, where the reply breaks off before its arguments.
     pub(super) fn breaks_off_at(&mut self, seq: &Seq) -> bool {
         let captured = seq.captured(&self.held);
@@ -160,11 +189,13 @@ impl Builder {
         if let Some(call) = &self.call {
             if !partial {
                 let name = self.message.tool_calls.get(call.index).map_or("", |call| &call.name);
-                let warning =
-                    format!("the reply ends in the middle of a call of {name:?}: its arguments are not whole");
+                let whole = serde_json::from_str::<serde_json::Value>(call.json.text()).is_ok();
+                let what = if whole { "what ends it is missing" } else { "its arguments are not whole" };
+                let warning = format!("the reply ends in the middle of a call of {name:?}: {what}");
                 if call.begun {
                     self.warn(warning);
                 }
+                self.nameless_was_text();
             }
             self.say_json();
             self.call = None;
@@ -257,7 +288,7 @@ impl Listener for Builder {
             (Some(name), _) if !self.is_known(name) => {
                 let name = name.clone();
                 if !name.is_empty() {
-                    self.warn(format!("a call of {name:?} was left as text: there is no such tool"));
+                    self.warn(format!("a call of {name:?} was left as text, at byte {}: there is no such tool", self.read));
                 }
                 return Called::Text;
             }
@@ -268,15 +299,27 @@ impl Listener for Builder {
         self.content.after_marker();
         let (id, json) = (captured.id.unwrap_or_default(), JsonOut::new(Arc::clone(&self.shapes)));
         let index = self.message.tool_calls.len();
-        self.call = Some(Call { index, begun: false, id: id.clone(), json, said: 0 });
-        if let Some(name) = captured.name {
-            self.begin(name, id);
+        self.call = Some(Call { index, begun: false, id: id.clone(), json, said: 0, raw: Vec::new() });
+        match (captured.name, &mut self.call) {
+            (Some(name), _) => self.begin(name, id),
+            (None, Some(call)) => call.raw.clone_from(&self.held),
+            (None, None) => {}
         }
         self.held.clear();
         number.map_or(Called::Unknown, |tool| Called::Tool(tool as u32))
     }
 
+    fn broke(&mut self, what: &str) {
+        if let Some(call) = self.call.as_ref().filter(|call| call.begun) {
+            let name = self.message.tool_calls.get(call.index).map_or("", |call| &call.name);
+            self.warn(format!("the call of {name:?}: {what}, at byte {} of the reply", self.read));
+        }
+    }
+
     fn taken(&mut self) {
+        if let Some(call) = self.call.as_mut().filter(|call| !call.begun) {
+            call.raw.extend_from_slice(&self.held);
+        }
         self.held.clear();
         self.say_json();
     }
@@ -284,18 +327,23 @@ impl Listener for Builder {
     fn call_over(&mut self, tail: Option<&Seq>) {
         if let Some(tail) = tail {
             let captured = tail.captured(&self.held);
-            self.held.clear();
+            let tail_text = std::mem::take(&mut self.held);
             if let Some(call) = &mut self.call {
                 if let Some(id) = captured.id {
                     call.id = id;
                 }
                 if !call.begun {
-                    let id = call.id.clone();
-                    self.begin(captured.name.unwrap_or_default(), id);
+                    let (id, name) = (call.id.clone(), captured.name.unwrap_or_default());
+                    if self.is_known(&name) {
+                        self.begin(name, id);
+                    } else {
+                        self.tail_was_text(&name, &tail_text);
+                    }
                 }
             }
         }
         self.say_json();
+        self.nameless_was_text();
         if let Some(call) = self.call.take().filter(|call| call.begun) {
             self.say(Event::CallEnds { index: call.index, id: call.id });
         }

@@ -102,6 +102,9 @@ impl Parser {
     pub fn finish(mut self, partial: bool) -> (Vec<Event>, Message) {
         let named = self.machine.named(&self.state).filter(|_| partial);
         let broke_off = named.is_some_and(|seq| self.builder.breaks_off_at(seq));
+        if !partial && self.machine.in_header(&self.state) {
+            self.builder.breaks_off_in_header();
+        }
         let region = if broke_off { Region::Over } else { self.machine.region(&self.state) };
         self.builder.finish(region, partial);
         (std::mem::take(&mut self.builder.events), self.builder.message)

@@ -13,6 +13,7 @@ mod escaped;
 mod guard;
 mod hold;
 mod json_out;
+mod json_text;
 mod listed;
 mod literal;
 mod marker;

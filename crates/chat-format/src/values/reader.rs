@@ -4,6 +4,7 @@ use super::blanks::is_blank;
 use super::elements::{Elements, ElementsAt};
 use super::guard::{Guard, Strict};
 use super::hold::Held;
+use super::json_text::JsonText;
 use super::literal::Literal;
 use super::pairs::{Pairs, PairsAt};
 use super::syntax::Syntax;
@@ -24,6 +25,8 @@ pub(crate) struct Reader {
 #[derive(Debug)]
 enum Kind {
     Json(Syntax),
+    /// JSON in a JSON string.
+    JsonText(Syntax),
     Pairs(Pairs),
     Tagged(Tagged),
     Elements(Elements),
@@ -43,6 +46,7 @@ pub(crate) struct ArgsState {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum At {
     Json(Literal),
+    JsonText(JsonText),
     Pairs(PairsAt),
     Tagged(TaggedAt),
     Elements(ElementsAt),
@@ -67,6 +71,7 @@ impl Reader {
     pub(crate) fn new(arguments: &Arguments, after: &str, strict: bool) -> Self {
         let kind = match arguments {
             Arguments::Json => Kind::Json(Syntax::json()),
+            Arguments::JsonText => Kind::JsonText(Syntax::json()),
             Arguments::Tagged(keyed) => Kind::Tagged(Tagged::new(keyed, after)),
             Arguments::Keywords(style) => Kind::Pairs(Pairs::new(style, b'=', after)),
             Arguments::Pairs(style) => Kind::Pairs(Pairs::new(style, b':', after)),
@@ -78,7 +83,9 @@ impl Reader {
     /// Where arguments of this shape begin.
     pub(crate) fn begin(&self, shape: ShapeId) -> ArgsState {
         let at = match &self.kind {
-            Kind::Json(_) => At::Json(Literal::new()),
+            // A lenient reader finds out which of both it is.
+            Kind::JsonText(_) if self.strict => At::JsonText(JsonText::new()),
+            Kind::Json(_) | Kind::JsonText(_) => At::Json(Literal::new()),
             Kind::Pairs(_) => At::Pairs(Pairs::begin()),
             Kind::Tagged(_) => At::Tagged(Tagged::begin()),
             Kind::Elements(_) => At::Elements(Elements::begin(shape)),
@@ -94,15 +101,29 @@ impl Reader {
         // All but JSON is in an object from its first byte.
         if let Some(strict) = strict
             && !*begun
-            && !matches!(at, At::Json(_))
+            && !matches!(at, At::Json(_) | At::JsonText(_))
         {
             *begun = true;
             if !strict.hold.on(shapes, Event::ObjectOpen) {
                 return Step::Dead;
             }
         }
+        if let At::Json(literal) = at
+            && byte == b'"'
+            && literal.is_fresh()
+            && strict.is_none()
+        {
+            *at = At::JsonText(JsonText::opened());
+            return Step::Inside;
+        }
         match (&self.kind, at) {
-            (Kind::Json(syntax), At::Json(literal)) => match strict {
+            (Kind::JsonText(syntax), At::JsonText(text)) if strict.is_some() => {
+                self.strict_json_text(syntax, shapes, text, strict, byte, out)
+            }
+            (Kind::Json(syntax) | Kind::JsonText(syntax), At::JsonText(text)) => {
+                text.step(syntax, byte, &mut Lenient, out)
+            }
+            (Kind::Json(syntax) | Kind::JsonText(syntax), At::Json(literal)) => match strict {
                 Some(strict) => json(syntax, literal, byte, &mut Held { shapes, hold: &mut strict.hold }, out),
                 None => json(syntax, literal, byte, &mut Lenient, out),
             },
@@ -121,6 +142,32 @@ impl Reader {
             // A state of another reader.
             _ => Step::Dead,
         }
+    }
+}
+
+impl Reader {
+    /// JSON text, held; a backslash comes only where an escape may follow it.
+    fn strict_json_text(
+        &self,
+        syntax: &Syntax,
+        shapes: &Shapes,
+        text: &mut JsonText,
+        strict: &mut Option<Strict>,
+        byte: u8,
+        out: &mut impl Out,
+    ) -> Step {
+        let Some(strict) = strict else { return Step::Dead };
+        let step = text.step(syntax, byte, &mut Held { shapes, hold: &mut strict.hold }, out);
+        if step == Step::Inside && text.is_escaping() {
+            let goes_on = |next: u8| {
+                let (mut text, mut hold) = (text.clone(), strict.hold.clone());
+                text.step(syntax, next, &mut Held { shapes, hold: &mut hold }, &mut ()) != Step::Dead
+            };
+            if !br#""\nrt"#.iter().any(|&next| goes_on(next)) {
+                return Step::Dead;
+            }
+        }
+        step
     }
 }
 

@@ -20,6 +20,21 @@ fn folder(variable: &str, other: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| format!("{}/../../../shared/{other}", env!("CARGO_MANIFEST_DIR")))
 }
 
+/// The real templates by their names, sorted.
+pub fn templates() -> Option<Vec<(String, String)>> {
+    let templates = folder("TOKENTRIE_TEMPLATE_DIR", "templates");
+    let Ok(files) = std::fs::read_dir(&templates) else {
+        eprintln!("skipped: there is no {templates} (TOKENTRIE_TEMPLATE_DIR names the folder)");
+        return None;
+    };
+    let jinja = files.flatten().filter(|file| file.path().extension().is_some_and(|ending| ending == "jinja"));
+    let mut found: Vec<(String, String)> = jinja
+        .map(|file| (file.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(file.path()).unwrap()))
+        .collect();
+    found.sort();
+    Some(found)
+}
+
 impl Cases {
     /// `None`, and a line that says so, where they are not there.
     pub fn read() -> Option<Self> {

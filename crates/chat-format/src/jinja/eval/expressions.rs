@@ -74,6 +74,9 @@ impl Eval<'_> {
             }
             ExprKind::Conditional(first, rest) => self.conditional(first, rest),
             ExprKind::Postfix(base, rest) => {
+                if let Some(done) = self.grow(base, rest) {
+                    return done;
+                }
                 let value = self.eval(base)?;
                 self.postfix(value, rest, None)
             }
@@ -219,6 +222,9 @@ impl Eval<'_> {
     pub(super) fn eval_with_caller(&mut self, call: &Expr, caller: Value) -> Res<Value> {
         match &call.kind {
             ExprKind::Postfix(base, rest) => {
+                if let Some(done) = self.grow(base, rest) {
+                    return done;
+                }
                 let value = self.eval(base)?;
                 self.postfix(value, rest, Some(caller)).map_err(|fault| fault.at(call.line))
             }

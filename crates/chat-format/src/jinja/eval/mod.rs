@@ -2,6 +2,7 @@
 
 pub(crate) mod attributes;
 mod expressions;
+mod growing;
 pub(crate) mod loops;
 pub(crate) mod macros;
 pub(crate) mod scope;

@@ -29,6 +29,16 @@ impl Scope {
         }
     }
 
+    /// Another value for a name, where it stands.
+    pub(crate) fn replace(&self, name: &str, value: Value) {
+        let mut scope = self;
+        loop {
+            let before = scope.names.borrow_mut().get_mut(name).map(|slot| std::mem::replace(slot, value.clone()));
+            let (None, Some(parent)) = (before, scope.parent.as_deref()) else { return };
+            scope = parent;
+        }
+    }
+
     pub(crate) fn set(&self, name: &Ident, value: Value) -> Res<()> {
         let before = match self.names.borrow_mut().get_mut(name) {
             Some(slot) => Some(std::mem::replace(slot, value.clone())),

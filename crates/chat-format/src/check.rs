@@ -1,0 +1,215 @@
+//! Whether what was found of a template holds: conversations unlike those of the analysis are rendered, and each reply
+//! that was rendered must mean what it was made of, and be one that the constraint allows.
+
+mod probes;
+
+use crate::ChatFormat;
+use crate::analysis::with_usual_variables;
+use crate::analysis::text::common_prefix;
+use crate::dialect::{Arguments, Part, ReasoningMode};
+use crate::format::after;
+use crate::jinja::{Clock, Data, RenderOptions, Session};
+use crate::machine::{Nobody, ToolChoice};
+use crate::reply::ParserOptions;
+use crate::tools::Tools;
+use probes::{Conversation, Probe};
+use serde_json::{Value, json};
+
+/// What a check found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Which probe failed first and how, in one sentence.
+    pub degraded: Option<String>,
+    /// What the template writes that cannot be read back.
+    pub warnings: Vec<String>,
+}
+
+pub(crate) fn check(format: &ChatFormat) -> Found {
+    let done = format.template().in_session(|session| {
+        let mut check = Check::new(format, session);
+        let degraded = check.run();
+        Found { degraded, warnings: check.warnings }
+    });
+    let failed = |error| Found { degraded: Some(format!("nothing could be checked: {error}")), warnings: Vec::new() };
+    done.unwrap_or_else(failed)
+}
+
+struct Check<'a> {
+    format: &'a ChatFormat,
+    session: &'a Session<'a>,
+    tools: Tools,
+    tools_given: Value,
+    warnings: Vec<String>,
+}
+
+/// A reply, cut out of a rendered conversation.
+struct Reply {
+    /// What of the prompt stands before it, from where the turn begins.
+    prompt: String,
+    text: String,
+}
+
+impl<'a> Check<'a> {
+    fn new(format: &'a ChatFormat, session: &'a Session<'a>) -> Self {
+        let tools_given = probes::tools();
+        let tools = Tools::new(tools_given.as_array().map_or(&[], Vec::as_slice)).unwrap_or_default();
+        Self { format, session, tools, tools_given, warnings: Vec::new() }
+    }
+
+    fn run(&mut self) -> Option<String> {
+        let dialect = &self.format.analysis().dialect;
+        let parallel = dialect.calls.as_ref().is_some_and(|calls| calls.parallel);
+        let conversations = Conversation::ALL.map(|conversation| (conversation, self.turn_end(conversation)));
+        let probes = probes::all(&|number, name| self.id(number, name), parallel);
+        probes.iter().find_map(|probe| {
+            let of = |(conversation, _): &&(Conversation, _)| *conversation == probe.conversation;
+            let (conversation, end) = conversations.iter().find(of)?;
+            let how = self.probe(probe, *conversation, end.as_deref()?)?;
+            Some(format!("{}: {how}", probe.name))
+        })
+    }
+
+    /// The id of a call, as this format has them.
+    fn id(&self, number: usize, name: &str) -> String {
+        let parts = self.format.analysis().dialect.calls.iter().flat_map(|calls| &calls.patterns).next();
+        let parts = parts.map_or(&[][..], |pattern| &pattern.parts);
+        let mut marks = parts.iter().enumerate().filter(|(_, part)| **part == Part::WholeId).map(|(at, _)| at);
+        let (Some(from), Some(to)) = (marks.next(), marks.next()) else { return format!("k7Jd93Lq{number}") };
+        let text = |part: &Part| match part {
+            Part::Text(text) => text.trim().to_owned(),
+            Part::Name => name.to_owned(),
+            Part::Index => number.to_string(),
+            _ => String::new(),
+        };
+        parts[from..to].iter().map(text).collect()
+    }
+
+    fn render(&self, conversation: Conversation, reply: Option<&Value>, prompt: bool) -> Option<String> {
+        let mut messages = vec![json!({"role": "user", "content": probes::ASKED})];
+        messages.extend(reply.map(|reply| self.format.analysis().shaped(reply)));
+        let clock = Clock::at(2025, 3, 9, 8, 30, 0).unwrap_or_default();
+        let options = RenderOptions::default().with_clock(clock).with_generation_prompt(prompt);
+        let options = options.with_variable("enable_thinking", conversation.thinking);
+        let tools = conversation.tools.then_some(&self.tools_given);
+        let options = with_usual_variables(options, tools);
+        let tools = tools.map(Data::from);
+        self.session.render(&Data::from(&Value::Array(messages)), tools.as_ref(), &options).ok()
+    }
+
+    /// What stands after a reply that only says something; `None` where the template takes no reply.
+    fn turn_end(&self, conversation: Conversation) -> Option<String> {
+        let said = json!({"role": "assistant", "content": probes::SAID});
+        let text = self.render(conversation, Some(&said), false)?;
+        let end = text.rfind(probes::SAID)? + probes::SAID.len();
+        Some(text[end..].to_owned())
+    }
+
+    /// What ends generation is none of the reply.
+    fn without_end<'t>(&self, reply: &'t str, turn_end: &str) -> &'t str {
+        let analysis = self.format.analysis();
+        let dialect = &analysis.dialect;
+        let mut end = turn_end.trim();
+        for own in [dialect.content.end.trim(), dialect.turns.end.trim()] {
+            end = end.strip_prefix(own).unwrap_or(end).trim_start();
+        }
+        let mut reply = reply.trim_end();
+        for end in [end, analysis.end_of_calls()] {
+            reply = reply.strip_suffix(end).unwrap_or(reply).trim_end();
+        }
+        reply
+    }
+
+    /// The reply of a conversation, if the template renders it.
+    fn reply(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
+        let tail = |text: String| text.rfind(probes::ASKED).map(|at| text[at + probes::ASKED.len()..].to_owned());
+        let asked = tail(self.render(conversation, None, false)?)?;
+        let opened = tail(self.render(conversation, None, true)?)?;
+        let whole = tail(self.render(conversation, Some(message), false)?)?;
+        let begins = common_prefix(&opened, &asked).len();
+        let same = common_prefix(&opened, &whole).len();
+        let prompt = opened.get(begins..same).unwrap_or_default().to_owned();
+        let mut text = self.without_end(&whole[same..], turn_end).to_owned();
+        let reasoning = &self.format.analysis().dialect.reasoning;
+        // Where the prompt has begun to think, the model ends that also where the template leaves it out.
+        let opened = reasoning.mode == ReasoningMode::OpenedByPrompt && prompt.trim_end().ends_with(reasoning.start.trim());
+        if opened && !text.contains(reasoning.end.trim()) {
+            text.insert_str(0, &reasoning.end);
+        }
+        Some(Reply { prompt, text })
+    }
+
+    fn probe(&mut self, probe: &Probe, conversation: Conversation, turn_end: &str) -> Option<String> {
+        let shapes = probe.messages();
+        let written = self.format.analysis().dialect.calls.is_some();
+        let shown = |reply: &Reply| {
+            let witnesses = probe.witnesses.iter().all(|witness| reply.text.contains(witness));
+            // Some write a missing content as Python shows it, or what is said as another turn.
+            witnesses && !(written && reply.text.contains("None") && !probe.has_nothing()) && !self.is_two(&reply.text, turn_end)
+        };
+        let rendered = shapes.iter().find_map(|message| {
+            let reply = self.reply(conversation, message, turn_end).filter(shown)?;
+            Some((message, reply))
+        });
+        // What a template does not show is no failure of the analysis.
+        let (message, reply) = rendered?;
+        if probe.is_unescaped(&reply.text) && self.quotes_with_escapes() {
+            let what = "the template writes texts of arguments without escapes: in later prompts a call whose texts hold";
+            self.warnings.push(format!("{what} quotes does not look as the model wrote it"));
+            return None;
+        }
+        let shown = |text: &str| format!("{:?} after {:?}", probes::shortened(text), reply.prompt);
+        let mut options = ParserOptions::default();
+        options.tools = Some(if conversation.tools { self.tools.clone() } else { Tools::default() });
+        options.prompt = Some(reply.prompt.clone());
+        let got = match self.format.parser(&options) {
+            Ok(mut parser) => {
+                parser.push(reply.text.as_bytes());
+                parser.finish(false).1
+            }
+            Err(error) => return Some(format!("no parser: {error}")),
+        };
+        if let Some(how) = probes::differs(message, &reply.text, &got) {
+            return Some(format!("{how}; read from {}", shown(&reply.text)));
+        }
+        if conversation.tools
+            && let Some(at) = self.refused(&reply)
+        {
+            return Some(format!("the constraint refuses it at byte {at} of {}", shown(&reply.text)));
+        }
+        None
+    }
+
+    /// Whether a rendering holds the end of a turn: then it is more than one reply.
+    fn is_two(&self, reply: &str, turn_end: &str) -> bool {
+        let dialect = &self.format.analysis().dialect;
+        let end = turn_end.trim().strip_prefix(dialect.content.end.trim()).unwrap_or_default().trim();
+        !end.is_empty() && reply.contains(end) && !dialect.joints.iter().any(|joint| joint == end)
+    }
+
+    /// Whether texts stand in quotes in which a backslash escapes.
+    fn quotes_with_escapes(&self) -> bool {
+        let calls = self.format.analysis().dialect.calls.iter().flat_map(|calls| &calls.patterns);
+        calls.flat_map(|pattern| &pattern.parts).any(|part| match part {
+            Part::Arguments(Arguments::Keywords(style) | Arguments::Pairs(style)) => {
+                style.quotes.iter().any(|quote| quote.escapes)
+            }
+            Part::Arguments(Arguments::Json) | Part::Object(_) | Part::NameAsKey => true,
+            _ => false,
+        })
+    }
+
+    /// Where the constraint does not let the reply go on.
+    fn refused(&self, reply: &Reply) -> Option<usize> {
+        let machine = match self.format.machine(Some(&self.tools), &ToolChoice::Auto, true, true) {
+            Ok(made) => made.machine,
+            Err(_) => return Some(0),
+        };
+        let mut state = after(&machine, &reply.prompt, self.format.known(&reply.prompt));
+        for (at, byte) in reply.text.bytes().enumerate() {
+            if machine.step(&mut state, byte, false, &mut Nobody).is_err() {
+                return Some(at);
+            }
+        }
+        (!machine.is_end(&state)).then_some(reply.text.len())
+    }
+}
