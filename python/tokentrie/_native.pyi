@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer, Self, Unpack, disjoint_base
 
+from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.streaming import Stream
 
 __all__ = [
@@ -24,6 +25,12 @@ __all__ = [
     "CacheInfo",
     "CancelToken",
     "CancelledError",
+    "ChatConstraint",
+    "ChatEvent",
+    "ChatFormat",
+    "ChatParser",
+    "ChatPrompt",
+    "ChatStats",
     "ChatTemplate",
     "Choice",
     "ChoiceStats",
@@ -42,6 +49,7 @@ __all__ = [
     "Lark",
     "Leaf",
     "LeafSet",
+    "Message",
     "Model",
     "ModelError",
     "Number",
@@ -67,6 +75,8 @@ __all__ = [
     "TokenNotAllowedError",
     "TokenTrieError",
     "TokenTrieWarning",
+    "ToolCall",
+    "Tools",
     "Trie",
     "TrieArrays",
     "TrieError",
@@ -87,7 +97,16 @@ __version__: Final[str]
 
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
-_Constraint: TypeAlias = _Payload | Trie | FilteredTrie | Iterable[str] | Any | Sequence | ThinkGate | Rule
+_Constraint: TypeAlias = (
+    _Payload | Trie | FilteredTrie | Iterable[str] | Any | Sequence | ThinkGate | Rule | ChatConstraint
+)
+_Messages: TypeAlias = _Sequence[dict[str, _Any] | Message]
+_Tools: TypeAlias = _Sequence[dict[str, _Any] | Callable[..., _Any]] | Tools
+_ToolChoice: TypeAlias = str | dict[str, _Any]
+_Continued: TypeAlias = Literal["auto", "reasoning", "content"]
+_EventKind: TypeAlias = Literal[
+    "reasoning", "content", "call_begins", "arguments", "call_ends", "warning", "message_ends"
+]
 _Leaves: TypeAlias = (
     Iterable[int | str | _Ids] | _Sequence[bool] | NDArray[np.integer[_Any]] | NDArray[np.bool_] | LeafSet
 )
@@ -3645,6 +3664,33 @@ class Model:
             True
         """
 
+    @property
+    def chat_format(self) -> ChatFormat: ...
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        parallel_tool_calls: bool = True,
+        enable_thinking: bool = True,
+        thinking_budget: int | None = None,
+        stream: Callable[[ChatEvent], object] | None = None,
+        sampling: Sampling | None = None,
+        max_tokens: int | None = None,
+        probabilities: bool = False,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        continue_final_message: _Continued | None = None,
+        **variables: _Any,
+    ) -> Message: ...
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        **options: _Any,
+    ) -> Coroutine[_Any, _Any, Message]: ...
     def agenerate(
         self,
         prompt: str | _Ids,
@@ -3909,6 +3955,227 @@ class Model:
             >>> model.logits("The sky is").shape == (len(model.vocab),)
             True
         """
+
+@final
+class ToolCall:
+    __match_args__: Final = ("id", "name", "arguments")
+    def __new__(
+        cls,
+        id: str,
+        name: str,
+        arguments: str,
+        probability: float | None = None,
+        probabilities: dict[str, float] | None = None,
+    ) -> Self: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def arguments(self) -> str: ...
+    @property
+    def parsed(self) -> _Any: ...
+    @property
+    def probability(self) -> float | None: ...
+    @property
+    def probabilities(self) -> dict[str, float]: ...
+    def to_dict(self) -> dict[str, _Any]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Message:
+    def __new__(
+        cls,
+        content: str = "",
+        reasoning: str = "",
+        tool_calls: _Sequence[ToolCall] = (),
+        warnings: _Sequence[str] = (),
+        finish: str | None = None,
+        stats: ChatStats | None = None,
+    ) -> Self: ...
+    @property
+    def content(self) -> str: ...
+    @property
+    def reasoning(self) -> str: ...
+    @property
+    def tool_calls(self) -> list[ToolCall]: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    @property
+    def finish(self) -> Literal["stop", "tool_calls", "length", "cancelled"] | None: ...
+    @property
+    def stats(self) -> ChatStats | None: ...
+    def to_dict(self) -> dict[str, _Any]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class ChatStats:
+    @property
+    def prompt_tokens(self) -> int: ...
+    @property
+    def prompt_tokens_reused(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def reasoning_tokens(self) -> int: ...
+    @property
+    def forced_tokens(self) -> int: ...
+    @property
+    def forward_passes(self) -> int: ...
+    @property
+    def forward_passes_saved(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def prompt_seconds(self) -> float: ...
+    @property
+    def tokens_per_second(self) -> float: ...
+    def as_dict(self) -> dict[str, int | float]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class ChatEvent:
+    __match_args__: Final = ("kind", "text")
+    @property
+    def kind(self) -> _EventKind: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def index(self) -> int | None: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class ChatPrompt:
+    @property
+    def text(self) -> str: ...
+    @property
+    def generation_prompt(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Tools:
+    def __new__(cls, tools: _Tools) -> Self: ...
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def definitions(self) -> list[dict[str, _Any]]: ...
+    @property
+    def functions(self) -> dict[str, Callable[..., _Any]]: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, name: str, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+
+@final
+class ChatFormat:
+    def __new__(cls, template: str | ChatTemplate, vocab: Vocab | None = None, bos: str = "", eos: str = "") -> Self: ...
+    @property
+    def template(self) -> ChatTemplate: ...
+    @property
+    def vocab(self) -> Vocab | None: ...
+    @property
+    def analysis(self) -> ChatAnalysis: ...
+    def render(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        *,
+        add_generation_prompt: bool = True,
+        enable_thinking: bool = True,
+        **variables: _Any,
+    ) -> str: ...
+    def prompt(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        *,
+        enable_thinking: bool = True,
+        continue_final_message: _Continued | None = None,
+        **variables: _Any,
+    ) -> ChatPrompt: ...
+    def parse(
+        self,
+        text: str | bytes,
+        tools: _Tools | None = None,
+        *,
+        generation_prompt: str | None = None,
+        tool_choice: _ToolChoice = "auto",
+        parallel_tool_calls: bool = False,
+        reasoning_format: Literal["auto", "deepseek", "none"] = "auto",
+        partial: bool = False,
+        json_content: bool = False,
+    ) -> Message: ...
+    def parser(
+        self,
+        tools: _Tools | None = None,
+        *,
+        generation_prompt: str | None = None,
+        tool_choice: _ToolChoice = "auto",
+        parallel_tool_calls: bool = False,
+        reasoning_format: Literal["auto", "deepseek", "none"] = "auto",
+        json_content: bool = False,
+    ) -> ChatParser: ...
+    def constraint(
+        self,
+        tools: _Tools | None,
+        vocab: Vocab | None = None,
+        tool_choice: _ToolChoice = "auto",
+        parallel_tool_calls: bool = False,
+        generation_prompt: str | None = None,
+        *,
+        thinking_budget: int | None = None,
+    ) -> ChatConstraint: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: object, /) -> Self: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+
+@final
+class ChatParser:
+    def push(self, part: str | bytes) -> list[ChatEvent]: ...
+    def finish(self, partial: bool = False) -> Message: ...
+    @property
+    def message(self) -> Message: ...
+    @property
+    def last_events(self) -> list[ChatEvent]: ...
+
+@final
+class ChatConstraint:
+    @property
+    def format(self) -> ChatFormat: ...
+    @property
+    def tools(self) -> Tools: ...
+    @property
+    def vocab(self) -> Vocab | None: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    @property
+    def thinking_budget(self) -> int | None: ...
+    @property
+    def tool_choice(self) -> str: ...
+    @property
+    def parallel_tool_calls(self) -> bool: ...
+    @property
+    def generation_prompt(self) -> str | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
 
 @final
 class ChatTemplate:
@@ -4408,6 +4675,8 @@ class Stats:
     @property
     def starved(self) -> int:
         """int: how often no legal token had a usable logit."""
+    @property
+    def prompt_tokens_reused(self) -> int: ...
     @property
     def healed_bytes(self) -> int:
         """int: bytes at the end of the prompt that were taken back, because the set begins with them."""

@@ -164,17 +164,37 @@ fn reasoning_of(message: &Value) -> &str {
     super::probe::REASONING_FIELDS.iter().find_map(|field| message[*field].as_str()).unwrap_or_default()
 }
 
+/// Arguments that are JSON text, as what they say: templates that write JSON of them would quote a text.
+fn arguments_as_objects(message: &mut Value) {
+    let Some(calls) = message.get_mut("tool_calls").and_then(Value::as_array_mut) else { return };
+    for call in calls {
+        let of = if call.get("function").is_some() { call.get_mut("function") } else { Some(call) };
+        let Some(arguments) = of.and_then(|function| function.get_mut("arguments")) else { continue };
+        let read = arguments.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+        if let Some(read) = read.filter(Value::is_object) {
+            *arguments = read;
+        }
+    }
+}
+
 impl Analysis {
-    /// A message with its reasoning where this template takes it.
-    fn shaped(&self, message: &Value) -> Value {
-        let reasoning = reasoning_of(message).to_owned();
-        if message["role"] != "assistant" || reasoning.is_empty() {
+    /// A message with its reasoning where this template takes it, and with the arguments of calls as it takes them.
+    pub(crate) fn shaped(&self, message: &Value) -> Value {
+        if message["role"] != "assistant" {
             return message.clone();
         }
-        if self.continued.as_part {
-            return with_reasoning_part(message, &reasoning);
+        let mut message = message.clone();
+        if self.capabilities.object_arguments {
+            arguments_as_objects(&mut message);
         }
-        with_reasoning(message.clone(), &reasoning)
+        let reasoning = reasoning_of(&message).to_owned();
+        if reasoning.is_empty() {
+            return message;
+        }
+        if self.continued.as_part {
+            return with_reasoning_part(&message, &reasoning);
+        }
+        with_reasoning(message, &reasoning)
     }
 
     /// The header of the turn, as the prompt has it.

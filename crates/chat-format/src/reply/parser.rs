@@ -92,6 +92,16 @@ impl Parser {
         std::mem::take(&mut self.builder.events)
     }
 
+    /// Whether what was read last belongs to the reasoning.
+    pub fn is_reasoning(&self) -> bool {
+        self.machine.is_reasoning(&self.state)
+    }
+
+    /// Whether the reply said its own end: what comes after is none of it.
+    pub fn is_over(&self) -> bool {
+        self.machine.region(&self.state) == Region::Over
+    }
+
     /// The message so far.
     pub fn message(&self) -> &Message {
         &self.builder.message
