@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 import tokentrie
-from models import VOCABULARIES
+from models import copy_tiny
 from support import vocabulary_files
 from tokentrie import (
     Batch,
@@ -183,11 +183,11 @@ class TestRendering:
     @pytest.mark.parametrize(
         ("messages", "said"),
         [
-            ([{"role": "usr", "content": "x"}], "messages.0.: the role \"usr\" is unknown .* did you mean \"user\""),
-            ([USER, {"content": "x"}], "messages.1.: it has no \"role\""),
+            ([{"role": "usr", "content": "x"}], 'messages.0.: the role "usr" is unknown .* did you mean "user"'),
+            ([USER, {"content": "x"}], 'messages.1.: it has no "role"'),
             ([{"role": 5, "content": "x"}], "the role is 5"),
             ([{"role": "user", "content": {"text": "x"}}], "the content is .* must be a str or a list of parts"),
-            ([{"role": "user", "content": [{"text": "x"}]}], "a part of the content has no \"type\""),
+            ([{"role": "user", "content": [{"text": "x"}]}], 'a part of the content has no "type"'),
             ([{"role": "tool", "content": {"a": 1}}], "json.dumps"),
             ([{"role": "assistant", "content": "", "tool_calls": [{"id": "x"}]}], "tool_calls.0. has no name"),
             ([{"role": "assistant", "content": "", "tool_calls": "x"}], "must be a list"),
@@ -251,7 +251,8 @@ class TestFormat:
         for path in sorted(SMALL.glob("*.jinja")):
             form = ChatFormat(path.read_text(encoding="utf-8"))
             assert form.analysis.to_dict(), path.name
-            assert form.parse("Ding.").content.strip() == "Ding." or form.analysis.content.mode != "plain", path.name
+            message = form.parse("Ding.")
+            assert "Ding." in message.content + message.reasoning, path.name
 
 
 class TestTools:
@@ -327,7 +328,7 @@ class TestTools:
     @pytest.mark.parametrize(
         ("tools", "said"),
         [
-            ([RING, RING], "tools 0 and 1 are both named \"ring\""),
+            ([RING, RING], 'tools 0 and 1 are both named "ring"'),
             ([{}], "tool 0 has no name"),
             ([{"type": "function", "function": {"description": "x"}}], "has no name"),
             ([{"name": "ring", "parameters": []}], "must be a JSON Schema"),
@@ -360,7 +361,7 @@ class TestConstraint:
         sampler.accept(list(b"r"))
         assert bytes(sampler.forced().tolist()).startswith(b'ing"')
         with pytest.raises(tokentrie.TokenNotAllowedError):
-            sampler.accept(list(b'x'))
+            sampler.accept(list(b"x"))
 
     def test_required_and_named(self, form: ChatFormat) -> None:
         for choice, name in (("stop", b"stop"), ({"type": "function", "function": {"name": "ring"}}, b"ring")):
@@ -433,16 +434,16 @@ class TestConstraint:
         other = all_bytes("<call>")
         sampler = Sampler(other, constraint)
         sampler.accept(257)
-        assert bytes(sampler.forced().tolist()) == b'{"name": "'
+        assert set(sampler.allowed().tolist()) - set(b"\t\n\x0b\x0c\r ") == {ord("{")}
 
     @pytest.mark.parametrize(
         ("tools", "choice", "error", "said"),
         [
-            (TOOLS, "rin", OptionError, "tool_choice is \"rin\", which is no tool: did you mean \"ring\""),
-            (TOOLS, "requird", OptionError, "did you mean \"required\""),
+            (TOOLS, "rin", OptionError, 'tool_choice is "rin", which is no tool: did you mean "ring"'),
+            (TOOLS, "requird", OptionError, 'did you mean "required"'),
             ([], "required", OptionError, "a call is required, and there are no tools"),
             ([{"name": 'a"b'}], "auto", OptionError, "cannot be called in this format"),
-            ([{"name": "x", "parameters": {"enum": []}}], "auto", RuleError, "the parameters of tool \"x\""),
+            ([{"name": "x", "parameters": {"enum": []}}], "auto", RuleError, 'the parameters of tool "x"'),
         ],
     )
     def test_what_cannot_be_constrained(
@@ -468,7 +469,7 @@ class TestConstraint:
             form.constraint(list(odd))
         assert [warning.category for warning in caught] == [TokenTrieWarning] * len(constraint.warnings)
         assert constraint.warnings
-        assert "tool \"x\"" in str(caught[0].message)
+        assert 'tool "x"' in str(caught[0].message)
 
     def test_tools_are_found_again(self, form: ChatFormat) -> None:
         """Three hundred tools: the second time costs microseconds."""
@@ -554,13 +555,14 @@ class TestCases:
             assert added(events + parser.last_events) == message, case["id"]
 
 
+@pytest.fixture(scope="module", params=[path.name for path in vocabulary_files()])
+def vocab(request: pytest.FixtureRequest) -> Vocab:
+    return Vocab.from_gguf(next(path for path in vocabulary_files() if path.name == request.param))
+
+
 @pytest.mark.skipif(not vocabulary_files(), reason="TOKENTRIE_VOCAB_DIR names no folder with GGUF files")
 class TestTokens:
     """The constraint over the tokens of real vocabularies."""
-
-    @pytest.fixture(scope="class", params=[path.name for path in vocabulary_files()])
-    def vocab(self, request: pytest.FixtureRequest) -> Vocab:
-        return Vocab.from_gguf(next(path for path in vocabulary_files() if path.name == request.param))
 
     def test_names_are_exact(self, vocab: Vocab) -> None:
         """Where a name begins exactly the tokens may come that are a beginning of a name and what follows it."""
@@ -573,7 +575,9 @@ class TestTokens:
         texts = [vocab[token] for token in allowed]
         assert all(any((name + '"').encode().startswith(text[: len(name) + 1]) for name in names) for text in texts)
         whole = {name.encode()[:end] for name in names for end in range(1, len(name) + 1)}
-        plain = {token for token in range(len(vocab)) if vocab[token] in whole and vocab.kind(token) in ("text", "byte")}
+        plain = {
+            token for token in range(len(vocab)) if vocab[token] in whole and vocab.kind(token) in ("text", "byte")
+        }
         assert plain <= allowed
 
     def test_right_outputs_are_accepted(self, vocab: Vocab, formats: Any) -> None:
@@ -602,13 +606,7 @@ def spelled(vocab: Vocab, text: str) -> list[int]:
     return [by_bytes[bytes([byte])] for byte in text.encode()]
 
 
-def test_vocabularies_are_known() -> None:
-    assert VOCABULARIES
-
-
-def test_a_model_without_a_template(tmp_path: Path) -> None:
-    from models import copy_tiny
-
+def test_a_model_without_a_template() -> None:
     model = Model(copy_tiny("chat-format", changes={"tokenizer.chat_template": None}), n_ctx=64, n_threads=1)
     with pytest.warns(TokenTrieWarning, match="no chat template: ChatML is used"):
         form = model.chat_format

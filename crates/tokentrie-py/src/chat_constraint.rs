@@ -22,8 +22,8 @@ use trie_core::AnyConstraint;
 ///     >>> free = model.chat_format.constraint([{"name": "ring"}])
 ///     >>> sampler = tokentrie.Sampler(model.vocab, free)
 ///     >>> sampler.accept(model.vocab.tokenize('Ding.<tool_call>\n{"name": "', parse_special=True))
-///     >>> model.vocab.detokenize(sampler.forced())
-///     'ring", "arguments": {'
+///     >>> set(model.vocab.detokenize(sampler.allowed()[-1:])) <= set('ring"')
+///     True
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct ChatConstraint {
     /// ChatFormat: the format of the replies.

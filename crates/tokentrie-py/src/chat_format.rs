@@ -17,7 +17,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex};
 use trie_core::{AnyConstraint, TokenId};
@@ -111,8 +111,8 @@ impl ChatFormat {
     /// The end marker of reasoning in tokens; none where the format has no reasoning.
     fn closing(&self, vocab: &Arc<trie_text::Vocab>) -> Result<Vec<TokenId>> {
         let end = &self.core.analysis().dialect.reasoning.end;
-        let tokens = vocab.tokenize_marker(end);
-        tokens.ok_or_else(|| {
+        let tokens = vocab.tokenize_marker(end).filter(|_| vocab.can_tokenize());
+        tokens.or_else(|| pieces(vocab, end.as_bytes())).ok_or_else(|| {
             Class::Vocabulary.error(format!("thinking_budget: the vocabulary has no tokens for the marker {end:?}"))
         })
     }
@@ -131,6 +131,24 @@ impl ChatFormat {
         }
         Ok(warnings)
     }
+}
+
+/// A marker in tokens without a tokenizer: the control token of that name, else the longest text tokens.
+fn pieces(vocab: &trie_text::Vocab, marker: &[u8]) -> Option<Vec<TokenId>> {
+    let named = |token: &&TokenId| vocab.piece(**token) == Some(marker);
+    if let Some(&token) = vocab.control().iter().find(named) {
+        return Some(vec![token]);
+    }
+    let all = TokenId::all(vocab.len()).filter(|&token| vocab.is_text(token));
+    let by_bytes: HashMap<&[u8], TokenId> = all.filter_map(|token| Some((vocab.piece(token)?, token))).collect();
+    let (mut rest, mut found) = (marker, Vec::new());
+    while !rest.is_empty() {
+        let longest = (1..=rest.len()).rev().find_map(|length| Some((length, *by_bytes.get(&rest[..length])?)));
+        let (length, token) = longest?;
+        found.push(token);
+        rest = &rest[length..];
+    }
+    Some(found)
 }
 
 /// What `tool_choice` says.
@@ -468,11 +486,12 @@ impl ChatFormat {
     ///
     /// Example:
     ///     >>> model = tokentrie.Model()
-    ///     >>> tools = [{"name": "ring", "parameters": {"type": "object", "properties": {"loud": {"type": "boolean"}}}}]
+    ///     >>> tools = [{"name": "ring", "parameters": {"properties": {"loud": {"type": "boolean"}}}}]
     ///     >>> required = model.chat_format.constraint(tools, tool_choice="required")
     ///     >>> sampler = tokentrie.Sampler(model.vocab, required)
-    ///     >>> model.vocab.detokenize(sampler.forced())
-    ///     '<tool_call>\n{"name": "ring", "arguments": {'
+    ///     >>> sampler.accept(model.vocab.tokenize('<tool_call>\n{"name": "r', parse_special=True))
+    ///     >>> model.vocab.detokenize(sampler.forced()).startswith('ing')
+    ///     True
     #[pyo3(signature = (
         tools, vocab=None, tool_choice=None, parallel_tool_calls=false, generation_prompt=None, *, thinking_budget=None
     ), text_signature = "($self, tools, vocab=None, tool_choice=\"auto\", parallel_tool_calls=False, \

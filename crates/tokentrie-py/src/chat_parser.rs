@@ -59,7 +59,7 @@ impl ChatParser {
         let Reading::On(parser) = &mut *reading else {
             return Err(Class::Option.error("the reply is finished: make a new parser for the next one"));
         };
-        Ok(released(py, || parser.push(&bytes)).into_iter().map(ChatEvent::from).collect())
+        Ok(released(py, || ChatEvent::merged(parser.push(&bytes))))
     }
 
     /// Says that the reply is over. May be repeated.
@@ -82,7 +82,7 @@ impl ChatParser {
             && let Reading::On(parser) = std::mem::replace(&mut *reading, Reading::Nothing)
         {
             let (events, message) = released(py, || parser.finish(partial));
-            *reading = Reading::Over(message.into(), events.into_iter().map(ChatEvent::from).collect());
+            *reading = Reading::Over(message.into(), ChatEvent::merged(events));
         }
         match &*reading {
             Reading::Over(message, _) => Ok(message.clone()),

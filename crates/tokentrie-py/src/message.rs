@@ -130,8 +130,8 @@ pub(crate) struct Message {
     pub(crate) tool_calls: Vec<ToolCall>,
     /// list[str]: what in the text was not as the format has it.
     pub(crate) warnings: Vec<String>,
-    /// str | None: why it ended: "stop", "tool_calls" where it calls something, "length" where no more tokens fitted,
-    /// "cancelled" in the `partial` of a CancelledError; None of a text that was parsed.
+    /// str | None: why it ended: "stop", "tool_calls" where it calls something, "length" where no more tokens
+    /// fitted, "cancelled" in the `partial` of a CancelledError; None of a text that was parsed.
     pub(crate) finish: Option<String>,
     /// ChatStats | None: what it took; None of a text that was parsed.
     pub(crate) stats: Option<ChatStats>,
@@ -217,7 +217,7 @@ impl From<chat_format::Message> for Message {
 pub(crate) struct ChatStats {
     /// int: tokens of the prompt.
     pub(crate) prompt_tokens: usize,
-    /// int: those of them that the model's context held already, from the turn before: they were not decoded again.
+    /// int: those of them that the model's context held already, from earlier turns: not decoded again.
     pub(crate) prompt_tokens_reused: usize,
     /// int: tokens of the reply.
     pub(crate) tokens: usize,
@@ -301,6 +301,23 @@ impl ChatEvent {
     }
 }
 
+impl ChatEvent {
+    /// Events of one portion, those that go on with the one before put together.
+    pub(crate) fn merged(events: Vec<chat_format::Event>) -> Vec<Self> {
+        let mut merged: Vec<Self> = Vec::with_capacity(events.len());
+        for event in events.into_iter().map(Self::from) {
+            let goes_on = matches!(&event.kind[..], "reasoning" | "content" | "arguments");
+            match merged.last_mut() {
+                Some(last) if goes_on && last.kind == event.kind && last.index == event.index => {
+                    last.text.push_str(&event.text);
+                }
+                _ => merged.push(event),
+            }
+        }
+        merged
+    }
+}
+
 impl From<chat_format::Event> for ChatEvent {
     fn from(event: chat_format::Event) -> Self {
         use chat_format::Event;
@@ -329,7 +346,7 @@ impl From<chat_format::Event> for ChatEvent {
 pub(crate) struct ChatPrompt {
     /// str: all of it.
     pub(crate) text: String,
-    /// str: the end of it with which the reply's turn begins: for `parse`, `parser` and `constraint` of ChatFormat.
+    /// str: the end of it with which the reply's turn begins, for `ChatFormat.parse` and `constraint`.
     pub(crate) generation_prompt: String,
 }
 

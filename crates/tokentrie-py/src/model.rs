@@ -210,7 +210,8 @@ impl Model {
     /// Args:
     ///     prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
     ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
-    ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a Form, or None, which is Any.
+    ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a ChatConstraint, a Form, or None,
+    ///         which is Any.
     ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
     ///         as a whole.
     ///     max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.

@@ -89,8 +89,8 @@ impl Reading<'_> {
         }
         let Some(stream) = self.stream.as_ref().filter(|_| !events.is_empty()) else { return };
         let told = attached(|py| -> PyResult<()> {
-            for event in events {
-                let argument = (ChatEvent::from(event),).into_pyobject(py)?;
+            for event in ChatEvent::merged(events) {
+                let argument = (event,).into_pyobject(py)?;
                 called(stream.bind(py), &argument, None)?;
             }
             Ok(())
@@ -182,8 +182,8 @@ impl Model {
 
     /// Answers a conversation: renders it, generates a reply that calls tools rightly, and reads it.
     ///
-    /// The name of a call is one of the tools' and its arguments follow their schema, whatever the model; text that must
-    /// come costs no forward pass. What messages and tools contain is plain text: a control token's name in it stays
+    /// The name of a call is one of the tools' and its arguments follow their schema, whatever the model; text that
+    /// must come costs no forward pass. What messages and tools contain is plain text: a control token's name in it stays
     /// text. Of a conversation that goes on only new tokens are decoded.
     ///
     /// Args:

@@ -12,6 +12,7 @@ use crate::machine::{Machine, State};
 use crate::values::CONTROL;
 use lru::LruCache;
 use rule::ReplyRule;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{Constraint, Ending, Except, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
@@ -28,14 +29,19 @@ const MOST_FORCED: usize = 512;
 /// It is a constraint like any other. In reasoning and content everything may come but tokens that would begin a call
 /// wrongly. From what begins a call on, its name is one of the tools', and its arguments follow the tool's schema. A
 /// clone is one reference count.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ReplyConstraint(Arc<Inner>);
+
+impl fmt::Debug for ReplyConstraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplyConstraint").finish_non_exhaustive()
+    }
+}
 
 /// Where a reply is, in tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReplyState(ByRuleState<State>);
 
-#[derive(Debug)]
 struct Inner {
     machine: Arc<Machine>,
     rule: ReplyRule,
