@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import threading
 from pathlib import Path
@@ -248,7 +249,12 @@ class TestEnds:
 
     def test_from_another_thread(self, model: Model) -> None:
         begun = threading.Event()
-        thread = threading.Thread(target=lambda: (begun.wait(), model.cancel()))
+
+        def stop() -> None:
+            begun.wait()
+            model.cancel()
+
+        thread = threading.Thread(target=stop)
         thread.start()
 
         def talk() -> None:
@@ -332,8 +338,6 @@ class TestLoop:
             run_tools(model, ASK, [erase], on_error="x")  # type: ignore[arg-type]
 
     def test_arguments_become_objects(self) -> None:
-        import datetime
-
         def book(day: datetime.date, guests: int = 2) -> str:
             return f"{day.year} {guests}"
 

@@ -35,6 +35,7 @@ from tokentrie import (
     Tools,
     Vocab,
 )
+from tokentrie.integrations.logits import LogitsConstraint
 
 pytestmark = pytest.mark.model
 
@@ -71,9 +72,12 @@ def all_bytes(*control: str) -> Vocab:
     return Vocab.from_tokens(pieces, eog=[256], control=list(range(256, len(pieces))))
 
 
+BYTES = all_bytes()
+
+
 @pytest.fixture(scope="module")
 def form() -> ChatFormat:
-    return ChatFormat(TEMPLATE, all_bytes())
+    return ChatFormat(TEMPLATE, BYTES)
 
 
 class TestReading:
@@ -138,7 +142,8 @@ class TestReading:
 
 def added(events: list[tokentrie.ChatEvent]) -> Message:
     """The message that events make."""
-    content, reasoning, calls, said = "", "", [], []
+    content, reasoning, said = "", "", []
+    calls: list[list[str]] = []
     for event in events:
         match event.kind:
             case "content":
@@ -154,7 +159,7 @@ def added(events: list[tokentrie.ChatEvent]) -> Message:
                 calls[event.index or 0][0] = event.id
             case "warning":
                 said.append(event.text)
-    return Message(content, reasoning, [ToolCall(*call) for call in calls], said)
+    return Message(content, reasoning, [ToolCall(id, name, text) for id, name, text in calls], said)
 
 
 class TestRendering:
@@ -355,7 +360,7 @@ class TestTools:
 
 class TestConstraint:
     def test_calls_become_right(self, form: ChatFormat) -> None:
-        sampler = Sampler(form.vocab, form.constraint(TOOLS))
+        sampler = Sampler(BYTES, form.constraint(TOOLS))
         sampler.accept(list(b'Ding.<call>{"name": "'))
         assert bytes(sampler.allowed().tolist()) == b"rs"
         sampler.accept(list(b"r"))
@@ -365,14 +370,14 @@ class TestConstraint:
 
     def test_required_and_named(self, form: ChatFormat) -> None:
         for choice, name in (("stop", b"stop"), ({"type": "function", "function": {"name": "ring"}}, b"ring")):
-            sampler = Sampler(form.vocab, form.constraint(TOOLS, tool_choice=choice))
+            sampler = Sampler(BYTES, form.constraint(TOOLS, tool_choice=choice))
             assert ord("D") not in sampler.allowed()
             assert 256 not in sampler.allowed()
             sampler.accept(list(b'<call>{"name": "'))
             assert bytes(sampler.forced().tolist()).startswith(name)
 
     def test_required_does_not_end_in_reasoning(self, form: ChatFormat) -> None:
-        sampler = Sampler(form.vocab, form.constraint(TOOLS, tool_choice="required"))
+        sampler = Sampler(BYTES, form.constraint(TOOLS, tool_choice="required"))
         sampler.accept(list(b"<think>Well"))
         assert ord("x") in sampler.allowed()
         assert 256 not in sampler.allowed()
@@ -380,31 +385,30 @@ class TestConstraint:
             sampler.accept(256)
 
     def test_none_never_calls(self, form: ChatFormat) -> None:
-        sampler = Sampler(form.vocab, form.constraint(TOOLS, tool_choice="none"))
+        sampler = Sampler(BYTES, form.constraint(TOOLS, tool_choice="none"))
         sampler.accept(list(b"Ding.<call"))
         allowed = set(sampler.allowed().tolist())
         assert ord(">") not in allowed or form.parse(CALL, TOOLS, tool_choice="none").tool_calls == []
 
     def test_parallel(self, form: ChatFormat) -> None:
-        several = Sampler(form.vocab, form.constraint(TOOLS, parallel_tool_calls=True))
+        several = Sampler(BYTES, form.constraint(TOOLS, parallel_tool_calls=True))
         several.accept(list(CALL.encode() + b'<call>{"name": "st'))
-        one = Sampler(form.vocab, form.constraint(TOOLS))
+        one = Sampler(BYTES, form.constraint(TOOLS))
         one.accept(list(CALL.encode()))
         with pytest.raises(tokentrie.TokenNotAllowedError):
             one.accept(list(b'<call>{"name": "st'))
 
     def test_a_budget_closes_reasoning(self, form: ChatFormat) -> None:
-        sampler = Sampler(form.vocab, form.constraint(TOOLS, thinking_budget=3))
+        sampler = Sampler(BYTES, form.constraint(TOOLS, thinking_budget=3))
         sampler.accept(list(b"<think>abc"))
         assert bytes(sampler.forced().tolist()) == b"</think>"
         sampler.accept(sampler.forced())
         sampler.accept(list(b"Ding." + CALL.encode()))
-        unlimited = Sampler(form.vocab, form.constraint(TOOLS))
+        unlimited = Sampler(BYTES, form.constraint(TOOLS))
         unlimited.accept(list(b"<think>abcdef"))
 
     def test_every_face_takes_it(self, form: ChatFormat) -> None:
-        constraint, vocab = form.constraint(TOOLS), form.vocab
-        assert vocab is not None
+        constraint, vocab = form.constraint(TOOLS), BYTES
         text = list(b'<call>{"name": "s')
         batch = Batch(constraint, rows=2, vocab=vocab)
         for token in text:
@@ -419,6 +423,8 @@ class TestConstraint:
         sampler.apply(logits)
         assert np.isfinite(logits).sum() == 1
         assert Sampler(len(vocab), constraint).allowed().size > 200
+        processor = LogitsConstraint(vocab, constraint, prompt=0)
+        assert np.isfinite(processor(np.array(text), np.zeros(len(vocab), dtype=np.float32))).sum() == 1
         with pytest.raises(TypeError, match="cannot stand in a slot"):
             Form("x", Slot("call", constraint))  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="part 0 of a sequence"):

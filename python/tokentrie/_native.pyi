@@ -4512,8 +4512,9 @@ class ChatFormat:
             >>> tools = [{"name": "ring", "parameters": {"type": "object", "properties": {"loud": {"type": "boolean"}}}}]
             >>> required = model.chat_format.constraint(tools, tool_choice="required")
             >>> sampler = tokentrie.Sampler(model.vocab, required)
-            >>> model.vocab.detokenize(sampler.forced())
-            '<tool_call>\n{"name": "ring", "arguments": {'
+            >>> sampler.accept(model.vocab.tokenize('<tool_call>\n{"name": "r', parse_special=True))
+            >>> model.vocab.detokenize(sampler.forced()).startswith('ing')
+            True
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -4588,8 +4589,8 @@ class ChatConstraint:
         >>> free = model.chat_format.constraint([{"name": "ring"}])
         >>> sampler = tokentrie.Sampler(model.vocab, free)
         >>> sampler.accept(model.vocab.tokenize('Ding.<tool_call>\n{"name": "', parse_special=True))
-        >>> model.vocab.detokenize(sampler.forced())
-        'ring", "arguments": {'
+        >>> set(model.vocab.detokenize(sampler.allowed()[-1:])) <= set('ring"')
+        True
     """
     @property
     def format(self) -> ChatFormat:

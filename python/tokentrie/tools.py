@@ -60,7 +60,8 @@ def _fields(function: Callable[..., Any]) -> tuple[list[Any], dict[str, str]]:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:
         raise TypeError(f"{name}: a type of its arguments is not known: {error}") from error
-    fields, notes = [], {}
+    fields: list[Any] = []
+    notes: dict[str, str] = {}
     for key, parameter in inspect.signature(function).parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise TypeError(f"{name}: the argument {parameter} cannot be given by name: a tool takes named arguments")

@@ -305,9 +305,8 @@ impl ChatFormat {
     ///
     /// Example:
     ///     >>> format = tokentrie.ChatFormat("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")
-    ///     >>> print(format.render([{"role": "user", "content": "Ring!"}, tokentrie.Message("Ding.")]))
-    ///     [user] Ring!
-    ///     [assistant] Ding.
+    ///     >>> format.render([{"role": "user", "content": "Ring!"}, tokentrie.Message("Ding.")]).splitlines()
+    ///     ['[user] Ring!', '[assistant] Ding.']
     #[pyo3(signature = (messages, tools=None, *, add_generation_prompt=true, enable_thinking=true, **variables))]
     fn render(
         &self,

@@ -72,7 +72,7 @@ impl ChatParser {
     ///
     /// Example:
     ///     >>> parser = tokentrie.Model().chat_format.parser()
-    ///     >>> events = parser.push("Ding <tool")
+    ///     >>> events = parser.push("Ding<tool")
     ///     >>> parser.finish(partial=True).content
     ///     'Ding'
     #[pyo3(signature = (partial=false))]

@@ -72,11 +72,11 @@ struct Reading<'w> {
     watch: &'w mut Watch,
     parser: Option<chat_format::Parser>,
     vocab: Arc<trie_text::Vocab>,
-    /// Control tokens that end a reply besides those of the vocabulary.
-    stops: Vec<TokenId>,
     stream: Option<Py<PyAny>>,
     shares: Option<Shares>,
     reasoning_tokens: usize,
+    /// Tokens that may become the end marker of the reasoning.
+    held_tokens: usize,
     /// Whether the reply said its own end.
     over: bool,
 }
@@ -130,10 +130,6 @@ impl llama_sampler::Watch for Reading<'_> {
         if self.vocab.is_end_of_generation(step.token) {
             return;
         }
-        if self.stops.contains(&step.token) {
-            self.over = true;
-            return;
-        }
         let vocab = Arc::clone(&self.vocab);
         let bytes = vocab.piece(step.token).unwrap_or_default();
         let Some(parser) = &mut self.parser else { return };
@@ -142,7 +138,12 @@ impl llama_sampler::Watch for Reading<'_> {
             shares.token(bytes, step);
         }
         let events = parser.push(bytes);
-        self.reasoning_tokens += usize::from(thinking && parser.is_reasoning());
+        // What becomes its end marker is none of it.
+        match (thinking && parser.is_reasoning(), parser.may_be_in_marker()) {
+            (true, true) => self.held_tokens += 1,
+            (true, false) => self.reasoning_tokens += 1 + std::mem::take(&mut self.held_tokens),
+            (false, _) => self.held_tokens = 0,
+        }
         self.over = parser.is_over();
         self.tell(events);
     }
@@ -293,19 +294,21 @@ impl Model {
         reading.tool_choice = constraint.choice.clone();
         reading.prompt = Some(prompt.turn);
         let parser = released(py, || core.parser(&reading))?;
-        let dialect = &core.analysis().dialect;
-        let ends = dialect.stops.iter().chain([&dialect.turns.end]).map(|end| end.trim());
-        let stops = ends.filter_map(|end| vocab.tokenize_marker(end));
-        let stops =
-            stops.filter(|tokens| tokens.len() == 1 && vocab.control().contains(&tokens[0])).flatten().collect();
-
         let room = self.n_ctx.saturating_sub(prompt.tokens.len()).max(1);
         let most = max_tokens.map_or(room, |most| most as usize);
         let generate = GenerateOptions::default().with_sampling(sampling).with_max_tokens(most).with_skip_ahead(true);
         let shares = probabilities.then(Shares::default);
         let (message, generated) = self.using(py, None, &call, |context, watch| {
-            let mut reading =
-                Reading { watch, parser: Some(parser), vocab, stops, stream, shares, reasoning_tokens: 0, over: false };
+            let mut reading = Reading {
+                watch,
+                parser: Some(parser),
+                vocab,
+                stream,
+                shares,
+                reasoning_tokens: 0,
+                held_tokens: 0,
+                over: false,
+            };
             let generated = context.generate(&prompt.tokens, Some(&rules), &generate, &mut reading)?;
             let stopped = generated.finish == Finish::Stopped && !reading.over;
             let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
