@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import tokentrie
 from tokentrie import (
+    ChatFormat,
     ContextError,
     Date,
     Form,
@@ -23,6 +24,7 @@ from tokentrie import (
     Integer,
     JsonSchema,
     Lark,
+    Message,
     Model,
     Number,
     OneOf,
@@ -35,12 +37,15 @@ from tokentrie import (
     String,
     Text,
     TokenTrieWarning,
+    ToolCall,
+    Tools,
     Trie,
     TrieError,
 )
 
 pytestmark = pytest.mark.model
 COLOURS = ["blue", "red", "green"]
+CHAT = [{"role": "user", "content": "Hello"}]
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +85,18 @@ MAKE: dict[str, Callable[[Model], Any]] = {
     "lark": lambda _: Lark("start: /[a-z]+/"),
     "rule stats": lambda model: Regex("a").stats(model.vocab),
     "sampling": lambda _: Sampling("sampled", temperature=0.5),
+    "message": lambda model: model.chat(CHAT, max_tokens=4),
+    "message with calls": lambda _: Message(
+        "a", "b", [ToolCall("1", "ring", "{}", 0.5, {"tone": 0.25})], ["odd"], "stop"
+    ),
+    "tool call": lambda _: ToolCall("1", "ring", "{}"),
+    "chat stats": lambda model: model.chat(CHAT, max_tokens=4).stats,
+    "chat event": lambda model: model.chat_format.parser().push("Ding")[0],
+    "chat prompt": lambda model: model.chat_format.prompt(CHAT),
+    "chat analysis": lambda model: model.chat_format.analysis,
+    "tools": lambda _: Tools([{"name": "ring"}]),
+    "chat format": lambda _: ChatFormat("{% for m in messages %}{{ m.content }}{% endfor %}"),
+    "chat constraint": lambda model: ChatFormat(model.chat_template).constraint([{"name": "ring"}], tool_choice="ring"),
 }
 
 
@@ -132,6 +149,7 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     made += [tokentrie.Rule(), tokentrie.Batch(trie, rows=1, vocab=model.vocab)]
     made += [tokentrie.Detokenizer(model.vocab), model.choose_many(["a"], COLOURS), tokentrie.Any()]
     made += [tokentrie.Sequence(trie, trie), tokentrie.ChatTemplate("x")] if hasattr(tokentrie, "ChatTemplate") else []
+    made += [model.chat_format.parser(), tokentrie.run_tools(model, CHAT, [], max_tokens=4)]
     with model.stream("a", COLOURS) as stream:
         made.append(stream)
     for value in made:

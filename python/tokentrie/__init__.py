@@ -9,6 +9,12 @@ from tokentrie._native import (
     CacheInfo,
     CancelledError,
     CancelToken,
+    ChatConstraint,
+    ChatEvent,
+    ChatFormat,
+    ChatParser,
+    ChatPrompt,
+    ChatStats,
     ChatTemplate,
     Choice,
     Choices,
@@ -27,6 +33,7 @@ from tokentrie._native import (
     Lark,
     Leaf,
     LeafSet,
+    Message,
     Model,
     ModelError,
     Number,
@@ -52,6 +59,8 @@ from tokentrie._native import (
     TokenNotAllowedError,
     TokenTrieError,
     TokenTrieWarning,
+    ToolCall,
+    Tools,
     Trie,
     TrieArrays,
     TrieError,
@@ -61,6 +70,8 @@ from tokentrie._native import (
     beam_search,
     choose,
 )
+from tokentrie.chat import ToolRun, run_tools
+from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.streaming import Stream
 
 __all__ = [
@@ -69,6 +80,13 @@ __all__ = [
     "CacheInfo",
     "CancelToken",
     "CancelledError",
+    "ChatAnalysis",
+    "ChatConstraint",
+    "ChatEvent",
+    "ChatFormat",
+    "ChatParser",
+    "ChatPrompt",
+    "ChatStats",
     "ChatTemplate",
     "Choice",
     "ChoiceStats",
@@ -87,6 +105,7 @@ __all__ = [
     "Lark",
     "Leaf",
     "LeafSet",
+    "Message",
     "Model",
     "ModelError",
     "Number",
@@ -113,6 +132,9 @@ __all__ = [
     "TokenNotAllowedError",
     "TokenTrieError",
     "TokenTrieWarning",
+    "ToolCall",
+    "ToolRun",
+    "Tools",
     "Trie",
     "TrieArrays",
     "TrieError",
@@ -121,4 +143,5 @@ __all__ = [
     "__version__",
     "beam_search",
     "choose",
+    "run_tools",
 ]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer, Self, Unpack, disjoint_base
 
+from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.streaming import Stream
 
 __all__ = [
@@ -24,6 +25,12 @@ __all__ = [
     "CacheInfo",
     "CancelToken",
     "CancelledError",
+    "ChatConstraint",
+    "ChatEvent",
+    "ChatFormat",
+    "ChatParser",
+    "ChatPrompt",
+    "ChatStats",
     "ChatTemplate",
     "Choice",
     "ChoiceStats",
@@ -42,6 +49,7 @@ __all__ = [
     "Lark",
     "Leaf",
     "LeafSet",
+    "Message",
     "Model",
     "ModelError",
     "Number",
@@ -67,6 +75,8 @@ __all__ = [
     "TokenNotAllowedError",
     "TokenTrieError",
     "TokenTrieWarning",
+    "ToolCall",
+    "Tools",
     "Trie",
     "TrieArrays",
     "TrieError",
@@ -87,7 +97,16 @@ __version__: Final[str]
 
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
-_Constraint: TypeAlias = _Payload | Trie | FilteredTrie | Iterable[str] | Any | Sequence | ThinkGate | Rule
+_Constraint: TypeAlias = (
+    _Payload | Trie | FilteredTrie | Iterable[str] | Any | Sequence | ThinkGate | Rule | ChatConstraint
+)
+_Messages: TypeAlias = _Sequence[dict[str, _Any] | Message]
+_Tools: TypeAlias = _Sequence[dict[str, _Any] | Callable[..., _Any]] | Tools
+_ToolChoice: TypeAlias = str | dict[str, _Any]
+_Continued: TypeAlias = Literal["auto", "reasoning", "content"]
+_EventKind: TypeAlias = Literal[
+    "reasoning", "content", "call_begins", "arguments", "call_ends", "warning", "message_ends"
+]
 _Leaves: TypeAlias = (
     Iterable[int | str | _Ids] | _Sequence[bool] | NDArray[np.integer[_Any]] | NDArray[np.bool_] | LeafSet
 )
@@ -3645,6 +3664,100 @@ class Model:
             True
         """
 
+    @property
+    def chat_format(self) -> ChatFormat:
+        """ChatFormat: the format of its chats, from the template in the file; of a file without one ChatML, with a
+        warning.
+        """
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        parallel_tool_calls: bool = True,
+        enable_thinking: bool = True,
+        thinking_budget: int | None = None,
+        stream: Callable[[ChatEvent], object] | None = None,
+        sampling: Sampling | None = None,
+        max_tokens: int | None = None,
+        probabilities: bool = False,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        continue_final_message: _Continued | None = None,
+        **variables: _Any,
+    ) -> Message:
+        """Answers a conversation: renders it, generates a reply that calls tools rightly, and reads it.
+
+        The name of a call is one of the tools' and its arguments follow their schema, whatever the model; text that must
+        come costs no forward pass. What messages and tools contain is plain text: a control token's name in it stays
+        text. Of a conversation that goes on only new tokens are decoded.
+
+        Args:
+            messages: a list of dict with "role" and "content", and of Message, such as earlier replies.
+            tools: a list of definitions and Python functions, or Tools.
+            tool_choice: "auto"; "none"; "required"; or the name of the tool to call.
+            parallel_tool_calls: whether there may be several calls.
+            enable_thinking: whether the model may think, where its template knows this.
+            thinking_budget: the most tokens of reasoning; then its end marker is forced.
+            stream: called with each ChatEvent as soon as it is certain; what it raises ends the chat. It must not use
+                this model, except for `cancel`.
+            sampling: a Sampling; None is greedy.
+            max_tokens: the most tokens of the reply. None takes what the context has room for.
+            probabilities: tell of each call how probable its name was, and its enum and boolean arguments.
+            cancel: a CancelToken that ends this call.
+            timeout: the seconds that it may take, waiting for its turn included.
+            continue_final_message: go on with the last message, which is the assistant's: as in `ChatFormat.prompt`.
+            variables: what the template finds under other names.
+
+        Returns:
+            Message: with `finish` and `stats`. Append it to the messages to go on.
+
+        Raises:
+            TemplateError: the template refuses the messages.
+            OptionError: a message has an unknown role or shape, a tool cannot be called, there is no such tool, or a
+                setting is out of range.
+            RuleError: nothing satisfies a tool's schema.
+            ContextError: the prompt does not fit.
+            CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` is the
+                Message so far.
+            ModelError: a forward pass fails, or the model is closed.
+
+        Example:
+            >>> def erase(path: str) -> str:
+            ...     '''Delete a file.'''
+            ...     return f"{path} is gone"
+            >>> model = tokentrie.Model()
+            >>> messages = [{"role": "user", "content": "please delete the file a.txt"}]
+            >>> message = model.chat(messages, [erase], "required", max_tokens=60)
+            >>> (message.tool_calls[0].name, list(message.tool_calls[0].parsed))
+            ('erase', ['path'])
+        """
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        **options: _Any,
+    ) -> Coroutine[_Any, _Any, Message]:
+        """`chat` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the chat.
+
+        Args:
+            messages, tools, tool_choice: as for `chat`.
+            options: the keywords of `chat`. `stream` is called on another thread.
+
+        Returns:
+            An awaitable of Message.
+
+        Raises:
+            TokenTrieError: as for `chat`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> asyncio.run(model.achat([{"role": "user", "content": "Hello"}], max_tokens=4)).stats.tokens <= 4
+            True
+        """
     def agenerate(
         self,
         prompt: str | _Ids,
@@ -3909,6 +4022,603 @@ class Model:
             >>> model.logits("The sky is").shape == (len(model.vocab),)
             True
         """
+
+@final
+class ToolCall:
+    """A call of a tool, as a model asked for it.
+
+    Args:
+        id: its id; "" where the format of the model has none.
+        name: the tool.
+        arguments: its arguments as JSON text.
+        probability: how probable the name was, where that was asked for.
+        probabilities: the same for arguments with an enum or a boolean, by their names.
+
+    Example:
+        >>> call = tokentrie.ToolCall("", "ring", '{"times": 2}')
+        >>> (call.name, call.parsed["times"])
+        ('ring', 2)
+    """
+
+    __match_args__: Final = ("id", "name", "arguments")
+    def __new__(
+        cls,
+        id: str,
+        name: str,
+        arguments: str,
+        probability: float | None = None,
+        probabilities: dict[str, float] | None = None,
+    ) -> Self: ...
+    @property
+    def id(self) -> str:
+        """str: its id; "" where the format of the model has none."""
+    @property
+    def name(self) -> str:
+        """str: the tool."""
+    @property
+    def arguments(self) -> str:
+        """str: its arguments as JSON text; cut off where the reply was cut off inside them."""
+    @property
+    def parsed(self) -> _Any:
+        """Any: the arguments as `json.loads` reads them, mostly a dict; ValueError where they were cut off."""
+    @property
+    def probability(self) -> float | None:
+        """float | None: the probability of the name's tokens among what was legal; None where it was not asked for, or
+        where the name began inside a token of free text.
+        """
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """dict[str, float]: the probabilities of arguments with an enum or a boolean, by their names, where they were
+        asked for.
+        """
+    def to_dict(self) -> dict[str, _Any]:
+        """The call as chat APIs write it.
+
+        Returns:
+            dict[str, Any].
+
+        Example:
+            >>> tokentrie.ToolCall("c1", "ring", "{}").to_dict()
+            {'id': 'c1', 'type': 'function', 'function': {'name': 'ring', 'arguments': '{}'}}
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Message:
+    """What a model replied. Goes on into the next request: `messages.append(message)`.
+
+    Args:
+        content: what it says.
+        reasoning: what it thought.
+        tool_calls: what it calls.
+        warnings: what in the text was not as the format has it.
+        finish: why it ended.
+        stats: what it took.
+
+    Example:
+        >>> message = tokentrie.Message("It rings.", tool_calls=[tokentrie.ToolCall("", "ring", "{}")])
+        >>> [call.name for call in message.tool_calls]
+        ['ring']
+        >>> message.to_dict()["role"]
+        'assistant'
+    """
+    def __new__(
+        cls,
+        content: str = "",
+        reasoning: str = "",
+        tool_calls: _Sequence[ToolCall] = (),
+        warnings: _Sequence[str] = (),
+        finish: str | None = None,
+        stats: ChatStats | None = None,
+    ) -> Self: ...
+    @property
+    def content(self) -> str:
+        """str: what it says."""
+    @property
+    def reasoning(self) -> str:
+        """str: what it thought."""
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """list[ToolCall]: what it calls, in its order."""
+    @property
+    def warnings(self) -> list[str]:
+        """list[str]: what in the text was not as the format has it."""
+    @property
+    def finish(self) -> Literal["stop", "tool_calls", "length", "cancelled"] | None:
+        """str | None: why it ended: "stop", "tool_calls" where it calls something, "length" where no more tokens fitted,
+        "cancelled" in the `partial` of a CancelledError; None of a text that was parsed.
+        """
+    @property
+    def stats(self) -> ChatStats | None:
+        """ChatStats | None: what it took; None of a text that was parsed."""
+    def to_dict(self) -> dict[str, _Any]:
+        """The message as chat APIs write it, for a list of messages.
+
+        Returns:
+            dict[str, Any] with "role" and "content", and "reasoning_content" and "tool_calls" where there are any.
+
+        Example:
+            >>> tokentrie.Message("Ding.").to_dict()
+            {'role': 'assistant', 'content': 'Ding.'}
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class ChatStats:
+    """What a reply of `Model.chat` took.
+
+    Example:
+        >>> stats = tokentrie.Model().chat([{"role": "user", "content": "Hello"}], max_tokens=4).stats
+        >>> stats.tokens <= 4
+        True
+    """
+    @property
+    def prompt_tokens(self) -> int:
+        """int: tokens of the prompt."""
+    @property
+    def prompt_tokens_reused(self) -> int:
+        """int: those of them that the model's context held already, from the turn before: they were not decoded again."""
+    @property
+    def tokens(self) -> int:
+        """int: tokens of the reply."""
+    @property
+    def reasoning_tokens(self) -> int:
+        """int: those of them in the reasoning."""
+    @property
+    def forced_tokens(self) -> int:
+        """int: those of them that the constraint left no choice about."""
+    @property
+    def forward_passes(self) -> int:
+        """int: calls of llama.cpp's decode."""
+    @property
+    def forward_passes_saved(self) -> int:
+        """int: tokens that needed no forward pass of their own, because they were forced."""
+    @property
+    def seconds(self) -> float:
+        """float: seconds in all."""
+    @property
+    def prompt_seconds(self) -> float:
+        """float: seconds for the prompt."""
+    @property
+    def tokens_per_second(self) -> float:
+        """float: tokens of the reply a second, without the time for the prompt."""
+    def as_dict(self) -> dict[str, int | float]:
+        """The same as a dict, for JSON.
+
+        Returns:
+            dict[str, int | float].
+
+        Example:
+            >>> message = tokentrie.Model().chat([{"role": "user", "content": "Hello"}], max_tokens=4)
+            >>> "tokens_per_second" in message.stats.as_dict()
+            True
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class ChatEvent:
+    """A part of a reply, as soon as it is certain. All events together are the message; none is ever taken back.
+
+    Example:
+        >>> def told(event):
+        ...     match event:
+        ...         case tokentrie.ChatEvent("content", text):
+        ...             return f"says {text}"
+        ...         case tokentrie.ChatEvent("call_begins", name=name):
+        ...             return f"calls {name}"
+        >>> format = tokentrie.Model().chat_format
+        >>> [told(event) for event in format.parser().push("Hi there ")]
+        ['says Hi there']
+    """
+
+    __match_args__: Final = ("kind", "text")
+    @property
+    def kind(self) -> _EventKind:
+        """str: "reasoning", "content", "call_begins", "arguments", "call_ends", "warning" or "message_ends"."""
+    @property
+    def text(self) -> str:
+        """str: more of the reasoning, of the content, or of a call's arguments as JSON text; the warning."""
+    @property
+    def index(self) -> int | None:
+        """int | None: which call of the message it is about, from 0."""
+    @property
+    def id(self) -> str:
+        """str: the id of a call that begins or ends, where the format has one and it is known."""
+    @property
+    def name(self) -> str:
+        """str: the tool of a call that begins."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class ChatPrompt:
+    r"""The prompt of a conversation.
+
+    Example:
+        >>> format = tokentrie.Model().chat_format
+        >>> format.prompt([{"role": "user", "content": "Hello"}]).generation_prompt
+        '<|im_start|>assistant\n'
+    """
+    @property
+    def text(self) -> str:
+        """str: all of it."""
+    @property
+    def generation_prompt(self) -> str:
+        """str: the end of it with which the reply's turn begins: for `parse`, `parser` and `constraint` of ChatFormat."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Tools:
+    """The tools that a model may call, prepared once.
+
+    Wherever tools are taken, a list will do too. What was worked out for one of these objects is found again at once,
+    however many tools there are.
+
+    Args:
+        tools: a list of definitions as chat APIs have them (dict with "type" and "function", or what stands in
+            "function" alone), of Python functions with type hints, or of both. A function's name, docstring and
+            hints say what it does and takes; `Args:` in the docstring describes the arguments, and so does
+            `Annotated[str, "..."]`. pydantic converts the hints where it is installed.
+
+    Raises:
+        OptionError: a tool has no name, two have the same, or its parameters are no JSON Schema.
+        TypeError: it is no list of tools, or a function takes what cannot be named or converted.
+
+    Example:
+        >>> def ring(times: int = 1) -> str:
+        ...     '''Rings the bell.'''
+        ...     return "ding " * times
+        >>> tools = tokentrie.Tools([ring, {"name": "stop", "description": "Stops it."}])
+        >>> tools.names
+        ['ring', 'stop']
+        >>> tools.definitions[0]["function"]["parameters"]["properties"]["times"]["type"]
+        'integer'
+    """
+    def __new__(cls, tools: _Tools) -> Self: ...
+    @property
+    def names(self) -> list[str]:
+        """list[str]: their names, in order."""
+    @property
+    def definitions(self) -> list[dict[str, _Any]]:
+        """list[dict[str, Any]]: their definitions, as templates get them."""
+    @property
+    def functions(self) -> dict[str, Callable[..., _Any]]:
+        """dict[str, Callable]: those that were given as functions, by name."""
+    def __len__(self) -> int: ...
+    def __contains__(self, name: str, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+
+@final
+class ChatFormat:
+    """The format of a model's chats, worked out from its chat template by comparing what it renders.
+
+    It renders conversations, reads replies while they come, and constrains them: a call that begins becomes a right
+    one. No template is known by its name; what is odd about one stands in `analysis.warnings`. Cannot change; may be
+    used from several threads. What is worked out for a list of tools is kept. Compares by template; can be pickled
+    where its vocabulary can.
+
+    Args:
+        template: the Jinja text, or a ChatTemplate.
+        vocab: the Vocab for constraints that are given none.
+        bos, eos: what the template finds as `bos_token` and `eos_token`; not beside a ChatTemplate.
+
+    Raises:
+        TemplateError: it is no Jinja, or cannot even render a message of a user.
+        OptionError: bos or eos stand beside a ChatTemplate.
+
+    Example:
+        >>> format = tokentrie.ChatFormat(
+        ...     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls %}"
+        ...     "<call>{{ c.function | tojson }}</call>{% endfor %}<|end|>{% endfor %}"
+        ...     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+        ... )
+        >>> message = format.parse('Ding.<call>{"name": "ring", "arguments": {"times": 2}}</call>')
+        >>> (message.content, message.tool_calls[0].name, message.tool_calls[0].arguments)
+        ('Ding.', 'ring', '{"times": 2}')
+    """
+    def __new__(
+        cls, template: str | ChatTemplate, vocab: Vocab | None = None, bos: str = "", eos: str = ""
+    ) -> Self: ...
+    @property
+    def template(self) -> ChatTemplate:
+        """ChatTemplate: the template."""
+    @property
+    def vocab(self) -> Vocab | None:
+        """Vocab | None: the vocabulary of constraints that are given none."""
+    @property
+    def analysis(self) -> ChatAnalysis:
+        """ChatAnalysis: what was found out: markers of reasoning and content, how calls are written, what the template
+        can do, warnings.
+        """
+    def render(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        *,
+        add_generation_prompt: bool = True,
+        enable_thinking: bool = True,
+        **variables: _Any,
+    ) -> str:
+        r"""The text of a conversation, its messages brought into the shape that the template takes.
+
+        Args:
+            messages: a list of dict with "role" and "content", and of Message, such as replies of the model.
+            tools: a list of tools, or Tools.
+            add_generation_prompt: end where the assistant's answer begins.
+            enable_thinking: what the template finds under this name.
+            variables: what it finds under other names.
+
+        Returns:
+            str.
+
+        Raises:
+            TemplateError: the template refuses the messages.
+            OptionError: a message has an unknown role or shape; it says which.
+            TypeError: something is no list of messages or tools.
+
+        Example:
+            >>> format = tokentrie.ChatFormat("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")
+            >>> print(format.render([{"role": "user", "content": "Ring!"}, tokentrie.Message("Ding.")]))
+            [user] Ring!
+            [assistant] Ding.
+        """
+    def prompt(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        *,
+        enable_thinking: bool = True,
+        continue_final_message: _Continued | None = None,
+        **variables: _Any,
+    ) -> ChatPrompt:
+        r"""The prompt of a conversation, with the part of it that begins the reply's turn.
+
+        Args:
+            messages, tools: as for `render`.
+            enable_thinking: whether the model may think.
+            continue_final_message: None answers the last message. "auto" goes on with it, which is the assistant's:
+                with its content if it has some, else with its reasoning; "content" and "reasoning" say with which.
+            variables: what the template finds under other names.
+
+        Returns:
+            ChatPrompt.
+
+        Raises:
+            TokenTrieError: as for `render`.
+
+        Example:
+            >>> format = tokentrie.Model().chat_format
+            >>> begun = [{"role": "user", "content": "Ring!"}, {"role": "assistant", "content": "Ding"}]
+            >>> format.prompt(begun, continue_final_message="auto").generation_prompt
+            '<|im_start|>assistant\nDing'
+        """
+    def parse(
+        self,
+        text: str | bytes,
+        tools: _Tools | None = None,
+        *,
+        generation_prompt: str | None = None,
+        tool_choice: _ToolChoice = "auto",
+        parallel_tool_calls: bool = False,
+        reasoning_format: Literal["auto", "deepseek", "none"] = "auto",
+        partial: bool = False,
+        json_content: bool = False,
+    ) -> Message:
+        r"""The message that a whole reply is. What fits nothing is content: never an error.
+
+        Args:
+            text: str or bytes.
+            tools: the tools that may be called, which type arguments without types of their own. None takes calls of
+                any name, an empty list none.
+            generation_prompt: what of the prompt begins the reply's turn; None is what the template writes there.
+            tool_choice: "auto", "none", "required" or the name of a tool.
+            parallel_tool_calls: for symmetry with `constraint`; all calls that there are, are read.
+            reasoning_format: "auto" or "deepseek" puts reasoning into `message.reasoning`; "none" leaves it in the
+                content with its markers.
+            partial: the reply was cut off: what may have become a marker is left out.
+            json_content: the content is JSON: a code fence around it is left out.
+
+        Returns:
+            Message.
+
+        Raises:
+            OptionError: an argument has no such value, or a tool is none.
+            TypeError: the text is neither str nor bytes.
+
+        Example:
+            >>> format = tokentrie.Model().chat_format
+            >>> message = format.parse('<tool_call>\n{"name": "ring", "arguments": {"times": 2}}\n</tool_call>')
+            >>> message.tool_calls
+            [ToolCall('', 'ring', '{"times": 2}')]
+        """
+    def parser(
+        self,
+        tools: _Tools | None = None,
+        *,
+        generation_prompt: str | None = None,
+        tool_choice: _ToolChoice = "auto",
+        parallel_tool_calls: bool = False,
+        reasoning_format: Literal["auto", "deepseek", "none"] = "auto",
+        json_content: bool = False,
+    ) -> ChatParser:
+        """A parser of a reply that comes in parts.
+
+        Args:
+            tools, generation_prompt, tool_choice, parallel_tool_calls: as for `parse`.
+            reasoning_format, json_content: as for `parse`.
+
+        Returns:
+            ChatParser.
+
+        Raises:
+            OptionError: an argument has no such value, or a tool is none.
+
+        Example:
+            >>> parser = tokentrie.Model().chat_format.parser()
+            >>> [event.text for part in ("Ding", " dong") for event in parser.push(part)]
+            ['Ding', ' dong']
+            >>> parser.finish().content
+            'Ding dong'
+        """
+    def constraint(
+        self,
+        tools: _Tools | None,
+        vocab: Vocab | None = None,
+        tool_choice: _ToolChoice = "auto",
+        parallel_tool_calls: bool = False,
+        generation_prompt: str | None = None,
+        *,
+        thinking_budget: int | None = None,
+    ) -> ChatConstraint:
+        r"""A constraint on a reply: free text, in which a call that begins becomes a right one.
+
+        Its name is one of the tools', its arguments follow the tool's schema. It stands wherever a constraint does:
+        `Model.generate`, `Sampler`, `Batch`, `ThinkGate`, processors of logits; not in a slot of a Form. What is made
+        for a Tools object is kept: asking again costs microseconds.
+
+        Args:
+            tools: a list of tools, or Tools.
+            vocab: the Vocab that it is made for. None takes that of the format; without one it is made where it is
+                used.
+            tool_choice: "auto"; "none": no call; "required": a call at once, after reasoning if there is any; or the
+                name of the tool to call.
+            parallel_tool_calls: whether there may be several calls.
+            generation_prompt: what of the prompt begins the reply's turn (`ChatPrompt.generation_prompt`); None is
+                what the template writes there with thinking on.
+            thinking_budget: the most tokens of reasoning; then its end marker is forced.
+
+        Returns:
+            ChatConstraint.
+
+        Raises:
+            OptionError: there is no such tool, two have one name, a name cannot be written in this format, or a call
+                is required where the template has none.
+            RuleError: nothing satisfies a tool's schema.
+            VocabularyError: the vocabulary cannot spell it.
+
+        Example:
+            >>> model = tokentrie.Model()
+            >>> tools = [{"name": "ring", "parameters": {"type": "object", "properties": {"loud": {"type": "boolean"}}}}]
+            >>> required = model.chat_format.constraint(tools, tool_choice="required")
+            >>> sampler = tokentrie.Sampler(model.vocab, required)
+            >>> sampler.accept(model.vocab.tokenize('<tool_call>\n{"name": "r', parse_special=True))
+            >>> model.vocab.detokenize(sampler.forced()).startswith('ing')
+            True
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: object, /) -> Self: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+
+@final
+class ChatParser:
+    r"""Reads a reply as it comes, in parts of any size; from `ChatFormat.parser`.
+
+    Nothing is taken back: what may still become a marker is held until it is certain, and all events together are the
+    message. Cost: O(bytes).
+
+    Example:
+        >>> parser = tokentrie.Model().chat_format.parser()
+        >>> parser.push('Ding.<tool_call>\n{"name": "ri')
+        [ChatEvent("content", "Ding.")]
+        >>> parser.push('ng", "arguments": {}}\n</tool_call>')[0]
+        ChatEvent("call_begins", index=0, name="ring")
+        >>> parser.finish().tool_calls[0].arguments
+        '{}'
+    """
+    def push(self, part: str | bytes) -> list[ChatEvent]:
+        """Reads more of the reply.
+
+        Args:
+            part: str or bytes; a character may be cut in two.
+
+        Returns:
+            list[ChatEvent]: what became certain with it.
+
+        Raises:
+            OptionError: the reply is finished.
+            TypeError: it is neither str nor bytes.
+
+        Example:
+            >>> tokentrie.Model().chat_format.parser().push(b"Ding")
+            [ChatEvent("content", "Ding")]
+        """
+    def finish(self, partial: bool = False) -> Message:
+        """Says that the reply is over. May be repeated.
+
+        Args:
+            partial: it was cut off: what may have become a marker is left out.
+
+        Returns:
+            Message. The last events are in `last_events`.
+
+        Example:
+            >>> parser = tokentrie.Model().chat_format.parser()
+            >>> events = parser.push("Ding <tool")
+            >>> parser.finish(partial=True).content
+            'Ding'
+        """
+    @property
+    def message(self) -> Message:
+        """Message: what is certain of it so far."""
+    @property
+    def last_events(self) -> list[ChatEvent]:
+        """list[ChatEvent]: what became certain when the reply was over; [] before."""
+
+@final
+class ChatConstraint:
+    r"""What a reply may be: free text, in which a call that begins becomes a right one; from `ChatFormat.constraint`.
+
+    Stands wherever a constraint does, and is made anew for each vocabulary that it is used with. Compares by what it
+    was made of; can be pickled where its vocabulary can.
+
+    Example:
+        >>> model = tokentrie.Model()
+        >>> free = model.chat_format.constraint([{"name": "ring"}])
+        >>> sampler = tokentrie.Sampler(model.vocab, free)
+        >>> sampler.accept(model.vocab.tokenize('Ding.<tool_call>\n{"name": "', parse_special=True))
+        >>> set(model.vocab.detokenize(sampler.allowed()[-1:])) <= set('ring"')
+        True
+    """
+    @property
+    def format(self) -> ChatFormat:
+        """ChatFormat: the format of the replies."""
+    @property
+    def tools(self) -> Tools:
+        """Tools: the tools that may be called."""
+    @property
+    def vocab(self) -> Vocab | None:
+        """Vocab | None: the vocabulary that it was made for."""
+    @property
+    def warnings(self) -> list[str]:
+        """list[str]: what of the tools' schemas is not held."""
+    @property
+    def thinking_budget(self) -> int | None:
+        """int | None: the most tokens of reasoning."""
+    @property
+    def tool_choice(self) -> str:
+        """str: "auto", "none", "required" or the name of the tool that must be called."""
+    @property
+    def parallel_tool_calls(self) -> bool:
+        """bool: whether there may be several calls."""
+    @property
+    def generation_prompt(self) -> str | None:
+        """str | None: what of the prompt begins the reply's turn; None is what the template writes there."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
 
 @final
 class ChatTemplate:
@@ -4408,6 +5118,9 @@ class Stats:
     @property
     def starved(self) -> int:
         """int: how often no legal token had a usable logit."""
+    @property
+    def prompt_tokens_reused(self) -> int:
+        """int: tokens of the prompt that the model's context held already, so that they were not decoded again."""
     @property
     def healed_bytes(self) -> int:
         """int: bytes at the end of the prompt that were taken back, because the set begins with them."""

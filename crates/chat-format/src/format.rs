@@ -3,7 +3,7 @@
 use crate::analysis::{Analysis, PromptOptions};
 use crate::constraint::{ControlTokens, ReplyConstraint};
 use crate::dialect::Dialect;
-use crate::jinja::{ChatTemplate, TemplateError};
+use crate::jinja::{ChatTemplate, Data, RenderOptions, TemplateError};
 use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
 use crate::tools::Tools;
@@ -26,7 +26,8 @@ struct Inner {
     template: ChatTemplate,
     analysis: Analysis,
     machines: Mutex<LruCache<Key, Made>>,
-    constraints: Mutex<LruCache<(Key, String, usize), ReplyConstraint>>,
+    /// With their tools, so that the addresses in the keys are nobody else's.
+    constraints: Mutex<LruCache<(Key, String, usize), (Tools, ReplyConstraint)>>,
 }
 
 /// What a machine was made for: tools are compared by identity.
@@ -161,6 +162,19 @@ impl ChatFormat {
         self.0.analysis.prompt(&self.0.template, messages, tools, options)
     }
 
+    /// The text of a conversation, its messages in the shape that the template takes.
+    ///
+    /// # Errors
+    /// What the template says of these messages.
+    pub fn render(
+        &self,
+        messages: &[Value],
+        tools: Option<&Value>,
+        options: &RenderOptions,
+    ) -> Result<String, TemplateError> {
+        self.0.analysis.render(&self.0.template, messages, tools, options)
+    }
+
     /// How much of a prompt's end every reply has before it: text there is none of the reply.
     pub(crate) fn known(&self, prompt: &str) -> usize {
         let common = |other: &str| prompt.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
@@ -193,12 +207,12 @@ impl ChatFormat {
         let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
         let key = Key::new(Some(&options.tools), &options.choice, options.parallel, true);
         let key = (key, prompt.to_owned(), Arc::as_ptr(spelling.tokens()) as usize);
-        if let Some(kept) = lock(&self.0.constraints).get(&key) {
+        if let Some((_, kept)) = lock(&self.0.constraints).get(&key) {
             return Ok(kept.clone());
         }
         let start = after(&made.machine, prompt, self.known(prompt));
         let made = ReplyConstraint::new(made.machine, start, spelling.clone(), control.clone())?;
-        lock(&self.0.constraints).put(key, made.clone());
+        lock(&self.0.constraints).put(key, (options.tools.clone(), made.clone()));
         Ok(made)
     }
 

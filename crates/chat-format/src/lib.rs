@@ -36,7 +36,7 @@ mod tools;
 mod values;
 
 pub use analysis::Analysis;
-pub use constraint::{ControlTokens, ReplyConstraint};
+pub use constraint::{BudgetedReply, ControlTokens, ReplyConstraint};
 pub use dialect::Dialect;
 pub use format::{ChatFormat, ConstraintOptions, FormatError};
 pub use jinja::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};

@@ -98,7 +98,8 @@ Example:
 pub(crate) const CANCELLED: &CStr =
     c"The call was ended by a CancelToken or `Model.cancel`; the model can be used again.
 
-`partial` is the Generated so far, whose `finish` is 'stopped'; None where nothing was generated.
+`partial` is the Generated so far, whose `finish` is 'stopped'; of `Model.chat` the Message so far, whose `finish`
+is 'cancelled'; None where nothing was generated.
 
 Example:
     >>> model = tokentrie.Model()

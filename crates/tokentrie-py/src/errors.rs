@@ -168,9 +168,9 @@ impl Class {
 
 /// The error of a call that was ended, with what it had generated before.
 #[cfg(feature = "llama")]
-pub(crate) fn with_partial(py: Python<'_>, error: Error, partial: crate::generated::Generated) -> Error {
+pub(crate) fn with_partial<'py>(py: Python<'py>, error: Error, partial: impl IntoPyObject<'py>) -> Error {
     let error = PyErr::from(error);
-    let set = Py::new(py, partial).and_then(|partial| error.value(py).setattr(PARTIAL, partial));
+    let set = error.value(py).setattr(PARTIAL, partial);
     Error::Python(set.err().unwrap_or(error))
 }
 

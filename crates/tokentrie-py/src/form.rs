@@ -1,5 +1,6 @@
 //! Forms: literal text, slots with finite sets, free text.
 
+use crate::chat_constraint::ChatConstraint;
 use crate::constraint;
 use crate::errors::Result;
 use crate::gil::released;
@@ -52,6 +53,10 @@ impl Slot {
         let values = if values.is_instance_of::<crate::gate::ThinkGate>() {
             let message = "a ThinkGate cannot stand in a slot: let the model think in a Text with the end marker as \
                            its stop, before the slot";
+            return Err(PyTypeError::new_err(message).into());
+        } else if values.is_instance_of::<ChatConstraint>() {
+            let message = "a ChatConstraint cannot stand in a slot: a reply is free text and ends when the model ends \
+                           it; give a JsonSchema for the arguments of a call, or use Model.chat";
             return Err(PyTypeError::new_err(message).into());
         } else if let Ok(rule) = values.cast::<Rule>() {
             SlotValues::Rule(Rule::any(rule)?)

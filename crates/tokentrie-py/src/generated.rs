@@ -82,6 +82,8 @@ pub(crate) struct Stats {
     starved: u64,
     /// int: tokens thought before a ThinkGate closed, without its markers.
     thinking_tokens: usize,
+    /// int: tokens of the prompt that the model's context held already, so that they were not decoded again.
+    prompt_tokens_reused: usize,
     /// int: bytes at the end of the prompt that were taken back, because the set begins with them.
     healed_bytes: usize,
     /// float: seconds in all.
@@ -172,6 +174,7 @@ impl Stats {
             forward_passes_saved,
             starved,
             thinking_tokens,
+            prompt_tokens_reused,
             healed_bytes,
             prompt_seconds,
             decode_seconds,
@@ -187,6 +190,7 @@ impl Stats {
             forward_passes_saved,
             starved,
             thinking_tokens,
+            prompt_tokens_reused,
             healed_bytes,
             seconds,
             prompt_seconds,
@@ -335,6 +339,7 @@ pickled!(Stats {
     forward_passes_saved,
     starved,
     thinking_tokens,
+    prompt_tokens_reused,
     healed_bytes,
     seconds,
     prompt_seconds,

@@ -13,7 +13,14 @@ mod batch_items;
 mod batch_rules;
 mod buffer;
 mod call;
+mod chat_constraint;
+mod chat_format;
+mod chat_messages;
+mod chat_parser;
+#[cfg(feature = "llama")]
+mod chat_shares;
 mod chat_template;
+mod chat_tools;
 mod choice;
 #[cfg(feature = "llama")]
 mod choices;
@@ -34,8 +41,11 @@ mod grammar;
 mod ids;
 mod in_chain;
 mod leaf;
+mod message;
 #[cfg(feature = "llama")]
 mod model;
+#[cfg(feature = "llama")]
+mod model_chat;
 #[cfg(feature = "llama")]
 mod model_choose;
 #[cfg(not(feature = "llama"))]
@@ -82,7 +92,15 @@ mod _native {
     #[pymodule_export]
     use crate::call::CancelToken;
     #[pymodule_export]
+    use crate::chat_constraint::ChatConstraint;
+    #[pymodule_export]
+    use crate::chat_format::ChatFormat;
+    #[pymodule_export]
+    use crate::chat_parser::ChatParser;
+    #[pymodule_export]
     use crate::chat_template::ChatTemplate;
+    #[pymodule_export]
+    use crate::chat_tools::Tools;
     #[pymodule_export]
     use crate::choice::{Choice, ChoiceStats};
     #[cfg(feature = "llama")]
@@ -106,6 +124,8 @@ mod _native {
     use crate::in_chain::{InChain, into_chain};
     #[pymodule_export]
     use crate::leaf::Leaf;
+    #[pymodule_export]
+    use crate::message::{ChatEvent, ChatPrompt, ChatStats, Message, ToolCall};
     #[cfg(feature = "llama")]
     #[pymodule_export]
     use crate::model::Model;

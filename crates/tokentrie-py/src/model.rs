@@ -1,6 +1,7 @@
 //! A model that generates inside a span.
 
 use crate::call::{Call, CancelToken};
+use crate::chat_format::ChatFormat;
 use crate::chat_template::ChatTemplate;
 use crate::constraint::ReadFor;
 use crate::data::list_of_dicts;
@@ -23,6 +24,7 @@ use llama_cpp_2::sampling::LlamaSampler;
 use llama_sampler::{Context, ContextOptions, FillOptions, Finish, GenerateOptions, ModelOptions, RuntimeError};
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,12 +65,14 @@ pub(crate) struct Model {
     turns: Turns,
     /// What ends the call that is running.
     cancel: Mutex<Option<Arc<AtomicBool>>>,
+    /// Worked out when it is first asked for.
+    pub(crate) chat_format: PyOnceLock<Py<ChatFormat>>,
     /// pathlib.Path: the file it came from.
     #[pyo3(get)]
     path: PathBuf,
     /// int: tokens of context.
     #[pyo3(get)]
-    n_ctx: usize,
+    pub(crate) n_ctx: usize,
     /// int: the most threads that a forward pass may get; `stats.n_threads` tells how many the last one got.
     #[pyo3(get)]
     n_threads: u32,
@@ -130,6 +134,7 @@ impl Model {
             context: Mutex::new(Some(context)),
             turns: Turns::default(),
             cancel: Mutex::default(),
+            chat_format: PyOnceLock::new(),
         })
     }
 
@@ -205,7 +210,8 @@ impl Model {
     /// Args:
     ///     prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
     ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
-    ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a Form, or None, which is Any.
+    ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a ChatConstraint, a Form, or None,
+    ///         which is Any.
     ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
     ///         as a whole.
     ///     max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
@@ -594,7 +600,7 @@ impl Model {
 }
 
 /// What runs calls beside other work, in Python.
-fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("tokentrie.streaming")?.getattr(name)
 }
 

@@ -1,5 +1,6 @@
 //! What a caller may hand over as a constraint: payload text, a payload as a dictionary, or another kind.
 
+use crate::chat_constraint::ChatConstraint;
 use crate::constraint::{ReadFor, tokenized};
 use crate::errors::{Class, Result, warn};
 use crate::exit::called;
@@ -72,6 +73,9 @@ pub(crate) fn spans(what: &str, constraint: &Bound<'_, PyAny>, around: ReadFor<'
     }
     if let Ok(rule) = constraint.cast::<Rule>() {
         return Ok(Arc::new([(String::new(), spelled_for(rule, around.vocab, n_vocab)?.constraint())]));
+    }
+    if let Ok(reply) = constraint.cast::<ChatConstraint>() {
+        return Ok(Arc::new([(String::new(), ChatConstraint::over(reply, around.vocab, n_vocab)?)]));
     }
     if let Some(constraint) = crate::constraint::read(constraint, tokenizing)? {
         return Ok(Arc::new([(String::new(), constraint)]));

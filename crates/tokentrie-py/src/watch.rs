@@ -25,6 +25,16 @@ impl Watch {
         self.signals.wants_stop() || self.call.is_ended()
     }
 
+    /// Something raised: the work ends with that.
+    pub(crate) fn fail(&mut self, raised: PyErr) {
+        self.signals.raised.get_or_insert(raised);
+    }
+
+    /// Whether something raised.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.signals.raised.is_some()
+    }
+
     /// The result, unless there is an exception to raise.
     pub(crate) fn finish<T, E>(self, result: Result<T, E>) -> crate::errors::Result<T>
     where

@@ -103,6 +103,20 @@ impl Continuing {
 }
 
 impl Analysis {
+    /// The text of a conversation, its messages and tools in the shape that the template takes.
+    pub(crate) fn render(
+        &self,
+        template: &ChatTemplate,
+        messages: &[Value],
+        tools: Option<&Value>,
+        options: &RenderOptions,
+    ) -> Result<String, TemplateError> {
+        let tools = tools.map(wrapped);
+        let options = with_usual_variables(options.clone(), tools.as_ref());
+        let messages = Data::from(&Value::Array(self.shaped_all(messages)));
+        template.render_growing(&messages, tools.as_ref().map(Data::from).as_ref(), &options)
+    }
+
     /// The text before the model's reply: the prompt of the whole conversation, and where in it the reply begins.
     ///
     /// # Errors

@@ -8,18 +8,32 @@ use trie_core::TokenId;
 pub struct ControlTokens {
     /// Longer ones first among those that begin alike.
     texts: Vec<(Box<[u8]>, TokenId)>,
+    /// Ascending.
+    ends: Vec<TokenId>,
 }
 
 impl ControlTokens {
     /// The byte that stands before the text of a control token where tokens are given by their bytes: no UTF-8 has it.
     pub const BYTE: u8 = CONTROL;
 
-    /// By their texts. Those that end generation are left out: they end replies.
+    /// By their texts. Those that end generation are left out, see [`ControlTokens::with_ends`].
     pub fn new<'t>(tokens: impl IntoIterator<Item = (&'t [u8], TokenId)>) -> Self {
         let mut texts: Vec<(Box<[u8]>, TokenId)> = tokens.into_iter().map(|(text, id)| (text.into(), id)).collect();
         texts.retain(|(text, _)| !text.is_empty());
         texts.sort_by(|one, other| other.0.len().cmp(&one.0.len()).then_with(|| one.cmp(other)));
-        Self { texts }
+        Self { texts, ends: Vec::new() }
+    }
+
+    /// The same with the tokens that end generation: they may not come where a reply may not end.
+    #[must_use]
+    pub fn with_ends(mut self, mut ends: Vec<TokenId>) -> Self {
+        ends.sort_unstable();
+        self.ends = ends;
+        self
+    }
+
+    pub(crate) fn ends_output(&self, token: TokenId) -> bool {
+        self.ends.binary_search(&token).is_ok()
     }
 
     /// The first in a text: where, and which.

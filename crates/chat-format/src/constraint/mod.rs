@@ -1,14 +1,17 @@
 //! The machine of a format as a constraint over tokens.
 
+mod budget;
 mod control;
 mod rule;
 
+pub use budget::BudgetedReply;
 pub use control::ControlTokens;
 
 use crate::machine::{Machine, State};
 use crate::values::CONTROL;
 use lru::LruCache;
 use rule::ReplyRule;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{Constraint, Ending, Except, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
@@ -25,14 +28,19 @@ const MOST_FORCED: usize = 512;
 /// It is a constraint like any other. In reasoning and content everything may come but tokens that would begin a call
 /// wrongly. From what begins a call on, its name is one of the tools', and its arguments follow the tool's schema. A
 /// clone is one reference count.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ReplyConstraint(Arc<Inner>);
+
+impl fmt::Debug for ReplyConstraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplyConstraint").finish_non_exhaustive()
+    }
+}
 
 /// Where a reply is, in tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReplyState(ByRuleState<State>);
 
-#[derive(Debug)]
 struct Inner {
     machine: Arc<Machine>,
     rule: ReplyRule,
@@ -66,6 +74,16 @@ impl ReplyConstraint {
         self.0.tokens.stats()
     }
 
+    /// Whether reasoning stands here.
+    fn is_reasoning(&self, at: &ReplyState) -> bool {
+        self.0.machine.is_reasoning(at.0.rule_state())
+    }
+
+    /// Whether a marker may be begun here.
+    fn may_be_in_marker(&self, at: &ReplyState) -> bool {
+        self.0.machine.may_be_in_marker(at.0.rule_state())
+    }
+
     /// Tokens that may not come at a state where most may.
     fn denied(&self, at: &ReplyState) -> Arc<[TokenId]> {
         let inner = &*self.0;
@@ -76,8 +94,10 @@ impl ReplyConstraint {
         let legal = inner.tokens.next(&at.0, &mut scratch).tokens;
         let all = (0..inner.spelling.tokens().n_vocab() as u32).filter_map(TokenId::new);
         // What is no text and no control token of the format is nobody's: tokens without bytes stay legal.
-        let denied: Arc<[TokenId]> =
-            all.filter(|&id| !legal.names(id) && !inner.spelling.tokens().bytes(id).is_empty()).collect();
+        let end = inner.machine.is_end(at.0.rule_state());
+        let ends = |id: TokenId| !end && inner.control.ends_output(id);
+        let is_text = |id: TokenId| !inner.spelling.tokens().bytes(id).is_empty();
+        let denied: Arc<[TokenId]> = all.filter(|&id| !legal.names(id) && (is_text(id) || ends(id))).collect();
         kept(&inner.denied).put(at.0.rule_state().clone(), Arc::clone(&denied));
         denied
     }
@@ -126,7 +146,9 @@ impl Constraint for ReplyConstraint {
     fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role> {
         let text = self.0.machine.is_text(at.0.rule_state());
         if text && self.0.spelling.tokens().bytes(token).is_empty() {
-            return Some(Role::Free);
+            // Where a call is required, thinking does not end the reply.
+            let early = self.0.control.ends_output(token) && !self.0.machine.is_end(at.0.rule_state());
+            return (!early).then_some(Role::Free);
         }
         let before = self.0.machine.in_call(at.0.rule_state());
         let role = self.0.tokens.advance(&mut at.0, token)?;

@@ -201,6 +201,19 @@ impl Machine {
         matches!(&state.at, At::Threads(Home::Free(_), threads) if self.any_committed(threads))
     }
 
+    /// Whether reasoning stands here, and no call in it.
+    pub(crate) fn is_reasoning(&self, state: &State) -> bool {
+        self.region(state) == Region::Reasoning && !self.in_call(state)
+    }
+
+    /// Whether the first bytes of a marker may have been written here.
+    pub(crate) fn may_be_in_marker(&self, state: &State) -> bool {
+        match state.at {
+            At::Free(region, seen) => !self.entries(region).markers.begun(seen).is_empty(),
+            _ => true,
+        }
+    }
+
     /// Whether a call is being written, for certain.
     pub(crate) fn in_call(&self, state: &State) -> bool {
         match &state.at {

@@ -128,7 +128,10 @@ impl Builder {
         if !call.begun {
             return;
         }
-        let text = call.json.text()[call.said..].to_owned();
+        let text = call.json.text();
+        // Blanks before the arguments are none of them.
+        call.said = call.said.max(text.len() - text.trim_ascii_start().len());
+        let text = text[call.said..].to_owned();
         call.said = call.json.text().len();
         let index = call.index;
         if !text.is_empty() {

@@ -92,6 +92,21 @@ impl Parser {
         std::mem::take(&mut self.builder.events)
     }
 
+    /// Whether what was read last belongs to the reasoning.
+    pub fn is_reasoning(&self) -> bool {
+        self.machine.is_reasoning(&self.state)
+    }
+
+    /// Whether a marker may be begun by what was read last.
+    pub fn may_be_in_marker(&self) -> bool {
+        self.machine.may_be_in_marker(&self.state)
+    }
+
+    /// Whether the reply said its own end: what comes after is none of it.
+    pub fn is_over(&self) -> bool {
+        self.machine.region(&self.state) == Region::Over
+    }
+
     /// The message so far.
     pub fn message(&self) -> &Message {
         &self.builder.message

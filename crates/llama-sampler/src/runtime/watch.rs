@@ -35,6 +35,11 @@ pub trait Watch {
         false
     }
 
+    /// Whether those steps shall have their allowed tokens; without it the list is empty.
+    fn wants_shares(&self) -> bool {
+        true
+    }
+
     /// Sees each token, in order and once it is certain: where free text may end inside what was written, that is
     /// later than it was chosen.
     fn step(&mut self, _step: &Step<'_>) {}

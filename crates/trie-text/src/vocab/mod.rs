@@ -230,7 +230,8 @@ impl Vocab {
             let spelled = all.filter_map(|token| {
                 let piece = self.piece(token)?;
                 if self.is_text(token) {
-                    return Some((piece.to_vec(), token));
+                    // A token that is that byte alone is no marker, and no text that anything asks for.
+                    return (!piece.contains(&mark)).then(|| (piece.to_vec(), token));
                 }
                 let is_marker =
                     self.control.binary_search(&token).is_ok() && self.end_of_generation.binary_search(&token).is_err();

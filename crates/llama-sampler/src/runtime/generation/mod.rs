@@ -103,7 +103,12 @@ impl<'a> Generation<'a> {
             self.context.feed(pending, &mut stop)?;
             pending.len()
         } else {
-            self.context.prefill(&[self.prompt, &self.tokens].concat(), &mut stop)?
+            let all = [self.prompt, &self.tokens].concat();
+            let decoded = self.context.prefill(&all, &mut stop)?;
+            if !self.begun {
+                self.stats.prompt_tokens_reused = (all.len() - decoded).min(self.prompt.len());
+            }
+            decoded
         };
         let seconds = if self.begun { &mut self.stats.decode_seconds } else { &mut self.stats.prompt_seconds };
         *seconds += started.elapsed().as_secs_f64();
@@ -117,7 +122,7 @@ impl<'a> Generation<'a> {
         self.shares.clear();
         if let Some(token) = forced {
             self.shares.push((token, 1.0));
-        } else if self.watch.wants_steps() {
+        } else if self.watch.wants_steps() && self.watch.wants_shares() {
             probabilities(self.context.logits()?, allowed, &mut self.shares);
         }
         Ok(())

@@ -1,0 +1,107 @@
+//! A reply whose reasoning is closed when it is long enough.
+
+use super::{ReplyConstraint, ReplyState};
+use std::sync::Arc;
+use trie_core::{Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratch, Thought, TokenId, Tokens, Trie};
+
+/// So many tokens after the budget a marker that is begun must be whole.
+const GRACE: u32 = 16;
+
+/// A [`ReplyConstraint`] that closes the reasoning itself: once so many tokens are thought, the end marker must come.
+#[derive(Debug, Clone)]
+pub struct BudgetedReply(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    reply: ReplyConstraint,
+    closing: Vec<TokenId>,
+    budget: u32,
+}
+
+/// Where such a reply is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct BudgetedState {
+    at: ReplyState,
+    thought: u32,
+    /// How much of the marker was forced.
+    closed: u32,
+}
+
+impl ReplyConstraint {
+    /// The same with a budget of tokens for reasoning. `closing` is its end marker in tokens; without one nothing is
+    /// closed.
+    pub fn with_budget(self, budget: u32, closing: Vec<TokenId>) -> BudgetedReply {
+        BudgetedReply(Arc::new(Inner { reply: self, closing, budget }))
+    }
+}
+
+impl BudgetedReply {
+    /// The token of the end marker that must come.
+    fn must(&self, at: &BudgetedState) -> Option<&TokenId> {
+        let inner = &*self.0;
+        let begun = at.closed > 0;
+        let over = at.thought >= inner.budget && inner.reply.is_reasoning(&at.at);
+        // A marker that the model has begun is not begun again inside itself.
+        let whole = at.thought >= inner.budget + GRACE || !inner.reply.may_be_in_marker(&at.at);
+        (begun || (over && whole)).then(|| inner.closing.get(at.closed as usize)).flatten()
+    }
+}
+
+impl Constraint for BudgetedReply {
+    type State = BudgetedState;
+
+    fn start(&self) -> BudgetedState {
+        BudgetedState { at: self.0.reply.start(), thought: 0, closed: 0 }
+    }
+
+    fn next<'a>(&'a self, at: &'a BudgetedState, scratch: &'a mut Scratch) -> Next<'a> {
+        match self.must(at) {
+            Some(token) => Next { tokens: Tokens::Ids(std::slice::from_ref(token)), ending: Ending::No },
+            None => self.0.reply.next(&at.at, scratch),
+        }
+    }
+
+    fn advance(&self, at: &mut BudgetedState, token: TokenId) -> Option<Role> {
+        let must = self.must(at).copied();
+        if must.is_some_and(|must| must != token) {
+            return None;
+        }
+        let thinking = must.is_none() && self.0.reply.is_reasoning(&at.at);
+        let role = self.0.reply.advance(&mut at.at, token)?;
+        at.closed += u32::from(must.is_some());
+        // What closes the reasoning is none of it.
+        at.thought += u32::from(thinking && self.0.reply.is_reasoning(&at.at));
+        Some(if must.is_some() { Role::Marker } else { role })
+    }
+
+    fn forced_token(&self, at: &BudgetedState, scratch: &mut Scratch) -> Option<TokenId> {
+        match self.must(at) {
+            Some(&token) => Some(token),
+            None => self.0.reply.forced_token(&at.at, scratch),
+        }
+    }
+
+    fn value(&self, _at: &BudgetedState) -> Option<Leaf> {
+        None
+    }
+
+    fn thought(&self, at: &BudgetedState) -> Thought {
+        let mut thought = Thought::default();
+        thought.tokens = at.thought as usize;
+        thought.forced = at.closed as usize;
+        thought.cut_short = at.closed > 0;
+        thought
+    }
+
+    fn problem(&self, at: &BudgetedState) -> Option<Problem> {
+        self.0.reply.problem(&at.at)
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        self.0.closing.iter().max().copied()
+    }
+
+    fn to_trie(&self, _limit: usize) -> Result<Trie, NotListed> {
+        Err(NotListed::Endless)
+    }
+}
