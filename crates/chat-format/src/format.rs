@@ -3,7 +3,7 @@
 use crate::analysis::{Analysis, PromptOptions};
 use crate::constraint::{ControlTokens, ReplyConstraint};
 use crate::dialect::Dialect;
-use crate::jinja::{ChatTemplate, Data, RenderOptions, TemplateError};
+use crate::jinja::{ChatTemplate, RenderOptions, TemplateError};
 use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
 use crate::tools::Tools;
