@@ -49,13 +49,16 @@ impl<S: Deref<Target = Shapes>> JsonOut<S> {
 impl<S: Deref<Target = Shapes>> Out for JsonOut<S> {
     #[inline]
     fn json(&mut self, text: &[u8]) {
-        for &byte in text {
-            if byte < 0x80 && self.begun.is_empty() {
-                self.text.push(char::from(byte));
-            } else {
-                self.byte(byte);
+        let mut rest = text;
+        if self.begun.is_empty() {
+            if let [byte @ 0..0x80] = *text {
+                return self.text.push(char::from(byte));
             }
+            let whole = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);
+            self.text.push_str(std::str::from_utf8(&text[..whole]).unwrap_or_default());
+            rest = &text[whole..];
         }
+        rest.iter().for_each(|&byte| self.byte(byte));
     }
 
     fn raw_begin(&mut self, shape: ShapeId, types: Types) {

@@ -86,6 +86,12 @@ impl JsonText {
         }
     }
 
+    /// Reads bytes of a string in it at once, leniently: how many.
+    #[inline]
+    pub(crate) fn run(&self, syntax: &Syntax, bytes: &[u8], out: &mut impl Out) -> usize {
+        if self.at == At::Plain { self.inner.run(syntax, bytes, out) } else { 0 }
+    }
+
     fn go(&mut self, at: At) -> Step {
         self.at = at;
         Step::Inside

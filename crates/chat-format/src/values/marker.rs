@@ -160,6 +160,12 @@ impl Finder {
         (1..held.len()).find_map(|from| walk(&held[from..])).unwrap_or(0)
     }
 
+    /// Whether one of the texts begins with this byte.
+    #[inline]
+    pub(crate) fn begins(&self, byte: u8) -> bool {
+        self.nodes[0].next.iter().any(|(on, _)| *on == byte)
+    }
+
     fn child(&self, node: u16, byte: u8) -> Option<u16> {
         self.nodes[usize::from(node)].next.iter().find(|(on, _)| *on == byte).map(|(_, node)| *node)
     }

@@ -14,6 +14,7 @@ mod guard;
 mod hold;
 mod json_out;
 mod json_text;
+mod limits;
 mod listed;
 mod literal;
 mod marker;
@@ -40,6 +41,7 @@ mod utf8;
 mod watch;
 
 pub(crate) use json_out::JsonOut;
+pub(crate) use limits::Limits;
 pub(crate) use out::Out;
 pub(crate) use reader::{ArgsState, Reader, Step};
 pub use shapes::ShapeError;

@@ -1,5 +1,7 @@
 //! Values held to their shapes: what was read, followed through all alternatives at once.
 
+#[cfg(test)]
+mod distance;
 mod keys;
 mod thread;
 
@@ -7,12 +9,13 @@ use super::shapes::{ShapeId, Shapes};
 use super::strings::TextAt;
 use super::types::Types;
 use super::watch::{Escaped, Event, Watch};
-use thread::{Thread, Top};
+use smallvec::{SmallVec, smallvec};
+use thread::{Thread, Threads, Top};
 
 /// Where a value is in its shape: sorted, so that equal ones are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Hold {
-    threads: Vec<Thread>,
+    threads: Threads,
 }
 
 /// A [`Hold`] and what it is held to.
@@ -27,12 +30,12 @@ pub(crate) struct Loose<'a>(pub(crate) Held<'a>);
 impl Hold {
     /// Before a value of this shape.
     pub(crate) fn new(shape: ShapeId, types: Types) -> Self {
-        Self { threads: vec![Thread { top: Top::Value(shape, types), below: None }] }
+        Self { threads: smallvec![Thread { top: Top::Value(shape, types), below: None }] }
     }
 
     /// The same, where values can only be of these types. `None` where there are none.
     pub(crate) fn of_types(&self, types: Types) -> Option<Self> {
-        let threads: Vec<Thread> = self
+        let threads: Threads = self
             .threads
             .iter()
             .filter_map(|thread| match &thread.top {
@@ -108,7 +111,7 @@ impl Hold {
         {
             return fits;
         }
-        let mut threads = Vec::with_capacity(self.threads.len());
+        let mut threads = SmallVec::new();
         for thread in &self.threads {
             thread.advance(shapes, event, &mut threads);
         }
@@ -124,7 +127,7 @@ impl Hold {
 
     /// Whether the number may end here.
     pub(crate) fn may_number_end(&self, shapes: &Shapes) -> bool {
-        self.clone().on(shapes, Event::NumberEnd)
+        self.threads.iter().any(|thread| thread.may_number_end(shapes))
     }
 
     /// Whether the string may go on with these bytes.

@@ -20,7 +20,7 @@ const MOST_DEPTH: usize = 128;
 const MOST_SCHEMAS: usize = 100_000;
 
 /// Keywords that say nothing of values.
-const SILENT: [&str; 18] = [
+const SILENT: [&str; 17] = [
     "$schema",
     "$id",
     "$anchor",
@@ -35,7 +35,6 @@ const SILENT: [&str; 18] = [
     "deprecated",
     "readOnly",
     "writeOnly",
-    "nullable",
     "contentMediaType",
     "contentEncoding",
     "discriminator",
@@ -263,6 +262,13 @@ impl Compiler<'_> {
         let warning =
             ShapeWarning { pointer: place.pointer(), keyword: keyword.to_owned(), instead: instead.to_owned() };
         self.warnings.push(warning);
+    }
+
+    /// Nothing can be written that satisfies it.
+    fn unwritable(&mut self, place: &Place, problem: &str) {
+        if self.nothing.is_none() {
+            self.nothing = Some(place.error(problem));
+        }
     }
 
     fn nothing_satisfies(&mut self, place: &Place) {
