@@ -26,6 +26,16 @@ impl<S: Deref<Target = Shapes>> JsonOut<S> {
         &self.text
     }
 
+    fn bytes(&mut self, text: &[u8]) {
+        let mut rest = text;
+        if self.begun.is_empty() {
+            let whole = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);
+            self.text.push_str(std::str::from_utf8(&text[..whole]).unwrap_or_default());
+            rest = &text[whole..];
+        }
+        rest.iter().for_each(|&byte| self.byte(byte));
+    }
+
     fn byte(&mut self, byte: u8) {
         if let Some(at) = self.at.step(byte) {
             self.at = at;
@@ -49,16 +59,10 @@ impl<S: Deref<Target = Shapes>> JsonOut<S> {
 impl<S: Deref<Target = Shapes>> Out for JsonOut<S> {
     #[inline]
     fn json(&mut self, text: &[u8]) {
-        let mut rest = text;
-        if self.begun.is_empty() {
-            if let [byte @ 0..0x80] = *text {
-                return self.text.push(char::from(byte));
-            }
-            let whole = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);
-            self.text.push_str(std::str::from_utf8(&text[..whole]).unwrap_or_default());
-            rest = &text[whole..];
+        match *text {
+            [byte @ 0..0x80] if self.begun.is_empty() => self.text.push(char::from(byte)),
+            _ => self.bytes(text),
         }
-        rest.iter().for_each(|&byte| self.byte(byte));
     }
 
     fn raw_begin(&mut self, shape: ShapeId, types: Types) {

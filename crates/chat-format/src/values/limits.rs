@@ -62,8 +62,8 @@ impl Limits {
     }
 
     /// What ends a text.
-    pub(super) fn ends(&self) -> &[Finder] {
-        &self.ends
+    pub(super) fn ends(&self) -> Vec<Vec<u8>> {
+        self.ends.iter().map(|end| end.text(0).to_vec()).collect()
     }
 
     /// Whether a text can be written.

@@ -98,7 +98,7 @@ impl Literal {
             At::Number(number) => match number.step(byte) {
                 Some(next) => {
                     *number = next;
-                    if !watch.on(Event::Number(byte)) {
+                    if W::STRICT && next.is_too_large() || !watch.on(Event::Number(byte)) {
                         return Step::Dead;
                     }
                     out.json(&[byte]);

@@ -8,6 +8,7 @@
 #![allow(dead_code, reason = "the machine around the arguments uses it")]
 
 mod blanks;
+mod bounded;
 mod elements;
 mod escaped;
 mod guard;

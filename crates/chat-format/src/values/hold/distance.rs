@@ -12,7 +12,7 @@ use std::hash::Hash;
 impl Hold {
     /// Least where the end is near.
     pub(crate) fn distance(&self, shapes: &Shapes) -> u32 {
-        self.threads.iter().map(|thread| of_thread(shapes, thread)).min().unwrap_or(u32::MAX / 4)
+        self.threads().iter().map(|thread| of_thread(shapes, thread)).min().unwrap_or(u32::MAX / 4)
     }
 }
 
@@ -85,7 +85,9 @@ fn of_shape(shapes: &Shapes, id: ShapeId) -> u32 {
         levels != NEVER && levels == shapes.levels(id)
     };
     let of = |one| match one {
-        Alternative::Number(id) => 1 + shapes.numbers.get(id).texts.as_ref().map_or(0, |_| 1),
+        // More than it is: then each digit leads on.
+        Alternative::Number(id) if *shapes.numbers.get(id) != NumberShape::free(false) => 30,
+        Alternative::Number(_) => 1,
         Alternative::Text(id) => {
             let text = shapes.texts.get(id);
             1 + of_text(text, text.begin())

@@ -19,8 +19,8 @@ pub(super) struct Thread {
 
 type Below = Option<Arc<Frame>>;
 
-/// Mostly there is one.
-pub(super) type Threads = SmallVec<[Thread; 1]>;
+/// Threads on the way to be sorted.
+pub(super) type Threads = SmallVec<[Thread; 2]>;
 
 /// What a value stands in.
 #[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -20,7 +20,7 @@ const MOST_DEPTH: usize = 128;
 const MOST_SCHEMAS: usize = 100_000;
 
 /// Keywords that say nothing of values.
-const SILENT: [&str; 17] = [
+const SILENT: [&str; 18] = [
     "$schema",
     "$id",
     "$anchor",
@@ -35,6 +35,7 @@ const SILENT: [&str; 17] = [
     "deprecated",
     "readOnly",
     "writeOnly",
+    "nullable",
     "contentMediaType",
     "contentEncoding",
     "discriminator",
@@ -102,6 +103,12 @@ impl Compiler<'_> {
         }
         if place.depth > MOST_DEPTH {
             return Err(place.error(&format!("schemas stand in each other deeper than {MOST_DEPTH}: flatten them")));
+        }
+        // As OpenAPI writes it.
+        if map.get("nullable") == Some(&Value::Bool(true)) {
+            let id = self.of_map(&without(map, "nullable"), place)?;
+            let or_null = vec![Alternative::Same(id), Alternative::Null];
+            return Ok(if id == Shapes::ANY { id } else { self.shapes.of(or_null) });
         }
         let says = |key: &&String| !SILENT.contains(&key.as_str());
         let said: Vec<&String> = map.keys().filter(says).collect();
@@ -218,7 +225,7 @@ impl Compiler<'_> {
         // What speaks of one type only is taken to ask for it.
         let types = types.unwrap_or_else(|| said.iter().filter_map(|key| implied(key)).fold(Types::NONE, Types::or));
         let mut alternatives = Vec::new();
-        if types.meets(Types::NULL) || map.get("nullable") == Some(&Value::Bool(true)) {
+        if types.meets(Types::NULL) {
             alternatives.push(Alternative::Null);
         }
         if types.meets(Types::BOOLEAN) {

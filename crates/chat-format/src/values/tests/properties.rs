@@ -233,26 +233,6 @@ proptest! {
     }
 
     #[test]
-    fn what_is_begun_can_be_finished_and_is_allowed_and_read_alike(
-        (schema, _) in top(), style in 0usize..6, choices in prop::collection::vec(any::<u16>(), 0..60),
-    ) {
-        let (arguments, after) = styles().swap_remove(style);
-        let mut limits = Limits::default();
-        limits.add(&arguments);
-        let mut shapes = Shapes::within(limits);
-        let Ok((shape, _)) = shapes.add(&schema) else { return Ok(()) };
-        let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict));
-        let text = written(&strict, &shapes, shape, &choices);
-        prop_assert!(text.is_ok(), "{} {} {:?}", schema, style, text.map_err(|text| String::from_utf8_lossy(&text).into_owned()));
-        let text = text.unwrap();
-        let was = read(&strict, &shapes, shape, &text);
-        prop_assert_eq!(&was, &read(&lenient, &shapes, shape, &text));
-        let Was::Over(_, json) = was else { panic!("{was:?}") };
-        let value: Value = serde_json::from_str(&json).unwrap();
-        prop_assert!(super::naive::fits(&schema, &value), "{} {} {:?}", schema, json, String::from_utf8_lossy(&text));
-    }
-
-    #[test]
     fn runs_are_many_steps_at_once((schema, _) in top(), style in 0usize..6, parts in texts()) {
         let (arguments, after) = styles().swap_remove(style);
         let mut shapes = Shapes::new();
@@ -303,5 +283,35 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_begun_can_be_finished_and_is_allowed_and_read_alike(
+        (schema, _) in top(), style in 0usize..6, choices in prop::collection::vec(any::<u16>(), 0..60),
+    ) {
+        let (arguments, after) = styles().swap_remove(style);
+        let mut limits = Limits::default();
+        limits.add(&arguments);
+        let mut shapes = Shapes::within(limits);
+        let Ok((shape, _)) = shapes.add(&schema) else { return Ok(()) };
+        let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict));
+        let text = written(&strict, &shapes, shape, &choices);
+        prop_assert!(text.is_ok(), "{} {} {:?}", schema, style, text.map_err(|text| String::from_utf8_lossy(&text).into_owned()));
+        let text = text.unwrap();
+        let was = read(&strict, &shapes, shape, &text);
+        prop_assert_eq!(&was, &read(&lenient, &shapes, shape, &text));
+        let Was::Over(_, json) = was else { panic!("{was:?}") };
+        let value = serde_json::from_str::<Value>(&json);
+        // The only numbers that are too large have very many digits.
+        let too_large = value.as_ref().is_err_and(|error| error.to_string().contains("out of range"));
+        if too_large && json.contains(|byte: char| byte == 'e' || byte == 'E') {
+            return Ok(());
+        }
+        let value = value.unwrap();
+        prop_assert!(super::naive::fits(&schema, &value), "{} {} {:?}", schema, json, String::from_utf8_lossy(&text));
     }
 }

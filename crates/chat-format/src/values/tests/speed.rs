@@ -2,7 +2,7 @@
 
 use super::{Case, after, qwen, read};
 use crate::dialect::Arguments;
-use crate::values::{JsonOut, Reader, Shapes};
+use crate::values::{ArgsState, JsonOut, Reader, Shapes, Step};
 use serde_json::json;
 use std::hint::black_box;
 use std::time::Instant;
@@ -55,15 +55,13 @@ fn speed() {
         ("number", Case::new(&qwen(), "</function>", &schema), "<parameter=n>\n12"),
     ] {
         let state = after(&case.strict, &case.shapes, case.shape, text.as_bytes()).unwrap();
-        let begun = Instant::now();
-        for _ in 0..1_000_000 {
-            std::hint::black_box(std::hint::black_box(&state).clone());
-        }
-        println!(
-            "{name}: a state is {} bytes, a clone {:.1} ns",
-            size_of_val(&state),
-            begun.elapsed().as_secs_f64() * 1e3
-        );
+        let ends = || {
+            let step = |byte: u8| case.strict.step(&case.shapes, &mut state.clone(), byte, &mut ()) != Step::Dead;
+            (0..=254).filter(|byte| step(*byte)).count()
+        };
+        println!("{name}: {:.1} ns for each byte that may come or not", best(ends) / 255.0);
+        let clones = || (0..10_000).for_each(|_| drop(black_box(state.clone())));
+        println!("{name}: a state is {} bytes, a clone {:.1} ns", size_of_val(&state), best(clones) / 1e4);
     }
     let tools: Vec<_> = (0..300)
         .map(|n| {
@@ -79,4 +77,28 @@ fn speed() {
     let mut shapes = Shapes::new();
     tools.iter().for_each(|tool| assert!(shapes.add(tool).is_ok()));
     println!("300 tools: {:.2} ms", begun.elapsed().as_secs_f64() * 1e3);
+}
+
+/// A state after a piece of text, if it may come.
+fn takes(case: &Case, state: &ArgsState, piece: &[u8]) -> bool {
+    let mut state = state.clone();
+    piece.iter().all(|&byte| case.strict.step(&case.shapes, &mut state, byte, &mut ()) == Step::Inside)
+}
+
+#[test]
+#[ignore = "figures, nothing to fail"]
+fn speed_of_long_enums() {
+    for count in [1_000, 10_000, 100_000] {
+        let texts: Vec<String> = (0..count).map(|n: u32| format!("{:x}-{n}", n.wrapping_mul(2_654_435_761))).collect();
+        let pieces: Vec<&[u8]> =
+            texts.iter().step_by(count as usize / 1000).map(|text| &text.as_bytes()[..3.min(text.len())]).collect();
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string", "enum": texts}}});
+        let begun = Instant::now();
+        let case = Case::new(&qwen(), "</function>", &schema);
+        let made = begun.elapsed().as_secs_f64() * 1e3;
+        let state = after(&case.strict, &case.shapes, case.shape, b"<parameter=a>\n").unwrap();
+        let bytes = best(|| (0..=254).filter(|byte| takes(&case, &state, &[*byte])).count());
+        let walk = best(|| pieces.iter().filter(|piece| takes(&case, &state, piece)).count());
+        println!("{count} values: {made:.1} ms to make, {:.0} ns a byte, {:.0} ns a piece", bytes / 255.0, walk / 1e3);
+    }
 }
