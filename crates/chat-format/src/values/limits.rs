@@ -50,7 +50,7 @@ impl Limits {
                 self.ends.extend(finder(&format!("{}</", mark.trim())));
                 self.names = true;
             }
-            Arguments::Json => {}
+            Arguments::Json | Arguments::JsonText => {}
         }
     }
 

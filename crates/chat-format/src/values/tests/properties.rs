@@ -1,6 +1,6 @@
 //! Properties that hold for any schema and any text, on generated ones.
 
-use super::{Was, gemma, keywords, qwen, read};
+use super::{Was, gemma, keywords, qwen, read, tagged};
 use crate::dialect::Arguments;
 use crate::values::{ArgsState, CONTROL, JsonOut, Limits, Reader, ShapeId, Shapes, Step};
 use proptest::prelude::*;
@@ -87,11 +87,22 @@ fn top() -> impl Strategy<Value = (Value, Value)> {
     object(pair().boxed())
 }
 
+/// Without newlines around values, and with sections.
+fn glm() -> Arguments {
+    let Arguments::Tagged(mut keyed) = tagged("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n") else {
+        panic!("it is between tags")
+    };
+    keyed.cdata = true;
+    Arguments::Tagged(keyed)
+}
+
 /// All styles, with the text after the arguments.
 fn styles() -> Vec<(Arguments, &'static str)> {
     let mark = || "]<]m[>[".to_owned();
     vec![
         (Arguments::Json, ""),
+        (Arguments::JsonText, ""),
+        (glm(), "</tool_call>"),
         (keywords(), ")"),
         (gemma(), "}"),
         (qwen(), "</function>"),
@@ -233,7 +244,7 @@ proptest! {
     }
 
     #[test]
-    fn runs_are_many_steps_at_once((schema, _) in top(), style in 0usize..6, parts in texts()) {
+    fn runs_are_many_steps_at_once((schema, _) in top(), style in 0usize..8, parts in texts()) {
         let (arguments, after) = styles().swap_remove(style);
         let mut shapes = Shapes::new();
         let (shape, _) = shapes.add(&schema).unwrap();
@@ -260,7 +271,7 @@ proptest! {
 
     #[test]
     fn no_text_breaks_a_lenient_reader(
-        (schema, _) in top(), style in 0usize..6,
+        (schema, _) in top(), style in 0usize..8,
         parts in texts(),
     ) {
         let (arguments, after) = styles().swap_remove(style);
@@ -291,7 +302,7 @@ proptest! {
 
     #[test]
     fn what_is_begun_can_be_finished_and_is_allowed_and_read_alike(
-        (schema, _) in top(), style in 0usize..6, choices in prop::collection::vec(any::<u16>(), 0..60),
+        (schema, _) in top(), style in 0usize..8, choices in prop::collection::vec(any::<u16>(), 0..60),
     ) {
         let (arguments, after) = styles().swap_remove(style);
         let mut limits = Limits::default();
