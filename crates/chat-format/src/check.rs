@@ -4,8 +4,8 @@
 mod probes;
 
 use crate::ChatFormat;
-use crate::analysis::with_usual_variables;
 use crate::analysis::text::common_prefix;
+use crate::analysis::with_usual_variables;
 use crate::dialect::{Arguments, Part, ReasoningMode};
 use crate::format::after;
 use crate::jinja::{Clock, Data, RenderOptions, Session};
@@ -131,7 +131,8 @@ impl<'a> Check<'a> {
         let mut text = self.without_end(&whole[same..], turn_end).to_owned();
         let reasoning = &self.format.analysis().dialect.reasoning;
         // Where the prompt has begun to think, the model ends that also where the template leaves it out.
-        let opened = reasoning.mode == ReasoningMode::OpenedByPrompt && prompt.trim_end().ends_with(reasoning.start.trim());
+        let opened =
+            reasoning.mode == ReasoningMode::OpenedByPrompt && prompt.trim_end().ends_with(reasoning.start.trim());
         if opened && !text.contains(reasoning.end.trim()) {
             text.insert_str(0, &reasoning.end);
         }
@@ -144,7 +145,9 @@ impl<'a> Check<'a> {
         let shown = |reply: &Reply| {
             let witnesses = probe.witnesses.iter().all(|witness| reply.text.contains(witness));
             // Some write a missing content as Python shows it, or what is said as another turn.
-            witnesses && !(written && reply.text.contains("None") && !probe.has_nothing()) && !self.is_two(&reply.text, turn_end)
+            witnesses
+                && !(written && reply.text.contains("None") && !probe.has_nothing())
+                && !self.is_two(&reply.text, turn_end)
         };
         let rendered = shapes.iter().find_map(|message| {
             let reply = self.reply(conversation, message, turn_end).filter(shown)?;
@@ -153,7 +156,8 @@ impl<'a> Check<'a> {
         // What a template does not show is no failure of the analysis.
         let (message, reply) = rendered?;
         if probe.is_unescaped(&reply.text) && self.quotes_with_escapes() {
-            let what = "the template writes texts of arguments without escapes: in later prompts a call whose texts hold";
+            let what =
+                "the template writes texts of arguments without escapes: in later prompts a call whose texts hold";
             self.warnings.push(format!("{what} quotes does not look as the model wrote it"));
             return None;
         }

@@ -7,7 +7,7 @@ use crate::jinja::{ChatTemplate, RenderOptions, TemplateError};
 use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
 use crate::tools::Tools;
-use crate::values::{ShapeError, ShapeWarning, Shapes};
+use crate::values::{Limits, ShapeError, ShapeWarning, Shapes};
 use lru::LruCache;
 use serde_json::Value;
 use std::num::NonZeroUsize;
@@ -238,7 +238,8 @@ impl ChatFormat {
         if strict {
             self.can_call(tools, choice)?;
         }
-        let mut shapes = Shapes::new();
+        let limits = self.dialect().calls.as_ref().filter(|_| strict).map_or_else(Limits::default, Limits::of);
+        let mut shapes = Shapes::within(limits);
         let (mut arguments, mut warnings) = (Vec::new(), Vec::new());
         for tool in tools.into_iter().flat_map(Tools::iter) {
             let (shape, found) = match shapes.add(&tool.parameters) {

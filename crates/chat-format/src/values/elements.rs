@@ -127,6 +127,15 @@ impl Elements {
         }
     }
 
+    /// Reads bytes of a value at once, leniently: how many.
+    #[inline]
+    pub(crate) fn run(state: &ElementsAt, bytes: &[u8], out: &mut impl Out) -> usize {
+        match &state.at {
+            At::Value(slot, ending) => slot.run(&ending.0, false, bytes, out),
+            _ => 0,
+        }
+    }
+
     fn around(&self, state: &mut ElementsAt, chosen: Chosen, byte: u8, guard: &mut Guard, out: &mut impl Out) -> Step {
         if is_blank(byte) && Choices::is_untouched(chosen) {
             if guard.is_strict() {

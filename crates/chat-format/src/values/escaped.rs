@@ -4,6 +4,12 @@ use super::Out;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
+/// Whether JSON strings write a byte otherwise than as it is.
+#[inline]
+pub(crate) const fn is_escaped(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | 0..=0x1f)
+}
+
 /// Writes a byte of a text into a JSON string.
 #[inline]
 pub(crate) fn write_byte(byte: u8, out: &mut impl Out) {

@@ -12,7 +12,7 @@ use super::{ShapeId, Shapes};
 pub(crate) struct Strict {
     pub(crate) hold: Hold,
     /// The value that is read, where its type is open.
-    pub(crate) raw: Option<Raw>,
+    pub(crate) raw: Option<Box<Raw>>,
 }
 
 /// The same, to be asked; lenient without it.
@@ -77,7 +77,7 @@ impl Guard<'_> {
             strict.hold = hold;
             return strict.hold.on(shapes, Event::TextOpen);
         }
-        strict.raw = Some(Raw::new(shapes, &strict.hold, types));
+        strict.raw = Some(Box::new(Raw::new(shapes, &strict.hold, types)));
         true
     }
 

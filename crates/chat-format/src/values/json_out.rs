@@ -26,6 +26,16 @@ impl<S: Deref<Target = Shapes>> JsonOut<S> {
         &self.text
     }
 
+    fn bytes(&mut self, text: &[u8]) {
+        let mut rest = text;
+        if self.begun.is_empty() {
+            let whole = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);
+            self.text.push_str(std::str::from_utf8(&text[..whole]).unwrap_or_default());
+            rest = &text[whole..];
+        }
+        rest.iter().for_each(|&byte| self.byte(byte));
+    }
+
     fn byte(&mut self, byte: u8) {
         if let Some(at) = self.at.step(byte) {
             self.at = at;
@@ -49,12 +59,9 @@ impl<S: Deref<Target = Shapes>> JsonOut<S> {
 impl<S: Deref<Target = Shapes>> Out for JsonOut<S> {
     #[inline]
     fn json(&mut self, text: &[u8]) {
-        for &byte in text {
-            if byte < 0x80 && self.begun.is_empty() {
-                self.text.push(char::from(byte));
-            } else {
-                self.byte(byte);
-            }
+        match *text {
+            [byte @ 0..0x80] if self.begun.is_empty() => self.text.push(char::from(byte)),
+            _ => self.bytes(text),
         }
     }
 

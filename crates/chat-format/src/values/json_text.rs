@@ -86,19 +86,18 @@ impl JsonText {
         }
     }
 
+    /// Reads bytes of a string in it at once, leniently: how many.
+    #[inline]
+    pub(crate) fn run(&self, syntax: &Syntax, bytes: &[u8], out: &mut impl Out) -> usize {
+        if self.at == At::Plain { self.inner.run(syntax, bytes, out) } else { 0 }
+    }
+
     fn go(&mut self, at: At) -> Step {
         self.at = at;
         Step::Inside
     }
 
-    fn escape<W: Watch>(
-        &mut self,
-        syntax: &Syntax,
-        byte: u8,
-        half: u16,
-        watch: &mut W,
-        out: &mut impl Out,
-    ) -> Step {
+    fn escape<W: Watch>(&mut self, syntax: &Syntax, byte: u8, half: u16, watch: &mut W, out: &mut impl Out) -> Step {
         // A strict reader takes one way to write each: no text but these needs an escape.
         let stands_for = match byte {
             b'u' if !W::STRICT => return self.go(At::Hex(0, 0, half)),

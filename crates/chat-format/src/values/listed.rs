@@ -16,6 +16,17 @@ impl Listed {
     /// After one more byte; `None` where no text goes on so. `text` gives the texts, sorted by their bytes.
     pub(crate) fn step<'a>(self, byte: u8, text: impl Fn(u32) -> &'a [u8]) -> Option<Self> {
         let at = self.depth as usize;
+        let here = |number: u32| text(number).get(at).copied();
+        if self.low < self.high {
+            // Most bytes go on nowhere, and most ranges are short.
+            let most = here(self.high - 1);
+            if most < Some(byte) || here(self.low) > Some(byte) {
+                return None;
+            }
+            if self.high - self.low == 1 {
+                return (most == Some(byte)).then_some(Self { depth: self.depth + 1, ..self });
+            }
+        }
         let first = |least: u16| {
             let (mut low, mut high) = (self.low, self.high);
             while low < high {

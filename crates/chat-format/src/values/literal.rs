@@ -98,7 +98,7 @@ impl Literal {
             At::Number(number) => match number.step(byte) {
                 Some(next) => {
                     *number = next;
-                    if !watch.on(Event::Number(byte)) {
+                    if W::STRICT && next.is_too_large() || !watch.on(Event::Number(byte)) {
                         return Step::Dead;
                     }
                     out.json(&[byte]);
@@ -147,6 +147,15 @@ impl Literal {
         }
     }
 
+    /// Reads bytes of a string at once, leniently: how many.
+    #[inline]
+    pub(crate) fn run(&self, syntax: &Syntax, bytes: &[u8], out: &mut impl Out) -> usize {
+        match self.at {
+            At::Quoted(_, quoted) => quoted.run(syntax, bytes, out),
+            _ => 0,
+        }
+    }
+
     fn go(&mut self, at: At) -> Step {
         self.at = at;
         self.blanks = Blanks::default();
@@ -191,6 +200,7 @@ impl Literal {
             (At::AfterValue | At::FirstItem, b']') if self.levels & 1 == 0 => self.close(watch, out),
             // Python takes a comma before the end.
             (At::NextKey, b'}') | (At::NextItem, b']') if !W::STRICT && !syntax.json => self.close(watch, out),
+            (At::FirstKey | At::NextKey, CONTROL) if W::STRICT && syntax.bare_keys => Step::Dead,
             (At::FirstKey | At::NextKey, CONTROL) if W::STRICT => self.go_on(syntax, At::Control(true, 0), out),
             (At::Value | At::FirstItem | At::NextItem, CONTROL) if W::STRICT => {
                 self.go_on(syntax, At::Control(false, 0), out)
@@ -271,7 +281,12 @@ impl Literal {
     }
 
     fn key<W: Watch>(&mut self, syntax: &Syntax, byte: u8, watch: &mut W, out: &mut impl Out) -> Step {
+        // A model writes keys as the template writes them.
+        let quoted = !(W::STRICT && syntax.bare_keys);
         if let Some(quote) = syntax.quotes.iter().position(|mark| mark.text[0] == byte) {
+            if !quoted {
+                return Step::Dead;
+            }
             return self.opening(syntax, true, quote as u8, 0, byte, watch, out);
         }
         if !syntax.bare_keys || byte == b':' || !watch.on(Event::TextOpen) {
@@ -290,7 +305,7 @@ impl Literal {
             return self.go(At::Value);
         }
         if W::STRICT {
-            let Some(utf8) = utf8.step(byte).filter(|_| !b"{}[],\"'".contains(&byte) && byte > b' ') else {
+            let Some(utf8) = utf8.step(byte).filter(|_| !b"{}[](),\"'<=".contains(&byte) && byte > b' ') else {
                 return Step::Dead;
             };
             self.at = At::BareKey(utf8);

@@ -102,13 +102,13 @@ struct Node {
 }
 
 /// Where in a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub(crate) struct Search {
     node: u16,
     control: Control,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 enum Control {
     #[default]
     No,
@@ -158,6 +158,12 @@ impl Finder {
         let held = self.held(Search { node: at as u16, control: Control::No });
         let walk = |part: &[u8]| part.iter().try_fold(0, |node, &byte| self.child(node, byte));
         (1..held.len()).find_map(|from| walk(&held[from..])).unwrap_or(0)
+    }
+
+    /// Whether one of the texts begins with this byte.
+    #[inline]
+    pub(crate) fn begins(&self, byte: u8) -> bool {
+        self.nodes[0].next.iter().any(|(on, _)| *on == byte)
     }
 
     fn child(&self, node: u16, byte: u8) -> Option<u16> {

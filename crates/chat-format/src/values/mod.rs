@@ -8,12 +8,14 @@
 #![allow(dead_code, reason = "the machine around the arguments uses it")]
 
 mod blanks;
+mod bounded;
 mod elements;
 mod escaped;
 mod guard;
 mod hold;
 mod json_out;
 mod json_text;
+mod limits;
 mod listed;
 mod literal;
 mod marker;
@@ -40,6 +42,7 @@ mod utf8;
 mod watch;
 
 pub(crate) use json_out::JsonOut;
+pub(crate) use limits::Limits;
 pub(crate) use out::Out;
 pub(crate) use reader::{ArgsState, Reader, Step};
 pub use shapes::ShapeError;

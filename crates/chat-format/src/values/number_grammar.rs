@@ -10,7 +10,8 @@ pub(crate) enum NumberAt {
     Fraction,
     E,
     Sign,
-    Exponent,
+    /// Its value, as far as it matters.
+    Exponent(u16),
 }
 
 impl NumberAt {
@@ -33,13 +34,20 @@ impl NumberAt {
             (Self::Point | Self::Fraction, b'0'..=b'9') => Self::Fraction,
             (Self::Zero | Self::Integer | Self::Fraction, b'e' | b'E') => Self::E,
             (Self::E, b'+' | b'-') => Self::Sign,
-            (Self::E | Self::Sign | Self::Exponent, b'0'..=b'9') => Self::Exponent,
+            (Self::E | Self::Sign, b'0'..=b'9') => Self::Exponent((byte - b'0') as u16),
+            (Self::Exponent(value), b'0'..=b'9') if value < 1000 => Self::Exponent(value * 10 + (byte - b'0') as u16),
+            (Self::Exponent(value), b'0'..=b'9') => Self::Exponent(value),
             _ => return None,
         })
     }
 
+    /// Whether readers of JSON may take it for infinite: floating-point numbers end before.
+    pub(crate) const fn is_too_large(self) -> bool {
+        matches!(self, Self::Exponent(309..))
+    }
+
     /// Whether it may end here.
     pub(crate) const fn is_end(self) -> bool {
-        matches!(self, Self::Zero | Self::Integer | Self::Fraction | Self::Exponent)
+        matches!(self, Self::Zero | Self::Integer | Self::Fraction | Self::Exponent(_))
     }
 }

@@ -97,6 +97,15 @@ impl Pairs {
         }
     }
 
+    /// Reads bytes of a string at once, leniently: how many.
+    #[inline]
+    pub(crate) fn run(&self, state: &PairsAt, bytes: &[u8], out: &mut impl Out) -> usize {
+        match &state.at {
+            At::Value(literal) => literal.run(&self.syntax, bytes, out),
+            _ => 0,
+        }
+    }
+
     fn before_key<W: Watch>(&self, state: &mut PairsAt, byte: u8, watch: &mut W, out: &mut impl Out) -> Step {
         let first = state.at == At::First;
         let (chosen, strict) = (Chosen::default(), W::STRICT);

@@ -1,6 +1,6 @@
 //! Strings between quotes.
 
-use super::escaped::{unit, write, write_byte};
+use super::escaped::{is_escaped, unit, write, write_byte};
 use super::marker::fall_back;
 use super::reader::Step;
 use super::syntax::{Mark, Syntax};
@@ -84,6 +84,18 @@ impl Quoted {
                 self.step(syntax, byte, watch, out)
             }
         }
+    }
+
+    /// Reads bytes at once that stand for themselves, leniently: how many.
+    #[inline]
+    pub(crate) fn run(&self, syntax: &Syntax, bytes: &[u8], out: &mut impl Out) -> usize {
+        if self.at != PLAIN {
+            return 0;
+        }
+        let first = syntax.quotes[usize::from(self.quote)].text[0];
+        let end = bytes.iter().position(|&byte| byte == first || is_escaped(byte)).unwrap_or(bytes.len());
+        out.json(&bytes[..end]);
+        end
     }
 
     fn go(&mut self, at: At) -> Step {

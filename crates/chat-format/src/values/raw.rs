@@ -80,6 +80,13 @@ impl Raw {
         bytes.iter().all(|&byte| raw.step(shapes, syntax, byte))
     }
 
+    #[cfg(test)]
+    pub(crate) fn distance(&self, shapes: &Shapes) -> u32 {
+        let text = self.text.as_ref().map(|(hold, _)| hold.distance(shapes));
+        let literal = self.literal.as_ref().map(|(_, hold, _)| hold.distance(shapes));
+        text.into_iter().chain(literal).min().unwrap_or(u32::MAX / 4)
+    }
+
     /// What follows the value; `None` if it cannot be over.
     pub(crate) fn end(mut self, shapes: &Shapes) -> Option<Hold> {
         let text = self

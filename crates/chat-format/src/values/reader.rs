@@ -171,6 +171,34 @@ impl Reader {
     }
 }
 
+#[cfg(test)]
+impl ArgsState {
+    /// How far it is from its end, about.
+    pub(super) fn distance(&self, shapes: &Shapes) -> u32 {
+        let raw = |strict: &Strict| strict.raw.as_ref().map(|raw| raw.distance(shapes));
+        self.strict.as_ref().map_or(0, |strict| raw(strict).unwrap_or_else(|| 1 + strict.hold.distance(shapes)))
+    }
+}
+
+impl Reader {
+    /// Reads bytes at once that are nothing but more of a string, and says how many: for each, [`Reader::step`] would
+    /// say [`Step::Inside`]. With 0 the next byte needs a step. Only lenient readers do more than that.
+    #[inline]
+    pub(crate) fn run(&self, state: &mut ArgsState, bytes: &[u8], out: &mut impl Out) -> usize {
+        if self.strict {
+            return 0;
+        }
+        match (&self.kind, &state.at) {
+            (Kind::Json(syntax) | Kind::JsonText(syntax), At::Json(literal)) => literal.run(syntax, bytes, out),
+            (Kind::Json(syntax) | Kind::JsonText(syntax), At::JsonText(text)) => text.run(syntax, bytes, out),
+            (Kind::Pairs(pairs), At::Pairs(at)) => pairs.run(at, bytes, out),
+            (Kind::Tagged(tagged), At::Tagged(at)) => tagged.run(at, bytes, out),
+            (Kind::Elements(_), At::Elements(at)) => Elements::run(at, bytes, out),
+            _ => 0,
+        }
+    }
+}
+
 #[inline]
 fn json<W: Watch>(syntax: &Syntax, literal: &mut Literal, byte: u8, watch: &mut W, out: &mut impl Out) -> Step {
     // Arguments are an object.

@@ -1,5 +1,6 @@
 //! JSON Schemas, compiled to what may stand where: alternatives, each of one type.
 
+use super::limits::Limits;
 use super::numbers::NumberShape;
 use super::schema::compile;
 use super::strings::TextShape;
@@ -17,6 +18,7 @@ pub(crate) struct Shapes {
     pub(super) arrays: Arena<ArrayShape>,
     pub(super) numbers: Arena<NumberShape>,
     pub(super) texts: Arena<TextShape>,
+    pub(super) limits: Limits,
     /// For each shape how many levels its shallowest value has; [`NEVER`] where there is none.
     levels: Vec<u8>,
     types: Vec<Types>,
@@ -140,9 +142,15 @@ impl Shapes {
             arrays: Arena::new(),
             numbers: Arena::new(),
             texts: Arena::new(),
+            limits: Limits::default(),
             levels: vec![0, NEVER],
             types: vec![Types::ALL, Types::NONE],
         }
+    }
+
+    /// Without what cannot be written: such values are left out with a warning, and what needs them is refused.
+    pub(crate) fn within(limits: Limits) -> Self {
+        Self { limits, ..Self::new() }
     }
 
     /// Adds the schema of the arguments of one tool.

@@ -1,6 +1,6 @@
 //! A value between tags, up to the text that ends it.
 
-use super::escaped::{write, write_byte};
+use super::escaped::{is_escaped, write, write_byte};
 use super::guard::Guard;
 use super::marker::{Finder, Finds, Search};
 use super::types::Types;
@@ -99,6 +99,22 @@ impl Slot {
                 Slotted::Inside
             }
         }
+    }
+
+    /// Reads bytes at once that are nothing but text, leniently: how many.
+    #[inline]
+    pub(crate) fn run(&self, finder: &Finder, newline: bool, bytes: &[u8], out: &mut impl Out) -> usize {
+        if self.newline || !self.search.is_idle() {
+            return 0;
+        }
+        let ends = |byte: u8| finder.begins(byte) || (newline && byte == b'\n') || (self.text && is_escaped(byte));
+        let end = bytes.iter().position(|&byte| ends(byte)).unwrap_or(bytes.len());
+        if self.text {
+            out.json(&bytes[..end]);
+        } else {
+            out.raw(&bytes[..end]);
+        }
+        end
     }
 
     /// The value ends here, whatever held it.

@@ -1,5 +1,6 @@
 //! What a string may be.
 
+use super::bounded::{Bound, Bounds};
 use super::listed::Listed;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -14,6 +15,8 @@ pub(crate) struct TextShape {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
     pub(crate) automaton: OnceLock<Automaton>,
+    /// Of a pattern. They follow from what it is, and from what can be written.
+    pub(crate) bounds: Option<Arc<Bounds>>,
 }
 
 /// Where in a string.
@@ -22,6 +25,7 @@ pub(crate) enum TextAt {
     Free,
     Listed(Listed),
     Automaton(u32),
+    Bounded(u32, Bound),
     /// So many characters, as far as it matters.
     Count(u32),
 }
@@ -42,7 +46,7 @@ impl Hash for TextShape {
 
 impl TextShape {
     pub(crate) const fn free() -> Self {
-        Self { texts: None, pattern: None, min: 0, max: None, automaton: OnceLock::new() }
+        Self { texts: None, pattern: None, min: 0, max: None, automaton: OnceLock::new(), bounds: None }
     }
 
     /// One of these, in any order.
@@ -56,7 +60,8 @@ impl TextShape {
         if let Some(texts) = &self.texts {
             TextAt::Listed(Listed::begin(texts.len()))
         } else if self.pattern.is_some() {
-            TextAt::Automaton(self.automaton().start())
+            let start = self.automaton().start();
+            self.bounds.as_ref().map_or(TextAt::Automaton(start), |_| TextAt::Bounded(start, Bound::default()))
         } else if self.min > 0 || self.max.is_some() {
             TextAt::Count(0)
         } else {
@@ -73,6 +78,10 @@ impl TextShape {
                 listed.step(byte, |text| texts[text as usize].as_bytes()).map(TextAt::Listed)
             }
             TextAt::Automaton(state) => self.automaton().step(&state, byte).map(TextAt::Automaton),
+            TextAt::Bounded(state, bound) => {
+                let state = self.automaton().step(&state, byte)?;
+                self.bounds.as_ref()?.step(bound, byte, state).map(|bound| TextAt::Bounded(state, bound))
+            }
             // Bytes inside of a character are not counted.
             TextAt::Count(_) if byte & 0xc0 == 0x80 => Some(at),
             TextAt::Count(count) => match self.max {
@@ -90,6 +99,9 @@ impl TextShape {
                 listed.whole(|text| texts[text as usize].as_bytes()).is_some()
             }
             TextAt::Automaton(state) => self.automaton().is_end(&state),
+            TextAt::Bounded(state, bound) => {
+                self.automaton().is_end(&state) && self.bounds.as_ref().is_some_and(|bounds| bounds.is_end(bound))
+            }
             TextAt::Count(count) => count >= self.min,
         }
     }
@@ -100,7 +112,7 @@ impl TextShape {
         end.is_some_and(|end| self.is_end(end))
     }
 
-    fn automaton(&self) -> &Automaton {
+    pub(crate) fn automaton(&self) -> &Automaton {
         self.automaton.get_or_init(|| automaton_of(self.pattern.as_deref().unwrap_or_default()))
     }
 }

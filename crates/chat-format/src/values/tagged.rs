@@ -43,7 +43,7 @@ struct Cdata {
 const KEY: usize = 0;
 const AFTER: usize = 1;
 const JOINT: usize = 2;
-const CDATA: &[u8] = b"<![CDATA[";
+pub(super) const CDATA: &[u8] = b"<![CDATA[";
 
 /// Where in arguments between tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -156,6 +156,16 @@ impl Tagged {
                     _ => Step::Dead,
                 }
             }
+        }
+    }
+
+    /// Reads bytes of a value at once, leniently: how many.
+    #[inline]
+    pub(crate) fn run(&self, state: &TaggedAt, bytes: &[u8], out: &mut impl Out) -> usize {
+        match (&state.at, &self.cdata) {
+            (At::Value(slot), _) => slot.run(&self.value_end, self.ends_line, bytes, out),
+            (At::Cdata(slot), Some(cdata)) => slot.run(&cdata.end, false, bytes, out),
+            _ => 0,
         }
     }
 

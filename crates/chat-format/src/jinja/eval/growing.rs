@@ -54,14 +54,12 @@ fn appended<'e>(base: &'e Expr, rest: &'e [Postfix]) -> Option<(Place<'e>, &'e C
     let ExprKind::Name(name) = &base.kind else { return None };
     let is_append = |postfix: &Postfix| matches!(&postfix.kind, PostfixKind::Attribute(name) if **name == *"append");
     match rest {
-        [append, Postfix { kind: PostfixKind::Call(args), .. }] if is_append(append) => {
-            Some((Place::Name(name), args))
-        }
-        [Postfix { kind: PostfixKind::Attribute(attribute), .. }, append, Postfix { kind: PostfixKind::Call(args), .. }]
-            if is_append(append) =>
-        {
-            Some((Place::Attribute(name, attribute), args))
-        }
+        [append, Postfix { kind: PostfixKind::Call(args), .. }] if is_append(append) => Some((Place::Name(name), args)),
+        [
+            Postfix { kind: PostfixKind::Attribute(attribute), .. },
+            append,
+            Postfix { kind: PostfixKind::Call(args), .. },
+        ] if is_append(append) => Some((Place::Attribute(name, attribute), args)),
         _ => None,
     }
 }

@@ -29,8 +29,8 @@ enum Seen {
 /// Where in a key: among those that are named, and whether it may be another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct KeyAt {
-    listed: Option<Listed>,
-    open: bool,
+    pub(super) listed: Option<Listed>,
+    pub(super) open: bool,
 }
 
 /// Whether a value of this shape has room in so many levels.
@@ -46,7 +46,7 @@ impl ObjectAt {
         Self { id, seen }
     }
 
-    fn has(&self, key: u32) -> bool {
+    pub(super) fn has(&self, key: u32) -> bool {
         match &self.seen {
             Seen::Few(bits) => bits >> key & 1 == 1,
             Seen::Many(words) => words[key as usize / 64] >> (key % 64) & 1 == 1,

@@ -1,5 +1,7 @@
 //! Values held to their shapes: what was read, followed through all alternatives at once.
 
+#[cfg(test)]
+mod distance;
 mod keys;
 mod thread;
 
@@ -7,12 +9,33 @@ use super::shapes::{ShapeId, Shapes};
 use super::strings::TextAt;
 use super::types::Types;
 use super::watch::{Escaped, Event, Watch};
-use thread::{Thread, Top};
+use std::sync::Arc;
+use thread::{Thread, Threads, Top};
 
 /// Where a value is in its shape: sorted, so that equal ones are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Hold {
-    threads: Vec<Thread>,
+pub(crate) struct Hold(Ways);
+
+/// Sorted, and cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Ways {
+    One(Thread),
+    /// None, or several.
+    Several(Arc<[Thread]>),
+}
+
+impl FromIterator<Thread> for Hold {
+    fn from_iter<I: IntoIterator<Item = Thread>>(threads: I) -> Self {
+        let mut threads: Threads = threads.into_iter().collect();
+        if threads.len() > 1 {
+            threads.sort_unstable();
+            threads.dedup();
+        }
+        match threads.len() {
+            1 => Self(Ways::One(threads.remove(0))),
+            _ => Self(Ways::Several(threads.into_iter().collect())),
+        }
+    }
 }
 
 /// A [`Hold`] and what it is held to.
@@ -27,13 +50,13 @@ pub(crate) struct Loose<'a>(pub(crate) Held<'a>);
 impl Hold {
     /// Before a value of this shape.
     pub(crate) fn new(shape: ShapeId, types: Types) -> Self {
-        Self { threads: vec![Thread { top: Top::Value(shape, types), below: None }] }
+        Self(Ways::One(Thread { top: Top::Value(shape, types), below: None }))
     }
 
     /// The same, where values can only be of these types. `None` where there are none.
     pub(crate) fn of_types(&self, types: Types) -> Option<Self> {
-        let threads: Vec<Thread> = self
-            .threads
+        let hold: Self = self
+            .threads()
             .iter()
             .filter_map(|thread| match &thread.top {
                 Top::Value(shape, had) if had.meets(types) => {
@@ -44,13 +67,12 @@ impl Hold {
                 _ => None,
             })
             .collect();
-        (!threads.is_empty()).then_some(Self { threads })
+        hold.is_alive().then_some(hold)
     }
 
     /// Right after a list began: its first item must come. Whether one can.
     pub(crate) fn first_item(&mut self, shapes: &Shapes) -> bool {
-        self.threads = self.threads.iter().filter_map(|thread| thread.first_item(shapes)).collect();
-        self.sort();
+        *self = self.threads().iter().filter_map(|thread| thread.first_item(shapes)).collect();
         self.is_alive()
     }
 
@@ -61,70 +83,69 @@ impl Hold {
             Top::Free(_) => Types::ALL,
             _ => Types::NONE,
         };
-        self.threads.iter().map(of).fold(Types::NONE, Types::or)
+        self.threads().iter().map(of).fold(Types::NONE, Types::or)
     }
 
     /// Both at once.
-    pub(crate) fn or(mut self, other: Option<Self>) -> Self {
-        self.threads.extend(other.into_iter().flat_map(|other| other.threads));
-        self.sort();
-        self
+    pub(crate) fn or(self, other: Option<Self>) -> Self {
+        let Some(other) = other else { return self };
+        self.threads().iter().chain(other.threads()).cloned().collect()
     }
 
     /// Whether the value may be over.
     pub(crate) fn is_over(&self) -> bool {
-        self.threads.iter().any(|thread| thread.top == Top::Over)
+        self.threads().iter().any(|thread| thread.top == Top::Over)
     }
 
     /// Whether it is in a string that may be anything.
     pub(crate) fn is_free_text(&self, shapes: &Shapes) -> bool {
-        self.threads.iter().any(|thread| thread.is_free_text(shapes))
+        self.threads().iter().any(|thread| thread.is_free_text(shapes))
     }
 
     /// Whether it is in a string of which no more than its length is said.
     pub(crate) fn is_unlisted_text(&self) -> bool {
         let fits =
             |thread: &Thread| matches!(thread.top, Top::FreeText(_) | Top::Text(_, TextAt::Free | TextAt::Count(_)));
-        self.threads.iter().any(fits)
+        self.threads().iter().any(fits)
     }
 
     /// Whether something may come of it.
     pub(crate) fn is_alive(&self) -> bool {
-        !self.threads.is_empty()
+        !self.threads().is_empty()
     }
 
-    fn sort(&mut self) {
-        if self.threads.len() > 1 {
-            self.threads.sort_unstable();
-            self.threads.dedup();
+    #[inline]
+    fn threads(&self) -> &[Thread] {
+        match &self.0 {
+            Ways::One(thread) => std::slice::from_ref(thread),
+            Ways::Several(threads) => threads,
         }
     }
 
     /// Reads an event; whether anything is left.
     #[inline]
     pub(crate) fn on(&mut self, shapes: &Shapes, event: Event) -> bool {
-        if let ([thread], Event::Text(_) | Event::Number(_)) = (&mut self.threads[..], event)
+        if let (Ways::One(thread), Event::Text(_) | Event::Number(_)) = (&mut self.0, event)
             && let Some(fits) = thread.in_place(shapes, event)
         {
             return fits;
         }
-        let mut threads = Vec::with_capacity(self.threads.len());
-        for thread in &self.threads {
+        let mut threads = Threads::new();
+        for thread in self.threads() {
             thread.advance(shapes, event, &mut threads);
         }
-        self.threads = threads;
-        self.sort();
+        *self = threads.into_iter().collect();
         self.is_alive()
     }
 
     /// Whether the string may end here.
     pub(crate) fn may_end(&self, shapes: &Shapes) -> bool {
-        self.threads.iter().any(|thread| thread.may_end(shapes))
+        self.threads().iter().any(|thread| thread.may_end(shapes))
     }
 
     /// Whether the number may end here.
     pub(crate) fn may_number_end(&self, shapes: &Shapes) -> bool {
-        self.clone().on(shapes, Event::NumberEnd)
+        self.threads().iter().any(|thread| thread.may_number_end(shapes))
     }
 
     /// Whether the string may go on with these bytes.

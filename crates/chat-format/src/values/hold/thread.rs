@@ -7,6 +7,7 @@ use crate::values::shapes::{Alternative, ShapeId, Shapes};
 use crate::values::strings::TextAt;
 use crate::values::types::Types;
 use crate::values::watch::Event;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Where one alternative is.
@@ -18,12 +19,15 @@ pub(super) struct Thread {
 
 type Below = Option<Arc<Frame>>;
 
+/// Threads on the way to be sorted.
+pub(super) type Threads = SmallVec<[Thread; 2]>;
+
 /// What a value stands in.
 #[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Frame {
     depth: u8,
-    container: Container,
-    below: Below,
+    pub(super) container: Container,
+    pub(super) below: Below,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,10 +93,25 @@ impl Thread {
         }
     }
 
+    /// Whether the number may end here.
+    pub(super) fn may_number_end(&self, shapes: &Shapes) -> bool {
+        match &self.top {
+            Top::FreeNumber(_) => true,
+            Top::Number(id, at) => shapes.numbers.get(*id).is_end(*at),
+            _ => false,
+        }
+    }
+
     /// A byte of a string or a number, without anything made anew; `None` where that cannot be.
     #[inline]
     pub(super) fn in_place(&mut self, shapes: &Shapes, event: Event) -> Option<bool> {
+        let depth = self.depth() + 1;
         match (&mut self.top, event) {
+            (Top::Key(object, at), Event::Text(byte)) => {
+                let next = object.step(shapes, *at, byte, depth);
+                *at = next.unwrap_or(*at);
+                Some(next.is_some())
+            }
             (Top::FreeText(_), Event::Text(_)) | (Top::FreeNumber(_), Event::Number(_)) => Some(true),
             (Top::Text(id, at), Event::Text(byte)) => {
                 let next = shapes.texts.get(*id).step(*at, byte);
@@ -109,7 +128,7 @@ impl Thread {
     }
 
     /// What comes of an event.
-    pub(super) fn advance(&self, shapes: &Shapes, event: Event, to: &mut Vec<Self>) {
+    pub(super) fn advance(&self, shapes: &Shapes, event: Event, to: &mut Threads) {
         match (&self.top, event) {
             (Top::Value(shape, types), _) => self.begin(shapes, *shape, *types, event, to),
             (Top::FreeText(_), Event::Text(_)) | (Top::FreeNumber(_), Event::Number(_)) => to.push(self.clone()),
@@ -187,7 +206,7 @@ impl Thread {
     }
 
     /// A value begins.
-    fn begin(&self, shapes: &Shapes, shape: ShapeId, types: Types, event: Event, to: &mut Vec<Self>) {
+    fn begin(&self, shapes: &Shapes, shape: ShapeId, types: Types, event: Event, to: &mut Threads) {
         if shapes.is_any(shape) {
             let (of, top) = match event {
                 Event::Null => (Types::NULL, None),
@@ -217,7 +236,7 @@ impl Thread {
         }
     }
 
-    fn begin_one(&self, shapes: &Shapes, one: Alternative, types: Types, event: Event, to: &mut Vec<Self>) {
+    fn begin_one(&self, shapes: &Shapes, one: Alternative, types: Types, event: Event, to: &mut Threads) {
         let levels = shapes.levels_of(one);
         if self.depth().saturating_add(levels) > MOST_LEVELS {
             return;

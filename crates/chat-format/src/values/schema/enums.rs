@@ -35,7 +35,29 @@ impl Compiler<'_> {
         if fits.is_empty() {
             self.nothing_satisfies(place);
         }
-        Ok(self.listed(&fits))
+        let top = place.is_top();
+        let (written, not): (Vec<&Value>, Vec<&Value>) = fits.into_iter().partition(|value| self.writes(value, top));
+        if let [first, ..] = not[..] {
+            let problem = format!("{} of its values do not come: the format cannot write {first}", not.len());
+            if written.is_empty() {
+                self.unwritable(place, &problem);
+            } else {
+                self.warn(place, "enum", &problem);
+            }
+        }
+        Ok(self.listed(&written))
+    }
+
+    /// Whether the format can write a value.
+    fn writes(&self, value: &Value, top: bool) -> bool {
+        match value {
+            Value::String(text) => self.shapes.limits.writes(text),
+            Value::Array(items) => items.iter().all(|item| self.writes(item, false)),
+            Value::Object(map) => {
+                map.iter().all(|(key, value)| self.shapes.limits.writes_key(key, top) && self.writes(value, false))
+            }
+            _ => true,
+        }
     }
 
     /// Whether a value may be of an alternative; of objects and lists only their type is asked.

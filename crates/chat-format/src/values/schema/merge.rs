@@ -74,8 +74,9 @@ fn maps(one: &Map<String, Value>, other: &Map<String, Value>, conflict: &mut imp
         whole.insert(key.clone(), both);
     }
     // Keys of the other side are extra ones where this side is closed.
-    if one_closed != other_closed {
-        let bound = if one_closed { one } else { other };
+    for bound in
+        [(one, one_closed), (other, other_closed)].into_iter().filter_map(|(map, closed)| closed.then_some(map))
+    {
         let allowed = bound.get("properties").and_then(Value::as_object);
         if let Some(Value::Object(properties)) = whole.get_mut("properties") {
             properties.retain(|name, _| allowed.is_some_and(|allowed| allowed.contains_key(name)));

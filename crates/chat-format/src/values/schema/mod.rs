@@ -104,6 +104,12 @@ impl Compiler<'_> {
         if place.depth > MOST_DEPTH {
             return Err(place.error(&format!("schemas stand in each other deeper than {MOST_DEPTH}: flatten them")));
         }
+        // As OpenAPI writes it.
+        if map.get("nullable") == Some(&Value::Bool(true)) {
+            let id = self.of_map(&without(map, "nullable"), place)?;
+            let or_null = vec![Alternative::Same(id), Alternative::Null];
+            return Ok(if id == Shapes::ANY { id } else { self.shapes.of(or_null) });
+        }
         let says = |key: &&String| !SILENT.contains(&key.as_str());
         let said: Vec<&String> = map.keys().filter(says).collect();
         for &key in &said {
@@ -219,7 +225,7 @@ impl Compiler<'_> {
         // What speaks of one type only is taken to ask for it.
         let types = types.unwrap_or_else(|| said.iter().filter_map(|key| implied(key)).fold(Types::NONE, Types::or));
         let mut alternatives = Vec::new();
-        if types.meets(Types::NULL) || map.get("nullable") == Some(&Value::Bool(true)) {
+        if types.meets(Types::NULL) {
             alternatives.push(Alternative::Null);
         }
         if types.meets(Types::BOOLEAN) {
@@ -263,6 +269,13 @@ impl Compiler<'_> {
         let warning =
             ShapeWarning { pointer: place.pointer(), keyword: keyword.to_owned(), instead: instead.to_owned() };
         self.warnings.push(warning);
+    }
+
+    /// Nothing can be written that satisfies it.
+    fn unwritable(&mut self, place: &Place, problem: &str) {
+        if self.nothing.is_none() {
+            self.nothing = Some(place.error(problem));
+        }
     }
 
     fn nothing_satisfies(&mut self, place: &Place) {

@@ -19,9 +19,14 @@ impl Compiler<'_> {
         let mut keys = Vec::new();
         if let Some(properties) = map.get("properties") {
             let Value::Object(properties) = properties else { return Err(place.error("properties is an object")) };
-            let place = place.key("properties");
+            let (top, place) = (place.is_top(), place.key("properties"));
             for (name, schema) in properties {
-                keys.push((Box::from(name.as_str()), self.shape(schema, &place.key(name))?));
+                let shape = self.shape(schema, &place.key(name))?;
+                if self.shapes.limits.writes_key(name, top) {
+                    keys.push((Box::from(name.as_str()), shape));
+                } else {
+                    self.warn(&place.key(name), "properties", "it does not come: the format cannot write this key");
+                }
             }
         }
         let others = self.other_keys(map, keys.is_empty(), place)?;
@@ -34,6 +39,10 @@ impl Compiler<'_> {
             };
             for name in names {
                 let Some(name) = name.as_str() else { return Err(place.error("required is a list of names")) };
+                if !self.shapes.limits.writes_key(name, place.is_top()) {
+                    self.unwritable(place, &format!("the format cannot write the key {name:?}: rename it"));
+                    return Ok(None);
+                }
                 required.push(name);
                 if !keys.iter().any(|(key, _)| **key == *name) {
                     let Some(others) = others else {

@@ -39,6 +39,17 @@ impl<'a> Place<'a> {
         Place { above: Some(self), part: Part::None, depth: self.depth + 1 }
     }
 
+    /// Whether it is a schema of the arguments themselves, not of a value in them.
+    pub(super) fn is_top(&self) -> bool {
+        let inside = ["properties", "items", "prefixItems", "additionalProperties", "patternProperties"];
+        let here = match self.part {
+            Part::Key(key) => !inside.contains(&key),
+            Part::Pointer(pointer) => !pointer.split('/').any(|part| inside.contains(&part)),
+            Part::Index(_) | Part::None => true,
+        };
+        here && self.above.is_none_or(Place::is_top)
+    }
+
     pub(super) fn pointer(&self) -> String {
         let mut pointer = self.above.map(Place::pointer).unwrap_or_default();
         match self.part {

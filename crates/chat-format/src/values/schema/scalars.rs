@@ -3,10 +3,12 @@
 use super::Compiler;
 use super::pattern::{Held, held};
 use super::place::Place;
+use crate::values::bounded::{Bounds, Unbounded};
 use crate::values::numbers::{Bound, NumberShape};
 use crate::values::shapes::{Alternative, ShapeError};
 use crate::values::strings::{TextShape, format_pattern};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 impl Compiler<'_> {
     pub(super) fn number(
@@ -67,13 +69,37 @@ impl Compiler<'_> {
                 None => self.warn(place, "format", "not held: any string may come"),
             }
         }
-        if text.pattern.is_some() && (min > 0 || max.is_some()) {
-            let keyword = if min > 0 { "minLength" } else { "maxLength" };
-            self.warn(place, keyword, "lengths are not held: the pattern or format holds");
-            (text.min, text.max) = (0, None);
+        if text.pattern.is_some() {
+            let ends = self.shapes.limits.ends();
+            match bounds(&text, &ends) {
+                Ok(bounds) => text.bounds = bounds,
+                Err(Unbounded::Nothing) if min > 0 || max.is_some() => {
+                    self.unwritable(place, "no text of this pattern or format has this length that can be written");
+                    return Ok(None);
+                }
+                Err(Unbounded::Nothing) => {
+                    self.unwritable(place, "the format can write no text of this pattern: all hold what ends a value");
+                    return Ok(None);
+                }
+                Err(Unbounded::TooLarge) => {
+                    let keyword = if min > 0 { "minLength" } else { "maxLength" };
+                    self.warn(place, keyword, "lengths are not held: with the pattern or format there is too much");
+                    (text.min, text.max) = (0, None);
+                    text.bounds = bounds(&text, &ends).unwrap_or_default();
+                }
+            }
         }
         Ok(Some(Alternative::Text(self.shapes.texts.add(text))))
     }
+}
+
+/// What holds besides the pattern. A format holds nothing that ends a value.
+fn bounds(text: &TextShape, ends: &[Vec<u8>]) -> Result<Option<Arc<Bounds>>, Unbounded> {
+    let is_plain = text.min == 0 && text.max.is_none() && (ends.is_empty() || text.automaton.get().is_none());
+    if is_plain {
+        return Ok(None);
+    }
+    Bounds::of(text.automaton(), text.min, text.max, ends).map(|bounds| bounds.map(Arc::new))
 }
 
 /// Of two bounds the one that leaves less.

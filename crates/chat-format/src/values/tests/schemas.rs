@@ -1,5 +1,7 @@
-use crate::values::Shapes;
-use serde_json::json;
+use super::{Was, gemma, keywords, qwen, read};
+use crate::dialect::Arguments;
+use crate::values::{Limits, Reader, Shapes};
+use serde_json::{Value, json};
 
 #[test]
 fn what_is_not_held_is_told() {
@@ -44,4 +46,127 @@ fn equal_schemas_are_one() {
     let size = shapes.len();
     assert_eq!(shapes.add(&other).unwrap().0, one);
     assert_eq!(shapes.len(), size);
+}
+
+/// What a schema of a property allows, and what it does not, without a warning.
+#[track_caller]
+fn check(whole: &Value, allowed: &[Value], others: &[Value]) {
+    let mut shapes = Shapes::new();
+    let (shape, warnings) = shapes.add(whole).unwrap();
+    assert_eq!(warnings, vec![], "{whole}");
+    let strict = Reader::new(&Arguments::Json, "", true);
+    let takes = |value: &Value| {
+        let text = json!({"a": value}).to_string();
+        matches!(read(&strict, &shapes, shape, text.as_bytes()), Was::Over(..))
+    };
+    for value in allowed {
+        assert!(takes(value), "{whole} {value}");
+    }
+    for value in others {
+        assert!(!takes(value), "{whole} {value}");
+    }
+}
+
+fn of(schema: &Value) -> Value {
+    json!({"type": "object", "properties": {"a": schema}})
+}
+
+#[test]
+fn schemas_as_tools_have_them() {
+    let none = Value::Null;
+    let check_of = |schema: Value, allowed: &[Value], others: &[Value]| check(&of(&schema), allowed, others);
+    check_of(json!({"type": ["string", "null"], "enum": ["x", null]}), &[json!("x"), none.clone()], &[json!("y")]);
+    check_of(json!({"type": ["string", "null"], "enum": ["x"]}), &[json!("x")], &[none.clone()]);
+    check_of(json!({"type": "string", "nullable": true}), &[json!("x"), none.clone()], &[json!(1)]);
+    check_of(json!({"type": "string", "enum": ["x"], "nullable": true}), &[json!("x"), none.clone()], &[json!("y")]);
+    check_of(json!({"type": "integer", "nullable": false}), &[json!(1)], &[none]);
+    let numbers = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    check_of(numbers, &[json!({}), json!({"x": 1, "y": 2})], &[json!({"x": "1"})]);
+    let told = json!({"type": "integer", "title": "A", "default": 3, "description": "n", "examples": [1]});
+    check_of(told, &[json!(1)], &[json!("1")]);
+    check(&json!({"properties": {"a": {"type": "integer"}}}), &[json!(1)], &[json!("1")]);
+    check_of(json!({"const": {"x": [1, "y"]}}), &[json!({"x": [1, "y"]})], &[json!({"x": [1]}), json!({})]);
+    check_of(json!({"enum": [{"x": 1}, [2], "y"]}), &[json!({"x": 1}), json!([2]), json!("y")], &[json!({"x": 2})]);
+}
+
+#[test]
+fn references_as_tools_have_them() {
+    let properties = json!({"next": {"$ref": "#/definitions/tree"}, "v": {"type": "integer"}});
+    let tree = json!({"type": "object", "properties": properties});
+    check(
+        &json!({"type": "object", "properties": {"a": {"$ref": "#/definitions/tree"}}, "definitions": {"tree": tree}}),
+        &[json!({"v": 1, "next": {"next": {"v": 2}}}), json!({})],
+        &[json!({"next": {"next": 2}})],
+    );
+    let defs = json!({"size": {"type": "integer", "minimum": 1}, "unit": {"enum": ["k", "m"]}});
+    let whole = |schema: Value| json!({"type": "object", "properties": {"a": schema}, "$defs": defs});
+    let siblings = json!({"$ref": "#/$defs/size", "description": "how large", "maximum": 3, "default": 2});
+    check(&whole(siblings), &[json!(1), json!(3)], &[json!(0), json!(4)]);
+    check(&whole(json!({"$ref": "#/$defs/unit", "nullable": true})), &[json!("k"), Value::Null], &[json!("x")]);
+    check(&whole(json!({"allOf": [{"$ref": "#/$defs/unit"}], "default": "k"})), &[json!("k")], &[json!("x")]);
+    let args = json!({"$ref": "#/$defs/args", "$defs": {"args": of(&json!({"type": "null"}))}});
+    check(&args, &[Value::Null], &[json!(1)]);
+}
+
+#[test]
+fn patterns_with_lengths() {
+    let pairs = json!({"type": "string", "pattern": "^(ab)*$", "minLength": 3, "maxLength": 5});
+    check(&of(&pairs), &[json!("abab")], &[json!("ab"), json!("ababab"), json!("aba")]);
+    let found = json!({"type": "string", "pattern": "é", "maxLength": 3});
+    check(&of(&found), &[json!("é"), json!("xéé")], &[json!("xyzé"), json!("xyz")]);
+    let format = json!({"type": "string", "format": "ipv4", "maxLength": 8});
+    check(&of(&format), &[json!("1.1.1.22")], &[json!("1.1.11.22")]);
+    let nothing = json!({"type": "string", "pattern": "^(ab)*$", "minLength": 3, "maxLength": 3});
+    let mut needs = of(&nothing);
+    needs["required"] = json!(["a"]);
+    assert_eq!(Shapes::new().add(&needs).unwrap_err().pointer, "/properties/a");
+}
+
+/// Shapes for this style alone.
+fn within(arguments: &Arguments) -> Shapes {
+    let mut limits = Limits::default();
+    limits.add(arguments);
+    Shapes::within(limits)
+}
+
+#[test]
+fn what_cannot_be_written_is_left_out_or_refused() {
+    let add = |arguments: &Arguments, schema: Value| {
+        let mut whole = of(&schema);
+        whole["required"] = json!(["a"]);
+        within(arguments).add(&whole).map(|(_, warnings)| warnings.len()).map_err(|error| error.pointer)
+    };
+    let refused = || Err("/properties/a".to_owned());
+    let end = "x</parameter>y";
+    assert_eq!(add(&qwen(), json!({"enum": [end, "b"]})), Ok(1));
+    assert_eq!(add(&qwen(), json!({"enum": [end]})), refused());
+    assert_eq!(add(&keywords(), json!({"enum": [end]})), Ok(0));
+    assert_eq!(add(&qwen(), json!({"type": "string", "pattern": "^x</parameter>"})), refused());
+    assert_eq!(add(&gemma(), json!({"const": "<|\"|>"})), refused());
+    let key = |key: &str| json!({"type": "object", "properties": {key: {}}, "required": [key]});
+    for bad in ["a b", "a:b", "{", "", "a\"b"] {
+        assert_eq!(add(&gemma(), key(bad)), refused(), "{bad:?}");
+        assert_eq!(add(&keywords(), key(bad)), Ok(0), "{bad:?}");
+    }
+    assert_eq!(within(&keywords()).add(&key("a=b")).unwrap_err().pointer, "");
+    assert_eq!(within(&qwen()).add(&key("a>b")).unwrap_err().pointer, "");
+    // Where only one way to go on leads there, the way is not begun.
+    let mut shapes = within(&qwen());
+    let schema = of(&json!({"type": "string", "pattern": "^(a</parameter>|a<b|c</parameter>)$"}));
+    let (shape, _) = shapes.add(&schema).unwrap();
+    let strict = Reader::new(&qwen(), "</function>", true);
+    let read = |text: &str| read(&strict, &shapes, shape, text.as_bytes());
+    assert!(matches!(read("<parameter=a>\na<b\n</parameter>\n</function>"), Was::Over(..)));
+    assert_eq!(read("<parameter=a>\nc"), Was::Dead(14));
+    assert_eq!(read("<parameter=a>\na</"), Was::Dead(16));
+}
+
+#[test]
+fn both_of_two_closed_objects_hold() {
+    let closed = |key: &str| {
+        let properties = json!({"both": {"type": "integer"}, key: {}});
+        json!({"type": "object", "properties": properties, "additionalProperties": false})
+    };
+    let all = json!({"allOf": [closed("x"), closed("y")]});
+    check(&of(&all), &[json!({"both": 1}), json!({})], &[json!({"x": 1}), json!({"y": 1})]);
 }
