@@ -128,7 +128,12 @@ impl<'a> Check<'a> {
         let begins = common_prefix(&opened, &asked).len();
         let same = common_prefix(&opened, &whole).len();
         let prompt = opened.get(begins..same).unwrap_or_default().to_owned();
-        let mut text = self.without_end(&whole[same..], turn_end).to_owned();
+        let text = self.without_end(&whole[same..], turn_end);
+        // Without a prompt to answer after, the header of the turn is no part of the reply.
+        let header = self.format.analysis().dialect.turns.assistant.trim();
+        let header = Some(header).filter(|header| opened == asked && !header.is_empty());
+        let after = header.and_then(|header| Some(text.split_once(header)?.1));
+        let mut text = after.unwrap_or(text).to_owned();
         let reasoning = &self.format.analysis().dialect.reasoning;
         // Where the prompt has begun to think, the model ends that also where the template leaves it out.
         let opened = reasoning.mode == ReasoningMode::OpenedByPrompt && prompt.trim_end().ends_with(reasoning.start.trim());

@@ -62,6 +62,7 @@ impl Builder {
 
     /// Text of a region.
     pub(super) fn plain(&mut self, region: Region, text: &[u8]) {
+        self.read += text.len();
         match region {
             Region::Reasoning => self.to_reasoning(text),
             Region::Fresh | Region::Outside | Region::Content if !self.prelude => self.to_content(text),
