@@ -25,6 +25,9 @@ pub(crate) struct Found {
 }
 
 pub(crate) fn check(format: &ChatFormat) -> Found {
+    if format.analysis().is_spent() {
+        return Found { degraded: Some("nothing was checked: the template computes too much".into()), ..Found::default() };
+    }
     let done = format.template().in_session(|session| {
         let mut check = Check::new(format, session);
         let degraded = check.run();
@@ -64,7 +67,8 @@ impl<'a> Check<'a> {
         probes.iter().find_map(|probe| {
             let of = |(conversation, _): &&(Conversation, _)| *conversation == probe.conversation;
             let (conversation, end) = conversations.iter().find(of)?;
-            let how = self.probe(probe, *conversation, end.as_deref()?)?;
+            // Without an end known, all that is rendered is the reply.
+            let how = self.probe(probe, *conversation, end.as_deref().unwrap_or_default())?;
             Some(format!("{}: {how}", probe.name))
         })
     }
@@ -132,7 +136,7 @@ impl<'a> Check<'a> {
         // Without a prompt to answer after, the header of the turn is no part of the reply.
         let header = self.format.analysis().dialect.turns.assistant.trim();
         let header = Some(header).filter(|header| opened == asked && !header.is_empty());
-        let after = header.and_then(|header| Some(text.split_once(header)?.1));
+        let after = header.and_then(|header| text.trim_start().strip_prefix(header));
         let mut text = after.unwrap_or(text).to_owned();
         let reasoning = &self.format.analysis().dialect.reasoning;
         // Where the prompt has begun to think, the model ends that also where the template leaves it out.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use chat_format::{ChatFormat, ChatTemplate, Message, ParserOptions, TemplateError};
+use chat_format::{ChatFormat, ChatTemplate, Message, ParserOptions, TemplateError, Tools};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use support::random::Random;
@@ -68,6 +68,7 @@ fn rendered(format: &ChatFormat) -> Option<(String, String)> {
 fn read(format: &ChatFormat, prompt: &str, reply: &str) -> Message {
     let mut options = ParserOptions::default();
     options.prompt = Some(prompt.to_owned());
+    options.tools = Some(Tools::new(&[json!({"name": "play_tune"})]).unwrap());
     let mut parser = format.parser(&options).unwrap();
     parser.push(reply.as_bytes());
     parser.finish(false).1
@@ -104,7 +105,8 @@ fn what_is_not_degraded_reads_its_own_calls() {
         let arguments = message.tool_calls.first().and_then(|call| serde_json::from_str::<Value>(&call.arguments).ok());
         let same = message.tool_calls.len() == 1 && message.tool_calls[0].name == "play_tune";
         if !same || arguments != Some(json!({"tune": "Zauberlied"})) {
-            wrong.push(format!("{name}, mutation {number}: {reply:?} after {prompt:?} is {message:?}"));
+            let calls = &format.analysis().dialect.calls;
+            wrong.push(format!("{name}, mutation {number}: {reply:?} after {prompt:?} is {message:?} by {calls:?}"));
         }
         read_back += 1;
     }

@@ -89,7 +89,8 @@ fn plain_text_comes_back_whole() {
         let message = read(&format, &tools, text.as_bytes(), 1, false);
         let headed = !format.analysis().dialect.joints.is_empty();
         let all = format!("{}{}", message.reasoning, message.content);
-        assert!(headed || all == text, "{name}: {message:?}");
+        // What the prompt begins may stand before it.
+        assert!(headed || all.ends_with(text), "{name}: {message:?}");
     }
 }
 

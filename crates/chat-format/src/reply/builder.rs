@@ -26,6 +26,8 @@ pub(super) struct Builder {
     content: TextOut,
     /// A header that says nothing known yet.
     header: Vec<u8>,
+    /// Whether it was too long for one: all of it is text.
+    header_is_text: bool,
     /// Where reasoning stays in the content: the marker that opened it, until it holds something.
     opened: Option<Vec<u8>>,
     call: Option<Call>,
@@ -52,7 +54,7 @@ impl Builder {
         let content = if fenced { TextOut::without_fence() } else { TextOut::default() };
         let (held, header, events, message) = (Vec::new(), Vec::new(), Vec::new(), Message::default());
         let (reasoning, opened, call) = (TextOut::default(), None, None);
-        Self { tools, shapes, format, held, read: 0, prelude: false, reasoning, content, header, opened, call, events, message }
+        Self { tools, shapes, format, held, read: 0, prelude: false, reasoning, content, header, header_is_text: false, opened, call, events, message }
     }
 
     pub(super) fn hold(&mut self, byte: u8) {
@@ -109,9 +111,13 @@ impl Builder {
 
     /// A header that is too long for one is text.
     fn to_header(&mut self, text: &[u8]) {
+        if self.header_is_text {
+            return self.to_content(text);
+        }
         self.header.extend_from_slice(text);
         if self.header.len() > LONGEST_HEADER {
             self.header_was_text();
+            self.header_is_text = true;
         }
     }
 
@@ -264,6 +270,7 @@ impl Listener for Builder {
 
     fn marker(&mut self, outcome: Outcome) {
         let held = std::mem::take(&mut self.held);
+        self.header_is_text = false;
         if outcome == Outcome::Elsewhere {
             let header = String::from_utf8_lossy(&std::mem::take(&mut self.header)).trim().to_owned();
             return self.warn(format!("a message for {header:?}, which is nobody known, was left out"));
