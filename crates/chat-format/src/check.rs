@@ -4,8 +4,8 @@
 mod probes;
 
 use crate::ChatFormat;
-use crate::analysis::with_usual_variables;
 use crate::analysis::text::common_prefix;
+use crate::analysis::with_usual_variables;
 use crate::dialect::{Arguments, Part, ReasoningMode};
 use crate::format::after;
 use crate::jinja::{Clock, Data, RenderOptions, Session};
@@ -26,7 +26,10 @@ pub(crate) struct Found {
 
 pub(crate) fn check(format: &ChatFormat) -> Found {
     if format.analysis().is_spent() {
-        return Found { degraded: Some("nothing was checked: the template computes too much".into()), ..Found::default() };
+        return Found {
+            degraded: Some("nothing was checked: the template computes too much".into()),
+            ..Found::default()
+        };
     }
     let done = format.template().in_session(|session| {
         let mut check = Check::new(format, session);
@@ -60,6 +63,10 @@ impl<'a> Check<'a> {
     }
 
     fn run(&mut self) -> Option<String> {
+        let asked = self.render(Conversation::ALL[0], None, true).unwrap_or_default();
+        if !asked.contains(probes::ASKED) {
+            self.warnings.push("the template leaves out or changes what the user says".into());
+        }
         let dialect = &self.format.analysis().dialect;
         let parallel = dialect.calls.as_ref().is_some_and(|calls| calls.parallel);
         let conversations = Conversation::ALL.map(|conversation| (conversation, self.turn_end(conversation)));
@@ -125,10 +132,14 @@ impl<'a> Check<'a> {
 
     /// The reply of a conversation, if the template renders it.
     fn reply(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
-        let tail = |text: String| text.rfind(probes::ASKED).map(|at| text[at + probes::ASKED.len()..].to_owned());
-        let asked = tail(self.render(conversation, None, false)?)?;
-        let opened = tail(self.render(conversation, None, true)?)?;
-        let whole = tail(self.render(conversation, Some(message), false)?)?;
+        // A template may leave out what the user says.
+        let tail = |text: String| match text.rfind(probes::ASKED) {
+            Some(at) => text[at + probes::ASKED.len()..].to_owned(),
+            None => text,
+        };
+        let asked = tail(self.render(conversation, None, false)?);
+        let opened = tail(self.render(conversation, None, true)?);
+        let whole = tail(self.render(conversation, Some(message), false)?);
         let begins = common_prefix(&opened, &asked).len();
         let same = common_prefix(&opened, &whole).len();
         let prompt = opened.get(begins..same).unwrap_or_default().to_owned();
@@ -140,7 +151,8 @@ impl<'a> Check<'a> {
         let mut text = after.unwrap_or(text).to_owned();
         let reasoning = &self.format.analysis().dialect.reasoning;
         // Where the prompt has begun to think, the model ends that also where the template leaves it out.
-        let opened = reasoning.mode == ReasoningMode::OpenedByPrompt && prompt.trim_end().ends_with(reasoning.start.trim());
+        let opened =
+            reasoning.mode == ReasoningMode::OpenedByPrompt && prompt.trim_end().ends_with(reasoning.start.trim());
         if opened && !text.contains(reasoning.end.trim()) {
             text.insert_str(0, &reasoning.end);
         }
@@ -153,7 +165,9 @@ impl<'a> Check<'a> {
         let shown = |reply: &Reply| {
             let witnesses = probe.witnesses.iter().all(|witness| reply.text.contains(witness));
             // Some write a missing content as Python shows it, or what is said as another turn.
-            witnesses && !(written && reply.text.contains("None") && !probe.has_nothing()) && !self.is_two(&reply.text, turn_end)
+            witnesses
+                && !(written && reply.text.contains("None") && !probe.has_nothing())
+                && !self.is_two(&reply.text, turn_end)
         };
         let rendered = shapes.iter().find_map(|message| {
             let reply = self.reply(conversation, message, turn_end).filter(shown)?;
@@ -162,14 +176,15 @@ impl<'a> Check<'a> {
         // What a template does not show is no failure of the analysis.
         let (message, reply) = rendered?;
         if probe.is_unescaped(&reply.text) && self.quotes_with_escapes() {
-            let what = "the template writes texts of arguments without escapes: in later prompts a call whose texts hold";
+            let what =
+                "the template writes texts of arguments without escapes: in later prompts a call whose texts hold";
             self.warnings.push(format!("{what} quotes does not look as the model wrote it"));
             return None;
         }
         let shown = |text: &str| format!("{:?} after {:?}", probes::shortened(text), reply.prompt);
-        let mut options = ParserOptions::default();
-        options.tools = Some(if conversation.tools { self.tools.clone() } else { Tools::default() });
-        options.prompt = Some(reply.prompt.clone());
+        let tools = if conversation.tools { self.tools.clone() } else { Tools::default() };
+        let options =
+            ParserOptions { tools: Some(tools), prompt: Some(reply.prompt.clone()), ..ParserOptions::default() };
         let got = match self.format.parser(&options) {
             Ok(mut parser) => {
                 parser.push(reply.text.as_bytes());

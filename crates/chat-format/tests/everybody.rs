@@ -26,8 +26,10 @@ struct Shape {
 
 fn shapes() -> Vec<Shape> {
     let user = || json!({"role": "user", "content": "Frage eins"});
-    let wrapped = || json!([{"type": "function", "function": {"name": "ring_bell", "description": "Rings.",
-        "parameters": {"type": "object", "properties": {"times": {"type": "integer", "description": "How often."}}}}}]);
+    let wrapped = || {
+        json!([{"type": "function", "function": {"name": "ring_bell", "description": "Rings.",
+        "parameters": {"type": "object", "properties": {"times": {"type": "integer", "description": "How often."}}}}}])
+    };
     let bare = || json!([wrapped()[0]["function"].clone()]);
     let call = |arguments: Value| {
         json!({"role": "assistant", "content": null, "tool_calls": [
@@ -52,7 +54,8 @@ fn shapes() -> Vec<Shape> {
     };
     let (text, dict) = (json!("{\"times\": 31}"), json!({"times": 31}));
     let both = json!({"tool_call_id": "abcde1234", "name": "ring_bell"});
-    let said = |key: &str| json!([user(), {"role": "assistant", "content": "Antwort zwei", key: "Gedanke vier"}, user()]);
+    let said =
+        |key: &str| json!([user(), {"role": "assistant", "content": "Antwort zwei", key: "Gedanke vier"}, user()]);
     let parts = |text: &str| json!([{"type": "text", "text": text}]);
     vec![
         plain("text", json!([user()]), &["Frage eins"]),
@@ -167,7 +170,9 @@ fn arguments_as_json_text_in_an_object_are_read() {
     assert_eq!(format.analysis().degraded, None);
     let calls = format.analysis().to_json()["tool_calls"]["patterns"][0].to_string();
     assert!(calls.contains("\"text\":true"), "{calls}");
-    for arguments in [r#""{\"city\": \"K\\u00f6ln \\\"\u00fc\\\"\", \"n\": [1]}""#, r#"{"city": "Köln \"ü\"", "n": [1]}"#] {
+    for arguments in
+        [r#""{\"city\": \"K\\u00f6ln \\\"\u00fc\\\"\", \"n\": [1]}""#, r#"{"city": "Köln \"ü\"", "n": [1]}"#]
+    {
         let mut parser = format.parser(&chat_format::ParserOptions::default()).unwrap();
         parser.push(format!(r#"<call>{{"name": "go", "arguments": {arguments}}}</call>"#).as_bytes());
         let (_, message) = parser.finish(false);
@@ -182,7 +187,9 @@ fn arguments_as_json_text_in_an_object_are_read() {
 fn json_text_is_read_where_an_object_is_usual() {
     let object = TEXT.replace("(c.function.arguments + '')", "c.function.arguments");
     let mut parser = format(&object).parser(&chat_format::ParserOptions::default()).unwrap();
-    parser.push(br#"<call>{"name": "go", "arguments": "{\"n\": 1}"}</call><call>{"name": "stop", "arguments": ""}</call>"#);
+    parser.push(
+        br#"<call>{"name": "go", "arguments": "{\"n\": 1}"}</call><call>{"name": "stop", "arguments": ""}</call>"#,
+    );
     let (_, message) = parser.finish(false);
     let read: Vec<_> = message.tool_calls.iter().map(|call| (&call.name[..], &call.arguments[..])).collect();
     assert_eq!(read, [("go", "{\"n\": 1}"), ("stop", "{}")]);

@@ -110,6 +110,8 @@ fn what_is_not_degraded_reads_its_own_calls() {
         }
         read_back += 1;
     }
-    println!("{MUTATIONS} mutations: {refused} refused, {degraded} degraded, {read_back} read back; slowest {slowest:?}");
+    println!(
+        "{MUTATIONS} mutations: {refused} refused, {degraded} degraded, {read_back} read back; slowest {slowest:?}"
+    );
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -38,8 +38,32 @@ fn pieces(format: &ChatFormat) -> Vec<String> {
     let mut pieces = analysis.preserved.clone();
     pieces.extend(analysis.triggers.iter().cloned());
     for text in [
-        "ring", "stop", "sing", "wort", " und\n", "{\"name\": \"", "\", \"arguments\": ", "{\"times\": 3}", "}", "]",
-        "[", "{", "\"", "(", ")", "tune=", "'x'", ", ", "\n", "\u{e4}\u{20ac}", "\\", "0", ":", "null", "<", "functions.",
+        "ring",
+        "stop",
+        "sing",
+        "wort",
+        " und\n",
+        "{\"name\": \"",
+        "\", \"arguments\": ",
+        "{\"times\": 3}",
+        "}",
+        "]",
+        "[",
+        "{",
+        "\"",
+        "(",
+        ")",
+        "tune=",
+        "'x'",
+        ", ",
+        "\n",
+        "\u{e4}\u{20ac}",
+        "\\",
+        "0",
+        ":",
+        "null",
+        "<",
+        "functions.",
     ] {
         pieces.push(text.to_owned());
     }
@@ -102,7 +126,8 @@ fn time_is_linear() {
         let calls = pieces(&format).concat();
         let markers = format.analysis().preserved.concat();
         let begins = format.analysis().triggers.first().cloned().unwrap_or_default();
-        let kinds = [("text", "Ein Satz mit Worten. ".to_owned()), ("markers", markers), ("pieces", calls), ("heads", begins)];
+        let kinds =
+            [("text", "Ein Satz mit Worten. ".to_owned()), ("markers", markers), ("pieces", calls), ("heads", begins)];
         for (kind, unit) in kinds.into_iter().filter(|(_, unit)| !unit.is_empty()) {
             let reply: Vec<u8> = unit.bytes().cycle().take(100_000).collect();
             let before = Instant::now();

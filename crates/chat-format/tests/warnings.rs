@@ -45,8 +45,11 @@ fn unknown_tools_are_text() {
 
 #[test]
 fn calls_whose_name_never_comes_are_text() {
-    for call in ["<call>{\"arguments\": {\"a\": 1", "<call>{\"arguments\": {\"a\": 1}, \"na", "<call>{\"arguments\": {\"a\": 1}} and so on"]
-    {
+    for call in [
+        "<call>{\"arguments\": {\"a\": 1",
+        "<call>{\"arguments\": {\"a\": 1}, \"na",
+        "<call>{\"arguments\": {\"a\": 1}} and so on",
+    ] {
         let message = read(call);
         assert!(message.tool_calls.is_empty(), "{message:?}");
         assert_eq!(message.content, call, "{message:?}");

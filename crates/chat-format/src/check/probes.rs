@@ -79,19 +79,20 @@ pub(super) fn tools() -> Value {
     };
     let kind = |kind: &str| json!({"type": kind, "description": "One."});
     json!([
-        tool("book_table", json!({
-            "place": kind("string"), "note": kind("string"), "code": kind("string"), "guests": kind("integer"),
-            "price": kind("number"), "outside": kind("boolean"), "days": {"type": "array", "items": kind("string")},
-            "more": kind("object"),
-        })),
+        tool(
+            "book_table",
+            json!({
+                "place": kind("string"), "note": kind("string"), "code": kind("string"), "guests": kind("integer"),
+                "price": kind("number"), "outside": kind("boolean"), "days": {"type": "array", "items": kind("string")},
+                "more": kind("object"),
+            })
+        ),
         tool("find_song", json!({"title": kind("string")})),
     ])
 }
 
 pub(super) fn all(id: &dyn Fn(usize, &str) -> String, parallel: bool) -> Vec<Probe> {
-    let call = |number: usize, name: &str, arguments: Value| {
-        json!({"id": id(number, name), "type": "function", "function": {"name": name, "arguments": arguments}})
-    };
+    let call = |number: usize, name: &str, arguments: Value| json!({"id": id(number, name), "type": "function", "function": {"name": name, "arguments": arguments}});
     let song = || call(0, "find_song", json!({"title": HARBOUR}));
     let probe = |name: &'static str, tools: bool, thinking: bool| Probe {
         name,
@@ -136,7 +137,8 @@ pub(super) fn differs(message: &Value, rendered: &str, got: &Message) -> Option<
     for (what, want, have) in texts {
         // Beside calls some templates write what is said as reasoning.
         let moved = calls_any && want.trim() == got.reasoning.trim();
-        if want.trim() != have.trim() && !moved && !(calls_any && what == "reasoning" && text("content") == have.trim()) {
+        if want.trim() != have.trim() && !moved && !(calls_any && what == "reasoning" && text("content") == have.trim())
+        {
             return Some(format!("{what} came back as {:?}, not as {:?}", shortened(have), shortened(want)));
         }
     }

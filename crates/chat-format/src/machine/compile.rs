@@ -239,7 +239,8 @@ impl Seqs {
 
     fn form(&mut self, way: &Written, strict: bool) -> u16 {
         // All but JSON end with the text after them, which their reader takes.
-        let taken = usize::from(!matches!(way.arguments, Arguments::Json | Arguments::JsonText) && !way.after.is_empty());
+        let taken =
+            usize::from(!matches!(way.arguments, Arguments::Json | Arguments::JsonText) && !way.after.is_empty());
         let after = way.after.first().filter(|_| taken == 1).and_then(Atom::literal).unwrap_or_default();
         let atoms = way.after[taken..].to_vec();
         let tail = (!atoms.is_empty()).then(|| self.add(Seq { atoms, committed: 0, then: Outcome::CallOver }));

@@ -54,7 +54,22 @@ impl Builder {
         let content = if fenced { TextOut::without_fence() } else { TextOut::default() };
         let (held, header, events, message) = (Vec::new(), Vec::new(), Vec::new(), Message::default());
         let (reasoning, opened, call) = (TextOut::default(), None, None);
-        Self { tools, shapes, format, held, read: 0, prelude: false, reasoning, content, header, header_is_text: false, opened, call, events, message }
+        Self {
+            tools,
+            shapes,
+            format,
+            held,
+            read: 0,
+            prelude: false,
+            reasoning,
+            content,
+            header,
+            header_is_text: false,
+            opened,
+            call,
+            events,
+            message,
+        }
     }
 
     pub(super) fn hold(&mut self, byte: u8) {
@@ -299,7 +314,10 @@ impl Listener for Builder {
             (Some(name), _) if !self.is_known(name) => {
                 let name = name.clone();
                 if !name.is_empty() {
-                    self.warn(format!("a call of {name:?} was left as text, at byte {}: there is no such tool", self.read));
+                    self.warn(format!(
+                        "a call of {name:?} was left as text, at byte {}: there is no such tool",
+                        self.read
+                    ));
                 }
                 return Called::Text;
             }

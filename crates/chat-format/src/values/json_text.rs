@@ -94,14 +94,7 @@ impl JsonText {
         Step::Inside
     }
 
-    fn escape<W: Watch>(
-        &mut self,
-        syntax: &Syntax,
-        byte: u8,
-        half: u16,
-        watch: &mut W,
-        out: &mut impl Out,
-    ) -> Step {
+    fn escape<W: Watch>(&mut self, syntax: &Syntax, byte: u8, half: u16, watch: &mut W, out: &mut impl Out) -> Step {
         // A strict reader takes one way to write each: no text but these needs an escape.
         let stands_for = match byte {
             b'u' if !W::STRICT => return self.go(At::Hex(0, 0, half)),
