@@ -25,6 +25,12 @@ pub(crate) struct Found {
 }
 
 pub(crate) fn check(format: &ChatFormat) -> Found {
+    if format.analysis().is_spent() {
+        return Found {
+            degraded: Some("nothing was checked: the template computes too much".into()),
+            ..Found::default()
+        };
+    }
     let done = format.template().in_session(|session| {
         let mut check = Check::new(format, session);
         let degraded = check.run();
@@ -57,6 +63,10 @@ impl<'a> Check<'a> {
     }
 
     fn run(&mut self) -> Option<String> {
+        let asked = self.render(Conversation::ALL[0], None, true).unwrap_or_default();
+        if !asked.contains(probes::ASKED) {
+            self.warnings.push("the template leaves out or changes what the user says".into());
+        }
         let dialect = &self.format.analysis().dialect;
         let parallel = dialect.calls.as_ref().is_some_and(|calls| calls.parallel);
         let conversations = Conversation::ALL.map(|conversation| (conversation, self.turn_end(conversation)));
@@ -64,7 +74,8 @@ impl<'a> Check<'a> {
         probes.iter().find_map(|probe| {
             let of = |(conversation, _): &&(Conversation, _)| *conversation == probe.conversation;
             let (conversation, end) = conversations.iter().find(of)?;
-            let how = self.probe(probe, *conversation, end.as_deref()?)?;
+            // Without an end known, all that is rendered is the reply.
+            let how = self.probe(probe, *conversation, end.as_deref().unwrap_or_default())?;
             Some(format!("{}: {how}", probe.name))
         })
     }
@@ -121,14 +132,23 @@ impl<'a> Check<'a> {
 
     /// The reply of a conversation, if the template renders it.
     fn reply(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
-        let tail = |text: String| text.rfind(probes::ASKED).map(|at| text[at + probes::ASKED.len()..].to_owned());
-        let asked = tail(self.render(conversation, None, false)?)?;
-        let opened = tail(self.render(conversation, None, true)?)?;
-        let whole = tail(self.render(conversation, Some(message), false)?)?;
+        // A template may leave out what the user says.
+        let tail = |text: String| match text.rfind(probes::ASKED) {
+            Some(at) => text[at + probes::ASKED.len()..].to_owned(),
+            None => text,
+        };
+        let asked = tail(self.render(conversation, None, false)?);
+        let opened = tail(self.render(conversation, None, true)?);
+        let whole = tail(self.render(conversation, Some(message), false)?);
         let begins = common_prefix(&opened, &asked).len();
         let same = common_prefix(&opened, &whole).len();
         let prompt = opened.get(begins..same).unwrap_or_default().to_owned();
-        let mut text = self.without_end(&whole[same..], turn_end).to_owned();
+        let text = self.without_end(&whole[same..], turn_end);
+        // Without a prompt to answer after, the header of the turn is no part of the reply.
+        let header = self.format.analysis().dialect.turns.assistant.trim();
+        let header = Some(header).filter(|header| opened == asked && !header.is_empty());
+        let after = header.and_then(|header| text.trim_start().strip_prefix(header));
+        let mut text = after.unwrap_or(text).to_owned();
         let reasoning = &self.format.analysis().dialect.reasoning;
         // Where the prompt has begun to think, the model ends that also where the template leaves it out.
         let opened =
@@ -162,9 +182,9 @@ impl<'a> Check<'a> {
             return None;
         }
         let shown = |text: &str| format!("{:?} after {:?}", probes::shortened(text), reply.prompt);
-        let mut options = ParserOptions::default();
-        options.tools = Some(if conversation.tools { self.tools.clone() } else { Tools::default() });
-        options.prompt = Some(reply.prompt.clone());
+        let tools = if conversation.tools { self.tools.clone() } else { Tools::default() };
+        let options =
+            ParserOptions { tools: Some(tools), prompt: Some(reply.prompt.clone()), ..ParserOptions::default() };
         let got = match self.format.parser(&options) {
             Ok(mut parser) => {
                 parser.push(reply.text.as_bytes());

@@ -1,5 +1,6 @@
 //! A template with what is known of its replies: renders, reads, constrains.
 
+use crate::analysis::text::common_prefix;
 use crate::analysis::{Analysis, PromptOptions};
 use crate::constraint::{ControlTokens, ReplyConstraint};
 use crate::dialect::Dialect;
@@ -177,7 +178,8 @@ impl ChatFormat {
 
     /// How much of a prompt's end every reply has before it: text there is none of the reply.
     pub(crate) fn known(&self, prompt: &str) -> usize {
-        let common = |other: &str| prompt.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+        // Never inside of a marker: its first bytes would be no part of it.
+        let common = |other: &str| common_prefix(prompt, other).len();
         common(&self.0.analysis.prompt_thinking).min(common(&self.0.analysis.prompt_not_thinking))
     }
 

@@ -98,7 +98,7 @@ fn each_template_renders_each_shape_or_says_why_not() {
                     if !missing.is_empty() && !system && (able.tool_calls || !calls) {
                         wrong.push(format!("{name}: {}: {missing:?} is missing", shape.name));
                     }
-                    if prompt.contains("None") && !text.contains("None") || prompt.contains("{'type'") {
+                    if prompt.contains("None") && !text.contains("None") || prompt.contains("{'type': 'text'") {
                         wrong.push(format!("{name}: {}: a value as Python prints it: {prompt}", shape.name));
                     }
                     prompts.insert(shape.name, prompt);
@@ -205,8 +205,8 @@ fn lists_of_templates_grow_and_those_of_callers_do_not() {
     assert_eq!(prompt(&format, &messages, None).unwrap(), "user,user|a,b");
     assert!(format.analysis().warnings.iter().any(|warning| warning.contains("changes lists")));
     let bomb = "{% set l = [] %}{% for i in range(99999) %}{% set _ = l.append(l) %}{% endfor %}{{ l }}";
-    let error =
-        ChatFormat::new(ChatTemplate::new(bomb, "", "").unwrap()).map(|format| prompt(&format, &messages, None));
+    let error = ChatFormat::new(ChatTemplate::new(bomb, "", "").unwrap());
+    let error = error.map(|format| prompt(&format, &messages, None));
     assert!(error.is_err() || error.is_ok_and(|prompt| prompt.is_err()));
 }
 

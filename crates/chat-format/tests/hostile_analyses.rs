@@ -67,3 +67,60 @@ fn changed_lists_are_told() {
     let rendered = template.render(&messages, None, &chat_format::RenderOptions::default());
     assert!(matches!(rendered, Err(TemplateError::Forbidden { .. })), "rendering forbids it still: {rendered:?}");
 }
+
+/// What templates of strangers may do, each beside a loop over the messages that shows them.
+const HOSTILE: [&str; 12] = [
+    "{% for i in range(9999999) %}{% endfor %}",
+    "{% macro f() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
+    "{{ raise_exception('always') }}",
+    "",
+    "{% for m in messages %}{{ m.content }}{% for i in range(2000) %}{{ 'x' * 1000 }}{% endfor %}{% endfor %}",
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ m.content }}{% for c in m.tool_calls %}\
+     {{ c|tojson }}{{ c|tojson }}{% endfor %}{% endfor %}",
+    "{{ strftime_now('%f') }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{{ strftime_now('%H%M%S%f') }}",
+    "{% for m in messages[:1] %}<{{ m.role }}>{{ m.content }}{% endfor %}",
+    "{% for m in messages %}{% if m.role == 'assistant' %}{{ raise_exception('no') }}{% endif %}{{ m.content }}{% endfor %}",
+    "{% for m in messages|reverse %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls %}<c>{{ c.function|tojson }}</c>\
+     {% endfor %}{% endfor %}",
+    "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name[:3] }}{{ c.function.arguments }}\
+     {% endfor %}{% endfor %}",
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls %}<call>{\"name\": \"{{ c.function.name\
+     |replace('_', '-') }}\", \"arguments\": {{ c.function.arguments|tojson }}}</call>{% endfor %}{% endfor %}",
+];
+
+#[test]
+fn formats_of_hostile_templates_end_soon_and_are_always_the_same() {
+    for text in HOSTILE {
+        let made = || chat_format::ChatFormat::new(ChatTemplate::new(text, "<s>", "</s>").unwrap());
+        let before = Instant::now();
+        let first = made().map(|format| format.analysis().clone());
+        let taken = before.elapsed();
+        assert!(taken.as_secs() < 5, "{text}: {taken:?}");
+        let times = if taken.as_millis() < 200 { 20 } else { 2 };
+        for _ in 1..times {
+            let again = made().map(|format| format.analysis().clone());
+            match (&first, again) {
+                (Ok(one), Ok(other)) => assert_eq!(*one, other, "{text}"),
+                (Err(_), Err(_)) => {}
+                (one, other) => panic!("{text}: {one:?}, {other:?}"),
+            }
+        }
+        if let Ok(found) = &first {
+            println!("{taken:?} {:?} {:?} {:.60}", found.degraded, found.warnings, text);
+        }
+    }
+}
+
+#[test]
+fn calls_that_cannot_be_read_back_are_told() {
+    let degraded = |text: &str| {
+        let template = ChatTemplate::new(text, "<s>", "</s>").unwrap();
+        chat_format::ChatFormat::new(template).unwrap().analysis().degraded.clone()
+    };
+    for text in [HOSTILE[10], HOSTILE[11]] {
+        let told = degraded(text).expect("its calls cannot be read back");
+        assert!(told.starts_with("a call"), "{told}");
+    }
+    let good = HOSTILE[11].replace("|replace('_', '-')", "");
+    assert_eq!(degraded(&good), None);
+}

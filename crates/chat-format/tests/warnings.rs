@@ -28,7 +28,7 @@ fn check(reply: &str, content: &str, words: &[&str]) {
 #[test]
 fn a_header_that_breaks_off_is_text() {
     for header in ["<call>{\"na", "<call>{\"name\": \"ri", "<call>{\"name\": \"ring\", \"argu"] {
-        check(&format!("Ding. {header}"), &format!("Ding. {header}"), &["ends where a call begins", header]);
+        check(&format!("Ding. {header}"), &format!("Ding. {header}"), &["ends where a call begins", "<call>"]);
     }
     // What begins no call yet needs no warning.
     assert_eq!(read("Ding. <ca").content, "Ding. <ca");

@@ -63,7 +63,15 @@ pub struct Analysis {
     continued: prompt::Continuing,
 }
 
+/// What is said of templates that use up the budget.
+const SPENT: &str = "the template computes so much that not all of it was looked at";
+
 impl Analysis {
+    /// Whether the template used up the budget.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.warnings.iter().any(|warning| warning == SPENT)
+    }
+
     /// How many families the table has.
     pub const FAMILIES: usize = families::COUNT;
 
@@ -120,7 +128,7 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
     let families = families::complete(probe, &frame, &mut dialect);
     drop_needles(probe, &mut dialect, &mut warnings);
     if probe.is_spent() {
-        warnings.push("the template computes so much that not all of it was looked at".into());
+        warnings.push(SPENT.into());
     }
     if probe.changes_lists() {
         let how = "a ChatFormat lets its own lists grow, a ChatTemplate refuses such conversations";

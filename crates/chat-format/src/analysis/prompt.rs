@@ -114,7 +114,7 @@ impl Analysis {
         let tools = tools.map(wrapped);
         let options = with_usual_variables(options.clone(), tools.as_ref());
         let messages = Data::from(&Value::Array(self.shaped_all(messages)));
-        template.render_growing(&messages, tools.as_ref().map(Data::from).as_ref(), &options)
+        rendered(template, &messages, tools.as_ref().map(Data::from).as_ref(), &options)
     }
 
     /// The text before the model's reply: the prompt of the whole conversation, and where in it the reply begins.
@@ -153,7 +153,7 @@ impl Analysis {
             let data = Data::from(&Value::Array(messages.to_vec()));
             let mut render = usual.clone().with_generation_prompt(add);
             render = render.with_variable("enable_thinking", options.enable_thinking);
-            template.render_growing(&data, tools.as_ref(), &render)
+            rendered(template, &data, tools.as_ref(), &render)
         };
         let shaped = self.shaped_all(messages);
         let last = messages.last().filter(|last| last["role"] == "assistant");
@@ -179,6 +179,23 @@ impl Analysis {
         let rendered = self.rendered_last(template, before, last, tools.as_ref(), options);
         prompt.push_str(&self.begun(rendered, &header, reasoning, content, only_reasoning));
         Ok((prompt, begins))
+    }
+}
+
+/// The text; some templates want a list of tools also where there are none.
+fn rendered(
+    template: &ChatTemplate,
+    messages: &Data,
+    tools: Option<&Data>,
+    options: &RenderOptions,
+) -> Result<String, TemplateError> {
+    match template.render_growing(messages, tools, options) {
+        Err(TemplateError::Value { line, reason }) if tools.is_none() => {
+            let none = Data::List(Vec::new());
+            let refused = |_| TemplateError::Value { line, reason };
+            template.render_growing(messages, Some(&none), options).map_err(refused)
+        }
+        done => done,
     }
 }
 
@@ -229,7 +246,7 @@ impl Analysis {
         let messages = [before.to_vec(), vec![self.shaped(&message)]].concat();
         let render = fixed(options.render.clone()).with_generation_prompt(false);
         let render = render.with_variable("enable_thinking", options.enable_thinking);
-        let text = template.render_growing(&Data::from(&Value::Array(messages)), tools, &render).ok()?;
+        let text = rendered(template, &Data::from(&Value::Array(messages)), tools, &render).ok()?;
         Some((text, needles))
     }
 

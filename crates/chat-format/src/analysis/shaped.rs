@@ -24,7 +24,7 @@ impl Analysis {
             return message;
         }
         if let Some(text) = text_of_parts(&message["content"])
-            && !self.capabilities.typed_content
+            && (self.capabilities.string_content || !self.capabilities.typed_content)
         {
             message["content"] = text.into();
         }

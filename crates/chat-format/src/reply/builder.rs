@@ -26,6 +26,8 @@ pub(super) struct Builder {
     content: TextOut,
     /// A header that says nothing known yet.
     header: Vec<u8>,
+    /// Whether it was too long for one: all of it is text.
+    header_is_text: bool,
     /// Where reasoning stays in the content: the marker that opened it, until it holds something.
     opened: Option<Vec<u8>>,
     call: Option<Call>,
@@ -62,6 +64,7 @@ impl Builder {
             reasoning,
             content,
             header,
+            header_is_text: false,
             opened,
             call,
             events,
@@ -76,6 +79,7 @@ impl Builder {
 
     /// Text of a region.
     pub(super) fn plain(&mut self, region: Region, text: &[u8]) {
+        self.read += text.len();
         match region {
             Region::Reasoning => self.to_reasoning(text),
             Region::Fresh | Region::Outside | Region::Content if !self.prelude => self.to_content(text),
@@ -122,9 +126,13 @@ impl Builder {
 
     /// A header that is too long for one is text.
     fn to_header(&mut self, text: &[u8]) {
+        if self.header_is_text {
+            return self.to_content(text);
+        }
         self.header.extend_from_slice(text);
         if self.header.len() > LONGEST_HEADER {
             self.header_was_text();
+            self.header_is_text = true;
         }
     }
 
@@ -277,6 +285,7 @@ impl Listener for Builder {
 
     fn marker(&mut self, outcome: Outcome) {
         let held = std::mem::take(&mut self.held);
+        self.header_is_text = false;
         if outcome == Outcome::Elsewhere {
             let header = String::from_utf8_lossy(&std::mem::take(&mut self.header)).trim().to_owned();
             return self.warn(format!("a message for {header:?}, which is nobody known, was left out"));

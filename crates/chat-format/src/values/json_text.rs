@@ -1,6 +1,6 @@
 //! Arguments as JSON text in a JSON string: `"{\"a\": 1}"`. What the string stands for is read as JSON.
 
-use super::blanks::is_blank;
+use super::blanks::{Blanks, is_blank};
 use super::literal::Literal;
 use super::reader::Step;
 use super::syntax::Syntax;
@@ -17,7 +17,7 @@ pub(crate) struct JsonText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum At {
     /// Before the quote.
-    Before,
+    Before(Blanks),
     Plain,
     /// After a backslash; after the first half of a pair, which is 0 where there is none.
     Escape(u16),
@@ -29,7 +29,7 @@ enum At {
 
 impl JsonText {
     pub(crate) fn new() -> Self {
-        Self { inner: Literal::new(), at: At::Before }
+        Self { inner: Literal::new(), at: At::Before(Blanks::default()) }
     }
 
     /// After the opening quote.
@@ -48,9 +48,12 @@ impl JsonText {
             return Step::Dead;
         }
         match self.at {
-            At::Before if byte == b'"' => self.go(At::Plain),
-            At::Before if is_blank(byte) && !W::STRICT => Step::Inside,
-            At::Before => Step::Dead,
+            At::Before(_) if byte == b'"' => self.go(At::Plain),
+            At::Before(blanks) if is_blank(byte) => match blanks.step(byte, 0) {
+                Some(blanks) => self.go(At::Before(blanks)),
+                None => Step::Dead,
+            },
+            At::Before(_) => Step::Dead,
             At::Half(_) if byte != b'\\' => Step::Dead,
             At::Half(half) => self.go(At::Escape(half)),
             At::Plain => match byte {

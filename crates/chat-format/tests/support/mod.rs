@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod random;
+
 use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ParserOptions, ReasoningFormat, ToolChoice, Tools};
 use serde_json::Value;
 use std::collections::BTreeMap;
