@@ -38,8 +38,9 @@ impl ReplyConstraint {
     /// use trie_rules::TokenBytes;
     ///
     /// let template = ChatTemplate::new(
-    ///     "{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>\
-    ///      {% endif %}{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
+    ///     "{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content %}\
+    ///      <think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}\n{% endfor %}\
+    ///      {% if add_generation_prompt %}<|assistant|>{% endif %}",
     ///     "",
     ///     "",
     /// )?;
