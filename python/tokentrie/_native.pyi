@@ -235,7 +235,8 @@ class TemplateError(ModelError):
 class CancelledError(ModelError):
     """The call was ended by a CancelToken or `Model.cancel`; the model can be used again.
 
-    `partial` is the Generated so far, whose `finish` is 'stopped'; None where nothing was generated.
+    `partial` is the Generated so far, whose `finish` is 'stopped'; of `Model.chat` the Message so far, whose `finish`
+    is 'cancelled'; None where nothing was generated.
 
     Example:
         >>> model = tokentrie.Model()
@@ -2433,9 +2434,9 @@ class Sampler:
     Args:
         vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
         constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a FilteredTrie, a list of str, a
-            Sequence, a ThinkGate, or Any. Of several descriptors the first with a usable leaf is active; `activate`
-            selects another. Payloads come from the cache of the calling thread. A list of str is tokenised at each
-            call as by `Trie.from_strings`: for many samplers make the Trie once.
+            Sequence, a ThinkGate, a Rule, a ChatConstraint, or Any. Of several descriptors the first with a usable
+            leaf is active; `activate` selects another. Payloads come from the cache of the calling thread. A list of
+            str is tokenised at each call as by `Trie.from_strings`: for many samplers make the Trie once.
         mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
         end_tokens: ids that close the span at the end of a leaf. None: those of the set (`Trie.end_tokens`), which
             has mostly none; then a leaf that cannot go on is complete at once.
@@ -3558,7 +3559,8 @@ class Model:
         Args:
             prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
             constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
-                str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a Form, or None, which is Any.
+                str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a ChatConstraint, a Form, or None,
+                which is Any.
             mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
                 as a whole.
             max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
@@ -3689,9 +3691,9 @@ class Model:
     ) -> Message:
         """Answers a conversation: renders it, generates a reply that calls tools rightly, and reads it.
 
-        The name of a call is one of the tools' and its arguments follow their schema, whatever the model; text that must
-        come costs no forward pass. What messages and tools contain is plain text: a control token's name in it stays
-        text. Of a conversation that goes on only new tokens are decoded.
+        The name of a call is one of the tools' and its arguments follow their schema, whatever the model; text that
+        must come costs no forward pass. What messages and tools contain is plain text: a control token's name in it
+        stays text. Of a conversation that goes on only new tokens are decoded.
 
         Args:
             messages: a list of dict with "role" and "content", and of Message, such as earlier replies.
@@ -4127,8 +4129,8 @@ class Message:
         """list[str]: what in the text was not as the format has it."""
     @property
     def finish(self) -> Literal["stop", "tool_calls", "length", "cancelled"] | None:
-        """str | None: why it ended: "stop", "tool_calls" where it calls something, "length" where no more tokens fitted,
-        "cancelled" in the `partial` of a CancelledError; None of a text that was parsed.
+        """str | None: why it ended: "stop", "tool_calls" where it calls something, "length" where no more tokens
+        fitted, "cancelled" in the `partial` of a CancelledError; None of a text that was parsed.
         """
     @property
     def stats(self) -> ChatStats | None:
@@ -4161,7 +4163,7 @@ class ChatStats:
         """int: tokens of the prompt."""
     @property
     def prompt_tokens_reused(self) -> int:
-        """int: those of them that the model's context held already, from the turn before: they were not decoded again."""
+        """int: those of them that the model's context held already, from earlier turns: not decoded again."""
     @property
     def tokens(self) -> int:
         """int: tokens of the reply."""
@@ -4251,7 +4253,7 @@ class ChatPrompt:
         """str: all of it."""
     @property
     def generation_prompt(self) -> str:
-        """str: the end of it with which the reply's turn begins: for `parse`, `parser` and `constraint` of ChatFormat."""
+        """str: the end of it with which the reply's turn begins, for `ChatFormat.parse` and `constraint`."""
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
     __hash__: None  # type: ignore[assignment]
@@ -4369,9 +4371,8 @@ class ChatFormat:
 
         Example:
             >>> format = tokentrie.ChatFormat("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")
-            >>> print(format.render([{"role": "user", "content": "Ring!"}, tokentrie.Message("Ding.")]))
-            [user] Ring!
-            [assistant] Ding.
+            >>> format.render([{"role": "user", "content": "Ring!"}, tokentrie.Message("Ding.")]).splitlines()
+            ['[user] Ring!', '[assistant] Ding.']
         """
     def prompt(
         self,
@@ -4509,7 +4510,7 @@ class ChatFormat:
 
         Example:
             >>> model = tokentrie.Model()
-            >>> tools = [{"name": "ring", "parameters": {"type": "object", "properties": {"loud": {"type": "boolean"}}}}]
+            >>> tools = [{"name": "ring", "parameters": {"properties": {"loud": {"type": "boolean"}}}}]
             >>> required = model.chat_format.constraint(tools, tool_choice="required")
             >>> sampler = tokentrie.Sampler(model.vocab, required)
             >>> sampler.accept(model.vocab.tokenize('<tool_call>\n{"name": "r', parse_special=True))
@@ -4566,7 +4567,7 @@ class ChatParser:
 
         Example:
             >>> parser = tokentrie.Model().chat_format.parser()
-            >>> events = parser.push("Ding <tool")
+            >>> events = parser.push("Ding<tool")
             >>> parser.finish(partial=True).content
             'Ding'
         """

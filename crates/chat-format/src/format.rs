@@ -27,9 +27,11 @@ struct Inner {
     template: ChatTemplate,
     analysis: Analysis,
     machines: Mutex<LruCache<Key, Made>>,
-    /// With their tools, so that the addresses in the keys are nobody else's.
-    constraints: Mutex<LruCache<(Key, String, usize), (Tools, ReplyConstraint)>>,
+    constraints: Mutex<LruCache<(Key, String, usize), Constrained>>,
 }
+
+/// A constraint with its tools, so that the address in its key is nobody else's.
+type Constrained = (Tools, ReplyConstraint);
 
 /// What a machine was made for: tools are compared by identity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -161,6 +161,7 @@ impl ChatConstraint {
 
     /// What `__reduce__` took apart.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "they are what there is")]
     fn _restore(
         py: Python<'_>,
         format: &Bound<'_, ChatFormat>,

@@ -158,9 +158,9 @@ fn pieces(vocab: &trie_text::Vocab, marker: &[u8]) -> Option<Vec<TokenId>> {
 pub(crate) fn tool_choice(given: Option<&Bound<'_, PyAny>>, names: Option<&[&str]>) -> Result<ToolChoice> {
     let Some(given) = given else { return Ok(ToolChoice::Auto) };
     // As chat APIs have it: {"type": "function", "function": {"name": ...}}.
-    let named = given.cast::<PyDict>().ok().and_then(|dict| dict.get_item("function").ok().flatten());
-    let named = named.and_then(|function| function.get_item("name").ok());
-    let text = named.as_ref().unwrap_or(given);
+    let inside = given.cast::<PyDict>().ok().and_then(|dict| dict.get_item("function").ok().flatten());
+    let inside = inside.and_then(|function| function.get_item("name").ok());
+    let text = inside.as_ref().unwrap_or(given);
     let Ok(word) = text.cast::<PyString>() else {
         let message = format!(
             "tool_choice must be \"auto\", \"none\", \"required\" or the name of a tool, not {} of type {}",
@@ -171,9 +171,9 @@ pub(crate) fn tool_choice(given: Option<&Bound<'_, PyAny>>, names: Option<&[&str
     };
     let word = word.to_str()?;
     match word {
-        "auto" if named.is_none() => Ok(ToolChoice::Auto),
-        "none" if named.is_none() => Ok(ToolChoice::None),
-        "required" if named.is_none() => Ok(ToolChoice::Required),
+        "auto" if inside.is_none() => Ok(ToolChoice::Auto),
+        "none" if inside.is_none() => Ok(ToolChoice::None),
+        "required" if inside.is_none() => Ok(ToolChoice::Required),
         name if names.is_none_or(|names| names.contains(&name)) => Ok(ToolChoice::Tool(name.to_owned())),
         name => {
             const SHOWN: usize = 8;
@@ -495,7 +495,6 @@ impl ChatFormat {
         tools, vocab=None, tool_choice=None, parallel_tool_calls=false, generation_prompt=None, *, thinking_budget=None
     ), text_signature = "($self, tools, vocab=None, tool_choice=\"auto\", parallel_tool_calls=False, \
         generation_prompt=None, *, thinking_budget=None)")]
-    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn constraint(
         slf: &Bound<'_, Self>,
         tools: Option<&Bound<'_, PyAny>>,

@@ -25,7 +25,7 @@ pub(crate) struct ChatParser(Mutex<Reading>);
 
 enum Reading {
     On(Box<chat_format::Parser>),
-    Over(Message, Vec<ChatEvent>),
+    Over(Box<(Message, Vec<ChatEvent>)>),
     /// Only while it is being finished.
     Nothing,
 }
@@ -82,10 +82,10 @@ impl ChatParser {
             && let Reading::On(parser) = std::mem::replace(&mut *reading, Reading::Nothing)
         {
             let (events, message) = released(py, || parser.finish(partial));
-            *reading = Reading::Over(message.into(), ChatEvent::merged(events));
+            *reading = Reading::Over(Box::new((message.into(), ChatEvent::merged(events))));
         }
         match &*reading {
-            Reading::Over(message, _) => Ok(message.clone()),
+            Reading::Over(over) => Ok(over.0.clone()),
             _ => Ok(Message::default()),
         }
     }
@@ -95,7 +95,7 @@ impl ChatParser {
     fn message(&self, py: Python<'_>) -> Result<Message> {
         Ok(match &*locked(py, &self.0)? {
             Reading::On(parser) => parser.message().clone().into(),
-            Reading::Over(message, _) => message.clone(),
+            Reading::Over(over) => over.0.clone(),
             Reading::Nothing => Message::default(),
         })
     }
@@ -104,13 +104,13 @@ impl ChatParser {
     #[getter]
     fn last_events(&self, py: Python<'_>) -> Result<Vec<ChatEvent>> {
         Ok(match &*locked(py, &self.0)? {
-            Reading::Over(_, events) => events.clone(),
+            Reading::Over(over) => over.1.clone(),
             _ => Vec::new(),
         })
     }
 
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
-        let over = matches!(&*locked(py, &self.0)?, Reading::Over(..));
+        let over = matches!(&*locked(py, &self.0)?, Reading::Over(_));
         Ok(format!("<tokentrie.ChatParser: {}>", if over { "finished" } else { "reading" }))
     }
 }

@@ -78,13 +78,11 @@ impl Tools {
 
     /// The same, and none for None.
     pub(crate) fn of_optional(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> Result<Py<Self>> {
-        match given {
-            Some(given) => Self::of(given),
-            None => {
-                let (core, definitions) = (chat_format::Tools::default(), Value::Array(Vec::new()));
-                Ok(Py::new(py, Self { core, definitions, given: Vec::new() })?)
-            }
+        if let Some(given) = given {
+            return Self::of(given);
         }
+        let (core, definitions) = (chat_format::Tools::default(), Value::Array(Vec::new()));
+        Ok(Py::new(py, Self { core, definitions, given: Vec::new() })?)
     }
 }
 

@@ -10,6 +10,7 @@ use llama_sampler::Finish;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict};
+#[cfg(feature = "llama")]
 use trie_core::TokenId;
 
 /// What `Model.generate` returns.

@@ -141,7 +141,9 @@ pub(crate) struct Message {
 impl Message {
     #[new]
     #[pyo3(
-        signature = (content=String::new(), reasoning=String::new(), tool_calls=None, warnings=None, finish=None, stats=None),
+        signature = (
+            content=String::new(), reasoning=String::new(), tool_calls=None, warnings=None, finish=None, stats=None
+        ),
         text_signature = "(content=\"\", reasoning=\"\", tool_calls=(), warnings=(), finish=None, stats=None)"
     )]
     fn new(

@@ -184,8 +184,8 @@ impl Model {
     /// Answers a conversation: renders it, generates a reply that calls tools rightly, and reads it.
     ///
     /// The name of a call is one of the tools' and its arguments follow their schema, whatever the model; text that
-    /// must come costs no forward pass. What messages and tools contain is plain text: a control token's name in it stays
-    /// text. Of a conversation that goes on only new tokens are decoded.
+    /// must come costs no forward pass. What messages and tools contain is plain text: a control token's name in it
+    /// stays text. Of a conversation that goes on only new tokens are decoded.
     ///
     /// Args:
     ///     messages: a list of dict with "role" and "content", and of Message, such as earlier replies.

@@ -21,9 +21,9 @@ use trie_core::{Allowed, AnyConstraint, SamplerOptions, Span, SpanRules, TokenId
 /// Args:
 ///     vocab: a Vocab, or the vocabulary size as an int, which then has no end-of-generation tokens.
 ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a FilteredTrie, a list of str, a
-///         Sequence, a ThinkGate, a Rule, a ChatConstraint, or Any. Of several descriptors the first with a usable leaf is active; `activate`
-///         selects another. Payloads come from the cache of the calling thread. A list of str is tokenised at each
-///         call as by `Trie.from_strings`: for many samplers make the Trie once.
+///         Sequence, a ThinkGate, a Rule, a ChatConstraint, or Any. Of several descriptors the first with a usable
+///         leaf is active; `activate` selects another. Payloads come from the cache of the calling thread. A list of
+///         str is tokenised at each call as by `Trie.from_strings`: for many samplers make the Trie once.
 ///     mode: "greedy" or 0: the highest logit, ties to the lowest id. "sampled" or 1: a seeded draw.
 ///     end_tokens: ids that close the span at the end of a leaf. None: those of the set (`Trie.end_tokens`), which
 ///         has mostly none; then a leaf that cannot go on is complete at once.

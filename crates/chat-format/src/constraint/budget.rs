@@ -30,6 +30,34 @@ pub struct BudgetedState {
 impl ReplyConstraint {
     /// The same with a budget of tokens for reasoning. `closing` is its end marker in tokens; without one nothing is
     /// closed.
+    ///
+    /// ```
+    /// use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens};
+    /// use std::sync::Arc;
+    /// use trie_core::{Constraint, Scratch, TokenId};
+    /// use trie_rules::TokenBytes;
+    ///
+    /// let template = ChatTemplate::new(
+    ///     "{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content %}\
+    ///      <think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}\n{% endfor %}\
+    ///      {% if add_generation_prompt %}<|assistant|>{% endif %}",
+    ///     "",
+    ///     "",
+    /// )?;
+    /// let format = ChatFormat::new(template)?;
+    /// // One token a byte.
+    /// let all: Vec<[u8; 1]> = (0..128).map(|byte| [byte]).collect();
+    /// let ids = |text: &str| text.bytes().filter_map(|byte| TokenId::new(byte.into())).collect::<Vec<_>>();
+    /// let tokens = all.iter().zip(0..).filter_map(|(byte, id)| Some((&byte[..], TokenId::new(id)?)));
+    /// let spelling = Arc::new(TokenBytes::new(128, tokens)?).into();
+    /// let reply = format.constraint(&ConstraintOptions::default(), &spelling, &ControlTokens::default())?;
+    /// let reply = reply.with_budget(2, ids("</think>"));
+    ///
+    /// let mut state = reply.start();
+    /// ids("<think>ab").into_iter().for_each(|token| assert!(reply.advance(&mut state, token).is_some()));
+    /// assert_eq!(reply.forced_token(&state, &mut Scratch::default()), TokenId::new(u32::from(b'<')));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn with_budget(self, budget: u32, closing: Vec<TokenId>) -> BudgetedReply {
         BudgetedReply(Arc::new(Inner { reply: self, closing, budget }))
     }
