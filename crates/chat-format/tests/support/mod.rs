@@ -1,6 +1,6 @@
 //! The cases and templates that are not in the repository, where their folders are there.
 
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
 pub mod random;
 
