@@ -123,7 +123,11 @@ fn holding(format: &ChatFormat, spelling: &Spelling, known: &HashMap<&[u8], Toke
             if at == name {
                 of_name = took;
             }
-            if at < reply.find('<').unwrap_or(0) { free.push(took) } else { call.push(took) }
+            if at < reply.find('<').unwrap_or(0) {
+                free.push(took)
+            } else {
+                call.push(took)
+            }
             at += spelling.tokens().bytes(token).len();
         }
         free.sort_unstable();
@@ -140,7 +144,8 @@ fn rival(model: &LlamaModel, tokens: &[TokenId], count: usize) {
         tools(count).iter().map(|tool| serde_json::to_string(&tool.name).expect("a text").replace('"', "")).collect();
     let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     let grammar = format!(
-        "root ::= \"<tool_call>\\n{{\\\"name\\\": \\\"\" ({}) \"\\\", \\\"arguments\\\": \" object \"}}\\n</tool_call>\"\n\
+        "root ::= \"<tool_call>\\n{{\\\"name\\\": \\\"\" ({}) \"\\\", \\\"arguments\\\": \" object \"}}\\n\
+        </tool_call>\"\n\
          object ::= \"{{\" member (\", \" member)* \"}}\"\nmember ::= string \": \" (string | [0-9]+)\n\
          string ::= \"\\\"\" [^\"\\\\]* \"\\\"\"\n",
         names.join(" | ")
@@ -185,7 +190,8 @@ fn main() {
     let backend = LlamaBackend::init().expect("llama.cpp starts");
     let folder = PathBuf::from(std::env::var_os("TOKENTRIE_VOCAB_DIR").expect("the pieces are from there"));
     let params = LlamaModelParams::default().with_vocab_only(true);
-    let model = LlamaModel::load_from_file(&backend, folder.join("ggml-vocab-qwen2.gguf"), &params).expect("a vocabulary");
+    let model =
+        LlamaModel::load_from_file(&backend, folder.join("ggml-vocab-qwen2.gguf"), &params).expect("a vocabulary");
     let reply = format!("{} {CALL}", "It is nice weather today, so I write it down.".repeat(4));
     for count in [5, 300] {
         rival(&model, &tokens_of(reply.as_bytes(), &known), count);

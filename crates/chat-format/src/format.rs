@@ -108,8 +108,9 @@ impl ChatFormat {
     /// use chat_format::{ChatFormat, ChatTemplate, ParserOptions};
     ///
     /// let template = ChatTemplate::new(
-    ///     "{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>\
-    ///      {% endif %}{{ m.content }}{% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>{% endfor %}\
+    ///     "{% for m in messages %}<|{{ m.role }}|>\
+    ///      {% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}\
+    ///      {{ m.content }}{% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>{% endfor %}\
     ///      <|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
     ///     "",
     ///     "",

@@ -33,7 +33,8 @@ pub struct Tool {
 pub enum ToolError {
     /// Not an object with a name.
     #[error(
-        "tool {number} has no name: a tool is {{\"type\": \"function\", \"function\": {{\"name\": ..., \"parameters\": ...}}}}, not {given}"
+        "tool {number} has no name: a tool is {{\"type\": \"function\", \"function\": {{\"name\": ..., \
+        \"parameters\": ...}}}}, not {given}"
     )]
     NoName {
         /// Which, from 0.

@@ -139,7 +139,8 @@ const ANSWERED: &str = "{%- for m in messages -%}
 [TOOL_CALLS] [{% for c in m.tool_calls %}{% if not loop.first %}, {% endif -%}
 {\"name\": \"{{ c.function.name }}\", \"arguments\": {{ c.function.arguments|tojson }}, \"id\": \"{{ c.id }}\"}
 {%- endfor %}]{{ eos_token }}
-{%- elif m.role == 'tool' -%}[TOOL_RESULTS] {\"content\": {{ m.content|tojson }}, \"call_id\": \"{{ m.tool_call_id }}\"}[/TOOL_RESULTS]
+{%- elif m.role == 'tool' -%}[TOOL_RESULTS] {\"content\": {{ m.content|tojson }}, \"call_id\": \"{{ m.tool_call_id \
+}}\"}[/TOOL_RESULTS]
 {%- else -%}{{ ' ' + m.content + eos_token }}
 {%- endif -%}{%- endfor -%}";
 
@@ -197,7 +198,8 @@ fn json_text_is_read_where_an_object_is_usual() {
 
 #[test]
 fn lists_of_templates_grow_and_those_of_callers_do_not() {
-    let text = "{% set seen = [] %}{% set ns = namespace(all=[]) %}{% macro note(x) %}{% set _ = ns.all.append(x) %}{% endmacro %}\
+    let text = "{% set seen = [] %}{% set ns = namespace(all=[]) %}{% macro note(x) %}{% set _ = ns.all.append(x) %}\
+        {% endmacro %}\
         {% for m in messages %}{% set _ = seen.append(m.role) %}{{ note(m.content) }}{% set _ = messages.append(1) %}\
         {% endfor %}{{ seen|join(',') }}|{{ ns.all|join(',') }}";
     let format = format(text);

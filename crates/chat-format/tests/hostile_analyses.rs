@@ -77,14 +77,19 @@ const HOSTILE: [&str; 12] = [
     "{% for m in messages %}{{ m.content }}{% for i in range(2000) %}{{ 'x' * 1000 }}{% endfor %}{% endfor %}",
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ m.content }}{% for c in m.tool_calls %}\
      {{ c|tojson }}{{ c|tojson }}{% endfor %}{% endfor %}",
-    "{{ strftime_now('%f') }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{{ strftime_now('%H%M%S%f') }}",
+    "{{ strftime_now('%f') }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{{ \
+    strftime_now('%H%M%S%f') }}",
     "{% for m in messages[:1] %}<{{ m.role }}>{{ m.content }}{% endfor %}",
-    "{% for m in messages %}{% if m.role == 'assistant' %}{{ raise_exception('no') }}{% endif %}{{ m.content }}{% endfor %}",
-    "{% for m in messages|reverse %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls %}<c>{{ c.function|tojson }}</c>\
+    "{% for m in messages %}{% if m.role == 'assistant' %}{{ raise_exception('no') }}{% endif %}{{ m.content }}{% \
+    endfor %}",
+    "{% for m in messages|reverse %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls %}<c>{{ c.function|tojson \
+    }}</c>\
      {% endfor %}{% endfor %}",
-    "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name[:3] }}{{ c.function.arguments }}\
+    "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ c.function.name[:3] }}{{ \
+    c.function.arguments }}\
      {% endfor %}{% endfor %}",
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls %}<call>{\"name\": \"{{ c.function.name\
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls %}<call>{\"name\": \"{{ \
+    c.function.name\
      |replace('_', '-') }}\", \"arguments\": {{ c.function.arguments|tojson }}}</call>{% endfor %}{% endfor %}",
 ];
 

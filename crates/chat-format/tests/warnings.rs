@@ -4,7 +4,8 @@ use chat_format::{ChatFormat, ChatTemplate, Message, ParserOptions, Tools};
 use serde_json::json;
 
 const OBJECT: &str = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls %}<call>\
-    {{ c.function | tojson }}</call>{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}";
+    {{ c.function | tojson }}</call>{% endfor %}<|end|>{% endfor %}\
+    {% if add_generation_prompt %}<|assistant|>{% endif %}";
 
 fn read(reply: &str) -> Message {
     let format = ChatFormat::new(ChatTemplate::new(OBJECT, "", "").unwrap()).unwrap();

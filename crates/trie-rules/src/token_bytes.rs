@@ -139,8 +139,9 @@ impl TokenBytes {
         self.order.nbytes() + self.slices.nbytes() + spelled
     }
 
-    /// Gives `each` every token all of whose bytes `step` takes from a state, in the order of their bytes. What shares a
-    /// beginning is walked once, and what shares a refused one not at all.
+    /// Gives `each` every token all of whose bytes `step` takes from a state, in the order of their bytes.
+    ///
+    /// What shares a beginning is walked once, and what shares a refused one not at all.
     pub fn walk<S>(&self, from: &S, step: impl FnMut(&S, u8) -> Option<S>, mut each: impl FnMut(TokenId)) {
         let mut path = Path::default();
         tokens_from(step, self.all(), from, &mut path, |token, _| each(token));

@@ -92,7 +92,10 @@ pub(super) fn tools() -> Value {
 }
 
 pub(super) fn all(id: &dyn Fn(usize, &str) -> String, parallel: bool) -> Vec<Probe> {
-    let call = |number: usize, name: &str, arguments: Value| json!({"id": id(number, name), "type": "function", "function": {"name": name, "arguments": arguments}});
+    let call = |number: usize, name: &str, arguments: Value| {
+        json!({"id": id(number, name), "type": "function",
+        "function": {"name": name, "arguments": arguments}})
+    };
     let song = || call(0, "find_song", json!({"title": HARBOUR}));
     let probe = |name: &'static str, tools: bool, thinking: bool| Probe {
         name,

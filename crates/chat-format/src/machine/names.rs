@@ -6,7 +6,8 @@ pub(crate) struct Names {
     names: Vec<(Box<[u8]>, u32)>,
 }
 
-/// The names that begin with what was written: a range of the list, and how many bytes that was. The default is before the first.
+/// The names that begin with what was written: a range of the list, and how many bytes that was. The default is
+/// before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct Written {
     from: u32,
