@@ -113,7 +113,7 @@ impl Pairs {
         if ends && (first || !strict) {
             return self.end(state, byte, if first { b"{}" } else { b"}" }, watch, out);
         }
-        if strict && byte == CONTROL || !watch.on(Event::TextOpen) {
+        if strict && (byte == CONTROL || byte == self.joint) || !watch.on(Event::TextOpen) {
             return Step::Dead;
         }
         out.json(if first { b"{\"" } else { b",\"" });
