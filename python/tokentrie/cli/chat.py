@@ -92,7 +92,7 @@ class Session:
             self.said = before
             self._shown.end_line()
             raise
-        if message.tool_calls and (message.finish == "length" or self._ask is not None or self._runs):
+        if message.tool_calls and (self._ask is not None or self._runs):
             self._shown.note("calls that have no result are left out of the conversation")
             self.said[-1] = tokentrie.Message(message.content, message.reasoning)
         return message

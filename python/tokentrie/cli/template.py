@@ -28,7 +28,7 @@ OF_CALLS, OF_REASONING, OF_CONTENT, OTHER = "black on yellow", "black on magenta
 
 @dataclass(frozen=True)
 class Known:
-    """An event, and how many bytes of the reply were read when it was certain; `first` to `last` where it is several."""
+    """An event, and how many bytes of the reply were read when it was certain: `first` to `last` of several."""
 
     first: int
     last: int
@@ -58,8 +58,12 @@ def run(file: Path | None, tools_file: Path | None, reply: Path | None, as_json:
     screen = console.screen()
     screen.print(Text(console.printable(name), style="bold"))
     screen.print(_table(analysis))
-    with console.collected_warnings() as warnings:
-        example = template_example.rendered(form, tools)
+    try:
+        with console.collected_warnings() as warnings:
+            example = template_example.rendered(form, tools)
+    except tokentrie.TemplateError as error:
+        console.say(f"warning: no example: the template refuses it: {error}")
+        return
     for warning in warnings:
         console.say(f"warning: {warning}")
     left_out = f", without {' and '.join(example.left_out)}, which the template refuses" if example.left_out else ""

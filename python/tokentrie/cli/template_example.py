@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ SYSTEM, USER = "Answer briefly.", "How warm is it in Oslo?"
 REASONING, CONTENT, RESULT = "Only a tool knows.", "Let me look.", "12 degrees"
 # Some formats want ids of nine letters and digits.
 IDS = ("call00001", "call00002")
+# Some templates want every argument described.
 TOOLS: list[dict[str, Any]] = [
     {
         "name": "weather",
@@ -21,7 +23,7 @@ TOOLS: list[dict[str, Any]] = [
             "type": "object",
             "properties": {
                 "city": {"type": "string", "description": "where"},
-                "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
+                "unit": {"type": "string", "enum": ["celsius", "fahrenheit"], "description": "of what"},
             },
             "required": ["city"],
         },
@@ -29,7 +31,11 @@ TOOLS: list[dict[str, Any]] = [
     {
         "name": "alarm",
         "description": "Sets an alarm.",
-        "parameters": {"type": "object", "properties": {"minutes": {"type": "integer"}}, "required": ["minutes"]},
+        "parameters": {
+            "type": "object",
+            "properties": {"minutes": {"type": "integer", "description": "from now"}},
+            "required": ["minutes"],
+        },
     },
 ]
 DEEPEST = 4
@@ -79,11 +85,9 @@ def rendered(form: tokentrie.ChatFormat, tools: tokentrie.Tools | None) -> Examp
         ([user, plain, user], [], ["a system message", "calls of tools"]),
     ]
     for messages, made, left_out in attempts:
-        try:
+        with contextlib.suppress(tokentrie.TemplateError):
             prompt = form.prompt(messages, tools)
             return Example(prompt.text, prompt.generation_prompt, left_out, made)
-        except tokentrie.TemplateError:
-            continue
     prompt = form.prompt([user])
     return Example(prompt.text, prompt.generation_prompt, ["all but a message of a user"])
 
