@@ -16,13 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_cli import Terminal, run
+from test_cli_chat import ERASE, FUNCTIONS, TEMPLATE
 from tokentrie import TokenTrieError, Trie
 from tokentrie.cli import lines as text_files
 from tokentrie.cli.lines import Lines, as_text, unmarked
 
 __all__ = ["run"]
 
-COMMANDS = ("demo", "choose", "generate", "inspect", "build", "diff", "bench")
+COMMANDS = ("demo", "choose", "generate", "inspect", "build", "diff", "bench", "template", "chat")
 ENCODINGS = {
     "utf-8": b"",
     "utf-8-sig": b"",
@@ -140,6 +141,10 @@ class TestHelp:
         (tmp_path / "reviews.csv").write_text("text,label\nI like it,good\nI hate it,bad\n")
         leaves = [{"name": "A", "tokens": [300]}, {"name": "B", "tokens": [301, 302]}]
         (tmp_path / "payload.json").write_text(json.dumps({"descriptors": [{"path": "a", "leaves": leaves}]}))
+        (tmp_path / "chat.jinja").write_text(TEMPLATE)
+        (tmp_path / "tools.json").write_text(json.dumps([ERASE]))
+        (tmp_path / "tools.py").write_text(FUNCTIONS)
+        (tmp_path / "reply.txt").write_text("Ding.")
         monkeypatch.chdir(tmp_path)
         for name in ("names", "more"):
             assert run("build", f"{name}.txt", "-o", f"{name}.ttrie").code == 0
@@ -183,7 +188,13 @@ class TestStarting:
 
     @pytest.mark.parametrize(
         ("words", "found"),
-        [("", [*COMMANDS]), ("ch", ["choose"]), ("choose --on-", ["--on-error"]), ("bench --mode ", [])],
+        [
+            ("", [*COMMANDS]),
+            ("ch", ["choose", "chat"]),
+            ("chat --tool-", ["--tool-choice"]),
+            ("choose --on-", ["--on-error"]),
+            ("bench --mode ", []),
+        ],
     )
     def test_bash_completes(self, run: Terminal, tmp_path: Path, words: str, found: list[str]) -> None:
         if not (bash := shutil.which("bash")):

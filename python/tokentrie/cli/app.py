@@ -12,39 +12,32 @@ from typing import Annotated, Literal
 import typer
 
 import tokentrie
-from tokentrie.cli import completion, console
+from tokentrie.cli import chat_commands, completion, console
+from tokentrie.cli.options import (
+    CHOICE,
+    CHOICES,
+    CHOICES_FILE,
+    CTX,
+    GPU_LAYERS,
+    GRAMMAR,
+    JSON,
+    MODEL,
+    MOST,
+    PATH,
+    PAYLOAD,
+    PREFIX,
+    PROMPT,
+    PROMPT_FILE,
+    REGEX,
+    SET,
+    SUFFIX,
+    THREADS,
+    examples,
+)
 
 USAGE, RUNTIME, INTERRUPTED = 2, 1, 130
-MOST = 2**31 - 1
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-# Options that several commands have.
-JSON = typer.Option("--json", help="Print one JSON document and nothing else.")
-MODEL = typer.Option(
-    "--model", "-m", metavar="M.gguf", help="GGUF model; without it the tiny model inside the package."
-)
-THREADS = typer.Option(min=1, max=512, help="Threads; without it the physical cores that may be used.")
-PROMPT = typer.Option("--prompt", "-p", metavar="TEXT", help="What comes before the value.")
-PROMPT_FILE = typer.Option("--prompt-file", metavar="FILE", help="The prompt from a file; - is standard input.")
-PAYLOAD = typer.Option("--payload", metavar="P.json", help="Legal values as a payload; - is standard input.")
-PATH = typer.Option("--path", metavar="PATH", help="Which descriptor of the payload; the first one without it.")
-CHOICES = typer.Option("--choices", "-c", metavar="A,B,C", help="Legal values as text, between commas.")
-CHOICES_FILE = typer.Option(
-    "--choices-file", metavar="FILE", help="Legal values as text, one a line; - is standard input."
-)
-CTX = typer.Option(min=1, max=MOST, help="Tokens of context; without it 4096 or what the model allows.")
-SET = typer.Option("--set", metavar="NAMES.ttrie", help="Legal values as a file that tokentrie build made.")
-CHOICE = typer.Option("--choice", metavar="VALUE", help="One legal value, commas and all. May be repeated.")
-PREFIX = typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
-SUFFIX = typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")
-REGEX = typer.Option("--regex", metavar="PATTERN", help="A regular expression that the whole text matches.")
-GRAMMAR = typer.Option(
-    "--grammar",
-    metavar="FILE|NAME",
-    help="An LR(1) grammar in a file, or json, arithmetic, c or sql; - is standard input.",
-)
-GPU_LAYERS = typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")
 
 
 def _version(wanted: bool) -> None:
@@ -59,13 +52,8 @@ def _completion(shell: str | None) -> None:
         raise typer.Exit
 
 
-def _examples(*lines: str) -> str:
-    """The end of a help page. A test runs them."""
-    return "\b\nExamples:\n" + "\n".join(f"  tokentrie {line}" for line in lines)
-
-
 @app.callback(
-    epilog=_examples(
+    epilog=examples(
         "demo",
         'choose --prompt "The door is" --choices open,closed',
         "build names.txt -o names.ttrie",
@@ -90,7 +78,7 @@ def _root(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "demo",
         "demo --json",
     )
@@ -114,7 +102,7 @@ def demo(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         'choose --prompt "Is the sky blue? " --choices yes,no',
         "choose --prompt-file prompt.txt --set names.ttrie --top 3",
         "choose --input reviews.csv --field text --choices good,bad -o labels.csv",
@@ -214,7 +202,7 @@ def choose(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         'generate --prompt "The door is" --choices open,closed',
         'generate --prompt "Hi" --set names.ttrie --json',
         'generate --prompt "Hi" --payload payload.json --mode sampled --seed 7',
@@ -278,7 +266,7 @@ def generate(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "inspect payload.json",
         "inspect names.ttrie --find ann",
         "inspect names.ttrie --svg names.svg",
@@ -358,7 +346,7 @@ def inspect(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "build names.txt -o names.ttrie",
         "build reviews.csv --field label -o labels.ttrie",
         "build names.txt --suffix '\"' --refused bad.jsonl -o quoted.ttrie",
@@ -409,7 +397,7 @@ def build(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "diff names.ttrie more.ttrie",
     )
 )
@@ -427,7 +415,7 @@ def diff(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "bench --mode strict-trie-ffi --set 8-actions --repeats 1",
         "bench --set form --repeats 1 --plot bench.svg -o bench.json",
     )
@@ -473,6 +461,10 @@ def bench(
 
     work = command.Work(mode, prompt, descriptor, sets or [], repeats, budget)
     command.run(model, work, output, plot, threads, as_json)
+
+
+# Chats have their commands in a file of their own.
+app.add_typer(chat_commands.app)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -1,0 +1,38 @@
+"""Options that several commands have, and how the end of a help page is written."""
+
+from __future__ import annotations
+
+import typer
+
+MOST = 2**31 - 1
+
+JSON = typer.Option("--json", help="Print one JSON document and nothing else.")
+MODEL = typer.Option(
+    "--model", "-m", metavar="M.gguf", help="GGUF model; without it the tiny model inside the package."
+)
+THREADS = typer.Option(min=1, max=512, help="Threads; without it the physical cores that may be used.")
+PROMPT = typer.Option("--prompt", "-p", metavar="TEXT", help="What comes before the value.")
+PROMPT_FILE = typer.Option("--prompt-file", metavar="FILE", help="The prompt from a file; - is standard input.")
+PAYLOAD = typer.Option("--payload", metavar="P.json", help="Legal values as a payload; - is standard input.")
+PATH = typer.Option("--path", metavar="PATH", help="Which descriptor of the payload; the first one without it.")
+CHOICES = typer.Option("--choices", "-c", metavar="A,B,C", help="Legal values as text, between commas.")
+CHOICES_FILE = typer.Option(
+    "--choices-file", metavar="FILE", help="Legal values as text, one a line; - is standard input."
+)
+CTX = typer.Option(min=1, max=MOST, help="Tokens of context; without it 4096 or what the model allows.")
+SET = typer.Option("--set", metavar="NAMES.ttrie", help="Legal values as a file that tokentrie build made.")
+CHOICE = typer.Option("--choice", metavar="VALUE", help="One legal value, commas and all. May be repeated.")
+PREFIX = typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
+SUFFIX = typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")
+REGEX = typer.Option("--regex", metavar="PATTERN", help="A regular expression that the whole text matches.")
+GRAMMAR = typer.Option(
+    "--grammar",
+    metavar="FILE|NAME",
+    help="An LR(1) grammar in a file, or json, arithmetic, c or sql; - is standard input.",
+)
+GPU_LAYERS = typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")
+
+
+def examples(*lines: str) -> str:
+    """The end of a help page. A test runs them."""
+    return "\b\nExamples:\n" + "\n".join(f"  tokentrie {line}" for line in lines)
