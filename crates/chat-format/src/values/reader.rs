@@ -108,6 +108,11 @@ impl Reader {
                 return Step::Dead;
             }
         }
+        // White space before a JSON string is none of its JSON.
+        if matches!((&self.kind, &*at), (Kind::JsonText(_), At::Json(literal)) if literal.is_fresh()) && is_blank(byte)
+        {
+            return Step::Inside;
+        }
         if let At::Json(literal) = at
             && byte == b'"'
             && literal.is_fresh()
