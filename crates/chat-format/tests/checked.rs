@@ -21,16 +21,14 @@ fn real_templates_are_not_degraded() {
         let analysed = Instant::now();
         Analysis::of(&ChatTemplate::new(&text[..], "<s>", "</s>").unwrap()).unwrap();
         let analysed = analysed.elapsed();
-        let (format, all) = made(&text);
+        let (_, all) = made(&text);
         times.push((all, analysed, name.clone()));
         for other in [("", ""), ("<s>", "</s>")] {
             let format = ChatFormat::new(ChatTemplate::new(&text[..], other.0, other.1).unwrap()).unwrap();
-            assert_eq!(format.analysis().degraded.is_some(), format.analysis().degraded.is_some());
             if let Some(degraded) = &format.analysis().degraded {
                 wrong.push(format!("{name} {other:?}: {degraded}"));
             }
         }
-        drop(format);
     }
     times.sort();
     for (all, analysed, name) in times.iter().rev().take(8) {

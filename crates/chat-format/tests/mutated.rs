@@ -87,7 +87,9 @@ fn what_is_not_degraded_reads_its_own_calls() {
         let format = ChatTemplate::new(&text[..], "<s>", "</s>").and_then(ChatFormat::new);
         let taken = before.elapsed();
         slowest = slowest.max(taken);
-        assert!(taken < Duration::from_secs(5), "{name}, mutation {number}: {taken:?}");
+        // Tests without optimization take their time.
+        let most = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
+        assert!(taken < most, "{name}, mutation {number}: {taken:?}");
         let format = match format {
             Ok(format) => format,
             Err(TemplateError::Thread { reason }) if reason.contains("fault") => panic!("{name}, {number}: {reason}"),

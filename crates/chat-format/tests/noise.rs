@@ -98,9 +98,8 @@ fn noise_is_read() {
             let headed = !dialect.joints.is_empty();
             let stopped = dialect.stops.iter().any(|stop| shown.contains(stop.trim()));
             let empty = whole.content.is_empty() && whole.reasoning.is_empty() && whole.tool_calls.is_empty();
-            if empty && !headed && !stopped && shown.contains("wort") {
-                panic!("{name}: {shown:?} was lost: {whole:?}");
-            }
+            let lost = empty && !headed && !stopped && shown.contains("wort");
+            assert!(!lost, "{name}: {shown:?} was lost: {whole:?}");
         }
     }
 }

@@ -75,16 +75,14 @@ impl JsonText {
                 if digits < 3 {
                     return self.go(At::Hex(digits + 1, value, half));
                 }
-                match (half, value) {
-                    (0, 0xd800..=0xdbff) => self.go(At::Half(value)),
-                    _ => {
-                        let units = if half == 0 { vec![value] } else { vec![half, value] };
-                        let text = String::from_utf16_lossy(&units);
-                        self.at = At::Plain;
-                        let each = |byte| self.inner(syntax, byte, watch, out);
-                        text.bytes().map(each).find(|step| *step != Step::Inside).unwrap_or(Step::Inside)
-                    }
+                if half == 0 && matches!(value, 0xd800..=0xdbff) {
+                    return self.go(At::Half(value));
                 }
+                let units = if half == 0 { vec![value] } else { vec![half, value] };
+                let text = String::from_utf16_lossy(&units);
+                self.at = At::Plain;
+                let each = |byte| self.inner(syntax, byte, watch, out);
+                text.bytes().map(each).find(|step| *step != Step::Inside).unwrap_or(Step::Inside)
             }
         }
     }

@@ -108,6 +108,11 @@ impl Reader {
                 return Step::Dead;
             }
         }
+        // White space before a JSON string is none of its JSON.
+        if matches!((&self.kind, &*at), (Kind::JsonText(_), At::Json(literal)) if literal.is_fresh()) && is_blank(byte)
+        {
+            return Step::Inside;
+        }
         if let At::Json(literal) = at
             && byte == b'"'
             && literal.is_fresh()
@@ -118,7 +123,7 @@ impl Reader {
         }
         match (&self.kind, at) {
             (Kind::JsonText(syntax), At::JsonText(text)) if strict.is_some() => {
-                self.strict_json_text(syntax, shapes, text, strict, byte, out)
+                strict_json_text(syntax, shapes, text, strict, byte, out)
             }
             (Kind::Json(syntax) | Kind::JsonText(syntax), At::JsonText(text)) => {
                 text.step(syntax, byte, &mut Lenient, out)
@@ -145,30 +150,27 @@ impl Reader {
     }
 }
 
-impl Reader {
-    /// JSON text, held; a backslash comes only where an escape may follow it.
-    fn strict_json_text(
-        &self,
-        syntax: &Syntax,
-        shapes: &Shapes,
-        text: &mut JsonText,
-        strict: &mut Option<Strict>,
-        byte: u8,
-        out: &mut impl Out,
-    ) -> Step {
-        let Some(strict) = strict else { return Step::Dead };
-        let step = text.step(syntax, byte, &mut Held { shapes, hold: &mut strict.hold }, out);
-        if step == Step::Inside && text.is_escaping() {
-            let goes_on = |next: u8| {
-                let (mut text, mut hold) = (text.clone(), strict.hold.clone());
-                text.step(syntax, next, &mut Held { shapes, hold: &mut hold }, &mut ()) != Step::Dead
-            };
-            if !br#""\nrt"#.iter().any(|&next| goes_on(next)) {
-                return Step::Dead;
-            }
+/// JSON text, held; a backslash comes only where an escape may follow it.
+fn strict_json_text(
+    syntax: &Syntax,
+    shapes: &Shapes,
+    text: &mut JsonText,
+    strict: &mut Option<Strict>,
+    byte: u8,
+    out: &mut impl Out,
+) -> Step {
+    let Some(strict) = strict else { return Step::Dead };
+    let step = text.step(syntax, byte, &mut Held { shapes, hold: &mut strict.hold }, out);
+    if step == Step::Inside && text.is_escaping() {
+        let goes_on = |next: u8| {
+            let (mut text, mut hold) = (text.clone(), strict.hold.clone());
+            text.step(syntax, next, &mut Held { shapes, hold: &mut hold }, &mut ()) != Step::Dead
+        };
+        if !br#""\nrt"#.iter().any(|&next| goes_on(next)) {
+            return Step::Dead;
         }
-        step
     }
+    step
 }
 
 #[cfg(test)]
