@@ -106,7 +106,7 @@ class TestTemplate:
         example = result.out.partition("example:\n")[2]
         for marker in (
             "<think>[reasoning begins]Only a tool knows.</think>[reasoning ends]Let me look.",
-            "<call>[call begins]",
+            '<call>[call begins]{"name":[name] "weather", "arguments":[arguments] {"city"',
             "</call>[call ends]",
             "<|assistant|>[assistant's turn]",
         ):
@@ -146,10 +146,12 @@ class TestTemplate:
             assert "".join(piece.text for piece in pieces) == example.text, path.name
             names = {piece.name for piece in pieces}
             calls = form.analysis.calls
-            if calls and example.calls and calls.section[0].strip():
-                assert names & {"calls begin", "call begins"}, path.name
-            if form.analysis.generation_prompts.thinking:
-                assert "generation prompt" in names, path.name
+            # Some were trained on calls that their templates do not render.
+            if calls and example.calls and not form.analysis.families:
+                assert names & {"calls begin", "call begins", "name"}, path.name
+            # Some write none after a tool's result.
+            if example.generation_prompt and example.text.endswith(example.generation_prompt):
+                assert pieces[-1].name == "generation prompt", path.name
 
     def test_tools_stand_in_the_example(self, run: Terminal, template: Path, tools: Path) -> None:
         assert '"name": "erase"' in run("template", template, "--tools", tools).out
@@ -409,15 +411,15 @@ class TestOnATerminal:
         saved = tmp_path / "chat.json"
         main_end, end = os.openpty()
         env = os.environ | {"TERM": "xterm-256color"}
-        # A reply that goes on until it is ended: the best token again and again, or a draw.
-        args = [sys.executable, "-m", "tokentrie", "chat", "--ctx", "16384", "--temperature", "9", "--seed", "1"]
+        # Any token is as good as any other, so the reply goes on for thousands of them.
+        draw = ["--ctx", "8192", "--temperature", "1000", "--seed", "1"]
+        args = [sys.executable, "-m", "tokentrie", "chat", *draw]
         process = subprocess.Popen(args, stdin=end, stdout=end, stderr=end, env=env, start_new_session=True)
         os.close(end)
         try:
             read(main_end, b"> ")
             os.write(main_end, b"Hello\n")
-            read(main_end, b"Hello\r\n")
-            time.sleep(0.3)
+            read(main_end, b"Hello\r\n", more=20)
             os.kill(process.pid, signal.SIGINT)
             read(main_end, b"> ")
             os.write(main_end, f"/save {saved}\n".encode())
@@ -426,15 +428,17 @@ class TestOnATerminal:
             assert process.wait(30) == 0
         finally:
             process.kill()
+            process.wait()
             os.close(main_end)
-        said = json.loads(saved.read_text())
-        assert [one["role"] for one in said][:2] in (["user", "assistant"], [])
+        user, assistant = json.loads(saved.read_text())
+        assert user == {"role": "user", "content": "Hello"}
+        assert assistant["content"]
 
 
-def read(end: int, until: bytes) -> bytes:
-    """What a terminal shows up to a text."""
+def read(end: int, until: bytes, more: int = 0) -> bytes:
+    """What a terminal shows up to a text, and so many bytes after it."""
     shown, deadline = b"", time.monotonic() + 60
-    while until not in shown:
+    while until not in shown or len(shown.partition(until)[2]) < more:
         ready, _, _ = select.select([end], [], [], max(0, deadline - time.monotonic()))
         assert ready, shown
         shown += os.read(end, 65536)

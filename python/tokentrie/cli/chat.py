@@ -105,7 +105,8 @@ class Session:
         if self._runs:
             choice = self._settings.tool_choice
             # It asks `chat` below, so that every reply is shown.
-            run = tokentrie.run_tools(self, self.said, self._tools, max_rounds=ROUNDS, tool_choice=choice)  # type: ignore[arg-type]
+            model: Any = self
+            run = tokentrie.run_tools(model, self.said, self._tools, max_rounds=ROUNDS, tool_choice=choice)
             self.said = list(run.messages)
             return run.message
         choice = self._settings.tool_choice

@@ -137,7 +137,7 @@ def pieces(example: Example, analysis: tokentrie.ChatAnalysis) -> list[Piece]:
     over = answered if answered >= 0 else end
     found: list[Piece] = []
     opened: set[str] = set() if analysis.content.start else {"content"}
-    place = plain = 0
+    place, plain, last = 0, 0, ""
     while place < end:
         markers = everywhere | in_reply if begin <= place < over else everywhere
         # What ends reasoning may end other things too.
@@ -150,10 +150,13 @@ def pieces(example: Example, analysis: tokentrie.ChatAnalysis) -> list[Piece]:
             place += 1
             continue
         found += [Piece(text[plain:place])] if plain < place else []
-        found.append(Piece(hit, markers[hit]))
-        if markers[hit].endswith("begins"):
-            opened.add(markers[hit].split()[0])
-        elif markers[hit] == "reasoning ends":
+        # What stands between a key and its value may also stand before all arguments.
+        name = "value" if last == "key" and markers[hit] == "arguments" else markers[hit]
+        found.append(Piece(hit, name))
+        last = name
+        if name.endswith("begins"):
+            opened.add(name.split()[0])
+        elif name == "reasoning ends":
             opened.discard("reasoning")
         place = plain = place + len(hit)
     found += [Piece(text[plain:end])] if plain < end else []
@@ -203,8 +206,11 @@ def _of_pattern(parts: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _of_arguments(parts: list[Any]) -> Iterator[tuple[str, str]]:
-    """What stands around keys and values, where arguments are not JSON."""
+    """What stands around keys and values, where arguments are not JSON; and the keys of calls that are objects."""
     for part in parts:
+        if isinstance(part, dict) and "object" in part:
+            fields = part["object"]["fields"]
+            yield from ((f"{json.dumps(text)}:", kind) for one in fields for kind, text in one.items())
         kinds = part.get("arguments") if isinstance(part, dict) else None
         for written in kinds.values() if isinstance(kinds, dict) else ():
             for quote in written.get("quotes", []):
