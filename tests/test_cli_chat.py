@@ -154,8 +154,17 @@ class TestTemplate:
                 assert pieces[-1].name == "generation prompt", path.name
 
     def test_tools_stand_in_the_example(self, run: Terminal, template: Path, tools: Path) -> None:
-        assert '"name": "erase"' in run("template", template, "--tools", tools).out
-        assert '"tone": "low"' in run("template", template, "--tools", tools).out
+        out = run("template", template, "--tools", tools).out
+        assert '"name":[name] "erase"' in out
+        assert '{"tone": "low"}' in out
+        tools.write_text("[]")
+        assert '"weather"' in run("template", template, "--tools", tools).out
+
+    def test_nothing_of_a_template_moves_the_cursor(self, run: Terminal) -> None:
+        result = run("template", "-", stdin="\x1b[2J" + TEMPLATE.replace("think", "th\x1bink"))
+        assert result.code == 0
+        assert "\\x1b[2J" in result.out
+        assert "\x1b" not in result.out
 
     def test_what_it_refuses_is_left_out(self, run: Terminal, tmp_path: Path) -> None:
         path = tmp_path / "strict.jinja"
@@ -303,6 +312,15 @@ class TestChat:
         assert "ring → it rings low\n" in result.out
         assert said[1][-1] == {"role": "tool", "tool_call_id": "", "name": "ring", "content": "it rings low"}
 
+    def test_on_a_screen_names_and_enums_are_highlighted(
+        self, run: Terminal, tools: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm-256color")
+        out = run("chat", "-p", "ring the bell", "--tools", tools, "--tool-choice", "ring", "--max-tokens", "300").out
+        assert "\x1b[1;36mring\x1b[0m" in out
+        assert re.search(r'\x1b\[1;33m"', out)
+
     def test_functions_run_with_the_model(self, run: Terminal, functions: Path) -> None:
         args = ["--tools", functions, "--run", "--tool-choice", "ring", "--max-tokens", "200"]
         result = run("chat", "-p", "ring the bell", *args)
@@ -401,6 +419,30 @@ class TestOnATerminal:
         result = typed(ASK, "gone", args=("--tools", tools))
         assert "result of erase: " in result.out
         assert said[1][-1]["content"] == "gone"
+
+    def test_calls_without_results_are_left_out(
+        self, typed: Callable[..., Result], tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After so many rounds, and where the input ends before there is a result."""
+        saved = tmp_path / "chat.json"
+        said = replying(monkeypatch, *(called("erase") for _ in range(20)))
+        result = typed(ASK, *(["gone"] * 7), f"/save {saved}", ASK, args=("--tools", tools))
+        assert result.code == 0
+        assert len(said) == 9
+        assert result.err.count("calls that have no result are left out") == 2
+        *_, answered, last = json.loads(saved.read_text())
+        assert (answered["role"], last) == ("tool", {"role": "assistant", "content": ""})
+
+    def test_an_interrupted_function_takes_its_message_back(
+        self, typed: Callable[..., Result], functions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        functions.write_text("def ring() -> str:\n    raise KeyboardInterrupt\n")
+        replying(monkeypatch, called("ring"))
+        saved = tmp_path / "chat.json"
+        result = typed(ASK, f"/save {saved}", args=("--tools", functions, "--run"))
+        assert result.code == 0
+        assert "interrupted" in result.err
+        assert json.loads(saved.read_text()) == []
 
     def test_json_needs_messages(self, typed: Callable[..., Result]) -> None:
         typed("Hello", args=("--json",)).fails(2, "--json", "--prompt")

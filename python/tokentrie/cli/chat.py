@@ -94,7 +94,8 @@ class Session:
             raise
         if message.tool_calls and (self._ask is not None or self._runs):
             self._shown.note("calls that have no result are left out of the conversation")
-            self.said[-1] = tokentrie.Message(message.content, message.reasoning)
+            place = next(place for place, one in enumerate(self.said) if one is message)
+            self.said[place:] = [tokentrie.Message(message.content, message.reasoning)]
         return message
 
     @property
@@ -110,10 +111,10 @@ class Session:
             self.said = list(run.messages)
             return run.message
         choice = self._settings.tool_choice
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             message = self.chat(self.said, self._tools, choice)
             self.said.append(message)
-            if message.finish != "tool_calls" or self._ask is None:
+            if message.finish != "tool_calls" or self._ask is None or number == ROUNDS - 1:
                 break
             for call in message.tool_calls:
                 result = self._ask(call)
