@@ -31,6 +31,7 @@ use crate::values::{ArgsState, Reader, ShapeId, Shapes, Step};
 use markers::{Found, Markers, Seen};
 use names::Names;
 use seq::{How, Thread};
+use space::Space;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -110,6 +111,8 @@ pub(crate) struct State {
     at: At,
     /// Whether a call was written.
     called: bool,
+    /// White space before a call that must come: it has an end.
+    space: Space,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -146,7 +149,7 @@ enum Done {
 
 impl Machine {
     pub(crate) fn start(&self) -> State {
-        State { at: free(Region::Fresh), called: false }
+        State { at: free(Region::Fresh), called: false, space: Space::default() }
     }
 
     /// Where the reply begins after the prompt's text before it.
@@ -154,7 +157,7 @@ impl Machine {
         if matches!(state.at, At::Free(Region::Outside | Region::Header, _)) {
             state.at = free(Region::Fresh);
         }
-        state.called = false;
+        (state.called, state.space) = (false, Space::default());
     }
 
     pub(crate) fn shapes(&self) -> &Arc<Shapes> {
@@ -317,6 +320,9 @@ impl Machine {
                 let blank = before == 0 && byte.is_ascii_whitespace();
                 if before + 1 > begun.len() && !blank && !prelude {
                     return self.said(state, region, next, begun, listener).map(|()| Done::Taken);
+                }
+                if blank && !prelude && !self.may_say(state, region) {
+                    state.space = state.space.and(byte).ok_or(Dead)?;
                 }
                 listener.text(region, begun.len());
                 state.at = At::Free(region, next);

@@ -1,0 +1,163 @@
+//! What the constraint holds and what it leaves alone, on small templates, with a vocabulary of bytes and control tokens.
+
+use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, ReplyConstraint, ToolChoice, Tools};
+use serde_json::json;
+use std::sync::Arc;
+use trie_core::{Constraint, Ending, Scratch, TokenId};
+use trie_rules::{Spelling, TokenBytes};
+
+const TAGS: &str = include_str!("templates/json-object-in-tags.jinja");
+const THINKS: &str = include_str!("templates/function-tags-with-reasoning.jinja");
+
+/// Ids from 256 on: control tokens, and tokens of several bytes.
+const OTHERS: [(&str, bool); 6] = [
+    ("<tool_call>", true),
+    ("</tool_call>", true),
+    ("<fim>", true),
+    (" <tool_call>x", false),
+    ("text and more text", false),
+    ("\", \"arguments\": {", false),
+];
+
+fn id(n: usize) -> TokenId {
+    TokenId::new(n as u32).unwrap()
+}
+
+fn spelling() -> (Spelling, ControlTokens) {
+    let mark = ControlTokens::BYTE;
+    let mut pieces: Vec<Vec<u8>> = (0..=255).map(|byte| if byte == mark { Vec::new() } else { vec![byte] }).collect();
+    for (text, control) in OTHERS {
+        let before: &[u8] = if control { &[mark] } else { &[] };
+        pieces.push([before, text.as_bytes()].concat());
+    }
+    let tokens = pieces.iter().enumerate().map(|(n, piece)| (&piece[..], id(n)));
+    let control = OTHERS.iter().enumerate().filter(|(_, (_, control))| *control);
+    let control = ControlTokens::new(control.map(|(n, (text, _))| (text.as_bytes(), id(256 + n))));
+    (Arc::new(TokenBytes::new(pieces.len(), tokens).unwrap()).into(), control)
+}
+
+fn token(text: &str) -> TokenId {
+    id(256 + OTHERS.iter().position(|(known, _)| *known == text).unwrap())
+}
+
+fn constraint(template: &str, choice: ToolChoice, parallel: bool) -> ReplyConstraint {
+    let format = ChatFormat::new(ChatTemplate::new(template, "", "").unwrap()).unwrap();
+    let mut options = ConstraintOptions::default();
+    let tool = |name: &str| {
+        json!({"name": name, "parameters": {"type": "object", "properties": {"times": {"type": "integer"}},
+            "required": ["times"]}})
+    };
+    options.tools = Tools::new(&[tool("ring"), tool("ring_twice")]).unwrap();
+    (options.choice, options.parallel) = (choice, parallel);
+    let (spelling, control) = spelling();
+    format.constraint(&options, &spelling, &control).unwrap()
+}
+
+/// The state after a text, byte by byte; where it is refused, how much was taken.
+fn after(constraint: &ReplyConstraint, text: &str) -> Result<<ReplyConstraint as Constraint>::State, usize> {
+    let mut state = constraint.start();
+    for (at, byte) in text.bytes().enumerate() {
+        constraint.advance(&mut state, id(usize::from(byte))).ok_or(at)?;
+    }
+    Ok(state)
+}
+
+fn may_end(constraint: &ReplyConstraint, text: &str) -> bool {
+    let state = after(constraint, text).unwrap();
+    constraint.next(&state, &mut Scratch::default()).ending != Ending::No
+}
+
+const RING: &str = "<tool_call>\n{\"name\": \"ring\", \"arguments\": {\"times\": 2}}\n</tool_call>";
+
+#[test]
+fn free_text_is_free_until_a_call_begins() {
+    let auto = constraint(TAGS, ToolChoice::Auto, true);
+    for text in
+        ["", "Hello <tool_cal> <b> {\"name\": \"sing\"} </tool_call>", "functions.sing [sing()] tool_call", RING]
+    {
+        assert!(may_end(&auto, text), "{text}");
+    }
+    let text = "Hello. <tool_call>";
+    assert_eq!(after(&auto, &format!("{text}x")).err(), Some(text.len()));
+    let state = after(&auto, "Hello.").unwrap();
+    // A token that begins a call wrongly in its middle may not come; one that is only text may.
+    assert!(auto.step(&state, token(" <tool_call>x")).is_none());
+    assert!(auto.step(&state, token("text and more text")).is_some());
+    assert!(auto.step(&state, token("<fim>")).is_some());
+    let mut scratch = Scratch::default();
+    let next = auto.next(&state, &mut scratch);
+    assert_eq!(next.ending, Ending::Free);
+    assert!(!next.tokens.contains(token(" <tool_call>x")) && next.tokens.contains(token("text and more text")));
+}
+
+#[test]
+fn control_tokens_are_markers_and_never_text_of_a_call() {
+    let auto = constraint(TAGS, ToolChoice::Auto, true);
+    let mut state = auto.start();
+    auto.advance(&mut state, token("<tool_call>")).unwrap();
+    for byte in "\n{\"name\": \"ring".bytes() {
+        auto.advance(&mut state, id(usize::from(byte))).unwrap();
+    }
+    assert!(auto.step(&state, token("<fim>")).is_none());
+    assert!(auto.step(&state, token("</tool_call>")).is_none());
+    // A token that goes on from the name into what follows is legal, as all of its bytes are.
+    auto.advance(&mut state, token("\", \"arguments\": {")).unwrap();
+    for byte in "\"times\": 2}}\n".bytes() {
+        auto.advance(&mut state, id(usize::from(byte))).unwrap();
+    }
+    assert_eq!(auto.forced_token(&state, &mut Scratch::default()), None, "there is still white space");
+    auto.advance(&mut state, token("</tool_call>")).unwrap();
+    assert_ne!(auto.next(&state, &mut Scratch::default()).ending, Ending::No);
+}
+
+#[test]
+fn required_calls_come_at_once_and_white_space_has_an_end() {
+    for choice in [ToolChoice::Required, ToolChoice::Tool("ring".into())] {
+        let required = constraint(TAGS, choice.clone(), true);
+        assert!(!may_end(&required, ""));
+        assert_eq!(after(&required, "Hello").err(), Some(0));
+        assert!(after(&required, &format!("\n\n{RING}")).is_ok());
+        assert!(after(&required, &"\n".repeat(100)).is_err());
+        assert!(after(&required, &" ".repeat(100)).is_err());
+        assert!(may_end(&required, RING));
+        let other = RING.replace("ring", "ring_twice");
+        assert_eq!(after(&required, &other).is_ok(), choice == ToolChoice::Required);
+    }
+}
+
+#[test]
+fn no_call_comes_where_none_may() {
+    let none = constraint(TAGS, ToolChoice::None, true);
+    assert!(may_end(&none, "Hello {\"name\": \"ring\"}"));
+    assert_eq!(after(&none, RING).err(), Some("<tool_call".len()));
+    let one = constraint(TAGS, ToolChoice::Auto, false);
+    assert!(may_end(&one, &format!("{RING}\nDone.")));
+    assert_eq!(after(&one, &format!("{RING}\n{RING}")).err(), Some(RING.len() + 1 + "<tool_call".len()));
+    let many = constraint(TAGS, ToolChoice::Auto, true);
+    assert!(may_end(&many, &format!("{RING}\n{RING}\n")));
+}
+
+#[test]
+fn nothing_is_held_inside_of_reasoning() {
+    let auto = constraint(THINKS, ToolChoice::Auto, true);
+    let open = if after(&auto, "<think>").is_ok() { "<think>" } else { "" };
+    assert!(after(&auto, &format!("{open}I could write <function=sing> here")).is_ok());
+    let required = constraint(THINKS, ToolChoice::Required, true);
+    assert!(after(&required, &format!("{open}thinking</think>")).is_ok());
+    assert!(after(&required, &format!("{open}thinking</think>Hello")).is_err());
+}
+
+#[test]
+fn arguments_follow_the_schema() {
+    let auto = constraint(TAGS, ToolChoice::Auto, true);
+    let call =
+        |arguments: &str| format!("<tool_call>\n{{\"name\": \"ring\", \"arguments\": {arguments}}}\n</tool_call>");
+    for right in ["{\"times\": 2}", "{ \"times\" : -17 }", "{\n  \"times\": 0\n}"] {
+        assert!(may_end(&auto, &call(right)), "{right}");
+    }
+    for wrong in
+        ["{}", "{\"times\": \"2\"}", "{\"times\": 2.5}", "{\"time\": 2}", "{\"times\": 2, \"times\": 3}", "[2]"]
+    {
+        assert!(after(&auto, &call(wrong)).is_err(), "{wrong}");
+    }
+}
