@@ -23,6 +23,7 @@ pub(crate) struct Reader {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few readers")]
 enum Kind {
     Json(Syntax),
     /// JSON in a JSON string.
@@ -118,7 +119,7 @@ impl Reader {
         }
         match (&self.kind, at) {
             (Kind::JsonText(syntax), At::JsonText(text)) if strict.is_some() => {
-                self.strict_json_text(syntax, shapes, text, strict, byte, out)
+                strict_json_text(syntax, shapes, text, strict, byte, out)
             }
             (Kind::Json(syntax) | Kind::JsonText(syntax), At::JsonText(text)) => {
                 text.step(syntax, byte, &mut Lenient, out)
@@ -145,30 +146,27 @@ impl Reader {
     }
 }
 
-impl Reader {
-    /// JSON text, held; a backslash comes only where an escape may follow it.
-    fn strict_json_text(
-        &self,
-        syntax: &Syntax,
-        shapes: &Shapes,
-        text: &mut JsonText,
-        strict: &mut Option<Strict>,
-        byte: u8,
-        out: &mut impl Out,
-    ) -> Step {
-        let Some(strict) = strict else { return Step::Dead };
-        let step = text.step(syntax, byte, &mut Held { shapes, hold: &mut strict.hold }, out);
-        if step == Step::Inside && text.is_escaping() {
-            let goes_on = |next: u8| {
-                let (mut text, mut hold) = (text.clone(), strict.hold.clone());
-                text.step(syntax, next, &mut Held { shapes, hold: &mut hold }, &mut ()) != Step::Dead
-            };
-            if !br#""\nrt"#.iter().any(|&next| goes_on(next)) {
-                return Step::Dead;
-            }
+/// JSON text, held; a backslash comes only where an escape may follow it.
+fn strict_json_text(
+    syntax: &Syntax,
+    shapes: &Shapes,
+    text: &mut JsonText,
+    strict: &mut Option<Strict>,
+    byte: u8,
+    out: &mut impl Out,
+) -> Step {
+    let Some(strict) = strict else { return Step::Dead };
+    let step = text.step(syntax, byte, &mut Held { shapes, hold: &mut strict.hold }, out);
+    if step == Step::Inside && text.is_escaping() {
+        let goes_on = |next: u8| {
+            let (mut text, mut hold) = (text.clone(), strict.hold.clone());
+            text.step(syntax, next, &mut Held { shapes, hold: &mut hold }, &mut ()) != Step::Dead
+        };
+        if !br#""\nrt"#.iter().any(|&next| goes_on(next)) {
+            return Step::Dead;
         }
-        step
     }
+    step
 }
 
 #[cfg(test)]
@@ -176,7 +174,10 @@ impl ArgsState {
     /// How far it is from its end, about.
     pub(super) fn distance(&self, shapes: &Shapes) -> u32 {
         let raw = |strict: &Strict| strict.raw.as_ref().map(|raw| raw.distance(shapes));
-        self.strict.as_ref().map_or(0, |strict| raw(strict).unwrap_or_else(|| 1 + strict.hold.distance(shapes)))
+        // Names in what may be text are only held at their end.
+        let name = if matches!(&self.at, At::Elements(at) if at.is_in_open_name()) { 60 } else { 0 };
+        let held = |strict: &Strict| raw(strict).unwrap_or_else(|| 1 + strict.hold.distance(shapes));
+        name + self.strict.as_ref().map_or(0, held)
     }
 }
 
