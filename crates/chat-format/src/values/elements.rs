@@ -86,6 +86,14 @@ impl std::hash::Hash for Ending {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
+#[cfg(test)]
+impl ElementsAt {
+    /// Whether it is in the name of the first element in one that may be text.
+    pub(crate) fn is_in_open_name(&self) -> bool {
+        matches!(self.at, At::Name(..)) && self.open.last().is_some_and(|level| level.kind == Kind::Open)
+    }
+}
+
 impl Elements {
     pub(crate) fn new(mark: &str, after: &str) -> Self {
         let open = format!("{}<", mark.trim()).into_bytes();
@@ -153,8 +161,8 @@ impl Elements {
         };
         let choices = if at_top { &self.top } else { &self.inner };
         match choices.step(chosen, byte, guard.is_strict(), may) {
-            Chooses::Is(KEY) => self.opens(state, guard),
-            Chooses::Was(KEY) => match self.opens(state, guard) {
+            Chooses::Is(KEY) => opens(state, guard),
+            Chooses::Was(KEY) => match opens(state, guard) {
                 Step::Inside => self.name(state, byte, guard, out),
                 step => step,
             },
@@ -180,22 +188,6 @@ impl Elements {
             }
             _ => Step::Dead,
         }
-    }
-
-    /// An element opens here.
-    fn opens(&self, state: &mut ElementsAt, guard: &mut Guard) -> Step {
-        let levels = state.open.len();
-        let Some(level) = state.open.last_mut() else { return Step::Dead };
-        let fits = match level.kind {
-            Kind::Open => true,
-            Kind::List => guard.on(Event::Comma),
-            Kind::Object => (level.children == 0 || guard.on(Event::Comma)) && guard.on(Event::TextOpen),
-        };
-        if !fits || levels > MOST_LEVELS {
-            return Step::Dead;
-        }
-        let track = Track::new(guard.shapes, level.shape);
-        go(state, At::Name(Vec::new(), track, Utf8::WHOLE))
     }
 
     /// A byte of the name of an element that opens.
@@ -274,6 +266,22 @@ impl Elements {
         let Some(slot) = Slot::begin(shape, Types::ALL, guard, out) else { return Step::Dead };
         go(state, At::Value(slot, Ending(Arc::new(Finder::new([closing])))))
     }
+}
+
+/// An element opens here.
+fn opens(state: &mut ElementsAt, guard: &mut Guard) -> Step {
+    let levels = state.open.len();
+    let Some(level) = state.open.last_mut() else { return Step::Dead };
+    let fits = match level.kind {
+        Kind::Open => true,
+        Kind::List => guard.on(Event::Comma),
+        Kind::Object => (level.children == 0 || guard.on(Event::Comma)) && guard.on(Event::TextOpen),
+    };
+    if !fits || levels > MOST_LEVELS {
+        return Step::Dead;
+    }
+    let track = Track::new(guard.shapes, level.shape);
+    go(state, At::Name(Vec::new(), track, Utf8::WHOLE))
 }
 
 /// Whether an element may open here.

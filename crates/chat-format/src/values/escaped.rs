@@ -26,7 +26,9 @@ pub(crate) fn write_byte(byte: u8, out: &mut impl Out) {
 
 /// Writes a text into a JSON string.
 pub(crate) fn write(text: &[u8], out: &mut impl Out) {
-    text.iter().for_each(|&byte| write_byte(byte, out));
+    for &byte in text {
+        write_byte(byte, out);
+    }
 }
 
 /// Writes a UTF-16 unit as an escape.

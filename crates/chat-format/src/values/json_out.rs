@@ -33,7 +33,9 @@ impl<S: Deref<Target = Shapes>> JsonOut<S> {
             self.text.push_str(std::str::from_utf8(&text[..whole]).unwrap_or_default());
             rest = &text[whole..];
         }
-        rest.iter().for_each(|&byte| self.byte(byte));
+        for &byte in rest {
+            self.byte(byte);
+        }
     }
 
     fn byte(&mut self, byte: u8) {

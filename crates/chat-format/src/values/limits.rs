@@ -40,7 +40,7 @@ impl Limits {
         match arguments {
             Arguments::Tagged(keyed) => {
                 self.ends.extend(finder(&keyed.value_end));
-                let first = |text: &str| finder(text.trim().split('\n').next().unwrap_or_default());
+                let first = |text: &str| finder(text.trim().lines().next().unwrap_or_default());
                 self.key_ends.extend(keyed.opened.iter().filter_map(|opened| first(&opened.text)));
                 self.sections |= keyed.cdata;
             }

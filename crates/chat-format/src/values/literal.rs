@@ -180,7 +180,8 @@ impl Literal {
                 let Some(blanks) = self.blanks.step(byte, usize::from(self.depth)) else { return Step::Dead };
                 self.blanks = blanks;
             }
-            if syntax.json {
+            // Before the value it is not part of it.
+            if syntax.json && !self.is_fresh() {
                 out.json(&[byte]);
             }
             return Step::Inside;

@@ -88,7 +88,7 @@ impl Quoted {
 
     /// Reads bytes at once that stand for themselves, leniently: how many.
     #[inline]
-    pub(crate) fn run(&self, syntax: &Syntax, bytes: &[u8], out: &mut impl Out) -> usize {
+    pub(crate) fn run(self, syntax: &Syntax, bytes: &[u8], out: &mut impl Out) -> usize {
         if self.at != PLAIN {
             return 0;
         }
@@ -107,8 +107,7 @@ impl Quoted {
         match self.at {
             _ if mark.text.len() == 1 => Step::Dead,
             At::Plain(utf8) if utf8.is_whole() && watch.may_end() => self.go(At::Control(0)),
-            At::Held(held) => self.go(At::Control(held)),
-            At::Forced(held) => self.go(At::Control(held)),
+            At::Held(held) | At::Forced(held) => self.go(At::Control(held)),
             _ => Step::Dead,
         }
     }

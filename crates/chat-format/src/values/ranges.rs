@@ -144,7 +144,7 @@ fn fractions(low: &Bound, high: &Bound) -> String {
         {
             while !short.is_empty() {
                 parts.push(short.to_owned());
-                short = if short.ends_with('0') { &short[..short.len() - 1] } else { "" };
+                short = short.strip_suffix('0').unwrap_or_default();
             }
         }
     }

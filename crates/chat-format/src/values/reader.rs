@@ -23,6 +23,7 @@ pub(crate) struct Reader {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few readers")]
 enum Kind {
     Json(Syntax),
     /// JSON in a JSON string.
@@ -178,7 +179,10 @@ impl ArgsState {
     /// How far it is from its end, about.
     pub(super) fn distance(&self, shapes: &Shapes) -> u32 {
         let raw = |strict: &Strict| strict.raw.as_ref().map(|raw| raw.distance(shapes));
-        self.strict.as_ref().map_or(0, |strict| raw(strict).unwrap_or_else(|| 1 + strict.hold.distance(shapes)))
+        // Names in what may be text are only held at their end.
+        let name = if matches!(&self.at, At::Elements(at) if at.is_in_open_name()) { 60 } else { 0 };
+        let held = |strict: &Strict| raw(strict).unwrap_or_else(|| 1 + strict.hold.distance(shapes));
+        name + self.strict.as_ref().map_or(0, held)
     }
 }
 

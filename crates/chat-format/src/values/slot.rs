@@ -103,7 +103,7 @@ impl Slot {
 
     /// Reads bytes at once that are nothing but text, leniently: how many.
     #[inline]
-    pub(crate) fn run(&self, finder: &Finder, newline: bool, bytes: &[u8], out: &mut impl Out) -> usize {
+    pub(crate) fn run(self, finder: &Finder, newline: bool, bytes: &[u8], out: &mut impl Out) -> usize {
         if self.newline || !self.search.is_idle() {
             return 0;
         }
@@ -131,12 +131,12 @@ impl Slot {
     }
 
     /// Whether the end may come here, in strict use: where the template writes a newline before it, only after one.
-    fn may_close(&self, newline: bool, guard: &Guard) -> bool {
+    fn may_close(self, newline: bool, guard: &Guard) -> bool {
         self.newline == newline && self.utf8.is_whole() && guard.may_end()
     }
 
     /// Whether what is held back may be held: as the beginning of the end, as text, or as text and such a beginning.
-    fn may_hold(&self, finder: &Finder, newline: bool, guard: &Guard) -> bool {
+    fn may_hold(self, finder: &Finder, newline: bool, guard: &Guard) -> bool {
         if !self.utf8.is_whole() {
             return false;
         }
@@ -174,7 +174,7 @@ impl Slot {
         true
     }
 
-    fn write(&self, text: &[u8], out: &mut impl Out) {
+    fn write(self, text: &[u8], out: &mut impl Out) {
         if self.text {
             write(text, out);
         } else {

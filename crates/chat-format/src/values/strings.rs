@@ -119,10 +119,10 @@ impl TextShape {
 
 /// Of a pattern that is known to make one.
 fn automaton_of(pattern: &str) -> Automaton {
-    if pattern == DATE {
-        if let trie_rules::Machine::Automaton(date) = Regular::date().machine() {
-            return date.clone();
-        }
+    if pattern == DATE
+        && let trie_rules::Machine::Automaton(date) = Regular::date().machine()
+    {
+        return date.clone();
     }
     let any = || trie_rules::Regex::new("(?s:.)*").expect("it is one");
     trie_rules::Regex::new(pattern).unwrap_or_else(|_| any()).automaton().clone()

@@ -78,7 +78,7 @@ impl Tagged {
         let mut opened: Vec<Vec<u8>> = keyed.opened.iter().map(|opened| trimmed(&opened.text)).collect();
         let mut more = Vec::new();
         if let [only] = &keyed.opened[..] {
-            let mut parts = only.text.trim().split('\n').map(trimmed).filter(|part| !part.is_empty());
+            let mut parts = only.text.trim().lines().map(trimmed).filter(|part| !part.is_empty());
             opened = vec![parts.next().unwrap_or_default()];
             more = parts.map(|part| Choices::new([part])).collect();
         }

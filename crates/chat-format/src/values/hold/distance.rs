@@ -87,7 +87,6 @@ fn of_shape(shapes: &Shapes, id: ShapeId) -> u32 {
     let of = |one| match one {
         // More than it is: then each digit leads on.
         Alternative::Number(id) if *shapes.numbers.get(id) != NumberShape::free(false) => 30,
-        Alternative::Number(_) => 1,
         Alternative::Text(id) => {
             let text = shapes.texts.get(id);
             1 + of_text(text, text.begin())

@@ -120,8 +120,8 @@ impl Compiler<'_> {
             Some(schema) => Some(self.shape(schema, &place.key("items"))?).filter(|id| *id != Shapes::NOTHING),
             None => Some(Shapes::ANY),
         };
-        let min = self.count(map, "minItems", place)?.unwrap_or(0);
-        let max = self.count(map, "maxItems", place)?.unwrap_or(u32::MAX);
+        let min = count(map, "minItems", place)?.unwrap_or(0);
+        let max = count(map, "maxItems", place)?.unwrap_or(u32::MAX);
         let max = if others.is_none() { max.min(first.len() as u32) } else { max };
         if min > max {
             self.nothing_satisfies(place);
@@ -130,17 +130,12 @@ impl Compiler<'_> {
         let array = ArrayShape { first: first.into(), others, min, max };
         Ok(Some(Alternative::Array(self.shapes.arrays.add(array))))
     }
+}
 
-    /// A number that counts something.
-    pub(super) fn count(
-        &self,
-        map: &Map<String, Value>,
-        keyword: &str,
-        place: &Place,
-    ) -> Result<Option<u32>, ShapeError> {
-        let Some(value) = map.get(keyword) else { return Ok(None) };
-        let count = value.as_f64().filter(|count| *count >= 0.0 && count.fract() == 0.0);
-        let count = count.ok_or_else(|| place.error(&format!("{keyword} is a whole number, not {value}")))?;
-        Ok(Some(count.min(f64::from(u32::MAX - 1)) as u32))
-    }
+/// A number that counts something.
+pub(super) fn count(map: &Map<String, Value>, keyword: &str, place: &Place) -> Result<Option<u32>, ShapeError> {
+    let Some(value) = map.get(keyword) else { return Ok(None) };
+    let count = value.as_f64().filter(|count| *count >= 0.0 && count.fract() == 0.0);
+    let count = count.ok_or_else(|| place.error(&format!("{keyword} is a whole number, not {value}")))?;
+    Ok(Some(count.min(f64::from(u32::MAX - 1)) as u32))
 }

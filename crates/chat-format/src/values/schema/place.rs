@@ -58,7 +58,10 @@ impl<'a> Place<'a> {
                 pointer.push('/');
                 pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
             }
-            Part::Index(index) => pointer.push_str(&format!("/{index}")),
+            Part::Index(index) => {
+                pointer.push('/');
+                pointer.push_str(&index.to_string());
+            }
             Part::None => {}
         }
         pointer

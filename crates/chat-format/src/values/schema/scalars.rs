@@ -1,6 +1,7 @@
 //! Numbers and strings.
 
 use super::Compiler;
+use super::objects::count;
 use super::pattern::{Held, held};
 use super::place::Place;
 use crate::values::bounded::{Bounds, Unbounded};
@@ -18,10 +19,9 @@ impl Compiler<'_> {
         place: &Place,
     ) -> Result<Option<Alternative>, ShapeError> {
         let bound = |keyword: &str, without: bool| match map.get(keyword) {
-            None => Ok(None),
             Some(Value::Number(number)) => Ok(Some(Bound::of(number, without))),
             // As it was written in draft 4: `exclusiveMinimum` says how to read `minimum`.
-            Some(Value::Bool(_)) => Ok(None),
+            None | Some(Value::Bool(_)) => Ok(None),
             Some(other) => Err(place.error(&format!("{keyword} is a number, not {other}"))),
         };
         let says = |keyword: &str| map.get(keyword) == Some(&Value::Bool(true));
@@ -40,8 +40,8 @@ impl Compiler<'_> {
         map: &Map<String, Value>,
         place: &Place,
     ) -> Result<Option<Alternative>, ShapeError> {
-        let min = self.count(map, "minLength", place)?.unwrap_or(0);
-        let max = self.count(map, "maxLength", place)?;
+        let min = count(map, "minLength", place)?.unwrap_or(0);
+        let max = count(map, "maxLength", place)?;
         if max.is_some_and(|max| max < min) {
             self.nothing_satisfies(place);
             return Ok(None);
