@@ -292,10 +292,10 @@ impl Key {
 
 /// Where a reply begins after a prompt.
 pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
-    let mut state = machine.start();
+    let mut state = State::start();
     for (at, byte) in prompt.bytes().enumerate() {
         if at == known {
-            machine.after_prelude(&mut state);
+            state.after_prelude();
         }
         let mut next = state.clone();
         // What a strict machine does not take in a prompt is not its own to refuse.
@@ -304,7 +304,7 @@ pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
         }
     }
     if known >= prompt.len() {
-        machine.after_prelude(&mut state);
+        state.after_prelude();
     }
     state
 }

@@ -1,4 +1,5 @@
-//! What the constraint holds and what it leaves alone, on small templates, with a vocabulary of bytes and control tokens.
+//! What the constraint holds and what it leaves alone, on small templates,
+//! with a vocabulary of bytes and control tokens.
 
 use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, ReplyConstraint, ToolChoice, Tools};
 use serde_json::json;

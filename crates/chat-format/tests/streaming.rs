@@ -15,7 +15,9 @@ fn events(format: &ChatFormat, options: &ParserOptions, portions: &[&[u8]], part
 
 fn replayed(events: &[Event]) -> Message {
     let mut message = Message::default();
-    events.iter().for_each(|event| message.add(event));
+    for event in events {
+        message.add(event);
+    }
     message
 }
 

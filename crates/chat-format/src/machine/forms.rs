@@ -59,12 +59,11 @@ fn atoms(parts: &[Part], strict: bool) -> Vec<Atom> {
     for part in parts {
         match part {
             // White space alone says where a name ends.
-            Part::Text(given) if given.trim().is_empty() => match (atoms.last(), given.chars().next()) {
-                (Some(Atom::Name | Atom::Id | Atom::Index | Atom::Anything), Some(first)) => {
-                    atoms.push(exactly(&first.to_string()));
+            Part::Text(given) if given.trim().is_empty() => {
+                if let Some(Atom::Name | Atom::Id | Atom::Index | Atom::Anything) = atoms.last() {
+                    atoms.extend(given.chars().next().map(|first| exactly(&first.to_string())));
                 }
-                _ => {}
-            },
+            }
             // Where a name ends, what is written says what stands there.
             Part::Text(given) if strict && atoms.last() == Some(&Atom::Name) => atoms.push(exactly(given.trim_end())),
             Part::Text(given) => atoms.push(text(given.trim())),

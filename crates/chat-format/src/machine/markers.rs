@@ -17,7 +17,7 @@ pub(crate) struct Markers {
     /// The state after a class of bytes, state by state.
     next: Vec<u32>,
     states: Vec<Begun>,
-    markers: Vec<Vec<u8>>,
+    texts: Vec<Vec<u8>>,
 }
 
 /// How much of a marker is written at a state.
@@ -58,10 +58,10 @@ impl Markers {
             n_classes: bytes.len(),
             next: vec![0; bytes.len()],
             states: vec![Begun::default()],
-            markers,
+            texts: markers,
         };
-        if let Ok(dfa) = DFA::new(&made.markers)
-            && !made.markers.is_empty()
+        if let Ok(dfa) = DFA::new(&made.texts)
+            && !made.texts.is_empty()
         {
             made.write_out(&dfa, &bytes);
         }
@@ -71,17 +71,15 @@ impl Markers {
     fn write_out(&mut self, dfa: &DFA, bytes: &[u8]) {
         let Ok(start) = dfa.start_state(Anchored::No) else { return };
         let mut begun: HashMap<StateID, Begun> = HashMap::new();
-        for (number, marker) in (0_u32..).zip(&self.markers) {
+        for (number, marker) in (0_u32..).zip(&self.texts) {
             let mut at = start;
             for (length, &byte) in (1_u32..).zip(marker) {
                 at = dfa.next_state(Anchored::No, at, byte);
                 let count = if dfa.is_match(at) { dfa.match_len(at) } else { 0 };
                 let found = (0..count).map(|n| dfa.match_pattern(at, n).as_usize());
-                let longest = found.max_by_key(|&found| self.markers[found].len());
+                let longest = found.max_by_key(|&found| self.texts[found].len());
                 let of = match longest {
-                    Some(found) => {
-                        Begun { marker: found as u32, length: self.markers[found].len() as u32, whole: true }
-                    }
+                    Some(found) => Begun { marker: found as u32, length: self.texts[found].len() as u32, whole: true },
                     None => Begun { marker: number, length, whole: false },
                 };
                 begun.insert(at, of);
@@ -110,7 +108,7 @@ impl Markers {
     /// The bytes that may begin a marker.
     pub(crate) fn begun(&self, seen: Seen) -> &[u8] {
         let Begun { marker, length, .. } = self.states[seen.0 as usize];
-        if length == 0 { &[] } else { &self.markers[marker as usize][..length as usize] }
+        if length == 0 { &[] } else { &self.texts[marker as usize][..length as usize] }
     }
 
     #[inline]
@@ -146,7 +144,7 @@ mod tests {
                 .map(|byte| {
                     let found = markers.step(seen, byte);
                     if let Found::Text(next) = found {
-                        seen = next
+                        seen = next;
                     }
                     found
                 })

@@ -36,6 +36,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A format with tools, ready to read.
+#[allow(clippy::struct_excessive_bools, reason = "each says one thing of what may come")]
 #[derive(Debug)]
 pub(crate) struct Machine {
     seqs: Vec<Seq>,
@@ -115,6 +116,28 @@ pub(crate) struct State {
     space: Space,
 }
 
+impl State {
+    pub(crate) fn start() -> Self {
+        Self { at: free(Region::Fresh), called: false, space: Space::default() }
+    }
+
+    /// Where the reply begins after the prompt's text before it.
+    pub(crate) fn after_prelude(&mut self) {
+        if matches!(self.at, At::Free(Region::Outside | Region::Header, _)) {
+            self.at = free(Region::Fresh);
+        }
+        (self.called, self.space) = (false, Space::default());
+    }
+
+    /// Where text goes that is held here.
+    pub(crate) fn region(&self) -> Region {
+        match self.at {
+            At::Free(region, _) | At::Threads(Home::Free(region), _) => region,
+            At::Threads(..) | At::Arguments(..) => Region::Outside,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum At {
     Free(Region, Seen),
@@ -148,18 +171,6 @@ enum Done {
 }
 
 impl Machine {
-    pub(crate) fn start(&self) -> State {
-        State { at: free(Region::Fresh), called: false, space: Space::default() }
-    }
-
-    /// Where the reply begins after the prompt's text before it.
-    pub(crate) fn after_prelude(&self, state: &mut State) {
-        if matches!(state.at, At::Free(Region::Outside | Region::Header, _)) {
-            state.at = free(Region::Fresh);
-        }
-        (state.called, state.space) = (false, Space::default());
-    }
-
     pub(crate) fn shapes(&self) -> &Arc<Shapes> {
         &self.shapes
     }
@@ -191,14 +202,6 @@ impl Machine {
         })
     }
 
-    /// Where text goes that is held here.
-    pub(crate) fn region(&self, state: &State) -> Region {
-        match state.at {
-            At::Free(region, _) | At::Threads(Home::Free(region), _) => region,
-            At::Threads(..) | At::Arguments(..) => Region::Outside,
-        }
-    }
-
     /// Whether the beginning of a call is written, for certain, and not its arguments.
     pub(crate) fn in_header(&self, state: &State) -> bool {
         matches!(&state.at, At::Threads(Home::Free(_), threads) if self.any_committed(threads))
@@ -206,7 +209,7 @@ impl Machine {
 
     /// Whether reasoning stands here, and no call in it.
     pub(crate) fn is_reasoning(&self, state: &State) -> bool {
-        self.region(state) == Region::Reasoning && !self.in_call(state)
+        state.region() == Region::Reasoning && !self.in_call(state)
     }
 
     /// Whether the first bytes of a marker may have been written here.
@@ -241,6 +244,16 @@ impl Machine {
             }
             _ => None,
         }
+    }
+
+    /// How many of these bytes are more of a string in arguments; the listener was told of them.
+    pub(crate) fn in_string(&self, state: &mut State, bytes: &[u8], listener: &mut impl Listener) -> usize {
+        let At::Arguments(form, args) = &mut state.at else { return 0 };
+        let taken = self.forms[usize::from(*form)].reader.run(args, bytes, listener);
+        if taken > 0 {
+            listener.taken();
+        }
+        taken
     }
 
     /// One byte. `prelude`: it belongs to the prompt before the reply, where text says nothing.

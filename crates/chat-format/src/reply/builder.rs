@@ -77,13 +77,22 @@ impl Builder {
         self.held.push(byte);
     }
 
-    /// Text of a region.
+    /// So many bytes were read that were never held.
+    pub(super) fn passed(&mut self, bytes: usize) {
+        self.read += bytes;
+    }
+
+    /// Text of a region that was never held.
     pub(super) fn plain(&mut self, region: Region, text: &[u8]) {
-        self.read += text.len();
+        self.passed(text.len());
+        self.text_of(region, text);
+    }
+
+    fn text_of(&mut self, region: Region, text: &[u8]) {
         match region {
-            Region::Reasoning => self.to_reasoning(text),
-            Region::Fresh | Region::Outside | Region::Content if !self.prelude => self.to_content(text),
-            Region::Header if !self.prelude => self.to_header(text),
+            Region::Reasoning => self.say_reasoning(text),
+            Region::Fresh | Region::Outside | Region::Content if !self.prelude => self.say_content(text),
+            Region::Header if !self.prelude => self.say_header(text),
             Region::Elsewhere | Region::Over | Region::Fresh | Region::Outside | Region::Content | Region::Header => {}
         }
     }
@@ -97,7 +106,7 @@ impl Builder {
         self.say(Event::Warning(warning));
     }
 
-    fn to_content(&mut self, text: &[u8]) {
+    fn say_content(&mut self, text: &[u8]) {
         let mut out = String::new();
         self.content.push(text, &mut out);
         if !out.is_empty() {
@@ -105,17 +114,17 @@ impl Builder {
         }
     }
 
-    fn to_reasoning(&mut self, text: &[u8]) {
+    fn say_reasoning(&mut self, text: &[u8]) {
         if self.format == ReasoningFormat::None {
             if let Some(opened) = &mut self.opened {
                 opened.extend_from_slice(text);
                 if !text.is_empty() && !text.trim_ascii().is_empty() {
                     let opened = self.opened.take().unwrap_or_default();
-                    self.to_content(&opened);
+                    self.say_content(&opened);
                 }
                 return;
             }
-            return self.to_content(text);
+            return self.say_content(text);
         }
         let mut out = String::new();
         self.reasoning.push(text, &mut out);
@@ -125,9 +134,9 @@ impl Builder {
     }
 
     /// A header that is too long for one is text.
-    fn to_header(&mut self, text: &[u8]) {
+    fn say_header(&mut self, text: &[u8]) {
         if self.header_is_text {
-            return self.to_content(text);
+            return self.say_content(text);
         }
         self.header.extend_from_slice(text);
         if self.header.len() > LONGEST_HEADER {
@@ -140,7 +149,7 @@ impl Builder {
     fn header_was_text(&mut self) {
         let header = std::mem::take(&mut self.header);
         if !header.is_empty() {
-            self.to_content(&header);
+            self.say_content(&header);
         }
     }
 
@@ -177,7 +186,7 @@ impl Builder {
         let raw = std::mem::take(&mut call.raw);
         if !raw.is_empty() {
             self.warn(format!("what looks like a call was left as text, at byte {}: it has no name", self.read));
-            self.to_content(&raw);
+            self.say_content(&raw);
         }
     }
 
@@ -186,7 +195,7 @@ impl Builder {
         let Some(call) = &mut self.call else { return };
         let raw = [&std::mem::take(&mut call.raw)[..], tail].concat();
         self.warn(format!("a call of {name:?} was left as text, at byte {}: there is no such tool", self.read));
-        self.to_content(&raw);
+        self.say_content(&raw);
     }
 
     /// The reply breaks off where a call begins.
@@ -278,7 +287,7 @@ impl Listener for Builder {
             return;
         }
         let mut held = std::mem::take(&mut self.held);
-        self.plain(region, &held[..count]);
+        self.text_of(region, &held[..count]);
         held.drain(..count);
         self.held = held;
     }
@@ -296,8 +305,8 @@ impl Listener for Builder {
             (Outcome::ReasoningOver, ReasoningFormat::None) => {
                 let opened = self.opened.take();
                 if opened.is_some() || self.content.any() {
-                    self.to_content(&opened.unwrap_or_default());
-                    self.to_content(&held);
+                    self.say_content(&opened.unwrap_or_default());
+                    self.say_content(&held);
                 }
                 return;
             }

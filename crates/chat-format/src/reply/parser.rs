@@ -50,7 +50,7 @@ impl Parser {
     pub(crate) fn over(machine: Arc<Machine>, options: &ParserOptions, prompt: &str, known: usize) -> Self {
         let shapes = Arc::clone(machine.shapes());
         let builder = Builder::new(options.tools.clone(), shapes, options.reasoning, options.json_content);
-        let mut parser = Self { state: machine.start(), machine, builder };
+        let mut parser = Self { state: State::start(), machine, builder };
         parser.builder.prelude = true;
         for (at, byte) in prompt.bytes().enumerate() {
             if at == known {
@@ -65,7 +65,7 @@ impl Parser {
     }
 
     fn begin(&mut self) {
-        self.machine.after_prelude(&mut self.state);
+        self.state.after_prelude();
         self.builder.prelude = false;
     }
 
@@ -80,14 +80,19 @@ impl Parser {
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut rest = bytes;
         while let Some(&byte) = rest.first() {
-            // Most of a reply is text in which nothing begins.
-            let run = self.machine.plain(&self.state, rest).filter(|(_, length)| *length > 0);
-            let taken = run.map_or(1, |(_, length)| length);
-            match run {
-                Some((region, length)) => self.builder.plain(region, &rest[..length]),
-                None => self.byte(byte),
+            // Most of a reply is text in which nothing begins, and strings.
+            let taken = if let Some((region, length)) = self.machine.plain(&self.state, rest) {
+                self.builder.plain(region, &rest[..length]);
+                length
+            } else {
+                let length = self.machine.in_string(&mut self.state, rest, &mut self.builder);
+                self.builder.passed(length);
+                length
+            };
+            if taken == 0 {
+                self.byte(byte);
             }
-            rest = &rest[taken..];
+            rest = &rest[taken.max(1)..];
         }
         std::mem::take(&mut self.builder.events)
     }
@@ -104,7 +109,7 @@ impl Parser {
 
     /// Whether the reply said its own end: what comes after is none of it.
     pub fn is_over(&self) -> bool {
-        self.machine.region(&self.state) == Region::Over
+        self.state.region() == Region::Over
     }
 
     /// The message so far.
@@ -120,7 +125,7 @@ impl Parser {
         if !partial && self.machine.in_header(&self.state) {
             self.builder.breaks_off_in_header();
         }
-        let region = if broke_off { Region::Over } else { self.machine.region(&self.state) };
+        let region = if broke_off { Region::Over } else { self.state.region() };
         self.builder.finish(region, partial);
         (std::mem::take(&mut self.builder.events), self.builder.message)
     }

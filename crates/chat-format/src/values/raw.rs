@@ -104,8 +104,8 @@ impl Raw {
     }
 }
 
-/// The JSON of a text between tags: another value where the shape has one that it is, else a string where it may be one,
-/// else what it looks like.
+/// The JSON of a text between tags: another value where the shape has one that it is,
+/// else a string where it may be one, else what it looks like.
 pub(crate) fn json_of(shapes: &Shapes, shape: ShapeId, types: Types, text: &[u8]) -> Vec<u8> {
     let had = shapes.types(shape).and(types);
     let types = if had == Types::NONE { types } else { had };

@@ -12,7 +12,7 @@ use std::hash::Hash;
 /// Schemas, compiled. Equal ones are one.
 #[derive(Debug)]
 pub(crate) struct Shapes {
-    shapes: Vec<Shape>,
+    all: Vec<Shape>,
     known: HashMap<Shape, ShapeId>,
     pub(super) objects: Arena<ObjectShape>,
     pub(super) arrays: Arena<ArrayShape>,
@@ -137,7 +137,7 @@ impl Shapes {
         let nothing = Shape { any: false, alternatives: Box::default() };
         Self {
             known: [(any.clone(), Self::ANY), (nothing.clone(), Self::NOTHING)].into(),
-            shapes: vec![any, nothing],
+            all: vec![any, nothing],
             objects: Arena::new(),
             arrays: Arena::new(),
             numbers: Arena::new(),
@@ -158,7 +158,7 @@ impl Shapes {
     /// # Errors
     /// A schema that nothing satisfies, or that is none.
     pub(crate) fn add(&mut self, schema: &Value) -> Result<(ShapeId, Vec<ShapeWarning>), ShapeError> {
-        let from = self.shapes.len();
+        let from = self.all.len();
         let compiled = compile(self, schema);
         self.settle(from);
         let (id, warnings, nothing) = compiled?;
@@ -176,11 +176,11 @@ impl Shapes {
     }
 
     pub(super) fn get(&self, id: ShapeId) -> &Shape {
-        &self.shapes[id.0 as usize]
+        &self.all[id.0 as usize]
     }
 
     pub(super) fn len(&self) -> usize {
-        self.shapes.len()
+        self.all.len()
     }
 
     /// The types that its values have.
@@ -206,20 +206,20 @@ impl Shapes {
         }
         let id = self.reserve();
         self.known.insert(shape.clone(), id);
-        self.shapes[id.0 as usize] = shape;
+        self.all[id.0 as usize] = shape;
         id
     }
 
     /// A shape to be set later.
     pub(super) fn reserve(&mut self) -> ShapeId {
-        self.shapes.push(self.shapes[Self::NOTHING.0 as usize].clone());
+        self.all.push(self.all[Self::NOTHING.0 as usize].clone());
         self.levels.push(NEVER);
         self.types.push(Types::NONE);
-        ShapeId(self.shapes.len() as u32 - 1)
+        ShapeId(self.all.len() as u32 - 1)
     }
 
     pub(super) fn set(&mut self, id: ShapeId, same: ShapeId) {
-        self.shapes[id.0 as usize] = match self.get(same) {
+        self.all[id.0 as usize] = match self.get(same) {
             Shape { any: true, .. } => self.get(same).clone(),
             _ if same == id => return,
             _ => Shape { any: false, alternatives: [Alternative::Same(same)].into() },
@@ -231,8 +231,8 @@ impl Shapes {
         let mut changed = true;
         while changed {
             changed = false;
-            for id in (from..self.shapes.len()).rev().chain(from..self.shapes.len()) {
-                let shape = &self.shapes[id];
+            for id in (from..self.all.len()).rev().chain(from..self.all.len()) {
+                let shape = &self.all[id];
                 let (mut levels, mut types) = if shape.any { (0, Types::ALL) } else { (NEVER, Types::NONE) };
                 for &alternative in &shape.alternatives {
                     let needs = self.levels_of(alternative);

@@ -218,7 +218,7 @@ impl Compiler<'_> {
     }
 
     fn of_types(&mut self, map: &Map<String, Value>, said: &[&String], place: &Place) -> Result<ShapeId, ShapeError> {
-        let types = self.types(map, place)?;
+        let types = Self::types(map, place)?;
         if types.is_none() && said.iter().all(|key| LEFT_OUT.contains(&key.as_str()) || implied(key).is_none()) {
             return Ok(Shapes::ANY);
         }
@@ -251,7 +251,7 @@ impl Compiler<'_> {
     }
 
     /// What `type` says.
-    fn types(&self, map: &Map<String, Value>, place: &Place) -> Result<Option<Types>, ShapeError> {
+    fn types(map: &Map<String, Value>, place: &Place) -> Result<Option<Types>, ShapeError> {
         let named = |name: &Value| {
             let types = name.as_str().and_then(Types::named);
             types.ok_or_else(|| place.error(&format!("{name} is no type: use JSON Schema's, such as \"string\"")))

@@ -333,7 +333,8 @@ proptest! {
         let Ok((shape, _)) = shapes.add(&schema) else { return Ok(()) };
         let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict));
         let text = written(&strict, &shapes, shape, &choices);
-        prop_assert!(text.is_ok(), "{} {} {:?}", schema, style, text.map_err(|text| String::from_utf8_lossy(&text).into_owned()));
+        prop_assert!(text.is_ok(), "{} {} {:?}", schema, style,
+            text.map_err(|text| String::from_utf8_lossy(&text).into_owned()));
         let text = text.unwrap();
         let was = read(&strict, &shapes, shape, &text);
         prop_assert_eq!(&was, &read(&lenient, &shapes, shape, &text));

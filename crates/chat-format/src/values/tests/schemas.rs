@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 #[test]
 fn what_is_not_held_is_told() {
     let mut shapes = Shapes::new();
-    let schema = json!({"type": "object", "properties": {"a/b": {"type": "array", "uniqueItems": true, "items": {"type": "integer", "multipleOf": 3}}}});
+    let schema = json!({"type": "object", "properties": {"a/b": {"type": "array", "uniqueItems": true,
+        "items": {"type": "integer", "multipleOf": 3}}}});
     let (_, warnings) = shapes.add(&schema).unwrap();
     let told: Vec<_> = warnings.iter().map(|w| (w.pointer.as_str(), w.keyword.as_str())).collect();
     assert_eq!(told, [("/properties/a~1b", "uniqueItems"), ("/properties/a~1b/items", "multipleOf")]);
@@ -17,7 +18,8 @@ fn what_nothing_satisfies_is_an_error() {
     for (schema, pointer) in [
         (json!({"type": "object", "properties": {"a": {"enum": []}}, "required": ["a"]}), "/properties/a"),
         (
-            json!({"type": "object", "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 2}}, "required": ["a"]}),
+            json!({"type": "object", "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 2}},
+                "required": ["a"]}),
             "/properties/a",
         ),
         (json!({"type": "object", "properties": {"a": {"$ref": "https://example.org/x"}}}), "/properties/a"),
@@ -27,7 +29,8 @@ fn what_nothing_satisfies_is_an_error() {
         (json!({"type": "object", "properties": {"a": {"type": "strnig"}}}), "/properties/a"),
         (json!({"type": "object", "properties": {"a": 3}}), "/properties/a"),
         (
-            json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 3, "maxLength": 2}}, "required": ["a"]}),
+            json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 3, "maxLength": 2}},
+                "required": ["a"]}),
             "/properties/a",
         ),
         (json!(false), ""),

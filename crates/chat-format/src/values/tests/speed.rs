@@ -66,9 +66,11 @@ fn speed() {
     let tools: Vec<_> = (0..300)
         .map(|n| {
             json!({"type": "object", "required": ["path"], "properties": {
-                "path": {"type": "string", "description": "where"}, format!("limit{n}"): {"type": "integer", "minimum": n},
+                "path": {"type": "string", "description": "where"}, format!("limit{n}"): {"type": "integer",
+                    "minimum": n},
                 "mode": {"type": "string", "enum": ["a", "b", format!("c{n}")]}, "flag": {"type": "boolean"},
-                "tags": {"type": "array", "items": {"type": "string"}}, "when": {"type": "string", "format": "date-time"},
+                "tags": {"type": "array", "items": {"type": "string"}}, "when": {"type": "string",
+                    "format": "date-time"},
                 "filter": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"k": {"type": "string"}}}]},
             }})
         })

@@ -32,7 +32,8 @@ fn tags_with_newlines() {
         "tags": {"type": "array", "items": {"type": "string"}},
     }));
     let case = Case::new(&qwen(), "</function>", &schema);
-    let text = "\n<parameter=code>\ndef f():\n    print(\"<b>\")\n\nf()\n\n</parameter>\n<parameter=n>\n1\n</parameter>\n\
+    let text = "\n<parameter=code>\ndef f():\n    print(\"<b>\")\n\nf()\n\n</parameter>\n<parameter=n>\n1\n\
+        </parameter>\n\
                 <parameter=safe>\nTrue\n</parameter>\n<parameter=tags>\n['x', \"y\"]\n</parameter>\n</function>";
     let expected = json!({"code": "def f():\n    print(\"<b>\")\n\nf()\n", "n": 1, "safe": true, "tags": ["x", "y"]});
     assert_eq!(case.json(text, true), expected);
