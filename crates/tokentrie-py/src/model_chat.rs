@@ -85,7 +85,9 @@ impl Reading<'_> {
     /// Tells of what became certain.
     fn tell(&mut self, events: Vec<Event>) {
         if let Some(shares) = &mut self.shares {
-            events.iter().for_each(|event| shares.see(event));
+            for event in &events {
+                shares.see(event);
+            }
         }
         let Some(stream) = self.stream.as_ref().filter(|_| !events.is_empty()) else { return };
         let told = attached(|py| -> PyResult<()> {
