@@ -150,7 +150,8 @@ fn rival(model: &LlamaModel, tokens: &[TokenId], count: usize) {
          string ::= \"\\\"\" [^\"\\\\]* \"\\\"\"\n",
         names.join(" | ")
     );
-    let Ok(mut sampler) = LlamaSampler::grammar_lazy(model, &grammar, "root", ["<tool_call>"], &[]) else {
+    let trigger = ["[\\s\\S]*?(<tool_call>[\\s\\S]*)".to_owned()];
+    let Ok(mut sampler) = LlamaSampler::grammar_lazy_patterns(model, &grammar, "root", &trigger, &[]) else {
         return println!("llama.cpp takes no such grammar");
     };
     let row: Vec<LlamaTokenData> =
@@ -159,7 +160,7 @@ fn rival(model: &LlamaModel, tokens: &[TokenId], count: usize) {
     for token in tokens {
         let mut candidates = LlamaTokenDataArray::new(row.clone(), false);
         let begin = Instant::now();
-        candidates.apply_sampler(&sampler);
+        candidates.apply_sampler(&mut sampler);
         let applied = begin.elapsed();
         let begin = Instant::now();
         sampler.accept(LlamaToken(token.get() as i32));
