@@ -70,7 +70,8 @@ fn reading(format: &ChatFormat) {
     let (once, message) = least(3, || read(format, &reply, 16));
     let over = |reply: &str| {
         let ends = (16..reply.len()).step_by(16).chain([reply.len()]);
-        ends.map(|end| read(format, &reply[..end], end)).last()
+        // Each time the whole again, as those do that keep no state.
+        ends.fold(None, |_, end| Some(read(format, &reply[..end], end)))
     };
     let (again, same) = least(1, || over(&reply));
     assert!(same == Some(message), "starting over means something else");
@@ -124,9 +125,9 @@ fn holding(format: &ChatFormat, spelling: &Spelling, known: &HashMap<&[u8], Toke
                 of_name = took;
             }
             if at < reply.find('<').unwrap_or(0) {
-                free.push(took)
+                free.push(took);
             } else {
-                call.push(took)
+                call.push(took);
             }
             at += spelling.tokens().bytes(token).len();
         }
