@@ -106,7 +106,8 @@ fn control_tokens_are_markers_and_never_text_of_a_call() {
     for byte in "\"times\": 2}}\n".bytes() {
         auto.advance(&mut state, id(usize::from(byte))).unwrap();
     }
-    assert_eq!(auto.forced_token(&state, &mut Scratch::default()), None, "there is still white space");
+    let forced = auto.forced_token(&state, &mut Scratch::default());
+    assert_eq!(forced, Some(token("</tool_call>")), "white space may come, and the template writes none here");
     auto.advance(&mut state, token("</tool_call>")).unwrap();
     assert_ne!(auto.next(&state, &mut Scratch::default()).ending, Ending::No);
 }

@@ -108,8 +108,13 @@ impl ReplyConstraint {
         let (mut bytes, mut state) = (Vec::new(), from.clone());
         while bytes.len() < MOST_FORCED && !inner.rule.is_end(&state) {
             let mut ways = (0..CONTROL).filter_map(|byte| Some((byte, inner.rule.step(&state, byte)?)));
-            let (Some((byte, next)), None) = (ways.next(), ways.next()) else { break };
-            drop(ways);
+            let only = ways.next().filter(|_| ways.next().is_none());
+            // Of white space and text, what the template writes.
+            let written = || {
+                let byte = inner.machine.written_next(&state)?;
+                Some((byte, inner.rule.step(&state, byte)?))
+            };
+            let Some((byte, next)) = only.or_else(written) else { break };
             bytes.push(byte);
             state = next;
         }

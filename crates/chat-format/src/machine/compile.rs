@@ -2,7 +2,7 @@
 
 use super::forms::{Written, written};
 use super::names::Names;
-use super::seq::{Atom, Outcome, Seq};
+use super::seq::{Atom, Literal, Outcome, Seq};
 use super::{Begins, Entries, Form, Machine, Markers, Region};
 use crate::dialect::{Arguments, Calls, ContentMode, Dialect, Part, Pattern, ReasoningMode};
 use crate::tools::Tools;
@@ -191,7 +191,7 @@ impl Seqs {
         let patterns = calls.patterns.iter().filter(|pattern| !(strict && closed && is_open(pattern)));
         let ways: Vec<Written> = patterns.flat_map(|pattern| written(pattern, strict)).take(MOST_WAYS).collect();
         let section = calls.section.start.trim();
-        let text = |text: &str| (!text.trim().is_empty()).then(|| Atom::Text(text.trim().as_bytes().into()));
+        let text = |text: &str| (!text.trim().is_empty()).then(|| Atom::Text(Literal::new(text)));
         let list = |mark: &str| text(mark).filter(|_| calls.list);
         let mut entries = Vec::new();
         let has_end = calls.list || !calls.section.end.trim().is_empty() || !calls.between.trim().is_empty();
@@ -225,7 +225,7 @@ impl Seqs {
         if has_end {
             let end = text(&calls.section.end);
             if calls.list {
-                let atoms = vec![Atom::Text(b"]".as_slice().into())];
+                let atoms = vec![Atom::Text(Literal::new("]"))];
                 let seq = self.add(Seq { atoms, committed: 1, then: Outcome::ListOver });
                 self.after.push(seq);
             }

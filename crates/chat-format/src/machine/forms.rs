@@ -1,6 +1,6 @@
 //! The ways to write a call, each as what stands before its arguments and what stands after them.
 
-use super::seq::Atom;
+use super::seq::{Atom, Literal};
 use crate::dialect::{Arguments, Field, ObjectCall, Part, Pattern};
 
 /// A way to write a call.
@@ -55,8 +55,9 @@ fn holds_arguments(part: &Part) -> bool {
 }
 
 fn atoms(parts: &[Part], strict: bool) -> Vec<Atom> {
-    let mut atoms = Vec::new();
+    let (mut atoms, mut blanks) = (Vec::new(), "");
     for part in parts {
+        let before = std::mem::take(&mut blanks);
         match part {
             // White space alone says where a name ends.
             Part::Text(given) if given.trim().is_empty() => {
@@ -65,8 +66,15 @@ fn atoms(parts: &[Part], strict: bool) -> Vec<Atom> {
                 }
             }
             // Where a name ends, what is written says what stands there.
-            Part::Text(given) if strict && atoms.last() == Some(&Atom::Name) => atoms.push(exactly(given.trim_end())),
-            Part::Text(given) => atoms.push(text(given.trim())),
+            Part::Text(given) if strict && atoms.last() == Some(&Atom::Name) => {
+                atoms.push(exactly(given.trim_end()));
+                blanks = &given[given.trim_end().len()..];
+            }
+            Part::Text(given) => {
+                let own = &given[..given.len() - given.trim_start().len()];
+                atoms.push(Atom::Text(Literal::after(&format!("{before}{own}"), given)));
+                blanks = &given[given.trim_end().len()..];
+            }
             Part::Name => atoms.push(Atom::Name),
             Part::Id => atoms.push(Atom::Id),
             Part::Index => atoms.push(Atom::Index),
@@ -79,11 +87,16 @@ fn atoms(parts: &[Part], strict: bool) -> Vec<Atom> {
 }
 
 fn text(text: &str) -> Atom {
-    Atom::Text(text.as_bytes().into())
+    Atom::Text(Literal::new(text))
+}
+
+/// A text that JSON has after a blank, as most templates write it.
+fn apart(text: &str) -> Atom {
+    Atom::Text(Literal::after(" ", text))
 }
 
 fn exactly(text: &str) -> Atom {
-    Atom::Exactly(text.as_bytes().into())
+    Atom::Exactly(Literal::exactly(text))
 }
 
 /// A JSON object with its fields in the order of the template; where it is read, in any order, and without those that
@@ -128,12 +141,14 @@ fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Argum
     let mut open = vec![text("{")];
     let (outer, inner): (Vec<_>, Vec<_>) =
         fields.iter().partition(|field| !object.inside.is_empty() && !is_inner(field));
-    for field in outer {
-        open.extend(member(field));
+    let blank = |first: bool| if first { "" } else { " " };
+    for (number, field) in outer.iter().enumerate() {
+        open.extend(member(field, blank(number == 0)));
         open.push(text(","));
     }
     if !object.inside.is_empty() {
-        open.extend([text(&quoted(&object.inside)), text(":"), text("{")]);
+        let key = Atom::Text(Literal::after(blank(outer.is_empty()), &quoted(&object.inside)));
+        open.extend([key, text(":"), apart("{")]);
     }
     before.append(&mut open);
     for (number, field) in inner.iter().enumerate() {
@@ -141,12 +156,8 @@ fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Argum
         if number > 0 {
             side.push(text(","));
         }
-        if let Field::Arguments(key) = field {
-            side.extend([text(&quoted(key)), text(":")]);
-            seen = true;
-        } else {
-            side.extend(member(field));
-        }
+        side.extend(member(field, blank(number == 0)));
+        seen |= matches!(field, Field::Arguments(_));
     }
     after.push(text("}"));
     if !object.inside.is_empty() {
@@ -156,13 +167,15 @@ fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Argum
     seen.then_some((before, arguments, after))
 }
 
-fn member(field: &Field) -> Vec<Atom> {
-    let with = |key: &str, value: Atom| vec![text(&quoted(key)), text(":"), text("\""), value, exactly("\"")];
+/// A field, after this white space.
+fn member(field: &Field, blank: &str) -> Vec<Atom> {
+    let key = |key: &str| Atom::Text(Literal::after(blank, &quoted(key)));
+    let with = |name: &str, value: Atom| vec![key(name), text(":"), apart("\""), value, exactly("\"")];
     match field {
         Field::Name(key) => with(key, Atom::Name),
         Field::Id(key) => with(key, Atom::Id),
-        Field::Constant(key, value) => vec![text(&quoted(key)), text(":"), text(&quoted(value))],
-        Field::Arguments(key) => vec![text(&quoted(key)), text(":")],
+        Field::Constant(name, value) => vec![key(name), text(":"), apart(&quoted(value))],
+        Field::Arguments(name) => vec![key(name), text(":")],
     }
 }
 

@@ -236,6 +236,14 @@ impl Machine {
         (!threads.is_empty() && threads.iter().all(named)).then(|| self.seq(threads[0]))
     }
 
+    /// The next byte where white space may stand or not, as the template writes it: all that else may come is that.
+    pub(crate) fn written_next(&self, state: &State) -> Option<u8> {
+        let At::Threads(_, threads) = &state.at else { return None };
+        let mut bytes = threads.iter().map(|&thread| self.seq(thread).written_next(thread));
+        let first = bytes.next()??;
+        bytes.all(|byte| byte == Some(first)).then_some(first)
+    }
+
     /// How many of these bytes are text in which nothing begins, and of which region.
     pub(crate) fn plain(&self, state: &State, bytes: &[u8]) -> Option<(Region, usize)> {
         match state.at {

@@ -4,6 +4,7 @@ use super::Region;
 use super::names::{Names, Written};
 use super::space::Space;
 use crate::values::CONTROL;
+use std::ops::Deref;
 
 /// Longest name, id or other open text that is read.
 const LONGEST: u16 = 256;
@@ -20,9 +21,9 @@ pub(crate) struct Seq {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Atom {
     /// This text; white space may stand before it.
-    Text(Box<[u8]>),
+    Text(Literal),
     /// This text and nothing before it.
-    Exactly(Box<[u8]>),
+    Exactly(Literal),
     /// White space, or none.
     Blank,
     /// The name of a tool, up to the text after it.
@@ -55,6 +56,38 @@ impl Outcome {
     /// Whether a call comes of it.
     pub(crate) fn is_call(self) -> bool {
         matches!(self, Self::Arguments(_))
+    }
+}
+
+/// A text, with the white space that the template writes before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Literal {
+    text: Box<[u8]>,
+    blanks: Box<[u8]>,
+}
+
+impl Literal {
+    /// Of a text its white space at the front is what the template writes there, and that at its end nothing.
+    pub(crate) fn new(text: &str) -> Self {
+        Self::after(&text[..text.len() - text.trim_start().len()], text)
+    }
+
+    /// After this white space.
+    pub(crate) fn after(blanks: &str, text: &str) -> Self {
+        Self { text: text.trim().as_bytes().into(), blanks: blanks.as_bytes().into() }
+    }
+
+    /// White space counts: it is the text.
+    pub(crate) fn exactly(text: &str) -> Self {
+        Self { text: text.as_bytes().into(), blanks: Box::default() }
+    }
+}
+
+impl Deref for Literal {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.text
     }
 }
 
@@ -109,8 +142,7 @@ pub(crate) struct How<'a> {
 
 impl Seq {
     pub(crate) fn marker(text: &str, then: Outcome) -> Option<Self> {
-        let text = text.trim();
-        (!text.is_empty()).then(|| Self { atoms: vec![Atom::Text(text.as_bytes().into())], committed: 1, then })
+        (!text.trim().is_empty()).then(|| Self { atoms: vec![Atom::Text(Literal::new(text))], committed: 1, then })
     }
 
     pub(crate) fn head(&self) -> Option<&[u8]> {
@@ -148,6 +180,19 @@ impl Seq {
     pub(crate) fn is_named(&self, thread: Thread) -> bool {
         let name = self.atoms.iter().position(|atom| *atom == Atom::Name);
         self.then.is_call() && name.is_some_and(|name| usize::from(thread.atom) > name + 1)
+    }
+
+    /// The next byte of the text that stands here, where the template writes it: white space included.
+    pub(crate) fn written_next(&self, thread: Thread) -> Option<u8> {
+        let (Atom::Text(text) | Atom::Exactly(text)) = self.atoms.get(usize::from(thread.atom))? else { return None };
+        let mut space = Space::default();
+        for &blank in text.blanks.iter().filter(|_| thread.at == 0) {
+            if space == thread.space {
+                return Some(blank);
+            }
+            space = space.and(blank)?;
+        }
+        text.get(usize::from(thread.at)).copied()
     }
 
     /// The threads after a byte; that of the whole sequence if it is whole.
