@@ -169,14 +169,10 @@ impl Machine {
         }
     }
 
-    /// How many of these bytes are more of a string in arguments; the listener was told of them.
+    /// How many of these bytes are more of a string in arguments; the listener has to take them.
     pub(crate) fn in_string(&self, state: &mut State, bytes: &[u8], listener: &mut impl Listener) -> usize {
         let At::Arguments(form, args) = &mut state.at else { return 0 };
-        let taken = self.forms[usize::from(*form)].reader.run(args, bytes, listener);
-        if taken > 0 {
-            listener.taken();
-        }
-        taken
+        self.forms[usize::from(*form)].reader.run(args, bytes, listener)
     }
 
     fn entries(&self, region: Region) -> &Entries {

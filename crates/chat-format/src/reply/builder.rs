@@ -77,14 +77,18 @@ impl Builder {
         self.held.push(byte);
     }
 
-    /// So many bytes were read that were never held.
-    pub(super) fn passed(&mut self, bytes: usize) {
-        self.read += bytes;
+    /// More of a string in arguments.
+    pub(super) fn string(&mut self, text: &[u8]) {
+        if !text.is_empty() {
+            self.read += text.len();
+            self.held.extend_from_slice(text);
+            self.taken();
+        }
     }
 
     /// Text of a region that was never held.
     pub(super) fn plain(&mut self, region: Region, text: &[u8]) {
-        self.passed(text.len());
+        self.read += text.len();
         self.text_of(region, text);
     }
 

@@ -86,7 +86,7 @@ impl Parser {
                 length
             } else {
                 let length = self.machine.in_string(&mut self.state, rest, &mut self.builder);
-                self.builder.passed(length);
+                self.builder.string(&rest[..length]);
                 length
             };
             if taken == 0 {
