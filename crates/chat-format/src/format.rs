@@ -5,6 +5,7 @@ use crate::analysis::{Analysis, PromptOptions};
 use crate::constraint::{ControlTokens, ReplyConstraint};
 use crate::dialect::Dialect;
 use crate::jinja::{ChatTemplate, RenderOptions, TemplateError};
+use crate::lock::lock;
 use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
 use crate::tools::Tools;
@@ -12,7 +13,7 @@ use crate::values::{Limits, ShapeError, ShapeWarning, Shapes};
 use lru::LruCache;
 use serde_json::Value;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use trie_rules::{ByRuleError, Spelling};
 
 /// Machines that are kept.
@@ -134,7 +135,7 @@ impl ChatFormat {
         if let Some(inner) = Arc::get_mut(&mut format.0) {
             inner.analysis.degraded = found.degraded;
             inner.analysis.warnings.extend(found.warnings);
-            inner.machines.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+            lock(&inner.machines).clear();
         }
         Ok(format)
     }
@@ -312,9 +313,4 @@ pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
 fn said(tool: &str, warning: &ShapeWarning) -> String {
     let ShapeWarning { pointer, keyword, instead } = warning;
     format!("tool {tool:?}, schema at {pointer:?}: {keyword:?} is not held: {instead}")
-}
-
-/// Whole entries stand behind these locks, which no panic can leave half changed.
-fn lock<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

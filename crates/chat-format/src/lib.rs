@@ -1,6 +1,14 @@
-//! Chat templates: the Jinja that comes with a model and turns messages into a prompt.
+//! Chats: a model's template rendered, its format of replies found, replies read while they come, and held to the tools.
 //!
-//! [`ChatTemplate`] renders them as Jinja2 does under the settings of Hugging Face's transformers, byte for byte. The
+//! | to | take |
+//! | --- | --- |
+//! | turn messages into a prompt | [`ChatTemplate`] |
+//! | know how a model writes reasoning, content and calls | [`Analysis`], of a template alone |
+//! | do all that follows with one template | [`ChatFormat`] |
+//! | read a reply, in any portions, as a message | [`Parser`] |
+//! | let a model write only calls that the tools allow | [`ReplyConstraint`] |
+//!
+//! [`ChatTemplate`] renders templates as Jinja2 does under the settings of Hugging Face's transformers, byte for byte. The
 //! templates are files of strangers: whatever stands in one, rendering ends soon, with a text or a [`TemplateError`],
 //! in bounded memory.
 //!
@@ -29,10 +37,10 @@ mod constraint;
 pub mod dialect;
 mod format;
 mod jinja;
+mod lock;
 mod machine;
 mod reply;
 mod tools;
-#[allow(unused_imports, reason = "the machine around the arguments uses them")]
 mod values;
 
 pub use analysis::Analysis;

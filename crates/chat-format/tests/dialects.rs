@@ -1,20 +1,12 @@
 //! Small templates, one a format, and what analysis finds in them.
 
+mod support;
+
 use chat_format::dialect::{Arguments, Field, Part, Pattern};
 use chat_format::{Analysis, ChatTemplate};
 use std::fmt::Write;
 use std::path::PathBuf;
-
-fn templates() -> Vec<(String, String)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/templates");
-    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let jinja = paths.filter(|path| path.extension().is_some_and(|end| end == "jinja"));
-    let mut all: Vec<(String, String)> = jinja
-        .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(&path).unwrap()))
-        .collect();
-    all.sort();
-    all
-}
+use support::small_templates;
 
 fn analysis(text: &str) -> Analysis {
     Analysis::of(&ChatTemplate::new(text, "", "").unwrap()).unwrap()
@@ -135,7 +127,7 @@ fn follows_renaming(name: &str, text: &str) -> usize {
 #[test]
 fn other_words_in_markers_are_followed() {
     let mut all = 0;
-    for (name, text) in templates() {
+    for (name, text) in small_templates() {
         all += follows_renaming(&name, &text);
     }
     assert!(all > 100, "only {all} markers were renamed");
@@ -143,27 +135,15 @@ fn other_words_in_markers_are_followed() {
 
 #[test]
 fn other_words_in_real_templates_are_followed() {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/templates");
-    let folder = std::env::var_os("TOKENTRIE_TEMPLATE_DIR").map_or_else(beside, PathBuf::from);
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        eprintln!("skipped: there is no {}", folder.display());
-        return;
-    };
-    let mut failed = Vec::new();
-    for entry in entries {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if std::panic::catch_unwind(|| follows_renaming(&name, &text)).is_err() {
-            failed.push(name);
-        }
-    }
+    let Some(templates) = support::templates() else { return };
+    let fails = |(name, text): &&(String, String)| std::panic::catch_unwind(|| follows_renaming(name, text)).is_err();
+    let failed: Vec<&String> = templates.iter().filter(fails).map(|(name, _)| name).collect();
     assert!(failed.is_empty(), "{failed:?}");
 }
 
 #[test]
 fn each_family_has_a_template() {
-    let mut found: Vec<&str> = templates().iter().flat_map(|(_, text)| analysis(text).families).collect();
+    let mut found: Vec<&str> = small_templates().iter().flat_map(|(_, text)| analysis(text).families).collect();
     found.sort_unstable();
     found.dedup();
     assert_eq!(found.len(), Analysis::FAMILIES, "{found:?}");
@@ -173,9 +153,10 @@ fn each_family_has_a_template() {
 fn each_format_is_found() {
     let known = include_str!("templates/analyses.txt");
     let mut all = String::new();
-    for (name, text) in templates() {
+    for (name, text) in small_templates() {
         let found = analysis(&text);
         assert!(found.warnings.is_empty(), "{name}: {:?}", found.warnings);
+        let name = name.trim_end_matches(".jinja");
         let _ = write!(all, "# {name}\n{}\n\n", shown(&found));
     }
     if std::env::var_os("TOKENTRIE_WRITE_ANALYSES").is_some() {

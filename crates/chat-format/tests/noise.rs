@@ -142,7 +142,7 @@ fn time_is_linear() {
         println!("the median: {:.1} MB/s: {what}", 0.1 / taken.as_secs_f64());
     }
     // Tests without optimization take their time.
-    let most = if cfg!(debug_assertions) { 20 } else { 1 };
+    let most = if cfg!(debug_assertions) { 60 } else { 10 };
     assert!(slowest.iter().all(|(taken, _)| *taken < Duration::from_secs(most)), "{:?}", slowest.last());
 }
 

@@ -7,13 +7,14 @@ mod rule;
 pub use budget::BudgetedReply;
 pub use control::ControlTokens;
 
+use crate::lock::lock;
 use crate::machine::{Machine, State};
 use crate::values::CONTROL;
 use lru::LruCache;
 use rule::ReplyRule;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use trie_core::{Constraint, Ending, Except, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
 use trie_rules::{ByRule, ByRuleError, ByRuleState, MaskStats, Rule, Spelling};
 
@@ -51,11 +52,6 @@ struct Inner {
     forced: Mutex<LruCache<State, Option<TokenId>>>,
 }
 
-/// Whole entries stand behind these locks, which no panic can leave half changed.
-fn kept<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl ReplyConstraint {
     pub(crate) fn new(
         machine: Arc<Machine>,
@@ -87,7 +83,7 @@ impl ReplyConstraint {
     /// Tokens that may not come at a state where most may.
     fn denied(&self, at: &ReplyState) -> Arc<[TokenId]> {
         let inner = &*self.0;
-        if let Some(denied) = kept(&inner.denied).get(at.0.rule_state()) {
+        if let Some(denied) = lock(&inner.denied).get(at.0.rule_state()) {
             return Arc::clone(denied);
         }
         let mut scratch = Scratch::default();
@@ -98,7 +94,7 @@ impl ReplyConstraint {
         let ends = |id: TokenId| !end && inner.control.ends_output(id);
         let is_text = |id: TokenId| !inner.spelling.tokens().bytes(id).is_empty();
         let denied: Arc<[TokenId]> = all.filter(|&id| !legal.names(id) && (is_text(id) || ends(id))).collect();
-        kept(&inner.denied).put(at.0.rule_state().clone(), Arc::clone(&denied));
+        lock(&inner.denied).put(at.0.rule_state().clone(), Arc::clone(&denied));
         denied
     }
 
@@ -168,11 +164,11 @@ impl Constraint for ReplyConstraint {
         if let Some(only) = self.0.tokens.next(&at.0, scratch).tokens.only() {
             return Some(only);
         }
-        if let Some(&known) = kept(&self.0.forced).get(state) {
+        if let Some(&known) = lock(&self.0.forced).get(state) {
             return known;
         }
         let forced = self.find_forced(state);
-        kept(&self.0.forced).put(state.clone(), forced);
+        lock(&self.0.forced).put(state.clone(), forced);
         forced
     }
 

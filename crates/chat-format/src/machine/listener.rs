@@ -1,7 +1,7 @@
 //! Who is told what the bytes of a reply were.
 
 use super::{Outcome, Region, Seq};
-use crate::values::{Out, ShapeId, Types};
+use crate::values::{Nobody, Out};
 
 /// Holds the bytes of a reply until it is told what they were.
 pub(crate) trait Listener: Out {
@@ -28,17 +28,6 @@ pub(crate) enum Called {
     Unknown,
     /// None is: the bytes are text.
     Text,
-}
-
-/// Nobody listens.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Nobody;
-
-impl Out for Nobody {
-    fn json(&mut self, _text: &[u8]) {}
-    fn raw_begin(&mut self, _shape: ShapeId, _types: Types) {}
-    fn raw(&mut self, _bytes: &[u8]) {}
-    fn raw_end(&mut self) {}
 }
 
 impl Listener for Nobody {

@@ -22,9 +22,10 @@ mod space;
 mod state;
 mod walk;
 
+pub(crate) use crate::values::Nobody;
 pub(crate) use compile::Plan;
 pub use compile::ToolChoice;
-pub(crate) use listener::{Called, Listener, Nobody};
+pub(crate) use listener::{Called, Listener};
 pub(crate) use seq::{Outcome, Seq};
 pub(crate) use state::{Region, State};
 

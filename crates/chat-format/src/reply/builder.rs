@@ -198,8 +198,12 @@ impl Builder {
     fn tail_was_text(&mut self, name: &str, tail: &[u8]) {
         let Some(call) = &mut self.call else { return };
         let raw = [&std::mem::take(&mut call.raw)[..], tail].concat();
-        self.warn(format!("a call of {name:?} was left as text, at byte {}: there is no such tool", self.read));
+        self.warn_of_no_tool(name);
         self.say_content(&raw);
+    }
+
+    fn warn_of_no_tool(&mut self, name: &str) {
+        self.warn(format!("a call of {name:?} was left as text, at byte {}: there is no such tool", self.read));
     }
 
     /// The reply breaks off where a call begins.
@@ -327,10 +331,7 @@ impl Listener for Builder {
             (Some(name), _) if !self.is_known(name) => {
                 let name = name.clone();
                 if !name.is_empty() {
-                    self.warn(format!(
-                        "a call of {name:?} was left as text, at byte {}: there is no such tool",
-                        self.read
-                    ));
+                    self.warn_of_no_tool(&name);
                 }
                 return Called::Text;
             }

@@ -5,8 +5,6 @@
 //! riding along ([`hold`]), which sees what was read and may say no. So whatever a strict reader accepts a lenient one
 //! accepts too, with the same output.
 
-#![allow(dead_code, reason = "the machine around the arguments uses it")]
-
 mod blanks;
 mod bounded;
 mod elements;
@@ -43,7 +41,7 @@ mod watch;
 
 pub(crate) use json_out::JsonOut;
 pub(crate) use limits::Limits;
-pub(crate) use out::Out;
+pub(crate) use out::{Nobody, Out};
 pub(crate) use reader::{ArgsState, Reader, Step};
 pub use shapes::ShapeError;
 pub(crate) use shapes::{ShapeId, ShapeWarning, Shapes};

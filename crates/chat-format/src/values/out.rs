@@ -15,7 +15,11 @@ pub(crate) trait Out {
     fn raw_end(&mut self);
 }
 
-impl Out for () {
+/// Nobody listens.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Nobody;
+
+impl Out for Nobody {
     #[inline]
     fn json(&mut self, _: &[u8]) {}
     #[inline]

@@ -9,7 +9,7 @@ use super::syntax::Syntax;
 use super::types::Types;
 use super::utf8::Utf8;
 use super::watch::{Event, Lenient, Watch};
-use super::{Out, ShapeId, Shapes};
+use super::{Nobody, Out, ShapeId, Shapes};
 
 /// A value between tags, in strict use: all that it may be.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -53,7 +53,7 @@ impl Raw {
                     true
                 })
             } else {
-                let step = literal.step(syntax, byte, &mut Held { shapes, hold }, &mut ());
+                let step = literal.step(syntax, byte, &mut Held { shapes, hold }, &mut Nobody);
                 matches!(step, Step::Inside | Step::Done)
             };
             if !fits {

@@ -10,7 +10,7 @@ use super::pairs::{Pairs, PairsAt};
 use super::syntax::Syntax;
 use super::tagged::{Tagged, TaggedAt};
 use super::watch::{Event, Lenient, Watch};
-use super::{CONTROL, Out, ShapeId, Shapes};
+use super::{CONTROL, Nobody, Out, ShapeId, Shapes};
 use crate::dialect::Arguments;
 
 /// Reads arguments of one style.
@@ -165,7 +165,7 @@ fn strict_json_text(
     if step == Step::Inside && text.is_escaping() {
         let goes_on = |next: u8| {
             let (mut text, mut hold) = (text.clone(), strict.hold.clone());
-            text.step(syntax, next, &mut Held { shapes, hold: &mut hold }, &mut ()) != Step::Dead
+            text.step(syntax, next, &mut Held { shapes, hold: &mut hold }, &mut Nobody) != Step::Dead
         };
         if !br#""\nrt"#.iter().any(|&next| goes_on(next)) {
             return Step::Dead;

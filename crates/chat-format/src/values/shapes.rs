@@ -179,6 +179,7 @@ impl Shapes {
         &self.all[id.0 as usize]
     }
 
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }

@@ -178,7 +178,8 @@ impl Tagged {
         match what {
             KEY => (first || joined || !self.has_joint) && guard.may(key),
             JOINT => !first && !joined && guard.may(key),
-            _ => !joined && guard.may(&[Event::Close]),
+            AFTER => !joined && guard.may(&[Event::Close]),
+            _ => false,
         }
     }
 
@@ -208,7 +209,7 @@ impl Tagged {
                 go(state, At::Key(Track::new(guard.shapes, shape), Search::default(), Utf8::WHOLE))
             }
             Chooses::Is(JOINT) => go(state, At::Around(Chosen::default(), true)),
-            Chooses::Is(_) if guard.on(Event::Close) => {
+            Chooses::Is(AFTER) if guard.on(Event::Close) => {
                 out.json(if first { b"{}" } else { b"}" });
                 Step::Done
             }

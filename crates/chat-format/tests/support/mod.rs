@@ -25,10 +25,40 @@ fn folder(variable: &str, other: &str) -> String {
 /// The real templates by their names, sorted.
 pub fn templates() -> Option<Vec<(String, String)>> {
     let templates = folder("TOKENTRIE_TEMPLATE_DIR", "templates");
-    let Ok(files) = std::fs::read_dir(&templates) else {
+    let found = templates_in(&templates);
+    if found.is_none() {
         eprintln!("skipped: there is no {templates} (TOKENTRIE_TEMPLATE_DIR names the folder)");
+    }
+    found
+}
+
+/// The small templates, one a format, by their names, sorted.
+pub fn small_templates() -> Vec<(String, String)> {
+    templates_in(&format!("{}/tests/templates", env!("CARGO_MANIFEST_DIR"))).expect("the folder is in the repository")
+}
+
+/// One real template.
+pub fn template(name: &str) -> Option<ChatTemplate> {
+    let path = format!("{}/{name}", folder("TOKENTRIE_TEMPLATE_DIR", "templates"));
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("skipped: there is no {path} (TOKENTRIE_TEMPLATE_DIR names the folder)");
         return None;
     };
+    Some(ChatTemplate::new(text, "", "").expect("real templates are read"))
+}
+
+/// The file of cases; `None`, and a line that says so, where it is not there.
+pub fn case_file() -> Option<Value> {
+    let path = format!("{}/chat_format.json", folder("TOKENTRIE_CASES_DIR", "cases"));
+    let Ok(file) = std::fs::read(&path) else {
+        eprintln!("skipped: there is no {path} (TOKENTRIE_CASES_DIR names the folder)");
+        return None;
+    };
+    Some(serde_json::from_slice(&file).expect("the cases are JSON"))
+}
+
+fn templates_in(folder: &str) -> Option<Vec<(String, String)>> {
+    let files = std::fs::read_dir(folder).ok()?;
     let jinja = files.flatten().filter(|file| file.path().extension().is_some_and(|ending| ending == "jinja"));
     let mut found: Vec<(String, String)> = jinja
         .map(|file| (file.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(file.path()).unwrap()))
@@ -40,22 +70,11 @@ pub fn templates() -> Option<Vec<(String, String)>> {
 impl Cases {
     /// `None`, and a line that says so, where they are not there.
     pub fn read() -> Option<Self> {
-        let (cases, templates) =
-            (folder("TOKENTRIE_CASES_DIR", "cases"), folder("TOKENTRIE_TEMPLATE_DIR", "templates"));
-        let Ok(file) = std::fs::read(format!("{cases}/chat_format.json")) else {
-            eprintln!("skipped: no chat_format.json in {cases} (TOKENTRIE_CASES_DIR names the folder)");
-            return None;
-        };
-        let data: Value = serde_json::from_slice(&file).expect("the cases are JSON");
+        let data = case_file()?;
         let mut formats = BTreeMap::new();
         for analysis in data["analysis"].as_array().expect("a list of analyses") {
             let name = text(analysis, "template");
-            let Ok(template) = std::fs::read_to_string(format!("{templates}/{name}")) else {
-                eprintln!("skipped: no {name} in {templates} (TOKENTRIE_TEMPLATE_DIR names the folder)");
-                return None;
-            };
-            let template = ChatTemplate::new(template, "", "").expect("real templates are read");
-            formats.insert(name.to_owned(), ChatFormat::new(template).expect("real templates are rendered"));
+            formats.insert(name.to_owned(), ChatFormat::new(template(name)?).expect("real templates are rendered"));
         }
         Some(Self { data, formats, tools: BTreeMap::new() })
     }

@@ -92,11 +92,6 @@ impl Hold {
         self.threads().iter().chain(other.threads()).cloned().collect()
     }
 
-    /// Whether the value may be over.
-    pub(crate) fn is_over(&self) -> bool {
-        self.threads().iter().any(|thread| thread.top == Top::Over)
-    }
-
     /// Whether it is in a string that may be anything.
     pub(crate) fn is_free_text(&self, shapes: &Shapes) -> bool {
         self.threads().iter().any(|thread| thread.is_free_text(shapes))

@@ -1,7 +1,8 @@
 //! Patterns: regular expressions of ECMAScript.
 
+use crate::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use trie_rules::{Automaton, AutomatonError, AutomatonLimits, Regex, RegexError};
 
 /// What becomes of a pattern.
@@ -22,8 +23,7 @@ const LIMITS: AutomatonLimits = AutomatonLimits::bytes(2 << 20);
 
 /// An automaton of the texts in which a pattern is found.
 pub(super) fn held(pattern: &str) -> Held {
-    let seen = || SEEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(held) = seen().get(pattern) {
+    if let Some(held) = lock(&SEEN).get(pattern) {
         return held.clone();
     }
     let whole = whole(pattern);
@@ -32,7 +32,7 @@ pub(super) fn held(pattern: &str) -> Held {
         Err(RegexError::Automaton { problem: AutomatonError::Nothing, .. }) => Held::Nothing,
         Err(error) => Held::Not(error.to_string()),
     };
-    let mut seen = seen();
+    let mut seen = lock(&SEEN);
     if seen.len() >= MOST_SEEN {
         seen.clear();
     }

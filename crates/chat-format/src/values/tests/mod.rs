@@ -7,7 +7,7 @@ mod schemas;
 mod speed;
 mod styles;
 
-use super::{ArgsState, JsonOut, Reader, ShapeId, Shapes, Step};
+use super::{ArgsState, JsonOut, Nobody, Reader, ShapeId, Shapes, Step};
 use crate::dialect::{Arguments, Keyed, Opened, Style};
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub(super) fn read(reader: &Reader, shapes: &Shapes, shape: ShapeId, text: &[u8]
 /// The state after a text that does not end.
 pub(super) fn after(reader: &Reader, shapes: &Shapes, shape: ShapeId, text: &[u8]) -> Option<ArgsState> {
     let mut state = reader.begin(shape);
-    text.iter().all(|&byte| reader.step(shapes, &mut state, byte, &mut ()) == Step::Inside).then_some(state)
+    text.iter().all(|&byte| reader.step(shapes, &mut state, byte, &mut Nobody) == Step::Inside).then_some(state)
 }
 
 /// A style with the text after it, and one schema.

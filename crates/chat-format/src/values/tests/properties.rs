@@ -2,7 +2,7 @@
 
 use super::{Was, gemma, keywords, qwen, read, tagged};
 use crate::dialect::Arguments;
-use crate::values::{ArgsState, CONTROL, JsonOut, Limits, Reader, ShapeId, Shapes, Step};
+use crate::values::{ArgsState, CONTROL, JsonOut, Limits, Nobody, Reader, ShapeId, Shapes, Step};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
@@ -177,7 +177,7 @@ fn next(reader: &Reader, shapes: &Shapes, state: &ArgsState) -> Vec<(u8, Option<
     let bytes = (0..=255u8).filter(|byte| *byte != CONTROL);
     let after = |byte: u8| {
         let mut state = state.clone();
-        match reader.step(shapes, &mut state, byte, &mut ()) {
+        match reader.step(shapes, &mut state, byte, &mut Nobody) {
             Step::Inside => Some((byte, Some(state))),
             Step::Done | Step::DoneBefore => Some((byte, None)),
             Step::Dead => None,

@@ -2,7 +2,7 @@
 
 use super::{Case, after, qwen, read};
 use crate::dialect::Arguments;
-use crate::values::{ArgsState, JsonOut, Reader, Shapes, Step};
+use crate::values::{ArgsState, JsonOut, Nobody, Reader, Shapes, Step};
 use serde_json::json;
 use std::hint::black_box;
 use std::time::Instant;
@@ -56,7 +56,7 @@ fn speed() {
     ] {
         let state = after(&case.strict, &case.shapes, case.shape, text.as_bytes()).unwrap();
         let ends = || {
-            let step = |byte: u8| case.strict.step(&case.shapes, &mut state.clone(), byte, &mut ()) != Step::Dead;
+            let step = |byte: u8| case.strict.step(&case.shapes, &mut state.clone(), byte, &mut Nobody) != Step::Dead;
             (0..=254).filter(|byte| step(*byte)).count()
         };
         println!("{name}: {:.1} ns for each byte that may come or not", best(ends) / 255.0);
@@ -86,7 +86,7 @@ fn speed() {
 /// A state after a piece of text, if it may come.
 fn takes(case: &Case, state: &ArgsState, piece: &[u8]) -> bool {
     let mut state = state.clone();
-    piece.iter().all(|&byte| case.strict.step(&case.shapes, &mut state, byte, &mut ()) == Step::Inside)
+    piece.iter().all(|&byte| case.strict.step(&case.shapes, &mut state, byte, &mut Nobody) == Step::Inside)
 }
 
 #[test]
