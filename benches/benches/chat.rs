@@ -1,7 +1,10 @@
 //! What chats cost: replies read in portions, and a constraint on them over a real vocabulary, beside llama.cpp's lazy
 //! grammar on the same reply. `TOKENTRIE_VOCAB_DIR` names the vocabularies; without it only reading is measured.
 
-use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, Message, ParserOptions, Tools};
+use chat_format::analysis::PromptOptions;
+use chat_format::{
+    ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, Message, ParserOptions, ToolChoice, Tools,
+};
 use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
@@ -9,22 +12,27 @@ use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
+use llama_sampler::{Context, ContextOptions, GenerateOptions, Model, ModelOptions};
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use trie_core::{Constraint, Scratch, TokenId};
+use trie_core::{AnyConstraint, Constraint, Scratch, SpanRules, TokenId};
 use trie_rules::Spelling;
 
 #[path = "common/pieces.rs"]
 mod pieces;
 
 const TEMPLATE: &str = include_str!("../../crates/chat-format/tests/templates/json-object-in-tags.jinja");
+/// Each tool is a trigger of its own.
+const TAGS: &str = include_str!("../../crates/chat-format/tests/templates/tag-is-name.jinja");
+const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../python/tokentrie/models/tiny.gguf");
 const CALL: &str = "<tool_call>\n{\"name\": \"tool_1_write\", \"arguments\": {\"path\": \"notes/today.txt\", \
                     \"lines\": 12, \"mode\": \"safe\"}}\n</tool_call>";
 
-fn format() -> ChatFormat {
-    ChatFormat::new(ChatTemplate::new(TEMPLATE, "", "").expect("a template")).expect("an analysis")
+fn format(template: &str) -> ChatFormat {
+    ChatFormat::new(ChatTemplate::new(template, "", "").expect("a template")).expect("an analysis")
 }
 
 fn tools(count: usize) -> Tools {
@@ -139,18 +147,124 @@ fn holding(format: &ChatFormat, spelling: &Spelling, known: &HashMap<&[u8], Toke
     }
 }
 
-/// What llama.cpp does for the same reply: a grammar that waits for its trigger.
-fn rival(model: &LlamaModel, tokens: &[TokenId], count: usize) {
-    let names: Vec<String> =
-        tools(count).iter().map(|tool| serde_json::to_string(&tool.name).expect("a text").replace('"', "")).collect();
-    let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
-    let grammar = format!(
+/// Free text where each of so many tools begins its calls with a text of its own.
+fn triggers(spelling: &Spelling, known: &HashMap<&[u8], TokenId>, count: usize) {
+    let format = format(TAGS);
+    let mut options = ConstraintOptions::default();
+    options.tools = tools(count);
+    let constraint = format.constraint(&options, spelling, &ControlTokens::default()).expect("a constraint");
+    let text = "It is nice weather today, so if a < b then <b>write</b> it down, or call tool_7_write. ".repeat(20);
+    let tokens = tokens_of(text.as_bytes(), known);
+    let mut scratch = Scratch::default();
+    for visit in ["first visits", "states seen before"] {
+        let mut state = constraint.start();
+        let mut times = Vec::new();
+        for &token in &tokens {
+            let begin = Instant::now();
+            let legal = constraint.next(&state, &mut scratch).tokens.contains(token);
+            let stepped = constraint.advance(&mut state, token).is_some();
+            times.push(begin.elapsed());
+            assert!(legal && stepped, "free text is refused");
+        }
+        times.sort_unstable();
+        let mean = times.iter().sum::<Duration>() / times.len() as u32;
+        println!("{count} triggers, {visit}: a free token {:?}, mean {mean:?}", times[times.len() / 2]);
+    }
+}
+
+/// A whole call by the model in the package: free, held, and held by llama.cpp's grammar, with the same decoding.
+fn whole_call() {
+    let model = Model::load(TINY, ModelOptions::default()).expect("the model of the package");
+    let vocab = Arc::clone(model.vocab());
+    let format = ChatFormat::new(model.chat_template().expect("a template").clone()).expect("an analysis");
+    let list = json!([
+        {"type": "function", "function": {"name": "cancel_meeting", "description": "Cancels a meeting.",
+            "parameters": {"type": "object", "properties": {"time": {"type": "string"}}, "required": ["time"]}}},
+        {"type": "function", "function": {"name": "send_mail", "description": "Sends a mail.",
+            "parameters": {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}}},
+        {"type": "function", "function": {"name": "play_music", "description": "Plays music.",
+            "parameters": {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}}}]);
+    let tools = Tools::new(list.as_array().expect("a list")).expect("good tools");
+    let messages = [json!({"role": "user", "content": "Please cancel the meeting at 10:30."})];
+    let (text, _) = format.prompt(&messages, Some(&list), &PromptOptions::default()).expect("a prompt");
+    let prompt = vocab.tokenize(&text, true, true).expect("tokens");
+    let markers = vocab.control().iter().filter(|&&token| !vocab.is_end_of_generation(token));
+    let control = ControlTokens::new(markers.filter_map(|&token| Some((vocab.piece(token)?, token))))
+        .with_ends(vocab.end_of_generation().to_vec());
+    let mut options = ConstraintOptions::default();
+    (options.tools, options.choice) = (tools.clone(), ToolChoice::Required);
+    let constraint =
+        format.constraint(&options, &vocab.spelling_with_control(ControlTokens::BYTE), &control).expect("a constraint");
+    let rules = SpanRules::of(AnyConstraint::new(constraint), vocab.len()).expect("rules");
+    let rules = Arc::new(rules.with_end_of_generation(vocab.end_of_generation()).expect("ends"));
+    let mut context = model.context(ContextOptions::default().with_n_ctx(2048).with_n_threads(1)).expect("a context");
+    let read = |text: &str| {
+        let mut parser = format.parser(&ParserOptions::default()).expect("a parser");
+        drop(parser.push(text.as_bytes()));
+        parser.finish(false).1.tool_calls
+    };
+    let mut shown = |who: &str, run: &mut dyn FnMut(&mut Context) -> (Vec<TokenId>, u64)| {
+        // Everything but the last token of the prompt is in the context.
+        run(&mut context);
+        let (time, (tokens, passes)) = least(20, || run(&mut context));
+        let text = String::from_utf8(vocab.join(&tokens).expect("known tokens")).expect("text");
+        let calls = read(&text);
+        assert_eq!(calls.len(), 1, "{who}: no call in {text:?}");
+        let rate = tokens.len() as f64 / time.as_secs_f64();
+        let (count, call) = (tokens.len(), &calls[0]);
+        println!(
+            "{who}: {count} tokens in {passes} passes, {time:?}, {rate:.0} tokens/s: {}{}",
+            call.name, call.arguments
+        );
+    };
+    let generate = GenerateOptions::default().with_max_tokens(80);
+    let ours = |rules: Option<&Arc<SpanRules>>, context: &mut Context| {
+        let made = context.generate(&prompt, rules, &generate, &mut ()).expect("a reply");
+        (made.tokens, made.stats.forward_passes)
+    };
+    shown("a whole call, free", &mut |context| ours(None, context));
+    shown("a whole call, held and skipped ahead", &mut |context| ours(Some(&rules), context));
+    let grammar = call_grammar(&tools);
+    let trigger = ["[\\s\\S]*?(<tool_call>[\\s\\S]*)".to_owned()];
+    shown("a whole call, llama.cpp's lazy grammar", &mut |context| {
+        let mut sampler =
+            LlamaSampler::grammar_lazy_patterns(model.llama(), &grammar, "root", &trigger, &[]).expect("a grammar");
+        let before = context.forward_passes();
+        context.prefill(&prompt, &mut || false).expect("a pass");
+        let mut tokens = Vec::new();
+        while tokens.len() < 80 {
+            let row = context.logits().expect("a row");
+            let candidates = (0..).zip(row).map(|(id, &logit)| LlamaTokenData::new(LlamaToken(id), logit, 0.0));
+            let mut candidates = LlamaTokenDataArray::from_iter(candidates, false);
+            candidates.apply_sampler(&mut sampler);
+            let best = candidates.data.iter().max_by(|one, other| one.logit().total_cmp(&other.logit()));
+            let token = best.expect("a candidate").id();
+            sampler.accept(token);
+            let token = TokenId::new(token.0 as u32).expect("a token");
+            if vocab.is_end_of_generation(token) {
+                break;
+            }
+            tokens.push(token);
+            context.feed(&[token], &mut || false).expect("a pass");
+        }
+        (tokens, context.forward_passes() - before)
+    });
+}
+
+fn call_grammar(tools: &Tools) -> String {
+    let names: Vec<String> = tools.iter().map(|tool| format!("\"{}\"", tool.name)).collect();
+    format!(
         "root ::= \"<tool_call>\\n{{\\\"name\\\": \\\"\" ({}) \"\\\", \\\"arguments\\\": \" object \"}}\\n\
         </tool_call>\"\n\
          object ::= \"{{\" member (\", \" member)* \"}}\"\nmember ::= string \": \" (string | [0-9]+)\n\
          string ::= \"\\\"\" [^\"\\\\]* \"\\\"\"\n",
         names.join(" | ")
-    );
+    )
+}
+
+/// What llama.cpp does for the same reply: a grammar that waits for its trigger.
+fn rival(model: &LlamaModel, tokens: &[TokenId], count: usize) {
+    let grammar = call_grammar(&tools(count));
     let trigger = ["[\\s\\S]*?(<tool_call>[\\s\\S]*)".to_owned()];
     let Ok(mut sampler) = LlamaSampler::grammar_lazy_patterns(model, &grammar, "root", &trigger, &[]) else {
         return println!("llama.cpp takes no such grammar");
@@ -178,9 +292,10 @@ fn rival(model: &LlamaModel, tokens: &[TokenId], count: usize) {
 }
 
 fn main() {
-    let (analysis, format) = least(5, format);
+    let (analysis, format) = least(5, || format(TEMPLATE));
     println!("analysis and its check: {analysis:?}");
     reading(&format);
+    whole_call();
     let Some(pieces) = pieces::pieces() else {
         return println!("no TOKENTRIE_VOCAB_DIR with ggml-vocab-qwen2.gguf: constraints are not measured");
     };
@@ -188,6 +303,9 @@ fn main() {
     let spelling = Spelling::from(pieces::tokens(&pieces));
     for count in [5, 300] {
         holding(&format, &spelling, &known, count);
+    }
+    for count in [10, 1000] {
+        triggers(&spelling, &known, count);
     }
     let backend = LlamaBackend::init().expect("llama.cpp starts");
     let folder = PathBuf::from(std::env::var_os("TOKENTRIE_VOCAB_DIR").expect("the pieces are from there"));
