@@ -16,14 +16,19 @@ from tokentrie import (
     CancelledError,
     CancelToken,
     ChatEvent,
+    ChatFormat,
     ContextError,
+    Form,
     Message,
     Model,
     OptionError,
     Sampling,
+    Slot,
+    Text,
     TimedOutError,
     ToolCall,
     Tools,
+    VocabularyError,
     run_tools,
 )
 
@@ -343,3 +348,75 @@ class TestLoop:
 
         call = ToolCall("", "book", '{"day": "2026-01-31"}')
         assert tokentrie.tools.run(book, call) == "2026 2"
+
+
+class TestForms:
+    """A reply in a form: free text, held by the tools, until the model ends its output."""
+
+    def test_a_call_between_literals(self, model: Model) -> None:
+        held = model.chat_format.constraint([add_meeting, erase], model.vocab, tool_choice="required")
+        form = Form("Note: ", Slot("kind", ["late", "soon"]), ". ", Text("reply", pattern=held, max_tokens=80), "|end")
+        out = model.generate(model.chat_format.render(ASK, [add_meeting, erase]), form)
+        message = out.values["reply"]
+        assert isinstance(message, Message)
+        assert {call.name for call in message.tool_calls} <= {"add_meeting", "erase"}
+        assert out.text.startswith("Note: ") and out.text.endswith("|end")
+        assert b"".join(model.vocab[token] for token in out.tokens).decode() == out.text
+        assert message == held.parse(out.text.removesuffix("|end").split(". ", 1)[1])
+
+    def test_the_same_as_without_a_form(self, model: Model) -> None:
+        held = model.chat_format.constraint([erase], model.vocab, tool_choice="required", parallel_tool_calls=False)
+        prompt = model.chat_format.render(ASK, [erase])
+        alone = model.generate(prompt, held, max_tokens=80)
+        inside = model.generate(prompt, Form(Text("reply", pattern=held, max_tokens=80)))
+        assert inside.text == alone.text
+        assert inside.values["reply"].tool_calls[0].name == "erase"
+
+    def test_it_is_cut_off(self, model: Model) -> None:
+        held = model.chat_format.constraint([erase], model.vocab)
+        out = model.generate("Hello", Form(Text("reply", pattern=held, max_tokens=3), "!"))
+        assert out.text.endswith("!")
+        assert len(out.tokens) <= 4
+
+    def test_steps_are_told(self, model: Model) -> None:
+        held = model.chat_format.constraint([erase], model.vocab, tool_choice="required")
+        steps: list[int] = []
+        form = Form(Text("reply", pattern=held, max_tokens=60), ".")
+        out = model.generate("x", form, on_step=lambda step: steps.append(step.token))
+        assert steps == list(out.tokens)
+
+    def test_another_vocabulary(self, model: Model) -> None:
+        vocab = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)])
+        held = model.chat_format.constraint([erase], vocab)
+        with pytest.raises(VocabularyError, match='text "reply": its ChatConstraint was made for another'):
+            model.generate("x", Form(Text("reply", pattern=held)))
+
+    def test_kept_and_compared(self, model: Model) -> None:
+        held = model.chat_format.constraint([erase], model.vocab)
+        text = Text("reply", pattern=held, max_tokens=9)
+        assert text.stop is None and text.pattern is held
+        assert text == Text("reply", pattern=held, max_tokens=9) != Text("reply", pattern=held, max_tokens=8)
+        assert repr(Form(text)) == '<tokentrie.Form: Text("reply")>'
+
+
+class TestFromGguf:
+    """The format of a file without its weights."""
+
+    def test_it_is_that_of_the_model(self, model: Model, tiny_path: Path) -> None:
+        form = ChatFormat.from_gguf(tiny_path)
+        assert form == model.chat_format
+        assert form.vocab is not None and len(form.vocab) == len(model.vocab)
+        assert form.render(ASK, [erase]) == model.chat_format.render(ASK, [erase])
+        assert form.constraint([erase]) == model.chat_format.constraint([erase])
+
+    def test_a_file_without_a_template(self) -> None:
+        path = copy_tiny("no-template", changes={"tokenizer.chat_template": None})
+        with pytest.warns(UserWarning, match="no chat template: ChatML"):
+            form = ChatFormat.from_gguf(path)
+        assert form.analysis.calls is not None
+
+    def test_what_is_none(self, tmp_path: Path) -> None:
+        (tmp_path / "x.gguf").write_bytes(b"GGUF")
+        for name in ("x.gguf", "missing.gguf"):
+            with pytest.raises(tokentrie.ModelError, match=name):
+                ChatFormat.from_gguf(tmp_path / name)

@@ -29,6 +29,7 @@ from tokentrie import (
     Sampler,
     Slot,
     TemplateError,
+    Text,
     ThinkGate,
     TokenTrieWarning,
     ToolCall,
@@ -427,6 +428,12 @@ class TestConstraint:
         assert np.isfinite(processor(np.array(text), np.zeros(len(vocab), dtype=np.float32))).sum() == 1
         with pytest.raises(TypeError, match="cannot stand in a slot"):
             Form("x", Slot("call", constraint))  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="in a form needs a Vocab"):
+            Text("reply", pattern=form.constraint(TOOLS))
+        with pytest.raises(OptionError, match="leave stop out"):
+            Text("reply", stop="x", pattern=constraint)
+        with pytest.raises(OptionError, match="stop is missing"):
+            Text("reply")
         with pytest.raises(TypeError, match="part 0 of a sequence"):
             tokentrie.Sequence(constraint)  # type: ignore[arg-type]
 

@@ -4332,6 +4332,10 @@ class ChatFormat:
     def __new__(
         cls, template: str | ChatTemplate, vocab: Vocab | None = None, bos: str = "", eos: str = ""
     ) -> Self: ...
+    @staticmethod
+    def from_gguf(path: str | PathLike[str]) -> ChatFormat:
+        """The format of a GGUF file's chats, with its vocabulary; no weights are loaded, and the file needs none."""
+
     @property
     def template(self) -> ChatTemplate:
         """ChatTemplate: the template."""
@@ -4617,6 +4621,9 @@ class ChatConstraint:
     @property
     def generation_prompt(self) -> str | None:
         """str | None: what of the prompt begins the reply's turn; None is what the template writes there."""
+    def parse(self, text: str | bytes) -> Message:
+        """Reads a reply that was written under this constraint."""
+
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
@@ -4979,17 +4986,17 @@ class Text:
         cls,
         name: str,
         *,
-        stop: str,
+        stop: str | None = None,
         max_tokens: int = 64,
         exclude: str | None = None,
-        pattern: str | Rule | None = None,
+        pattern: str | Rule | ChatConstraint | None = None,
     ) -> Text: ...
     @property
-    def pattern(self) -> Rule | None:
+    def pattern(self) -> Rule | ChatConstraint | None:
         """Rule | None: what it must be as a whole."""
     @property
-    def stop(self) -> str:
-        """str: what ends it."""
+    def stop(self) -> str | None:
+        """str | None: what ends it; None for a reply."""
 
     @property
     def max_tokens(self) -> int:

@@ -73,6 +73,6 @@ pub use callbacks::{SamplerCounts, SamplerHandle, SamplerInit, SamplerStatus, To
 #[cfg(feature = "llama")]
 pub use runtime::{
     Answers, Context, ContextOptions, Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated,
-    Model, ModelOptions, Progress, Question, RuntimeError, Step, Watch, default_threads, supports_graphics_cards,
-    vocab_from_gguf,
+    Model, ModelOptions, Progress, Question, RuntimeError, Step, Watch, chat_from_gguf, default_threads,
+    supports_graphics_cards, vocab_from_gguf,
 };

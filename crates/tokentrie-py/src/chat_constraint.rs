@@ -3,9 +3,12 @@
 use crate::chat_format::ChatFormat;
 use crate::chat_tools::Tools;
 use crate::errors::Result;
+use crate::gil::released;
 use crate::ids::type_name;
+use crate::message::Message;
+use crate::strings::text_bytes;
 use crate::vocab::Vocab;
-use chat_format::{ConstraintOptions, ToolChoice};
+use chat_format::{ConstraintOptions, ParserOptions, ToolChoice};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -72,6 +75,19 @@ impl ChatConstraint {
         Ok(Self { format, tools, vocab, warnings, thinking_budget, options, made })
     }
 
+    /// The vocabulary it was made for, and over that.
+    ///
+    /// # Errors
+    /// `TypeError` where it was made for none.
+    pub(crate) fn made<'a>(slf: &'a Bound<'_, Self>) -> Result<&'a (Arc<trie_text::Vocab>, AnyConstraint)> {
+        slf.get().made.as_ref().ok_or_else(|| {
+            PyTypeError::new_err(
+                "a ChatConstraint in a form needs a Vocab: give ChatFormat.constraint that of the model",
+            )
+            .into()
+        })
+    }
+
     /// Over what may be only a vocabulary's size.
     ///
     /// # Errors
@@ -124,6 +140,34 @@ impl ChatConstraint {
     #[getter]
     fn generation_prompt(&self) -> Option<&str> {
         self.options.prompt.as_deref()
+    }
+
+    /// Reads a reply that was written under this constraint.
+    ///
+    /// Args:
+    ///     text: str or bytes; where it was cut off, what there is of it counts.
+    ///
+    /// Returns:
+    ///     Message.
+    ///
+    /// Raises:
+    ///     TypeError: the text is neither str nor bytes.
+    ///
+    /// Example:
+    ///     >>> reply = tokentrie.Model().chat_format.constraint([{"name": "ring"}])
+    ///     >>> reply.parse('<tool_call>\n{"name": "ring", "arguments": {}}\n</tool_call>').tool_calls
+    ///     [ToolCall('', 'ring', '{}')]
+    fn parse(&self, text: &Bound<'_, PyAny>) -> Result<Message> {
+        let (py, text) = (text.py(), text_bytes("text", text)?);
+        let mut options = ParserOptions::default();
+        options.tools = Some(self.tools.get().core().clone());
+        (options.tool_choice, options.prompt) = (self.options.choice.clone(), self.options.prompt.clone());
+        let core = self.format.get().core();
+        released(py, || {
+            let mut parser = core.parser(&options)?;
+            parser.push(&text);
+            Ok(parser.finish(false).1.into())
+        })
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {

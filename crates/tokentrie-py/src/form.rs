@@ -14,6 +14,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use trie_core::Payload;
 use trie_text::{Part, SlotValues};
 
@@ -56,7 +57,7 @@ impl Slot {
             return Err(PyTypeError::new_err(message).into());
         } else if values.is_instance_of::<ChatConstraint>() {
             let message = "a ChatConstraint cannot stand in a slot: a reply is free text and ends when the model ends \
-                           it; give a JsonSchema for the arguments of a call, or use Model.chat";
+                           it; give it to a Text as its pattern";
             return Err(PyTypeError::new_err(message).into());
         } else if let Ok(rule) = values.cast::<Rule>() {
             SlotValues::Rule(Rule::any(rule)?)
@@ -106,16 +107,20 @@ impl Slot {
 /// Args:
 ///     name: what the text is called in `Generated.values`.
 ///     stop: text that ends it and is no part of it; it stands in the output only where the literal after it begins
-///         with it.
+///         with it. None only with a ChatConstraint.
 ///     max_tokens: the most tokens of it, at least 1.
 ///     exclude: characters that may not occur in it. None excludes, where `stop` begins with a double quote,
 ///         backslash and control characters, so that JSON stays JSON; else nothing.
 ///     pattern: what it must be as a whole: a Regex or another Rule, or the str of a Regex. The text is over at the
-///         first `stop` after one. Where `max_tokens` cut it off, its longest beginning that matches stays.
+///         first `stop` after one. Where `max_tokens` cut it off, its longest beginning that matches stays. Or a
+///         ChatConstraint of the model's vocabulary: then the text is a reply, which ends when the model ends it, and
+///         its value is a Message.
 ///
 /// Raises:
-///     OptionError: `max_tokens` is out of range, or `exclude` stands beside `pattern`.
+///     OptionError: `max_tokens` is out of range, `exclude` stands beside `pattern`, there is no `stop`, or there is
+///         one for a reply.
 ///     RuleError: the pattern is no regular expression.
+///     TypeError: the pattern is nothing of these, or a ChatConstraint without a vocabulary.
 ///
 /// Example:
 ///     >>> form = tokentrie.Form('"', tokentrie.Text("note", stop='"', max_tokens=8), '"')
@@ -127,28 +132,28 @@ pub(crate) struct Text {
     /// str: its name.
     #[pyo3(get)]
     name: String,
-    /// str: what ends it.
+    /// str | None: what ends it; None for a reply.
     #[pyo3(get)]
-    stop: String,
+    stop: Option<String>,
     /// int: the most tokens of it.
     #[pyo3(get)]
     max_tokens: u32,
     /// str | None: characters that may not occur in it.
     #[pyo3(get)]
     exclude: Option<String>,
-    /// Rule | None: what it must be as a whole.
+    /// Rule | ChatConstraint | None: what it must be as a whole.
     #[pyo3(get)]
-    pattern: Option<Py<Rule>>,
+    pattern: Option<Py<PyAny>>,
 }
 
 #[pymethods]
 impl Text {
     #[new]
-    #[pyo3(signature = (name, *, stop, max_tokens=64, exclude=None, pattern=None))]
+    #[pyo3(signature = (name, *, stop=None, max_tokens=64, exclude=None, pattern=None))]
     fn new(
         py: Python<'_>,
         name: String,
-        stop: String,
+        stop: Option<String>,
         max_tokens: i64,
         exclude: Option<String>,
         pattern: Option<&Bound<'_, PyAny>>,
@@ -158,15 +163,28 @@ impl Text {
             let message = "exclude has no effect beside pattern: leave those characters out of the pattern";
             return Err(crate::errors::Class::Option.error(message));
         }
-        let read = |pattern: &Bound<'_, PyAny>| -> Result<Py<Rule>> {
+        let reply = pattern.and_then(|pattern| pattern.cast::<ChatConstraint>().ok());
+        if let Some(reply) = reply {
+            ChatConstraint::made(reply)?;
+        }
+        if reply.is_some() == stop.is_some() {
+            let message = match reply {
+                Some(_) => "a reply ends when the model ends it: leave stop out beside a ChatConstraint",
+                None => "stop is missing: it is the text that ends this one",
+            };
+            return Err(crate::errors::Class::Option.error(message));
+        }
+        let read = |pattern: &Bound<'_, PyAny>| -> Result<Py<PyAny>> {
             if let Ok(text) = pattern.cast::<PyString>() {
-                return Ok(Bound::new(py, Regex::of(py, text.to_str()?)?)?.into_super().unbind());
+                return Ok(Bound::new(py, Regex::of(py, text.to_str()?)?)?.into_any().unbind());
             }
-            if let Ok(rule) = pattern.cast::<Rule>() {
-                return Ok(rule.clone().unbind());
+            if pattern.is_instance_of::<Rule>() || reply.is_some() {
+                return Ok(pattern.clone().unbind());
             }
             let (shown, name) = (shown(pattern), type_name(pattern));
-            let message = format!("pattern must be a Rule, such as a Regex, or a str, not {shown} of type {name}");
+            let message = format!(
+                "pattern must be a Rule, such as a Regex, a ChatConstraint or a str, not {shown} of type {name}"
+            );
             Err(PyTypeError::new_err(message).into())
         };
         Ok(Self { name, stop, max_tokens, exclude, pattern: pattern.map(read).transpose()? })
@@ -183,10 +201,10 @@ impl Text {
     #[staticmethod]
     fn _restore(
         name: String,
-        stop: String,
+        stop: Option<String>,
         max_tokens: u32,
         exclude: Option<String>,
-        pattern: Option<Py<Rule>>,
+        pattern: Option<Py<PyAny>>,
     ) -> Self {
         Self { name, stop, max_tokens, exclude, pattern }
     }
@@ -214,10 +232,17 @@ impl Text {
 impl Text {
     fn part(&self, py: Python<'_>) -> Result<Part> {
         let Self { name, stop, max_tokens, exclude, pattern } = self;
-        let part = Part::text(name, stop, *max_tokens as usize);
+        let pattern = pattern.as_ref().map(|pattern| pattern.bind(py));
+        let max_tokens = *max_tokens as usize;
+        if let Some(reply) = pattern.and_then(|pattern| pattern.cast::<ChatConstraint>().ok()) {
+            let (_, constraint) = ChatConstraint::made(reply)?;
+            return Ok(Part::Held { name: name.clone(), constraint: constraint.clone(), max_tokens });
+        }
+        let part = Part::text(name, stop.clone().unwrap_or_default(), max_tokens);
         let Part::Text { name, stop, max_tokens, exclude: usual, .. } = part else { return Ok(part) };
         let exclude = exclude.as_ref().map_or(usual, |exclude| exclude.chars().collect());
-        let pattern = pattern.as_ref().map(|pattern| Rule::any(pattern.bind(py))).transpose()?;
+        let rule = |pattern: &Bound<'_, PyAny>| Rule::any(pattern.cast().map_err(PyErr::from)?);
+        let pattern = pattern.map(rule).transpose()?;
         Ok(Part::Text { name, stop, max_tokens, exclude, pattern })
     }
 }
@@ -254,16 +279,35 @@ impl Form {
         &self.form
     }
 
+    /// # Errors
+    /// `VocabularyError` where a reply in it was made for another vocabulary.
+    pub(crate) fn check_vocab(slf: &Bound<'_, Self>, vocab: &Arc<trie_text::Vocab>) -> Result<()> {
+        for part in slf.get().parts.bind(slf.py()) {
+            let Ok(text) = part.cast::<Text>() else { continue };
+            let pattern = text.get().pattern.as_ref().map(|pattern| pattern.bind(slf.py()));
+            let Some(reply) = pattern.and_then(|pattern| pattern.cast::<ChatConstraint>().ok()) else { continue };
+            let (of, _) = ChatConstraint::made(reply)?;
+            if !Arc::ptr_eq(of, vocab) && of.fingerprint() != vocab.fingerprint() {
+                return Err(crate::errors::Class::Vocabulary.error(format!(
+                    "text {:?}: its ChatConstraint was made for another vocabulary: give ChatFormat.constraint the \
+                     vocab of this model",
+                    text.get().name
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// What the text of a slot or text stands for.
     ///
     /// # Errors
     /// What the `parse` of its rule raises.
     pub(crate) fn parsed(slf: &Bound<'_, Self>, name: &str, text: String) -> Result<Value> {
         let py = slf.py();
-        let rule = |part: Bound<'_, PyAny>| -> Option<Py<Rule>> {
+        let rule = |part: Bound<'_, PyAny>| -> Option<Py<PyAny>> {
             if let Ok(slot) = part.cast::<Slot>() {
                 let rule = slot.get().given.bind(py).cast::<Rule>().ok()?;
-                return (slot.get().name == name).then(|| rule.clone().unbind());
+                return (slot.get().name == name).then(|| rule.clone().into_any().unbind());
             }
             let text = part.cast::<Text>().ok()?;
             let rule = text.get().pattern.as_ref()?;
@@ -323,7 +367,7 @@ impl Form {
         let parts = self.form.parts().iter().map(|part| match part {
             Part::Literal(text) => format!("{text:?}"),
             Part::Slot { name, .. } => format!("Slot({name:?})"),
-            Part::Text { name, .. } => format!("Text({name:?})"),
+            Part::Text { name, .. } | Part::Held { name, .. } => format!("Text({name:?})"),
         });
         format!("<tokentrie.Form: {}>", parts.collect::<Vec<_>>().join(", "))
     }

@@ -294,6 +294,7 @@ impl Model {
                     Class::Option.error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")
                 );
             }
+            Form::check_vocab(given, loaded.model.vocab())?;
             let (form, fill) = (given.get().core(), FillOptions::default().with_sampling(sampling));
             let fill = fill.with_exact(exact).with_probabilities(probabilities);
             let prompt = self.prompt(prompt, form.begins_with())?;

@@ -25,9 +25,6 @@ use std::time::Instant;
 use trie_core::{SpanRules, TokenId};
 use trie_text::ControlTextGuard;
 
-/// For models that come without a template.
-const CHATML: &str = include_str!("chatml.jinja");
-
 /// The prompt of a chat.
 struct Prompt {
     tokens: Vec<TokenId>,
@@ -158,18 +155,11 @@ impl Model {
         }
         let loaded = self.loaded(py)?;
         let template = match loaded.model.chat_template() {
-            Ok(template) => template.clone(),
-            Err(RuntimeError::NoTemplate { .. }) => {
-                let message = "the model file has no chat template: ChatML is used, with calls of tools as JSON in \
-                               <tool_call> tags";
-                warn(py, message)?;
-                chat_format::ChatTemplate::new(CHATML, "", "")?
-            }
+            Ok(template) => Some(template.clone()),
+            Err(RuntimeError::NoTemplate { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        let core = released(py, || chat_format::ChatFormat::new(template))?;
-        let vocab = Py::new(py, Vocab::new(Arc::clone(loaded.model.vocab())))?;
-        let made = Py::new(py, ChatFormat::of(core, Some(vocab)))?;
+        let made = Py::new(py, ChatFormat::of_file(py, template, Arc::clone(loaded.model.vocab()))?)?;
         Ok(self.chat_format.get_or_init(py, || made).bind(py).clone())
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::errors::Result;
 use crate::exit::called;
-use crate::rule::Rule;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::convert::Infallible;
@@ -16,11 +15,11 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// What a rule makes of a text.
+    /// What a rule or another pattern makes of a text.
     ///
     /// # Errors
     /// What its `parse` raises.
-    pub(crate) fn parsed(rule: &Bound<'_, Rule>, text: String) -> Result<Self> {
+    pub(crate) fn parsed(rule: &Bound<'_, PyAny>, text: String) -> Result<Self> {
         let parse = rule.getattr("parse")?;
         let value = called(&parse, &(text,).into_pyobject(rule.py())?, None)?;
         Ok(Self::from(&value))

@@ -13,13 +13,11 @@ from rich.text import Text
 import tokentrie
 from tokentrie.cli import chat_tools, console, template_example
 from tokentrie.cli.lines import as_text
-from tokentrie.cli.loading import open_model
+from tokentrie.cli.loading import packaged_model
 from tokentrie.cli.template_example import Piece
 from tokentrie.files import only_files
 
 GGUF = b"GGUF"
-# All that a template needs of a model's context.
-CONTEXT = 64
 # Ways to write a call that are shown.
 MOST_WAYS = 6
 STYLES = {"generation prompt": "black on green", "user's turn": "black on cyan", "assistant's turn": "black on green"}
@@ -84,13 +82,12 @@ def _format(file: Path | None) -> tuple[tokentrie.ChatFormat, str]:
             return tokentrie.ChatFormat(text), "standard input" if str(file) == "-" else file.name
         except tokentrie.TemplateError as error:
             raise tokentrie.TemplateError(f"{file}: {error}") from error
-    model = open_model(file, CONTEXT).model
-    with console.collected_warnings() as warnings:
-        form = model.chat_format
+    path = file or packaged_model()
+    with console.working(f"reading {path.name}"), console.collected_warnings() as warnings:
+        form = tokentrie.ChatFormat.from_gguf(path)
     for warning in warnings:
-        console.say(f"warning: {model.path}: {warning}")
-    name = model.path.name
-    return form, f"{name} (ChatML, the default: the file has no template)" if warnings else name
+        console.say(f"warning: {path}: {warning}")
+    return form, f"{path.name} (ChatML, the default: the file has no template)" if warnings else path.name
 
 
 def _is_model(file: Path) -> bool:

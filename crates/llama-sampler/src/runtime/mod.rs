@@ -9,7 +9,8 @@ mod scoring;
 mod watch;
 
 pub use context::{
-    Context, ContextOptions, Model, ModelOptions, Progress, default_threads, supports_graphics_cards, vocab_from_gguf,
+    Context, ContextOptions, Model, ModelOptions, Progress, chat_from_gguf, default_threads, supports_graphics_cards,
+    vocab_from_gguf,
 };
 pub use error::RuntimeError;
 pub use generation::{Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated};

@@ -48,6 +48,12 @@ pub enum FormError {
         /// The text.
         name: String,
     },
+    /// A text of no length.
+    #[error("text {name:?} needs max_tokens of at least 1")]
+    NoTokensLeft {
+        /// The text.
+        name: String,
+    },
     /// Anything may come, so that nothing tells where a value ends.
     #[error("slot {slot:?}: its values never end, because anything may come; free text with a stop does")]
     NeverEnds {

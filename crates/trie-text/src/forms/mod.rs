@@ -41,6 +41,15 @@ pub enum Part {
         /// What it must be as a whole, if that is said.
         pattern: Option<Arc<dyn AnyRule>>,
     },
+    /// Text that the model writes until it ends its output, held by a constraint where that says more than *anything*.
+    Held {
+        /// What it is called in the values of a filled form.
+        name: String,
+        /// What may be written.
+        constraint: AnyConstraint,
+        /// The most tokens of it.
+        max_tokens: usize,
+    },
 }
 
 impl Part {
@@ -56,7 +65,7 @@ impl Part {
     fn name(&self) -> Option<&str> {
         match self {
             Self::Literal(_) => None,
-            Self::Slot { name, .. } | Self::Text { name, .. } => Some(name),
+            Self::Slot { name, .. } | Self::Text { name, .. } | Self::Held { name, .. } => Some(name),
         }
     }
 }
@@ -187,6 +196,7 @@ fn check(part: &Part) -> Result<(), FormError> {
         Part::Text { name, stop, max_tokens, .. } if stop.is_empty() || *max_tokens == 0 => {
             Err(FormError::Endless { name: name.clone() })
         }
+        Part::Held { name, max_tokens: 0, .. } => Err(FormError::NoTokensLeft { name: name.clone() }),
         _ => Ok(()),
     }
 }
@@ -225,6 +235,10 @@ mod tests {
             let expected = "slot \"a\": its values never end, because anything may come; free text with a stop does";
             assert_eq!(refusal(vec![free]), expected);
         }
+        let constraint = AnyConstraint::new(trie_core::Unconstrained);
+        let held = |max_tokens| Part::Held { name: "a".into(), constraint: constraint.clone(), max_tokens };
+        assert_eq!(refusal(vec![held(0)]), "text \"a\" needs max_tokens of at least 1");
+        assert_eq!(refusal(vec![held(1), held(1)]), "two parts of the form have the name \"a\"");
     }
 
     #[test]

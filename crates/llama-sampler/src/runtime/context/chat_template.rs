@@ -1,10 +1,39 @@
 //! The model's own chat template, filled in without letting text pose as control tokens.
 
 use super::Model;
+use super::tokenizer::{load_vocab, vocab_of};
 use crate::runtime::error::RuntimeError;
 use chat_format::{ChatTemplate, Data, RenderOptions};
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::token::LlamaToken;
+use std::path::Path;
 use trie_core::TokenId;
-use trie_text::ControlTextGuard;
+use trie_text::{ControlTextGuard, Vocab};
+
+/// The vocabulary of a GGUF file and its chat template, if it has one; the file may hold weights or not. `O(tokens)`.
+///
+/// # Errors
+/// As [`vocab_from_gguf`](crate::vocab_from_gguf), and a faulty template.
+pub fn chat_from_gguf(path: impl AsRef<Path>) -> Result<(Vocab, Option<ChatTemplate>), RuntimeError> {
+    let path = path.as_ref();
+    let llama = load_vocab(path)?;
+    let vocab = vocab_of(&llama, path)?;
+    let template = template_of(&llama, &vocab)?;
+    Ok((vocab, template))
+}
+
+/// The template of a model's file, with its tokens for the beginning and the end of a text.
+fn template_of(llama: &LlamaModel, vocab: &Vocab) -> Result<Option<ChatTemplate>, RuntimeError> {
+    let Some(text) = llama.chat_template(None).ok().and_then(|template| template.to_string().ok()) else {
+        return Ok(None);
+    };
+    let text_of = |token: LlamaToken| {
+        let piece = TokenId::try_from(token.0).ok().and_then(|token| vocab.piece(token));
+        piece.and_then(|piece| std::str::from_utf8(piece).ok()).unwrap_or_default()
+    };
+    let of = llama.vocab();
+    Ok(Some(ChatTemplate::new(text, text_of(of.bos()), text_of(of.eos()))?))
+}
 
 impl Model {
     /// The template of the file (`tokenizer.chat_template`), with its tokens for the beginning and the end of a text.
@@ -16,16 +45,9 @@ impl Model {
         if let Some(template) = self.template.get() {
             return Ok(template);
         }
-        let text = self.llama().chat_template(None).ok().and_then(|template| template.to_string().ok());
-        let text = text.ok_or_else(|| RuntimeError::NoTemplate { path: self.path().to_owned() })?;
-        let (begin, end) = self.ends_of_text();
-        let template = ChatTemplate::new(text, self.text_of(begin), self.text_of(end))?;
+        let template = template_of(self.llama(), self.vocab())?;
+        let template = template.ok_or_else(|| RuntimeError::NoTemplate { path: self.path().to_owned() })?;
         Ok(self.template.get_or_init(|| template))
-    }
-
-    fn text_of(&self, token: Option<TokenId>) -> &str {
-        let piece = token.and_then(|token| self.vocab().piece(token));
-        piece.and_then(|piece| std::str::from_utf8(piece).ok()).unwrap_or_default()
     }
 
     /// A prompt from messages, and tools where there are any, in the model's own chat format.

@@ -13,6 +13,7 @@ mod threads;
 mod tokenizer;
 
 pub use backend::supports_graphics_cards;
+pub use chat_template::chat_from_gguf;
 pub use model::{Model, ModelOptions, Progress};
 pub use options::ContextOptions;
 pub(super) use preconditions::{fits, in_range, not_empty};

@@ -11,7 +11,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use trie_core::TokenId;
 use trie_text::Vocab;
 
 /// Hears how much of a model is loaded, 0 … 1, and stops the loading by returning `false`.
@@ -101,12 +100,6 @@ impl Model {
     /// Tokens of context that it was trained on: the most that a context may have.
     pub fn n_ctx_train(&self) -> u32 {
         self.llama.n_ctx_train()
-    }
-
-    /// The tokens that begin and end a text, where the file names them.
-    pub(super) fn ends_of_text(&self) -> (Option<TokenId>, Option<TokenId>) {
-        let vocab = self.llama.vocab();
-        (TokenId::try_from(vocab.bos().0).ok(), TokenId::try_from(vocab.eos().0).ok())
     }
 
     /// The model as `llama_cpp_2` has it: what other samplers of llama.cpp's are made of, for

@@ -84,8 +84,13 @@ impl Tokenizer for LlamaTokenizer {
 /// The file cannot be read, is damaged, or holds no vocabulary.
 pub fn vocab_from_gguf(path: impl AsRef<Path>) -> Result<Vocab, RuntimeError> {
     let path = path.as_ref();
+    vocab_of(&load_vocab(path)?, path)
+}
+
+/// All of a file but its weights.
+pub(super) fn load_vocab(path: &Path) -> Result<Arc<LlamaModel>, RuntimeError> {
     Header::read(path)?;
-    vocab_of(&load(path, &LlamaModelParams::default().with_vocab_only(true))?, path)
+    load(path, &LlamaModelParams::default().with_vocab_only(true))
 }
 
 /// The vocabulary of a model that was loaded from this file.

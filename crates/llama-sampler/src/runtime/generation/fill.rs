@@ -136,6 +136,7 @@ impl Filler<'_, '_> {
             }
             Part::Slot { name, values } => self.slot(index, name, values),
             Part::Text { name, pattern: Some(_), max_tokens, .. } => self.rule(index, name, Some(*max_tokens)),
+            Part::Held { name, constraint, max_tokens } => self.held(index, name, constraint, *max_tokens),
             Part::Text { name, stop, max_tokens, .. } => self.free(index, name, stop, *max_tokens),
         }
     }

@@ -3,6 +3,7 @@
 mod ahead;
 mod chain;
 mod fill;
+mod fill_held;
 mod fill_rule;
 mod free_text;
 mod generate;
