@@ -429,7 +429,7 @@ class TestConstraint:
         with pytest.raises(TypeError, match="cannot stand in a slot"):
             Form("x", Slot("call", constraint))  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="in a form needs a Vocab"):
-            Text("reply", pattern=form.constraint(TOOLS))
+            Text("reply", pattern=ChatFormat(TEMPLATE).constraint(TOOLS))
         with pytest.raises(OptionError, match="leave stop out"):
             Text("reply", stop="x", pattern=constraint)
         with pytest.raises(OptionError, match="stop is missing"):

@@ -1,4 +1,5 @@
-//! Chats: a model's template rendered, its format of replies found, replies read while they come, and held to the tools.
+//! Chats: a model's template is rendered, its format of replies found; replies are read while they come, and held to
+//! the tools.
 //!
 //! | to | take |
 //! | --- | --- |
@@ -8,9 +9,9 @@
 //! | read a reply, in any portions, as a message | [`Parser`] |
 //! | let a model write only calls that the tools allow | [`ReplyConstraint`] |
 //!
-//! [`ChatTemplate`] renders templates as Jinja2 does under the settings of Hugging Face's transformers, byte for byte. The
-//! templates are files of strangers: whatever stands in one, rendering ends soon, with a text or a [`TemplateError`],
-//! in bounded memory.
+//! [`ChatTemplate`] renders templates as Jinja2 does under the settings of Hugging Face's transformers, byte for byte.
+//! They are files of strangers: whatever stands in one, rendering ends soon, with a text or a [`TemplateError`], in
+//! bounded memory.
 //!
 //! ```
 //! use chat_format::{ChatTemplate, Data, RenderOptions};

@@ -63,7 +63,7 @@ fn templates_in(folder: &str) -> Option<Vec<(String, String)>> {
     let mut found: Vec<(String, String)> = jinja
         .map(|file| (file.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(file.path()).unwrap()))
         .collect();
-    found.sort();
+    found.sort_by(|(one, _), (other, _)| one.trim_end_matches(".jinja").cmp(other.trim_end_matches(".jinja")));
     Some(found)
 }
 

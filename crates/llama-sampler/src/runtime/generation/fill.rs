@@ -165,7 +165,7 @@ impl Filler<'_, '_> {
         Ok(())
     }
 
-    fn write_chosen(&mut self, token: TokenId, depth: usize) {
+    pub(super) fn write_chosen(&mut self, token: TokenId, depth: usize) {
         self.generation.write(token, false, depth, true);
         self.bytes += self.length(token);
     }
@@ -259,29 +259,49 @@ impl Filler<'_, '_> {
         sampler: &mut Sampler,
         scratch: &mut Scratch,
     ) -> Result<Option<TokenId>, RuntimeError> {
-        let depth = sampler.span().depth();
-        if let Some(token) = sampler.span().forced_token(scratch) {
-            sampler.accept_forced(token).map_err(SamplerError::from)?;
-            self.write_forced(token, depth)?;
+        if let Some(token) = self.step_forced(sampler, scratch)? {
             return Ok(Some(token));
         }
-        let goes_on = |token: &TokenId| sampler.span().role_of(*token) == Some(Role::Value);
-        let token = if let Some(token) = self.carried.take().filter(goes_on) {
-            token
-        } else {
-            self.generation.ready()?;
-            self.generation.consider(&sampler.span().allowed(scratch), None)?;
-            let started = Instant::now();
-            let token = sampler.sample(self.generation.context.logits()?)?;
-            self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
-            token
-        };
+        let depth = sampler.span().depth();
+        let token = self.select(sampler, scratch, |role| role == Role::Value)?;
         if sampler.span_mut().accept(token).map_err(SamplerError::from)? != Role::Value {
             self.carried = Some(token);
             return Ok(None);
         }
         self.write_chosen(token, depth);
         Ok(Some(token))
+    }
+
+    /// Writes the token that must come, if one must.
+    pub(super) fn step_forced(
+        &mut self,
+        sampler: &mut Sampler,
+        scratch: &mut Scratch,
+    ) -> Result<Option<TokenId>, RuntimeError> {
+        let depth = sampler.span().depth();
+        let Some(token) = sampler.span().forced_token(scratch) else { return Ok(None) };
+        sampler.accept_forced(token).map_err(SamplerError::from)?;
+        self.write_forced(token, depth)?;
+        Ok(Some(token))
+    }
+
+    /// The model's choice, or the one that it made before, where its role here `fits`. Nothing is written.
+    pub(super) fn select(
+        &mut self,
+        sampler: &mut Sampler,
+        scratch: &mut Scratch,
+        fits: impl Fn(Role) -> bool,
+    ) -> Result<TokenId, RuntimeError> {
+        let goes_on = |token: &TokenId| sampler.span().role_of(*token).is_some_and(&fits);
+        if let Some(token) = self.carried.take().filter(goes_on) {
+            return Ok(token);
+        }
+        self.generation.ready()?;
+        self.generation.consider(&sampler.span().allowed(scratch), None)?;
+        let started = Instant::now();
+        let token = sampler.sample(self.generation.context.logits()?)?;
+        self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
+        Ok(token)
     }
 
     fn free(&mut self, index: usize, name: &str, stop: &str, max_tokens: usize) -> Result<(), RuntimeError> {

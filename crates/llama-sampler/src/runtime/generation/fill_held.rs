@@ -3,7 +3,6 @@
 use super::fill::{Field, Filler};
 use crate::runtime::error::RuntimeError;
 use std::sync::Arc;
-use std::time::Instant;
 use trie_core::{AnyConstraint, Ending, Sampler, SamplerError, Scratch, SpanRules};
 
 impl Filler<'_, '_> {
@@ -23,23 +22,11 @@ impl Filler<'_, '_> {
         let mut written: Vec<u8> = Vec::new();
         let begin = self.generation.tokens.len();
         while self.generation.tokens.len() - begin < max_tokens && sampler.span().ending() != Ending::Must {
-            let depth = sampler.span().depth();
-            let token = if let Some(token) = sampler.span().forced_token(&mut scratch) {
-                sampler.accept_forced(token).map_err(SamplerError::from)?;
-                self.write_forced(token, depth)?;
+            let token = if let Some(token) = self.step_forced(&mut sampler, &mut scratch)? {
                 token
             } else {
-                let carried = self.carried.take().filter(|&token| sampler.span().role_of(token).is_some());
-                let token = if let Some(token) = carried {
-                    token
-                } else {
-                    self.generation.ready()?;
-                    self.generation.consider(&sampler.span().allowed(&mut scratch), None)?;
-                    let started = Instant::now();
-                    let token = sampler.sample(self.generation.context.logits()?)?;
-                    self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
-                    token
-                };
+                let depth = sampler.span().depth();
+                let token = self.select(&mut sampler, &mut scratch, |_| true)?;
                 if vocab.is_end_of_generation(token) {
                     break;
                 }
