@@ -12,7 +12,7 @@ from random import Random
 
 import chat
 import templates
-from chat import Tool
+from chat import Parameter, Tool
 from lexicon import (
     NEUTRAL,
     OBJECTS,
@@ -33,6 +33,27 @@ HELD_OUT_PAIRS = [p for p in PAIRS if is_held_out("pair", f"{p[0]}-{p[1]}")]
 
 
 @dataclass(frozen=True)
+class Copy:
+    """Characters of an answer that stand in the head or in the question, from `start` on."""
+
+    at: int
+    length: int
+    start: int
+    in_head: bool
+
+
+@dataclass(frozen=True)
+class Look:
+    """A key of an answer: which one comes is decided from `decision` on, by the list and by where its value is given."""
+
+    decision: int
+    at: int
+    length: int
+    key: int
+    value: int
+
+
+@dataclass(frozen=True)
 class Branch:
     """One question after the head, the answer that training predicts, and what in it is copied.
 
@@ -43,6 +64,8 @@ class Branch:
     answer: str
     name: str = ""
     value: str = ""
+    copies: tuple[Copy, ...] = ()
+    looks: tuple[Look, ...] = ()
 
 
 @dataclass
@@ -127,7 +150,7 @@ def tool_list(
         Tool(
             name,
             "" if no_description else phrase(rng, shared or rng.choice(patterns), action),
-            [action.key] if rng.random() < with_key else [],
+            [Parameter(action.key)] if rng.random() < with_key else [],
         )
         for name, action in zip(names, actions, strict=True)
     ]
@@ -158,16 +181,15 @@ def tool_document(
         rng, count, kind=kind, dense=dense, held_out=held_out, with_key=with_key, no_description=no_description
     )
     ask = chat.ASK_CALL if mode == "call" else chat.ASK_NAME
-    if not held_out and rng.random() < 0.25:
-        ask = ""
     doc = Document(chat.system(tools if with_list else [], ask), [], tools)
     for _ in range(branches):
         target = rng.randrange(count)
         has_value = mode == "call" or (not held_out and rng.random() < 0.3)
         argument = value(rng, actions[target].key, held_out) if has_value else ""
         name = tools[target].name
-        answer = chat.call(name, actions[target].key, argument) if mode == "call" else name
-        prompt = chat.user(request(rng, actions[target], argument, held_out))
+        answer = chat.call(name, {actions[target].key: argument}) if mode == "call" else name
+        thinking = held_out or rng.random() < 0.9  # an empty thought in the prompt changes nothing
+        prompt = chat.user(request(rng, actions[target], argument, held_out), thinking)
         copied = (name if with_list else "", argument if mode == "call" else "")
         doc.branches.append(Branch(prompt, answer + chat.IM_END, *copied))
         doc.targets.append(target)
@@ -221,7 +243,7 @@ def word_document(rng: Random, count: int, branches: int, drill: bool = False) -
                 bag.append(word)
         bags.append(bag)
     tools = [Tool(n, rng.choice((" ", ", ", " and ")).join(b)) for n, b in zip(names, bags, strict=True)]
-    head = chat.system(tools, "" if drill else rng.choice((chat.ASK_NAME, chat.ASK_NAME, "")))
+    head = chat.system(tools, "" if drill else chat.ASK_NAME)
     doc = Document(head.removesuffix(f"{chat.IM_END}\n") if drill else head, [], tools)
     for _ in range(branches):
         target = rng.randrange(count)

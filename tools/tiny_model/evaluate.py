@@ -69,8 +69,7 @@ def judge_call(model: TinyLlama, tokenizer: Tokenizer, question: Question) -> tu
     pass over the expected text answers both.
     """
     assert question.expected is not None
-    [(key, value)] = question.expected["arguments"].items()
-    text = call(question.answer, key, value).removeprefix(CALL_OPEN) + IM_END
+    text = call(question.answer, question.expected["arguments"]).removeprefix(CALL_OPEN) + IM_END
     name_ends = text.index('",')
     asked = replace(question, prompt=question.prompt + CALL_OPEN, choices=[text])
     [ids], [scores] = choice_scores(model, tokenizer, asked)

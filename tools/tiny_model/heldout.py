@@ -36,9 +36,7 @@ class Question:
         """The question as one line of `heldout.jsonl`."""
         row: dict[str, Any] = {"task": self.task, "prompt": self.prompt, "choices": self.choices, "answer": self.answer}
         if self.expected is not None:
-            row["tools"] = [
-                {"name": t.name, "description": t.description, "parameters": t.parameters} for t in self.tools
-            ]
+            row["tools"] = [t.schema() for t in self.tools]
             row["expected"] = self.expected
         return row
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-GUIDED_LAYER, GUIDED_HEADS = 2, 2  # the heads that training tells where to look
+GUIDED_LAYERS, GUIDED_HEADS = (2, 3), 2  # the heads that training tells where to look
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Shape:
 
     vocabulary: int
     width: int = 160
-    layers: int = 4
+    layers: int = 5
     heads: int = 5
     feed_forward: int = 416
     rope_base: float = 100_000.0
@@ -98,7 +98,7 @@ class TinyLlama(nn.Module):
         elif isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=0.05)
 
-    def forward(self, tokens: Tensor, positions: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, tokens: Tensor, positions: Tensor, mask: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Final hidden states [rows, length, width], and the scores of the guided heads (see `guide.py`).
 
         `mask` is True where a token may look.
@@ -106,9 +106,10 @@ class TinyLlama(nn.Module):
         x = self.token_embd(tokens)
         angle = positions[:, None, :, None].float() * self.frequency
         cosine, sine = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        scores = []
         for number, block in enumerate(self.blk):
-            if number == GUIDED_LAYER:
-                scores = block.scores(x, cosine, sine, GUIDED_HEADS)
+            if number in GUIDED_LAYERS:
+                scores.append(block.scores(x, cosine, sine, GUIDED_HEADS))
             x = block(x, cosine, sine, mask)
         return self.output_norm(x), scores
 

@@ -17,9 +17,10 @@ from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
 from chat import TOOL
-from corpus import Branch, Document
+from corpus import Branch, Copy, Document
 
 PREDICTIONS = 512
+Guide = tuple[int, tuple[int, bool], tuple[int, bool]]
 
 
 @dataclass
@@ -31,7 +32,7 @@ class Row:
     documents: list[int] = field(default_factory=list)
     branches: list[int] = field(default_factory=list)
     weight: list[float] = field(default_factory=list)
-    guides: list[tuple[int, int]] = field(default_factory=list)
+    guides: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     def _extend(self, ids: list[int], start: int, document: int, branch: int, weights: list[float]) -> None:
         self.tokens += ids
@@ -57,10 +58,10 @@ class Row:
                 break
             room -= len(prompt) + len(answer)
             here = len(self.tokens)
-            self.guides += [
-                (here + len(prompt) + token - 1, (origin if in_head else here) + source)
-                for token, source, in_head in guides
-            ]
+            for token, first, second in guides:
+                query = here + len(prompt) + token - 1
+                sources = [(origin if in_head else here) + at for at, in_head in (first, second)]
+                self.guides.append((int(first != second), query, *sources))
             # The first token of a branch has no place from which to predict it.
             weights = [0.0, *[head_weight] * (len(prompt) - 1)][: len(prompt)] + [1.0] * len(answer)
             self._extend(prompt + answer, start + gap, number, index, weights)
@@ -69,39 +70,54 @@ class Row:
 
 @dataclass
 class EncodedDocument:
-    """A document's token ids, part by part; a guide says from where a token of the answer is copied:
-    (number in the answer, number in the head or the prompt, whether in the head)."""
+    """A document's token ids, part by part; a guide says where two heads must look for a token of the answer.
+
+    It holds the token's number in the answer and two sources (number in the head or the prompt, whether in the head):
+    twice the same where the token is copied from there, two different ones for a key.
+    """
 
     head: list[int]
     prompts: list[list[int]]
     answers: list[list[int]]
-    guides: list[list[tuple[int, int, bool]]]
+    guides: list[list[Guide]]
 
 
-def _copied(text: str, answer: Encoding, at: int, source: Encoding, start: int) -> list[tuple[int, int]]:
+def _copied(length: int, answer: Encoding, at: int, source: Encoding, start: int) -> list[tuple[int, int]]:
     """Pairs of tokens for a text at character `at` of the answer and `start` of its source, with the token after it."""
     pairs = []
     for token, (begin, end) in enumerate(answer.offsets):
-        if begin < end and at <= begin <= at + len(text):
+        if begin < end and at <= begin <= at + length:
             found = source.char_to_token(start + begin - at)
             if found is not None:
                 pairs.append((token, found))
-            if begin == at + len(text):
+            if begin == at + length:
                 break
     return pairs
 
 
-def _guides(
-    document: Document, branch: Branch, head: Encoding, prompt: Encoding, answer: Encoding
-) -> list[tuple[int, int, bool]]:
-    guides = []
+def _copies(document: Document, branch: Branch) -> list[Copy]:
+    copies = list(branch.copies)
     if branch.name:
         start = document.head.index(TOOL + branch.name) + len(TOOL)
-        at = branch.answer.index(branch.name)
-        guides += [(t, s, True) for t, s in _copied(branch.name, answer, at, head, start)]
+        copies.append(Copy(branch.answer.index(branch.name), len(branch.name), start, in_head=True))
     if branch.value:
         start, at = branch.prompt.rindex(branch.value), branch.answer.rindex(branch.value)
-        guides += [(t, s, False) for t, s in _copied(branch.value, answer, at, prompt, start)]
+        copies.append(Copy(at, len(branch.value), start, in_head=False))
+    return copies
+
+
+def _guides(document: Document, branch: Branch, head: Encoding, prompt: Encoding, answer: Encoding) -> list[Guide]:
+    guides: list[Guide] = []
+    for one in _copies(document, branch):
+        pairs = _copied(one.length, answer, one.at, head if one.in_head else prompt, one.start)
+        guides += [(token, (source, one.in_head), (source, one.in_head)) for token, source in pairs]
+    for look in branch.looks:
+        value = prompt.char_to_token(look.value)
+        for token, (begin, end) in enumerate(answer.offsets):
+            if begin < end and look.decision <= begin < look.at + look.length:
+                key = head.char_to_token(look.key + max(0, begin - look.at))
+                if key is not None and value is not None:
+                    guides.append((token, (key, True), (value, False)))
     return guides
 
 
@@ -166,5 +182,5 @@ def collate(rows: list[Row], length: int) -> Batch:
         row * length + column,
         tokens[row, column + 1],
         target_weight,
-        torch.tensor([(i, *g) for i, r in enumerate(rows) for g in r.guides]).reshape(-1, 3),
+        torch.tensor([(i, *g) for i, r in enumerate(rows) for g in r.guides], dtype=torch.int64).reshape(-1, 5),
     )

@@ -61,7 +61,11 @@ def _assemble(learned: list[list[str]], counts: Counter[str], alphabet: list[str
     for piece in spaced[:room]:
         merges.append((SPACE, piece[1:]))
         pieces.append(piece)
-    tokens = [*SPECIALS, *pieces]
+    return assemble([*SPECIALS, *pieces], merges)
+
+
+def assemble(tokens: list[str], merges: list[tuple[str, str]]) -> Tokenizer:
+    """The tokenizer with these tokens, in the order of their numbers."""
     vocabulary = {t: i for i, t in enumerate(tokens)}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)

@@ -1,6 +1,10 @@
 """Train the tiny model: one uninterrupted run over a corpus that is drawn on the fly from the seed.
 
-python tools/tiny_model/train.py --out tools/tiny_model/out --tokens 22000000
+Two stages. From random weights it learns to choose, copy and label; from a GGUF, to chat with calls and thoughts:
+
+    python tools/tiny_model/train.py --out tools/tiny_model/base --tokens 22000000
+    python tools/tiny_model/export.py --out tools/tiny_model/base --to base.gguf
+    python tools/tiny_model/train.py --start base.gguf --out tools/tiny_model/out --tokens 20000000
 """
 
 from __future__ import annotations
@@ -17,20 +21,19 @@ import torch.nn.functional as functional
 from tokenizers import Tokenizer
 from torch import Tensor
 
-import corpus
+import mix
+import start
 import tokenizer as bpe
 from checkpoint import save
-from corpus import Document
 from guide import guide_loss
 from induction import plant
+from mix import GROWTH
 from model import Shape, TinyLlama
 from optimizer import Muon, split_parameters
 from packing import Batch, Row, collate, encode
 
 TOKENS_PER_STEP = 3072
 WARM_UP = 60_000
-GROWTH = 1_800_000
-DRILL = 600_000
 HEAD_SHARE = 0.1
 HEAD_WEIGHT = 0.3
 
@@ -40,10 +43,11 @@ class Schedule:
     """Learning rate and list size by the number of tokens seen."""
 
     total: int
+    chats: bool
 
     def rate(self, seen: int) -> float:
         """Warm up, then decay linearly to nothing; a higher rate is too noisy for so small a batch."""
-        return 0.4 * min((seen + 1) / WARM_UP, max(0.0, 1 - seen / self.total))
+        return (0.3 if self.chats else 0.4) * min((seen + 1) / WARM_UP, max(0.0, 1 - seen / self.total))
 
     def guidance(self, seen: int) -> float:
         """Weight of the attention's own loss."""
@@ -54,63 +58,39 @@ class Schedule:
         return seen >= self.total
 
 
-def draw(rng: Random, seen: int, room: int) -> Document:
-    """One document that should fit in `room` tokens; lists grow with the tokens `seen`, then some are very long."""
-    grown = 17 * max(0, seen - DRILL // 2) // GROWTH
-    longest = 60 if seen > GROWTH and rng.random() < 0.04 else 3 + min(grown, 17)
-    longest = min(longest, (room - 60) // 14)
-    kind = rng.random()
-    if longest < 3 or kind < 0.18:
-        branches = max(1, min(8, room // 28))
-        pick = rng.random()
-        if pick < 0.5:
-            return corpus.fact_document(rng, branches)
-        return corpus.review_document(rng, branches) if pick < 0.8 else corpus.repeat_document(rng, branches)
-    count = rng.randint(max(3, longest // 3), longest)
-    branches = 12
-    if rng.random() < (0.7 if seen < DRILL else 0.1):
-        if kind < 0.55:
-            return corpus.pair_document(rng, count, 2 * branches)
-        if kind < 0.7:
-            return corpus.word_document(rng, count, 2 * branches, drill=True)
-        return corpus.drill_document(rng, count, 2 * branches)
-    if kind < 0.34:
-        return corpus.word_document(rng, count, branches)
-    mode = "call" if kind > 0.82 else "name"
-    names = rng.choice(("opaque", "opaque", "misleading", "mixed", "matching"))
-    return corpus.tool_document(rng, count, branches, kind=names, dense=rng.random() < 0.4, mode=mode)
-
-
-def rows(rng: Random, tokenizer: Tokenizer, length: int, count: int, seen: int) -> list[Row]:
+def rows(rng: Random, tokenizer: Tokenizer, length: int, count: int, seen: int, chats: bool) -> list[Row]:
     """`count` rows filled with documents."""
     filled = []
     for _ in range(count):
         row = Row()
         while (room := length - len(row.tokens)) > 40:
-            [document] = encode(tokenizer, [draw(rng, seen, room)])
+            [document] = encode(tokenizer, [mix.chat(rng, room) if chats else mix.draw(rng, seen, room)])
             head_weight = HEAD_WEIGHT if rng.random() < HEAD_SHARE else 0.0
             # As if the list were longer than it is: what is far away must still be found.
-            gap = rng.randrange(4000) if seen > GROWTH and document.head and rng.random() < 0.1 else 0
-            if not row.add(document, length, head_weight, gap):
+            far = (chats or seen > GROWTH) and document.head and rng.random() < 0.1
+            if not row.add(document, length, head_weight, rng.randrange(4000) if far else 0):
                 break
         filled.append(row)
     return filled
 
 
-def batches(seed: int, tokenizer: Tokenizer) -> Iterator[Batch]:
+def batches(seed: int, tokenizer: Tokenizer, chats: bool) -> Iterator[Batch]:
     """Endless batches; short rows while lists are short, now and then long ones at the end."""
     rng = Random(seed)
     seen = 0
     while True:
-        length = 256 if seen < 0.6 * GROWTH else 512 if seen < GROWTH or rng.random() < 0.96 else 1024
-        yield collate(rows(rng, tokenizer, length, TOKENS_PER_STEP // length, seen), length)
+        if chats:
+            length = 768 if rng.random() < 0.9 else 1024
+        else:
+            length = 256 if seen < 0.6 * GROWTH else 512 if seen < GROWTH or rng.random() < 0.96 else 1024
+        yield collate(rows(rng, tokenizer, length, TOKENS_PER_STEP // length, seen, chats), length)
         seen += TOKENS_PER_STEP
 
 
 def learn_tokenizer(seed: int) -> Tokenizer:
     """Train the tokenizer on a sample of the corpus."""
     rng = Random(seed)
-    documents = [draw(rng, GROWTH + 1, 512) for _ in range(4000)]
+    documents = [mix.draw(rng, GROWTH + 1, 512) for _ in range(4000)]
     return bpe.train([d.head + "".join(b.prompt + b.answer for b in d.branches) for d in documents])
 
 
@@ -134,7 +114,7 @@ def train(model: TinyLlama, tokenizer: Tokenizer, schedule: Schedule, seed: int,
     muon = Muon(matrices, learning_rate=0.02)
     adam = torch.optim.AdamW(rest, lr=4e-3, betas=(0.9, 0.98), weight_decay=0.0)
     begin, seen = time.monotonic(), 0
-    for step, batch in enumerate(batches(seed + 1, tokenizer)):
+    for step, batch in enumerate(batches(seed + 1 + schedule.chats, tokenizer, schedule.chats)):
         if schedule.done(seen):
             break
         muon.scale = schedule.rate(seen)
@@ -151,7 +131,7 @@ def train(model: TinyLlama, tokenizer: Tokenizer, schedule: Schedule, seed: int,
             seconds = time.monotonic() - begin
             print(
                 f"tokens {seen} of {schedule.total} rate {muon.scale:.2f} loss {loss.item():.3f} "
-                f"right {right.item():.3f} found {found.item():.3f} "
+                f"right {right.item():.3f} found {' '.join(f'{f.item():.3f}' for f in found)} "
                 f"seconds {seconds:.0f} tokens/s {seen / seconds:.0f}",
                 flush=True,
             )
@@ -163,8 +143,9 @@ def train(model: TinyLlama, tokenizer: Tokenizer, schedule: Schedule, seed: int,
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("out"))
+    parser.add_argument("--start", type=Path, help="a GGUF of the first stage, to teach it chats")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument("--tokens", type=int, default=22_000_000, help="token slots to train on")
     parser.add_argument("--threads", type=int, default=2)
@@ -173,11 +154,15 @@ def main() -> None:
     torch.manual_seed(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
 
-    tokenizer = learn_tokenizer(options.seed)
-    model = TinyLlama(Shape(tokenizer.get_vocab_size()))
-    plant(model)
+    if options.start:
+        model, tokenizer = start.from_gguf(options.start)
+    else:
+        tokenizer = learn_tokenizer(options.seed)
+        model = TinyLlama(Shape(tokenizer.get_vocab_size()))
+        plant(model)
     print(f"{sum(p.numel() for p in model.parameters())} parameters, {model.shape}", flush=True)
-    train(model, tokenizer, Schedule(options.tokens), options.seed, options.out)
+    schedule = Schedule(options.tokens, chats=options.start is not None)
+    train(model, tokenizer, schedule, options.seed, options.out)
 
 
 if __name__ == "__main__":

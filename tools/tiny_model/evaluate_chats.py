@@ -1,0 +1,105 @@
+"""Chats with tools, asked through tokentrie and llama.cpp as a user would; also writes `heldout_chats.jsonl`.
+
+PYTHONPATH=python python tools/tiny_model/evaluate_chats.py --model python/tokentrie/models/tiny.gguf
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import tokentrie
+
+import heldout_chats
+from chat import CALL_OPEN
+from heldout_chats import Chat, read
+
+MODEL = Path(__file__).parents[2] / "python/tokentrie/models/tiny.gguf"
+
+
+def reply(model: tokentrie.Model, prompt: str) -> str:
+    """What the model says by itself, the most probable token each time."""
+    return str(model.generate(prompt, max_tokens=200).text)
+
+
+def calls_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Names and arguments."""
+    return [c["function"] for c in message.get("tool_calls", [])]
+
+
+def held(model: tokentrie.Model, chat: Chat) -> dict[str, Any] | None:
+    """The first call, with what the tools allow as a constraint from its marker on."""
+    text = reply(model, chat.prompt)
+    before, _, _ = text.partition(CALL_OPEN)
+    offered = [
+        {
+            "type": "object",
+            "properties": {"name": {"const": t["function"]["name"]}, "arguments": t["function"]["parameters"]},
+            "required": ["name", "arguments"],
+            "additionalProperties": False,
+        }
+        for t in chat.tools
+    ]
+    rule = tokentrie.JsonSchema({"anyOf": offered})
+    out = model.generate(f"{chat.prompt}{before}{CALL_OPEN}\n", rule, max_tokens=160)
+    try:
+        found: dict[str, Any] = json.loads(out.text)
+    except json.JSONDecodeError:
+        return None
+    return found
+
+
+def judge(model: tokentrie.Model, chat: Chat) -> dict[str, bool]:
+    """What is right about one answer."""
+    got, want = read(reply(model, chat.prompt)), chat.expected
+    ours, right = calls_of(got), calls_of(want)
+    measures = {"whole": ours == right and got["content"] == want["content"]}
+    if right:
+        measures["names"] = [c.get("name") for c in ours] == [c["name"] for c in right]
+        measures["called"] = bool(ours)
+        if chat.thinking and ours:
+            # The names in a thought are in the order of the calls.
+            thought = got.get("reasoning_content", "").removeprefix('I should call "').removesuffix('".')
+            measures["thought = call"] = thought.split('" and "') == [c.get("name") for c in ours]
+        if len(right) == 1:
+            measures["held"] = held(model, chat) == right[0]
+    if chat.thinking:
+        measures["thought"] = got.get("reasoning_content") == want["reasoning_content"]
+    return measures
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, default=MODEL)
+    parser.add_argument("--seed", type=int, default=8)
+    parser.add_argument("--per-task", type=int, default=200)
+    parser.add_argument("--only", default="", help="only tasks whose name starts like this")
+    parser.add_argument("--rows", type=int, default=0, help="write this many chats a task to heldout_chats.jsonl")
+    parser.add_argument("--show", type=int, default=0, help="print this many wrong answers a task")
+    options = parser.parse_args()
+    drawn = list(heldout_chats.chats(options.seed, options.per_task))
+    heldout_chats.check(drawn)
+    if options.rows:
+        heldout_chats.write(drawn, options.rows)
+    model = tokentrie.Model(str(options.model), n_ctx=4096, n_threads=1)
+    hits: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    shown: dict[str, int] = defaultdict(int)
+    for chat in drawn:
+        if not chat.task.startswith(options.only):
+            continue
+        measures = judge(model, chat)
+        for measure, right in measures.items():
+            hits[chat.task][measure].append(right)
+        if not measures["whole"] and shown[chat.task] < options.show:
+            shown[chat.task] += 1
+            print(f"{chat.task}: {chat.prompt}\n>>> {reply(model, chat.prompt)}\nwant {chat.expected}\n")
+    for task, by in hits.items():
+        print(f"{task:24}" + "  ".join(f"{m} {100 * sum(v) / len(v):5.1f} %" for m, v in by.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
