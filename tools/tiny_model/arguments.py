@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from chat import Parameter
-from lexicon import NEUTRAL, STATES, VALUE_PHRASES
+from lexicon import NEUTRAL, STATES, VALUE_PHRASES, words
 from naming import is_held_out, syllables, value
 
 # {} is the value; every word here has tokens of its own or few.
@@ -35,13 +35,11 @@ SWITCHED = {
 }
 POLARITY = {True: ("on", "yes", "make", "true"), False: ("off", "no", "not", "false")}
 
-CHOICES = sorted(
-    {*NEUTRAL, *(s for row in STATES for s in row)}
-    | set(
-        "low medium high pdf csv html json text plain bold round square metric public private basic full daily weekly"
-        " monthly north south east west left right start end first last mail phone web".split()
-    )
-)
+SETTINGS = words("""
+low medium high pdf csv html json text plain bold round square metric public private basic full daily weekly monthly
+north south east west left right start end first last mail phone web
+""")
+CHOICES = sorted({*NEUTRAL, *SETTINGS, *(s for row in STATES for s in row)})
 SEEN_CHOICES = [c for c in CHOICES if not is_held_out("value", c)]
 HELD_OUT_CHOICES = [c for c in CHOICES if is_held_out("value", c)]
 

@@ -1,4 +1,4 @@
-"""Chats with tools: calls with up to three arguments, thoughts, results, several calls, and requests that fit no tool."""
+"""Chats with tools: calls of up to three arguments, thoughts, results, several calls, requests that fit no tool."""
 
 from __future__ import annotations
 
@@ -116,18 +116,19 @@ def ask(rng: Random, target: Listed, held_out: bool) -> Asked:
 
 def result(rng: Random, held_out: bool) -> str:
     """What a tool may say."""
-    kind = rng.random()
-    if kind < 0.3:
+    pick = rng.random()
+    if pick < 0.3:
         return value(rng, rng.choice(list(VALUE_PHRASES)), held_out)
-    if kind < 0.6:
-        return " ".join(value(rng, rng.choice(("title", "number", "city")), held_out) for _ in range(rng.choice((2, 3))))
-    if kind < 0.75:
+    if pick < 0.6:
+        count = rng.choice((2, 3))
+        return " ".join(value(rng, rng.choice(("title", "number", "city")), held_out) for _ in range(count))
+    if pick < 0.75:
         return rng.choice(("done", "ok", "true", "false", "no result", "error", "saved", "sent"))
     return json.dumps({rng.choice(NEUTRAL): rng.choice((rng.randrange(1000), value(rng, "title", held_out), True))})
 
 
 def refusable(rng: Random, actions: list[Action], held_out: bool) -> Action:
-    """Something that no tool of the list does; half of the time it shares a verb or an object with one that is there."""
+    """Something that no tool of the list does; half of the time it shares a verb or an object with one of them."""
     pool = HELD_OUT_PAIRS if held_out else TRAIN_PAIRS
     near = rng.random() < 0.5
     there = {(a.verb, a.thing) for a in actions}
@@ -141,7 +142,7 @@ def refusable(rng: Random, actions: list[Action], held_out: bool) -> Action:
 def make(rng: Random, listed: list[Listed], what: str, *, thinking: bool, silent: bool, held_out: bool) -> Branch:
     """One question: "call", "two" calls, "none" fits, a "greeting", a "result" to tell, or a "next" request.
 
-    `silent` leaves the thought out although the prompt does not say so; in training some calls are opened by the prompt.
+    `silent` leaves the thought out although the prompt does not say so. In training the prompt opens some calls.
     """
     answer = Answer()
     forced = not held_out and what in ("call", "two", "next") and rng.random() < 0.15
@@ -151,7 +152,8 @@ def make(rng: Random, listed: list[Listed], what: str, *, thinking: bool, silent
         answer.text += (chat.thought(thought) if thinks else "") + reply
 
     if what == "none":
-        text = phrase(rng, rng.choice(templates.REQUESTS.pick(held_out)), refusable(rng, [t.action for t in listed], held_out))
+        pattern = rng.choice(templates.REQUESTS.pick(held_out))
+        text = phrase(rng, pattern, refusable(rng, [t.action for t in listed], held_out))
         say(REFUSAL_THOUGHT, REFUSAL)
         return answer.branch(chat.user(text, thinking))
     if what == "greeting":
@@ -207,15 +209,15 @@ def call_document(
     tools = [replace(t, parameters=arguments.parameters(rng, rng.choice(sizes), held_out)) for t in bare]
     pick = 0.0 if held_out else rng.random()
     content = "" if pick < 0.55 else chat.ASK_CALL if pick < 0.7 else rng.choice(PERSONAS)
-    head = chat.system(tools, content)
+    head, must = chat.system(tools, content), content == chat.ASK_CALL
     listed = find(head, tools, actions)
     doc = Document(head, [], tools)
     for _ in range(branches):
         chosen = what
         if what == "mixed":
-            [chosen] = rng.choices(KINDS, MUST_CALL if content == chat.ASK_CALL else MAY_CALL)
+            [chosen] = rng.choices(KINDS, MUST_CALL if must else MAY_CALL)
         thinks = rng.random() < 0.5 if thinking is None else thinking
-        doc.branches.append(make(rng, listed, chosen, thinking=thinks, silent=content == chat.ASK_CALL, held_out=held_out))
+        doc.branches.append(make(rng, listed, chosen, thinking=thinks, silent=must, held_out=held_out))
     return doc
 
 

@@ -44,7 +44,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Look:
-    """A key of an answer: which one comes is decided from `decision` on, by the list and by where its value is given."""
+    """A key of an answer, decided from character `decision` on by the list and by the value in the question."""
 
     decision: int
     at: int

@@ -13,7 +13,7 @@ def _table(text: str) -> list[list[str]]:
     return [[w.strip() for w in line.split(",")] for line in text.strip().splitlines()]
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
     """Words between white space."""
     return text.split()
 
@@ -141,7 +141,7 @@ share price, stock quote
 """)
 
 # Words that stand for nothing: opaque tool names, fact subjects, word lists.
-NEUTRAL = _words("""
+NEUTRAL = words("""
 falcon maple otter cedar quartz comet harbor violet amber willow raven tundra copper lotus ember delta canyon
 marble coral pine meadow breeze pebble saddle lantern anchor basket bridge candle castle circle cloud crown
 dagger dragon eagle feather forest fountain glacier hammer island jungle kettle ladder lemon mirror needle ocean
@@ -154,12 +154,12 @@ owl oyster peach pearl pigeon plum poppy
 """)
 
 # Words in real tool names beside the verbs and objects above.
-NAME_PARTS = _words("""
+NAME_PARTS = words("""
 get set do run call new my user item data api service tool action handler v2 batch sync quick auto admin reply
 think wait finish ask answer skip retry help search lookup status info config query value
 """)
 
-SUBJECTS = _words("""
+SUBJECTS = words("""
 door window lamp box car house shirt cup ball chair table hat bag phone book bottle pen key cat dog bird horse
 fish tree flower shop room kitchen garden road train bus boat wall floor roof fence gate
 """)
@@ -182,21 +182,21 @@ soft, hard
 locked, missing
 """)
 
-REVIEW_SUBJECTS = _words("""
+REVIEW_SUBJECTS = words("""
 movie hotel food service phone book game room staff coffee music story trip laptop camera restaurant dress concert
 app course pizza car sound screen battery chair show park museum bread
 """)
 
 SENTIMENT_WORDS = {
-    "positive": _words("""
+    "positive": words("""
 great wonderful excellent amazing lovely fantastic perfect superb delightful brilliant good charming outstanding
 pleasant beautiful impressive
 """),
-    "negative": _words("""
+    "negative": words("""
 terrible awful horrible bad boring disappointing dreadful poor ugly annoying useless nasty disgusting dull
 miserable painful
 """),
-    "neutral": _words("""
+    "neutral": words("""
 average okay ordinary normal standard typical usual plain acceptable fair medium unremarkable common regular
 moderate passable
 """),
