@@ -33,6 +33,31 @@ TOOLS: list[dict[str, Any]] = [
 LIST = "Tools:\nCreate an event.<|tool|>add_meeting\nDelete a file.<|tool|>erase(path, when)\n"
 ASKED = "<|im_start|>user\nplease get rid of the document<|im_end|>\n"
 ANSWER = "<|im_start|>assistant\n"
+TYPED = {
+    "name": "book",
+    "description": "Book it.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "seats": {"type": "integer"},
+            "class": {"type": "string", "enum": ["low", "high"]},
+            "now": {"type": "boolean"},
+            "at": {},
+        },
+        "required": ["city", "class", "at"],
+    },
+}
+THOUGHT: dict[str, Any] = {
+    "role": "assistant",
+    "content": "",
+    "reasoning_content": "So.",
+    "tool_calls": [{"function": {"name": "a", "arguments": {}}}, {"function": {"name": "b", "arguments": '{"x": 1}'}}],
+}
+CALLS = (
+    '<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>\n'
+    '<tool_call>\n{"name": "b", "arguments": {"x": 1}}\n</tool_call>'
+)
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +112,25 @@ PROMPTS: dict[str, tuple[dict[str, Any], str]] = {
         f'{ASKED}<|im_start|>assistant\n<tool_call>\n{{"name": "erase", "arguments": '
         '{"path": "ü\\n", "a": [1, null, true]}}\n</tool_call><|im_end|>\n'
         f"<|im_start|>tool\ndone<|im_end|>\n{ANSWER}",
+    ),
+    "arguments with types": (
+        {"messages": USER, "tools": [TYPED]},
+        "<|im_start|>system\nTools:\nBook it.<|tool|>book(city, seats?:integer, class:low|high, now?:boolean, at)\n"
+        f"<|im_end|>\n{ASKED}{ANSWER}",
+    ),
+    "no thinking": ({"messages": USER, "enable_thinking": False}, f"{ASKED}{ANSWER}<think>\n\n</think>\n\n"),
+    "thinking": ({"messages": USER, "enable_thinking": True}, ASKED + ANSWER),
+    "a thought about a result": (
+        {"messages": [*USER, THOUGHT, {"role": "tool", "content": "done"}]},
+        f"{ASKED}{ANSWER}<think>\nSo.\n</think>\n\n{CALLS}<|im_end|>\n<|im_start|>tool\ndone<|im_end|>\n{ANSWER}",
+    ),
+    "an old thought": (
+        {"messages": [*USER, THOUGHT, *USER]},
+        f"{ASKED}{ANSWER}{CALLS}<|im_end|>\n{ASKED}{ANSWER}",
+    ),
+    "content before calls": (
+        {"messages": [*USER, THOUGHT | {"content": "Yes.", "reasoning_content": None}]},
+        f"{ASKED}{ANSWER}Yes.\n{CALLS}<|im_end|>\n{ANSWER}",
     ),
     "nothing": ({"messages": []}, ANSWER),
     "white space": (

@@ -6,14 +6,16 @@ The floors lie a few questions below what the model card reports, because proces
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tokentrie import Model
+from tokentrie import JsonSchema, Model
 
-QUESTIONS = Path(__file__).parents[1] / "tools" / "tiny_model" / "heldout.jsonl"
+TOOLS = Path(__file__).parents[1] / "tools" / "tiny_model"
+QUESTIONS, CHATS = TOOLS / "heldout.jsonl", TOOLS / "heldout_chats.jsonl"
 FLOORS = {
     "tool5_opaque": 0.85,
     "tool20_opaque": 0.85,
@@ -29,13 +31,22 @@ def model(tiny_path: Path) -> Model:
     return Model(n_ctx=4096, n_threads=1)
 
 
+def by_task(path: Path) -> dict[str, list[dict[str, Any]]]:
+    tasks: dict[str, list[dict[str, Any]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        tasks.setdefault(row["task"], []).append(row)
+    return tasks
+
+
 @pytest.fixture(scope="module")
 def questions() -> dict[str, list[dict[str, Any]]]:
-    by_task: dict[str, list[dict[str, Any]]] = {}
-    for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        by_task.setdefault(row["task"], []).append(row)
-    return by_task
+    return by_task(QUESTIONS)
+
+
+@pytest.fixture(scope="module")
+def chats() -> dict[str, list[dict[str, Any]]]:
+    return by_task(CHATS)
 
 
 def asked(model: Model, rows: list[dict[str, Any]]) -> Iterator[tuple[bool, bool]]:
@@ -78,3 +89,81 @@ def test_a_call_with_a_value_copied_from_the_request(model: Model, questions: di
             return False
 
     assert share(map(right, questions["json5"])) >= 0.8
+
+
+# Chats: messages and tools in, a message out, all through the model's own template.
+
+CHAT_FLOORS = {
+    "call5": 0.85,
+    "call5_thinking": 0.85,
+    "none5": 0.8,
+    "none5_thinking": 0.8,
+    "result5": 0.85,
+    "result5_thinking": 0.85,
+    "two5": 0.7,
+}
+
+
+def message(text: str) -> dict[str, Any]:
+    """A reply of the tiny model as a message."""
+    found: dict[str, Any] = {"role": "assistant"}
+    if thought := re.match(r"<think>\n(.*?)\n</think>\n\n", text, re.DOTALL):
+        found["reasoning_content"], text = thought[1], text[thought.end() :]
+    pattern = re.compile(r"\n?<tool_call>\n(.*?)\n</tool_call>", re.DOTALL)
+    try:
+        calls = [{"type": "function", "function": json.loads(call)} for call in pattern.findall(text)]
+    except json.JSONDecodeError:
+        calls = []
+    if calls:
+        found["tool_calls"], text = calls, pattern.sub("", text)
+    return found | {"content": text}
+
+
+def prompt_of(model: Model, row: dict[str, Any]) -> list[int]:
+    return model.chat_prompt(row["messages"], row["tools"], enable_thinking=row["thinking"])
+
+
+@pytest.mark.parametrize("task", CHAT_FLOORS)
+def test_the_right_message(model: Model, chats: dict[str, list[dict[str, Any]]], task: str) -> None:
+    """Nothing holds the model: it opens the thought and the calls itself, and writes every argument."""
+
+    def right(row: dict[str, Any]) -> bool:
+        prompt = prompt_of(model, row)
+        assert model.vocab.detokenize(prompt) == row["prompt"]
+        return message(model.generate(prompt, max_tokens=200).text) == row["expected"]
+
+    assert share(map(right, chats[task])) >= CHAT_FLOORS[task]
+
+
+@pytest.mark.parametrize("task", ["call5", "call5_thinking"])
+def test_the_thought_names_the_tool_that_is_called(
+    model: Model, chats: dict[str, list[dict[str, Any]]], task: str
+) -> None:
+    def agrees(row: dict[str, Any]) -> bool:
+        said = message(model.generate(prompt_of(model, row), max_tokens=200).text)
+        names = [call["function"]["name"] for call in said.get("tool_calls", [])]
+        thought = "" if not row["thinking"] else "I should call " + " and ".join(f'"{name}"' for name in names) + "."
+        return bool(names) and said.get("reasoning_content", "") == thought
+
+    assert share(map(agrees, chats[task])) >= 0.85
+
+
+def test_a_held_call(model: Model, chats: dict[str, list[dict[str, Any]]]) -> None:
+    """With names, keys and enumerations held by a schema, what is left to get wrong is the choice and the values."""
+
+    def right(row: dict[str, Any]) -> bool:
+        functions = [tool["function"] for tool in row["tools"]]
+        offered = [
+            {
+                "type": "object",
+                "properties": {"name": {"const": f["name"]}, "arguments": f["parameters"]},
+                "required": ["name", "arguments"],
+                "additionalProperties": False,
+            }
+            for f in functions
+        ]
+        out = model.generate(row["prompt"] + "<tool_call>\n", JsonSchema({"anyOf": offered}), max_tokens=200)
+        [call] = row["expected"]["tool_calls"]
+        return bool(json.loads(out.text) == call["function"])
+
+    assert share(map(right, chats["call5"])) >= 0.85

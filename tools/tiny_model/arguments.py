@@ -1,7 +1,7 @@
 """Arguments of tools: strings, integers, enumerations and booleans, and how a request gives their values.
 
-A third of the keys are drawn anew for every list; for those the request says the key itself. The others also have
-phrases of their own.
+A quarter of the keys are drawn anew for every list; for those the request says the key itself. The others also have
+phrases of their own. A call writes the arguments in the order of the request.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def parameters(rng: Random, count: int, held_out: bool) -> list[Parameter]:
     marked = rng.random() < 0.85  # otherwise every argument is required
     while len(drawn) < count:
         pick = rng.random()
-        opaque = rng.random() < 0.33
+        opaque = rng.random() < 0.25
         kind, choices = "string", ()
         if pick < 0.42:
             key = rng.choice(list(VALUE_PHRASES))
@@ -102,7 +102,7 @@ def _phrases(rng: Random, parameter: Parameter, held_out: bool) -> tuple[list[st
 
 def give(rng: Random, parameter: Parameter, held_out: bool) -> Given:
     """A value for an argument and words that give it."""
-    spoken = parameter.name.replace("_", " ") if rng.random() < 0.5 else parameter.name
+    spoken = parameter.name.replace("_", " ") if rng.random() < 0.25 else parameter.name
     if parameter.kind == "boolean":
         truth = rng.random() < 0.5
         phrase = rng.choice(SWITCHED[truth]).replace("{k}", spoken)
@@ -123,14 +123,15 @@ def give(rng: Random, parameter: Parameter, held_out: bool) -> Given:
 
 
 def given(rng: Random, offered: list[Parameter], held_out: bool) -> list[Given]:
-    """Values for what is required and for half of the rest, in the order of the tool."""
-    return [give(rng, p, held_out) for p in offered if not p.optional or rng.random() < 0.5]
+    """Values for what is required and for half of the rest, in any order."""
+    values = [give(rng, p, held_out) for p in offered if not p.optional or rng.random() < 0.5]
+    return rng.sample(values, len(values))
 
 
 def spoken(rng: Random, values: list[Given]) -> tuple[str, dict[str, int]]:
     """All phrases in one text that begins with a space, and where in it each key's value begins."""
     text, places = "", {}
-    for one in rng.sample(values, len(values)):
+    for one in values:
         text += rng.choice((" ", " ", ", ")) if text else " "
         places[one.parameter.name] = len(text) + one.at
         text += one.phrase

@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
+from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +32,24 @@ def calls_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [c["function"] for c in message.get("tool_calls", [])]
 
 
+def orders(function: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Schemas of a call, one for each order of its arguments: the model writes them as the request has them."""
+    parameters = function["parameters"]
+    for keys in permutations(parameters["properties"]):
+        arguments = parameters | {"properties": {k: parameters["properties"][k] for k in keys}}
+        yield {
+            "type": "object",
+            "properties": {"name": {"const": function["name"]}, "arguments": arguments},
+            "required": ["name", "arguments"],
+            "additionalProperties": False,
+        }
+
+
 def held(model: tokentrie.Model, chat: Chat) -> dict[str, Any] | None:
     """The first call, with what the tools allow as a constraint from its marker on."""
     text = reply(model, chat.prompt)
     before, _, _ = text.partition(CALL_OPEN)
-    offered = [
-        {
-            "type": "object",
-            "properties": {"name": {"const": t["function"]["name"]}, "arguments": t["function"]["parameters"]},
-            "required": ["name", "arguments"],
-            "additionalProperties": False,
-        }
-        for t in chat.tools
-    ]
-    rule = tokentrie.JsonSchema({"anyOf": offered})
+    rule = tokentrie.JsonSchema({"anyOf": [schema for t in chat.tools for schema in orders(t["function"])]})
     out = model.generate(f"{chat.prompt}{before}{CALL_OPEN}\n", rule, max_tokens=160)
     try:
         found: dict[str, Any] = json.loads(out.text)
