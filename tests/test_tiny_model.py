@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,11 @@ def message(text: str) -> dict[str, Any]:
     return found | {"content": text}
 
 
+def same(one: Any, other: Any) -> bool:
+    """Equal as JSON, where true is not 1; the order of keys does not matter."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 def prompt_of(model: Model, row: dict[str, Any]) -> list[int]:
     return model.chat_prompt(row["messages"], row["tools"], enable_thinking=row["thinking"])
 
@@ -130,40 +136,39 @@ def test_the_right_message(model: Model, chats: dict[str, list[dict[str, Any]]],
     def right(row: dict[str, Any]) -> bool:
         prompt = prompt_of(model, row)
         assert model.vocab.detokenize(prompt) == row["prompt"]
-        return message(model.generate(prompt, max_tokens=200).text) == row["expected"]
+        return same(message(model.generate(prompt, max_tokens=200).text), row["expected"])
 
     assert share(map(right, chats[task])) >= CHAT_FLOORS[task]
 
 
-@pytest.mark.parametrize("task", ["call5", "call5_thinking"])
-def test_the_thought_names_the_tool_that_is_called(
-    model: Model, chats: dict[str, list[dict[str, Any]]], task: str
-) -> None:
+def test_the_thought_names_the_tool_that_is_called(model: Model, chats: dict[str, list[dict[str, Any]]]) -> None:
     def agrees(row: dict[str, Any]) -> bool:
         said = message(model.generate(prompt_of(model, row), max_tokens=200).text)
         names = [call["function"]["name"] for call in said.get("tool_calls", [])]
-        thought = "" if not row["thinking"] else "I should call " + " and ".join(f'"{name}"' for name in names) + "."
-        return bool(names) and said.get("reasoning_content", "") == thought
+        return len(names) == 1 and said.get("reasoning_content") == f'I should call "{names[0]}".'
 
-    assert share(map(agrees, chats[task])) >= 0.85
+    assert share(map(agrees, chats["call5_thinking"])) >= 0.9
 
 
 def test_a_held_call(model: Model, chats: dict[str, list[dict[str, Any]]]) -> None:
-    """With names, keys and enumerations held by a schema, what is left to get wrong is the choice and the values."""
+    """With names, keys and enumerations held by a schema, what is left to get wrong is the choice and the values.
+
+    A schema takes keys in its own order, the model writes them in that of the request: so there is one for each order.
+    """
 
     def right(row: dict[str, Any]) -> bool:
-        functions = [tool["function"] for tool in row["tools"]]
         offered = [
             {
                 "type": "object",
-                "properties": {"name": {"const": f["name"]}, "arguments": f["parameters"]},
+                "properties": {"name": {"const": f["name"]}, "arguments": f["parameters"] | {"properties": dict(keys)}},
                 "required": ["name", "arguments"],
                 "additionalProperties": False,
             }
-            for f in functions
+            for f in (tool["function"] for tool in row["tools"])
+            for keys in permutations(f["parameters"]["properties"].items())
         ]
         out = model.generate(row["prompt"] + "<tool_call>\n", JsonSchema({"anyOf": offered}), max_tokens=200)
         [call] = row["expected"]["tool_calls"]
-        return bool(json.loads(out.text) == call["function"])
+        return same(out.value, call["function"])
 
     assert share(map(right, chats["call5"])) >= 0.85

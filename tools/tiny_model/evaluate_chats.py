@@ -27,6 +27,11 @@ def reply(model: tokentrie.Model, prompt: str) -> str:
     return str(model.generate(prompt, max_tokens=200).text)
 
 
+def same(one: Any, other: Any) -> bool:
+    """Equal as JSON, where true is not 1; the order of keys does not matter."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 def calls_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     """Names and arguments."""
     return [c["function"] for c in message.get("tool_calls", [])]
@@ -45,33 +50,27 @@ def orders(function: dict[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def held(model: tokentrie.Model, chat: Chat) -> dict[str, Any] | None:
-    """The first call, with what the tools allow as a constraint from its marker on."""
-    text = reply(model, chat.prompt)
-    before, _, _ = text.partition(CALL_OPEN)
+def held(model: tokentrie.Model, chat: Chat, text: str) -> Any:
+    """The first call, with what the tools allow as a constraint from its marker on; `text` is what it says freely."""
+    before = text.partition(CALL_OPEN)[0] if CALL_OPEN in text else ""
     rule = tokentrie.JsonSchema({"anyOf": [schema for t in chat.tools for schema in orders(t["function"])]})
-    out = model.generate(f"{chat.prompt}{before}{CALL_OPEN}\n", rule, max_tokens=160)
-    try:
-        found: dict[str, Any] = json.loads(out.text)
-    except json.JSONDecodeError:
-        return None
-    return found
+    return model.generate(f"{chat.prompt}{before}{CALL_OPEN}\n", rule, max_tokens=160).value
 
 
-def judge(model: tokentrie.Model, chat: Chat) -> dict[str, bool]:
+def judge(model: tokentrie.Model, chat: Chat, text: str) -> dict[str, bool]:
     """What is right about one answer."""
-    got, want = read(reply(model, chat.prompt)), chat.expected
+    got, want = read(text), chat.expected
     ours, right = calls_of(got), calls_of(want)
-    measures = {"whole": ours == right and got["content"] == want["content"]}
+    measures = {"whole": same(ours, right) and got["content"] == want["content"]}
     if right:
-        measures["names"] = [c.get("name") for c in ours] == [c["name"] for c in right]
+        measures["names"] = [c["name"] for c in ours] == [c["name"] for c in right]
         measures["called"] = bool(ours)
         if chat.thinking and ours:
             # The names in a thought are in the order of the calls.
             thought = got.get("reasoning_content", "").removeprefix('I should call "').removesuffix('".')
-            measures["thought = call"] = thought.split('" and "') == [c.get("name") for c in ours]
+            measures["thought = call"] = thought.split('" and "') == [c["name"] for c in ours]
         if len(right) == 1:
-            measures["held"] = held(model, chat) == right[0]
+            measures["held"] = same(held(model, chat, text), right[0])
     if chat.thinking:
         measures["thought"] = got.get("reasoning_content") == want["reasoning_content"]
     return measures
@@ -97,12 +96,13 @@ def main() -> None:
     for chat in drawn:
         if not chat.task.startswith(options.only):
             continue
-        measures = judge(model, chat)
+        text = reply(model, chat.prompt)
+        measures = judge(model, chat, text)
         for measure, right in measures.items():
             hits[chat.task][measure].append(right)
         if not measures["whole"] and shown[chat.task] < options.show:
             shown[chat.task] += 1
-            print(f"{chat.task}: {chat.prompt}\n>>> {reply(model, chat.prompt)}\nwant {chat.expected}\n")
+            print(f"{chat.task}: {chat.prompt}\n>>> {text}\nwant {chat.expected}\n")
     for task, by in hits.items():
         print(f"{task:24}" + "  ".join(f"{m} {100 * sum(v) / len(v):5.1f} %" for m, v in by.items()), flush=True)
 

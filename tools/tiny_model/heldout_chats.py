@@ -33,16 +33,28 @@ class Chat:
     expected: dict[str, Any]
 
 
+def _call(text: str) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("a key comes twice")
+        return dict(pairs)
+
+    call = json.loads(text, object_pairs_hook=unique)
+    if not isinstance(call, dict) or set(call) != {"name", "arguments"}:
+        raise ValueError("no call")
+    return call
+
+
 def read(text: str) -> dict[str, Any]:
-    """A reply as a message; what is no JSON between the markers of a call stays content."""
+    """A reply as a message; what is no call between the markers of one stays content."""
     thought = THOUGHT.match(text)
     message: dict[str, Any] = {"role": "assistant"}
     if thought:
         message["reasoning_content"] = thought[1]
         text = text[thought.end() :]
     try:
-        found = [json.loads(c) for c in CALL.findall(text)]
-    except json.JSONDecodeError:
+        found = [_call(c) for c in CALL.findall(text)]
+    except ValueError:
         found = []
     if found:
         text = CALL.sub("", text)
