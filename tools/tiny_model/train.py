@@ -4,7 +4,7 @@ Two stages. From random weights it learns to choose, copy and label; from a GGUF
 
     python tools/tiny_model/train.py --out tools/tiny_model/base --tokens 22000000
     python tools/tiny_model/export.py --out tools/tiny_model/base --to base.gguf
-    python tools/tiny_model/train.py --start base.gguf --out tools/tiny_model/out --tokens 20000000
+    python tools/tiny_model/train.py --start base.gguf --out tools/tiny_model/out --tokens 13500000
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ class Schedule:
     """Learning rate and list size by the number of tokens seen."""
 
     total: int
+    peak: float
     chats: bool
+    stop: int
 
     def rate(self, seen: int) -> float:
         """Warm up, then decay linearly to nothing; a higher rate is too noisy for so small a batch."""
-        return (0.3 if self.chats else 0.4) * min((seen + 1) / WARM_UP, max(0.0, 1 - seen / self.total))
+        return self.peak * min((seen + 1) / WARM_UP, max(0.0, 1 - seen / self.total))
 
     def guidance(self, seen: int) -> float:
         """Weight of the attention's own loss."""
@@ -55,7 +57,7 @@ class Schedule:
 
     def done(self, seen: int) -> bool:
         """True when nothing is left to do."""
-        return seen >= self.total
+        return seen >= min(self.total, self.stop)
 
 
 def rows(rng: Random, tokenizer: Tokenizer, length: int, count: int, seen: int, chats: bool) -> list[Row]:
@@ -148,6 +150,8 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="a GGUF of the first stage, to teach it chats")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument("--tokens", type=int, default=22_000_000, help="token slots to train on")
+    parser.add_argument("--stop", type=int, help="stop after so many, in the middle of the schedule")
+    parser.add_argument("--rate", type=float, help="the highest learning rate: 0.4, and 0.3 with --start")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -161,7 +165,9 @@ def main() -> None:
         model = TinyLlama(Shape(tokenizer.get_vocab_size()))
         plant(model)
     print(f"{sum(p.numel() for p in model.parameters())} parameters, {model.shape}", flush=True)
-    schedule = Schedule(options.tokens, chats=options.start is not None)
+    chats = options.start is not None
+    peak = options.rate or (0.3 if chats else 0.4)
+    schedule = Schedule(options.tokens, peak, chats, options.stop or options.tokens)
     train(model, tokenizer, schedule, options.seed, options.out)
 
 
