@@ -242,7 +242,7 @@ REJECTED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "value too long": ({"choices": ["x " * 2000]}, ContextError, "context of 1024"),
     "leaf too long": ({"choices": BIG}, ContextError, "context of 1024"),
     "leaf too long for the best": ({"choices": BIG, "top": 1}, ContextError, "context of 1024"),
-    "trie outside": ({"choices": Trie.from_sequences([[10**9]])}, VocabularyError, "the model has 2552"),
+    "trie outside": ({"choices": Trie.from_sequences([[10**9]])}, VocabularyError, "the model has 2554"),
     "prefix of a trie": ({"choices": BIG, "prefix": "x"}, OptionError, "prefix, suffix"),
     "prefix runs on": ({"choices": ["s"], "prefix": "ye"}, OptionError, r'spells "ye" again .* ends with .*"\?"'),
     "prefix of another type": ({"prefix": 5}, TypeError, "int"),

@@ -70,7 +70,7 @@ def refused(path: Path, file: Gguf, *parts: str) -> str:
         ("block_count", Value(U32, 0), "llama.block_count is 0: it must be in 1..=512"),
         ("block_count", Value(U32, 2**31), "llama.block_count is 2147483648: it must be in 1..=512"),
         ("context_length", Value(U32, 2**31), "llama.context_length is 2147483648: it must be in 1..=2147483647"),
-        ("nextn_predict_layers", Value(U32, 5), "llama.nextn_predict_layers is 5: it must be in 0..=4"),
+        ("nextn_predict_layers", Value(U32, 6), "llama.nextn_predict_layers is 6: it must be in 0..=5"),
         ("expert_count", Value(U32, 2000), "llama.expert_count is 2000: it must be in 0..=1024"),
         ("expert_count", Value(U32, 8), "llama.expert_used_count is 0: of 8 experts it must be in 1..=8"),
         ("expert_used_count", Value(U32, 3), "llama.expert_used_count is 3: of 0 experts it must be in 0..=0"),

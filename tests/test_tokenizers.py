@@ -260,7 +260,7 @@ def test_added_tokens_that_are_text(tmp_path: Path) -> None:
     def change(made: dict[str, Any]) -> None:
         plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
         ids = range(len(made["model"]["vocab"]), 10_000)
-        added = ["<think>", "<|fim_prefix|>", "<|eom_id|>", "  two"]
+        added = ["<muse>", "<|fim_prefix|>", "<|eom_id|>", "  two"]
         made["added_tokens"] += [
             {"id": token, "content": text, **plain} for token, text in zip(ids, added, strict=False)
         ]
@@ -270,13 +270,13 @@ def test_added_tokens_that_are_text(tmp_path: Path) -> None:
     first = len(of_gguf("tiny"))
     assert [vocab.kind(token) for token in range(first, first + 4)] == ["text", "control", "control", "text"]
     assert vocab.eog == [*of_gguf("tiny").eog, first + 2]
-    assert vocab.tokenize("a<think>b")[1:-1] == [first]
+    assert vocab.tokenize("a<muse>b")[1:-1] == [first]
     for name in ("<|fim_prefix|>", "<|eom_id|>"):
         text = f"a{name}b"
         assert {first + 1, first + 2}.isdisjoint(vocab.tokenize(text))
         assert vocab.detokenize(vocab.tokenize(text)) == text
         assert len(vocab.tokenize(text, parse_special=True)) == 3
-    assert len(Trie.from_strings(vocab, ["a  two", "<think>"])) == 2
+    assert len(Trie.from_strings(vocab, ["a  two", "<muse>"])) == 2
 
 
 def test_prompts_get_what_the_model_wants() -> None:

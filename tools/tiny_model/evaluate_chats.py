@@ -9,7 +9,7 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import groupby, permutations
 from pathlib import Path
 from typing import Any
 
@@ -91,20 +91,18 @@ def main() -> None:
     if options.rows:
         heldout_chats.write(drawn, options.rows)
     model = tokentrie.Model(str(options.model), n_ctx=4096, n_threads=1)
-    hits: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
-    shown: dict[str, int] = defaultdict(int)
-    for chat in drawn:
-        if not chat.task.startswith(options.only):
-            continue
-        text = reply(model, chat.prompt)
-        measures = judge(model, chat, text)
-        for measure, right in measures.items():
-            hits[chat.task][measure].append(right)
-        if not measures["whole"] and shown[chat.task] < options.show:
-            shown[chat.task] += 1
-            print(f"{chat.task}: {chat.prompt}\n>>> {text}\nwant {chat.expected}\n")
-    for task, by in hits.items():
-        print(f"{task:24}" + "  ".join(f"{m} {100 * sum(v) / len(v):5.1f} %" for m, v in by.items()), flush=True)
+    for task, group in groupby((c for c in drawn if c.task.startswith(options.only)), key=lambda chat: chat.task):
+        hits: dict[str, list[bool]] = defaultdict(list)
+        shown = 0
+        for chat in group:
+            text = reply(model, chat.prompt)
+            measures = judge(model, chat, text)
+            for measure, right in measures.items():
+                hits[measure].append(right)
+            if not measures["whole"] and shown < options.show:
+                shown += 1
+                print(f"{task}: {chat.prompt}\n>>> {text}\nwant {chat.expected}\n")
+        print(f"{task:24}" + "  ".join(f"{m} {100 * sum(v) / len(v):5.1f} %" for m, v in hits.items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,10 @@ class Question:
         """The question as one line of `heldout.jsonl`."""
         row: dict[str, Any] = {"task": self.task, "prompt": self.prompt, "choices": self.choices, "answer": self.answer}
         if self.expected is not None:
-            row["tools"] = [t.schema() for t in self.tools]
+            row["tools"] = [
+                {"name": t.name, "description": t.description, "parameters": [p.name for p in t.parameters]}
+                for t in self.tools
+            ]
             row["expected"] = self.expected
         return row
 

@@ -125,4 +125,5 @@ def write(drawn: list[Chat], per_task: int) -> None:
     with FILE.open("w", encoding="utf-8") as out:
         for task in SHIPPED:
             for one in [c for c in drawn if c.task == task][:per_task]:
-                out.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
+                row = {k: v for k, v in asdict(one).items() if k != "prompt"}
+                out.write(json.dumps(row, ensure_ascii=False) + "\n")
