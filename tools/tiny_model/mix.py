@@ -54,15 +54,15 @@ def chat(rng: Random, room: int) -> Document:
         return calls.bare_document(rng, 2) if rng.random() < 0.1 else small(rng, room)
     kind = rng.random()
     dense = rng.random() < 0.4
-    if kind < 0.64:
+    if kind < 0.5:
         most = min(10, (room - 150) // 26)
         if most < 2:
             return small(rng, room)
         return calls.call_document(rng, rng.randint(1 if rng.random() < 0.1 else 2, most), 10, dense=dense)
     count = rng.randint(3, max(3, min(60 if rng.random() < 0.04 else 20, (room - 60) // 14)))
-    if kind < 0.68:
+    if kind < 0.54:
         return small(rng, room)
-    if kind < 0.72:
+    if kind < 0.57:
         return corpus.word_document(rng, count, 12)
     mode = "call" if kind > 0.95 else "name"
     return corpus.tool_document(rng, count, 12, kind=names(rng), dense=dense, mode=mode)
