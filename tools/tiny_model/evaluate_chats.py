@@ -80,7 +80,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=MODEL)
-    parser.add_argument("--seed", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=9)
     parser.add_argument("--per-task", type=int, default=200)
     parser.add_argument("--only", default="", help="only tasks whose name starts like this")
     parser.add_argument("--rows", type=int, default=0, help="write this many chats a task to heldout_chats.jsonl")

@@ -4,7 +4,7 @@ Two stages. From random weights it learns to choose, copy and label; from a GGUF
 
     python tools/tiny_model/train.py --out tools/tiny_model/base --tokens 22000000
     python tools/tiny_model/export.py --out tools/tiny_model/base --to base.gguf
-    python tools/tiny_model/train.py --start base.gguf --out tools/tiny_model/out --tokens 13500000
+    python tools/tiny_model/train.py --start base.gguf --out tools/tiny_model/out --tokens 20000000
 """
 
 from __future__ import annotations
