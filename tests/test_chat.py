@@ -87,10 +87,10 @@ class TestCalls:
         assert set(message.tool_calls[0].parsed) <= {"title", "loud"}
 
     def test_auto_may_say_something(self, model: Model) -> None:
-        message = chat(model, [{"role": "user", "content": "Hello"}], max_tokens=8)
-        assert message.content or message.finish == "stop"
+        message = chat(model, [{"role": "user", "content": "Hello"}])
+        assert message.content
         assert message.tool_calls == []
-        assert message.finish in ("stop", "length")
+        assert message.finish == "stop"
 
     def test_none_never_calls(self, model: Model) -> None:
         """Also where the model would."""
@@ -360,7 +360,8 @@ class TestForms:
         message = out.values["reply"]
         assert isinstance(message, Message)
         assert {call.name for call in message.tool_calls} <= {"add_meeting", "erase"}
-        assert out.text.startswith("Note: ") and out.text.endswith("|end")
+        assert out.text.startswith("Note: ")
+        assert out.text.endswith("|end")
         assert b"".join(model.vocab[token] for token in out.tokens).decode() == out.text
         assert message == held.parse(out.text.removesuffix("|end").split(". ", 1)[1])
 
@@ -394,7 +395,8 @@ class TestForms:
     def test_kept_and_compared(self, model: Model) -> None:
         held = model.chat_format.constraint([erase], model.vocab)
         text = Text("reply", pattern=held, max_tokens=9)
-        assert text.stop is None and text.pattern is held
+        assert text.stop is None
+        assert text.pattern is held
         assert text == Text("reply", pattern=held, max_tokens=9) != Text("reply", pattern=held, max_tokens=8)
         assert repr(Form(text)) == '<tokentrie.Form: Text("reply")>'
 
@@ -405,7 +407,8 @@ class TestFromGguf:
     def test_it_is_that_of_the_model(self, model: Model, tiny_path: Path) -> None:
         form = ChatFormat.from_gguf(tiny_path)
         assert form == model.chat_format
-        assert form.vocab is not None and len(form.vocab) == len(model.vocab)
+        assert form.vocab is not None
+        assert len(form.vocab) == len(model.vocab)
         assert form.render(ASK, [erase]) == model.chat_format.render(ASK, [erase])
         assert form.constraint([erase]) == model.chat_format.constraint([erase])
 

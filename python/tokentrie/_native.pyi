@@ -4334,7 +4334,25 @@ class ChatFormat:
     ) -> Self: ...
     @staticmethod
     def from_gguf(path: str | PathLike[str]) -> ChatFormat:
-        """The format of a GGUF file's chats, with its vocabulary; no weights are loaded, and the file needs none."""
+        """The format of a GGUF file's chats, with its vocabulary; no weights are loaded, and the file needs none.
+
+        Of a file without a template ChatML, with a warning. Cost: a tenth of a second for big vocabularies.
+
+        Args:
+            path: the file.
+
+        Returns:
+            ChatFormat.
+
+        Raises:
+            ModelError: the file is missing, truncated or no GGUF.
+            TemplateError: its template is faulty.
+
+        Example:
+            >>> path = tokentrie.Model().path  # the tiny model inside the package
+            >>> tokentrie.ChatFormat.from_gguf(path).analysis.calls.function
+            'json-object'
+        """
 
     @property
     def template(self) -> ChatTemplate:
@@ -4622,7 +4640,22 @@ class ChatConstraint:
     def generation_prompt(self) -> str | None:
         """str | None: what of the prompt begins the reply's turn; None is what the template writes there."""
     def parse(self, text: str | bytes) -> Message:
-        """Reads a reply that was written under this constraint."""
+        r"""Reads a reply that was written under this constraint.
+
+        Args:
+            text: str or bytes; where it was cut off, what there is of it counts.
+
+        Returns:
+            Message.
+
+        Raises:
+            TypeError: the text is neither str nor bytes.
+
+        Example:
+            >>> reply = tokentrie.Model().chat_format.constraint([{"name": "ring"}])
+            >>> reply.parse('<tool_call>\n{"name": "ring", "arguments": {}}\n</tool_call>').tool_calls
+            [ToolCall('', 'ring', '{}')]
+        """
 
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -4965,16 +4998,20 @@ class Text:
     Args:
         name: what the text is called in `Generated.values`.
         stop: text that ends it and is no part of it; it stands in the output only where the literal after it begins
-            with it.
+            with it. None only with a ChatConstraint.
         max_tokens: the most tokens of it, at least 1.
         exclude: characters that may not occur in it. None excludes, where `stop` begins with a double quote,
             backslash and control characters, so that JSON stays JSON; else nothing.
         pattern: what it must be as a whole: a Regex or another Rule, or the str of a Regex. The text is over at the
-            first `stop` after one. Where `max_tokens` cut it off, its longest beginning that matches stays.
+            first `stop` after one. Where `max_tokens` cut it off, its longest beginning that matches stays. Or a
+            ChatConstraint of the model's vocabulary: then the text is a reply, which ends when the model ends it, and
+            its value is a Message.
 
     Raises:
-        OptionError: `max_tokens` is out of range, or `exclude` stands beside `pattern`.
+        OptionError: `max_tokens` is out of range, `exclude` stands beside `pattern`, there is no `stop`, or there is
+            one for a reply.
         RuleError: the pattern is no regular expression.
+        TypeError: the pattern is nothing of these, or a ChatConstraint without a vocabulary.
 
     Example:
         >>> form = tokentrie.Form('"', tokentrie.Text("note", stop='"', max_tokens=8), '"')
@@ -4993,7 +5030,7 @@ class Text:
     ) -> Text: ...
     @property
     def pattern(self) -> Rule | ChatConstraint | None:
-        """Rule | None: what it must be as a whole."""
+        """Rule | ChatConstraint | None: what it must be as a whole."""
     @property
     def stop(self) -> str | None:
         """str | None: what ends it; None for a reply."""
