@@ -572,23 +572,22 @@ def test_one_iterator_shared_by_threads(model: Model) -> None:
 
 
 def test_a_greedy_walk_misses_the_most_probable_value() -> None:
-    """What begins with `check` is more probable than `unlock`, but no single value of it is."""
+    """What begins with `show` is more probable than `delete`, but no single value of it is."""
     tools = {
-        "check_door": "Check the door.",
-        "check_room": "Check the room.",
-        "unlock_hotel_room": "Unlock the hotel room.",
-        "check_meeting": "Check the meeting.",
+        "delete_meeting": "Delete the meeting.",
+        "show_window": "Show the window.",
+        "show_event": "Show the event.",
+        "show_car": "Show the car.",
     }
     messages = [
         {"role": "system", "content": "Answer with one name."},
-        {"role": "user", "content": "please unlock my room"},
+        {"role": "user", "content": "the meeting"},
     ]
     for model in (Model(n_ctx=512, n_threads=1), precise_model("trained")):
         listed = [{"name": name, "description": text} for name, text in tools.items()]
         prompt = model.chat_prompt(messages, tools=listed)
         choice = model.choose(prompt, list(tools))
-        assert choice.name == "unlock_hotel_room"
-        # 0.42 against 0.59: the walk goes the other way, and ends in the room (0.31) or in the meeting (0.27).
-        assert model.generate(prompt, list(tools)).text.startswith("check_")
-        assert choice.probabilities == pytest.approx([0, 0.31, 0.42, 0.27], abs=0.03)
-        assert choice.mass > 0.9
+        assert choice.name == "delete_meeting"
+        # 0.43 against 0.57: the walk goes the other way, and ends in the window (0.30) or in the car (0.27).
+        assert model.generate(prompt, list(tools)).text.startswith("show_")
+        assert choice.probabilities == pytest.approx([0.43, 0.30, 0, 0.27], abs=0.03)

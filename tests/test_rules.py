@@ -685,7 +685,7 @@ def test_patterns_that_are_cut_off(model: Model) -> None:
         model.generate("x", endless)
     with pytest.raises(OptionError, match="exclude has no effect beside pattern"):
         Text("a", stop=">", pattern="a", exclude="b")
-    with pytest.raises(TypeError, match="pattern must be a Rule, such as a Regex, or a str, not 5 of type int"):
+    with pytest.raises(TypeError, match="a ChatConstraint or a str, not 5 of type int"):
         Text("a", stop=">", pattern=5)  # type: ignore[arg-type]
 
 

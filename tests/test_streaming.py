@@ -188,7 +188,7 @@ def test_the_partial_result_of_a_form(model: Model) -> None:
     token = CancelToken()
     form = Form("Mood: ", Slot("mood", ["good", "bad"]), " Note: ", Text("note", stop="\n\n\n", max_tokens=200))
     with pytest.raises(CancelledError) as caught:
-        model.generate("Diary. ", form, on_step=lambda step: token.cancel() if step.index > 12 else None, cancel=token)
+        model.generate("Diary. ", form, on_step=lambda step: token.cancel() if step.index > 9 else None, cancel=token)
     partial = caught.value.partial
     assert partial is not None
     assert set(partial.values) == {"mood"}
