@@ -148,6 +148,48 @@ impl<T> Out<T> {
     }
 }
 
+impl<T> Out<T> {
+    pub(crate) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// A place of our own. It must outlive what is made here, as every caller's does.
+    #[cfg(feature = "llama")]
+    pub(crate) fn local(to: &mut T) -> Self {
+        Self(to)
+    }
+}
+
+/// Calls a callback of C with text that ends with a zero.
+#[cfg(feature = "llama")]
+pub(crate) fn call(
+    callback: unsafe extern "C" fn(i32, *const c_char, i32, *mut std::ffi::c_void),
+    token: i32,
+    text: &[u8],
+    is_done: bool,
+    user: *mut std::ffi::c_void,
+) {
+    debug_assert_eq!(text.last(), Some(&0));
+    // SAFETY: Header: the callback takes any token, such text and the caller's own pointer, and returns.
+    unsafe { callback(token, text.as_ptr().cast(), is_done.into(), user) };
+}
+
+/// A copy of a sentence, for C to keep.
+#[cfg(feature = "llama")]
+pub(crate) fn copy_of(text: *const c_char) -> *mut c_char {
+    // SAFETY: of ours, with a zero at the end: this thread's last error.
+    unsafe { CStr::from_ptr(text) }.to_owned().into_raw()
+}
+
+/// Frees such a copy.
+#[cfg(feature = "llama")]
+pub(crate) fn free_copy(text: *mut c_char) {
+    if !text.is_null() {
+        // SAFETY: Header: it came from `copy_of`, and is given back once.
+        drop(unsafe { std::ffi::CString::from_raw(text) });
+    }
+}
+
 /// A buffer of the caller, and where it is told how much there is.
 #[derive(Debug)]
 pub(crate) struct Buffer<'a, T> {

@@ -3,7 +3,8 @@
 mod batch;
 mod cache;
 mod chain;
-#[cfg(feature = "llama")]
+// Its handles are pointers.
+#[cfg(all(feature = "llama", target_pointer_width = "64"))]
 mod eliza;
 mod library;
 pub(crate) mod parts;
@@ -17,7 +18,7 @@ pub(crate) mod vocab;
 pub use batch::*;
 pub use cache::*;
 pub use chain::*;
-#[cfg(feature = "llama")]
+#[cfg(all(feature = "llama", target_pointer_width = "64"))]
 pub use eliza::*;
 pub use library::*;
 pub use sampler::*;
