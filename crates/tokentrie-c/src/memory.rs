@@ -15,15 +15,11 @@ use std::ffi::{CStr, c_char};
 use std::ptr;
 
 /// What is read.
-///
-/// cbindgen:transparent-typedef
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct In<T>(*const T);
 
 /// What is written.
-///
-/// cbindgen:transparent-typedef
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Out<T>(*mut T);
@@ -148,13 +144,13 @@ impl<T> Out<T> {
     }
 }
 
+#[cfg(feature = "llama")]
 impl<T> Out<T> {
     pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }
 
     /// A place of our own. It must outlive what is made here, as every caller's does.
-    #[cfg(feature = "llama")]
     pub(crate) fn local(to: &mut T) -> Self {
         Self(to)
     }

@@ -1,19 +1,28 @@
-//! The functions that C calls, one file a kind of handle.
+//! The functions that C calls, one file a kind of handle. The header has them in this order.
+
+pub(crate) mod parts;
+mod structs;
+
+mod library;
+
+pub(crate) mod vocab;
+
+pub(crate) mod trie;
+
+mod cache;
+
+mod sampler;
 
 mod batch;
-mod cache;
+
 mod chain;
+
+#[cfg(feature = "llama")]
+mod session;
+
 // Its handles are pointers.
 #[cfg(all(feature = "llama", target_pointer_width = "64"))]
 mod eliza;
-mod library;
-pub(crate) mod parts;
-mod sampler;
-#[cfg(feature = "llama")]
-mod session;
-mod structs;
-pub(crate) mod trie;
-pub(crate) mod vocab;
 
 pub use batch::*;
 pub use cache::*;
