@@ -21,10 +21,8 @@ thread_local! {
     static HERE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Of the C library.
-///
-/// cbindgen:ignore
 unsafe extern "C" {
+    /// cbindgen:ignore
     fn atexit(at_exit: extern "C" fn()) -> c_int;
 }
 
