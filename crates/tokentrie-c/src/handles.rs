@@ -97,9 +97,7 @@ impl<T> Table<T> {
         slot_.generation += 1;
         slot_.object = Some(object);
         page[index].clear_poison();
-        Ok((self.kind as u64) << (SLOT_BITS + GENERATION_BITS)
-            | u64::from(slot_.generation) << SLOT_BITS
-            | slot as u64)
+        Ok((self.kind as u64) << (SLOT_BITS + GENERATION_BITS) | u64::from(slot_.generation) << SLOT_BITS | slot as u64)
     }
 
     /// The slot of a handle and the generation that it must have.
@@ -144,7 +142,8 @@ impl<T> Table<T> {
 
     #[cold]
     fn busy(&self, handle: u64) -> Error {
-        let message = format!("another thread is using the {} {handle:#x}: use it from one at a time", self.kind.name());
+        let message =
+            format!("another thread is using the {} {handle:#x}: use it from one at a time", self.kind.name());
         Error::busy(message)
     }
 

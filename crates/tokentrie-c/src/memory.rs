@@ -49,6 +49,11 @@ impl<T> In<T> {
         Self(ptr::null())
     }
 
+    /// The same memory as elements of another type.
+    pub const fn cast<U>(self) -> In<U> {
+        In(self.0.cast())
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }
@@ -374,7 +379,9 @@ mod tests {
             let message = format!("options->size is {size}: set it to sizeof *options, 12 in this version");
             assert_eq!(fields(&given).unwrap_err().message, message);
         }
-        for (size, expected) in [(8, [8, 9, 0, 0]), (12, [12, 9, 2.0_f32.to_bits(), 0]), (16, [16, 9, 2.0_f32.to_bits(), 0])] {
+        for (size, expected) in
+            [(8, [8, 9, 0, 0]), (12, [12, 9, 2.0_f32.to_bits(), 0]), (16, [16, 9, 2.0_f32.to_bits(), 0])]
+        {
             let mut words = [size, 0, 0, 0];
             let out = output(words.as_mut_ptr().cast::<Options>());
             out.put_fields(&Options { size: 99, a: 9, b: 2.0 }, "info").unwrap();

@@ -8,12 +8,12 @@
 
 use crate::abi::{llama_vocab, tokentrie_llama_api};
 use crate::error::{Error, Result};
-use crate::status::TOKENTRIE_ERROR_LLAMA;
 use crate::memory::In;
-use bytemuck::{Pod, Zeroable};
-use libloading::Library;
+use crate::status::TOKENTRIE_ERROR_LLAMA;
 use ::llama_sampler::SamplerInit;
 use ::llama_sampler::abi::InitFn;
+use bytemuck::{Pod, Zeroable};
+use libloading::Library;
 use std::ffi::{CStr, c_char};
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, PoisonError};
@@ -194,7 +194,10 @@ fn loaded() -> impl Iterator<Item = Library> {
 
 #[cfg(windows)]
 fn loaded() -> impl Iterator<Item = Library> {
-    ["llama.dll"].into_iter().filter_map(|name| libloading::os::windows::Library::open_already_loaded(name).ok()).map(Into::into)
+    ["llama.dll"]
+        .into_iter()
+        .filter_map(|name| libloading::os::windows::Library::open_already_loaded(name).ok())
+        .map(Into::into)
 }
 
 /// Names under which a llama.cpp may be loaded: files that are mapped, and the usual one.
@@ -202,7 +205,8 @@ fn loaded() -> impl Iterator<Item = Library> {
 fn names() -> Vec<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let files = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
-    let is_llama = |file: &&str| file.rsplit('/').next().is_some_and(|name| name.contains("llama") && name.contains(".so"));
+    let is_llama =
+        |file: &&str| file.rsplit('/').next().is_some_and(|name| name.contains("llama") && name.contains(".so"));
     let mut names: Vec<String> = files.filter(is_llama).map(str::to_owned).collect();
     names.extend(["libllama.so", "libllama.so.0", "libllama.dylib"].map(str::to_owned));
     names.sort_unstable();
@@ -224,5 +228,30 @@ impl Llama {
             ends.extend(TokenId::all(size).filter(|token| unsafe { is_end(vocab, token.as_i32()) }));
         }
         Ok(Some((size, ends)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::llama_sampler::abi::{Callbacks, RawSampler};
+    use std::ffi::c_void;
+
+    unsafe extern "C" fn init(_: *mut Callbacks, _: *mut c_void) -> *mut RawSampler {
+        std::ptr::null_mut()
+    }
+
+    #[test]
+    fn versions_that_nobody_has_looked_at_are_refused() {
+        let found = |version: Option<&str>| {
+            Found { init, n_tokens: None, is_end: None, version: version.map(str::to_owned) }.checked()
+        };
+        assert!(found(Some("0.5.0")).is_ok() && found(Some("0.6.3")).is_ok());
+        assert!(found(None).is_ok(), "before there were versions the table had 6 or 10 fields");
+        for unknown in ["0.7.0", "1.0.0", "0.60.1", "", "b9999"] {
+            let error = found(Some(unknown)).unwrap_err();
+            assert_eq!(error.status, TOKENTRIE_ERROR_LLAMA);
+            assert!(error.message.contains("tokentrie_bind_llama"), "{error}");
+        }
     }
 }

@@ -34,7 +34,8 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
-        let truncated = || wrong(format_args!("truncated: {what} at byte {} needs {len}, {} are left", self.at, rest.len()));
+        let truncated =
+            || wrong(format_args!("truncated: {what} at byte {} needs {len}, {} are left", self.at, rest.len()));
         let taken = rest.get(..len).ok_or_else(truncated)?;
         self.at += len;
         Ok(taken)
@@ -68,7 +69,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(String, Trie)> {
     }
     let length = reader.word("the length of the path")? as usize;
     let path = std::str::from_utf8(reader.take(length, "the path")?);
-    let path = path.map_err(|error| wrong(format_args!("the path is no UTF-8 from byte {} on", error.valid_up_to())))?;
+    let path =
+        path.map_err(|error| wrong(format_args!("the path is no UTF-8 from byte {} on", error.valid_up_to())))?;
     let nodes = nodes(&mut reader)?;
     check_tree(bytes, &nodes)?;
     Ok((path.to_owned(), build(bytes, &nodes)?))
@@ -89,7 +91,9 @@ fn nodes(reader: &mut Reader<'_>) -> Result<Vec<Node>> {
             return Err(wrong(format_args!("node {number}: the flag is {flag}: it must be 0 or 1")));
         }
         if (number == 0) != (token == ROOT_TOKEN) || token < ROOT_TOKEN {
-            return Err(wrong(format_args!("node {number}: invalid tokenId {token}: the root has -1, others 0 or more")));
+            return Err(wrong(format_args!(
+                "node {number}: invalid tokenId {token}: the root has -1, others 0 or more"
+            )));
         }
         let n_children = reader.word("a number of children")?;
         let children = reader.at;
@@ -124,13 +128,13 @@ fn check_tree(bytes: &[u8], nodes: &[Node]) -> Result<()> {
             }
             *parent = number as u32;
         }
-        let ends = node.n_children > 0 || node.is_terminal || (number == 0 && nodes.len() == 1);
-        if !ends {
-            return Err(wrong(format_args!("node {number} has no children and ends no leaf")));
-        }
     }
     if let Some(number) = (1..nodes.len()).find(|&number| parents[number] == NO_PARENT) {
         return Err(wrong(format_args!("node {number} is not connected to root")));
+    }
+    let dead_end = |(number, node): &(usize, &Node)| *number > 0 && node.n_children == 0 && !node.is_terminal;
+    if let Some((number, _)) = nodes.iter().enumerate().find(dead_end) {
+        return Err(wrong(format_args!("node {number} has no children and ends no leaf")));
     }
     if nodes[0].is_terminal {
         return Err(wrong("the root ends a leaf, which would have no tokens"));

@@ -24,7 +24,11 @@ fn plain(text: &str) -> String {
     // Each item is a block between empty lines; the comment of a typedef has an empty line of its own, as ` *`.
     for block in text.split("\n\n") {
         let last = block.lines().last().unwrap_or_default();
-        match last.strip_prefix("typedef ").and_then(|rest| rest.strip_suffix(';')).and_then(|rest| rest.rsplit_once('*')) {
+        match last
+            .strip_prefix("typedef ")
+            .and_then(|rest| rest.strip_suffix(';'))
+            .and_then(|rest| rest.rsplit_once('*'))
+        {
             Some((of, name)) if is_pointer(name) => pointers.push((name.to_owned(), format!("{of}*"))),
             _ => parts.push(block),
         }
@@ -61,7 +65,8 @@ fn the_header_is_that_of_the_crate() {
 fn compilers_take_the_header() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("header.c");
-    std::fs::write(&source, "#include \"tokentrie.h\"\n#include \"tokentrie.h\"\nint main(void) { return 0; }\n").unwrap();
+    std::fs::write(&source, "#include \"tokentrie.h\"\n#include \"tokentrie.h\"\nint main(void) { return 0; }\n")
+        .unwrap();
     for (compiler, language, standard) in [("cc", "c", "c11"), ("c++", "c++", "c++17")] {
         let mut command = Command::new(compiler);
         command.args(["-x", language, &format!("-std={standard}"), "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);

@@ -56,9 +56,8 @@ fn shape(batch: &Batch, what: &str, length: usize, stride: usize, width: usize) 
     let rows = batch.len();
     let need = rows.checked_sub(1).map_or(Some(0), |full| full.checked_mul(stride)?.checked_add(width));
     if stride < width || need.is_none_or(|need| need > length) {
-        let message = format!(
-            "{what} has {length} entries in rows of {stride}: {rows} rows of at least {width} are needed"
-        );
+        let message =
+            format!("{what} has {length} entries in rows of {stride}: {rows} rows of at least {width} are needed");
         return Err(Error::new(TOKENTRIE_ERROR_ROW, message));
     }
     Ok((rows, width))

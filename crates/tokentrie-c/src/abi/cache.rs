@@ -6,8 +6,8 @@ use crate::error::{Error, done};
 use crate::handles::{Kind, Table};
 use crate::memory::{In, Out};
 use crate::status::tokentrie_status;
-use std::num::NonZeroUsize;
 use std::ffi::c_char;
+use std::num::NonZeroUsize;
 use trie_core::TrieCache;
 
 static CACHES: Table<TrieCache> = Table::new(Kind::Cache);

@@ -1,8 +1,8 @@
 //! Sessions under the names that one agent runtime looks for in a library. Its handle is the number of the session, in
 //! a pointer; what it says is what its interface says, so that it needs no code of ours.
 
-use super::session::{NO_TOKEN, generate, tokentrie_session_clear_token_trie, tokentrie_session_set_token_trie};
 use super::session::tokentrie_token_callback;
+use super::session::{NO_TOKEN, generate, tokentrie_session_clear_token_trie, tokentrie_session_set_token_trie};
 use super::structs::tokentrie_session;
 use crate::error::{Error, Result, done, guarded, last};
 use crate::memory::{Buffer, In, Out, copy_of, free_copy};
@@ -57,12 +57,7 @@ pub extern "C" fn eliza_inference_llm_stream_supported() -> i32 {
 
 /// The number of tokens taken, or -1.
 #[unsafe(no_mangle)]
-pub extern "C" fn eliza_inference_llm_stream_prefill(
-    handle: *mut c_void,
-    ids: In<i32>,
-    n_ids: i32,
-    slot: i32,
-) -> i32 {
+pub extern "C" fn eliza_inference_llm_stream_prefill(handle: *mut c_void, ids: In<i32>, n_ids: i32, slot: i32) -> i32 {
     let mut taken = FAILED;
     done(|| {
         let count = usize::try_from(n_ids).map_err(|_| Error::argument(format!("n_ids is {n_ids}")))?;

@@ -128,11 +128,7 @@ fn longest(sampler: &Sampler) -> usize {
 
 /// Accepts all tokens or none.
 #[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_sampler_accept(
-    sampler: tokentrie_sampler,
-    ids: In<i32>,
-    n_ids: usize,
-) -> tokentrie_status {
+pub extern "C" fn tokentrie_sampler_accept(sampler: tokentrie_sampler, ids: In<i32>, n_ids: usize) -> tokentrie_status {
     done(|| {
         let given = ids.slice(n_ids, "ids")?;
         if let &[only] = given {

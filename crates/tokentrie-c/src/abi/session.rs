@@ -129,19 +129,17 @@ pub extern "C" fn tokentrie_session_next(
         let buffer = Buffer::new(&text, capacity, &count, "text")?;
         let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
         is_done.put(0);
-        let ended = SESSIONS.get(session)?.next(timeout, |event| {
-            match event {
-                Event::Token(next, said) => {
-                    buffer.fill_text(said)?;
-                    token.put(next.as_i32());
-                    Ok(None)
-                }
-                Event::Done(error) => {
-                    buffer.fill(&[])?;
-                    token.put(NO_TOKEN);
-                    is_done.put(1);
-                    Ok(error.clone())
-                }
+        let ended = SESSIONS.get(session)?.next(timeout, |event| match event {
+            Event::Token(next, said) => {
+                buffer.fill_text(said)?;
+                token.put(next.as_i32());
+                Ok(None)
+            }
+            Event::Done(error) => {
+                buffer.fill(&[])?;
+                token.put(NO_TOKEN);
+                is_done.put(1);
+                Ok(error.clone())
             }
         })?;
         match ended {
@@ -235,10 +233,7 @@ pub extern "C" fn tokentrie_session_leaf(
 
 /// The vocabulary of the model, as a handle of its own.
 #[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_vocab(
-    session: tokentrie_session,
-    vocab: Out<tokentrie_vocab>,
-) -> tokentrie_status {
+pub extern "C" fn tokentrie_session_vocab(session: tokentrie_session, vocab: Out<tokentrie_vocab>) -> tokentrie_status {
     done(|| {
         vocab.check("vocab")?;
         vocab.put(VOCABS.insert(SESSIONS.get(session)?.model().vocab()?)?);

@@ -8,9 +8,9 @@ use crate::handles::{Kind, Table};
 use crate::memory::{Buffer, In, Out, text};
 use crate::rtkt;
 use crate::status::*;
-use std::sync::Arc;
 use bytemuck::Pod;
 use std::ffi::c_char;
+use std::sync::Arc;
 use trie_core::{
     Cursor, FileOptions, FlatSequences, LeafId, Payload, PayloadReport, TokenId, Trie, TrieBuilder, VocabularyId,
 };

@@ -104,10 +104,12 @@ pub extern "C" fn tokentrie_vocab_from_pieces(
         let (bytes, ends) = (bytes.slice(n_bytes, "bytes")?, ends.slice(n_vocab, "ends")?);
         let _ = items(bytes.len(), ends, "bytes")?;
         let kinds = kinds.slice(if kinds.is_null() { 0 } else { n_vocab }, "kinds")?;
-        if let Some((at, kind)) = kinds.iter().enumerate().find(|(_, kind)| **kind > TOKENTRIE_TOKEN_END_OF_GENERATION) {
+        if let Some((at, kind)) = kinds.iter().enumerate().find(|(_, kind)| **kind > TOKENTRIE_TOKEN_END_OF_GENERATION)
+        {
             return Err(Error::argument(format!("kinds[{at}] is {kind}: it must be 0, 1 or 2")));
         }
-        let ending = TokenId::all(kinds.len()).zip(kinds).filter(|(_, kind)| **kind == TOKENTRIE_TOKEN_END_OF_GENERATION);
+        let ending =
+            TokenId::all(kinds.len()).zip(kinds).filter(|(_, kind)| **kind == TOKENTRIE_TOKEN_END_OF_GENERATION);
         let ending = ending.map(|(token, _)| token).collect();
         let pieces = Pieces { bytes: bytes.to_vec(), ends: ends.to_vec() };
         vocab.put(VOCABS.insert(Arc::new(Vocab::new(n_vocab, ending, Some(pieces))?))?);

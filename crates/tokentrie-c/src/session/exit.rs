@@ -22,7 +22,6 @@ thread_local! {
 }
 
 unsafe extern "C" {
-    /// cbindgen:ignore
     fn atexit(at_exit: extern "C" fn()) -> c_int;
 }
 

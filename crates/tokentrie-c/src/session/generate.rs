@@ -149,7 +149,10 @@ impl Session {
                 return Ok(Some(taken));
             }
             if !queue.open {
-                return Err(Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "next: no generation was started, or its end was taken"));
+                return Err(Error::new(
+                    TOKENTRIE_ERROR_NOT_ALLOWED,
+                    "next: no generation was started, or its end was taken",
+                ));
             }
             queue = match timeout {
                 None => self.events.more.wait(queue).unwrap_or_else(PoisonError::into_inner),
@@ -203,7 +206,8 @@ impl Session {
         let slot = Arc::clone(&self.state().slot);
         let began = Instant::now();
         let mut watch = Told { session: self, sink };
-        let work = || self.with_context(&slot, |context| context.generate(&prompt, rules.as_ref(), &options, &mut watch));
+        let work =
+            || self.with_context(&slot, |context| context.generate(&prompt, rules.as_ref(), &options, &mut watch));
         let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
         let mut state = self.state();
         state.last.seconds = began.elapsed().as_secs_f64();

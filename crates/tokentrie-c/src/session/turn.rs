@@ -102,7 +102,9 @@ mod tests {
         turns.cancel();
         let turn = turns.begin(GENERATE).unwrap();
         assert!(!turns.is_cancelled() && turns.is_generating());
-        assert!(turns.begin("prefill").unwrap_err().message.starts_with("prefill: the session is busy (generate runs)"));
+        assert!(
+            turns.begin("prefill").unwrap_err().message.starts_with("prefill: the session is busy (generate runs)")
+        );
         assert!(turns.close().is_err());
         turns.cancel();
         assert!(turns.is_cancelled());
