@@ -61,13 +61,15 @@ fn the_header_is_that_of_the_crate() {
     );
 }
 
-#[test]
-fn compilers_take_the_header() {
+const C: (&str, &str, &str) = ("cc", "c", "c11");
+const CPP: (&str, &str, &str) = ("c++", "c++", "c++17");
+
+/// That these compilers take this source without a warning.
+fn compile(text: &str, compilers: &[(&str, &str, &str)]) {
     let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("header.c");
-    std::fs::write(&source, "#include \"tokentrie.h\"\n#include \"tokentrie.h\"\nint main(void) { return 0; }\n")
-        .unwrap();
-    for (compiler, language, standard) in [("cc", "c", "c11"), ("c++", "c++", "c++17")] {
+    let source = folder.path().join("source");
+    std::fs::write(&source, text).unwrap();
+    for (compiler, language, standard) in compilers {
         let mut command = Command::new(compiler);
         command.args(["-x", language, &format!("-std={standard}"), "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
         command.arg("-fsyntax-only").arg("-I").arg(repository().join("include")).arg(&source);
@@ -75,6 +77,21 @@ fn compilers_take_the_header() {
             println!("skipped {standard}: there is no {compiler}");
             continue;
         };
-        assert!(done.status.success(), "{standard}: {}", String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success(), "{standard}: {}\n{text}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+#[test]
+fn compilers_take_the_header() {
+    compile("#include \"tokentrie.h\"\n#include \"tokentrie.h\"\nint main(void) { return 0; }\n", &[C, CPP]);
+}
+
+#[test]
+fn compilers_take_the_code_of_the_documentation() {
+    let text = std::fs::read_to_string(repository().join("docs/c.md")).unwrap();
+    let blocks: Vec<&str> = text.split("```c\n").skip(1).filter_map(|block| block.split("```").next()).collect();
+    assert!(blocks.len() >= 4, "the documentation has code");
+    for block in blocks {
+        compile(block, &[C]);
     }
 }
