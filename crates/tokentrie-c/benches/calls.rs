@@ -3,6 +3,7 @@
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::sync::Arc;
+#[allow(clippy::wildcard_imports, reason = "the functions of the header")]
 use tokentrie::abi::*;
 use tokentrie::status::TOKENTRIE_OK;
 use tokentrie::{In, Out};

@@ -36,6 +36,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Whether its objects are held for long, and by one thread at a time: then others are refused.
+    fn is_exclusive(self) -> bool {
+        matches!(self, Self::Sampler | Self::Batch)
+    }
+
     const NAMES: [&'static str; 7] = ["", "vocabulary", "trie", "sampler", "batch", "cache", "session"];
 
     fn name(self) -> &'static str {
@@ -46,9 +51,11 @@ impl Kind {
 /// All objects of one kind.
 pub(crate) struct Table<T> {
     kind: Kind,
-    pages: [OnceLock<Box<[Mutex<Slot<T>>]>>; PAGES],
+    pages: [OnceLock<Page<T>>; PAGES],
     unused: Mutex<Unused>,
 }
+
+type Page<T> = Box<[Mutex<Slot<T>>]>;
 
 struct Slot<T> {
     generation: u32,
@@ -169,11 +176,12 @@ impl<T> Table<T> {
     /// Ends the handle and gives its object back, if `may` allows it.
     pub(crate) fn remove(&self, handle: u64, may: impl FnOnce(&T) -> Result<()>) -> Result<T> {
         let (slot, generation) = self.find(handle)?;
-        // What a fault has closed can be freed.
+        // What a fault has closed can be freed. Where others only look for a moment, it waits for them.
         let mut slot: MutexGuard<'_, Slot<T>> = match slot.try_lock() {
             Ok(slot) => slot,
             Err(TryLockError::Poisoned(slot)) => slot.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(self.busy(handle)),
+            Err(TryLockError::WouldBlock) if self.kind.is_exclusive() => return Err(self.busy(handle)),
+            Err(TryLockError::WouldBlock) => slot.lock().unwrap_or_else(PoisonError::into_inner),
         };
         may(self.held(handle, generation, &mut slot)?)?;
         let object = slot.object.take().ok_or_else(|| self.refuse(handle))?;
@@ -255,6 +263,21 @@ mod tests {
         let last = handle | u64::from(LAST_GENERATION) << SLOT_BITS;
         table.free(last).unwrap();
         assert_ne!(table.insert(()).unwrap() & 0xf_ffff, handle & 0xf_ffff);
+    }
+
+    #[test]
+    fn a_shared_object_is_freed_once_nobody_looks_at_it() {
+        let table = Table::new(Kind::Trie);
+        let handle = table.insert(5).unwrap();
+        std::thread::scope(|scope| {
+            let looks = || (0..10_000).take_while(|_| table.get(handle).is_ok()).count();
+            let looking = [scope.spawn(looks), scope.spawn(looks)];
+            table.free(handle).unwrap();
+            for thread in looking {
+                thread.join().unwrap();
+            }
+        });
+        assert_eq!(table.get(handle).unwrap_err().status, TOKENTRIE_ERROR_HANDLE);
     }
 
     #[test]

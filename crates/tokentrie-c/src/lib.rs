@@ -11,6 +11,8 @@
 //! | `session/` | models, with the feature `llama` |
 
 #![allow(non_camel_case_types, reason = "names of C")]
+#![allow(clippy::doc_markdown, reason = "it is the documentation of the header")]
+#![allow(clippy::wildcard_imports, reason = "the named numbers of the header")]
 
 pub mod abi;
 mod chain;

@@ -31,7 +31,7 @@ fn unusable<T>(pointer: *const T, len: usize, what: &str) -> Option<Error> {
     if !pointer.is_aligned() {
         return Some(Error::argument(format!("{what} is at {pointer:p}: it must be aligned to {}", align_of::<T>())));
     }
-    let fits = len.checked_mul(size_of::<T>()).is_some_and(|bytes| bytes <= isize::MAX as usize);
+    let fits = len.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok());
     (!fits).then(|| Error::argument(format!("{what} has {len} elements: no memory is that large")))
 }
 
@@ -241,7 +241,7 @@ impl<'a, T: Copy> Buffer<'a, T> {
         self.needs(count)?;
         for (index, item) in items.take(count).enumerate() {
             // SAFETY: Header: `index` is below `count`, for which `needs` has found room.
-            unsafe { self.to.0.add(index).write(item) };
+            unsafe { self.to.0.wrapping_add(index).write(item) };
         }
         Ok(())
     }
@@ -336,7 +336,7 @@ mod tests {
         let said = |error: Error| (error.status, error.message);
         let argument = |message: &str| (TOKENTRIE_ERROR_ARGUMENT, message.to_owned());
         assert_eq!(said(In::<i32>::null().slice(1, "ids").unwrap_err()), argument("ids is NULL"));
-        let odd = words.as_ptr().cast::<u8>().wrapping_add(1).cast::<i32>();
+        let odd = words.as_ptr().wrapping_byte_add(1);
         assert!(input(odd).slice(1, "ids").unwrap_err().message.ends_with("it must be aligned to 4"));
         for len in [usize::MAX, usize::MAX / 4 + 1, isize::MAX as usize] {
             let message = format!("ids has {len} elements: no memory is that large");

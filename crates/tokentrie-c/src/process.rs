@@ -99,7 +99,7 @@ pub(crate) fn llama() -> Result<Llama> {
 /// Looks at what the process has loaded: what all of it sees, then libraries that carry llama in their name.
 fn find() -> Result<Llama> {
     let mut found: Vec<(usize, Found)> = Vec::new();
-    for library in std::iter::once(everywhere()).flatten().chain(loaded()) {
+    for library in everywhere().into_iter().chain(loaded()) {
         if let Some(one) = Found::in_(library)
             && !found.iter().any(|(address, _)| *address == one.address())
         {
@@ -170,8 +170,8 @@ impl Found {
 }
 
 #[cfg(unix)]
-fn everywhere() -> Option<Library> {
-    Some(libloading::os::unix::Library::this().into())
+fn everywhere() -> [Library; 1] {
+    [libloading::os::unix::Library::this().into()]
 }
 
 #[cfg(windows)]

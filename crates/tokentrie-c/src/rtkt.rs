@@ -175,8 +175,9 @@ fn build(bytes: &[u8], nodes: &[Node]) -> Result<Trie> {
         siblings.clear();
         siblings.extend(children(bytes, node).map(|child| nodes[child].token));
         siblings.sort_unstable();
-        if let Some(twice) = siblings.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(wrong(format_args!("node {number}: two children have the token {}", twice[0])));
+        let same = |pair: &[i32]| matches!(pair, [one, next] if one == next).then(|| pair[0]);
+        if let Some(twice) = siblings.windows(2).find_map(same) {
+            return Err(wrong(format_args!("node {number}: two children have the token {twice}")));
         }
         open.extend(children(bytes, node).rev().map(|child| (child, depth + 1)));
     }

@@ -42,7 +42,7 @@ fn plain(text: &str) -> String {
     text
 }
 
-/// With TOKENTRIE_WRITE_HEADER=1 it is written instead of compared.
+/// With `TOKENTRIE_WRITE_HEADER=1` it is written instead of compared.
 #[test]
 fn the_header_is_that_of_the_crate() {
     let path = repository().join("include/tokentrie.h");

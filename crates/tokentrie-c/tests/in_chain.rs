@@ -8,10 +8,12 @@ mod fake_llama;
 use ::llama_sampler::abi::{self, TokenData};
 use common::{one, output, put, said, text};
 use fake_llama::{Sampler, TWELVE, alive};
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use tokentrie::abi::*;
 use tokentrie::status::*;
 use tokentrie::{In, Out};
+
+type Init = unsafe extern "C" fn(*mut llama_sampler_i, *mut c_void) -> *mut llama_sampler;
 
 const PAYLOAD: &str = r#"{"modelId": "m", "descriptors": [
     {"path": "action", "leaves": [{"name": "REPLY", "tokens": [5, 6]}, {"name": "STOP", "tokens": [9]},
@@ -71,7 +73,7 @@ fn a_life_in_a_chain_that_was_handed_over() {
     assert!(said().starts_with("no llama.cpp is loaded"), "{}", said());
 
     // SAFETY: one function pointer as another with the same arguments.
-    let init = unsafe { std::mem::transmute::<*const (), _>(Sampler::<TWELVE>::INIT as *const ()) };
+    let init = unsafe { std::mem::transmute::<*const (), Init>(Sampler::<TWELVE>::INIT as *const ()) };
     let mut api = tokentrie_llama_api {
         size: size_of::<tokentrie_llama_api>() as u32,
         callback_fields: 11,

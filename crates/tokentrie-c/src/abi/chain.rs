@@ -27,12 +27,12 @@ pub extern "C" fn llama_sampler_init_token_trie(
     json: In<c_char>,
     mode: c_int,
 ) -> *mut llama_sampler {
-    let mut made = null_mut();
+    let mut raw = null_mut();
     done(|| {
-        made = chain::sampler(vocab.pointer(), json.until_zero("json")?, mode)?;
+        raw = chain::sampler(vocab.pointer(), json.until_zero("json")?, mode)?;
         Ok(())
     });
-    made
+    raw
 }
 
 /// The owner's end of a sampler of ours.

@@ -14,7 +14,7 @@ pub(crate) static VOCABS: Table<Arc<Vocab>> = Table::new(Kind::Vocab);
 /// What is known of the tokens.
 #[derive(Debug)]
 pub(crate) struct Vocab {
-    n_vocab: usize,
+    size: usize,
     end_of_generation: Vec<TokenId>,
     pieces: Option<Pieces>,
 }
@@ -37,7 +37,7 @@ impl Vocab {
             let message = format!("end_of_generation: token id {token} is outside the vocabulary of {n_vocab} tokens");
             return Err(Error::new(TOKENTRIE_ERROR_VOCAB, message));
         }
-        Ok(Self { n_vocab, end_of_generation, pieces })
+        Ok(Self { size: n_vocab, end_of_generation, pieces })
     }
 
     /// The same tokens as a model has.
@@ -52,7 +52,7 @@ impl Vocab {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.n_vocab
+        self.size
     }
 
     pub(crate) fn end_of_generation(&self) -> &[TokenId] {
@@ -60,7 +60,7 @@ impl Vocab {
     }
 
     fn piece(&self, token: TokenId) -> Result<&[u8]> {
-        let n_vocab = self.n_vocab;
+        let n_vocab = self.size;
         let outside = || {
             let message = format!("token id {token} is outside the vocabulary of {n_vocab} tokens");
             Error::new(TOKENTRIE_ERROR_VOCAB, message)
