@@ -710,7 +710,10 @@ tokentrie_status tokentrie_trie_save(tokentrie_trie trie, const char *path, size
 /**
  * One of the tries of a payload, by its path, as a handle of its own.
  */
-tokentrie_status tokentrie_trie_select(tokentrie_trie trie, const char *path, size_t length, tokentrie_trie *selected);
+tokentrie_status tokentrie_trie_select(tokentrie_trie trie,
+                                       const char *path,
+                                       size_t length,
+                                       tokentrie_trie *selected);
 
 /**
  * The path of one of these tries, by its number from 0.
@@ -751,7 +754,10 @@ tokentrie_status tokentrie_trie_forced(tokentrie_trie trie,
  * The number of the leaf with these tokens; TOKENTRIE_NONE if there is none. Leaves are numbered in the order of their
  * tokens.
  */
-tokentrie_status tokentrie_trie_find(tokentrie_trie trie, const int32_t *tokens, size_t n_tokens, uint32_t *leaf);
+tokentrie_status tokentrie_trie_find(tokentrie_trie trie,
+                                     const int32_t *tokens,
+                                     size_t n_tokens,
+                                     uint32_t *leaf);
 
 /**
  * The tokens of a leaf.
@@ -833,7 +839,10 @@ tokentrie_status tokentrie_sampler_apply(tokentrie_sampler sampler, float *logit
 /**
  * Chooses the next token without accepting it.
  */
-tokentrie_status tokentrie_sampler_sample(tokentrie_sampler sampler, const float *logits, size_t n_logits, int32_t *token);
+tokentrie_status tokentrie_sampler_sample(tokentrie_sampler sampler,
+                                          const float *logits,
+                                          size_t n_logits,
+                                          int32_t *token);
 
 /**
  * Chooses, accepts, and accepts what is forced after it: all of these tokens are written, one call a branch.
@@ -878,7 +887,10 @@ tokentrie_status tokentrie_sampler_clone(tokentrie_sampler sampler, tokentrie_sa
 /**
  * Tokens that must come next whatever the model says.
  */
-tokentrie_status tokentrie_sampler_forced(tokentrie_sampler sampler, int32_t *ids, size_t capacity, size_t *count);
+tokentrie_status tokentrie_sampler_forced(tokentrie_sampler sampler,
+                                          int32_t *ids,
+                                          size_t capacity,
+                                          size_t *count);
 
 /**
  * Bit i % 32 of word i / 32 is set where token i may come; n_words is at least (n_vocab + 31) / 32.
@@ -988,13 +1000,17 @@ tokentrie_status tokentrie_bind_llama(const struct tokentrie_llama_api *api);
  * the chain owns the sampler. `vocab` may be NULL: ids are not checked. NULL on a payload that is malformed or has no
  * usable leaf, on an unknown mode, and where there is no llama.cpp that is known; tokentrie_last_error() says why.
  */
-struct llama_sampler *llama_sampler_init_token_trie(const struct llama_vocab *vocab, const char *json, int mode);
+struct llama_sampler *llama_sampler_init_token_trie(const struct llama_vocab *vocab,
+                                                    const char *json,
+                                                    int mode);
 
 /**
  * Where a sampler from llama_sampler_init_token_trie is, while its chain lives: `state` becomes TOKENTRIE_STATE_…,
  * `depth` the tokens walked in the trie; either may be NULL.
  */
-tokentrie_status tokentrie_chain_state(const struct llama_sampler *sampler, int32_t *state, size_t *depth);
+tokentrie_status tokentrie_chain_state(const struct llama_sampler *sampler,
+                                       int32_t *state,
+                                       size_t *depth);
 
 /**
  * As tokentrie_sampler_leaf, of a sampler from llama_sampler_init_token_trie while its chain lives.
@@ -1008,7 +1024,9 @@ tokentrie_status tokentrie_chain_leaf(const struct llama_sampler *sampler,
 /**
  * Arms a sampler from llama_sampler_init_token_trie at the start of the trie with this path, while its chain lives.
  */
-tokentrie_status tokentrie_chain_activate(const struct llama_sampler *sampler, const char *path, size_t length);
+tokentrie_status tokentrie_chain_activate(const struct llama_sampler *sampler,
+                                          const char *path,
+                                          size_t length);
 
 /**
  * Loads a GGUF; sessions of one file share its weights. `options` may be NULL. `path` is UTF-8.

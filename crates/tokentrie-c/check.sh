@@ -2,8 +2,8 @@
 # The C library as C and C++ programs use it: built, measured, tested, installed, and found again.
 #
 #   crates/tokentrie-c/check.sh            without llama.cpp
-#   crates/tokentrie-c/check.sh --llama    with sessions and the examples on the tiny model; TOKENTRIE_SECOND_LLAMA names
-#                                          the shared library of another llama.cpp for examples/cpp
+#   crates/tokentrie-c/check.sh --llama    with sessions and the examples, on the tiny model; TOKENTRIE_SECOND_LLAMA
+#                                          names the shared library of another llama.cpp for examples/cpp
 #
 # Run it under the variables of ./dev env. What a tool is missing for is not tested, and it says so.
 set -euo pipefail
@@ -32,7 +32,8 @@ checked() {
 shared_and_static() {
   local folder=$1 program=$2
   shift 2
-  "${cc[@]}" "$here/tests/c/$program.c" -L"$folder" -ltokentrie "${libraries[@]}" -Wl,-rpath,"$folder" -o "$work/$program"
+  "${cc[@]}" "$here/tests/c/$program.c" -L"$folder" -ltokentrie "${libraries[@]}" -Wl,-rpath,"$folder" \
+    -o "$work/$program"
   "$work/$program" "$@"
   "${cc[@]}" "$here/tests/c/$program.c" "$folder/libtokentrie.a" "${libraries[@]}" -lstdc++ -o "$work/$program-static"
   "$work/$program-static" "$@"

@@ -25,8 +25,10 @@ int main(int count, char **arguments) {
   if (tokentrie_session_open(arguments[1], strlen(arguments[1]), NULL, &session)) return failed("open");
   double probabilities[TOOLS];
   tokentrie_choice choice = {.size = sizeof choice};
-  if (tokentrie_session_choose(session, prompt, strlen(prompt), names, length, ends, TOOLS, probabilities, TOOLS, &choice))
+  if (tokentrie_session_choose(session, prompt, strlen(prompt), names, length, ends, TOOLS, probabilities, TOOLS,
+                               &choice))
     return failed("choose");
-  for (int i = 0; i < TOOLS; i++) printf("%5.1f %%  %s%s\n", 100 * probabilities[i], tools[i], i == (int)choice.best ? "  <-" : "");
+  for (uint32_t i = 0; i < TOOLS; i++)
+    printf("%5.1f %%  %s%s\n", 100 * probabilities[i], tools[i], i == choice.best ? "  <-" : "");
   return tokentrie_session_close(session) ? failed("close") : 0;
 }

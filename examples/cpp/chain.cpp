@@ -92,7 +92,8 @@ int main(int count, char **arguments) {
   for (uint32_t seed = 0; seed < 20; seed++) {
     const auto name = std::to_string(seed);
     write(context, prompt, "dist " + name,
-          chain_of(vocab, json, TOKENTRIE_MODE_SAMPLED, {llama_sampler_init_temp(1.5f), llama_sampler_init_dist(seed)}));
+          chain_of(vocab, json, TOKENTRIE_MODE_SAMPLED,
+                   {llama_sampler_init_temp(1.5f), llama_sampler_init_dist(seed)}));
     write(context, prompt, "penalties " + name,
           chain_of(vocab, json, TOKENTRIE_MODE_SAMPLED,
                    {llama_sampler_init_penalties(n_vocab, 64, 1.5f, 0.5f, 0.5f), llama_sampler_init_temp(1.5f),

@@ -3,8 +3,8 @@
 //!
 //! - **Header**: whoever calls a function of `include/tokentrie.h` gives each pointer as NULL or as that of as many
 //!   elements as the length beside it says (one, where there is none), alive during the call; what is written to is
-//!   used by nobody else meanwhile. An `In` or `Out` comes from such a call, or from [`In::new`] and [`Out::new`], whose
-//!   callers promise the same. Only functions of `abi/` pair a pointer with a length, each in one line.
+//!   used by nobody else meanwhile. An `In` or `Out` comes from such a call, or from [`In::new`] and [`Out::new`],
+//!   whose callers promise the same. Only functions of `abi/` pair a pointer with a length, each in one line.
 //!
 //! Null, unaligned pointers and lengths that no memory has are errors all the same.
 
@@ -266,7 +266,7 @@ impl<T: Pod> In<T> {
         }
         let bytes = known::<T>(self.0, what)?;
         let mut value = T::zeroed();
-        // SAFETY: Header: the structure has as many bytes as it says; no more than ours has are copied, and any are one.
+        // SAFETY: Header: the structure has as many bytes as it says; no more than ours has are copied; any are one.
         unsafe { ptr::copy_nonoverlapping(self.0.cast::<u8>(), (&raw mut value).cast::<u8>(), bytes) };
         Ok(Some(value))
     }

@@ -108,7 +108,8 @@ fn find() -> Result<Llama> {
     }
     match &found[..] {
         [] => Err(unknown(
-            "no llama.cpp is loaded that has llama_sampler_init: load it before, or hand it over with tokentrie_bind_llama",
+            "no llama.cpp is loaded that has llama_sampler_init: load one before, or hand it over with \
+             tokentrie_bind_llama",
         )),
         [(_, one)] => one.checked(),
         more => Err(unknown(format!(

@@ -1,5 +1,5 @@
-//! The end of the process: the C library destroys llama.cpp's tables, whoever uses them. So work is counted, what runs is
-//! asked to end, and the end waits for it.
+//! The end of the process: the C library destroys llama.cpp's tables, whoever uses them. So work is counted, what runs
+//! is asked to end, and the end waits for it.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;

@@ -130,8 +130,8 @@ impl Session {
         Ok(())
     }
 
-    /// Gives the next event to `take`, which may leave it; waits for one as long as `timeout`, or for ever. `None` where
-    /// none came.
+    /// Gives the next event to `take`, which may leave it; waits for one as long as `timeout`, or for ever. `None`
+    /// where none came.
     pub(crate) fn next<R>(
         &self,
         timeout: Option<Duration>,

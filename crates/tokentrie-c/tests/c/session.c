@@ -186,7 +186,8 @@ static void payloads(void) {
   char json[1024];
   int length = snprintf(json, sizeof json, "{\"modelId\":\"t\",\"descriptors\":[{\"path\":\"label\",\"leaves\":"
                                            "[{\"name\":\"remind\",\"tokens\":[");
-  for (size_t i = 0; i < n; i++) length += snprintf(json + length, sizeof json - (size_t)length, i ? ",%d" : "%d", ids[i]);
+  for (size_t i = 0; i < n; i++)
+    length += snprintf(json + length, sizeof json - (size_t)length, i ? ",%d" : "%d", ids[i]);
   length += snprintf(json + length, sizeof json - (size_t)length, "]}]}]}");
   size_t exact = (size_t)length;
   snprintf(json + length, sizeof json - exact, "GARBAGE");
@@ -336,8 +337,8 @@ static void choices(void) {
   STATUS(TOKENTRIE_ERROR_BUFFER,
          tokentrie_session_choose(session, PROMPT, strlen(PROMPT), LABELS, strlen(LABELS), LABEL_ENDS, 3, p, 2, NULL));
   const uint64_t twice[] = {8, 16};
-  STATUS(TOKENTRIE_ERROR_SET, tokentrie_session_choose(session, PROMPT, strlen(PROMPT), "positivepositive", 16, twice, 2,
-                                                       p, 3, NULL));
+  STATUS(TOKENTRIE_ERROR_SET,
+         tokentrie_session_choose(session, PROMPT, strlen(PROMPT), "positivepositive", 16, twice, 2, p, 3, NULL));
   STATUS(TOKENTRIE_ERROR_SET,
          tokentrie_session_choose(session, PROMPT, strlen(PROMPT), "", 0, NULL, 0, p, 3, NULL));
   int32_t ids[256];
