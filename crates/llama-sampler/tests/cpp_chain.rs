@@ -1,5 +1,6 @@
 //! The chains of `examples/cpp` in another copy of llama.cpp write the same tokens as chains of ours. Its output is in
-//! the file that `TOKENTRIE_CPP_CHAIN` names, after a line with what it was asked; `crates/tokentrie-c/check.sh` writes it.
+//! the file that `TOKENTRIE_CPP_CHAIN` names, after a line with what it was asked; `crates/tokentrie-c/check.sh` writes
+//! it.
 
 mod common;
 
