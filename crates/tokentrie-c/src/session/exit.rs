@@ -1,5 +1,8 @@
 //! The end of the process: the C library destroys llama.cpp's tables, whoever uses them. So work is counted, what runs
 //! is asked to end, and the end waits for it.
+//!
+//! What was registered last runs first, and tables that llama.cpp makes on the way are registered then: so we register
+//! again after each kind of work that may make some.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;
@@ -30,12 +33,6 @@ pub(super) struct Working(());
 
 impl Working {
     pub(super) fn begin() -> Result<Self> {
-        static ONCE: Once = Once::new();
-        ONCE.call_once(|| {
-            // SAFETY: a function of the C library; ours takes nothing, does not unwind, and lives as long as the
-            // library, which calls it before it is unloaded.
-            let _ = unsafe { atexit(wait) };
-        });
         WORKING.fetch_add(1, Ordering::SeqCst);
         HERE.set(HERE.get() + 1);
         let working = Self(());
@@ -51,6 +48,25 @@ impl Drop for Working {
         HERE.set(HERE.get() - 1);
         WORKING.fetch_sub(1, Ordering::SeqCst);
     }
+}
+
+/// What llama.cpp may have made tables for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum After {
+    /// A model and a context.
+    Opening,
+    /// A forward pass.
+    Pass,
+}
+
+/// Notes that this was done: the end of the process waits before it destroys what was made for it.
+pub(super) fn wait_before_losing(after: After) {
+    static DONE: [Once; 2] = [const { Once::new() }; 2];
+    DONE[after as usize].call_once(|| {
+        // SAFETY: a function of the C library; ours takes nothing, does not unwind, may run several times, and lives as
+        // long as the library, which calls it before it is unloaded.
+        let _ = unsafe { atexit(wait) };
+    });
 }
 
 /// Whether what runs should end.

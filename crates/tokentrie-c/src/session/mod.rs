@@ -124,6 +124,7 @@ impl Session {
             options.n_ctx = options.n_ctx.map(|n_ctx| n_ctx.min(model.model.n_ctx_train()));
         }
         let context = model.model.context(options)?;
+        exit::wait_before_losing(exit::After::Opening);
         let n_ctx = context.n_ctx();
         let own = Arc::new(Slot::new(Some(context)));
         let state = State {
@@ -160,7 +161,10 @@ impl Session {
     ) -> Result<R> {
         let _working = exit::Working::begin()?;
         let make = || Ok(self.model.model.context(self.context_options)?);
-        slot.with(make, || self.turns.is_cancelled() || exit::is_ending(), |context| Ok(work(context)?))
+        let give_up = || self.turns.is_cancelled() || exit::is_ending();
+        let done = slot.with(make, give_up, |context| Ok(work(context)?));
+        exit::wait_before_losing(exit::After::Pass);
+        done
     }
 
     /// Takes a prompt, and computes what the slot does not hold of it.
