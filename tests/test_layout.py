@@ -31,6 +31,7 @@ HEAVY = {"llama-cpp-2", "llama-cpp-sys-2", "pyo3"}
 
 WIDEST = 120
 CODE = ["crates/**/*.rs", "benches/**/*.rs", "fuzz/fuzz_targets/*.rs", "**/*.sh", "build_backend/*", ".ci/run", "dev"]
+CODE += ["include/*.h", "examples/**/*.c*", "crates/**/*.[ch]"]
 CODE += [f"{folder}/**/*.{kind}" for folder in ("python", "tests", "benches", "tools") for kind in ("py", "pyi")]
 
 
@@ -96,7 +97,7 @@ def test_default_members_are_what_can_do_without_llama_cpp() -> None:
     assert listed == {package["name"] for package in metadata()["packages"]} & set(LEFT["tokentrie-py"])
 
 
-@pytest.mark.parametrize("crate", LEFT["tokentrie-py"])
+@pytest.mark.parametrize("crate", [*LEFT["tokentrie-py"], "tokentrie-c"])
 def test_no_llama_cpp_and_no_python_in_what_must_do_without(crate: str) -> None:
     packages = {package["name"]: package for package in metadata()["packages"]}
     if crate not in packages:

@@ -1,5 +1,6 @@
 //! What a sampler inside a chain shares with its owner: the position, the counts and whether it still works.
 
+use super::abi::RawSampler;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{Allowed, Leaf, Mode, Observed, Scratch, Span, SpanError, Status, TokenId};
@@ -110,6 +111,16 @@ impl Shared {
 }
 
 impl SamplerHandle {
+    /// The owner's end of a sampler that [`into_raw`](super::TokenTrieSampler::into_raw) made; `None` for null, and for
+    /// samplers of others.
+    ///
+    /// # Safety
+    /// `sampler` is null or a sampler of any llama.cpp that stays alive during the call.
+    pub unsafe fn of_raw(sampler: *const RawSampler) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { super::table::shared_of(sampler) }.map(Self)
+    }
+
     /// Everything about the sampler at this moment.
     pub fn status(&self) -> SamplerStatus {
         let inner = self.0.lock();

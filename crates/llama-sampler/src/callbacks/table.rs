@@ -58,6 +58,20 @@ unsafe fn context<'a>(sampler: *const RawSampler) -> Option<&'a Context> {
     unsafe { ctx.cast_const().cast::<Context>().as_ref() }
 }
 
+/// What a sampler shares with its owner; `None` for null, and for one that is not ours.
+///
+/// # Safety
+/// `sampler` is null or a sampler of any llama.cpp that stays alive, and that nobody frees, during the call.
+pub(super) unsafe fn shared_of(sampler: *const RawSampler) -> Option<Arc<Shared>> {
+    // SAFETY: the caller's promise.
+    let iface = unsafe { sampler.as_ref() }?.iface;
+    if !std::ptr::eq(iface, &raw const TABLE) {
+        return None;
+    }
+    // SAFETY: it has our table, so it is a shell, and it stays alive.
+    unsafe { context(sampler) }.map(|context| Arc::clone(&context.shared))
+}
+
 /// Runs one callback's work. A panic ends here: it poisons the sampler, which stays closed from then on.
 pub(super) fn guarded<T>(shared: &Shared, work: impl FnOnce(&Shared) -> T) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(|| work(shared)));

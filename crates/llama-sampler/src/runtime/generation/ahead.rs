@@ -6,7 +6,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use std::sync::Arc;
-use trie_core::{Allowed, Role, Sampler, SamplerError, Scratch, Span, SpanRules, TokenId, logits};
+use trie_core::{Allowed, Role, Sampler, SamplerError, Scratch, Span, SpanRules, Status, TokenId, logits};
 
 /// Chooses one of the tokens that a span allows.
 pub(super) trait Chooser {
@@ -38,6 +38,45 @@ impl Chooser for Sampler {
 
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
         Ok(self.accept_forced(token).map_err(SamplerError::from)?)
+    }
+}
+
+/// A sampler up to the end of the span, and a chain of llama.cpp's for the free text after it.
+pub(super) struct SpanThenFree {
+    span: Sampler,
+    free: LlamaSampler,
+}
+
+impl SpanThenFree {
+    pub(super) fn new(span: Sampler, free: LlamaSampler) -> Self {
+        Self { span, free }
+    }
+
+    pub(super) fn sampler(&self) -> &Sampler {
+        &self.span
+    }
+}
+
+impl Chooser for SpanThenFree {
+    fn span(&self) -> &Span {
+        self.span.span()
+    }
+
+    fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
+        let n_vocab = self.span.span().rules().n_vocab();
+        let free = self.span.status() != Status::Active && self.span.allowed() == Allowed::All;
+        match row.get(..n_vocab) {
+            Some(row) if free => Ok(select(&mut self.free, row, TokenId::all(n_vocab))?.0),
+            _ => Ok(self.span.sample(row)?),
+        }
+    }
+
+    fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
+        Chooser::accept(&mut self.span, token)
+    }
+
+    fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
+        Chooser::accept_forced(&mut self.span, token)
     }
 }
 

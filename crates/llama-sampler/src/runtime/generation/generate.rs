@@ -5,7 +5,7 @@
 //! asked for, it is decoded together with whatever is next needed. The other puts the span into llama.cpp's own chain
 //! and takes one forward pass a token.
 
-use super::ahead::{ChainOverSpan, Chooser};
+use super::ahead::{ChainOverSpan, Chooser, SpanThenFree};
 use super::generated::{Finish, GenerateOptions, Generated};
 use super::{Generation, chain};
 use crate::callbacks::SamplerHandle;
@@ -42,6 +42,12 @@ impl Context {
             Some(rules) if options.skip_ahead => {
                 let mut sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
                 generation.stats.seed = sampler.seed();
+                if let Some(free) = &options.free {
+                    let mut chooser = SpanThenFree::new(sampler, chain::build(None, free)?.sampler);
+                    let finish = or_stopped(ahead(&mut generation, &mut chooser, options.max_tokens))?;
+                    generation.stats.starved = chooser.sampler().starved();
+                    return generated(generation, finish, Some(chooser.span()));
+                }
                 let finish = or_stopped(ahead(&mut generation, &mut sampler, options.max_tokens))?;
                 generation.stats.starved = sampler.starved();
                 (finish, Some(sampler.span().clone()))

@@ -8,6 +8,9 @@ use trie_core::{Leaf, SamplerOptions, TokenId};
 pub struct GenerateOptions {
     /// How a token is chosen among the allowed ones.
     pub sampling: SamplerOptions,
+    /// How a token of the free text after the span is chosen; `None`: as those before. Only together with
+    /// [`GenerateOptions::skip_ahead`].
+    pub free: Option<SamplerOptions>,
     /// The most tokens to generate.
     pub max_tokens: usize,
     /// Whether forced tokens are decoded together with what follows them, instead of one by one.
@@ -19,7 +22,7 @@ pub struct GenerateOptions {
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        Self { sampling: SamplerOptions::default(), max_tokens: 64, skip_ahead: true, healed_bytes: 0 }
+        Self { sampling: SamplerOptions::default(), free: None, max_tokens: 64, skip_ahead: true, healed_bytes: 0 }
     }
 }
 
@@ -28,6 +31,12 @@ impl GenerateOptions {
     #[must_use]
     pub fn with_sampling(self, sampling: SamplerOptions) -> Self {
         Self { sampling, ..self }
+    }
+
+    /// With [`GenerateOptions::free`].
+    #[must_use]
+    pub fn with_free(self, free: impl Into<Option<SamplerOptions>>) -> Self {
+        Self { free: free.into(), ..self }
     }
 
     /// With [`GenerateOptions::max_tokens`].

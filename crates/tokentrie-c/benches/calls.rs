@@ -1,0 +1,109 @@
+//! What a call through the C ABI costs beside the same call in Rust, and how long a session takes to follow a payload.
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use std::hint::black_box;
+use std::sync::Arc;
+#[allow(clippy::wildcard_imports, reason = "the functions of the header")]
+use tokentrie::abi::*;
+use tokentrie::status::TOKENTRIE_OK;
+use tokentrie::{In, Out};
+use trie_core::{Payload, Sampler, SamplerOptions, SpanRules};
+
+const N_VOCAB: usize = 151_936;
+
+fn input<T>(items: &[T]) -> In<T> {
+    // SAFETY: every call here gives the length of what it points to.
+    unsafe { In::new(items.as_ptr()) }
+}
+
+fn put<T>(item: &mut T) -> Out<T> {
+    // SAFETY: one item, and nobody else's.
+    unsafe { Out::new(item) }
+}
+
+/// `leaves` leaves of `length` tokens each; no two begin alike.
+fn payload(leaves: usize, length: usize) -> String {
+    let leaf = |leaf: usize| {
+        let tokens: Vec<String> = (0..length).map(|at| (1000 + leaf * 37 + at * 977).to_string()).collect();
+        format!(r#"{{"name":"ACTION_NUMBER_{leaf}","tokens":[{}]}}"#, tokens.join(","))
+    };
+    let leaves: Vec<String> = (0..leaves).map(leaf).collect();
+    format!(r#"{{"modelId":"bench","descriptors":[{{"path":"action","leaves":[{}]}}]}}"#, leaves.join(","))
+}
+
+type Sample = extern "C" fn(tokentrie_sampler, In<f32>, usize, Out<i32>) -> i32;
+
+fn sample(criterion: &mut Criterion) {
+    let row: Vec<f32> = (0..N_VOCAB).map(|id| ((id * 7919) % 1000) as f32 / 100.0).collect();
+    let (mut vocab, mut group) = (0, criterion.benchmark_group("c_abi/sample"));
+    assert_eq!(tokentrie_vocab_new(N_VOCAB, In::null(), 0, put(&mut vocab)), TOKENTRIE_OK);
+    for k in [2, 8, 32] {
+        let json = payload(k, 3);
+        let constraints = Payload::from_json(json.as_bytes(), Some(N_VOCAB)).expect("a payload").constraints;
+        let rules = Arc::new(SpanRules::new(constraints, N_VOCAB).expect("rules"));
+        let mut ours = Sampler::new(rules, SamplerOptions::default()).expect("options");
+        let (mut trie, mut sampler, mut token) = (0, 0, -1);
+        assert_eq!(
+            tokentrie_trie_from_json(input(json.as_bytes()).cast(), json.len(), vocab, put(&mut trie)),
+            TOKENTRIE_OK
+        );
+        let made = tokentrie_sampler_new(trie, vocab, In::null(), In::null(), 0, put(&mut sampler));
+        assert_eq!(made, TOKENTRIE_OK);
+        // As C calls it: by its address.
+        let call: Sample = black_box(tokentrie_sampler_sample);
+        assert_eq!(call(sampler, input(&row), N_VOCAB, put(&mut token)), TOKENTRIE_OK);
+        assert_eq!(token, ours.sample(&row).expect("long enough").as_i32());
+
+        group.bench_function(BenchmarkId::new("rust", k), |b| b.iter(|| ours.sample(black_box(&row))));
+        group.bench_function(BenchmarkId::new("c", k), |b| {
+            b.iter(|| call(black_box(sampler), input(&row), N_VOCAB, put(&mut token)));
+        });
+        assert_eq!(tokentrie_sampler_free(sampler) + tokentrie_trie_free(trie), TOKENTRIE_OK);
+    }
+    group.finish();
+    assert_eq!(tokentrie_vocab_free(vocab), TOKENTRIE_OK);
+}
+
+#[cfg(feature = "llama")]
+fn set_token_trie(criterion: &mut Criterion) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/tokentrie/models/tiny.gguf");
+    let text = |text: &str| input(text.as_bytes()).cast();
+    let mut session = 0;
+    assert_eq!(tokentrie_session_open(text(path), path.len(), In::null(), put(&mut session)), TOKENTRIE_OK);
+    // Ids that the tiny vocabulary has.
+    let texts: Vec<String> = (0..256)
+        .map(|first| {
+            let tokens = |leaf: usize| {
+                (0..4).map(|at| (100 + first + leaf * 29 + at * 7).to_string()).collect::<Vec<_>>().join(",")
+            };
+            let leaves: Vec<String> = (0..30)
+                .map(|leaf| format!(r#"{{"name":"ACTION_NUMBER_{leaf}","tokens":[{}]}}"#, tokens(leaf)))
+                .collect();
+            format!(r#"{{"modelId":"bench","descriptors":[{{"path":"action","leaves":[{}]}}]}}"#, leaves.join(","))
+        })
+        .collect();
+    let mut group = criterion.benchmark_group("c_abi/set_token_trie");
+    let mut next = 0;
+    // The cache holds 128: with 256 in turn each is built anew.
+    group.bench_function("30x4, new", |b| {
+        b.iter(|| {
+            let json = &texts[next % texts.len()];
+            next += 1;
+            assert_eq!(tokentrie_session_set_token_trie(session, text(json), json.len(), 0), TOKENTRIE_OK);
+        });
+    });
+    group.bench_function("30x4, known", |b| {
+        let json = &texts[0];
+        b.iter(|| assert_eq!(tokentrie_session_set_token_trie(session, text(json), json.len(), 0), TOKENTRIE_OK));
+    });
+    group.finish();
+    assert_eq!(tokentrie_session_close(session), TOKENTRIE_OK);
+}
+
+#[cfg(not(feature = "llama"))]
+fn set_token_trie(_: &mut Criterion) {
+    println!("skipped c_abi/set_token_trie: the feature `llama` is off");
+}
+
+criterion_group!(benches, sample, set_token_trie);
+criterion_main!(benches);

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# The C library as C and C++ programs use it: built, measured, tested, installed, and found again.
+#
+#   crates/tokentrie-c/check.sh            without llama.cpp
+#   crates/tokentrie-c/check.sh --llama    with sessions and the examples, on the tiny model; TOKENTRIE_SECOND_LLAMA
+#                                          names the shared library of another llama.cpp for examples/cpp
+#
+# Run it under the variables of ./dev env. What a tool is missing for is not tested, and it says so.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+here=crates/tokentrie-c
+target=${CARGO_TARGET_DIR:-target}
+[[ $target == /* ]] || target=$PWD/$target
+model=$PWD/python/tokentrie/models/tiny.gguf
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+most=2000000
+cc=(cc -std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Werror -Iinclude)
+libraries=(-lpthread -ldl -lm)
+
+say() { printf '\n==> C: %s\n' "$*"; }
+fail() { printf 'check.sh: %s\n' "$*" >&2; exit 1; }
+
+# Valgrind before 3.25 does not know AVX-512.
+checked() {
+  local flags=
+  [[ $(uname -m) != x86_64 ]] || flags='-C target-cpu=x86-64-v2'
+  CARGO_TARGET_DIR=$target/checked RUSTFLAGS=$flags cargo "$@"
+}
+
+# shared_and_static FOLDER PROGRAM ARGUMENTS: the test program against both libraries in the folder.
+shared_and_static() {
+  local folder=$1 program=$2
+  shift 2
+  "${cc[@]}" "$here/tests/c/$program.c" -L"$folder" -ltokentrie "${libraries[@]}" -Wl,-rpath,"$folder" \
+    -o "$work/$program"
+  "$work/$program" "$@"
+  "${cc[@]}" "$here/tests/c/$program.c" "$folder/libtokentrie.a" "${libraries[@]}" -lstdc++ -o "$work/$program-static"
+  "$work/$program-static" "$@"
+  "${cc[@]}" -fsanitize=address,undefined "$here/tests/c/$program.c" -L"$folder" -ltokentrie "${libraries[@]}" \
+    -Wl,-rpath,"$folder" -o "$work/$program-sanitized"
+  "$work/$program-sanitized" "$@"
+}
+
+# install_from FOLDER PREFIX
+install_from() {
+  cmake -S "$here" -B "$work/install" -DTOKENTRIE_BUILT="$1" >/dev/null
+  cmake --build "$work/install" >/dev/null
+  cmake --install "$work/install" --prefix "$2" >/dev/null
+}
+
+# build_example NAME PREFIX ARGUMENTS
+build_example() {
+  cmake -S "examples/$1" -B "$work/$1" -DCMAKE_PREFIX_PATH="$2" "${@:3}" >/dev/null
+  cmake --build "$work/$1" >/dev/null
+}
+
+without_llama() {
+  local size prefix=$work/prefix
+  say 'the library without llama.cpp'
+  cargo build --profile published -p tokentrie-c
+  size=$(stat -c %s "$target/published/libtokentrie.so" 2>/dev/null || stat -f %z "$target/published/libtokentrie.so")
+  echo "$size bytes"
+  ((size <= most)) || fail "the library has $size bytes: it may have $most"
+  shared_and_static "$target/published" core
+
+  say 'Rust tests, with debug assertions and overflow checks'
+  checked test -p tokentrie-c
+  if command -v valgrind >/dev/null; then
+    say "under $(valgrind --version)"
+    checked build -p tokentrie-c
+    "${cc[@]}" "$here/tests/c/core.c" "$target/checked/debug/libtokentrie.a" "${libraries[@]}" -o "$work/core-checked"
+    valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect \
+      --show-leak-kinds=definite,indirect "$work/core-checked"
+  else
+    say 'NOT run under valgrind: it is not here'
+  fi
+
+  say 'installed into an empty prefix'
+  # Our own build's settings are no business of another's.
+  unset CMAKE_PROJECT_INCLUDE
+  command -v cmake >/dev/null || { say 'NOT installed: there is no cmake' && return; }
+  install_from "$target/published" "$prefix"
+  build_example c "$prefix"
+  "$work/c/own_loop"
+  if command -v pkg-config >/dev/null; then
+    local flags
+    flags=$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs tokentrie)
+    # shellcheck disable=SC2086  # several flags
+    cc -std=c11 examples/c/own_loop.c $flags -Wl,-rpath,"$prefix/lib" -o "$work/own_loop"
+    "$work/own_loop"
+  else
+    say 'pkg-config: NOT tested, it is not here'
+  fi
+}
+
+with_llama() {
+  local built=$work/llama prefix=$work/prefix-llama source
+  say 'the library with llama.cpp'
+  cargo build --release -p tokentrie-c --features llama
+  # Another build of the same profile would replace it.
+  mkdir -p "$built"
+  cp "$target"/release/libtokentrie.{so,a} "$built"
+  shared_and_static "$built" session "$model"
+
+  unset CMAKE_PROJECT_INCLUDE
+  command -v cmake >/dev/null || { say 'the examples: NOT tested, there is no cmake' && return; }
+  say 'examples on the tiny model'
+  install_from "$built" "$prefix"
+  build_example c "$prefix" -DWITH_MODELS=ON
+  "$work/c/choose_tool" "$model" 'Wake me at seven'
+
+  if [[ -z ${TOKENTRIE_SECOND_LLAMA-} ]]; then
+    say 'examples/cpp: NOT tested, TOKENTRIE_SECOND_LLAMA is not set'
+    return
+  fi
+  source=$(cargo metadata --format-version 1 --locked | python3 -c 'import json, pathlib, sys
+packages = json.load(sys.stdin)["packages"]
+crate = next(package for package in packages if package["name"] == "llama-cpp-sys-2")
+print(pathlib.Path(crate["manifest_path"]).parent / "llama.cpp")')
+  build_example cpp "$prefix" -DLLAMA_INCLUDE="$source/include;$source/ggml/include" \
+    -DLLAMA_LIBRARY="$TOKENTRIE_SECOND_LLAMA"
+  local asked=('The next action is ' REPLY REPLY_THREAD OWNER_REMINDERS STOP)
+  (IFS=$'\t' && echo "${asked[*]}") >"$work/chains"
+  "$work/cpp/chain" "$model" "${asked[@]}" >>"$work/chains"
+  TOKENTRIE_CPP_CHAIN=$work/chains cargo test --release -p llama-sampler --test cpp_chain -- --nocapture
+}
+
+case ${1-} in
+  '') without_llama ;;
+  --llama) with_llama ;;
+  *) fail "no such argument: $1" ;;
+esac

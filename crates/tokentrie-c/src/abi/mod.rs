@@ -1,0 +1,38 @@
+//! The functions that C calls, one file a kind of handle. The header has them in this order.
+
+pub(crate) mod parts;
+mod structs;
+
+mod library;
+
+pub(crate) mod vocab;
+
+pub(crate) mod trie;
+
+mod cache;
+
+mod sampler;
+
+mod batch;
+
+mod chain;
+
+#[cfg(feature = "llama")]
+mod session;
+
+// Its handles are pointers.
+#[cfg(all(feature = "llama", target_pointer_width = "64"))]
+mod eliza;
+
+pub use batch::*;
+pub use cache::*;
+pub use chain::*;
+#[cfg(all(feature = "llama", target_pointer_width = "64"))]
+pub use eliza::*;
+pub use library::*;
+pub use sampler::*;
+#[cfg(feature = "llama")]
+pub use session::*;
+pub use structs::*;
+pub use trie::*;
+pub use vocab::*;

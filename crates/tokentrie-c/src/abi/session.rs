@@ -1,0 +1,369 @@
+//! Sessions: models on the llama.cpp that is linked in.
+
+use super::parts::{self, ids, items, named};
+use super::sampler::put_leaf;
+use super::structs::{
+    tokentrie_choice, tokentrie_session, tokentrie_session_info, tokentrie_session_options, tokentrie_trie,
+    tokentrie_vocab,
+};
+use super::trie::{TRIES, payload_bytes, payload_of};
+use super::vocab::VOCABS;
+use crate::error::{Error, Result, done, guarded};
+use crate::memory::{Buffer, In, Out, text};
+use crate::session::{Event, OWN_SLOT, Opening, Plan, SESSIONS, Session};
+use crate::status::*;
+use bytemuck::Zeroable;
+use std::ffi::{c_char, c_void};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use trie_core::TokenId;
+
+/// Called for every token, in order, on the thread that generates. `text` is UTF-8 with a zero at the end: whole
+/// characters that the token completes, often none; it lives until the callback returns. The last call of a generation
+/// has is_done 1, token -1 and empty text. It comes exactly once, also after an error and after cancel; the session is
+/// free again by then. In the calls before, only tokentrie_session_cancel, tokentrie_session_get_info and
+/// tokentrie_session_tokenize may be called for the session that calls; others give TOKENTRIE_ERROR_BUSY. It must
+/// return: no exception, no longjmp.
+pub type tokentrie_token_callback =
+    Option<unsafe extern "C" fn(token: i32, text: *const c_char, is_done: i32, user: *mut c_void)>;
+
+/// Loads a GGUF; sessions of one file share its weights. `options` may be NULL. `path` is UTF-8.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_open(
+    path: In<c_char>,
+    length: usize,
+    options: In<tokentrie_session_options>,
+    session: Out<tokentrie_session>,
+) -> tokentrie_status {
+    done(|| {
+        session.check("session")?;
+        let options = options.fields("options")?.unwrap_or_else(Zeroable::zeroed);
+        let opened = Session::open(Path::new(path.text(length, "path")?), Opening::of(&options)?)?;
+        session.put(SESSIONS.insert(Arc::new(opened))?);
+        Ok(())
+    })
+}
+
+/// Takes these tokens as the prompt, in place of the one before, and computes what the cache does not hold of them.
+/// `slot` from 0 to 63 names a cache that sessions of the same file and options share, one call at a time; -1 is the
+/// session's own. `taken` becomes the number of tokens, and may be NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_prefill(
+    session: tokentrie_session,
+    ids: In<i32>,
+    n_ids: usize,
+    slot: i32,
+    taken: Out<usize>,
+) -> tokentrie_status {
+    done(|| {
+        let tokens = parts::ids(ids.slice(n_ids, "ids")?, "ids")?;
+        taken.put(SESSIONS.get(session)?.prefill(tokens, slot)?);
+        Ok(())
+    })
+}
+
+/// Tells a callback of C.
+pub(super) fn told(callback: tokentrie_token_callback, token: i32, text: &str, is_done: bool, user: *mut c_void) {
+    let Some(callback) = callback else { return };
+    let mut bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
+    bytes.push(0);
+    crate::memory::call(callback, token, &bytes, is_done, user);
+}
+
+/// Generates with a callback: what both names of the function do.
+pub(super) fn generate(
+    session: tokentrie_session,
+    plan: Plan,
+    callback: tokentrie_token_callback,
+    user: *mut c_void,
+) -> Result<()> {
+    let mut tell = |token: TokenId, text: &str| told(callback, token.as_i32(), text, false, user);
+    let mut end = || told(callback, NO_TOKEN, "", true, user);
+    SESSIONS.get(session)?.generate(plan, &mut tell, &mut end)
+}
+
+pub(super) const NO_TOKEN: i32 = -1;
+
+/// Generates after the prompt and what was generated before, on the calling thread, and returns at the end.
+/// temperature 0 takes the best. `callback` may be NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_generate(
+    session: tokentrie_session,
+    max_tokens: u32,
+    temperature: f32,
+    top_p: f32,
+    callback: tokentrie_token_callback,
+    user: *mut c_void,
+) -> tokentrie_status {
+    done(|| generate(session, Plan::new(max_tokens, temperature, top_p)?, callback, user))
+}
+
+/// Begins a generation on a thread of the library; tokentrie_session_next takes its tokens.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_start(
+    session: tokentrie_session,
+    max_tokens: u32,
+    temperature: f32,
+    top_p: f32,
+) -> tokentrie_status {
+    done(|| SESSIONS.get(session)?.start(Plan::new(max_tokens, temperature, top_p)?))
+}
+
+/// The next token of a generation that was started: waits up to timeout_ms (0: not at all, -1: as long as it takes),
+/// else gives TOKENTRIE_NONE. After the last token is_done becomes 1, token -1, without text, once; if the generation
+/// failed, its status is returned then. A text buffer that is too small leaves the token for the next call.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_next(
+    session: tokentrie_session,
+    timeout_ms: i32,
+    token: Out<i32>,
+    text: Out<c_char>,
+    capacity: usize,
+    count: Out<usize>,
+    is_done: Out<i32>,
+) -> tokentrie_status {
+    guarded(|| {
+        token.check("token")?;
+        is_done.check("is_done")?;
+        let buffer = Buffer::new(&text, capacity, &count, "text")?;
+        let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
+        is_done.put(0);
+        let ended = SESSIONS.get(session)?.next(timeout, |event| match event {
+            Event::Token(next, said) => {
+                buffer.fill_text(said)?;
+                token.put(next.as_i32());
+                Ok(None)
+            }
+            Event::Done(error) => {
+                buffer.fill(&[])?;
+                token.put(NO_TOKEN);
+                is_done.put(1);
+                Ok(error.clone())
+            }
+        })?;
+        match ended {
+            Some(Some(error)) => Err(error),
+            Some(None) => Ok(TOKENTRIE_OK),
+            None => Ok(TOKENTRIE_NONE),
+        }
+    })
+}
+
+/// Ends a generation, a prefill or a choice as soon as the forward pass that runs is over; nothing if none runs. From
+/// any thread, and from inside the callback.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_cancel(session: tokentrie_session) -> tokentrie_status {
+    done(|| {
+        SESSIONS.get(session)?.cancel();
+        Ok(())
+    })
+}
+
+/// Frees the session. TOKENTRIE_ERROR_BUSY while a call runs: cancel it, wait for is_done, and close again.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_close(session: tokentrie_session) -> tokentrie_status {
+    done(|| SESSIONS.remove(session, |session| session.close()).map(drop))
+}
+
+/// The tries that the next generations follow, in place of those before: armed at the start of each generation, until
+/// they are cleared. A generation that fails clears them. If the payload is refused, those before are gone too, and the
+/// next generation is refused unless tries are set or cleared before it.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_set_token_trie(
+    session: tokentrie_session,
+    json: In<c_char>,
+    length: usize,
+    mode: i32,
+) -> tokentrie_status {
+    done(|| {
+        let session = SESSIONS.get(session)?;
+        match payload_bytes(&json, length, "json") {
+            Ok(json) => session.set_token_trie(json, mode),
+            Err(error) => {
+                session.refuse_token_trie(&error);
+                Err(error)
+            }
+        }
+    })
+}
+
+/// The same with tries that were made before, such as those of tokentrie_session_texts.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_set_trie(
+    session: tokentrie_session,
+    trie: tokentrie_trie,
+    mode: i32,
+) -> tokentrie_status {
+    done(|| SESSIONS.get(session)?.set_trie(trie, mode))
+}
+
+/// Follows nothing any more; as often as you like.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_clear_token_trie(session: tokentrie_session) -> tokentrie_status {
+    done(|| SESSIONS.get(session)?.clear_token_trie())
+}
+
+/// Where the session is, at any time. The caller sets info->size.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_get_info(
+    session: tokentrie_session,
+    info: Out<tokentrie_session_info>,
+) -> tokentrie_status {
+    done(|| {
+        info.check_fields("info")?;
+        info.put_fields(&SESSIONS.get(session)?.info(), "info")
+    })
+}
+
+/// Number and name of the leaf that the last generation completed; TOKENTRIE_NONE if none.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_leaf(
+    session: tokentrie_session,
+    leaf: Out<u32>,
+    name: Out<c_char>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    guarded(|| {
+        let found = named(SESSIONS.get(session)?.leaf());
+        put_leaf(found, &leaf, &Buffer::new(&name, capacity, &count, "name")?)
+    })
+}
+
+/// The vocabulary of the model, as a handle of its own.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_vocab(session: tokentrie_session, vocab: Out<tokentrie_vocab>) -> tokentrie_status {
+    done(|| {
+        vocab.check("vocab")?;
+        vocab.put(VOCABS.insert(SESSIONS.get(session)?.model().vocab()?)?);
+        Ok(())
+    })
+}
+
+/// The tokens of a text. `add_special`: with those that begin a text; `parse_special`: names of control tokens become
+/// those tokens, only for text that is trusted.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_tokenize(
+    session: tokentrie_session,
+    text: In<c_char>,
+    length: usize,
+    add_special: i32,
+    parse_special: i32,
+    ids: Out<i32>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    done(|| {
+        let buffer = Buffer::new(&ids, capacity, &count, "ids")?;
+        let session = SESSIONS.get(session)?;
+        let tokens = session.tokenize(text.text(length, "text")?, add_special != 0, parse_special != 0)?;
+        buffer.fill_with(tokens.len(), tokens.iter().map(|token| token.as_i32()))
+    })
+}
+
+/// Texts by their ends.
+fn texts<'a>(bytes: &'a In<c_char>, n_bytes: usize, ends: &In<u64>, n_texts: usize) -> Result<Vec<&'a str>> {
+    let (bytes, ends) = (bytes.bytes(n_bytes, "texts")?, ends.slice(n_texts, "ends")?);
+    let range = items(bytes.len(), ends, "texts")?.enumerate();
+    range.map(|(at, range)| text(&bytes[range], &format!("texts[{at}]"))).collect()
+}
+
+/// A trie of texts in the tokens of this model, named by themselves: each follows `prefix`, which the prompt ends with,
+/// and ends with `suffix`; both may be empty. Where a token crosses the boundary to the prefix the trie begins before
+/// that token, and sessions take it off the prompt.
+#[unsafe(no_mangle)]
+#[expect(clippy::too_many_arguments, reason = "C has no keywords")]
+pub extern "C" fn tokentrie_session_texts(
+    session: tokentrie_session,
+    texts: In<c_char>,
+    n_bytes: usize,
+    ends: In<u64>,
+    n_texts: usize,
+    prefix: In<c_char>,
+    n_prefix: usize,
+    suffix: In<c_char>,
+    n_suffix: usize,
+    trie: Out<tokentrie_trie>,
+) -> tokentrie_status {
+    done(|| {
+        trie.check("trie")?;
+        let texts = self::texts(&texts, n_bytes, &ends, n_texts)?;
+        let (prefix, suffix) = (prefix.text(n_prefix, "prefix")?, suffix.text(n_suffix, "suffix")?);
+        let made = SESSIONS.get(session)?.texts(&texts, prefix, suffix)?;
+        trie.put(TRIES.insert(Arc::new(payload_of(String::new(), made)))?);
+        Ok(())
+    })
+}
+
+/// Probabilities for the caller.
+fn put_choice(
+    chosen: &(Vec<f64>, tokentrie_choice),
+    probabilities: &Out<f64>,
+    capacity: usize,
+    choice: &Out<tokentrie_choice>,
+) -> Result<()> {
+    // There is no count: the caller knows how many values it gave, and `choice` says it too.
+    let mut count = 0;
+    Buffer::new(probabilities, capacity, &Out::local(&mut count), "probabilities")?.fill(&chosen.0)?;
+    if choice.is_null() { Ok(()) } else { choice.put_fields(&chosen.1, "choice") }
+}
+
+/// That there is room for as many probabilities, before a model is asked.
+fn room(capacity: usize, values: usize, choice: &Out<tokentrie_choice>) -> Result<()> {
+    if !choice.is_null() {
+        choice.check_fields("choice")?;
+    }
+    if capacity >= values {
+        return Ok(());
+    }
+    let message = format!("probabilities has room for {capacity}: {values} are needed");
+    Err(Error::new(TOKENTRIE_ERROR_BUFFER, message))
+}
+
+/// The probability of each of these texts as the continuation of the prompt, in their order; together they are 1. The
+/// prompt is text with the names of control tokens in it, as a chat template writes it. `choice` may be NULL; else the
+/// caller sets choice->size. `probabilities` has room for n_texts.
+#[unsafe(no_mangle)]
+#[expect(clippy::too_many_arguments, reason = "C has no keywords")]
+pub extern "C" fn tokentrie_session_choose(
+    session: tokentrie_session,
+    prompt: In<c_char>,
+    n_prompt: usize,
+    texts: In<c_char>,
+    n_bytes: usize,
+    ends: In<u64>,
+    n_texts: usize,
+    probabilities: Out<f64>,
+    capacity: usize,
+    choice: Out<tokentrie_choice>,
+) -> tokentrie_status {
+    done(|| {
+        room(capacity, n_texts, &choice)?;
+        let texts = self::texts(&texts, n_bytes, &ends, n_texts)?;
+        let chosen = SESSIONS.get(session)?.choose_texts(prompt.text(n_prompt, "prompt")?, &texts)?;
+        put_choice(&chosen, &probabilities, capacity, &choice)
+    })
+}
+
+/// The same for a prompt of tokens and the leaves of a trie, in their order.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_choose_leaves(
+    session: tokentrie_session,
+    ids: In<i32>,
+    n_ids: usize,
+    trie: tokentrie_trie,
+    probabilities: Out<f64>,
+    capacity: usize,
+    choice: Out<tokentrie_choice>,
+) -> tokentrie_status {
+    done(|| {
+        let trie = TRIES.get(trie)?.trie(None)?.clone();
+        room(capacity, trie.len(), &choice)?;
+        let prompt = self::ids(ids.slice(n_ids, "ids")?, "ids")?;
+        let chosen = SESSIONS.get(session)?.choose_leaves(&prompt, trie)?;
+        put_choice(&chosen, &probabilities, capacity, &choice)
+    })
+}
+
+const _: () = assert!(OWN_SLOT == -1, "as the header says");

@@ -1,0 +1,197 @@
+//! Handles and structures of the header.
+
+use bytemuck::{Pod, Zeroable};
+use std::ffi::c_void;
+
+/// A handle: a vocabulary. Handles are below 2^53; 0 is none.
+pub type tokentrie_vocab = u64;
+/// A handle: one or several tries, by path.
+pub type tokentrie_trie = u64;
+/// A handle: a sampler over rows of logits.
+pub type tokentrie_sampler = u64;
+/// A handle: many rows.
+pub type tokentrie_batch = u64;
+/// A handle: a cache of payloads.
+pub type tokentrie_cache = u64;
+/// A handle: a model with a prompt.
+pub type tokentrie_session = u64;
+
+/// How a sampler or a batch chooses. All zero is greedy, with free text after the leaf.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
+pub struct tokentrie_sampler_options {
+    /// sizeof this structure.
+    pub size: u32,
+    /// TOKENTRIE_MODE_…
+    pub mode: i32,
+    /// TOKENTRIE_AFTER_…
+    pub after: i32,
+    /// 0: all.
+    pub top_k: u32,
+    /// 0 takes the highest; not used in greedy mode.
+    pub temperature: f32,
+    /// 0 counts as 1: all.
+    pub top_p: f32,
+    /// 0: all.
+    pub min_p: f32,
+    /// Of the draw.
+    pub seed: u32,
+    /// 0: the seed comes from the operating system.
+    pub has_seed: u32,
+}
+
+/// What a trie holds.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
+pub struct tokentrie_trie_info {
+    /// sizeof this structure.
+    pub size: u32,
+    /// How many tries there are, by path. What follows is of the first.
+    pub tries: u32,
+    /// Leaves.
+    pub leaves: u64,
+    /// Nodes, with the root.
+    pub nodes: u64,
+    /// Bytes of memory.
+    pub bytes: u64,
+    /// The largest id.
+    pub max_token: i32,
+    /// Tokens of the longest leaf.
+    pub max_depth: u32,
+    /// Leaves of the payload that were left out: they have no tokens.
+    pub empty_leaves: u64,
+    /// Leaves of the payload that were left out: the vocabulary does not have their ids.
+    pub outside_vocabulary: u64,
+}
+
+/// What a cache did so far.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
+pub struct tokentrie_cache_stats {
+    /// sizeof this structure.
+    pub size: u32,
+    /// Payloads that can be held.
+    pub capacity: u32,
+    /// Payloads that are held.
+    pub held: u64,
+    /// Found by the text.
+    pub hits: u64,
+    /// Other text with the same content.
+    pub content_hits: u64,
+    /// Built anew.
+    pub misses: u64,
+    /// Texts that had to leave.
+    pub evictions: u64,
+}
+
+/// llama.cpp's vocabulary.
+pub struct llama_vocab {
+    _private: (),
+}
+
+/// llama.cpp's sampler.
+pub struct llama_sampler {
+    _private: (),
+}
+
+/// llama.cpp's table of callbacks.
+pub struct llama_sampler_i {
+    _private: (),
+}
+
+/// The llama.cpp of a program. All of it belongs to one library, which stays loaded.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct tokentrie_llama_api {
+    /// sizeof this structure.
+    pub size: u32,
+    /// Fields of llama_sampler_i in that library: sizeof(struct llama_sampler_i) / sizeof(void *). Unknown numbers are
+    /// refused.
+    pub callback_fields: u32,
+    /// llama_sampler_init.
+    pub sampler_init: Option<unsafe extern "C" fn(iface: *mut llama_sampler_i, ctx: *mut c_void) -> *mut llama_sampler>,
+    /// llama_vocab_n_tokens; NULL: vocabularies are not looked at.
+    pub vocab_n_tokens: Option<unsafe extern "C" fn(vocab: *const llama_vocab) -> i32>,
+    /// llama_vocab_is_eog; NULL: end-of-generation tokens are not known.
+    pub vocab_is_eog: Option<unsafe extern "C" fn(vocab: *const llama_vocab, token: i32) -> bool>,
+}
+
+/// How a model is opened. All zero takes the defaults.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
+pub struct tokentrie_session_options {
+    /// sizeof this structure.
+    pub size: u32,
+    /// Tokens of context. 0: 4096, or what the model was trained on if that is less.
+    pub n_ctx: u32,
+    /// The most tokens in one forward pass. 0: 512.
+    pub n_batch: u32,
+    /// 0: as many as pay off.
+    pub n_threads: u32,
+    /// Layers on a graphics card.
+    pub n_gpu_layers: u32,
+    /// TOKENTRIE_AFTER_FREE: text goes on after the leaf; TOKENTRIE_AFTER_STOP: the generation ends with it.
+    pub after: i32,
+    /// Of the draws.
+    pub seed: u32,
+    /// 0: the seed comes from the operating system.
+    pub has_seed: u32,
+}
+
+/// Where a session is.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
+pub struct tokentrie_session_info {
+    /// sizeof this structure.
+    pub size: u32,
+    /// 1 while a generation runs.
+    pub generating: i32,
+    /// 1 while a trie is set.
+    pub has_trie: i32,
+    /// Of the trie in the last generation: TOKENTRIE_STATE_…
+    pub state: i32,
+    /// Of the last generation: TOKENTRIE_FINISH_…
+    pub finish: i32,
+    /// Of the last prefill, or -1.
+    pub slot: i32,
+    /// Tokens of context.
+    pub n_ctx: u32,
+    /// Tokens of the vocabulary.
+    pub n_vocab: u32,
+    /// Tokens that the next generation begins after.
+    pub prompt_tokens: u64,
+    /// Tokens of the last generation.
+    pub tokens: u64,
+    /// Those of them that had no rival.
+    pub forced_tokens: u64,
+    /// Those of them that had.
+    pub sampled_tokens: u64,
+    /// Its forward passes.
+    pub forward_passes: u64,
+    /// Tokens of it that needed none of their own.
+    pub forward_passes_saved: u64,
+    /// Tokens of the prompt that were in the cache already.
+    pub prompt_tokens_reused: u64,
+    /// Times that no legal token had a usable logit.
+    pub starved: u64,
+    /// Its time.
+    pub seconds: f64,
+}
+
+/// How a choice came about.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Zeroable, Pod)]
+pub struct tokentrie_choice {
+    /// sizeof this structure.
+    pub size: u32,
+    /// Number of the most probable value.
+    pub best: u32,
+    /// How many values there are.
+    pub values: u64,
+    /// The probability that the model says any of them unasked.
+    pub mass: f64,
+    /// Forward passes.
+    pub forward_passes: u64,
+    /// Time.
+    pub seconds: f64,
+}

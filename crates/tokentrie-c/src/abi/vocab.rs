@@ -1,0 +1,169 @@
+//! Vocabularies.
+
+use super::parts::{ids, items};
+use super::structs::tokentrie_vocab;
+use crate::error::{Error, Result, done};
+use crate::handles::{Kind, Table};
+use crate::memory::{Buffer, In, Out};
+use crate::status::*;
+use std::sync::Arc;
+use trie_core::TokenId;
+
+pub(crate) static VOCABS: Table<Arc<Vocab>> = Table::new(Kind::Vocab);
+
+/// What is known of the tokens.
+#[derive(Debug)]
+pub(crate) struct Vocab {
+    size: usize,
+    end_of_generation: Vec<TokenId>,
+    pieces: Option<Pieces>,
+}
+
+/// The bytes of all tokens, one after the other.
+#[derive(Debug)]
+struct Pieces {
+    bytes: Vec<u8>,
+    ends: Vec<u64>,
+}
+
+impl Vocab {
+    fn new(n_vocab: usize, mut end_of_generation: Vec<TokenId>, pieces: Option<Pieces>) -> Result<Self> {
+        if n_vocab == 0 || n_vocab > TokenId::MAX.index() + 1 {
+            return Err(Error::argument(format!("n_vocab is {n_vocab}: it must be from 1 to 2147483648")));
+        }
+        end_of_generation.sort_unstable();
+        end_of_generation.dedup();
+        if let Some(token) = end_of_generation.last().filter(|token| token.index() >= n_vocab) {
+            let message = format!("end_of_generation: token id {token} is outside the vocabulary of {n_vocab} tokens");
+            return Err(Error::new(TOKENTRIE_ERROR_VOCAB, message));
+        }
+        Ok(Self { size: n_vocab, end_of_generation, pieces })
+    }
+
+    /// The same tokens as a model has.
+    #[cfg(feature = "llama")]
+    pub(crate) fn of_model(vocab: &trie_text::Vocab) -> Result<Self> {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(vocab.len()));
+        for token in TokenId::all(vocab.len()) {
+            bytes.extend_from_slice(vocab.piece(token).unwrap_or_default());
+            ends.push(bytes.len() as u64);
+        }
+        Self::new(vocab.len(), vocab.end_of_generation().to_vec(), Some(Pieces { bytes, ends }))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.size
+    }
+
+    pub(crate) fn end_of_generation(&self) -> &[TokenId] {
+        &self.end_of_generation
+    }
+
+    fn piece(&self, token: TokenId) -> Result<&[u8]> {
+        let n_vocab = self.size;
+        let outside = || {
+            let message = format!("token id {token} is outside the vocabulary of {n_vocab} tokens");
+            Error::new(TOKENTRIE_ERROR_VOCAB, message)
+        };
+        let none = || Error::new(TOKENTRIE_ERROR_VOCAB, "this vocabulary was made without the bytes of its tokens");
+        let Pieces { bytes, ends } = self.pieces.as_ref().ok_or_else(none)?;
+        let end = ends.get(token.index()).ok_or_else(outside)?;
+        let begin = token.index().checked_sub(1).map_or(0, |before| ends[before]);
+        Ok(&bytes[begin as usize..*end as usize])
+    }
+}
+
+/// `n_vocab` ids of which nothing is known but which of them end the output.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_vocab_new(
+    n_vocab: usize,
+    end_of_generation: In<i32>,
+    n_end_of_generation: usize,
+    vocab: Out<tokentrie_vocab>,
+) -> tokentrie_status {
+    done(|| {
+        vocab.check("vocab")?;
+        let ends = ids(end_of_generation.slice(n_end_of_generation, "end_of_generation")?, "end_of_generation")?;
+        vocab.put(VOCABS.insert(Arc::new(Vocab::new(n_vocab, ends, None)?))?);
+        Ok(())
+    })
+}
+
+/// The bytes of every token, one after the other, and its kind, TOKENTRIE_TOKEN_…; `kinds` may be NULL: all normal.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_vocab_from_pieces(
+    bytes: In<u8>,
+    n_bytes: usize,
+    ends: In<u64>,
+    kinds: In<u8>,
+    n_vocab: usize,
+    vocab: Out<tokentrie_vocab>,
+) -> tokentrie_status {
+    done(|| {
+        vocab.check("vocab")?;
+        let (bytes, ends) = (bytes.slice(n_bytes, "bytes")?, ends.slice(n_vocab, "ends")?);
+        let _ = items(bytes.len(), ends, "bytes")?;
+        let kinds = kinds.slice(if kinds.is_null() { 0 } else { n_vocab }, "kinds")?;
+        if let Some((at, kind)) = kinds.iter().enumerate().find(|(_, kind)| **kind > TOKENTRIE_TOKEN_END_OF_GENERATION)
+        {
+            return Err(Error::argument(format!("kinds[{at}] is {kind}: it must be 0, 1 or 2")));
+        }
+        let ending =
+            TokenId::all(kinds.len()).zip(kinds).filter(|(_, kind)| **kind == TOKENTRIE_TOKEN_END_OF_GENERATION);
+        let ending = ending.map(|(token, _)| token).collect();
+        let pieces = Pieces { bytes: bytes.to_vec(), ends: ends.to_vec() };
+        vocab.put(VOCABS.insert(Arc::new(Vocab::new(n_vocab, ending, Some(pieces))?))?);
+        Ok(())
+    })
+}
+
+/// How many ids it has.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_vocab_size(vocab: tokentrie_vocab, n_vocab: Out<usize>) -> tokentrie_status {
+    done(|| {
+        n_vocab.check("n_vocab")?;
+        n_vocab.put(VOCABS.get(vocab)?.len());
+        Ok(())
+    })
+}
+
+/// End-of-generation tokens, ascending.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_vocab_end_of_generation(
+    vocab: tokentrie_vocab,
+    ids: Out<i32>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    done(|| {
+        let (buffer, vocab) = (Buffer::new(&ids, capacity, &count, "ids")?, VOCABS.get(vocab)?);
+        let ends = vocab.end_of_generation();
+        buffer.fill_with(ends.len(), ends.iter().map(|token| token.as_i32()))
+    })
+}
+
+/// The bytes of these tokens, one after the other; TOKENTRIE_ERROR_VOCAB where the vocabulary has none.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_vocab_bytes(
+    vocab: tokentrie_vocab,
+    ids: In<i32>,
+    n_ids: usize,
+    bytes: Out<u8>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    done(|| {
+        let (buffer, vocab) = (Buffer::new(&bytes, capacity, &count, "bytes")?, VOCABS.get(vocab)?);
+        let mut all = Vec::new();
+        for token in super::parts::ids(ids.slice(n_ids, "ids")?, "ids")? {
+            all.extend_from_slice(vocab.piece(token)?);
+        }
+        buffer.fill(&all)
+    })
+}
+
+/// Ends the handle; what was made with it stays.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_vocab_free(vocab: tokentrie_vocab) -> tokentrie_status {
+    done(|| VOCABS.free(vocab))
+}

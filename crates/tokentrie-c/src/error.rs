@@ -1,0 +1,159 @@
+//! What went wrong: a status for programs, a sentence for people, and where both leave the library.
+
+use crate::status::*;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use trie_core::{
+    BatchError, BuildError, DrawError, FileError, FileProblem, NotAllowed, PayloadError, RowError, RowsError,
+    RulesError, SamplerError, SpanError, TokenIdError, UnknownPath,
+};
+
+/// A status and what is wrong, where, and with which value.
+#[derive(Debug, Clone)]
+pub(crate) struct Error {
+    pub(crate) status: tokentrie_status,
+    pub(crate) message: String,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    #[cold]
+    pub(crate) fn new(status: tokentrie_status, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+
+    #[cold]
+    pub(crate) fn argument(message: impl Into<String>) -> Self {
+        Self::new(TOKENTRIE_ERROR_ARGUMENT, message)
+    }
+
+    #[cold]
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Self::new(TOKENTRIE_ERROR_BUSY, message)
+    }
+
+    /// The same, said of a named argument.
+    #[cold]
+    pub(crate) fn of(self, what: &str) -> Self {
+        Self { message: format!("{what}: {}", self.message), ..self }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<Option<CString>> = const { RefCell::new(None) };
+}
+
+/// The sentence of this thread's last error.
+pub(crate) fn last() -> *const std::ffi::c_char {
+    // A thread that ends has none any more.
+    LAST.try_with(|last| last.borrow().as_ref().map(|text| text.as_ptr())).ok().flatten().unwrap_or(c"".as_ptr())
+}
+
+/// Notes an error for this thread and gives its status.
+#[cold]
+pub(crate) fn report(error: &Error) -> tokentrie_status {
+    let mut text = error.message.clone().into_bytes();
+    text.retain(|&byte| byte != 0);
+    if let Ok(text) = CString::new(text) {
+        let _ = LAST.try_with(|last| *last.borrow_mut() = Some(text));
+    }
+    error.status
+}
+
+/// Runs what a function of the ABI does. Nothing unwinds into C: a panic becomes a status.
+#[inline]
+pub(crate) fn guarded(work: impl FnOnce() -> Result<tokentrie_status>) -> tokentrie_status {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(status)) => status,
+        Ok(Err(error)) => report(&error),
+        Err(panic) => report(&panicked(&*panic)),
+    }
+}
+
+/// [`guarded`] for what has nothing to return.
+#[inline]
+pub(crate) fn done(work: impl FnOnce() -> Result<()>) -> tokentrie_status {
+    guarded(|| work().map(|()| TOKENTRIE_OK))
+}
+
+#[cold]
+pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+    let said = panic.downcast_ref::<&str>().map(|&text| text.to_owned());
+    let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    Error::new(TOKENTRIE_ERROR_PANIC, format!("a fault of the library, please report it: {said}"))
+}
+
+macro_rules! statuses_of {
+    ($($error:ty => $status:expr;)+) => {$(
+        impl From<$error> for Error {
+            #[cold]
+            fn from(error: $error) -> Self {
+                let status: fn(&$error) -> tokentrie_status = $status;
+                Self::new(status(&error), error.to_string())
+            }
+        }
+    )+};
+}
+
+statuses_of! {
+    TokenIdError => |_| TOKENTRIE_ERROR_VOCAB;
+    NotAllowed => |_| TOKENTRIE_ERROR_NOT_ALLOWED;
+    UnknownPath => |_| TOKENTRIE_ERROR_NOT_ALLOWED;
+    DrawError => |_| TOKENTRIE_ERROR_ARGUMENT;
+    RowError => |_| TOKENTRIE_ERROR_ROW;
+    RowsError => |_| TOKENTRIE_ERROR_ROW;
+    BuildError => build;
+    PayloadError => |error| match error {
+        PayloadError::Build { source, .. } => build(source),
+        _ => TOKENTRIE_ERROR_PAYLOAD,
+    };
+    RulesError => rules;
+    SpanError => span;
+    SamplerError => |error| match error {
+        SamplerError::Row(_) => TOKENTRIE_ERROR_ROW,
+        SamplerError::Span(error) => span(error),
+        _ => TOKENTRIE_ERROR_DAMAGED,
+    };
+    BatchError => |error| match error {
+        BatchError::Width { .. } | BatchError::Rows(_) => TOKENTRIE_ERROR_ROW,
+        BatchError::Refused { source, .. } => span(source),
+        BatchError::Damaged { .. } | BatchError::Problem { .. } => TOKENTRIE_ERROR_DAMAGED,
+        BatchError::MixedVocabularies { .. } => TOKENTRIE_ERROR_VOCAB,
+        _ => TOKENTRIE_ERROR_ARGUMENT,
+    };
+    FileError => |error| match error {
+        FileError::Content { problem: FileProblem::OutsideVocabulary { .. } | FileProblem::OtherVocabulary { .. }, .. }
+            => TOKENTRIE_ERROR_VOCAB,
+        _ => TOKENTRIE_ERROR_FILE,
+    };
+}
+
+fn build(error: &BuildError) -> tokentrie_status {
+    if matches!(error, BuildError::TooLarge { .. }) { TOKENTRIE_ERROR_LIMIT } else { TOKENTRIE_ERROR_SET }
+}
+
+fn rules(error: &RulesError) -> tokentrie_status {
+    if matches!(error, RulesError::OutsideVocabulary { .. }) { TOKENTRIE_ERROR_VOCAB } else { TOKENTRIE_ERROR_ARGUMENT }
+}
+
+fn span(error: &SpanError) -> tokentrie_status {
+    if matches!(error, SpanError::OutsideVocabulary { .. }) {
+        TOKENTRIE_ERROR_VOCAB
+    } else {
+        TOKENTRIE_ERROR_NOT_ALLOWED
+    }
+}
+
+/// The name of a status.
+pub(crate) fn status_name(status: tokentrie_status) -> &'static CStr {
+    name_of(status)
+}

@@ -1,0 +1,28 @@
+//! The C ABI of tokentrie. `include/tokentrie.h` is made from this crate and says what every function promises.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `abi/` | the functions that C calls, one file a kind of handle; each turns pointers into slices and calls on |
+//! | `memory.rs` | pointers of C: the `unsafe` of every function but those named below |
+//! | `handles.rs` | numbers for objects; freed and foreign ones are refused |
+//! | `status.rs`, `error.rs` | what went wrong, and the sentence of each thread |
+//! | `rtkt.rs` | the binary form of a trie |
+//! | `chain.rs`, `process.rs` | `llama_sampler_init_token_trie` and the llama.cpp of the process (unsafe) |
+//! | `session/` | models, with the feature `llama` |
+
+#![allow(non_camel_case_types, reason = "names of C")]
+#![allow(clippy::doc_markdown, reason = "it is the documentation of the header")]
+#![allow(clippy::wildcard_imports, reason = "the named numbers of the header")]
+
+pub mod abi;
+mod chain;
+mod error;
+mod handles;
+mod memory;
+mod process;
+pub mod rtkt;
+#[cfg(feature = "llama")]
+mod session;
+pub mod status;
+
+pub use memory::{In, Out};

@@ -1,0 +1,254 @@
+//! A generation: on the calling thread, told to a callback; or on a thread of the library, kept until `next` asks.
+
+use super::shared::InCallback;
+use super::turn::GENERATE;
+use super::{Following, Last, Session, exit, finish};
+use crate::error::{Error, Result, panicked};
+use crate::status::*;
+use ::llama_sampler::{GenerateOptions, Generated, Step, Watch};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use trie_core::{DrawSettings, Mode, SamplerOptions, SpanRules, Status, TokenId};
+
+/// How to generate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    max_tokens: usize,
+    draw: DrawSettings,
+}
+
+impl Plan {
+    pub(crate) fn new(max_tokens: u32, temperature: f32, top_p: f32) -> Result<Self> {
+        let draw = DrawSettings { temperature, top_p, ..DrawSettings::default() };
+        draw.check()?;
+        if max_tokens == 0 || max_tokens > i32::MAX as u32 {
+            return Err(Error::argument(format!("max_tokens is {max_tokens}: it must be from 1 to {}", i32::MAX)));
+        }
+        Ok(Self { max_tokens: max_tokens as usize, draw })
+    }
+
+    fn sampling(&self, mode: Mode, seed: Option<u32>) -> SamplerOptions {
+        SamplerOptions { mode, draw: self.draw, seed }
+    }
+}
+
+/// Hears of every token.
+pub(crate) type Sink<'s> = &'s mut dyn FnMut(TokenId, &str);
+
+/// What `next` gives.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    Token(TokenId, String),
+    /// The generation is over; with what went wrong.
+    Done(Option<Error>),
+}
+
+/// Tokens of a generation that was started, until they are asked for.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    queue: Mutex<Queue>,
+    more: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    events: VecDeque<Event>,
+    /// A generation was started, and its end was not taken yet.
+    open: bool,
+}
+
+impl Events {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, event: Event) {
+        self.queue().events.push_back(event);
+        self.more.notify_all();
+    }
+}
+
+struct Told<'a> {
+    session: &'a Session,
+    sink: Sink<'a>,
+}
+
+impl Watch for Told<'_> {
+    fn stop(&mut self) -> bool {
+        self.session.turns.is_cancelled() || exit::is_ending()
+    }
+
+    fn wants_steps(&self) -> bool {
+        true
+    }
+
+    fn wants_shares(&self) -> bool {
+        false
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        (self.sink)(step.token, step.text);
+    }
+}
+
+impl Session {
+    /// Generates on this thread. `told` is called for each token, and `done` once at the end, when the session is free
+    /// again; not at all where no generation began.
+    pub(crate) fn generate(self: &Arc<Self>, plan: Plan, told: Sink<'_>, done: &mut dyn FnMut()) -> Result<()> {
+        let turn = self.turns.begin(GENERATE)?;
+        let prepared = self.prepare(plan)?;
+        let result = self.run(prepared, &mut |token, text| {
+            let _here = InCallback::enter();
+            told(token, text);
+        });
+        drop(turn);
+        done();
+        result
+    }
+
+    /// Generates on another thread; [`Session::next`] takes the tokens.
+    pub(crate) fn start(self: &Arc<Self>, plan: Plan) -> Result<()> {
+        let turn = self.turns.begin(GENERATE)?;
+        let prepared = self.prepare(plan)?;
+        *self.events.queue() = Queue { events: VecDeque::new(), open: true };
+        let session = Arc::clone(self);
+        let work = move || {
+            let told = |token, text: &str| session.events.push(Event::Token(token, text.to_owned()));
+            let result = session.run(prepared, &mut { told });
+            session.turns.end();
+            session.events.push(Event::Done(result.err()));
+        };
+        let spawned = std::thread::Builder::new().name("tokentrie".to_owned()).spawn(work);
+        if let Err(error) = spawned {
+            *self.events.queue() = Queue::default();
+            return Err(Error::new(TOKENTRIE_ERROR_MODEL, format!("no thread could be started: {error}")));
+        }
+        // The thread ends the turn.
+        std::mem::forget(turn);
+        Ok(())
+    }
+
+    /// Gives the next event to `take`, which may leave it; waits for one as long as `timeout`, or for ever. `None`
+    /// where none came.
+    pub(crate) fn next<R>(
+        &self,
+        timeout: Option<Duration>,
+        mut take: impl FnMut(&Event) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let began = Instant::now();
+        let mut queue = self.events.queue();
+        loop {
+            if let Some(event) = queue.events.front() {
+                let taken = take(event)?;
+                if matches!(event, Event::Done(_)) {
+                    queue.open = false;
+                }
+                queue.events.pop_front();
+                return Ok(Some(taken));
+            }
+            if !queue.open {
+                return Err(Error::new(
+                    TOKENTRIE_ERROR_NOT_ALLOWED,
+                    "next: no generation was started, or its end was taken",
+                ));
+            }
+            queue = match timeout {
+                None => self.events.more.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                Some(timeout) => {
+                    let Some(left) = timeout.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) else {
+                        return Ok(None);
+                    };
+                    self.events.more.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Whether a generation was started whose end nobody has taken.
+    pub(crate) fn is_open(&self) -> bool {
+        self.events.queue().open
+    }
+
+    /// What a generation begins with. Whatever is wrong here, none begins.
+    fn prepare(&self, plan: Plan) -> Result<Prepared> {
+        let mut state = self.state();
+        if state.prompt.is_empty() {
+            return Err(Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "there is no prompt: call prefill first"));
+        }
+        let greedy = self.free_sampling(plan);
+        let (rules, options) = match &state.following {
+            Following::Nothing => (None, GenerateOptions::default().with_sampling(greedy)),
+            Following::Rules { rules, mode } => {
+                let sampling = plan.sampling(*mode, self.seed);
+                (Some(Arc::clone(rules)), GenerateOptions::default().with_sampling(sampling).with_free(greedy))
+            }
+            Following::Refused(error) => {
+                let error = error.clone().of("the trie that was set was refused");
+                state.following = Following::Nothing;
+                return Err(error);
+            }
+        };
+        state.last = Last::default();
+        let options = options.with_max_tokens(plan.max_tokens);
+        Ok(Prepared { prompt: state.prompt.clone(), rules, options })
+    }
+
+    /// How free text is chosen.
+    fn free_sampling(&self, plan: Plan) -> SamplerOptions {
+        let mode = if plan.draw.temperature > 0.0 { Mode::Sampled } else { Mode::Greedy };
+        plan.sampling(mode, self.seed)
+    }
+
+    fn run(&self, prepared: Prepared, sink: Sink<'_>) -> Result<()> {
+        let Prepared { prompt, rules, options } = prepared;
+        let slot = Arc::clone(&self.state().slot);
+        let began = Instant::now();
+        let mut watch = Told { session: self, sink };
+        let work =
+            || self.with_context(&slot, |context| context.generate(&prompt, rules.as_ref(), &options, &mut watch));
+        let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
+        let mut state = self.state();
+        state.last.seconds = began.elapsed().as_secs_f64();
+        match result {
+            Ok(generated) => {
+                let Generated { tokens, leaf, finish: ended, stats, .. } = generated;
+                state.last.finish = finish(ended);
+                state.last.state = match (&rules, &leaf) {
+                    (None, _) => Status::Idle,
+                    (Some(_), Some(_)) => Status::Complete,
+                    (Some(_), None) => Status::Active,
+                };
+                (state.last.tokens, state.last.leaf, state.last.stats) = (tokens.len(), leaf, stats);
+                // A set that spells the end of the prompt again begins before it.
+                let kept = self.kept(&prompt, rules.as_deref());
+                state.prompt.truncate(kept);
+                state.prompt.extend(tokens);
+                Ok(())
+            }
+            Err(error) if error.status == TOKENTRIE_ERROR_CANCELLED => {
+                state.last.finish = TOKENTRIE_FINISH_CANCELLED;
+                Ok(())
+            }
+            Err(error) => {
+                state.last.finish = TOKENTRIE_FINISH_ERROR;
+                state.following = Following::Nothing;
+                Err(error)
+            }
+        }
+    }
+
+    fn kept(&self, prompt: &[TokenId], rules: Option<&SpanRules>) -> usize {
+        let set = rules.and_then(SpanRules::first_set).filter(|set| set.heal_bytes() > 0);
+        let before = set.and_then(|set| self.model.model.vocab().before_set(prompt, set).ok());
+        before.map_or(prompt.len(), <[TokenId]>::len)
+    }
+}
+
+/// A generation that may begin.
+struct Prepared {
+    prompt: Vec<TokenId>,
+    rules: Option<Arc<SpanRules>>,
+    options: GenerateOptions,
+}

@@ -1,0 +1,150 @@
+//! What sessions of one file share: its weights, its vocabulary, and numbered slots.
+
+use crate::abi::vocab::Vocab;
+use crate::error::{Error, Result};
+use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_MODEL};
+use ::llama_sampler::{Context, ContextOptions, Model, ModelOptions, supports_graphics_cards};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError, Weak};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+use trie_text::ValueSets;
+
+/// A loaded file.
+pub(crate) struct SharedModel {
+    pub(super) model: Model,
+    /// The sets of texts used last.
+    pub(super) sets: ValueSets,
+    vocab: OnceLock<Arc<Vocab>>,
+    slots: Mutex<Vec<(ContextOptions, i32, Weak<Slot>)>>,
+}
+
+/// A file as it is now: one that was replaced is loaded anew.
+#[derive(Debug, PartialEq, Eq)]
+struct Key {
+    path: PathBuf,
+    bytes: u64,
+    changed: Option<SystemTime>,
+    n_gpu_layers: u32,
+}
+
+/// A context that is used by one call at a time.
+pub(super) struct Slot(Mutex<Option<Context>>);
+
+thread_local! {
+    /// Callbacks of ours that this thread is in: it must not wait for a slot, which may be its own.
+    static IN_CALLBACK: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Until it is dropped this thread is in a callback.
+pub(super) struct InCallback(());
+
+impl InCallback {
+    pub(super) fn enter() -> Self {
+        IN_CALLBACK.set(IN_CALLBACK.get() + 1);
+        Self(())
+    }
+}
+
+impl Drop for InCallback {
+    fn drop(&mut self) {
+        IN_CALLBACK.set(IN_CALLBACK.get() - 1);
+    }
+}
+
+impl SharedModel {
+    /// The model of a file: loaded, unless a session has it.
+    pub(super) fn open(path: &Path, n_gpu_layers: u32) -> Result<Arc<Self>> {
+        static LOADED: Mutex<Vec<(Key, Weak<SharedModel>)>> = Mutex::new(Vec::new());
+        if n_gpu_layers > 0 && !supports_graphics_cards()? {
+            let message = format!("n_gpu_layers is {n_gpu_layers}: this library finds no graphics card");
+            return Err(Error::new(TOKENTRIE_ERROR_MODEL, message));
+        }
+        let key = Key::of(path, n_gpu_layers);
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.retain(|(_, model)| model.strong_count() > 0);
+        let same = |known: &&(Key, Weak<Self>)| Some(&known.0) == key.as_ref();
+        if let Some(model) = loaded.iter().find(same).and_then(|(_, model)| model.upgrade()) {
+            return Ok(model);
+        }
+        let model = Model::load(path, ModelOptions::default().with_n_gpu_layers(n_gpu_layers))?;
+        let sets = ValueSets::new(Arc::clone(model.vocab()));
+        let model = Arc::new(Self { model, sets, vocab: OnceLock::new(), slots: Mutex::default() });
+        loaded.extend(key.map(|key| (key, Arc::downgrade(&model))));
+        Ok(model)
+    }
+
+    /// The vocabulary as a handle holds it.
+    pub(crate) fn vocab(&self) -> Result<Arc<Vocab>> {
+        if let Some(vocab) = self.vocab.get() {
+            return Ok(Arc::clone(vocab));
+        }
+        let vocab = Arc::new(Vocab::of_model(self.model.vocab())?);
+        Ok(Arc::clone(self.vocab.get_or_init(|| vocab)))
+    }
+
+    /// The slot of this number, for sessions with these options.
+    pub(super) fn slot(&self, options: ContextOptions, number: i32) -> Arc<Slot> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|(.., slot)| slot.strong_count() > 0);
+        let same = |known: &&(ContextOptions, i32, Weak<Slot>)| (known.0, known.1) == (options, number);
+        if let Some(slot) = slots.iter().find(same).and_then(|(.., slot)| slot.upgrade()) {
+            return slot;
+        }
+        let slot = Arc::new(Slot::new(None));
+        slots.push((options, number, Arc::downgrade(&slot)));
+        slot
+    }
+}
+
+impl Key {
+    /// `None` for what is no file: loading says what is wrong.
+    fn of(path: &Path, n_gpu_layers: u32) -> Option<Self> {
+        let path = path.canonicalize().ok()?;
+        let known = path.metadata().ok()?;
+        Some(Self { bytes: known.len(), changed: known.modified().ok(), path, n_gpu_layers })
+    }
+}
+
+impl Slot {
+    pub(super) fn new(context: Option<Context>) -> Self {
+        Self(Mutex::new(context))
+    }
+
+    /// Its context, once nobody else uses it.
+    pub(super) fn with<R>(
+        &self,
+        make: impl FnOnce() -> Result<Context>,
+        give_up: impl Fn() -> bool,
+        work: impl FnOnce(&mut Context) -> Result<R>,
+    ) -> Result<R> {
+        const PAUSE: Duration = Duration::from_micros(200);
+        let mut context = loop {
+            match self.0.try_lock() {
+                Ok(context) => break context,
+                Err(TryLockError::Poisoned(context)) => {
+                    // A fault while it was used: nobody knows what it holds.
+                    self.0.clear_poison();
+                    let mut context = context.into_inner();
+                    *context = None;
+                    break context;
+                }
+                Err(TryLockError::WouldBlock) if IN_CALLBACK.get() > 0 => {
+                    return Err(Error::busy("another session uses this slot, and a callback must not wait for it"));
+                }
+                Err(TryLockError::WouldBlock) if give_up() => {
+                    return Err(Error::new(TOKENTRIE_ERROR_CANCELLED, "cancelled while another session used the slot"));
+                }
+                Err(TryLockError::WouldBlock) => sleep(PAUSE),
+            }
+        };
+        if context.is_none() {
+            *context = Some(make()?);
+        }
+        match &mut *context {
+            Some(context) => work(context),
+            None => Err(Error::new(TOKENTRIE_ERROR_MODEL, "there is no context")),
+        }
+    }
+}

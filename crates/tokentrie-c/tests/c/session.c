@@ -1,0 +1,425 @@
+/* Sessions, from C, on a model: session MODEL.gguf */
+#include "check.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+
+static const char *model_path;
+
+static const char PROMPT[] = "Label the review: positive, negative or neutral.\nThe service is so great.\nLabel: ";
+static const char LABELS[] = "positivenegativeneutral";
+static const uint64_t LABEL_ENDS[] = {8, 16, 23};
+
+typedef struct heard {
+  tokentrie_session session;
+  int32_t tokens[256];
+  size_t n;
+  char text[4096];
+  size_t n_text;
+  int done;
+  /* What the callback does at its first token. */
+  int cancels, misuses;
+  pthread_mutex_t *pause;
+} heard;
+
+static void listen(int32_t token, const char *text, int32_t is_done, void *user) {
+  heard *to = user;
+  if (is_done) {
+    CHECK(token == -1 && text[0] == 0);
+    to->done++;
+    return;
+  }
+  CHECK(to->done == 0 && to->n < LENGTH(to->tokens));
+  to->tokens[to->n++] = token;
+  size_t length = strlen(text);
+  CHECK(to->n_text + length < sizeof to->text);
+  memcpy(to->text + to->n_text, text, length + 1);
+  to->n_text += length;
+  if (to->n > 1) return;
+  if (to->pause) {
+    pthread_mutex_lock(to->pause);
+    pthread_mutex_unlock(to->pause);
+  }
+  if (to->misuses) {
+    heard inner = {0};
+    STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_generate(to->session, 1, 0, 1, listen, &inner));
+    CHECK(inner.done == 0 && inner.n == 0);
+    STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_start(to->session, 1, 0, 1));
+    STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_prefill(to->session, &token, 1, -1, NULL));
+    STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_close(to->session));
+    STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_clear_token_trie(to->session));
+    STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_set_token_trie(to->session, "{}", 2, 0));
+    SAYS("generate runs");
+    tokentrie_session_info info = {.size = sizeof info};
+    OK(tokentrie_session_get_info(to->session, &info));
+    CHECK(info.generating == 1);
+  }
+  if (to->cancels) OK(tokentrie_session_cancel(to->session));
+}
+
+static tokentrie_session open_session(int32_t after) {
+  tokentrie_session_options options = {.size = sizeof options, .n_ctx = 512, .n_threads = 1, .after = after,
+                                       .seed = 3, .has_seed = 1};
+  tokentrie_session session = 0;
+  OK(tokentrie_session_open(model_path, strlen(model_path), &options, &session));
+  return session;
+}
+
+static size_t prefill(tokentrie_session session, int32_t slot) {
+  int32_t ids[256];
+  size_t n = 0, taken = 0;
+  OK(tokentrie_session_tokenize(session, PROMPT, strlen(PROMPT), 1, 0, ids, LENGTH(ids), &n));
+  OK(tokentrie_session_prefill(session, ids, n, slot, &taken));
+  CHECK(taken == n);
+  return n;
+}
+
+static tokentrie_trie labels(tokentrie_session session) {
+  tokentrie_trie trie = 0;
+  OK(tokentrie_session_texts(session, LABELS, strlen(LABELS), LABEL_ENDS, 3, NULL, 0, NULL, 0, &trie));
+  return trie;
+}
+
+static tokentrie_session_info info_of(tokentrie_session session) {
+  tokentrie_session_info info = {.size = sizeof info};
+  OK(tokentrie_session_get_info(session, &info));
+  return info;
+}
+
+static void bad_files(void) {
+  tokentrie_session session = 0;
+  STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_open("/nowhere.gguf", 13, NULL, &session));
+  SAYS("/nowhere.gguf");
+  STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_open(__FILE__, strlen(__FILE__), NULL, &session));
+  SAYS("not a GGUF file");
+  STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_open("/tmp", 4, NULL, &session));
+  STATUS(TOKENTRIE_ERROR_TEXT, tokentrie_session_open("\xff", 1, NULL, &session));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_open(NULL, 4, NULL, &session));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_open(model_path, strlen(model_path), NULL, NULL));
+  tokentrie_session_options options = {.size = sizeof options, .n_ctx = 1000000000};
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_open(model_path, strlen(model_path), &options, &session));
+  SAYS("n_ctx is 1000000000");
+  CHECK(session == 0);
+  CHECK(eliza_inference_llm_stream_open("/nowhere.gguf", 512, 1, 0) == NULL);
+  CHECK(eliza_inference_llm_stream_open(NULL, 512, 1, 0) == NULL);
+}
+
+/* A leaf, told token by token; the same with next. */
+static void a_leaf(void) {
+  tokentrie_session session = open_session(TOKENTRIE_AFTER_STOP);
+  heard first = {.session = session};
+  STATUS(TOKENTRIE_ERROR_NOT_ALLOWED, tokentrie_session_generate(session, 10, 0, 1, listen, &first));
+  SAYS("prefill");
+  CHECK(first.done == 0);
+  size_t prompt = prefill(session, -1);
+  tokentrie_trie trie = labels(session);
+  OK(tokentrie_session_set_trie(session, trie, TOKENTRIE_MODE_GREEDY));
+  CHECK(info_of(session).has_trie == 1);
+  OK(tokentrie_session_generate(session, 50, 0.7f, 0.9f, listen, &first));
+  tokentrie_session_info info = info_of(session);
+  CHECK(first.done == 1 && info.finish == TOKENTRIE_FINISH_LEAF && info.state == TOKENTRIE_STATE_COMPLETE);
+  CHECK(info.tokens == first.n && info.tokens == info.forced_tokens + info.sampled_tokens);
+  CHECK(info.prompt_tokens == prompt + first.n && info.generating == 0);
+  uint32_t leaf = 99;
+  char name[32];
+  size_t n = 0;
+  OK(tokentrie_session_leaf(session, &leaf, name, sizeof name, &n));
+  CHECK(n == first.n_text && memcmp(name, first.text, n) == 0);
+  printf("label %.*s: %zu tokens, %u forced, %u forward passes\n", (int)n, name, first.n, (unsigned)info.forced_tokens,
+         (unsigned)info.forward_passes);
+
+  prefill(session, -1);
+  OK(tokentrie_session_start(session, 50, 0.7f, 0.9f));
+  size_t taken = 0;
+  for (;;) {
+    int32_t token = 0, is_done = 0;
+    char text[32];
+    tokentrie_status status = tokentrie_session_next(session, 0, &token, text, sizeof text, &n, &is_done);
+    if (status == TOKENTRIE_NONE) status = tokentrie_session_next(session, -1, &token, text, sizeof text, &n, &is_done);
+    OK(status);
+    if (is_done) {
+      CHECK(token == -1 && n == 0);
+      break;
+    }
+    CHECK(taken < first.n && token == first.tokens[taken]);
+    taken++;
+  }
+  CHECK(taken == first.n);
+  int32_t token = 0, is_done = 0;
+  STATUS(TOKENTRIE_ERROR_NOT_ALLOWED, tokentrie_session_next(session, 0, &token, NULL, 0, &n, &is_done));
+
+  /* A buffer that is too small leaves the token. */
+  prefill(session, -1);
+  OK(tokentrie_session_start(session, 50, 0, 1));
+  size_t text_length = 0;
+  while (text_length == 0) {
+    tokentrie_status status = tokentrie_session_next(session, -1, &token, NULL, 0, &n, &is_done);
+    if (status == TOKENTRIE_ERROR_BUFFER) {
+      char room[64];
+      text_length = n;
+      OK(tokentrie_session_next(session, -1, &token, room, sizeof room, &n, &is_done));
+      CHECK(n == text_length);
+    } else {
+      OK(status);
+    }
+  }
+  while (!is_done) {
+    char room[64];
+    OK(tokentrie_session_next(session, -1, &token, room, sizeof room, &n, &is_done));
+  }
+  OK(tokentrie_trie_free(trie));
+  OK(tokentrie_session_close(session));
+  STATUS(TOKENTRIE_ERROR_HANDLE, tokentrie_session_close(session));
+  STATUS(TOKENTRIE_ERROR_HANDLE, tokentrie_session_cancel(session));
+  STATUS(TOKENTRIE_ERROR_HANDLE, tokentrie_session_generate(session, 1, 0, 1, NULL, NULL));
+}
+
+/* The payload's length decides. What is refused never means that everything is allowed. */
+static void payloads(void) {
+  tokentrie_session session = open_session(TOKENTRIE_AFTER_STOP);
+  prefill(session, -1);
+  int32_t ids[32];
+  size_t n = 0;
+  OK(tokentrie_session_tokenize(session, "OWNER_REMINDERS", 15, 0, 0, ids, LENGTH(ids), &n));
+  CHECK(n > 2);
+  char json[1024];
+  int length = snprintf(json, sizeof json, "{\"modelId\":\"t\",\"descriptors\":[{\"path\":\"label\",\"leaves\":"
+                                           "[{\"name\":\"remind\",\"tokens\":[");
+  for (size_t i = 0; i < n; i++)
+    length += snprintf(json + length, sizeof json - (size_t)length, i ? ",%d" : "%d", ids[i]);
+  length += snprintf(json + length, sizeof json - (size_t)length, "]}]}]}");
+  size_t exact = (size_t)length;
+  snprintf(json + length, sizeof json - exact, "GARBAGE");
+  OK(tokentrie_session_set_token_trie(session, json, exact, TOKENTRIE_MODE_SAMPLED));
+  STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_session_set_token_trie(session, json, exact + 7, TOKENTRIE_MODE_GREEDY));
+  heard to = {.session = session};
+  STATUS(TOKENTRIE_ERROR_PAYLOAD, tokentrie_session_generate(session, 10, 0, 1, listen, &to));
+  SAYS("the trie that was set was refused");
+  CHECK(to.done == 0 && to.n == 0 && info_of(session).has_trie == 0);
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_set_token_trie(session, json, exact, 2));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate(session, 10, 0, 1, listen, &to));
+  STATUS(TOKENTRIE_ERROR_LIMIT, tokentrie_session_set_token_trie(session, json, (size_t)1 << 30, 0));
+  OK(tokentrie_session_clear_token_trie(session));
+  OK(tokentrie_session_clear_token_trie(session));
+  OK(tokentrie_session_set_token_trie(session, json, exact, TOKENTRIE_MODE_SAMPLED));
+  memset(json, 0, sizeof json); /* it may go */
+  OK(tokentrie_session_generate(session, 10, 1, 1, listen, &to));
+  CHECK(to.done == 1 && to.n == n && strcmp(to.text, "OWNER_REMINDERS") == 0);
+  uint32_t leaf = 99;
+  char name[16];
+  OK(tokentrie_session_leaf(session, &leaf, name, sizeof name, &n));
+  CHECK(leaf == 0 && n == 6 && memcmp(name, "remind", 6) == 0);
+  /* All of it was forced. */
+  tokentrie_session_info info = info_of(session);
+  CHECK(info.forward_passes == 0 && info.sampled_tokens == 0);
+  OK(tokentrie_session_close(session));
+}
+
+static void bad_arguments(void) {
+  tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
+  int32_t ids[600] = {0};
+  for (size_t i = 0; i < LENGTH(ids); i++) ids[i] = 40 + (int32_t)(i % 20);
+  STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_prefill(session, ids, LENGTH(ids), -1, NULL));
+  SAYS("do not fit");
+  STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_prefill(session, ids, 0, -1, NULL));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_prefill(session, ids, 4, 64, NULL));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_prefill(session, ids, 4, -2, NULL));
+  ids[2] = INT32_MAX;
+  STATUS(TOKENTRIE_ERROR_VOCAB, tokentrie_session_prefill(session, ids, 4, -1, NULL));
+  ids[2] = -7;
+  STATUS(TOKENTRIE_ERROR_VOCAB, tokentrie_session_prefill(session, ids, 4, -1, NULL));
+  SAYS("ids[2]");
+  prefill(session, -1);
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate(session, 0, 0, 1, NULL, NULL));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate(session, 5, NAN, 1, NULL, NULL));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate(session, 5, 0, 1.5f, NULL, NULL));
+  OK(tokentrie_session_cancel(session)); /* nothing runs */
+  OK(tokentrie_session_generate(session, 5, 0, 1, NULL, NULL));
+  tokentrie_trie trie = 0;
+  const uint64_t lying[] = {8, 16, 900};
+  STATUS(TOKENTRIE_ERROR_ARGUMENT,
+         tokentrie_session_texts(session, LABELS, strlen(LABELS), lying, 3, NULL, 0, NULL, 0, &trie));
+  OK(tokentrie_session_close(session));
+}
+
+static void cancelled(void) {
+  tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
+  prefill(session, -1);
+  heard all = {.session = session, .misuses = 1};
+  OK(tokentrie_session_generate(session, 40, 0, 1, listen, &all));
+  CHECK(all.done == 1 && all.n > 1);
+  prefill(session, -1);
+  heard few = {.session = session, .cancels = 1};
+  OK(tokentrie_session_generate(session, 40, 0, 1, listen, &few));
+  CHECK(few.done == 1 && few.n == 1 && few.tokens[0] == all.tokens[0]);
+  CHECK(info_of(session).finish == TOKENTRIE_FINISH_CANCELLED);
+  /* It goes on where it was. */
+  heard rest = {.session = session};
+  OK(tokentrie_session_generate(session, 39, 0, 1, listen, &rest));
+  CHECK(rest.tokens[0] == all.tokens[1]);
+  OK(tokentrie_session_close(session));
+}
+
+static void *generate_there(void *argument) {
+  heard *to = argument;
+  OK(tokentrie_session_generate(to->session, 100, 0, 1, listen, to));
+  return NULL;
+}
+
+static void from_other_threads(void) {
+  tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
+  prefill(session, -1);
+  pthread_mutex_t pause = PTHREAD_MUTEX_INITIALIZER;
+  heard there = {.session = session, .pause = &pause}, here = {.session = session};
+  pthread_mutex_lock(&pause);
+  pthread_t other;
+  CHECK(pthread_create(&other, NULL, generate_there, &there) == 0);
+  while (!info_of(session).generating) {}
+  STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_generate(session, 1, 0, 1, listen, &here));
+  STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_session_close(session));
+  CHECK(here.done == 0);
+  OK(tokentrie_session_cancel(session));
+  pthread_mutex_unlock(&pause);
+  CHECK(pthread_join(other, NULL) == 0);
+  CHECK(there.done == 1 && info_of(session).finish == TOKENTRIE_FINISH_CANCELLED);
+  OK(tokentrie_session_close(session));
+}
+
+/* Two sessions on one slot take turns, and neither sees the other's text. */
+static void slots(void) {
+  tokentrie_session one = open_session(TOKENTRIE_AFTER_FREE), two = open_session(TOKENTRIE_AFTER_FREE);
+  heard alone = {.session = one};
+  prefill(one, -1);
+  OK(tokentrie_session_generate(one, 8, 0, 1, listen, &alone));
+  prefill(one, 3);
+  int32_t other[] = {50, 51, 52};
+  OK(tokentrie_session_prefill(two, other, 3, 3, NULL));
+  heard shared = {.session = one};
+  pthread_t thread;
+  heard there = {.session = two};
+  CHECK(pthread_create(&thread, NULL, generate_there, &there) == 0);
+  OK(tokentrie_session_generate(one, 8, 0, 1, listen, &shared));
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK(shared.n == alone.n && memcmp(shared.tokens, alone.tokens, alone.n * sizeof(int32_t)) == 0);
+  CHECK(info_of(one).slot == 3 && there.done == 1);
+  OK(tokentrie_session_close(one));
+  OK(tokentrie_session_close(two));
+}
+
+/* Text goes on after the leaf, chosen as free text is. */
+static void free_text(void) {
+  tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
+  prefill(session, -1);
+  tokentrie_trie trie = labels(session);
+  OK(tokentrie_session_set_trie(session, trie, TOKENTRIE_MODE_GREEDY));
+  heard to = {.session = session};
+  OK(tokentrie_session_generate(session, 24, 0.9f, 0.95f, listen, &to));
+  char name[16];
+  size_t n = 0;
+  uint32_t leaf = 9;
+  OK(tokentrie_session_leaf(session, &leaf, name, sizeof name, &n));
+  CHECK(to.n_text >= n && memcmp(to.text, name, n) == 0 && to.done == 1);
+  OK(tokentrie_trie_free(trie));
+  OK(tokentrie_session_close(session));
+}
+
+static void choices(void) {
+  tokentrie_session session = open_session(TOKENTRIE_AFTER_FREE);
+  double p[3] = {0}, q[3] = {0};
+  tokentrie_choice choice = {.size = sizeof choice};
+  OK(tokentrie_session_choose(session, PROMPT, strlen(PROMPT), LABELS, strlen(LABELS), LABEL_ENDS, 3, p, 3, &choice));
+  CHECK(fabs(p[0] + p[1] + p[2] - 1) < 1e-9 && choice.values == 3 && choice.best < 3);
+  CHECK(choice.mass > 0 && choice.mass <= 1);
+  for (int i = 0; i < 3; i++) CHECK(p[i] <= p[choice.best]);
+  printf("choice: positive %.3f, negative %.3f, neutral %.3f, %u forward passes\n", p[0], p[1], p[2],
+         (unsigned)choice.forward_passes);
+  STATUS(TOKENTRIE_ERROR_BUFFER,
+         tokentrie_session_choose(session, PROMPT, strlen(PROMPT), LABELS, strlen(LABELS), LABEL_ENDS, 3, p, 2, NULL));
+  const uint64_t twice[] = {8, 16};
+  STATUS(TOKENTRIE_ERROR_SET,
+         tokentrie_session_choose(session, PROMPT, strlen(PROMPT), "positivepositive", 16, twice, 2, p, 3, NULL));
+  STATUS(TOKENTRIE_ERROR_SET,
+         tokentrie_session_choose(session, PROMPT, strlen(PROMPT), "", 0, NULL, 0, p, 3, NULL));
+  int32_t ids[256];
+  size_t n = 0;
+  OK(tokentrie_session_tokenize(session, PROMPT, strlen(PROMPT), 1, 0, ids, LENGTH(ids), &n));
+  tokentrie_trie trie = labels(session);
+  OK(tokentrie_session_choose_leaves(session, ids, n, trie, q, 3, &choice));
+  CHECK(fabs(q[0] + q[1] + q[2] - 1) < 1e-9);
+  OK(tokentrie_trie_free(trie));
+  tokentrie_vocab vocab = 0;
+  OK(tokentrie_session_vocab(session, &vocab));
+  uint8_t bytes[512];
+  OK(tokentrie_vocab_bytes(vocab, ids, n, bytes, sizeof bytes, &n));
+  CHECK(n >= strlen(PROMPT) && memcmp(bytes + n - strlen(PROMPT), PROMPT, strlen(PROMPT)) == 0);
+  OK(tokentrie_session_close(session));
+  OK(tokentrie_vocab_free(vocab)); /* it outlives the session */
+}
+
+/* As the agent runtime does it: open, prefill, set, generate, clear, close. */
+static void other_names(void) {
+  CHECK(eliza_inference_llm_stream_supported() == 1);
+  void *handle = eliza_inference_llm_stream_open(model_path, 1 << 30, 1, 0);
+  CHECK(handle != NULL);
+  int32_t ids[256];
+  size_t n = 0;
+  tokentrie_session session = (tokentrie_session)(uintptr_t)handle;
+  OK(tokentrie_session_tokenize(session, PROMPT, strlen(PROMPT), 1, 0, ids, LENGTH(ids), &n));
+  CHECK(eliza_inference_llm_stream_prefill(handle, ids, -1, -1) == -1);
+  CHECK(eliza_inference_llm_stream_prefill(handle, ids, (int32_t)n, -1) == (int32_t)n);
+  tokentrie_trie trie = labels(session);
+  OK(tokentrie_session_set_trie(session, trie, TOKENTRIE_MODE_GREEDY));
+  heard to = {.session = session};
+  CHECK(eliza_inference_llm_stream_generate(handle, 12, 0.0f, 1.0f, listen, &to) == 0);
+  CHECK(to.done == 1);
+  CHECK(eliza_inference_llm_stream_generate(handle, -1, 0.0f, 1.0f, listen, &to) == -1);
+  CHECK(eliza_inference_set_token_trie(handle, "[]", 2, 0) < 0);
+  CHECK(eliza_inference_clear_token_trie(handle) == 0 && eliza_inference_clear_token_trie(handle) == 0);
+
+  /* The pull form gives the same tokens. */
+  CHECK(eliza_inference_llm_stream_prefill(handle, ids, (int32_t)n, 0) == (int32_t)n);
+  OK(tokentrie_session_set_trie(session, trie, TOKENTRIE_MODE_GREEDY));
+  OK(tokentrie_session_start(session, 12, 0, 1));
+  size_t pulled = 0, n_tokens = 0;
+  int32_t step[4], drafted = 9, accepted = 9, status = 0;
+  char text[64], *error = NULL;
+  while ((status = eliza_inference_llm_stream_next(handle, step, 4, &n_tokens, text, sizeof text, &drafted, &accepted,
+                                                   &error)) == 0) {
+    CHECK(n_tokens >= 1 && drafted == 0 && accepted == 0);
+    for (size_t i = 0; i < n_tokens; i++) CHECK(step[i] == to.tokens[pulled++]);
+  }
+  for (size_t i = 0; i < n_tokens; i++) CHECK(step[i] == to.tokens[pulled++]);
+  CHECK(status == 1 && pulled == to.n && error == NULL);
+  OK(tokentrie_trie_free(trie));
+  eliza_inference_llm_stream_cancel(handle);
+  eliza_inference_llm_stream_close(handle);
+  eliza_inference_llm_stream_close(handle);
+  eliza_inference_llm_stream_close(NULL);
+  CHECK(eliza_inference_llm_stream_next(handle, step, 4, &n_tokens, text, sizeof text, NULL, NULL, &error) < 0);
+  CHECK(error != NULL && strstr(error, "freed before") != NULL);
+  eliza_inference_free_string(error);
+  eliza_inference_free_string(NULL);
+}
+
+int main(int count, char **arguments) {
+  if (count != 2) return 2;
+  model_path = arguments[1];
+  CHECK(tokentrie_features() & TOKENTRIE_FEATURE_LLAMA);
+  bad_files();
+  a_leaf();
+  payloads();
+  bad_arguments();
+  cancelled();
+  from_other_threads();
+  slots();
+  free_text();
+  choices();
+  other_names();
+  /* The end of the process waits for a generation that runs. */
+  tokentrie_session last = open_session(TOKENTRIE_AFTER_FREE);
+  prefill(last, -1);
+  OK(tokentrie_session_start(last, 400, 0.8f, 0.95f));
+  puts("sessions: everything as promised");
+  return 0;
+}

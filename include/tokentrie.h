@@ -1,0 +1,1262 @@
+/* tokentrie: a language model says only what is allowed. C ABI; docs/c.md tells how to use it.
+ *
+ * Made by cbindgen from crates/tokentrie-c: do not edit.
+ *
+ * Every function returns a status unless it says otherwise: TOKENTRIE_OK, a positive status that is no error, or a
+ * negative error. tokentrie_last_error() says what was wrong, where, and with which value.
+ *
+ * Handles are numbers below 2^53; 0 is none. A handle that was freed, or that is of another kind, is refused with
+ * TOKENTRIE_ERROR_HANDLE. Every handle is freed once, with the function of its kind; what was made from it stays
+ * usable. Handles may go from thread to thread. Vocabularies, tries and caches may be used by several threads at once;
+ * a sampler or batch that another thread is using is refused with TOKENTRIE_ERROR_BUSY. A session does one thing at a
+ * time, and refuses what comes meanwhile.
+ *
+ * Strings in are bytes with a length, without a zero at the end. Results go into buffers of the caller: `capacity` is
+ * their size, `*count` becomes what there is. A buffer that is too small gives TOKENTRIE_ERROR_BUFFER, `*count` says
+ * what it needs, and nothing was written or changed. A buffer may be NULL with capacity 0, to ask for the size.
+ * Strings out have no zero at the end.
+ *
+ * Several items in one buffer come with their ends: item i is what lies between ends[i - 1] (0 for the first) and
+ * ends[i]. Ends ascend, and the last one is the length of the buffer, which is given too.
+ *
+ * Token ids are int32_t from 0 on. Structures begin with their own size, which the caller sets: fields that it does
+ * not know count as 0.
+ *
+ * Functions tokentrie_session_... and eliza_inference_... are in libraries with llama.cpp alone: see
+ * tokentrie_features().
+ */
+
+#ifndef TOKENTRIE_H
+#define TOKENTRIE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Version of this header. A library fits if tokentrie_abi_version() has the same upper 16 bits and lower 16 bits that
+ * are no smaller.
+ */
+#define TOKENTRIE_ABI_VERSION 65536
+
+/**
+ * The most bytes of a payload in JSON or RTKT.
+ */
+#define TOKENTRIE_MAX_PAYLOAD 268435456
+
+/**
+ * A bit of tokentrie_features(): the library has sessions.
+ */
+#define TOKENTRIE_FEATURE_LLAMA 1
+
+/**
+ * A mode: the highest logit, ties to the lowest id.
+ */
+#define TOKENTRIE_MODE_GREEDY 0
+
+/**
+ * A mode: temperature, top-k, top-p, min-p and a seeded draw over the allowed tokens.
+ */
+#define TOKENTRIE_MODE_SAMPLED 1
+
+/**
+ * After a complete leaf anything may follow.
+ */
+#define TOKENTRIE_AFTER_FREE 0
+
+/**
+ * After a complete leaf only end of generation may follow; a session ends there.
+ */
+#define TOKENTRIE_AFTER_STOP 1
+
+/**
+ * A state: constraining.
+ */
+#define TOKENTRIE_STATE_ACTIVE 0
+
+/**
+ * A state: the leaf is known.
+ */
+#define TOKENTRIE_STATE_COMPLETE 1
+
+/**
+ * A state: switched off until a path is activated.
+ */
+#define TOKENTRIE_STATE_IDLE 2
+
+/**
+ * A state: switched off by something that was not allowed.
+ */
+#define TOKENTRIE_STATE_OFF 3
+
+/**
+ * The listed tokens alone may come.
+ */
+#define TOKENTRIE_ALLOWED_ONLY 0
+
+/**
+ * Everything may come; the listed tokens go on, all others end the leaf that ends here.
+ */
+#define TOKENTRIE_ALLOWED_OPEN 1
+
+/**
+ * Everything may come; none is listed.
+ */
+#define TOKENTRIE_ALLOWED_ALL 2
+
+/**
+ * A kind of token: text.
+ */
+#define TOKENTRIE_TOKEN_NORMAL 0
+
+/**
+ * A kind of token: control, no text.
+ */
+#define TOKENTRIE_TOKEN_CONTROL 1
+
+/**
+ * A kind of token: it ends the output.
+ */
+#define TOKENTRIE_TOKEN_END_OF_GENERATION 2
+
+/**
+ * Why a generation ended: none has ended yet.
+ */
+#define TOKENTRIE_FINISH_NONE 0
+
+/**
+ * The leaf is complete, and nothing shall follow it.
+ */
+#define TOKENTRIE_FINISH_LEAF 1
+
+/**
+ * The model ended its output.
+ */
+#define TOKENTRIE_FINISH_END_OF_GENERATION 2
+
+/**
+ * The limit was reached.
+ */
+#define TOKENTRIE_FINISH_MAX_TOKENS 3
+
+/**
+ * The context was full.
+ */
+#define TOKENTRIE_FINISH_CONTEXT_FULL 4
+
+/**
+ * tokentrie_session_cancel was called.
+ */
+#define TOKENTRIE_FINISH_CANCELLED 5
+
+/**
+ * It failed: the status of the call says how.
+ */
+#define TOKENTRIE_FINISH_ERROR 6
+
+/**
+ * llama.cpp's sampler.
+ */
+typedef struct llama_sampler llama_sampler;
+
+/**
+ * llama.cpp's table of callbacks.
+ */
+typedef struct llama_sampler_i llama_sampler_i;
+
+/**
+ * llama.cpp's vocabulary.
+ */
+typedef struct llama_vocab llama_vocab;
+
+/**
+ * What a function returns: TOKENTRIE_OK, a positive status that is no error, or a negative error.
+ */
+typedef int32_t tokentrie_status;
+
+/**
+ * A handle: a vocabulary. Handles are below 2^53; 0 is none.
+ */
+typedef uint64_t tokentrie_vocab;
+
+/**
+ * A handle: one or several tries, by path.
+ */
+typedef uint64_t tokentrie_trie;
+
+/**
+ * What a trie holds.
+ */
+typedef struct tokentrie_trie_info {
+  /**
+   * sizeof this structure.
+   */
+  uint32_t size;
+  /**
+   * How many tries there are, by path. What follows is of the first.
+   */
+  uint32_t tries;
+  /**
+   * Leaves.
+   */
+  uint64_t leaves;
+  /**
+   * Nodes, with the root.
+   */
+  uint64_t nodes;
+  /**
+   * Bytes of memory.
+   */
+  uint64_t bytes;
+  /**
+   * The largest id.
+   */
+  int32_t max_token;
+  /**
+   * Tokens of the longest leaf.
+   */
+  uint32_t max_depth;
+  /**
+   * Leaves of the payload that were left out: they have no tokens.
+   */
+  uint64_t empty_leaves;
+  /**
+   * Leaves of the payload that were left out: the vocabulary does not have their ids.
+   */
+  uint64_t outside_vocabulary;
+} tokentrie_trie_info;
+
+/**
+ * A handle: a cache of payloads.
+ */
+typedef uint64_t tokentrie_cache;
+
+/**
+ * What a cache did so far.
+ */
+typedef struct tokentrie_cache_stats {
+  /**
+   * sizeof this structure.
+   */
+  uint32_t size;
+  /**
+   * Payloads that can be held.
+   */
+  uint32_t capacity;
+  /**
+   * Payloads that are held.
+   */
+  uint64_t held;
+  /**
+   * Found by the text.
+   */
+  uint64_t hits;
+  /**
+   * Other text with the same content.
+   */
+  uint64_t content_hits;
+  /**
+   * Built anew.
+   */
+  uint64_t misses;
+  /**
+   * Texts that had to leave.
+   */
+  uint64_t evictions;
+} tokentrie_cache_stats;
+
+/**
+ * How a sampler or a batch chooses. All zero is greedy, with free text after the leaf.
+ */
+typedef struct tokentrie_sampler_options {
+  /**
+   * sizeof this structure.
+   */
+  uint32_t size;
+  /**
+   * TOKENTRIE_MODE_…
+   */
+  int32_t mode;
+  /**
+   * TOKENTRIE_AFTER_…
+   */
+  int32_t after;
+  /**
+   * 0: all.
+   */
+  uint32_t top_k;
+  /**
+   * 0 takes the highest; not used in greedy mode.
+   */
+  float temperature;
+  /**
+   * 0 counts as 1: all.
+   */
+  float top_p;
+  /**
+   * 0: all.
+   */
+  float min_p;
+  /**
+   * Of the draw.
+   */
+  uint32_t seed;
+  /**
+   * 0: the seed comes from the operating system.
+   */
+  uint32_t has_seed;
+} tokentrie_sampler_options;
+
+/**
+ * A handle: a sampler over rows of logits.
+ */
+typedef uint64_t tokentrie_sampler;
+
+/**
+ * A handle: many rows.
+ */
+typedef uint64_t tokentrie_batch;
+
+/**
+ * The llama.cpp of a program. All of it belongs to one library, which stays loaded.
+ */
+typedef struct tokentrie_llama_api {
+  /**
+   * sizeof this structure.
+   */
+  uint32_t size;
+  /**
+   * Fields of llama_sampler_i in that library: sizeof(struct llama_sampler_i) / sizeof(void *). Unknown numbers are
+   * refused.
+   */
+  uint32_t callback_fields;
+  /**
+   * llama_sampler_init.
+   */
+  struct llama_sampler *(*sampler_init)(struct llama_sampler_i *iface, void *ctx);
+  /**
+   * llama_vocab_n_tokens; NULL: vocabularies are not looked at.
+   */
+  int32_t (*vocab_n_tokens)(const struct llama_vocab *vocab);
+  /**
+   * llama_vocab_is_eog; NULL: end-of-generation tokens are not known.
+   */
+  bool (*vocab_is_eog)(const struct llama_vocab *vocab, int32_t token);
+} tokentrie_llama_api;
+
+/**
+ * How a model is opened. All zero takes the defaults.
+ */
+typedef struct tokentrie_session_options {
+  /**
+   * sizeof this structure.
+   */
+  uint32_t size;
+  /**
+   * Tokens of context. 0: 4096, or what the model was trained on if that is less.
+   */
+  uint32_t n_ctx;
+  /**
+   * The most tokens in one forward pass. 0: 512.
+   */
+  uint32_t n_batch;
+  /**
+   * 0: as many as pay off.
+   */
+  uint32_t n_threads;
+  /**
+   * Layers on a graphics card.
+   */
+  uint32_t n_gpu_layers;
+  /**
+   * TOKENTRIE_AFTER_FREE: text goes on after the leaf; TOKENTRIE_AFTER_STOP: the generation ends with it.
+   */
+  int32_t after;
+  /**
+   * Of the draws.
+   */
+  uint32_t seed;
+  /**
+   * 0: the seed comes from the operating system.
+   */
+  uint32_t has_seed;
+} tokentrie_session_options;
+
+/**
+ * A handle: a model with a prompt.
+ */
+typedef uint64_t tokentrie_session;
+
+/**
+ * Called for every token, in order, on the thread that generates. `text` is UTF-8 with a zero at the end: whole
+ * characters that the token completes, often none; it lives until the callback returns. The last call of a generation
+ * has is_done 1, token -1 and empty text. It comes exactly once, also after an error and after cancel; the session is
+ * free again by then. In the calls before, only tokentrie_session_cancel, tokentrie_session_get_info and
+ * tokentrie_session_tokenize may be called for the session that calls; others give TOKENTRIE_ERROR_BUSY. It must
+ * return: no exception, no longjmp.
+ */
+typedef void (*tokentrie_token_callback)(int32_t token, const char *text, int32_t is_done, void *user);
+
+/**
+ * Where a session is.
+ */
+typedef struct tokentrie_session_info {
+  /**
+   * sizeof this structure.
+   */
+  uint32_t size;
+  /**
+   * 1 while a generation runs.
+   */
+  int32_t generating;
+  /**
+   * 1 while a trie is set.
+   */
+  int32_t has_trie;
+  /**
+   * Of the trie in the last generation: TOKENTRIE_STATE_…
+   */
+  int32_t state;
+  /**
+   * Of the last generation: TOKENTRIE_FINISH_…
+   */
+  int32_t finish;
+  /**
+   * Of the last prefill, or -1.
+   */
+  int32_t slot;
+  /**
+   * Tokens of context.
+   */
+  uint32_t n_ctx;
+  /**
+   * Tokens of the vocabulary.
+   */
+  uint32_t n_vocab;
+  /**
+   * Tokens that the next generation begins after.
+   */
+  uint64_t prompt_tokens;
+  /**
+   * Tokens of the last generation.
+   */
+  uint64_t tokens;
+  /**
+   * Those of them that had no rival.
+   */
+  uint64_t forced_tokens;
+  /**
+   * Those of them that had.
+   */
+  uint64_t sampled_tokens;
+  /**
+   * Its forward passes.
+   */
+  uint64_t forward_passes;
+  /**
+   * Tokens of it that needed none of their own.
+   */
+  uint64_t forward_passes_saved;
+  /**
+   * Tokens of the prompt that were in the cache already.
+   */
+  uint64_t prompt_tokens_reused;
+  /**
+   * Times that no legal token had a usable logit.
+   */
+  uint64_t starved;
+  /**
+   * Its time.
+   */
+  double seconds;
+} tokentrie_session_info;
+
+/**
+ * How a choice came about.
+ */
+typedef struct tokentrie_choice {
+  /**
+   * sizeof this structure.
+   */
+  uint32_t size;
+  /**
+   * Number of the most probable value.
+   */
+  uint32_t best;
+  /**
+   * How many values there are.
+   */
+  uint64_t values;
+  /**
+   * The probability that the model says any of them unasked.
+   */
+  double mass;
+  /**
+   * Forward passes.
+   */
+  uint64_t forward_passes;
+  /**
+   * Time.
+   */
+  double seconds;
+} tokentrie_choice;
+
+/**
+ * Done.
+ */
+#define TOKENTRIE_OK 0
+
+/**
+ * There is none (yet): no leaf is complete, no token came in time.
+ */
+#define TOKENTRIE_NONE 1
+
+/**
+ * 0, freed, or a handle of another kind.
+ */
+#define TOKENTRIE_ERROR_HANDLE -1
+
+/**
+ * NULL where none may be, a number out of range, lengths that contradict each other.
+ */
+#define TOKENTRIE_ERROR_ARGUMENT -2
+
+/**
+ * A buffer is too small: the count says what is needed.
+ */
+#define TOKENTRIE_ERROR_BUFFER -3
+
+/**
+ * Bytes that are no UTF-8.
+ */
+#define TOKENTRIE_ERROR_TEXT -4
+
+/**
+ * A payload (JSON or RTKT) that is malformed or has no usable leaf.
+ */
+#define TOKENTRIE_ERROR_PAYLOAD -5
+
+/**
+ * Sequences or texts that make no trie.
+ */
+#define TOKENTRIE_ERROR_SET -6
+
+/**
+ * A .ttrie file that cannot be read or written.
+ */
+#define TOKENTRIE_ERROR_FILE -7
+
+/**
+ * A token id that the vocabulary does not have, or a set for another vocabulary.
+ */
+#define TOKENTRIE_ERROR_VOCAB -8
+
+/**
+ * A token that may not come here, or a request that does not fit the state.
+ */
+#define TOKENTRIE_ERROR_NOT_ALLOWED -9
+
+/**
+ * A row of logits or a mask that is shorter than the vocabulary.
+ */
+#define TOKENTRIE_ERROR_ROW -10
+
+/**
+ * A set from a damaged file: nothing may come.
+ */
+#define TOKENTRIE_ERROR_DAMAGED -11
+
+/**
+ * In use by another call: a generation that runs, another thread, or the callback that is calling.
+ */
+#define TOKENTRIE_ERROR_BUSY -12
+
+/**
+ * No llama.cpp in the process, one whose table of callbacks is unknown, or a library without llama.cpp.
+ */
+#define TOKENTRIE_ERROR_LLAMA -13
+
+/**
+ * A model that cannot be loaded, a prompt that does not fit it, or a forward pass that failed.
+ */
+#define TOKENTRIE_ERROR_MODEL -14
+
+/**
+ * Ended by tokentrie_session_cancel.
+ */
+#define TOKENTRIE_ERROR_CANCELLED -15
+
+/**
+ * Larger than a documented limit.
+ */
+#define TOKENTRIE_ERROR_LIMIT -16
+
+/**
+ * A fault of the library; what was being changed is closed.
+ */
+#define TOKENTRIE_ERROR_PANIC -17
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Version of the library: compare with TOKENTRIE_ABI_VERSION.
+ */
+uint32_t tokentrie_abi_version(void);
+
+/**
+ * What this library was built with: bits TOKENTRIE_FEATURE_…
+ */
+uint32_t tokentrie_features(void);
+
+/**
+ * What was wrong in the last call of this thread that failed; "" if there was none. UTF-8 with a zero at the end,
+ * valid until the next call that fails on this thread.
+ */
+const char *tokentrie_last_error(void);
+
+/**
+ * The name of a status, such as "TOKENTRIE_ERROR_HANDLE"; "unknown status" for others.
+ */
+const char *tokentrie_status_name(tokentrie_status status);
+
+/**
+ * `n_vocab` ids of which nothing is known but which of them end the output.
+ */
+tokentrie_status tokentrie_vocab_new(size_t n_vocab,
+                                     const int32_t *end_of_generation,
+                                     size_t n_end_of_generation,
+                                     tokentrie_vocab *vocab);
+
+/**
+ * The bytes of every token, one after the other, and its kind, TOKENTRIE_TOKEN_…; `kinds` may be NULL: all normal.
+ */
+tokentrie_status tokentrie_vocab_from_pieces(const uint8_t *bytes,
+                                             size_t n_bytes,
+                                             const uint64_t *ends,
+                                             const uint8_t *kinds,
+                                             size_t n_vocab,
+                                             tokentrie_vocab *vocab);
+
+/**
+ * How many ids it has.
+ */
+tokentrie_status tokentrie_vocab_size(tokentrie_vocab vocab, size_t *n_vocab);
+
+/**
+ * End-of-generation tokens, ascending.
+ */
+tokentrie_status tokentrie_vocab_end_of_generation(tokentrie_vocab vocab,
+                                                   int32_t *ids,
+                                                   size_t capacity,
+                                                   size_t *count);
+
+/**
+ * The bytes of these tokens, one after the other; TOKENTRIE_ERROR_VOCAB where the vocabulary has none.
+ */
+tokentrie_status tokentrie_vocab_bytes(tokentrie_vocab vocab,
+                                       const int32_t *ids,
+                                       size_t n_ids,
+                                       uint8_t *bytes,
+                                       size_t capacity,
+                                       size_t *count);
+
+/**
+ * Ends the handle; what was made with it stays.
+ */
+tokentrie_status tokentrie_vocab_free(tokentrie_vocab vocab);
+
+/**
+ * The tries of a payload in JSON. `vocab` may be 0: ids are not checked against one.
+ */
+tokentrie_status tokentrie_trie_from_json(const char *json,
+                                          size_t length,
+                                          tokentrie_vocab vocab,
+                                          tokentrie_trie *trie);
+
+/**
+ * One trie whose path is empty. `names` may be NULL: leaves without names; `name_ends` is not read then.
+ */
+tokentrie_status tokentrie_trie_from_sequences(const int32_t *tokens,
+                                               size_t n_tokens,
+                                               const uint64_t *ends,
+                                               const char *names,
+                                               size_t n_names,
+                                               const uint64_t *name_ends,
+                                               size_t n_leaves,
+                                               tokentrie_trie *trie);
+
+/**
+ * One trie in the binary form RTKT, which has a path and no names.
+ */
+tokentrie_status tokentrie_trie_from_rtkt(const uint8_t *bytes, size_t length, tokentrie_trie *trie);
+
+/**
+ * The first of these tries in that form.
+ */
+tokentrie_status tokentrie_trie_to_rtkt(tokentrie_trie trie, uint8_t *bytes, size_t capacity, size_t *count);
+
+/**
+ * A .ttrie file, which is mapped. `verify` other than 0 reads and checks all of it. `path` is UTF-8.
+ */
+tokentrie_status tokentrie_trie_open(const char *path, size_t length, int32_t verify, tokentrie_trie *trie);
+
+/**
+ * Writes the first of these tries as a .ttrie file. `vocab` may be 0.
+ */
+tokentrie_status tokentrie_trie_save(tokentrie_trie trie, const char *path, size_t length, tokentrie_vocab vocab);
+
+/**
+ * One of the tries of a payload, by its path, as a handle of its own.
+ */
+tokentrie_status tokentrie_trie_select(tokentrie_trie trie,
+                                       const char *path,
+                                       size_t length,
+                                       tokentrie_trie *selected);
+
+/**
+ * The path of one of these tries, by its number from 0.
+ */
+tokentrie_status tokentrie_trie_path(tokentrie_trie trie,
+                                     size_t number,
+                                     char *path,
+                                     size_t capacity,
+                                     size_t *count);
+
+/**
+ * What these tries hold. The caller sets info->size.
+ */
+tokentrie_status tokentrie_trie_get_info(tokentrie_trie trie, struct tokentrie_trie_info *info);
+
+/**
+ * Tokens that continue this prefix, ascending; none at the end of a leaf that is no prefix of another. A prefix that
+ * leads out of the trie gives TOKENTRIE_ERROR_NOT_ALLOWED.
+ */
+tokentrie_status tokentrie_trie_children(tokentrie_trie trie,
+                                         const int32_t *prefix,
+                                         size_t n_prefix,
+                                         int32_t *ids,
+                                         size_t capacity,
+                                         size_t *count);
+
+/**
+ * Tokens that must follow this prefix, up to the next choice or the end of a leaf.
+ */
+tokentrie_status tokentrie_trie_forced(tokentrie_trie trie,
+                                       const int32_t *prefix,
+                                       size_t n_prefix,
+                                       int32_t *ids,
+                                       size_t capacity,
+                                       size_t *count);
+
+/**
+ * The number of the leaf with these tokens; TOKENTRIE_NONE if there is none. Leaves are numbered in the order of their
+ * tokens.
+ */
+tokentrie_status tokentrie_trie_find(tokentrie_trie trie,
+                                     const int32_t *tokens,
+                                     size_t n_tokens,
+                                     uint32_t *leaf);
+
+/**
+ * The tokens of a leaf.
+ */
+tokentrie_status tokentrie_trie_leaf_tokens(tokentrie_trie trie,
+                                            uint32_t leaf,
+                                            int32_t *ids,
+                                            size_t capacity,
+                                            size_t *count);
+
+/**
+ * The name of a leaf; TOKENTRIE_NONE for one without.
+ */
+tokentrie_status tokentrie_trie_leaf_name(tokentrie_trie trie,
+                                          uint32_t leaf,
+                                          char *name,
+                                          size_t capacity,
+                                          size_t *count);
+
+/**
+ * Ends the handle; samplers over these tries stay.
+ */
+tokentrie_status tokentrie_trie_free(tokentrie_trie trie);
+
+/**
+ * An empty cache, least recently used out first; capacity 0 takes 128.
+ */
+tokentrie_status tokentrie_cache_new(size_t capacity, tokentrie_cache *cache);
+
+/**
+ * As tokentrie_trie_from_json; a payload with the same text or the same content is not built again.
+ */
+tokentrie_status tokentrie_cache_trie(tokentrie_cache cache,
+                                      const char *json,
+                                      size_t length,
+                                      tokentrie_vocab vocab,
+                                      tokentrie_trie *trie);
+
+/**
+ * What it did so far. The caller sets stats->size.
+ */
+tokentrie_status tokentrie_cache_get_stats(tokentrie_cache cache, struct tokentrie_cache_stats *stats);
+
+/**
+ * Forgets all payloads; tries that were made stay.
+ */
+tokentrie_status tokentrie_cache_clear(tokentrie_cache cache);
+
+/**
+ * Ends the handle; tries that were made stay.
+ */
+tokentrie_status tokentrie_cache_free(tokentrie_cache cache);
+
+/**
+ * A sampler armed at the start of the first trie. `options` may be NULL: all zero. `end_tokens` may end a leaf; none:
+ * those of the set itself, if it has any.
+ */
+tokentrie_status tokentrie_sampler_new(tokentrie_trie trie,
+                                       tokentrie_vocab vocab,
+                                       const struct tokentrie_sampler_options *options,
+                                       const int32_t *end_tokens,
+                                       size_t n_end_tokens,
+                                       tokentrie_sampler *sampler);
+
+/**
+ * What may come next: `what` becomes TOKENTRIE_ALLOWED_…; the ids ascend.
+ */
+tokentrie_status tokentrie_sampler_allowed(tokentrie_sampler sampler,
+                                           int32_t *ids,
+                                           size_t capacity,
+                                           size_t *count,
+                                           int32_t *what);
+
+/**
+ * Sets every logit that may not come to minus infinity; the others keep their bits.
+ */
+tokentrie_status tokentrie_sampler_apply(tokentrie_sampler sampler, float *logits, size_t n_logits);
+
+/**
+ * Chooses the next token without accepting it.
+ */
+tokentrie_status tokentrie_sampler_sample(tokentrie_sampler sampler,
+                                          const float *logits,
+                                          size_t n_logits,
+                                          int32_t *token);
+
+/**
+ * Chooses, accepts, and accepts what is forced after it: all of these tokens are written, one call a branch.
+ */
+tokentrie_status tokentrie_sampler_advance(tokentrie_sampler sampler,
+                                           const float *logits,
+                                           size_t n_logits,
+                                           int32_t *ids,
+                                           size_t capacity,
+                                           size_t *count);
+
+/**
+ * Accepts all tokens or none.
+ */
+tokentrie_status tokentrie_sampler_accept(tokentrie_sampler sampler, const int32_t *ids, size_t n_ids);
+
+/**
+ * Takes back the last `n` accepted tokens.
+ */
+tokentrie_status tokentrie_sampler_rollback(tokentrie_sampler sampler, size_t n);
+
+/**
+ * Armed again at the start of the first trie; the draws begin again.
+ */
+tokentrie_status tokentrie_sampler_reset(tokentrie_sampler sampler);
+
+/**
+ * Armed at the start of the trie with this path.
+ */
+tokentrie_status tokentrie_sampler_activate(tokentrie_sampler sampler, const char *path, size_t length);
+
+/**
+ * Stops constraining until a path is activated or the sampler is reset.
+ */
+tokentrie_status tokentrie_sampler_deactivate(tokentrie_sampler sampler);
+
+/**
+ * An independent copy, at the same place.
+ */
+tokentrie_status tokentrie_sampler_clone(tokentrie_sampler sampler, tokentrie_sampler *copy);
+
+/**
+ * Tokens that must come next whatever the model says.
+ */
+tokentrie_status tokentrie_sampler_forced(tokentrie_sampler sampler,
+                                          int32_t *ids,
+                                          size_t capacity,
+                                          size_t *count);
+
+/**
+ * Bit i % 32 of word i / 32 is set where token i may come; n_words is at least (n_vocab + 31) / 32.
+ */
+tokentrie_status tokentrie_sampler_bitmask(tokentrie_sampler sampler, uint32_t *words, size_t n_words);
+
+/**
+ * `state` becomes TOKENTRIE_STATE_…, `depth` the tokens walked in the trie; either may be NULL.
+ */
+tokentrie_status tokentrie_sampler_state(tokentrie_sampler sampler, int32_t *state, size_t *depth);
+
+/**
+ * Number and name of the complete leaf; TOKENTRIE_NONE before. A leaf without a name has an empty one.
+ */
+tokentrie_status tokentrie_sampler_leaf(tokentrie_sampler sampler,
+                                        uint32_t *leaf,
+                                        char *name,
+                                        size_t capacity,
+                                        size_t *count);
+
+/**
+ * Ends the handle.
+ */
+tokentrie_status tokentrie_sampler_free(tokentrie_sampler sampler);
+
+/**
+ * `n_rows` rows, all at the start; more than one thread works on large ones. Every call changes all rows or none. A
+ * matrix of logits has n_rows rows of `stride` floats, which begin with the vocabulary's.
+ */
+tokentrie_status tokentrie_batch_new(tokentrie_trie trie,
+                                     tokentrie_vocab vocab,
+                                     const struct tokentrie_sampler_options *options,
+                                     const int32_t *end_tokens,
+                                     size_t n_end_tokens,
+                                     size_t n_rows,
+                                     tokentrie_batch *batch);
+
+/**
+ * How many rows it has.
+ */
+tokentrie_status tokentrie_batch_rows(tokentrie_batch batch, size_t *n_rows);
+
+/**
+ * Sets every logit that may not come to minus infinity.
+ */
+tokentrie_status tokentrie_batch_apply(tokentrie_batch batch, float *logits, size_t n_logits, size_t stride);
+
+/**
+ * Chooses one token a row; accepts none.
+ */
+tokentrie_status tokentrie_batch_sample(tokentrie_batch batch,
+                                        const float *logits,
+                                        size_t n_logits,
+                                        size_t stride,
+                                        int32_t *ids,
+                                        size_t capacity,
+                                        size_t *count);
+
+/**
+ * Accepts one token a row.
+ */
+tokentrie_status tokentrie_batch_accept(tokentrie_batch batch, const int32_t *ids, size_t n_ids);
+
+/**
+ * Row i becomes a copy of what row sources[i] was; the number of rows may change.
+ */
+tokentrie_status tokentrie_batch_reorder(tokentrie_batch batch, const uint32_t *sources, size_t n_sources);
+
+/**
+ * Takes back the last `n` tokens of every row.
+ */
+tokentrie_status tokentrie_batch_rollback(tokentrie_batch batch, size_t n);
+
+/**
+ * A mask a row, as tokentrie_sampler_bitmask, each of `stride` words.
+ */
+tokentrie_status tokentrie_batch_bitmask(tokentrie_batch batch, uint32_t *words, size_t n_words, size_t stride);
+
+/**
+ * `state` becomes TOKENTRIE_STATE_…, `depth` the tokens that a row has walked; either may be NULL.
+ */
+tokentrie_status tokentrie_batch_state(tokentrie_batch batch, size_t row, int32_t *state, size_t *depth);
+
+/**
+ * As tokentrie_sampler_leaf, of a row.
+ */
+tokentrie_status tokentrie_batch_leaf(tokentrie_batch batch,
+                                      size_t row,
+                                      uint32_t *leaf,
+                                      char *name,
+                                      size_t capacity,
+                                      size_t *count);
+
+/**
+ * Ends the handle.
+ */
+tokentrie_status tokentrie_batch_free(tokentrie_batch batch);
+
+/**
+ * The llama.cpp that llama_sampler_init_token_trie shall use, in place of what is found in the process. NULL: look in
+ * the process again. Of several calls at once one is the last.
+ */
+tokentrie_status tokentrie_bind_llama(const struct tokentrie_llama_api *api);
+
+/**
+ * A sampler for a chain of the process's llama.cpp; put it first. `json` ends with a zero and may be freed afterwards;
+ * the chain owns the sampler. `vocab` may be NULL: ids are not checked. NULL on a payload that is malformed or has no
+ * usable leaf, on an unknown mode, and where there is no llama.cpp that is known; tokentrie_last_error() says why.
+ */
+struct llama_sampler *llama_sampler_init_token_trie(const struct llama_vocab *vocab,
+                                                    const char *json,
+                                                    int mode);
+
+/**
+ * Where a sampler from llama_sampler_init_token_trie is, while its chain lives: `state` becomes TOKENTRIE_STATE_…,
+ * `depth` the tokens walked in the trie; either may be NULL.
+ */
+tokentrie_status tokentrie_chain_state(const struct llama_sampler *sampler,
+                                       int32_t *state,
+                                       size_t *depth);
+
+/**
+ * As tokentrie_sampler_leaf, of a sampler from llama_sampler_init_token_trie while its chain lives.
+ */
+tokentrie_status tokentrie_chain_leaf(const struct llama_sampler *sampler,
+                                      uint32_t *leaf,
+                                      char *name,
+                                      size_t capacity,
+                                      size_t *count);
+
+/**
+ * Arms a sampler from llama_sampler_init_token_trie at the start of the trie with this path, while its chain lives.
+ */
+tokentrie_status tokentrie_chain_activate(const struct llama_sampler *sampler,
+                                          const char *path,
+                                          size_t length);
+
+/**
+ * Loads a GGUF; sessions of one file share its weights. `options` may be NULL. `path` is UTF-8.
+ */
+tokentrie_status tokentrie_session_open(const char *path,
+                                        size_t length,
+                                        const struct tokentrie_session_options *options,
+                                        tokentrie_session *session);
+
+/**
+ * Takes these tokens as the prompt, in place of the one before, and computes what the cache does not hold of them.
+ * `slot` from 0 to 63 names a cache that sessions of the same file and options share, one call at a time; -1 is the
+ * session's own. `taken` becomes the number of tokens, and may be NULL.
+ */
+tokentrie_status tokentrie_session_prefill(tokentrie_session session,
+                                           const int32_t *ids,
+                                           size_t n_ids,
+                                           int32_t slot,
+                                           size_t *taken);
+
+/**
+ * Generates after the prompt and what was generated before, on the calling thread, and returns at the end.
+ * temperature 0 takes the best. `callback` may be NULL.
+ */
+tokentrie_status tokentrie_session_generate(tokentrie_session session,
+                                            uint32_t max_tokens,
+                                            float temperature,
+                                            float top_p,
+                                            tokentrie_token_callback callback,
+                                            void *user);
+
+/**
+ * Begins a generation on a thread of the library; tokentrie_session_next takes its tokens.
+ */
+tokentrie_status tokentrie_session_start(tokentrie_session session,
+                                         uint32_t max_tokens,
+                                         float temperature,
+                                         float top_p);
+
+/**
+ * The next token of a generation that was started: waits up to timeout_ms (0: not at all, -1: as long as it takes),
+ * else gives TOKENTRIE_NONE. After the last token is_done becomes 1, token -1, without text, once; if the generation
+ * failed, its status is returned then. A text buffer that is too small leaves the token for the next call.
+ */
+tokentrie_status tokentrie_session_next(tokentrie_session session,
+                                        int32_t timeout_ms,
+                                        int32_t *token,
+                                        char *text,
+                                        size_t capacity,
+                                        size_t *count,
+                                        int32_t *is_done);
+
+/**
+ * Ends a generation, a prefill or a choice as soon as the forward pass that runs is over; nothing if none runs. From
+ * any thread, and from inside the callback.
+ */
+tokentrie_status tokentrie_session_cancel(tokentrie_session session);
+
+/**
+ * Frees the session. TOKENTRIE_ERROR_BUSY while a call runs: cancel it, wait for is_done, and close again.
+ */
+tokentrie_status tokentrie_session_close(tokentrie_session session);
+
+/**
+ * The tries that the next generations follow, in place of those before: armed at the start of each generation, until
+ * they are cleared. A generation that fails clears them. If the payload is refused, those before are gone too, and the
+ * next generation is refused unless tries are set or cleared before it.
+ */
+tokentrie_status tokentrie_session_set_token_trie(tokentrie_session session,
+                                                  const char *json,
+                                                  size_t length,
+                                                  int32_t mode);
+
+/**
+ * The same with tries that were made before, such as those of tokentrie_session_texts.
+ */
+tokentrie_status tokentrie_session_set_trie(tokentrie_session session, tokentrie_trie trie, int32_t mode);
+
+/**
+ * Follows nothing any more; as often as you like.
+ */
+tokentrie_status tokentrie_session_clear_token_trie(tokentrie_session session);
+
+/**
+ * Where the session is, at any time. The caller sets info->size.
+ */
+tokentrie_status tokentrie_session_get_info(tokentrie_session session, struct tokentrie_session_info *info);
+
+/**
+ * Number and name of the leaf that the last generation completed; TOKENTRIE_NONE if none.
+ */
+tokentrie_status tokentrie_session_leaf(tokentrie_session session,
+                                        uint32_t *leaf,
+                                        char *name,
+                                        size_t capacity,
+                                        size_t *count);
+
+/**
+ * The vocabulary of the model, as a handle of its own.
+ */
+tokentrie_status tokentrie_session_vocab(tokentrie_session session, tokentrie_vocab *vocab);
+
+/**
+ * The tokens of a text. `add_special`: with those that begin a text; `parse_special`: names of control tokens become
+ * those tokens, only for text that is trusted.
+ */
+tokentrie_status tokentrie_session_tokenize(tokentrie_session session,
+                                            const char *text,
+                                            size_t length,
+                                            int32_t add_special,
+                                            int32_t parse_special,
+                                            int32_t *ids,
+                                            size_t capacity,
+                                            size_t *count);
+
+/**
+ * A trie of texts in the tokens of this model, named by themselves: each follows `prefix`, which the prompt ends with,
+ * and ends with `suffix`; both may be empty. Where a token crosses the boundary to the prefix the trie begins before
+ * that token, and sessions take it off the prompt.
+ */
+tokentrie_status tokentrie_session_texts(tokentrie_session session,
+                                         const char *texts,
+                                         size_t n_bytes,
+                                         const uint64_t *ends,
+                                         size_t n_texts,
+                                         const char *prefix,
+                                         size_t n_prefix,
+                                         const char *suffix,
+                                         size_t n_suffix,
+                                         tokentrie_trie *trie);
+
+/**
+ * The probability of each of these texts as the continuation of the prompt, in their order; together they are 1. The
+ * prompt is text with the names of control tokens in it, as a chat template writes it. `choice` may be NULL; else the
+ * caller sets choice->size. `probabilities` has room for n_texts.
+ */
+tokentrie_status tokentrie_session_choose(tokentrie_session session,
+                                          const char *prompt,
+                                          size_t n_prompt,
+                                          const char *texts,
+                                          size_t n_bytes,
+                                          const uint64_t *ends,
+                                          size_t n_texts,
+                                          double *probabilities,
+                                          size_t capacity,
+                                          struct tokentrie_choice *choice);
+
+/**
+ * The same for a prompt of tokens and the leaves of a trie, in their order.
+ */
+tokentrie_status tokentrie_session_choose_leaves(tokentrie_session session,
+                                                 const int32_t *ids,
+                                                 size_t n_ids,
+                                                 tokentrie_trie trie,
+                                                 double *probabilities,
+                                                 size_t capacity,
+                                                 struct tokentrie_choice *choice);
+
+/**
+ * A session, or NULL; tokentrie_last_error() says why. Numbers below 1 take the defaults (threads, layers), and more
+ * context than the model was trained on becomes that. Text goes on after a leaf.
+ */
+void *eliza_inference_llm_stream_open(const char *model_path,
+                                      int32_t context_tokens,
+                                      int32_t threads,
+                                      int32_t gpu_layers);
+
+/**
+ * 1: there are sessions.
+ */
+int32_t eliza_inference_llm_stream_supported(void);
+
+/**
+ * The number of tokens taken, or -1.
+ */
+int32_t eliza_inference_llm_stream_prefill(void *handle, const int32_t *ids, int32_t n_ids, int32_t slot);
+
+/**
+ * As tokentrie_session_generate; 0, or -1.
+ */
+int32_t eliza_inference_llm_stream_generate(void *handle,
+                                            int32_t max_new_tokens,
+                                            float temperature,
+                                            float top_p,
+                                            tokentrie_token_callback callback,
+                                            void *user);
+
+/**
+ * The pull form: waits for at least one step, and takes what is there. Begins a greedy generation where none was
+ * started (tokentrie_session_start). 0: there is more, 1: that was the last, negative: an error, and a sentence in
+ * *out_error unless that is NULL, for eliza_inference_free_string. `text` ends with a zero. Nothing is drafted: both
+ * numbers become 0, and may be NULL.
+ */
+int32_t eliza_inference_llm_stream_next(void *handle,
+                                        int32_t *tokens,
+                                        size_t tokens_capacity,
+                                        size_t *n_tokens,
+                                        char *text,
+                                        size_t text_capacity,
+                                        int32_t *drafted,
+                                        int32_t *accepted,
+                                        char **out_error);
+
+/**
+ * As tokentrie_session_cancel.
+ */
+void eliza_inference_llm_stream_cancel(void *handle);
+
+/**
+ * As tokentrie_session_close; nothing for NULL.
+ */
+void eliza_inference_llm_stream_close(void *handle);
+
+/**
+ * As tokentrie_session_set_token_trie.
+ */
+tokentrie_status eliza_inference_set_token_trie(void *handle, const char *json, size_t length, int32_t mode);
+
+/**
+ * As tokentrie_session_clear_token_trie.
+ */
+tokentrie_status eliza_inference_clear_token_trie(void *handle);
+
+/**
+ * Frees a sentence of this library; nothing for NULL.
+ */
+void eliza_inference_free_string(char *text);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TOKENTRIE_H */
