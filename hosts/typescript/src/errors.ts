@@ -1,11 +1,23 @@
 /** Everything that this package throws on purpose: what, where, with which value, and what to do. */
 export class TokenTrieError extends Error {
   override name = "TokenTrieError";
+  /** The status of the C function that failed, such as `TOKENTRIE_ERROR_PAYLOAD`; undefined where none was called. */
+  status?: string;
 }
 
 /** A payload, a descriptor or a leaf that cannot be used. */
 export class PayloadError extends TokenTrieError {
   override name = "PayloadError";
+}
+
+/** Sequences that make no trie. */
+export class SetError extends TokenTrieError {
+  override name = "SetError";
+}
+
+/** A `.ttrie` file that cannot be read or written, or that is damaged. */
+export class FileError extends TokenTrieError {
+  override name = "FileError";
 }
 
 /** A vocabulary, or ids outside it. */

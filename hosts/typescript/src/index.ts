@@ -2,15 +2,23 @@ export {
   ArgumentError,
   BusyError,
   CancelledError,
+  FileError,
   HandleError,
   LibraryError,
   ModelError,
   PayloadError,
+  SetError,
   TokenizerError,
   TokenNotAllowedError,
   TokenTrieError,
   VocabularyError,
 } from "./errors.js";
+export { type Library, loadLibrary } from "./ffi/library.js";
+export { type Allowed, Sampler, type SamplerOptions } from "./native/sampler.js";
+export { type Leaf, Trie, type TrieOptions } from "./native/trie.js";
+export { type PiecesOptions, Vocab } from "./native/vocab.js";
+export type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./session/binding.js";
+export { type StreamArguments, type StreamResult, StreamRunner } from "./session/runner.js";
 export {
   type Tokenize,
   TokenizerCache,

@@ -7,7 +7,7 @@ import { koffiBackend } from "../src/ffi/koffi.js";
 import { Struct } from "../src/ffi/struct.js";
 import { fakeLibrary, NO_COMPILER } from "./support/fake.js";
 
-const backend = await ("bun" in process.versions ? bunBackend() : koffiBackend());
+const backend = "bun" in process.versions ? bunBackend() : koffiBackend();
 const path = fakeLibrary(7);
 
 function signature<const Result extends CType, const Given extends CType[]>(

@@ -1,4 +1,5 @@
 /** `bun:ffi`, which is part of bun. */
+import { createRequire } from "node:module";
 import type { Backend, Callable, CType, ForeignLibrary, Signature, TokenCallback } from "./backend.js";
 
 /** The part of `bun:ffi` that is used; its types would come with all of bun's. */
@@ -32,10 +33,9 @@ const TYPES: Record<CType, string> = {
 
 type Raw = (...given: unknown[]) => unknown;
 
-export async function bunBackend(): Promise<Backend> {
-  // A name in a variable: type checkers and bundlers for other runtimes do not look for it.
-  const name = "bun:ffi";
-  const ffi = (await import(name)) as BunFfi;
+export function bunBackend(): Backend {
+  // Not an import: bundlers for other runtimes would look for it.
+  const ffi = createRequire(import.meta.url)("bun:ffi") as BunFfi;
   return { name: "bun:ffi", load: (path) => new BunLibrary(ffi, path) };
 }
 

@@ -1,4 +1,5 @@
 /** `koffi`, for Node. It brings its machine code with it: nothing is compiled when it is installed. */
+import { createRequire } from "node:module";
 import { LibraryError } from "../errors.js";
 import type { Backend, Callable, CType, ForeignLibrary, Signature, TokenCallback } from "./backend.js";
 
@@ -26,10 +27,10 @@ const TYPES: Record<Exclude<CType, "callback">, string> = {
 };
 
 /** @throws LibraryError if koffi is not installed. */
-export async function koffiBackend(): Promise<Backend> {
+export function koffiBackend(): Backend {
   let koffi: Koffi;
   try {
-    koffi = ((await import("koffi")) as unknown as { default: Koffi }).default;
+    koffi = createRequire(import.meta.url)("koffi") as Koffi;
   } catch (error) {
     throw new LibraryError("this runtime calls C by koffi, which is not installed: npm install koffi", {
       cause: error,

@@ -1,0 +1,274 @@
+import { setImmediate } from "node:timers/promises";
+import { BusyError, CancelledError, LibraryError, ModelError, PayloadError } from "../errors.js";
+import { modeNumber, payloadText, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { warn } from "../warning.js";
+import type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./binding.js";
+
+export interface StreamArguments {
+  readonly promptTokens: Int32Array | readonly number[];
+  /** Which cache the prompt may use; -1, unless given, is the stream's own. Calls on one slot wait for each other. */
+  readonly slotId?: number;
+  /** 256 unless given. */
+  readonly maxTokens?: number;
+  /** 0 unless given: the most probable token. */
+  readonly temperature?: number;
+  /** 1 unless given: all. */
+  readonly topP?: number;
+  /** What the output must begin with one of; as an object, or its JSON text. */
+  readonly tokenTreePayload?: TokenTreePayload | string | null;
+  /** `"greedy"` unless given. */
+  readonly tokenTreeMode?: TokenTreeMode;
+  readonly signal?: AbortSignal;
+  /** Each token; last, exactly once, also after an error or a cancel, `(-1, "", true)`. */
+  readonly onToken?: OnToken;
+  /** Each text that is not empty. */
+  readonly onText?: (text: string) => void;
+  /** Each step of the pull form: what a draft proposed, and what of it was taken. */
+  readonly onAccept?: (step: StreamStep) => void;
+}
+
+export interface StreamResult {
+  readonly text: string;
+  readonly tokens: number[];
+  /** From the start to the first text; null if none came. */
+  readonly firstTokenMs: number | null;
+  /** Of a draft model; 0 without one. */
+  readonly drafted: number;
+  readonly accepted: number;
+}
+
+/** Libraries that were warned about. */
+const warned = new WeakSet<object>();
+
+/** How often a cancel is repeated: one that comes before the library has begun does nothing. */
+const CANCEL_EVERY_MS = 5;
+
+/**
+ * Runs generations through any streaming library. The trie is set after the prompt was taken and cleared in `finally`;
+ * a library without tries is warned about once, and goes on without.
+ *
+ * @example
+ * const runner = new StreamRunner(elizaBinding(loadLibrary()));
+ * const { text } = await runner.run({ modelPath }, { promptTokens, tokenTreePayload, onToken });
+ */
+export class StreamRunner<Handle> {
+  readonly #binding: StreamBinding<Handle>;
+  readonly #busy = new Set<Handle>();
+  readonly #slots = new Map<number, Promise<unknown>>();
+
+  constructor(binding: StreamBinding<Handle>) {
+    this.#binding = binding;
+  }
+
+  /** Opens a stream, generates, and closes it, whatever happens. */
+  async run(options: StreamOptions, given: StreamArguments): Promise<StreamResult> {
+    this.#need("llmStreamOpen", "llmStreamPrefill", "llmStreamClose");
+    const stream = await this.#binding.llmStreamOpen?.(options);
+    if (stream === undefined) throw new ModelError(`open failed: ${options.modelPath}${this.#why()}`);
+    try {
+      return await this.generate(stream, given);
+    } finally {
+      await this.#binding.llmStreamClose?.(stream);
+    }
+  }
+
+  /**
+   * Generates on a stream that is open.
+   *
+   * @throws BusyError if it is generating already.
+   * @throws CancelledError if the signal aborts; `partial` is what had come.
+   * @throws ModelError, PayloadError if the library refuses the prompt, the payload or the generation.
+   */
+  async generate(stream: Handle, given: StreamArguments): Promise<StreamResult> {
+    this.#need("llmStreamPrefill");
+    if (!this.#binding.llmStreamGenerate) this.#need("llmStreamNext");
+    if (this.#busy.has(stream)) {
+      throw new BusyError("generate failed: -1: this stream is generating; cancel it, or wait for its end");
+    }
+    this.#busy.add(stream);
+    const run = new Run(given);
+    try {
+      await this.#inSlot(given.slotId ?? -1, () => this.#generate(stream, given, run));
+    } finally {
+      this.#busy.delete(stream);
+      run.finish();
+    }
+    return run.result();
+  }
+
+  async #generate(stream: Handle, given: StreamArguments, run: Run): Promise<void> {
+    const { signal } = given;
+    run.checkAborted();
+    let again: ReturnType<typeof setInterval> | undefined;
+    const cancel = () => {
+      this.#binding.llmStreamCancel?.(stream);
+      again ??= setInterval(cancel, CANCEL_EVERY_MS);
+    };
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      await this.#prefill(stream, given);
+      run.checkAborted();
+      await this.#constrained(stream, given, () => this.#produce(stream, given, run));
+    } catch (error) {
+      // Whatever failed, a callback of the user's for one: nothing goes on in the background.
+      this.#binding.llmStreamCancel?.(stream);
+      run.checkAborted();
+      throw error;
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+      clearInterval(again);
+    }
+    run.checkAborted();
+  }
+
+  async #prefill(stream: Handle, given: StreamArguments): Promise<void> {
+    const tokens = Int32Array.from(given.promptTokens);
+    const taken = (await this.#binding.llmStreamPrefill?.(stream, tokens, given.slotId ?? -1)) ?? -1;
+    if (taken < 0) throw new ModelError(`Prefill failed: ${taken}${this.#why()}`);
+  }
+
+  /** Sets the trie, if there is one, and clears it whatever happens. */
+  async #constrained(stream: Handle, given: StreamArguments, generate: () => Promise<void>): Promise<void> {
+    const payload = given.tokenTreePayload ?? null;
+    if (payload === null) return generate();
+    const { setTokenTrie, clearTokenTrie } = this.#binding;
+    if (!setTokenTrie || !clearTokenTrie) {
+      if (!warned.has(this.#binding)) {
+        warned.add(this.#binding);
+        warn("this library has no set_token_trie and clear_token_trie: the output is not constrained");
+      }
+      return generate();
+    }
+    const json = payloadText(payload);
+    const mode = modeNumber(given.tokenTreeMode ?? 0);
+    try {
+      const status: unknown = await setTokenTrie.call(this.#binding, stream, json, mode);
+      // Never without the constraint that was asked for.
+      if (typeof status === "number" && status < 0)
+        throw new PayloadError(`set_token_trie failed: ${status}${this.#why()}`);
+      await generate();
+    } finally {
+      await clearTokenTrie.call(this.#binding, stream);
+    }
+  }
+
+  async #produce(stream: Handle, given: StreamArguments, run: Run): Promise<void> {
+    const sampling: StreamSampling = {
+      maxTokens: given.maxTokens ?? 256,
+      temperature: given.temperature ?? 0,
+      topP: given.topP ?? 1,
+    };
+    if (this.#binding.llmStreamGenerate) {
+      const onToken: OnToken = (token, text, isDone) => {
+        try {
+          run.onToken(token, text, isDone);
+        } catch (error) {
+          this.#binding.llmStreamCancel?.(stream);
+          throw error;
+        }
+      };
+      const status = await this.#binding.llmStreamGenerate(stream, sampling, onToken);
+      if (status < 0 && !given.signal?.aborted) throw new ModelError(`generate failed: ${status}${this.#why()}`);
+      return;
+    }
+    for (let done = false; !done && !given.signal?.aborted; ) {
+      const step = await this.#binding.llmStreamNext?.(stream, sampling);
+      if (step === undefined) break;
+      run.onStep(step);
+      done = step.done;
+      // A library that does not wait must not keep the signal from being heard.
+      if (!done) await setImmediate();
+    }
+  }
+
+  /** One call at a time on each shared cache. */
+  async #inSlot(slotId: number, call: () => Promise<void>): Promise<void> {
+    if (slotId < 0) return call();
+    const turn = (this.#slots.get(slotId) ?? Promise.resolve()).then(call);
+    const settled = turn.catch(() => {});
+    this.#slots.set(slotId, settled);
+    try {
+      await turn;
+    } finally {
+      if (this.#slots.get(slotId) === settled) this.#slots.delete(slotId);
+    }
+  }
+
+  #need(...names: (keyof StreamBinding<Handle>)[]): void {
+    const missing = names.filter((name) => this.#binding[name] === undefined);
+    if (missing.length > 0) {
+      throw new LibraryError(`the library is missing streaming-LLM symbols: ${missing.join(", ")}`);
+    }
+  }
+
+  #why(): string {
+    const sentence = this.#binding.lastError?.() ?? "";
+    return sentence === "" ? "" : `: ${sentence}`;
+  }
+}
+
+/** What comes of one generation. */
+class Run {
+  readonly #given: StreamArguments;
+  readonly #started = performance.now();
+  readonly #tokens: number[] = [];
+  #text = "";
+  #firstTokenMs: number | null = null;
+  #drafted = 0;
+  #accepted = 0;
+  #finished = false;
+
+  constructor(given: StreamArguments) {
+    this.#given = given;
+  }
+
+  /** The library's own last call is not passed on: `finish` makes it, also where the library does not. */
+  readonly onToken: OnToken = (token, text, isDone) => {
+    if (this.#finished || (isDone && token < 0 && text === "")) return;
+    if (token >= 0) this.#tokens.push(token);
+    this.#take(text);
+    this.#given.onToken?.(token, text, false);
+  };
+
+  onStep(step: StreamStep): void {
+    const tokens = Array.from(step.tokens);
+    this.#tokens.push(...tokens);
+    this.#drafted += step.drafted ?? 0;
+    this.#accepted += step.accepted ?? 0;
+    this.#take(step.text);
+    this.#given.onAccept?.(step);
+    // The text belongs to all of them: it comes with the last.
+    tokens.forEach((token, index) => {
+      this.#given.onToken?.(token, index === tokens.length - 1 ? step.text : "", false);
+    });
+  }
+
+  finish(): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    this.#given.onToken?.(-1, "", true);
+  }
+
+  checkAborted(): void {
+    const { signal } = this.#given;
+    if (!signal?.aborted) return;
+    throw new CancelledError("the generation was cancelled by its signal", this.result(), signal.reason);
+  }
+
+  result(): StreamResult {
+    return {
+      text: this.#text,
+      tokens: [...this.#tokens],
+      firstTokenMs: this.#firstTokenMs,
+      drafted: this.#drafted,
+      accepted: this.#accepted,
+    };
+  }
+
+  #take(text: string): void {
+    if (text === "") return;
+    this.#firstTokenMs ??= performance.now() - this.#started;
+    this.#text += text;
+    this.#given.onText?.(text);
+  }
+}
