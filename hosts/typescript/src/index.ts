@@ -18,7 +18,18 @@ export { type Allowed, Sampler, type SamplerOptions } from "./native/sampler.js"
 export { type Leaf, Trie, type TrieOptions } from "./native/trie.js";
 export { type PiecesOptions, Vocab } from "./native/vocab.js";
 export type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./session/binding.js";
+export { Choice } from "./session/choice.js";
+export { elizaBinding } from "./session/eliza.js";
+export { type GeneratedToken, Generation, type GenerationResult } from "./session/generation.js";
+export type { GenerationStats } from "./session/protocol.js";
 export { type StreamArguments, type StreamResult, StreamRunner } from "./session/runner.js";
+export {
+  type GenerateOptions,
+  type Prompt,
+  Session,
+  type SessionOptions,
+  type TextsOptions,
+} from "./session/session.js";
 export {
   type Tokenize,
   TokenizerCache,
@@ -36,6 +47,7 @@ export {
   type TokenTreeMode,
   type TokenTreePayload,
 } from "./tree/payload.js";
+export { decodeRtkt, encodeRtkt } from "./tree/rtkt.js";
 export {
   buildTokenTrie,
   countNodes,

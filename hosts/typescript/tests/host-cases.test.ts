@@ -26,7 +26,7 @@ const RUN_IN: Record<string, string> = {
   runner_mock: "runner.test.ts",
   stream_mock: "runner.test.ts",
   abi_mock: "runner.test.ts",
-  codec_rtkt_optional: "native.test.ts",
+  codec_rtkt_optional: "rtkt.test.ts",
 };
 
 it("every kind of case is run somewhere", { skip: HOST_CASES ? false : NO_CASES }, () => {

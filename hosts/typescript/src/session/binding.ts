@@ -50,6 +50,8 @@ export interface StreamBinding<Handle> {
    * @returns a status, or nothing at all.
    */
   setTokenTrie?(stream: Handle, json: string, mode: 0 | 1): unknown;
+  /** The same for a trie that the library has built before. */
+  setTrie?(stream: Handle, trie: number, mode: 0 | 1): unknown;
   clearTokenTrie?(stream: Handle): unknown;
   /** Why the last call failed. */
   lastError?(): string;

@@ -14,8 +14,8 @@ export interface StreamArguments {
   readonly temperature?: number;
   /** 1 unless given: all. */
   readonly topP?: number;
-  /** What the output must begin with one of; as an object, or its JSON text. */
-  readonly tokenTreePayload?: TokenTreePayload | string | null;
+  /** What the output must begin with one of: a payload as object or JSON text, or a trie of the same library. */
+  readonly tokenTreePayload?: TokenTreePayload | string | { readonly handle: number } | null;
   /** `"greedy"` unless given. */
   readonly tokenTreeMode?: TokenTreeMode;
   readonly signal?: AbortSignal;
@@ -131,25 +131,39 @@ export class StreamRunner<Handle> {
   async #constrained(stream: Handle, given: StreamArguments, generate: () => Promise<void>): Promise<void> {
     const payload = given.tokenTreePayload ?? null;
     if (payload === null) return generate();
-    const { setTokenTrie, clearTokenTrie } = this.#binding;
-    if (!setTokenTrie || !clearTokenTrie) {
+    const set = this.#setter(stream, payload, modeNumber(given.tokenTreeMode ?? 0));
+    const { clearTokenTrie } = this.#binding;
+    if (set === null || clearTokenTrie === undefined) {
       if (!warned.has(this.#binding)) {
         warned.add(this.#binding);
         warn("this library has no set_token_trie and clear_token_trie: the output is not constrained");
       }
       return generate();
     }
-    const json = payloadText(payload);
-    const mode = modeNumber(given.tokenTreeMode ?? 0);
     try {
-      const status: unknown = await setTokenTrie.call(this.#binding, stream, json, mode);
+      const status = await set();
       // Never without the constraint that was asked for.
-      if (typeof status === "number" && status < 0)
+      if (typeof status === "number" && status < 0) {
         throw new PayloadError(`set_token_trie failed: ${status}${this.#why()}`);
+      }
       await generate();
     } finally {
       await clearTokenTrie.call(this.#binding, stream);
     }
+  }
+
+  /** How the set is handed over; null where the library has no function for it. */
+  #setter(
+    stream: Handle,
+    set: TokenTreePayload | string | { readonly handle: number },
+    mode: 0 | 1,
+  ): (() => unknown) | null {
+    const { setTokenTrie, setTrie } = this.#binding;
+    if (typeof set === "object" && "handle" in set) {
+      return setTrie ? () => setTrie.call(this.#binding, stream, set.handle, mode) : null;
+    }
+    const json = payloadText(set);
+    return setTokenTrie ? () => setTokenTrie.call(this.#binding, stream, json, mode) : null;
   }
 
   async #produce(stream: Handle, given: StreamArguments, run: Run): Promise<void> {
