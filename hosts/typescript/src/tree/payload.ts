@@ -78,7 +78,7 @@ export function buildPayload(
  */
 export function checkPayload(value: unknown): TokenTreePayload {
   const payload = objectAt(value, "payload");
-  const modelId = payload["modelId"] ?? "";
+  const modelId = "modelId" in payload ? payload["modelId"] : "";
   const descriptors = listAt(payload["descriptors"], "descriptors").map((descriptor, index) =>
     checkDescriptor(descriptor, `descriptors[${index}]`),
   );
