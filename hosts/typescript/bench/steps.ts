@@ -1,0 +1,110 @@
+/**
+ * What a step costs through the C ABI, next to the same in TypeScript alone. Every case checks its answer first.
+ *
+ *     TOKENTRIE_LIB=… npm run bench
+ */
+import assert from "node:assert/strict";
+import { cpus } from "node:os";
+import { bench, do_not_optimize, group, run } from "mitata";
+import { buildTokenTrie, loadLibrary, Sampler, step, type TokenSequence, Trie } from "../src/index.js";
+
+const VOCAB = 151_936;
+const library = loadLibrary();
+
+/** Logits as a model gives them: no two alike, none special. */
+const row = Float32Array.from({ length: VOCAB }, (_, token) => Math.sin(token * 12.9898) * 8);
+
+function values(children: number): TokenSequence[] {
+  return Array.from({ length: children }, (_, index) => ({
+    name: `N${index}`,
+    tokens: [(index * 977) % VOCAB, index],
+  }));
+}
+
+/** Everything but the children becomes -Infinity, then the greatest of all is looked for. */
+function maskAndSearch(logits: Float32Array, children: ReadonlyMap<number, unknown>): number {
+  for (let token = 0; token < logits.length; token++) {
+    if (!children.has(token)) logits[token] = Number.NEGATIVE_INFINITY;
+  }
+  let best = 0;
+  for (let token = 1; token < logits.length; token++) {
+    if ((logits[token] as number) > (logits[best] as number)) best = token;
+  }
+  return best;
+}
+
+/** The same with the row filled at once and the children put back, as fast as TypeScript masks. */
+function fillAndSearch(logits: Float32Array, children: ReadonlyMap<number, unknown>): number {
+  const kept = Array.from(children.keys(), (token) => [token, logits[token] as number] as const);
+  logits.fill(Number.NEGATIVE_INFINITY);
+  for (const [token, logit] of kept) logits[token] = logit;
+  let best = 0;
+  for (let token = 1; token < logits.length; token++) {
+    if ((logits[token] as number) > (logits[best] as number)) best = token;
+  }
+  return best;
+}
+
+/** The children alone. */
+function gather(logits: Float32Array, children: ReadonlyMap<number, unknown>): number {
+  let best = -1;
+  let highest = Number.NEGATIVE_INFINITY;
+  for (const token of children.keys()) {
+    if ((logits[token] as number) > highest) {
+      highest = logits[token] as number;
+      best = token;
+    }
+  }
+  return best;
+}
+
+for (const k of [8, 32, 512]) {
+  const leaves = values(k);
+  const trie = buildTokenTrie(leaves);
+  const sampler = Sampler.create(VOCAB, { modelId: "m", descriptors: [{ path: "action", leaves }] });
+  const expected = maskAndSearch(row.slice(), trie.children);
+  assert.equal(sampler.sample(row), expected);
+  assert.equal(fillAndSearch(row.slice(), trie.children), expected);
+  assert.equal(gather(row, trie.children), expected);
+  assert.deepEqual([...sampler.allowed().ids], [...trie.children.keys()]);
+  const scratch = row.slice();
+
+  group(`one step, ${k} legal of ${VOCAB}`, () => {
+    bench(`sample, ${library.backend}`, () => do_not_optimize(sampler.sample(row)));
+    bench(`allowed + sample, ${library.backend}`, () => {
+      do_not_optimize(sampler.allowed());
+      do_not_optimize(sampler.sample(row));
+    });
+    bench(`advance + rollback, ${library.backend}`, () => sampler.rollback(sampler.advance(row).length));
+    bench(`apply, ${library.backend}`, () => sampler.apply(scratch));
+    bench("TypeScript alone: mask the row, search it", () => do_not_optimize(maskAndSearch(scratch, trie.children)));
+    bench("TypeScript alone: fill the row, search it", () => do_not_optimize(fillAndSearch(scratch, trie.children)));
+    bench("TypeScript alone: gather the children, step", () => do_not_optimize(step(trie, gather(row, trie.children))));
+  });
+}
+
+group("around it", () => {
+  const { tokentrie_abi_version } = library.functions;
+  bench(`a call without arguments, ${library.backend}`, () => do_not_optimize(tokentrie_abi_version()));
+  const tools: TokenSequence[] = Array.from({ length: 30 }, (_, index) => ({
+    name: `TOOL_${index}`,
+    tokens: [index % 5, (index * 31) % 1000, (index * 7919) % 100_000, index],
+  }));
+  const payload = { modelId: "m", descriptors: [{ path: "action", leaves: tools }] };
+  const json = JSON.stringify(payload);
+  bench(`JSON text of 30 x 4 to a trie, ${library.backend}`, () => Trie.fromPayload(json).free());
+  bench("the same in TypeScript alone", () => do_not_optimize(buildTokenTrie(JSON.parse(json).descriptors[0].leaves)));
+});
+
+const time = (ns: number) => (ns < 1000 ? `${ns.toPrecision(3)} ns` : `${(ns / 1000).toPrecision(3)} µs`);
+const runtime = "bun" in process.versions ? `bun ${process.versions["bun"]}` : `node ${process.version}`;
+
+const { benchmarks, layout } = await run({ format: "quiet" });
+console.log(`${runtime}, ${cpus()[0]?.model ?? "unknown processor"}, ${library.path}`);
+let named = -1;
+for (const { alias, group: number, runs } of benchmarks) {
+  if (number !== named) console.log(`\n| ${layout[number]?.name ?? ""} | minimum | median |\n| --- | ---: | ---: |`);
+  named = number;
+  const stats = runs[0]?.stats;
+  console.log(`| ${alias} | ${time(stats?.min ?? Number.NaN)} | ${time(stats?.p50 ?? Number.NaN)} |`);
+}
