@@ -99,7 +99,17 @@ group("around it", () => {
 const time = (ns: number) => (ns < 1000 ? `${ns.toPrecision(3)} ns` : `${(ns / 1000).toPrecision(3)} µs`);
 const runtime = "bun" in process.versions ? `bun ${process.versions["bun"]}` : `node ${process.version}`;
 
-const { benchmarks, layout } = await run({ format: "quiet" });
+/** What its types leave out. */
+interface Measured {
+  readonly layout: readonly { readonly name: string | null }[];
+  readonly benchmarks: readonly {
+    readonly alias: string;
+    readonly group: number;
+    readonly runs: readonly { readonly stats?: { readonly min: number; readonly p50: number } }[];
+  }[];
+}
+
+const { benchmarks, layout } = (await run({ format: "quiet" })) as unknown as Measured;
 console.log(`${runtime}, ${cpus()[0]?.model ?? "unknown processor"}, ${library.path}`);
 let named = -1;
 for (const { alias, group: number, runs } of benchmarks) {

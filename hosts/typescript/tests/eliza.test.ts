@@ -53,7 +53,7 @@ describe("the library by these names", { skip: NO_MODEL }, () => {
     const given = { promptTokens: prompt, maxTokens: 8 };
     const pushed = await new StreamRunner(binding).generate(stream, given);
     const pulled = await new StreamRunner<number>(pull).generate(stream, given);
-    assert.deepEqual([pulled.tokens.slice(0, 8), pulled.text.startsWith(pushed.text)], [pushed.tokens, true]);
+    assert.deepEqual([pulled.tokens, pulled.text], [pushed.tokens, pushed.text]);
   });
 
   for (const { id, input, expect } of hostCases("abi_mock")) {

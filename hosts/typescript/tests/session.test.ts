@@ -16,6 +16,7 @@ import {
   ModelError,
   PayloadError,
   Session,
+  SetError,
   TokenizerCache,
   type TokenTreePayload,
 } from "../src/index.js";
@@ -209,7 +210,7 @@ describe("Session", { skip: NO_MODEL }, () => {
   });
 
   it("refuses what cannot be asked", async () => {
-    await assert.rejects(session.choose(FREE, []), ArgumentError);
+    await assert.rejects(session.choose(FREE, []), SetError);
     await assert.rejects(session.generate(FREE, { maxTokens: -1 }).result, ArgumentError);
     await assert.rejects(session.generate([0.5]).result, ArgumentError);
     await assert.rejects(session.generate(FREE, { tokenTreeMode: 7 as never }).result);

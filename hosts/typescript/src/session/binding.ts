@@ -39,7 +39,7 @@ export interface StreamBinding<Handle> {
   llmStreamPrefill?(stream: Handle, tokens: Int32Array, slotId: number): Awaitable<number>;
   /** The push form. @returns 0 */
   llmStreamGenerate?(stream: Handle, sampling: StreamSampling, onToken: OnToken): Awaitable<number>;
-  /** The pull form, for libraries without the push form. */
+  /** The pull form, for libraries without the push form: at least one token, and no more than `maxTokens`. */
   llmStreamNext?(stream: Handle, sampling: StreamSampling): Awaitable<StreamStep>;
   /** Ends a generation soon; does nothing if none runs. */
   llmStreamCancel?(stream: Handle): void;

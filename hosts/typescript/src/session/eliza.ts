@@ -2,7 +2,7 @@ import { ModelError } from "../errors.js";
 import { FUNCTIONS, type FunctionName, type Functions } from "../ffi/abi.js";
 import { SizeOut, text, utf8 } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
-import type { StreamBinding, StreamStep } from "./binding.js";
+import type { StreamBinding, StreamSampling, StreamStep } from "./binding.js";
 
 /**
  * A library by the names that one agent runtime looks for, called on this thread: nothing else runs until a generation
@@ -56,12 +56,25 @@ export function elizaBinding(library: Library): StreamBinding<number> {
 const TOKENS_A_STEP = 64;
 const BYTES_A_STEP = 16_384;
 
-function pull(library: Library, next: Functions["eliza_inference_llm_stream_next"]): (stream: number) => StreamStep {
+function pull(
+  library: Library,
+  next: Functions["eliza_inference_llm_stream_next"],
+): (stream: number, sampling: StreamSampling) => StreamStep {
   const tokens = new Int32Array(TOKENS_A_STEP);
   const piece = new Uint8Array(BYTES_A_STEP);
   const [drafted, accepted, count] = [new Int32Array(1), new Int32Array(1), new SizeOut()];
-  return (stream) => {
-    const status = next(stream, tokens, tokens.length, count.memory, piece, piece.length, drafted, accepted, null);
+  return (stream, { maxTokens }) => {
+    const status = next(
+      stream,
+      tokens,
+      Math.min(tokens.length, maxTokens),
+      count.memory,
+      piece,
+      piece.length,
+      drafted,
+      accepted,
+      null,
+    );
     if (status < 0) throw new ModelError(`next failed: ${status}: ${library.functions.tokentrie_last_error()}`);
     const end = piece.indexOf(0);
     return {

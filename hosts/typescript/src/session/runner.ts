@@ -88,6 +88,7 @@ export class StreamRunner<Handle> {
     this.#busy.add(stream);
     const run = new Run(given);
     try {
+      modeNumber(given.tokenTreeMode ?? 0);
       await this.#inSlot(given.slotId ?? -1, () => this.#generate(stream, given, run));
     } finally {
       this.#busy.delete(stream);
@@ -185,13 +186,27 @@ export class StreamRunner<Handle> {
       if (status < 0 && !given.signal?.aborted) throw new ModelError(`generate failed: ${status}${this.#why()}`);
       return;
     }
-    for (let done = false; !done && !given.signal?.aborted; ) {
-      const step = await this.#binding.llmStreamNext?.(stream, sampling);
-      if (step === undefined) break;
-      run.onStep(step);
-      done = step.done;
-      // A library that does not wait must not keep the signal from being heard.
-      if (!done) await setImmediate();
+    await this.#pull(stream, sampling, given, run);
+  }
+
+  async #pull(stream: Handle, sampling: StreamSampling, given: StreamArguments, run: Run): Promise<void> {
+    const over: StreamStep = { tokens: [], text: "", done: true };
+    let left = sampling.maxTokens;
+    const next = () => this.#binding.llmStreamNext?.(stream, { ...sampling, maxTokens: left }) ?? over;
+    let step = await next();
+    try {
+      for (; ; step = await next()) {
+        run.onStep(step);
+        left -= step.tokens.length;
+        if (step.done || left <= 0 || given.signal?.aborted) break;
+        // A library that does not wait must not keep the signal from being heard.
+        await setImmediate();
+      }
+    } finally {
+      // Its end is taken too: until then the stream is not free.
+      if (!step.done) this.#binding.llmStreamCancel?.(stream);
+      left = 1;
+      while (!step.done) step = await next();
     }
   }
 

@@ -134,7 +134,7 @@ export class Session implements AsyncDisposable {
    * The exact probability of every value as the continuation of the prompt, and the most probable one.
    *
    * @param values - texts, or a trie or a payload: then its leaves, which have names.
-   * @throws ArgumentError if there are no values.
+   * @throws SetError if there are no values.
    */
   async choose(prompt: Prompt, values: readonly string[] | Trie | TokenTreePayload): Promise<Choice> {
     if (typeof prompt === "string" && Array.isArray(values)) {

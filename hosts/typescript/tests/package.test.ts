@@ -1,0 +1,102 @@
+/** What is published: packed, installed into an empty folder, and the code of its README run there, in both runtimes. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { ROOT } from "./support/cases.js";
+import { MODEL, NO_MODEL } from "./support/library.js";
+
+const PACKAGE = join(ROOT, "hosts", "typescript");
+const BUN = join(PACKAGE, "node_modules", ".bin", "bun");
+// npm is Node's, and one installation is enough for both.
+const skip = "bun" in process.versions ? "Node runs it" : NO_MODEL;
+
+const blocks = [...readFileSync(join(PACKAGE, "README.md"), "utf8").matchAll(/```ts\n([\s\S]*?)```/g)].map(
+  ([, code = ""]) => code,
+);
+
+it("the first example of the README has five lines", () => {
+  assert.equal(blocks[0]?.trim().split("\n").length, 5);
+});
+
+describe("the package", { skip }, () => {
+  let folder: string;
+  let listed: string[];
+
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), "tokentrie-package-"));
+    const run = (command: string, given: string[], cwd: string) =>
+      execFileSync(command, given, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+    const packed = JSON.parse(run("npm", ["pack", "--json", "--silent", "--pack-destination", folder], PACKAGE));
+    listed = (Array.isArray(packed) ? packed : Object.values(packed))[0].files.map(
+      ({ path }: { path: string }) => path,
+    );
+    const archive = readdirSync(folder).find((name) => name.endsWith(".tgz"));
+    assert.ok(archive);
+    mkdirSync(join(folder, "user"));
+    writeFileSync(join(folder, "user", "package.json"), '{"type": "module"}');
+    // What `npm ci` fetched is in npm's cache.
+    run(
+      "npm",
+      ["install", "--prefer-offline", "--ignore-scripts", "--no-audit", join("..", archive)],
+      join(folder, "user"),
+    );
+    copyFileSync(MODEL, join(folder, "user", "model.gguf"));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  it("holds what users need and nothing else", () => {
+    for (const wanted of [
+      "README.md",
+      "dist/index.js",
+      "dist/index.d.ts",
+      "dist/session/worker.js",
+      "docs/choose-tool.svg",
+    ]) {
+      assert.ok(listed.includes(wanted), wanted);
+    }
+    assert.ok(listed.some((path) => path.startsWith(`lib/${process.platform}-${process.arch}/`)));
+    assert.deepEqual(
+      listed.filter((path) => !/^(dist|lib|docs)\/|^(README|LICENSE|package)/.test(path)),
+      [],
+    );
+    assert.equal(existsSync(join(folder, "user", "node_modules", "tokentrie", "src")), false);
+  });
+
+  for (const [runtime, command] of [
+    ["node", process.execPath],
+    ["bun", BUN],
+  ] as const) {
+    blocks.forEach((code, number) => {
+      it(`example ${number + 1} of the README runs in ${runtime}`, () => {
+        const file = join(folder, "user", `example-${number}.mjs`);
+        writeFileSync(file, code);
+        // Of the package itself: the library of TOKENTRIE_LIB is not looked at.
+        const env = { ...process.env, TOKENTRIE_LIB: "" };
+        const said = execFileSync(command, [file], {
+          cwd: join(folder, "user"),
+          encoding: "utf8",
+          env,
+          timeout: 60_000,
+        });
+        const expected = [
+          /^ (blue|green|made of cheese) (0\.\d+|1)/,
+          /(REPLY|STOP).*: \d tokens, \d forced/,
+          /5, 6.*THINK/s,
+        ][number];
+        assert.match(said, expected as RegExp);
+      });
+    });
+  }
+});
