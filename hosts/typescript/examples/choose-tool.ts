@@ -1,7 +1,7 @@
 /**
  * Which tool a request needs: how probable each is, and the one that is written.
  *
- *     node examples/choose-tool.js model.gguf "Please call off the conference at 10:30."
+ *     node examples/choose-tool.js model.gguf "Please call off my trip at 10:30."
  */
 import { Session } from "../src/index.js";
 
@@ -14,7 +14,7 @@ const TOOLS: Record<string, string> = {
   pay_invoice: "Pay an invoice.",
 };
 
-const [file = "model.gguf", request = "Please call off the conference at 10:30."] = process.argv.slice(2);
+const [file = "model.gguf", request = "Please call off my trip at 10:30."] = process.argv.slice(2);
 const names = Object.keys(TOOLS);
 
 const dim = (text: string) => `\x1b[2m${text}\x1b[0m`;
@@ -46,4 +46,6 @@ process.stdout.write(`${dim("written ")} `);
 for await (const { text } of generation) process.stdout.write(bold(green(text)));
 const { leaf, stats } = await generation.result;
 const counts = `${stats.tokens} tokens, ${stats.forcedTokens} of them forced`;
-console.log(`\n${dim(`leaf     ${leaf?.name}: ${counts}, ${stats.forwardPasses} forward passes to choose`)}`);
+console.log(
+  `\n${dim(`leaf     ${leaf?.name}: ${counts}, ${stats.forwardPasses} forward pass${stats.forwardPasses === 1 ? "" : "es"}`)}`,
+);

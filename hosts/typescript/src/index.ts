@@ -30,11 +30,7 @@ export {
   type SessionOptions,
   type TextsOptions,
 } from "./session/session.js";
-export {
-  type Tokenize,
-  TokenizerCache,
-  type TokenizerCacheOptions,
-} from "./tokenizer/cache.js";
+export { type Tokenize, TokenizerCache, type TokenizerCacheOptions } from "./tokenizer/cache.js";
 export { type HttpTokenizerOptions, httpTokenizer } from "./tokenizer/http.js";
 export { buildDescriptor, type TokenMap } from "./tree/descriptor.js";
 export {

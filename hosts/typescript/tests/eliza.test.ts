@@ -61,7 +61,7 @@ describe("the library by these names", { skip: NO_MODEL }, () => {
       await binding.llmStreamPrefill(stream, Int32Array.from(prompt), -1);
       if (input.cancel_after_tokens) {
         let [done, emitted] = [0, 0];
-        binding.llmStreamGenerate(stream, { ...sampling, temperature: 5 }, (_token, _text, isDone) => {
+        void binding.llmStreamGenerate(stream, { ...sampling, temperature: 5 }, (_token, _text, isDone) => {
           if (isDone) done += 1;
           else emitted += 1;
           if (emitted === input.cancel_after_tokens) binding.llmStreamCancel(stream);
@@ -75,7 +75,7 @@ describe("the library by these names", { skip: NO_MODEL }, () => {
           binding.llmStreamGenerate(other, { ...sampling, maxTokens: 1 }, () => {}),
           0,
         );
-        binding.llmStreamClose(other);
+        void binding.llmStreamClose(other);
         assert.equal(
           binding.llmStreamGenerate(other, sampling, () => {}),
           -1,
@@ -83,7 +83,7 @@ describe("the library by these names", { skip: NO_MODEL }, () => {
         assert.match(binding.lastError(), /handle|session/);
       } else if (input.generate_twice_concurrently) {
         const inside: unknown[] = [];
-        binding.llmStreamGenerate(stream, { ...sampling, maxTokens: 1 }, (_token, _text, isDone) => {
+        void binding.llmStreamGenerate(stream, { ...sampling, maxTokens: 1 }, (_token, _text, isDone) => {
           if (!isDone) inside.push(binding.llmStreamGenerate(stream, sampling, () => {}));
         });
         assert.deepEqual(inside, [expect.second_returns]);
@@ -125,15 +125,19 @@ describe("the library by these names", { skip: NO_MODEL }, () => {
   });
 });
 
-it("a library without llama.cpp lacks these names, and the runner says which", {
-  skip: NO_LIBRARY || LIBRARY?.hasLlama,
-}, async () => {
-  assert.ok(LIBRARY);
-  const runner = new StreamRunner(elizaBinding(LIBRARY));
-  await assert.rejects(runner.run({ modelPath: MODEL }, { promptTokens: [1] }), (error: Error) => {
-    assert.ok(error instanceof LibraryError);
-    assert.match(error.message, /missing streaming-LLM symbols: llmStreamOpen, llmStreamPrefill, llmStreamClose/);
-    return true;
-  });
-  assert.equal(Vocab.ofSize(3, [], LIBRARY).size, 3);
-});
+it(
+  "a library without llama.cpp lacks these names, and the runner says which",
+  {
+    skip: NO_LIBRARY || LIBRARY?.hasLlama,
+  },
+  async () => {
+    assert.ok(LIBRARY);
+    const runner = new StreamRunner(elizaBinding(LIBRARY));
+    await assert.rejects(runner.run({ modelPath: MODEL }, { promptTokens: [1] }), (error: Error) => {
+      assert.ok(error instanceof LibraryError);
+      assert.match(error.message, /missing streaming-LLM symbols: llmStreamOpen, llmStreamPrefill, llmStreamClose/);
+      return true;
+    });
+    assert.equal(Vocab.ofSize(3, [], LIBRARY).size, 3);
+  },
+);

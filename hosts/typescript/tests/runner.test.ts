@@ -229,7 +229,7 @@ describe("the runner", () => {
     let running = 0;
     let most = 0;
     const binding = mock.binding(...PUSH);
-    const generate = binding.llmStreamGenerate;
+    const generate = binding.llmStreamGenerate?.bind(binding);
     binding.llmStreamGenerate = async (...given) => {
       most = Math.max(most, ++running);
       const status = (await generate?.(...given)) ?? -1;

@@ -86,7 +86,7 @@ describe("httpTokenizer", () => {
   it("sends the text and reads the tokens", async () => {
     const sent: unknown[] = [];
     const fetch = async (url: string, init: RequestInit) => {
-      sent.push(url, JSON.parse(String(init.body)));
+      sent.push(url, JSON.parse(init.body as string));
       return new Response('{"tokens": [5, 6]}');
     };
     assert.deepEqual(await httpTokenizer("http://localhost:8080/", { fetch })("REPLY", "m"), [5, 6]);

@@ -176,7 +176,7 @@ it("names compare as in Rust and Python, not by UTF-16 units", () => {
       assert.equal(Math.sign(compareCodePoints(a, b)), bytes);
     }),
   );
-  assert.ok("\u{1f600}" < "\uffed" && compareCodePoints("\u{1f600}", "\uffed") > 0);
+  assert.ok(compareCodePoints("\u{1f600}", "\uffed") > 0, "unlike `<`");
 });
 
 describe("payloads", () => {

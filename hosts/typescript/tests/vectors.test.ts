@@ -54,7 +54,7 @@ describe("host_tries.json", () => {
       usable.forEach(({ trie }, index) => {
         for (const { prefix, children, forced } of vector.tries[index]?.at ?? []) {
           let node = trie;
-          for (const token of prefix) node = step(node, token) ?? assert.fail(`there is no ${prefix}`);
+          for (const token of prefix) node = step(node, token) ?? assert.fail(`there is no ${prefix.join()}`);
           assert.deepEqual([...node.children.keys()], children);
           assert.deepEqual(forcedRun(node), forced);
         }

@@ -25,7 +25,7 @@ function parts(line: string): { text: string; classes: string }[] {
   const found: { text: string; classes: string }[] = [];
   const on = new Set<string>();
   let from = 0;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what a terminal reads
+  // eslint-disable-next-line no-control-regex -- this is what a terminal reads
   for (const code of [...line.matchAll(/\x1b\[(\d+)m/g), null]) {
     const text = line.slice(from, code?.index);
     if (text !== "") found.push({ text, classes: [...on].join(" ") });

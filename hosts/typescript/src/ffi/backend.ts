@@ -9,17 +9,7 @@
  * - `callback`: `void (*)(int32_t, const char *, int32_t, void *)`, called on the thread that calls, during the call.
  */
 export type CType =
-  | "void"
-  | "i32"
-  | "u32"
-  | "f32"
-  | "f64"
-  | "usize"
-  | "handle"
-  | "address"
-  | "buffer"
-  | "string"
-  | "callback";
+  "void" | "i32" | "u32" | "f32" | "f64" | "usize" | "handle" | "address" | "buffer" | "string" | "callback";
 
 export interface Signature<Arguments extends readonly CType[] = readonly CType[], Result extends CType = CType> {
   readonly arguments: Arguments;

@@ -81,8 +81,7 @@ export interface TokenMessage {
 }
 
 export type Answer =
-  | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly error: PlainError };
+  { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: PlainError };
 
 /** An error as data. */
 export interface PlainError {

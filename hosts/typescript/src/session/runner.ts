@@ -133,8 +133,7 @@ export class StreamRunner<Handle> {
     const payload = given.tokenTreePayload ?? null;
     if (payload === null) return generate();
     const set = this.#setter(stream, payload, modeNumber(given.tokenTreeMode ?? 0));
-    const { clearTokenTrie } = this.#binding;
-    if (set === null || clearTokenTrie === undefined) {
+    if (set === null || this.#binding.clearTokenTrie === undefined) {
       if (!warned.has(this.#binding)) {
         warned.add(this.#binding);
         warn("this library has no set_token_trie and clear_token_trie: the output is not constrained");
@@ -149,7 +148,7 @@ export class StreamRunner<Handle> {
       }
       await generate();
     } finally {
-      await clearTokenTrie.call(this.#binding, stream);
+      await this.#binding.clearTokenTrie(stream);
     }
   }
 
@@ -159,12 +158,12 @@ export class StreamRunner<Handle> {
     set: TokenTreePayload | string | { readonly handle: number },
     mode: 0 | 1,
   ): (() => unknown) | null {
-    const { setTokenTrie, setTrie } = this.#binding;
+    const binding = this.#binding;
     if (typeof set === "object" && "handle" in set) {
-      return setTrie ? () => setTrie.call(this.#binding, stream, set.handle, mode) : null;
+      return binding.setTrie ? () => binding.setTrie?.(stream, set.handle, mode) : null;
     }
     const json = payloadText(set);
-    return setTokenTrie ? () => setTokenTrie.call(this.#binding, stream, json, mode) : null;
+    return binding.setTokenTrie ? () => binding.setTokenTrie?.(stream, json, mode) : null;
   }
 
   async #produce(stream: Handle, given: StreamArguments, run: Run): Promise<void> {

@@ -86,15 +86,16 @@ export class TokenizerCache {
 
 /** Frozen copies: who changes what he got must not change what the next one gets. */
 function checkIds(tokens: unknown, text: string): readonly number[] {
-  const given = ArrayBuffer.isView(tokens) ? Array.from(tokens as Int32Array) : tokens;
+  const given: unknown = ArrayBuffer.isView(tokens) ? Array.from(tokens as Int32Array) : tokens;
   if (!Array.isArray(given)) {
     throw new TokenizerError(`tokenizer, text ${shown(text)}: tokens[] is needed, not ${shown(tokens)}`);
   }
-  const wrong = given.findIndex((id) => !Number.isInteger(id) || id < 0 || id > MAX_TOKEN_ID);
+  const ids = given as number[];
+  const wrong = ids.findIndex((id) => !Number.isInteger(id) || id < 0 || id > MAX_TOKEN_ID);
   if (wrong >= 0) {
-    throw new TokenizerError(`tokenizer, text ${shown(text)}: tokens[${wrong}] is ${shown(given[wrong])}, no token id`);
+    throw new TokenizerError(`tokenizer, text ${shown(text)}: tokens[${wrong}] is ${shown(ids[wrong])}, no token id`);
   }
-  return Object.freeze([...given]);
+  return Object.freeze([...ids]);
 }
 
 function positive(value: number, name: string): number {

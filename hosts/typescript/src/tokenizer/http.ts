@@ -29,6 +29,6 @@ export function httpTokenizer(baseUrl: string, options: HttpTokenizerOptions = {
     const body: unknown = await response.json();
     const tokens = typeof body === "object" && body !== null && "tokens" in body ? body.tokens : undefined;
     if (!Array.isArray(tokens)) throw new TokenizerError(`${url}: the answer has no tokens[]: ${shown(body)}`);
-    return tokens;
+    return tokens as number[];
   };
 }

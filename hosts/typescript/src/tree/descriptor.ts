@@ -28,7 +28,7 @@ export function buildDescriptor(path: string, names: Iterable<string>, tokenMap:
 }
 
 function tokensOf(tokenMap: TokenMap, name: string): readonly number[] | undefined {
-  if (tokenMap instanceof Map) return tokenMap.get(name);
+  if (tokenMap instanceof Map) return (tokenMap as ReadonlyMap<string, readonly number[]>).get(name);
   // An object's own fields only: a tool may be called "constructor".
   return Object.hasOwn(tokenMap, name) ? (tokenMap as Record<string, readonly number[]>)[name] : undefined;
 }

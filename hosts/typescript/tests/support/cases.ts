@@ -17,9 +17,7 @@ export const ROOT = (() => {
 export interface Case {
   readonly id: string;
   readonly kind: string;
-  // biome-ignore lint/suspicious/noExplicitAny: data whose shape the kind tells
   readonly input: any;
-  // biome-ignore lint/suspicious/noExplicitAny: data whose shape the kind tells
   readonly expect: any;
 }
 

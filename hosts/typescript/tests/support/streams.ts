@@ -71,7 +71,7 @@ export class MockStreams {
       },
     };
     for (const name of without) delete all[name];
-    return all as StreamBinding<string>;
+    return all;
   }
 }
 
