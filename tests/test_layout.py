@@ -31,6 +31,10 @@ HEAVY = {"llama-cpp-2", "llama-cpp-sys-2", "pyo3"}
 
 WIDEST = 120
 CODE = ["crates/**/*.rs", "benches/**/*.rs", "fuzz/fuzz_targets/*.rs", "**/*.sh", "build_backend/*", ".ci/run", "dev"]
+CODE += [
+    f"hosts/typescript/{folder}/**/*.{kind}" for folder in ("src", "tests", "bench", "examples") for kind in ("ts", "c")
+]
+CODE += [f"hosts/typescript/{files}" for files in ("tools/*", "*.js")]
 CODE += [f"{folder}/**/*.{kind}" for folder in ("python", "tests", "benches", "tools") for kind in ("py", "pyi")]
 
 

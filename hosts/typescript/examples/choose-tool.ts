@@ -37,8 +37,8 @@ for (const [name, probability] of choice.items()) {
   const line = `${name.padEnd(15)} ${(probability * 100).toFixed(1).padStart(5)} %  ${bar}`;
   console.log(name === choice.name ? green(line) : line);
 }
-const passes = choice.stats.forwardPasses;
-console.log(dim(`exact, in ${passes} forward pass${passes === 1 ? "" : "es"}\n`));
+const passesOf = (count: number) => `${count} forward pass${count === 1 ? "" : "es"}`;
+console.log(dim(`exact, in ${passesOf(choice.stats.forwardPasses)}\n`));
 
 using tools = await session.texts(names);
 const generation = session.generate(prompt(), { tokenTreePayload: tools });
@@ -46,6 +46,4 @@ process.stdout.write(`${dim("written ")} `);
 for await (const { text } of generation) process.stdout.write(bold(green(text)));
 const { leaf, stats } = await generation.result;
 const counts = `${stats.tokens} tokens, ${stats.forcedTokens} of them forced`;
-console.log(
-  `\n${dim(`leaf     ${leaf?.name}: ${counts}, ${stats.forwardPasses} forward pass${stats.forwardPasses === 1 ? "" : "es"}`)}`,
-);
+console.log(`\n${dim(`leaf     ${leaf?.name}: ${counts}, ${passesOf(stats.forwardPasses)}`)}`);

@@ -1,4 +1,4 @@
-/** What is published: packed, installed into an empty folder, and the code of its README run there, in both runtimes. */
+/** What is published: packed, installed into an empty folder; the code of its pages runs there, in both runtimes. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import ts from "typescript";
 import { ROOT } from "./support/cases.js";
 import { MODEL, NO_MODEL } from "./support/library.js";
 
@@ -22,12 +23,18 @@ const BUN = join(PACKAGE, "node_modules", ".bin", "bun");
 // npm is Node's, and one installation is enough for both.
 const skip = "bun" in process.versions ? "Node runs it" : NO_MODEL;
 
-const blocks = [...readFileSync(join(PACKAGE, "README.md"), "utf8").matchAll(/```ts\n([\s\S]*?)```/g)].map(
-  ([, code = ""]) => code,
-);
+const blocksOf = (page: string) =>
+  [...readFileSync(join(ROOT, page), "utf8").matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = ""]) => code);
+
+/** What the examples of the README print; those of the other page assert by themselves. */
+const PRINTED = [/^ (blue|green|made of cheese) (0\.\d+|1)/, /(REPLY|STOP).*: \d tokens, \d forced/, /5, 6.*THINK/s];
+const PAGES = {
+  "hosts/typescript/README.md": blocksOf("hosts/typescript/README.md"),
+  "docs/typescript.md": blocksOf("docs/typescript.md"),
+};
 
 it("the first example of the README has five lines", () => {
-  assert.equal(blocks[0]?.trim().split("\n").length, 5);
+  assert.equal(PAGES["hosts/typescript/README.md"][0]?.trim().split("\n").length, 5);
 });
 
 describe("the package", { skip }, () => {
@@ -74,29 +81,24 @@ describe("the package", { skip }, () => {
     assert.equal(existsSync(join(folder, "user", "node_modules", "tokentrie", "src")), false);
   });
 
-  for (const [runtime, command] of [
-    ["node", process.execPath],
-    ["bun", BUN],
-  ] as const) {
-    blocks.forEach((code, number) => {
-      it(`example ${number + 1} of the README runs in ${runtime}`, () => {
-        const file = join(folder, "user", `example-${number}.mjs`);
-        writeFileSync(file, code);
-        // Of the package itself: the library of TOKENTRIE_LIB is not looked at.
-        const env = { ...process.env, TOKENTRIE_LIB: "" };
-        const said = execFileSync(command, [file], {
-          cwd: join(folder, "user"),
-          encoding: "utf8",
-          env,
-          timeout: 60_000,
+  for (const [page, blocks] of Object.entries(PAGES)) {
+    for (const [runtime, command] of [
+      ["node", process.execPath],
+      ["bun", BUN],
+    ] as const) {
+      blocks.forEach((code, number) => {
+        it(`block ${number + 1} of ${page} runs in ${runtime}`, () => {
+          const user = join(folder, "user");
+          const file = join(user, `block-${number}.mjs`);
+          // Node 20 has no `using`, and nobody runs TypeScript there as it is.
+          const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
+          writeFileSync(file, ts.transpileModule(code, { compilerOptions }).outputText);
+          // The library of the package itself: the one of TOKENTRIE_LIB is not looked at.
+          const env = { ...process.env, TOKENTRIE_LIB: "" };
+          const printed = execFileSync(command, [file], { cwd: user, encoding: "utf8", env, timeout: 60_000 });
+          if (page.endsWith("README.md")) assert.match(printed, PRINTED[number] as RegExp);
         });
-        const expected = [
-          /^ (blue|green|made of cheese) (0\.\d+|1)/,
-          /(REPLY|STOP).*: \d tokens, \d forced/,
-          /5, 6.*THINK/s,
-        ][number];
-        assert.match(said, expected as RegExp);
       });
-    });
+    }
   }
 });

@@ -1,5 +1,6 @@
 /** Sessions on the real library and the tiny model. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -238,6 +239,16 @@ describe("Session", { skip: NO_MODEL }, () => {
     assert.equal(new Set(names).size, 1);
     await Promise.all(others.map((one) => one.close()));
   });
+});
+
+it("a process ends with sessions that nobody closed", { skip: NO_MODEL }, () => {
+  const index = new URL("../src/index.js", import.meta.url).href;
+  const code = `import { Session } from ${JSON.stringify(index)};
+    const session = await Session.open(${JSON.stringify(MODEL)}, { nThreads: 1 });
+    console.log((await session.choose("A", ["a", "b"])).probabilities.length);`;
+  // `--input-type` is Node's; bun takes modules in any case.
+  const given = "bun" in process.versions ? ["-e", code] : ["--input-type=module", "-e", code];
+  assert.equal(execFileSync(process.execPath, given, { encoding: "utf8", timeout: 20_000 }).trim(), "2");
 });
 
 describe("a session that cannot be opened", () => {

@@ -48,11 +48,19 @@ const drawn = lines.map((line, index) => {
   );
   return `<text x="${MARGIN}" y="${HEAD + index * LINE + 14}" xml:space="preserve">${spans.join("")}</text>`;
 });
-const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">
+const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
+const styles = [
+  'text{font:14px ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e4e8ec}',
+  ".bold{font-weight:600}.dim{fill:#8b97a3}.green{fill:#6fd08c}",
+];
+const buttons = ["#e06c5f", "#e0b45f", "#6fb96a"].map(
+  (color, index) => `<circle cx="${20 + 18 * index}" cy="17" r="5" fill="${color}"/>`,
+);
+const svg = `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img">
 <title>A tool is chosen in a terminal</title>
-<style>text{font:14px ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e4e8ec}.bold{font-weight:600}.dim{fill:#8b97a3}.green{fill:#6fd08c}</style>
+<style>${styles.join("")}</style>
 <rect width="${width}" height="${height}" rx="8" fill="#16191d"/>
-<circle cx="20" cy="17" r="5" fill="#e06c5f"/><circle cx="38" cy="17" r="5" fill="#e0b45f"/><circle cx="56" cy="17" r="5" fill="#6fb96a"/>
+${buttons.join("")}
 ${drawn.join("\n")}
 </svg>
 `;

@@ -76,7 +76,7 @@ class Cancelled extends CancelledError<undefined> {
   }
 }
 
-/** A `size_t` that C writes: 64 bits, read without making a bigint. Every platform of both runtimes is little-endian. */
+/** A `size_t` that C writes: 64 bits, read without a bigint. Every platform of both runtimes is little-endian. */
 export class SizeOut {
   readonly memory = new Uint32Array(2);
 

@@ -30,8 +30,9 @@ export class Library {
     this.version = abiVersion();
     if (!fits(this.version)) {
       throw new LibraryError(
-        `${this.path} has version ${shownVersion(this.version)} of the C ABI, this package needs ${shownVersion(ABI_VERSION)}` +
-          ` or a later ${ABI_VERSION >>> 16}.x: install both from one release`,
+        `${this.path} has version ${shownVersion(this.version)} of the C ABI, ` +
+          `this package needs ${shownVersion(ABI_VERSION)} or a later ${ABI_VERSION >>> 16}.x: ` +
+          "install both from one release",
       );
     }
     this.functions = this.#lazyFunctions();
@@ -47,7 +48,8 @@ export class Library {
   needLlama(): void {
     if (this.hasLlama) return;
     throw new LibraryError(
-      `${this.path} was built without llama.cpp, so it has no sessions: set TOKENTRIE_LIB to one that was built with it`,
+      `${this.path} was built without llama.cpp, so it has no sessions: ` +
+        "set TOKENTRIE_LIB to a library that was built with it",
     );
   }
 

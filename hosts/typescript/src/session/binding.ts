@@ -30,8 +30,8 @@ export interface StreamStep {
 }
 
 /**
- * Functions of a streaming library. Each is optional, as symbols of a shared library are: what is needed is checked when
- * it is needed. Negative numbers are errors; errors may also be thrown.
+ * Functions of a streaming library. Each is optional, as symbols of a shared library are: what is needed is checked
+ * when it is needed. Negative numbers are errors; errors may also be thrown.
  */
 export interface StreamBinding<Handle> {
   llmStreamOpen?(options: StreamOptions): Awaitable<Handle>;

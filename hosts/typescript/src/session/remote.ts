@@ -36,7 +36,11 @@ export class RemoteSession implements StreamBinding<number> {
     this.library = library;
     // Sources run as they are in bun; compiled, the worker lies beside this file in the same way.
     const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: { library: library.path } });
+    this.#worker = new Worker(new URL(file, import.meta.url), {
+      workerData: { library: library.path },
+      // Flags of the program, such as `--input-type` or those of a test runner, are for its own files.
+      execArgv: [],
+    });
     this.#worker.unref();
     this.#worker.on("message", (message: Answer | TokenMessage) => this.#take(message));
     this.#worker.on("error", (error: Error) => this.#end(error));

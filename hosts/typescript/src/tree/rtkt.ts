@@ -1,9 +1,9 @@
 /**
  * RTKT, the binary form of one descriptor: smaller than JSON, without names.
  *
- * Little-endian: `RTKT`, version (u32), length of the path (u32), the path (UTF-8), number of nodes (u32), and the nodes,
- * parents first, each with its token (i32, -1 at the root), whether a leaf ends there (u8), the number of its children
- * (u32) and their numbers (u32 each).
+ * Little-endian: `RTKT`, version (u32), length of the path (u32), the path (UTF-8), number of nodes (u32), and the
+ * nodes, parents first, each with its token (i32, -1 at the root), whether a leaf ends there (u8), the number of its
+ * children (u32) and their numbers (u32 each).
  */
 import { PayloadError } from "../errors.js";
 import { MAX_TOKEN_ID, type TokenTreeDescriptor } from "./payload.js";
