@@ -1,12 +1,13 @@
 /**
  * What a step costs through the C ABI, next to the same in TypeScript alone. Every case checks its answer first.
  *
- *     TOKENTRIE_LIB=… npm run bench
+ *     TOKENTRIE_LIB=… npm run bench --silent -- model.gguf
  */
 import assert from "node:assert/strict";
 import { cpus } from "node:os";
 import { bench, do_not_optimize, group, run } from "mitata";
 import { buildTokenTrie, loadLibrary, parsePayload, Sampler, step, type TokenSequence, Trie } from "../src/index.js";
+import { NativeSession } from "../src/session/native-session.js";
 
 const VOCAB = 151_936;
 const library = loadLibrary();
@@ -83,20 +84,35 @@ for (const k of [8, 32, 512]) {
   });
 }
 
+const tools: TokenSequence[] = Array.from({ length: 30 }, (_, index) => ({
+  name: `TOOL_${index}`,
+  tokens: [index % 5, (index * 31) % 1000, (index * 7919) % 2000, index],
+}));
+const json = JSON.stringify({ modelId: "m", descriptors: [{ path: "action", leaves: tools }] });
+
 group("around it", () => {
   const { tokentrie_abi_version } = library.functions;
   bench(`a call without arguments, ${library.backend}`, () => do_not_optimize(tokentrie_abi_version()));
-  const tools: TokenSequence[] = Array.from({ length: 30 }, (_, index) => ({
-    name: `TOOL_${index}`,
-    tokens: [index % 5, (index * 31) % 1000, (index * 7919) % 100_000, index],
-  }));
-  const payload = { modelId: "m", descriptors: [{ path: "action", leaves: tools }] };
-  const json = JSON.stringify(payload);
   bench(`JSON text of 30 x 4 to a trie, ${library.backend}`, () => Trie.fromPayload(json).free());
-  bench("the same in TypeScript alone", () =>
+  bench("JSON text of 30 x 4 to a trie, TypeScript alone", () =>
     do_not_optimize(buildTokenTrie(parsePayload(json).descriptors[0]?.leaves ?? [])),
   );
 });
+
+const model = process.argv[2];
+if (model !== undefined) {
+  const session = new NativeSession(library, () => {});
+  session.open(model, { nCtx: 256, nBatch: 0, nThreads: 1, nGpuLayers: 0, after: 1, seed: 1 });
+  const prefix = json.slice(0, -1);
+  let number = 0;
+  group(`on a session, ${library.backend}`, () => {
+    bench("set_token_trie of 30 x 4, the same text", () => session.setTokenTrie(json, 0));
+    bench("set_token_trie of 30 x 4, another text each time", () =>
+      session.setTokenTrie(`${prefix},"n":${number++}}`, 0),
+    );
+    bench("clear_token_trie", () => session.clearTokenTrie());
+  });
+}
 
 const time = (ns: number) => (ns < 1000 ? `${ns.toPrecision(3)} ns` : `${(ns / 1000).toPrecision(3)} µs`);
 const runtime = "bun" in process.versions ? `bun ${process.versions["bun"]}` : `node ${process.version}`;

@@ -4,8 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
-import { Status } from "../src/ffi/abi.js";
+import { FUNCTIONS, type FunctionName, Status } from "../src/ffi/abi.js";
+import type { CType, Signature } from "../src/ffi/backend.js";
 import { makeHandle, utf8 } from "../src/ffi/call.js";
 import {
   ArgumentError,
@@ -382,3 +385,86 @@ describe("handles", { skip: NO_LIBRARY }, () => {
     }
   });
 });
+
+describe("bad input", { skip: NO_LIBRARY }, () => {
+  /** Arguments of a function that are all nothing, but for sizes. */
+  const nothing = (types: readonly CType[], size: number) =>
+    types.map((type) => (type === "buffer" ? null : type === "callback" ? () => {} : type === "usize" ? size : 0));
+
+  for (const [name, { arguments: types, result }] of Object.entries(FUNCTIONS) as [FunctionName, Signature][]) {
+    if (result !== "i32" || types.length === 0 || name === "tokentrie_status_name") continue;
+    it(`${name} refuses NULL and handles that are none, whatever the lengths say`, (t) => {
+      if (!LIBRARY?.has(name)) {
+        t.skip("the library was built without llama.cpp");
+        return;
+      }
+      const call = LIBRARY.functions[name] as unknown as (...given: unknown[]) => number;
+      for (const size of [0, 1, 2 ** 28, 2 ** 28 + 1, Number.MAX_SAFE_INTEGER]) {
+        const status = call(...nothing(types, size));
+        assert.ok(status < 0, `${size}: ${status}`);
+        assert.notEqual(status, Status.ERROR_PANIC);
+        assert.notEqual(LIBRARY.functions.tokentrie_last_error(), "");
+      }
+    });
+  }
+
+  it("that is no UTF-8, larger than the limit, or has ends that lie is refused", () => {
+    assert.ok(LIBRARY);
+    const { tokentrie_trie_from_json, tokentrie_trie_from_sequences, tokentrie_trie_open } = LIBRARY.functions;
+    const out = new Uint32Array(2);
+    const latin1 = Buffer.from('{"descriptors": [{"path": "\xe9"}]}', "latin1");
+    assert.ok(tokentrie_trie_from_json(latin1, latin1.length, 0, out) < 0);
+    assert.equal(tokentrie_trie_from_json(latin1, 2 ** 28 + 1, 0, out), Status.ERROR_LIMIT);
+    assert.equal(tokentrie_trie_open(Uint8Array.of(0xff), 1, 0, out), Status.ERROR_TEXT);
+    const tokens = Int32Array.of(1, 2);
+    for (const ends of [[1n], [3n, 3n], [2n, 1n], [0n, 2n], [1n, 1n], [2n ** 63n, 2n]]) {
+      const memory = BigUint64Array.from(ends);
+      const status = tokentrie_trie_from_sequences(tokens, 2, memory, null, 0, null, ends.length, out);
+      assert.ok(status < 0, ends.join());
+    }
+    assert.deepEqual([...out], [0, 0], "nothing was written");
+  });
+
+  it("of any kind gives an error of this package or a trie, and nothing else", () => {
+    const text = fc.oneof(fc.json(), fc.string({ unit: "binary" }), fc.constant(JSON.stringify(payload)));
+    fc.assert(
+      fc.property(text, fc.nat(), fc.string({ maxLength: 3 }), (given, at, put) => {
+        const cut = at % (given.length + 1);
+        for (const changed of [given, given.slice(0, cut), given.slice(0, cut) + put + given.slice(cut)]) {
+          try {
+            Trie.fromPayload(changed).free();
+          } catch (error) {
+            assert.ok(error instanceof PayloadError, String(error));
+          }
+        }
+        try {
+          Trie.fromRtkt(Buffer.from(given)).free();
+        } catch (error) {
+          assert.ok(error instanceof PayloadError, String(error));
+        }
+      }),
+    );
+  });
+});
+
+it("what nobody freed is freed when nobody has it any more", { skip: NO_LIBRARY }, async () => {
+  const trie = Trie.fromPayload(payload);
+  let highest = 0;
+  for (let round = 0; round < 40; round++) {
+    // The slot of a handle is its lower 20 bits; slots are used again when what was in them is freed.
+    for (let number = 0; number < 50; number++) highest = Math.max(highest, Sampler.create(16, trie).handle % 2 ** 20);
+    collectGarbage();
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  assert.ok(highest < 1000, `2000 samplers took ${highest} slots`);
+});
+
+function collectGarbage(): void {
+  const { Bun } = globalThis as { Bun?: { gc(wait: boolean): void } };
+  if (Bun) {
+    Bun.gc(true);
+    return;
+  }
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+}
