@@ -114,7 +114,10 @@ if (model !== undefined) {
   });
 }
 
-const time = (ns: number) => (ns < 1000 ? `${ns.toPrecision(3)} ns` : `${(ns / 1000).toPrecision(3)} µs`);
+const time = (ns: number) => {
+  const unit = ns < 1e3 ? 1 : ns < 1e6 ? 1e3 : 1e6;
+  return `${(ns / unit).toPrecision(3)} ${{ 1: "ns", 1e3: "µs", 1e6: "ms" }[unit]}`;
+};
 const runtime = "bun" in process.versions ? `bun ${process.versions["bun"]}` : `node ${process.version}`;
 
 /** What its types leave out. */
