@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ABI_VERSION } from "../src/ffi/abi.js";
 import { packagedLibrary } from "../src/ffi/library.js";
-import { LibraryError, loadLibrary } from "../src/index.js";
+import { LibraryError, loadLibrary, Session } from "../src/index.js";
 import { fakeLibrary, NO_COMPILER } from "./support/fake.js";
 import { LIBRARY, NO_LIBRARY } from "./support/library.js";
+import { warningsOf } from "./support/streams.js";
 
 const MAJOR = 0x10000;
 const compiled = fakeLibrary(ABI_VERSION);
@@ -39,6 +40,21 @@ describe("a library", { skip: compiled ? false : NO_COMPILER }, () => {
       message: /no function tokentrie_trie_from_json/,
     });
     assert.throws(() => library.needLlama(), { name: "LibraryError", message: /without llama\.cpp/ });
+  });
+
+  it("with sessions and no tries warns once, and goes on without", async () => {
+    const library = loadLibrary(fakeLibrary(ABI_VERSION, "-DFAKE_SESSIONS") ?? "");
+    const payload = { modelId: "m", descriptors: [{ path: "p", leaves: [{ name: "A", tokens: [1] }] }] };
+    const warnings = await warningsOf(async () => {
+      await using session = await Session.open("model.gguf", { library });
+      for (let round = 0; round < 2; round++) {
+        const { text, tokens, leaf } = await session.generate("hi", { tokenTreePayload: payload }).result;
+        assert.deepEqual([text, tokens, leaf], [`a${"b".repeat(1000)}c`, [0, 1, 2], null]);
+      }
+    });
+    assert.deepEqual(warnings, [
+      "this library has no set_token_trie and clear_token_trie: the output is not constrained",
+    ]);
   });
 
   it("is loaded once for each path", () => {

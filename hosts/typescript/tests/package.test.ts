@@ -65,6 +65,7 @@ describe("the package", { skip }, () => {
 
   it("holds what users need and nothing else", () => {
     for (const wanted of [
+      "LICENSE-MIT",
       "README.md",
       "dist/index.js",
       "dist/index.d.ts",
@@ -79,6 +80,26 @@ describe("the package", { skip }, () => {
       [],
     );
     assert.equal(existsSync(join(folder, "user", "node_modules", "tokentrie", "src")), false);
+  });
+
+  it("has types that a strict program, which checks those of its libraries too, is content with", () => {
+    const user = join(folder, "user");
+    const names = Object.values(PAGES).flatMap((blocks, page) =>
+      blocks.map((code, number) => {
+        const name = `typed-${page}-${number}.ts`;
+        writeFileSync(join(user, name), code);
+        return name;
+      }),
+    );
+    const given = ["--noEmit", "--strict", "--skipLibCheck", "false", "--target", "ES2022", "--module", "NodeNext"];
+    const lib = ["--lib", "ES2022,ESNext.Disposable", "--types", "node"];
+    const roots = ["--typeRoots", join(PACKAGE, "node_modules", "@types")];
+    const tsc = join(PACKAGE, "node_modules", "typescript", "bin", "tsc");
+    try {
+      execFileSync(process.execPath, [tsc, ...given, ...lib, ...roots, ...names], { cwd: user, encoding: "utf8" });
+    } catch (error) {
+      assert.fail((error as { stdout: string }).stdout);
+    }
   });
 
   for (const [page, blocks] of Object.entries(PAGES)) {

@@ -1,4 +1,7 @@
-/** Before packing: the library that TOKENTRIE_LIB names goes into `lib/`, without its symbols for debuggers. */
+/**
+ * Before packing: the library that TOKENTRIE_LIB names goes into `lib/`, without its symbols for debuggers, and the
+ * licences of the repository beside it.
+ */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -12,6 +15,9 @@ if (!source) {
 const target = packagedLibrary();
 mkdirSync(dirname(target), { recursive: true });
 copyFileSync(source, target);
+for (const license of ["LICENSE-MIT", "LICENSE-APACHE"]) {
+  copyFileSync(new URL(`../../../${license}`, import.meta.url), new URL(`../${license}`, import.meta.url));
+}
 try {
   execFileSync("strip", process.platform === "darwin" ? ["-x", target] : ["--strip-unneeded", target]);
 } catch (error) {

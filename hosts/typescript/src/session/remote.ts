@@ -23,6 +23,9 @@ export class RemoteSession implements StreamBinding<number> {
   readonly library: Library;
   /** Of the last generation. */
   outcome: Outcome | null = null;
+  readonly setTokenTrie?: (stream: number, json: string, mode: 0 | 1) => Promise<void>;
+  readonly setTrie?: (stream: number, trie: number, mode: 0 | 1) => Promise<void>;
+  readonly clearTokenTrie?: () => Promise<void>;
   #handle = 0;
 
   readonly #worker: Worker;
@@ -34,6 +37,16 @@ export class RemoteSession implements StreamBinding<number> {
 
   private constructor(library: Library) {
     this.library = library;
+    // Left out where the library has not these functions: the runner warns then, and goes on without a trie.
+    if (library.has("tokentrie_session_clear_token_trie")) {
+      this.clearTokenTrie = () => this.call("clearTokenTrie");
+      if (library.has("tokentrie_session_set_token_trie")) {
+        this.setTokenTrie = (_stream, json, mode) => this.call("setTokenTrie", json, mode);
+      }
+      if (library.has("tokentrie_session_set_trie")) {
+        this.setTrie = (_stream, trie, mode) => this.call("setTrie", trie, mode);
+      }
+    }
     // Sources run as they are in bun; compiled, the worker lies beside this file in the same way.
     const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
     this.#worker = new Worker(new URL(file, import.meta.url), {
@@ -99,18 +112,6 @@ export class RemoteSession implements StreamBinding<number> {
   llmStreamCancel(): void {
     // Its status is no news: there is nothing to cancel, or it is cancelled.
     if (this.#ended === null) this.library.functions.tokentrie_session_cancel(this.#handle);
-  }
-
-  setTokenTrie(_stream: number, json: string, mode: 0 | 1): Promise<void> {
-    return this.call("setTokenTrie", json, mode);
-  }
-
-  setTrie(_stream: number, trie: number, mode: 0 | 1): Promise<void> {
-    return this.call("setTrie", trie, mode);
-  }
-
-  clearTokenTrie(): Promise<void> {
-    return this.call("clearTokenTrie");
   }
 
   async close(): Promise<void> {
