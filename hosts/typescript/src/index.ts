@@ -16,14 +16,16 @@ export {
 export { type Library, loadLibrary } from "./ffi/library.js";
 export { type Allowed, Sampler, type SamplerOptions } from "./native/sampler.js";
 export { type Leaf, Trie, type TrieOptions } from "./native/trie.js";
+export { TrieCache, type TrieCacheStats } from "./native/trie-cache.js";
 export { type PiecesOptions, Vocab } from "./native/vocab.js";
 export type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./session/binding.js";
 export { Choice } from "./session/choice.js";
 export { elizaBinding } from "./session/eliza.js";
 export { type GeneratedToken, Generation, type GenerationResult } from "./session/generation.js";
-export type { GenerationStats } from "./session/protocol.js";
+export type { GenerationStats, SessionInfo } from "./session/protocol.js";
 export { type StreamArguments, type StreamResult, StreamRunner } from "./session/runner.js";
 export {
+  type ChooseOptions,
   type GenerateOptions,
   type Prompt,
   Session,

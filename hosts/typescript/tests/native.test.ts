@@ -26,6 +26,7 @@ import {
   type TokenSequence,
   type TokenTrieNode,
   Trie,
+  TrieCache,
   trieLeaves,
   Vocab,
   VocabularyError,
@@ -192,6 +193,31 @@ describe("the trie of the library", { skip: NO_LIBRARY }, () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+});
+
+describe("TrieCache", { skip: NO_LIBRARY }, () => {
+  it("builds the same content once, keeps so many, and forgets", () => {
+    using cache = TrieCache.create(2);
+    const text = JSON.stringify(payload);
+    for (const given of [text, text, ` ${text}`, payload]) {
+      using trie = cache.trie(given);
+      assert.deepEqual([...trie.leaves()], leaves);
+    }
+    const { capacity, hits, contentHits, misses } = cache.stats;
+    assert.deepEqual([capacity, hits, contentHits, misses], [2, 2, 1, 1]);
+    const other = (id: number) => ({
+      modelId: "m",
+      descriptors: [{ path: "p", leaves: [{ name: "A", tokens: [id] }] }],
+    });
+    using kept = cache.trie(other(1));
+    cache.trie(other(2)).free();
+    assert.ok(cache.stats.held <= 2 && cache.stats.evictions > 0);
+    cache.clear();
+    assert.equal(cache.stats.held, 0);
+    assert.equal(kept.find([1]), 0);
+    assert.throws(() => cache.trie("{"), PayloadError);
+    assert.throws(() => TrieCache.create(-1), ArgumentError);
   });
 });
 

@@ -190,6 +190,28 @@ describe("Session", { skip: NO_MODEL }, () => {
     assert.ok((await session.generate(FREE, { maxTokens: 1 }).result).tokens.length <= 1);
   });
 
+  it("a choice is cancelled by a signal too", async () => {
+    const long = first.prompt.repeat(20); // its forward passes take much longer
+    await assert.rejects(session.choose(long, ["a", "b"], { signal: AbortSignal.timeout(10) }), (error: Error) => {
+      assert.ok(error instanceof CancelledError);
+      assert.equal((error.cause as Error).name, "TimeoutError");
+      return true;
+    });
+    await assert.rejects(session.choose(FREE, ["a"], { signal: AbortSignal.abort() }), CancelledError);
+    assert.equal((await session.choose(FREE, ["a", "b"])).values.length, 2);
+  });
+
+  it("tells what it is doing", async () => {
+    const { nCtx, nVocab } = session.info;
+    assert.ok(nCtx >= 1024 && nVocab === (await session.vocab()).size);
+    using trie = await session.texts(["one", "two"]);
+    const generation = session.generate(FREE, { tokenTreePayload: trie });
+    for await (const _ of generation) assert.equal(session.info.promptTokens > 5, true);
+    await generation.result;
+    const { isGenerating, hasTrie } = session.info;
+    assert.deepEqual([isGenerating, hasTrie], [false, false]);
+  });
+
   it("does one generation at a time", async () => {
     const running = session.generate(FREE, long);
     await assert.rejects(session.generate(FREE).result, BusyError);

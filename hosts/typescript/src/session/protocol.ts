@@ -27,6 +27,17 @@ export interface Outcome {
   readonly stats: GenerationStats;
 }
 
+export interface SessionInfo {
+  readonly isGenerating: boolean;
+  /** Whether a trie is set: from when the prompt was taken until the generation is over. */
+  readonly hasTrie: boolean;
+  /** Tokens that the context holds. */
+  readonly nCtx: number;
+  readonly nVocab: number;
+  /** Of the last prompt. */
+  readonly promptTokens: number;
+}
+
 export interface GenerationStats {
   readonly promptTokens: number;
   /** Of the prompt, those that were in the cache. */

@@ -1,5 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { BusyError, HandleError, TokenTrieError } from "../errors.js";
+import { SESSION_INFO } from "../ffi/abi.js";
+import { check } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
 import type { OnToken, StreamBinding, StreamSampling } from "./binding.js";
 import {
@@ -8,6 +10,7 @@ import {
   type Calls,
   type Outcome,
   type Request,
+  type SessionInfo,
   revived,
   type SessionSettings,
   type TokenMessage,
@@ -112,6 +115,20 @@ export class RemoteSession implements StreamBinding<number> {
   llmStreamCancel(): void {
     // Its status is no news: there is nothing to cancel, or it is cancelled.
     if (this.#ended === null) this.library.functions.tokentrie_session_cancel(this.#handle);
+  }
+
+  info(): SessionInfo {
+    if (this.#ended) throw this.#ended;
+    const memory = SESSION_INFO.write();
+    check(this.library, this.library.functions.tokentrie_session_get_info(this.#handle, memory));
+    const info = SESSION_INFO.read(memory);
+    return {
+      isGenerating: info.generating !== 0,
+      hasTrie: info.has_trie !== 0,
+      nCtx: info.n_ctx,
+      nVocab: info.n_vocab,
+      promptTokens: info.prompt_tokens,
+    };
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { BusyError, LibraryError, ModelError, PayloadError } from "../errors.js";
 import { modeNumber, payloadText, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import { warn } from "../warning.js";
+import { cancelling } from "./cancelling.js";
 import { Run } from "./run.js";
 import type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./binding.js";
 
@@ -40,9 +41,6 @@ export interface StreamResult {
 
 /** Libraries that were warned about. */
 const warned = new WeakSet<object>();
-
-/** How often a cancel is repeated: one that comes before the library has begun does nothing. */
-const CANCEL_EVERY_MS = 5;
 
 /**
  * Runs generations through any streaming library. The trie is set after the prompt was taken and cleared in `finally`;
@@ -99,26 +97,19 @@ export class StreamRunner<Handle> {
   }
 
   async #generate(stream: Handle, given: StreamArguments, run: Run): Promise<void> {
-    const { signal } = given;
     run.checkAborted();
-    let again: ReturnType<typeof setInterval> | undefined;
-    const cancel = () => {
-      this.#binding.llmStreamCancel?.(stream);
-      again ??= setInterval(cancel, CANCEL_EVERY_MS);
-    };
-    signal?.addEventListener("abort", cancel, { once: true });
+    const cancel = () => this.#binding.llmStreamCancel?.(stream);
     try {
-      await this.#prefill(stream, given);
-      run.checkAborted();
-      await this.#constrained(stream, given, () => this.#produce(stream, given, run));
+      await cancelling(given.signal, cancel, async () => {
+        await this.#prefill(stream, given);
+        run.checkAborted();
+        await this.#constrained(stream, given, () => this.#produce(stream, given, run));
+      });
     } catch (error) {
       // Whatever failed, a callback of the user's for one: nothing goes on in the background.
-      this.#binding.llmStreamCancel?.(stream);
+      cancel();
       run.checkAborted();
       throw error;
-    } finally {
-      signal?.removeEventListener("abort", cancel);
-      clearInterval(again);
     }
     run.checkAborted();
   }

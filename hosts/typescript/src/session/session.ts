@@ -4,9 +4,10 @@ import { type Library, loadLibrary } from "../ffi/library.js";
 import { Trie } from "../native/trie.js";
 import { countOf, idsOf, Vocab } from "../native/vocab.js";
 import { shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { cancelling } from "./cancelling.js";
 import { Choice } from "./choice.js";
 import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
-import type { Outcome } from "./protocol.js";
+import type { Outcome, SessionInfo } from "./protocol.js";
 import { RemoteSession } from "./remote.js";
 import { type StreamResult, StreamRunner } from "./runner.js";
 
@@ -43,6 +44,10 @@ export interface GenerateOptions {
   readonly topP?: number;
   /** From 0 to 63: a cache that sessions of the same file and options share. */
   readonly slotId?: number;
+}
+
+export interface ChooseOptions {
+  readonly signal?: AbortSignal;
 }
 
 /** Texts of choices, and what stands around them. */
@@ -134,9 +139,33 @@ export class Session implements AsyncDisposable {
    * The exact probability of every value as the continuation of the prompt, and the most probable one.
    *
    * @param values - texts, or a trie or a payload: then its leaves, which have names.
-   * @throws SetError if there are no values.
+   * @throws SetError if there are no values; CancelledError if the signal aborts.
    */
-  async choose(prompt: Prompt, values: readonly string[] | Trie | TokenTreePayload): Promise<Choice> {
+  async choose(
+    prompt: Prompt,
+    values: readonly string[] | Trie | TokenTreePayload,
+    { signal }: ChooseOptions = {},
+  ): Promise<Choice> {
+    const cancelled = (): CancelledError<null> =>
+      new CancelledError("the choice was cancelled by its signal", null, signal?.reason);
+    if (signal?.aborted) throw cancelled();
+    try {
+      return await cancelling(
+        signal,
+        () => this.#remote.llmStreamCancel(),
+        () => this.#choose(prompt, values),
+      );
+    } catch (error) {
+      throw signal?.aborted ? cancelled() : error;
+    }
+  }
+
+  /** What the session is and does right now; also while it generates. */
+  get info(): SessionInfo {
+    return this.#remote.info();
+  }
+
+  async #choose(prompt: Prompt, values: readonly string[] | Trie | TokenTreePayload): Promise<Choice> {
     if (typeof prompt === "string" && Array.isArray(values)) {
       const texts = values as readonly string[];
       return new Choice([...texts], await this.#remote.call("choose", prompt, texts));
