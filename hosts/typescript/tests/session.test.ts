@@ -249,6 +249,14 @@ describe("Session", { skip: NO_MODEL }, () => {
     await assert.rejects(other.tokenize("a"), HandleError);
   });
 
+  it("can be closed while it chooses", async () => {
+    const other = await Session.open(MODEL, { nThreads: 1 });
+    const choosing = other.choose(first.prompt.repeat(20), ["a", "b"]);
+    const settled = assert.rejects(choosing, CancelledError);
+    await other.close();
+    await settled;
+  });
+
   it("several run side by side", async () => {
     const others = await Promise.all([1, 2].map(() => Session.open(MODEL, { nThreads: 1 })));
     const { prompt, choices } = first;

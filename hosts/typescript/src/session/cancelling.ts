@@ -1,7 +1,7 @@
 /** How often a cancel is repeated: one that comes before the library has begun does nothing. */
 const AGAIN_MS = 5;
 
-/** Runs something that takes a while; `cancel` is called, again and again, from when the signal aborts until its end. */
+/** Runs something that takes a while; from when the signal aborts until its end `cancel` is called again and again. */
 export async function cancelling<T>(
   signal: AbortSignal | undefined,
   cancel: () => void,
@@ -12,7 +12,8 @@ export async function cancelling<T>(
     cancel();
     again ??= setInterval(cancel, AGAIN_MS);
   };
-  signal?.addEventListener("abort", aborted, { once: true });
+  if (signal?.aborted) aborted();
+  else signal?.addEventListener("abort", aborted, { once: true });
   try {
     return await run();
   } finally {

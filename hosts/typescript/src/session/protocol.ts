@@ -121,7 +121,10 @@ const KINDS: Record<string, new (message: string) => errors.TokenTrieError> = {
 };
 
 export function revived({ kind, message, status }: PlainError): errors.TokenTrieError {
-  const error = new (KINDS[kind] ?? errors.TokenTrieError)(message);
+  const isCancelled = status === "TOKENTRIE_ERROR_CANCELLED";
+  const error = isCancelled
+    ? new errors.CancelledError(message, undefined)
+    : new (KINDS[kind] ?? errors.TokenTrieError)(message);
   if (status !== undefined) error.status = status;
   return error;
 }

@@ -3,6 +3,7 @@ import { BusyError, HandleError, TokenTrieError } from "../errors.js";
 import { SESSION_INFO } from "../ffi/abi.js";
 import { check } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
+import { cancelling } from "./cancelling.js";
 import type { OnToken, StreamBinding, StreamSampling } from "./binding.js";
 import {
   type Answer,
@@ -133,7 +134,14 @@ export class RemoteSession implements StreamBinding<number> {
 
   async close(): Promise<void> {
     if (this.#ended) return;
-    await this.call("close");
+    // What runs is ended first, or closing would wait for it.
+    const closing = new AbortController();
+    closing.abort();
+    await cancelling(
+      closing.signal,
+      () => this.llmStreamCancel(),
+      () => this.call("close"),
+    );
     this.#end(new HandleError("this session was closed"));
     await this.#worker.terminate();
   }
