@@ -201,6 +201,25 @@ describe("Session", { skip: NO_MODEL }, () => {
     assert.equal((await session.choose(FREE, ["a", "b"])).values.length, 2);
   });
 
+  it("a generation and choices take turns, and a cancel hits its own", async () => {
+    const { prompt, choices } = first;
+    const alone = await session.choose(prompt, choices);
+    const free = (await session.generate(FREE, { maxTokens: 8 }).result).text;
+    for (let round = 0; round < 10; round++) {
+      const abort = new AbortController();
+      const running = session.generate(FREE, long);
+      const waiting = session.choose(prompt, choices, { signal: abort.signal });
+      abort.abort();
+      await assert.rejects(waiting, CancelledError);
+      const after = session.choose(prompt, choices);
+      running.cancel();
+      await assert.rejects(running.result, CancelledError);
+      const next = session.generate(FREE, { maxTokens: 8 });
+      assert.equal((await after).name, alone.name);
+      assert.equal((await next.result).text, free);
+    }
+  });
+
   it("tells what it is doing", async () => {
     const { nCtx, nVocab } = session.info;
     assert.ok(nCtx >= 1024 && nVocab === (await session.vocab()).size);

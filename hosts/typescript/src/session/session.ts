@@ -10,6 +10,7 @@ import { type GeneratedToken, Generation, type GenerationResult } from "./genera
 import type { Outcome, SessionInfo } from "./protocol.js";
 import { RemoteSession } from "./remote.js";
 import { type StreamResult, StreamRunner } from "./runner.js";
+import { Turns } from "./turns.js";
 
 export interface SessionOptions {
   /** Tokens that the context holds: 4096 unless given, or what the model was trained on if that is less. */
@@ -84,6 +85,7 @@ const EMPTY: Outcome = {
 export class Session implements AsyncDisposable {
   readonly #remote: RemoteSession;
   readonly #runner: StreamRunner<number>;
+  readonly #turns = new Turns();
   #running: Generation | null = null;
   #vocab: Promise<Vocab> | null = null;
   #closed: Promise<void> | null = null;
@@ -123,7 +125,11 @@ export class Session implements AsyncDisposable {
     const isBusy = this.#running !== null;
     const generation = new Generation(async (push, signal) => {
       if (isBusy) throw new BusyError("this session is generating: wait for its result, or open another session");
-      return this.#generate(prompt, options, push, signal);
+      const aborted = (): CancelledError<GenerationResult> => {
+        const partial: GenerationResult = { text: "", tokens: [], firstTokenMs: null, ...EMPTY };
+        return new CancelledError("the generation was cancelled by its signal", partial, signal.reason);
+      };
+      return this.#turns.take(signal, aborted, () => this.#generate(prompt, options, push, signal));
     }, options.signal);
     if (!isBusy) {
       this.#running = generation;
@@ -141,23 +147,21 @@ export class Session implements AsyncDisposable {
    * @param values - texts, or a trie or a payload: then its leaves, which have names.
    * @throws SetError if there are no values; CancelledError if the signal aborts.
    */
-  async choose(
+  choose(
     prompt: Prompt,
     values: readonly string[] | Trie | TokenTreePayload,
     { signal }: ChooseOptions = {},
   ): Promise<Choice> {
-    const cancelled = (): CancelledError<null> =>
+    const aborted = (): CancelledError<null> =>
       new CancelledError("the choice was cancelled by its signal", null, signal?.reason);
-    if (signal?.aborted) throw cancelled();
-    try {
-      return await cancelling(
-        signal,
-        () => this.#remote.llmStreamCancel(),
-        () => this.#choose(prompt, values),
-      );
-    } catch (error) {
-      throw signal?.aborted ? cancelled() : error;
-    }
+    return this.#turns.take(signal, aborted, async () => {
+      try {
+        const cancel = () => this.#remote.llmStreamCancel();
+        return await cancelling(signal, cancel, () => this.#choose(prompt, values));
+      } catch (error) {
+        throw signal?.aborted ? aborted() : error;
+      }
+    });
   }
 
   /** What the session is and does right now; also while it generates. */
