@@ -1,0 +1,55 @@
+/** What a runtime must offer so that C functions can be called. `bun.ts` and `koffi.ts` are the two that there are. */
+
+/**
+ * Types of arguments and results, as the header writes them:
+ *
+ * - `i32`, `u32`, `f32`, `f64`, `usize`: numbers. `handle`: a number below 2^53 that C takes as `uint64_t`.
+ * - `address`: the same as `void *`. `buffer`: memory of a typed array, for the call only; null for none.
+ * - `string`: a result that ends with a zero, copied.
+ * - `callback`: `void (*)(int32_t, const char *, int32_t, void *)`, called on the thread that calls, during the call.
+ */
+export type CType =
+  "void" | "i32" | "u32" | "f32" | "f64" | "usize" | "handle" | "address" | "buffer" | "string" | "callback";
+
+export interface Signature<Arguments extends readonly CType[] = readonly CType[], Result extends CType = CType> {
+  readonly arguments: Arguments;
+  readonly result: Result;
+}
+
+/** One token, its text, and whether the generation is over. */
+export type TokenCallback = (token: number, text: string, isDone: boolean) => void;
+
+export type Memory = Int32Array | Uint32Array | Uint8Array | Float32Array | Float64Array | BigUint64Array;
+
+interface ToTypeScript {
+  void: undefined;
+  i32: number;
+  u32: number;
+  f32: number;
+  f64: number;
+  usize: number;
+  handle: number;
+  address: number;
+  buffer: Memory | null;
+  string: string;
+  callback: TokenCallback;
+}
+
+/** The TypeScript function that calls a C function of this signature. */
+export type Callable<S> =
+  S extends Signature<infer Arguments, infer Result>
+    ? (...given: { -readonly [Index in keyof Arguments]: ToTypeScript[Arguments[Index]] }) => ToTypeScript[Result]
+    : never;
+
+/** A shared library that is loaded. It stays loaded: what it made may be in use until the process ends. */
+export interface ForeignLibrary {
+  readonly path: string;
+  /** The function of this name, or null if the library has none. */
+  find<S extends Signature>(name: string, signature: S): Callable<S> | null;
+}
+
+export interface Backend {
+  readonly name: "bun:ffi" | "koffi";
+  /** @throws Error of the runtime's own if the file cannot be loaded. */
+  load(path: string): ForeignLibrary;
+}

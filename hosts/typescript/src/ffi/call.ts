@@ -1,0 +1,177 @@
+/** What every call into the library shares: statuses become errors, results are read from buffers, handles freed. */
+import {
+  ArgumentError,
+  BusyError,
+  CancelledError,
+  FileError,
+  HandleError,
+  LibraryError,
+  ModelError,
+  PayloadError,
+  SetError,
+  TokenNotAllowedError,
+  TokenTrieError,
+  VocabularyError,
+} from "../errors.js";
+import { Status } from "./abi.js";
+import type { Library } from "./library.js";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export const utf8 = (text: string): Uint8Array => encoder.encode(text);
+export const text = (bytes: Uint8Array): string => decoder.decode(bytes);
+
+/** Turns an error status into an error with the library's own sentence; to be called on the thread that failed. */
+export function errorOf(library: Library, status: number): TokenTrieError {
+  const name = library.functions.tokentrie_status_name(status);
+  const error = new (classOf(status))(library.functions.tokentrie_last_error() || name);
+  error.status = name;
+  return error;
+}
+
+/** @throws TokenTrieError of the status's kind, if it is an error. */
+export function check(library: Library, status: number): number {
+  if (status < 0) throw errorOf(library, status);
+  return status;
+}
+
+function classOf(status: number): new (message: string) => TokenTrieError {
+  switch (status) {
+    case Status.ERROR_HANDLE:
+      return HandleError;
+    case Status.ERROR_ARGUMENT:
+    case Status.ERROR_BUFFER:
+    case Status.ERROR_TEXT:
+    case Status.ERROR_ROW:
+    case Status.ERROR_LIMIT:
+      return ArgumentError;
+    case Status.ERROR_PAYLOAD:
+      return PayloadError;
+    case Status.ERROR_SET:
+      return SetError;
+    case Status.ERROR_FILE:
+    case Status.ERROR_DAMAGED:
+      return FileError;
+    case Status.ERROR_VOCAB:
+      return VocabularyError;
+    case Status.ERROR_NOT_ALLOWED:
+      return TokenNotAllowedError;
+    case Status.ERROR_BUSY:
+      return BusyError;
+    case Status.ERROR_LLAMA:
+      return LibraryError;
+    case Status.ERROR_MODEL:
+      return ModelError;
+    case Status.ERROR_CANCELLED:
+      return Cancelled;
+    default:
+      return TokenTrieError;
+  }
+}
+
+class Cancelled extends CancelledError<undefined> {
+  constructor(message: string) {
+    super(message, undefined);
+  }
+}
+
+/** A `size_t` that C writes: 64 bits, read without a bigint. Every platform of both runtimes is little-endian. */
+export class SizeOut {
+  readonly memory = new Uint32Array(2);
+
+  get value(): number {
+    return (this.memory[0] as number) + (this.memory[1] as number) * 2 ** 32;
+  }
+}
+
+/** Memory that results are written to before they are copied out; one thread, one call at a time. */
+let ints = new Int32Array(256);
+let bytes = new Uint8Array(256);
+const count = new SizeOut();
+
+type Filling<Buffer> = (buffer: Buffer, capacity: number, count: Uint32Array) => number;
+
+/** Ids that a function writes. The buffer grows until they fit: a call that says "too small" has changed nothing. */
+export function readInts(library: Library, call: Filling<Int32Array>): Int32Array {
+  let status = call(ints, ints.length, count.memory);
+  if (status === Status.ERROR_BUFFER) {
+    ints = new Int32Array(count.value);
+    status = call(ints, ints.length, count.memory);
+  }
+  check(library, status);
+  return ints.slice(0, count.value);
+}
+
+/** Bytes that a function writes; null for `TOKENTRIE_NONE`. */
+export function readBytes(library: Library, call: Filling<Uint8Array>): Uint8Array | null {
+  let status = call(bytes, bytes.length, count.memory);
+  if (status === Status.ERROR_BUFFER) {
+    bytes = new Uint8Array(count.value);
+    status = call(bytes, bytes.length, count.memory);
+  }
+  return check(library, status) === Status.NONE ? null : bytes.slice(0, count.value);
+}
+
+export function readText(library: Library, call: Filling<Uint8Array>): string | null {
+  const read = readBytes(library, call);
+  return read === null ? null : text(read);
+}
+
+/** The handle that a function writes. */
+export function makeHandle(library: Library, call: (handle: Uint32Array) => number): number {
+  const handle = new SizeOut();
+  check(library, call(handle.memory));
+  return handle.value;
+}
+
+/** Several texts in one buffer, and where each ends. */
+export function joined(texts: readonly string[]): { bytes: Uint8Array; ends: BigUint64Array } {
+  const ends = new BigUint64Array(texts.length);
+  let length = 0;
+  texts.forEach((item, index) => {
+    length += Buffer.byteLength(item);
+    ends[index] = BigInt(length);
+  });
+  const bytes = new Uint8Array(length);
+  texts.forEach((item, index) => {
+    encoder.encodeInto(item, bytes.subarray(index === 0 ? 0 : Number(ends[index - 1])));
+  });
+  return { bytes, ends };
+}
+
+interface Held {
+  readonly free: (handle: number) => number;
+  readonly handle: number;
+}
+
+/** Frees what was forgotten. Whoever holds many large sets frees them himself. */
+const forgotten = new FinalizationRegistry<Held>(({ free, handle }) => free(handle));
+
+/** Something in the library that is freed once: by `free()`, by `using`, or when nobody has it any more. */
+export abstract class Resource {
+  /** The number that C knows it by. A freed one is refused by the library: it is never used again. */
+  readonly handle: number;
+  readonly library: Library;
+  #held: Held | undefined;
+
+  protected constructor(library: Library, handle: number, free: (handle: number) => number) {
+    this.library = library;
+    this.handle = handle;
+    this.#held = { free, handle };
+    forgotten.register(this, this.#held, this);
+  }
+
+  /** Frees it now. Freeing again does nothing; any other use throws `HandleError`. */
+  free(): void {
+    if (this.#held === undefined) return;
+    forgotten.unregister(this);
+    const { free, handle } = this.#held;
+    this.#held = undefined;
+    check(this.library, free(handle));
+  }
+
+  [Symbol.dispose](): void {
+    this.free();
+  }
+}

@@ -1,0 +1,60 @@
+export {
+  ArgumentError,
+  BusyError,
+  CancelledError,
+  FileError,
+  HandleError,
+  LibraryError,
+  ModelError,
+  PayloadError,
+  SetError,
+  TokenizerError,
+  TokenNotAllowedError,
+  TokenTrieError,
+  VocabularyError,
+} from "./errors.js";
+export { type Library, loadLibrary } from "./ffi/library.js";
+export { type Allowed, Sampler, type SamplerOptions } from "./native/sampler.js";
+export { type Leaf, Trie, type TrieOptions } from "./native/trie.js";
+export { TrieCache, type TrieCacheStats } from "./native/trie-cache.js";
+export { type PiecesOptions, Vocab } from "./native/vocab.js";
+export type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./session/binding.js";
+export { Choice } from "./session/choice.js";
+export { elizaBinding } from "./session/eliza.js";
+export { type GeneratedToken, Generation, type GenerationResult } from "./session/generation.js";
+export type { GenerationStats, SessionInfo } from "./session/protocol.js";
+export { type StreamArguments, type StreamResult, StreamRunner } from "./session/runner.js";
+export {
+  type ChooseOptions,
+  type GenerateOptions,
+  type Prompt,
+  Session,
+  type SessionOptions,
+  type TextsOptions,
+} from "./session/session.js";
+export { type Tokenize, TokenizerCache, type TokenizerCacheOptions } from "./tokenizer/cache.js";
+export { type HttpTokenizerOptions, httpTokenizer } from "./tokenizer/http.js";
+export { buildDescriptor, type TokenMap } from "./tree/descriptor.js";
+export {
+  buildPayload,
+  checkPayload,
+  MAX_TOKEN_ID,
+  parsePayload,
+  type TokenSequence,
+  type TokenTreeDescriptor,
+  type TokenTreeMode,
+  type TokenTreePayload,
+} from "./tree/payload.js";
+export { decodeRtkt, encodeRtkt } from "./tree/rtkt.js";
+export {
+  buildTokenTrie,
+  countNodes,
+  countTerminals,
+  estimateTrieBytes,
+  forcedRun,
+  isUniqueContinuation,
+  step,
+  type TokenTrieNode,
+  TRIE_ROOT_TOKEN_ID,
+  trieLeaves,
+} from "./tree/trie.js";

@@ -1,0 +1,213 @@
+import { ArgumentError } from "../errors.js";
+import { AFTER, ALLOWED, SAMPLER_OPTIONS, STATES, Status } from "../ffi/abi.js";
+import { check, makeHandle, Resource, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
+import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { type Leaf, Trie } from "./trie.js";
+import { countOf, idsOf, Vocab } from "./vocab.js";
+
+export interface SamplerOptions {
+  /** `"greedy"` unless given. */
+  readonly mode?: TokenTreeMode;
+  /** Tokens that may end a value, such as a closing quote. */
+  readonly endTokens?: readonly number[];
+  /** After a value: `"free"` text (unless given), or `"stop"`: only end of generation. */
+  readonly after?: (typeof AFTER)[number];
+  /** These are for `"sampled"`: 1, all, all, 0, and a seed of the operating system unless given. */
+  readonly temperature?: number;
+  readonly topK?: number;
+  readonly topP?: number;
+  readonly minP?: number;
+  readonly seed?: number;
+}
+
+/** What may come next. */
+export interface Allowed {
+  /**
+   * `"only"`: these ids alone. `"open"`: everything; these go on, all others end the value that ends here. `"all"`:
+   * everything, none is listed.
+   */
+  readonly kind: (typeof ALLOWED)[number];
+  /** Ascending. */
+  readonly ids: Int32Array;
+}
+
+/** Walks a trie over rows of logits. A row is a `Float32Array` at least as long as the vocabulary. */
+export class Sampler extends Resource {
+  // What every step calls and writes to: found and made once.
+  readonly #sample: (sampler: number, row: Float32Array, length: number, token: Int32Array) => number;
+  readonly #token = new Int32Array(1);
+  readonly #kind = new Int32Array(1);
+
+  private constructor(trie: Trie, handle: number) {
+    super(trie.library, handle, trie.library.functions.tokentrie_sampler_free);
+    this.#sample = trie.library.functions.tokentrie_sampler_sample;
+    this.trie = trie;
+  }
+
+  /** The set that it walks. */
+  readonly trie: Trie;
+
+  /**
+   * @param vocab - a vocabulary, or the number of its tokens; then no token is known to end the output.
+   * @param set - a trie, or a payload as object or JSON text.
+   * @throws PayloadError, VocabularyError, ArgumentError: it says what, where, and with which value.
+   * @example
+   * const sampler = Sampler.create(32_000, { modelId: "m", descriptors: [{ path: "action", leaves }] });
+   */
+  static create(vocab: Vocab | number, set: Trie | TokenTreePayload | string, options: SamplerOptions = {}): Sampler {
+    const library = set instanceof Trie ? set.library : typeof vocab === "number" ? undefined : vocab.library;
+    const words = typeof vocab === "number" ? Vocab.ofSize(vocab, [], library) : vocab;
+    const trie = set instanceof Trie ? set : Trie.fromPayload(set, { vocab: words });
+    const settings = SAMPLER_OPTIONS.write({
+      mode: modeNumber(options.mode ?? 0),
+      after: afterNumber(options.after ?? "free"),
+      temperature: options.temperature ?? 1,
+      top_k: countOf(options.topK ?? 0, "topK"),
+      top_p: options.topP ?? 1,
+      min_p: options.minP ?? 0,
+      seed: countOf(options.seed ?? 0, "seed"),
+      has_seed: Number(options.seed !== undefined),
+    });
+    const ends = idsOf(options.endTokens ?? [], "endTokens");
+    const { tokentrie_sampler_new } = words.library.functions;
+    const handle = makeHandle(words.library, (out) =>
+      tokentrie_sampler_new(trie.handle, words.handle, settings, ends, ends.length, out),
+    );
+    // The sampler keeps what it needs of it.
+    if (words !== vocab) words.free();
+    return new Sampler(trie, handle);
+  }
+
+  /** What may come next. */
+  allowed(): Allowed {
+    const { tokentrie_sampler_allowed } = this.library.functions;
+    const kind = this.#kind;
+    const ids = readInts(this.library, (buffer, capacity, count) =>
+      tokentrie_sampler_allowed(this.handle, buffer, capacity, count, kind),
+    );
+    return { kind: ALLOWED[kind[0] as number] ?? "only", ids };
+  }
+
+  /** The tokens that must come next: no forward pass is needed for them. */
+  forced(): Int32Array {
+    const { tokentrie_sampler_forced } = this.library.functions;
+    return readInts(this.library, (buffer, capacity, count) =>
+      tokentrie_sampler_forced(this.handle, buffer, capacity, count),
+    );
+  }
+
+  /** Sets every logit that may not come to -Infinity, in place; the others keep their bits. */
+  apply(row: Float32Array): void {
+    checkRow(row);
+    check(this.library, this.library.functions.tokentrie_sampler_apply(this.handle, row, row.length));
+  }
+
+  /** Chooses a token without accepting it. Costs what the few legal logits cost, not what the row does. */
+  sample(row: Float32Array): number {
+    checkRow(row);
+    const status = this.#sample(this.handle, row, row.length, this.#token);
+    if (status < 0) check(this.library, status);
+    return this.#token[0] as number;
+  }
+
+  /** Chooses, accepts, and accepts what is forced after it: everything to append, one call a branch. */
+  advance(row: Float32Array): Int32Array {
+    checkRow(row);
+    const { tokentrie_sampler_advance } = this.library.functions;
+    return readInts(this.library, (buffer, capacity, count) =>
+      tokentrie_sampler_advance(this.handle, row, row.length, buffer, capacity, count),
+    );
+  }
+
+  /**
+   * Accepts all of these tokens or none.
+   *
+   * @throws TokenNotAllowedError if one may not come; the state stays as it was.
+   */
+  accept(tokens: number | readonly number[] | Int32Array): void {
+    const ids = idsOf(typeof tokens === "number" ? [tokens] : tokens, "tokens");
+    check(this.library, this.library.functions.tokentrie_sampler_accept(this.handle, ids, ids.length));
+  }
+
+  /** Takes back the last tokens that were accepted. */
+  rollback(count: number): void {
+    check(this.library, this.library.functions.tokentrie_sampler_rollback(this.handle, countOf(count, "count")));
+  }
+
+  /** Armed again at the start of the first trie. */
+  reset(): void {
+    check(this.library, this.library.functions.tokentrie_sampler_reset(this.handle));
+  }
+
+  /** Starts the trie with this path. */
+  activate(path: string): void {
+    const name = utf8(path);
+    check(this.library, this.library.functions.tokentrie_sampler_activate(this.handle, name, name.length));
+  }
+
+  /** Lets everything come, until `activate` or `reset`. */
+  deactivate(): void {
+    check(this.library, this.library.functions.tokentrie_sampler_deactivate(this.handle));
+  }
+
+  /** An independent copy at the same position. */
+  clone(): Sampler {
+    const { tokentrie_sampler_clone } = this.library.functions;
+    return new Sampler(
+      this.trie,
+      makeHandle(this.library, (out) => tokentrie_sampler_clone(this.handle, out)),
+    );
+  }
+
+  /** Writes all words: bit i % 32 of word i / 32 is 1 where token i may come. */
+  fillBitmask(words: Uint32Array | Int32Array): void {
+    if (!(words instanceof Uint32Array || words instanceof Int32Array)) {
+      throw new ArgumentError(`words: a Uint32Array or Int32Array is needed, not ${shown(words)}`);
+    }
+    check(this.library, this.library.functions.tokentrie_sampler_bitmask(this.handle, words, words.length));
+  }
+
+  /** `"active"`, `"complete"`, `"idle"` (deactivated) or `"off"` (something else was accepted). */
+  get state(): (typeof STATES)[number] {
+    return STATES[this.#position().state] ?? "off";
+  }
+
+  /** How many tokens were walked in the trie. */
+  get depth(): number {
+    return this.#position().depth;
+  }
+
+  /** The leaf that is complete, or null. */
+  get leaf(): Leaf | null {
+    const index = new Uint32Array(1);
+    const count = new SizeOut();
+    const { tokentrie_sampler_leaf } = this.library.functions;
+    let name = new Uint8Array(64);
+    let status = tokentrie_sampler_leaf(this.handle, index, name, name.length, count.memory);
+    if (status === Status.ERROR_BUFFER) {
+      name = new Uint8Array(count.value);
+      status = tokentrie_sampler_leaf(this.handle, index, name, name.length, count.memory);
+    }
+    if (check(this.library, status) === Status.NONE) return null;
+    return { index: index[0] as number, name: text(name.subarray(0, count.value)) || null };
+  }
+
+  #position(): { state: number; depth: number } {
+    const state = new Int32Array(1);
+    const depth = new SizeOut();
+    check(this.library, this.library.functions.tokentrie_sampler_state(this.handle, state, depth.memory));
+    return { state: state[0] as number, depth: depth.value };
+  }
+}
+
+function checkRow(row: Float32Array): void {
+  if (!(row instanceof Float32Array)) {
+    throw new ArgumentError(`logits: a Float32Array is needed, not ${shown((row as object)?.constructor?.name)}`);
+  }
+}
+
+function afterNumber(after: (typeof AFTER)[number]): number {
+  const number = AFTER.indexOf(after);
+  if (number < 0) throw new ArgumentError(`after is ${shown(after)}: "free" or "stop" is needed`);
+  return number;
+}

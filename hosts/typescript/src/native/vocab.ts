@@ -1,0 +1,128 @@
+import { ArgumentError } from "../errors.js";
+import { check, makeHandle, Resource, readBytes, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
+import { type Library, loadLibrary } from "../ffi/library.js";
+import { shown } from "../tree/payload.js";
+
+export interface PiecesOptions {
+  /** Ids of tokens that end the output. */
+  readonly endOfGeneration?: readonly number[];
+  /** Ids of other tokens that are no text. */
+  readonly control?: readonly number[];
+  readonly library?: Library;
+}
+
+const NORMAL = 0;
+const CONTROL = 1;
+const END_OF_GENERATION = 2;
+
+/** The tokens of a model. */
+export class Vocab extends Resource {
+  /** How many tokens there are. */
+  readonly size: number;
+
+  /** @internal */
+  constructor(library: Library, handle: number) {
+    super(library, handle, library.functions.tokentrie_vocab_free);
+    const size = new SizeOut();
+    check(library, library.functions.tokentrie_vocab_size(handle, size.memory));
+    this.size = size.value;
+  }
+
+  /**
+   * So many tokens, of which nothing is known but which of them end the output.
+   *
+   * @throws VocabularyError if one of these is outside.
+   * @example
+   * const vocab = Vocab.ofSize(32_000, [2]);
+   */
+  static ofSize(size: number, endOfGeneration: readonly number[] = [], library = loadLibrary()): Vocab {
+    const ids = idsOf(endOfGeneration, "endOfGeneration");
+    const { tokentrie_vocab_new } = library.functions;
+    const count = countOf(size, "size");
+    return new Vocab(
+      library,
+      makeHandle(library, (out) => tokentrie_vocab_new(count, ids, ids.length, out)),
+    );
+  }
+
+  /**
+   * The bytes of every token, in the order of their ids; a string stands for its UTF-8.
+   *
+   * @example
+   * const vocab = Vocab.fromPieces(["a", "bc", "</s>"], { endOfGeneration: [2] });
+   */
+  static fromPieces(pieces: readonly (string | Uint8Array)[], options: PiecesOptions = {}): Vocab {
+    const library = options.library ?? loadLibrary();
+    const parts = pieces.map((piece) => (typeof piece === "string" ? utf8(piece) : piece));
+    const ends = new BigUint64Array(parts.length);
+    let length = 0;
+    parts.forEach((part, index) => {
+      length += part.length;
+      ends[index] = BigInt(length);
+    });
+    const bytes = new Uint8Array(length);
+    parts.forEach((part, index) => {
+      bytes.set(part, Number(ends[index]) - part.length);
+    });
+    const kinds = new Uint8Array(parts.length).fill(NORMAL);
+    mark(kinds, options.control ?? [], CONTROL, "control");
+    mark(kinds, options.endOfGeneration ?? [], END_OF_GENERATION, "endOfGeneration");
+    const { tokentrie_vocab_from_pieces } = library.functions;
+    return new Vocab(
+      library,
+      makeHandle(library, (out) => tokentrie_vocab_from_pieces(bytes, length, ends, kinds, parts.length, out)),
+    );
+  }
+
+  /** Tokens that end the output, ascending. */
+  get endOfGeneration(): Int32Array {
+    const { tokentrie_vocab_end_of_generation } = this.library.functions;
+    return readInts(this.library, (buffer, capacity, count) =>
+      tokentrie_vocab_end_of_generation(this.handle, buffer, capacity, count),
+    );
+  }
+
+  /**
+   * The bytes of these tokens, one after the other: whole characters only where the tokens are whole.
+   *
+   * @throws VocabularyError for ids outside, and where only the size is known.
+   */
+  bytes(ids: readonly number[] | Int32Array): Uint8Array {
+    const given = idsOf(ids, "ids");
+    const { tokentrie_vocab_bytes } = this.library.functions;
+    const read = readBytes(this.library, (buffer, capacity, count) =>
+      tokentrie_vocab_bytes(this.handle, given, given.length, buffer, capacity, count),
+    );
+    return read ?? new Uint8Array(0);
+  }
+
+  /** Their text; bytes that are no UTF-8 become U+FFFD. */
+  text(ids: readonly number[] | Int32Array): string {
+    return text(this.bytes(ids));
+  }
+}
+
+function mark(kinds: Uint8Array, ids: readonly number[], kind: number, name: string): void {
+  for (const id of idsOf(ids, name)) {
+    if (id >= kinds.length) throw new ArgumentError(`${name}: there is no token ${id} among ${kinds.length} pieces`);
+    kinds[id] = kind;
+  }
+}
+
+/**
+ * Ids as C takes them. A typed array is lent as it is.
+ *
+ * @throws ArgumentError for what is no integer of 32 bits: stored, 2^32 would become 0.
+ */
+export function idsOf(ids: Int32Array | readonly number[], name: string): Int32Array {
+  if (ids instanceof Int32Array) return ids;
+  const wrong = ids.findIndex((id) => (id | 0) !== id);
+  if (wrong >= 0) throw new ArgumentError(`${name}[${wrong}] is ${shown(ids[wrong])}: a token id is needed`);
+  return Int32Array.from(ids);
+}
+
+/** @throws ArgumentError for what is no size. */
+export function countOf(value: number, name: string): number {
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new ArgumentError(`${name} is ${shown(value)}: an integer from 0 on is needed`);
+}

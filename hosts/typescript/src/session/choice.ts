@@ -1,0 +1,42 @@
+import type { ChosenValues } from "./protocol.js";
+
+/** Which value the model chooses, and how probable each is: exact, whatever a greedy walk would have found. */
+export class Choice {
+  /** The most probable value. */
+  readonly name: string;
+  /** Its number in the list. */
+  readonly index: number;
+  /** Of every value, in the order of the list; together they are 1. */
+  readonly probabilities: Float64Array;
+  /** The probability that the model says any of the values unasked. */
+  readonly mass: number;
+  readonly values: readonly string[];
+  readonly stats: { readonly forwardPasses: number; readonly seconds: number };
+
+  /** @internal */
+  constructor(values: readonly string[], chosen: ChosenValues) {
+    this.values = values;
+    this.index = chosen.best;
+    this.name = values[chosen.best] ?? "";
+    this.probabilities = chosen.probabilities;
+    this.mass = chosen.mass;
+    this.stats = { forwardPasses: chosen.forwardPasses, seconds: chosen.seconds };
+  }
+
+  /** The probability of the value that was chosen. */
+  get probability(): number {
+    return this.probabilities[this.index] ?? 0;
+  }
+
+  /** Of every value: the log of the probability that the output is this value, under the model's whole vocabulary. */
+  get logprobs(): Float64Array {
+    const mass = Math.log(this.mass);
+    return this.probabilities.map((probability) => Math.log(probability) + mass);
+  }
+
+  /** Values and their probabilities, the most probable first. */
+  items(): [value: string, probability: number][] {
+    const items = this.values.map((value, index): [string, number] => [value, this.probabilities[index] ?? 0]);
+    return items.sort(([, a], [, b]) => b - a);
+  }
+}

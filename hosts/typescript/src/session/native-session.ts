@@ -1,0 +1,215 @@
+/** The blocking calls of one session; they run on the thread that `worker.ts` is. */
+import { CHOICE, FINISHES, SESSION_INFO, SESSION_OPTIONS, STATES, Status } from "../ffi/abi.js";
+import { check, errorOf, joined, makeHandle, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
+import type { Library } from "../ffi/library.js";
+import type { StreamSampling } from "./binding.js";
+import {
+  type Calls,
+  type ChosenValues,
+  type Outcome,
+  type PlainError,
+  plain,
+  type SessionSettings,
+  type TextsRequest,
+} from "./protocol.js";
+
+export class NativeSession implements Calls {
+  readonly #library: Library;
+  readonly #onToken: (token: number, text: string) => void;
+  #handle = 0;
+
+  constructor(library: Library, onToken: (token: number, text: string) => void) {
+    this.#library = library;
+    this.#onToken = onToken;
+  }
+
+  open(path: string, settings: SessionSettings): number {
+    this.#library.needLlama();
+    const name = utf8(path);
+    const options = SESSION_OPTIONS.write({
+      n_ctx: settings.nCtx,
+      n_batch: settings.nBatch,
+      n_threads: settings.nThreads,
+      n_gpu_layers: settings.nGpuLayers,
+      after: settings.after,
+      seed: settings.seed ?? 0,
+      has_seed: Number(settings.seed !== null),
+    });
+    const { tokentrie_session_open } = this.#library.functions;
+    this.#handle = makeHandle(this.#library, (out) => tokentrie_session_open(name, name.length, options, out));
+    return this.#handle;
+  }
+
+  tokenize(given: string, addSpecial: boolean, parseSpecial: boolean): Int32Array {
+    const bytes = utf8(given);
+    const { tokentrie_session_tokenize } = this.#library.functions;
+    return readInts(this.#library, (buffer, capacity, count) =>
+      tokentrie_session_tokenize(
+        this.#handle,
+        bytes,
+        bytes.length,
+        Number(addSpecial),
+        Number(parseSpecial),
+        buffer,
+        capacity,
+        count,
+      ),
+    );
+  }
+
+  prefill(tokens: Int32Array, slotId: number): number {
+    const taken = new SizeOut();
+    const { tokentrie_session_prefill } = this.#library.functions;
+    this.#check(tokentrie_session_prefill(this.#handle, tokens, tokens.length, slotId, taken.memory));
+    return taken.value;
+  }
+
+  setTokenTrie(json: string, mode: number): void {
+    const bytes = utf8(json);
+    const { tokentrie_session_set_token_trie } = this.#library.functions;
+    this.#check(tokentrie_session_set_token_trie(this.#handle, bytes, bytes.length, mode));
+  }
+
+  setTrie(trie: number, mode: number): void {
+    this.#check(this.#library.functions.tokentrie_session_set_trie(this.#handle, trie, mode));
+  }
+
+  clearTokenTrie(): void {
+    this.#check(this.#library.functions.tokentrie_session_clear_token_trie(this.#handle));
+  }
+
+  generate({ maxTokens, temperature, topP }: StreamSampling): { outcome: Outcome; error: PlainError | null } {
+    this.#check(this.#library.functions.tokentrie_session_start(this.#handle, maxTokens, temperature, topP));
+    const status = this.#pull();
+    // Read at once: the sentence of another call would be there later.
+    const error = status < 0 ? plain(errorOf(this.#library, status)) : null;
+    return { outcome: this.#outcome(), error };
+  }
+
+  vocab(): number {
+    const { tokentrie_session_vocab } = this.#library.functions;
+    return makeHandle(this.#library, (out) => tokentrie_session_vocab(this.#handle, out));
+  }
+
+  texts({ texts, prefix, suffix }: TextsRequest): number {
+    const { bytes, ends } = joined(texts);
+    const [before, after] = [utf8(prefix), utf8(suffix)];
+    const { tokentrie_session_texts } = this.#library.functions;
+    return makeHandle(this.#library, (out) =>
+      tokentrie_session_texts(
+        this.#handle,
+        bytes,
+        bytes.length,
+        ends,
+        texts.length,
+        before,
+        before.length,
+        after,
+        after.length,
+        out,
+      ),
+    );
+  }
+
+  choose(prompt: string, texts: readonly string[]): ChosenValues {
+    const given = utf8(prompt);
+    const { bytes, ends } = joined(texts);
+    const { tokentrie_session_choose } = this.#library.functions;
+    return this.#chosen(texts.length, (probabilities, choice) =>
+      tokentrie_session_choose(
+        this.#handle,
+        given,
+        given.length,
+        bytes,
+        bytes.length,
+        ends,
+        texts.length,
+        probabilities,
+        probabilities.length,
+        choice,
+      ),
+    );
+  }
+
+  chooseLeaves(tokens: Int32Array, trie: number, leaves: number): ChosenValues {
+    const { tokentrie_session_choose_leaves } = this.#library.functions;
+    return this.#chosen(leaves, (probabilities, choice) =>
+      tokentrie_session_choose_leaves(
+        this.#handle,
+        tokens,
+        tokens.length,
+        trie,
+        probabilities,
+        probabilities.length,
+        choice,
+      ),
+    );
+  }
+
+  close(): void {
+    this.#check(this.#library.functions.tokentrie_session_close(this.#handle));
+  }
+
+  /** Takes every token of a generation that was started; the status with which it ended. */
+  #pull(): number {
+    const { tokentrie_session_next } = this.#library.functions;
+    const token = new Int32Array(1);
+    const isDone = new Int32Array(1);
+    const length = new SizeOut();
+    let piece = new Uint8Array(256);
+    for (;;) {
+      const status = tokentrie_session_next(this.#handle, -1, token, piece, piece.length, length.memory, isDone);
+      if (status === Status.ERROR_BUFFER) piece = new Uint8Array(length.value);
+      else if (isDone[0] !== 0 || status < 0) return status;
+      else if (status !== Status.NONE) this.#onToken(token[0] as number, text(piece.subarray(0, length.value)));
+    }
+  }
+
+  #outcome(): Outcome {
+    const memory = SESSION_INFO.write();
+    this.#check(this.#library.functions.tokentrie_session_get_info(this.#handle, memory));
+    const info = SESSION_INFO.read(memory);
+    return {
+      finish: FINISHES[info.finish] ?? "none",
+      state: STATES[info.state] ?? "off",
+      leaf: this.#leaf(),
+      stats: {
+        promptTokens: info.prompt_tokens,
+        promptTokensReused: info.prompt_tokens_reused,
+        tokens: info.tokens,
+        forcedTokens: info.forced_tokens,
+        sampledTokens: info.sampled_tokens,
+        forwardPasses: info.forward_passes,
+        forwardPassesSaved: info.forward_passes_saved,
+        starved: info.starved,
+        seconds: info.seconds,
+      },
+    };
+  }
+
+  #leaf(): Outcome["leaf"] {
+    const { tokentrie_session_leaf } = this.#library.functions;
+    const index = new Uint32Array(1);
+    const length = new SizeOut();
+    let name = new Uint8Array(256);
+    let status = tokentrie_session_leaf(this.#handle, index, name, name.length, length.memory);
+    if (status === Status.ERROR_BUFFER) {
+      name = new Uint8Array(length.value);
+      status = tokentrie_session_leaf(this.#handle, index, name, name.length, length.memory);
+    }
+    if (this.#check(status) === Status.NONE) return null;
+    return { index: index[0] as number, name: text(name.subarray(0, length.value)) || null };
+  }
+
+  #chosen(count: number, call: (probabilities: Float64Array, choice: Uint8Array) => number): ChosenValues {
+    const probabilities = new Float64Array(count);
+    const memory = CHOICE.write();
+    this.#check(call(probabilities, memory));
+    const { best, mass, forward_passes, seconds } = CHOICE.read(memory);
+    return { probabilities, best, mass, forwardPasses: forward_passes, seconds };
+  }
+
+  #check(status: number): number {
+    return check(this.#library, status);
+  }
+}

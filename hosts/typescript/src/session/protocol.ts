@@ -1,0 +1,130 @@
+/** What goes between a session and the thread that does its blocking calls. */
+import * as errors from "../errors.js";
+import type { FINISHES, STATES } from "../ffi/abi.js";
+import type { StreamSampling } from "./binding.js";
+
+export interface SessionSettings {
+  readonly nCtx: number;
+  readonly nBatch: number;
+  readonly nThreads: number;
+  readonly nGpuLayers: number;
+  readonly after: number;
+  readonly seed: number | null;
+}
+
+/** Texts in the tokens of the model, between what stands before and after them. */
+export interface TextsRequest {
+  readonly texts: readonly string[];
+  readonly prefix: string;
+  readonly suffix: string;
+}
+
+/** How a generation ended, and what it cost. */
+export interface Outcome {
+  readonly finish: (typeof FINISHES)[number];
+  readonly state: (typeof STATES)[number];
+  readonly leaf: { readonly index: number; readonly name: string | null } | null;
+  readonly stats: GenerationStats;
+}
+
+export interface SessionInfo {
+  readonly isGenerating: boolean;
+  /** Whether a trie is set: from when the prompt was taken until the generation is over. */
+  readonly hasTrie: boolean;
+  /** Tokens that the context holds. */
+  readonly nCtx: number;
+  readonly nVocab: number;
+  /** Of the last prompt. */
+  readonly promptTokens: number;
+}
+
+export interface GenerationStats {
+  readonly promptTokens: number;
+  /** Of the prompt, those that were in the cache. */
+  readonly promptTokensReused: number;
+  readonly tokens: number;
+  /** Tokens that had to come: no forward pass was needed to choose them. */
+  readonly forcedTokens: number;
+  readonly sampledTokens: number;
+  readonly forwardPasses: number;
+  readonly forwardPassesSaved: number;
+  /** Steps at which every legal logit was -Infinity or NaN. */
+  readonly starved: number;
+  readonly seconds: number;
+}
+
+export interface ChosenValues {
+  readonly probabilities: Float64Array;
+  readonly best: number;
+  readonly mass: number;
+  readonly forwardPasses: number;
+  readonly seconds: number;
+}
+
+/** Calls that the thread does, by name: what it is given, and what it gives back. */
+export interface Calls {
+  open(path: string, settings: SessionSettings): number;
+  tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array;
+  prefill(tokens: Int32Array, slotId: number): number;
+  setTokenTrie(json: string, mode: number): void;
+  setTrie(trie: number, mode: number): void;
+  clearTokenTrie(): void;
+  /** Tokens come as `TokenMessage` before it is answered. A generation that fails is answered too. */
+  generate(sampling: StreamSampling): { outcome: Outcome; error: PlainError | null };
+  vocab(): number;
+  texts(request: TextsRequest): number;
+  choose(prompt: string, texts: readonly string[]): ChosenValues;
+  chooseLeaves(tokens: Int32Array, trie: number, leaves: number): ChosenValues;
+  close(): void;
+}
+
+export type CallName = keyof Calls;
+
+export interface Request {
+  readonly id: number;
+  readonly call: CallName;
+  readonly given: readonly unknown[];
+}
+
+export interface TokenMessage {
+  readonly token: number;
+  readonly text: string;
+}
+
+export type Answer =
+  { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: PlainError };
+
+/** An error as data. */
+export interface PlainError {
+  readonly kind: string;
+  readonly message: string;
+  readonly status: string | undefined;
+}
+
+export function plain(error: unknown): PlainError {
+  if (!(error instanceof Error)) return { kind: "Error", message: String(error), status: undefined };
+  const status = error instanceof errors.TokenTrieError ? error.status : undefined;
+  return { kind: error.constructor.name, message: error.message, status };
+}
+
+const KINDS: Record<string, new (message: string) => errors.TokenTrieError> = {
+  ArgumentError: errors.ArgumentError,
+  BusyError: errors.BusyError,
+  FileError: errors.FileError,
+  HandleError: errors.HandleError,
+  LibraryError: errors.LibraryError,
+  ModelError: errors.ModelError,
+  PayloadError: errors.PayloadError,
+  SetError: errors.SetError,
+  TokenNotAllowedError: errors.TokenNotAllowedError,
+  VocabularyError: errors.VocabularyError,
+};
+
+export function revived({ kind, message, status }: PlainError): errors.TokenTrieError {
+  const isCancelled = status === "TOKENTRIE_ERROR_CANCELLED";
+  const error = isCancelled
+    ? new errors.CancelledError(message, undefined)
+    : new (KINDS[kind] ?? errors.TokenTrieError)(message);
+  if (status !== undefined) error.status = status;
+  return error;
+}

@@ -1,0 +1,171 @@
+import { Worker } from "node:worker_threads";
+import { BusyError, HandleError, TokenTrieError } from "../errors.js";
+import { SESSION_INFO } from "../ffi/abi.js";
+import { check } from "../ffi/call.js";
+import type { Library } from "../ffi/library.js";
+import { cancelling } from "./cancelling.js";
+import type { OnToken, StreamBinding, StreamSampling } from "./binding.js";
+import {
+  type Answer,
+  type CallName,
+  type Calls,
+  type Outcome,
+  type Request,
+  type SessionInfo,
+  revived,
+  type SessionSettings,
+  type TokenMessage,
+} from "./protocol.js";
+
+interface Waiting {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A session of the library, called from a thread of its own; it is one stream for `StreamRunner`. */
+export class RemoteSession implements StreamBinding<number> {
+  readonly library: Library;
+  /** Of the last generation. */
+  outcome: Outcome | null = null;
+  readonly setTokenTrie?: (stream: number, json: string, mode: 0 | 1) => Promise<void>;
+  readonly setTrie?: (stream: number, trie: number, mode: 0 | 1) => Promise<void>;
+  readonly clearTokenTrie?: () => Promise<void>;
+  #handle = 0;
+
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #onToken: OnToken | null = null;
+  #thrown: { error: unknown } | null = null;
+  #ended: Error | null = null;
+  #calls = 0;
+
+  private constructor(library: Library) {
+    this.library = library;
+    // Left out where the library has not these functions: the runner warns then, and goes on without a trie.
+    if (library.has("tokentrie_session_clear_token_trie")) {
+      this.clearTokenTrie = () => this.call("clearTokenTrie");
+      if (library.has("tokentrie_session_set_token_trie")) {
+        this.setTokenTrie = (_stream, json, mode) => this.call("setTokenTrie", json, mode);
+      }
+      if (library.has("tokentrie_session_set_trie")) {
+        this.setTrie = (_stream, trie, mode) => this.call("setTrie", trie, mode);
+      }
+    }
+    // Sources run as they are in bun; compiled, the worker lies beside this file in the same way.
+    const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
+    this.#worker = new Worker(new URL(file, import.meta.url), {
+      workerData: { library: library.path },
+      // Flags of the program, such as `--input-type` or those of a test runner, are for its own files.
+      execArgv: [],
+    });
+    this.#worker.unref();
+    this.#worker.on("message", (message: Answer | TokenMessage) => this.#take(message));
+    this.#worker.on("error", (error: Error) => this.#end(error));
+    this.#worker.on("exit", () => this.#end(new HandleError("this session was closed")));
+  }
+
+  static async open(library: Library, path: string, settings: SessionSettings): Promise<RemoteSession> {
+    library.needLlama();
+    const remote = new RemoteSession(library);
+    try {
+      remote.#handle = await remote.call("open", path, settings);
+    } catch (error) {
+      await remote.#worker.terminate();
+      throw error;
+    }
+    return remote;
+  }
+
+  get handle(): number {
+    return this.#handle;
+  }
+
+  /** One of the blocking calls. The process stays alive for its answer. */
+  call<Name extends CallName>(name: Name, ...given: Parameters<Calls[Name]>): Promise<ReturnType<Calls[Name]>> {
+    if (this.#ended) return Promise.reject(this.#ended);
+    const id = ++this.#calls;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.ref();
+      this.#worker.postMessage({ id, call: name, given } satisfies Request);
+    });
+  }
+
+  llmStreamPrefill(_stream: number, tokens: Int32Array, slotId: number): Promise<number> {
+    return this.call("prefill", tokens, slotId);
+  }
+
+  async llmStreamGenerate(_stream: number, sampling: StreamSampling, onToken: OnToken): Promise<number> {
+    if (this.#onToken !== null) throw new BusyError("this session is generating");
+    this.#onToken = onToken;
+    this.#thrown = null;
+    this.outcome = null;
+    try {
+      const { outcome, error } = await this.call("generate", sampling);
+      this.outcome = outcome;
+      if (error !== null) throw revived(error);
+    } finally {
+      this.#onToken = null;
+    }
+    const thrown = this.#thrown as { error: unknown } | null;
+    if (thrown !== null) throw thrown.error;
+    return 0;
+  }
+
+  /** From this thread, while the other one waits for tokens: the library allows that. */
+  llmStreamCancel(): void {
+    // Its status is no news: there is nothing to cancel, or it is cancelled.
+    if (this.#ended === null) this.library.functions.tokentrie_session_cancel(this.#handle);
+  }
+
+  info(): SessionInfo {
+    if (this.#ended) throw this.#ended;
+    const memory = SESSION_INFO.write();
+    check(this.library, this.library.functions.tokentrie_session_get_info(this.#handle, memory));
+    const info = SESSION_INFO.read(memory);
+    return {
+      isGenerating: info.generating !== 0,
+      hasTrie: info.has_trie !== 0,
+      nCtx: info.n_ctx,
+      nVocab: info.n_vocab,
+      promptTokens: info.prompt_tokens,
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended) return;
+    // What runs is ended first, or closing would wait for it.
+    const closing = new AbortController();
+    closing.abort();
+    await cancelling(
+      closing.signal,
+      () => this.llmStreamCancel(),
+      () => this.call("close"),
+    );
+    this.#end(new HandleError("this session was closed"));
+    await this.#worker.terminate();
+  }
+
+  #take(message: Answer | TokenMessage): void {
+    if (!("id" in message)) {
+      try {
+        if (this.#thrown === null) this.#onToken?.(message.token, message.text, false);
+      } catch (error) {
+        // It comes out of the generation, not out of the message that brought the token.
+        this.#thrown = { error };
+      }
+      return;
+    }
+    const waiting = this.#waiting.get(message.id);
+    this.#waiting.delete(message.id);
+    if (this.#waiting.size === 0) this.#worker.unref();
+    if ("error" in message) waiting?.reject(revived(message.error));
+    else waiting?.resolve(message.value as never);
+  }
+
+  #end(error: Error): void {
+    this.#ended ??= error instanceof TokenTrieError ? error : new TokenTrieError(error.message, { cause: error });
+    for (const { reject } of this.#waiting.values()) reject(this.#ended);
+    this.#waiting.clear();
+  }
+}

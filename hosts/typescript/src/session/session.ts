@@ -1,0 +1,261 @@
+import { ArgumentError, BusyError, CancelledError } from "../errors.js";
+import { AFTER } from "../ffi/abi.js";
+import { type Library, loadLibrary } from "../ffi/library.js";
+import { Trie } from "../native/trie.js";
+import { countOf, idsOf, Vocab } from "../native/vocab.js";
+import { shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { cancelling } from "./cancelling.js";
+import { Choice } from "./choice.js";
+import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
+import type { Outcome, SessionInfo } from "./protocol.js";
+import { RemoteSession } from "./remote.js";
+import { type StreamResult, StreamRunner } from "./runner.js";
+import { Turns } from "./turns.js";
+
+export interface SessionOptions {
+  /** Tokens that the context holds: 4096 unless given, or what the model was trained on if that is less. */
+  readonly nCtx?: number;
+  /** Tokens of one forward pass: 512 unless given. */
+  readonly nBatch?: number;
+  /** As many as pay off, unless given. */
+  readonly nThreads?: number;
+  /** Layers on the graphics card: none unless given. */
+  readonly nGpuLayers?: number;
+  /** After a value: `"stop"` (unless given), or `"free"` text. */
+  readonly after?: (typeof AFTER)[number];
+  /** For `tokenTreeMode: "sampled"` and temperatures: of the operating system unless given. */
+  readonly seed?: number;
+  readonly library?: Library;
+}
+
+/** Text, in which names of control tokens become those tokens; or token ids, for text that is not trusted. */
+export type Prompt = string | readonly number[] | Int32Array;
+
+export interface GenerateOptions {
+  /** What the output must begin with one of: a payload as object or JSON text, or a trie. */
+  readonly tokenTreePayload?: TokenTreePayload | string | Trie | null;
+  /** `"greedy"` unless given. */
+  readonly tokenTreeMode?: TokenTreeMode;
+  readonly signal?: AbortSignal;
+  /** 256 unless given. */
+  readonly maxTokens?: number;
+  /** 0 unless given: the most probable token. */
+  readonly temperature?: number;
+  /** 1 unless given: all. */
+  readonly topP?: number;
+  /** From 0 to 63: a cache that sessions of the same file and options share. */
+  readonly slotId?: number;
+}
+
+export interface ChooseOptions {
+  readonly signal?: AbortSignal;
+}
+
+/** Texts of choices, and what stands around them. */
+export interface TextsOptions {
+  /** What the prompt ends with: the texts are tokenized as they follow it. */
+  readonly prefix?: string;
+  readonly suffix?: string;
+}
+
+const EMPTY: Outcome = {
+  finish: "none",
+  state: "idle",
+  leaf: null,
+  stats: {
+    promptTokens: 0,
+    promptTokensReused: 0,
+    tokens: 0,
+    forcedTokens: 0,
+    sampledTokens: 0,
+    forwardPasses: 0,
+    forwardPassesSaved: 0,
+    starved: 0,
+    seconds: 0,
+  },
+};
+
+/**
+ * A model that is open, with a context of its own. Forward passes run on a thread of their own, so nothing here blocks.
+ *
+ * @example
+ * await using session = await Session.open("model.gguf");
+ * const choice = await session.choose("The sky is", [" blue", " green"]);
+ */
+export class Session implements AsyncDisposable {
+  readonly #remote: RemoteSession;
+  readonly #runner: StreamRunner<number>;
+  readonly #turns = new Turns();
+  #running: Generation | null = null;
+  #vocab: Promise<Vocab> | null = null;
+  #closed: Promise<void> | null = null;
+
+  private constructor(remote: RemoteSession) {
+    this.#remote = remote;
+    this.#runner = new StreamRunner(remote);
+  }
+
+  /**
+   * Loads a GGUF. Sessions of one file share its weights.
+   *
+   * @throws ModelError if the file is no model; LibraryError if the library has no llama.cpp.
+   */
+  static async open(path: string, options: SessionOptions = {}): Promise<Session> {
+    const after = AFTER.indexOf(options.after ?? "stop");
+    if (after < 0) throw new ArgumentError(`after is ${shown(options.after)}: "free" or "stop" is needed`);
+    const settings = {
+      nCtx: countOf(options.nCtx ?? 0, "nCtx"),
+      nBatch: countOf(options.nBatch ?? 0, "nBatch"),
+      nThreads: countOf(options.nThreads ?? 0, "nThreads"),
+      nGpuLayers: countOf(options.nGpuLayers ?? 0, "nGpuLayers"),
+      after,
+      seed: options.seed === undefined ? null : countOf(options.seed, "seed"),
+    };
+    return new Session(await RemoteSession.open(options.library ?? loadLibrary(), path, settings));
+  }
+
+  /**
+   * Generates after a prompt. It begins at once; one at a time.
+   *
+   * @throws BusyError (from the result) if another one runs.
+   * @throws PayloadError (from the result) if the payload is refused: nothing is generated without it.
+   */
+  generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
+    // Taken before anything is waited for, so that of two calls exactly one runs.
+    const isBusy = this.#running !== null;
+    const generation = new Generation(async (push, signal) => {
+      if (isBusy) throw new BusyError("this session is generating: wait for its result, or open another session");
+      const aborted = (): CancelledError<GenerationResult> => {
+        const partial: GenerationResult = { text: "", tokens: [], firstTokenMs: null, ...EMPTY };
+        return new CancelledError("the generation was cancelled by its signal", partial, signal.reason);
+      };
+      return this.#turns.take(signal, aborted, () => this.#generate(prompt, options, push, signal));
+    }, options.signal);
+    if (!isBusy) {
+      this.#running = generation;
+      const done = () => {
+        this.#running = null;
+      };
+      generation.result.then(done, done);
+    }
+    return generation;
+  }
+
+  /**
+   * The exact probability of every value as the continuation of the prompt, and the most probable one.
+   *
+   * @param values - texts, or a trie or a payload: then its leaves, which have names.
+   * @throws SetError if there are no values; CancelledError if the signal aborts.
+   */
+  choose(
+    prompt: Prompt,
+    values: readonly string[] | Trie | TokenTreePayload,
+    { signal }: ChooseOptions = {},
+  ): Promise<Choice> {
+    const aborted = (): CancelledError<null> =>
+      new CancelledError("the choice was cancelled by its signal", null, signal?.reason);
+    return this.#turns.take(signal, aborted, async () => {
+      try {
+        const cancel = () => this.#remote.llmStreamCancel();
+        return await cancelling(signal, cancel, () => this.#choose(prompt, values));
+      } catch (error) {
+        throw signal?.aborted ? aborted() : error;
+      }
+    });
+  }
+
+  /** What the session is and does right now; also while it generates. */
+  get info(): SessionInfo {
+    return this.#remote.info();
+  }
+
+  async #choose(prompt: Prompt, values: readonly string[] | Trie | TokenTreePayload): Promise<Choice> {
+    if (typeof prompt === "string" && Array.isArray(values)) {
+      const texts = values as readonly string[];
+      return new Choice([...texts], await this.#remote.call("choose", prompt, texts));
+    }
+    const trie = await this.#trieOf(values);
+    const chosen = await this.#remote.call("chooseLeaves", await this.#tokens(prompt), trie.handle, trie.size);
+    return new Choice(
+      Array.from({ length: trie.size }, (_, index) => trie.leafName(index) ?? ""),
+      chosen,
+    );
+  }
+
+  /** A trie of texts in the tokens of this model, named by themselves. */
+  async texts(texts: readonly string[], options: TextsOptions = {}): Promise<Trie> {
+    const { prefix = "", suffix = "" } = options;
+    return new Trie(this.#remote.library, await this.#remote.call("texts", { texts, prefix, suffix }));
+  }
+
+  /** Plain text as token ids; `addSpecial` adds what begins a text, `parseSpecial` reads names of control tokens. */
+  tokenize(text: string, options: { addSpecial?: boolean; parseSpecial?: boolean } = {}): Promise<Int32Array> {
+    return this.#remote.call("tokenize", text, options.addSpecial ?? false, options.parseSpecial ?? false);
+  }
+
+  /** The tokens of the model. */
+  vocab(): Promise<Vocab> {
+    this.#vocab ??= this.#remote.call("vocab").then((handle) => new Vocab(this.#remote.library, handle));
+    return this.#vocab;
+  }
+
+  /** Cancels what runs and frees the session. Closing again does nothing. */
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      const running = this.#running;
+      running?.cancel(new Error("the session was closed"));
+      await running?.result.catch(() => {});
+      await this.#remote.close();
+    })();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #generate(
+    prompt: Prompt,
+    options: GenerateOptions,
+    push: (token: GeneratedToken) => void,
+    signal: AbortSignal,
+  ): Promise<GenerationResult> {
+    const whole = (stream: StreamResult): GenerationResult => ({
+      text: stream.text,
+      tokens: stream.tokens,
+      firstTokenMs: stream.firstTokenMs,
+      ...(this.#remote.outcome ?? EMPTY),
+    });
+    this.#remote.outcome = null;
+    try {
+      const stream = await this.#runner.generate(this.#remote.handle, {
+        promptTokens: await this.#tokens(prompt),
+        tokenTreePayload: options.tokenTreePayload ?? null,
+        tokenTreeMode: options.tokenTreeMode ?? 0,
+        maxTokens: countOf(options.maxTokens ?? 256, "maxTokens"),
+        temperature: options.temperature ?? 0,
+        topP: options.topP ?? 1,
+        slotId: options.slotId ?? -1,
+        signal,
+        onToken: (id, text, isDone) => {
+          if (!isDone) push({ id, text });
+        },
+      });
+      return whole(stream);
+    } catch (error) {
+      if (!(error instanceof CancelledError)) throw error;
+      throw new CancelledError(error.message, whole(error.partial as StreamResult), error.cause);
+    }
+  }
+
+  async #tokens(prompt: Prompt): Promise<Int32Array> {
+    if (typeof prompt !== "string") return idsOf(prompt, "prompt");
+    return this.#remote.call("tokenize", prompt, true, true);
+  }
+
+  async #trieOf(values: readonly string[] | Trie | TokenTreePayload): Promise<Trie> {
+    if (values instanceof Trie) return values;
+    if (Array.isArray(values)) return this.texts(values as readonly string[]);
+    return Trie.fromPayload(values as TokenTreePayload, { vocab: await this.vocab() });
+  }
+}

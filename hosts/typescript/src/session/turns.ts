@@ -1,0 +1,23 @@
+/** One after the other: what runs has the session for itself, so a cancel can hit nothing else. */
+export class Turns {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Runs when all before are over. If the signal aborts while it waits, it never runs, and `aborted()` is thrown. */
+  take<T>(signal: AbortSignal | undefined, aborted: () => Error, run: () => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const stop = () => reject(aborted());
+      if (signal?.aborted) {
+        stop();
+        return;
+      }
+      signal?.addEventListener("abort", stop, { once: true });
+      const turn = this.#last.then(() => {
+        signal?.removeEventListener("abort", stop);
+        if (signal?.aborted) throw aborted();
+        return run();
+      });
+      this.#last = turn.catch(() => {});
+      turn.then(resolve, reject);
+    });
+  }
+}

@@ -1,0 +1,104 @@
+import { LRUCache } from "lru-cache";
+import { ArgumentError, TokenizerError } from "../errors.js";
+import { MAX_TOKEN_ID, shown } from "../tree/payload.js";
+
+/** Turns a text into token ids, for the model that is named. */
+export type Tokenize = (text: string, modelId: string) => readonly number[] | Promise<readonly number[]>;
+
+export interface TokenizerCacheOptions {
+  /** Texts that are kept for each model; 4096 unless given. The one that was not asked for longest goes first. */
+  readonly maxEntriesPerModel?: number;
+  /** Models of which anything is kept; 16 unless given. */
+  readonly maxModels?: number;
+}
+
+interface OfModel {
+  readonly known: LRUCache<string, readonly number[]>;
+  /** Texts that are asked for right now: whoever asks again waits for the same answer. */
+  readonly asked: Map<string, Promise<readonly number[]>>;
+}
+
+/**
+ * Remembers what a tokenizer said, apart for each model. Errors are not remembered.
+ *
+ * @example
+ * const cache = new TokenizerCache((text) => vocab.tokenize(text));
+ * const tokens = await cache.tokenizeMany("my-model", ["REPLY", "STOP"]);
+ */
+export class TokenizerCache {
+  readonly #tokenize: Tokenize;
+  readonly #maxEntries: number;
+  readonly #models: LRUCache<string, OfModel>;
+
+  /** @throws ArgumentError if a cap is no positive integer. */
+  constructor(tokenize: Tokenize, options: TokenizerCacheOptions = {}) {
+    this.#tokenize = tokenize;
+    this.#maxEntries = positive(options.maxEntriesPerModel ?? 4096, "maxEntriesPerModel");
+    this.#models = new LRUCache({ max: positive(options.maxModels ?? 16, "maxModels") });
+  }
+
+  /** @throws TokenizerError if the tokenizer gives something else than ids; its own errors pass through. */
+  async tokenize(modelId: string, text: string): Promise<readonly number[]> {
+    const model = this.#model(modelId);
+    const known = model.known.get(text);
+    if (known !== undefined) return known;
+    let asked = model.asked.get(text);
+    if (asked === undefined) {
+      // Not inside #ask: a tokenizer may throw before it waits, and then there is nothing to take out yet.
+      asked = this.#ask(model, modelId, text).finally(() => model.asked.delete(text));
+      model.asked.set(text, asked);
+    }
+    return asked;
+  }
+
+  /** Every text once, all asked at the same time. */
+  async tokenizeMany(modelId: string, texts: Iterable<string>): Promise<Map<string, readonly number[]>> {
+    const distinct = [...new Set(texts)];
+    const tokens = await Promise.all(distinct.map((text) => this.tokenize(modelId, text)));
+    return new Map(distinct.map((text, index) => [text, tokens[index] ?? []]));
+  }
+
+  /** How many texts of a model are kept. */
+  cachedSize(modelId: string): number {
+    return this.#models.peek(modelId)?.known.size ?? 0;
+  }
+
+  /** Forgets a model: after it was loaded anew, say. What is asked for right now is answered, but not kept. */
+  forget(modelId: string): void {
+    this.#models.delete(modelId);
+  }
+
+  #model(modelId: string): OfModel {
+    let model = this.#models.get(modelId);
+    if (model === undefined) {
+      model = { known: new LRUCache({ max: this.#maxEntries }), asked: new Map() };
+      this.#models.set(modelId, model);
+    }
+    return model;
+  }
+
+  async #ask(model: OfModel, modelId: string, text: string): Promise<readonly number[]> {
+    const tokens = checkIds(await this.#tokenize(text, modelId), text);
+    model.known.set(text, tokens);
+    return tokens;
+  }
+}
+
+/** Frozen copies: who changes what he got must not change what the next one gets. */
+function checkIds(tokens: unknown, text: string): readonly number[] {
+  const given: unknown = ArrayBuffer.isView(tokens) ? Array.from(tokens as Int32Array) : tokens;
+  if (!Array.isArray(given)) {
+    throw new TokenizerError(`tokenizer, text ${shown(text)}: tokens[] is needed, not ${shown(tokens)}`);
+  }
+  const ids = given as number[];
+  const wrong = ids.findIndex((id) => !Number.isInteger(id) || id < 0 || id > MAX_TOKEN_ID);
+  if (wrong >= 0) {
+    throw new TokenizerError(`tokenizer, text ${shown(text)}: tokens[${wrong}] is ${shown(ids[wrong])}, no token id`);
+  }
+  return Object.freeze([...ids]);
+}
+
+function positive(value: number, name: string): number {
+  if (Number.isInteger(value) && value > 0) return value;
+  throw new ArgumentError(`${name} is ${shown(value)}: a positive integer is needed`);
+}

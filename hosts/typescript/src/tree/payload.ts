@@ -1,0 +1,157 @@
+import { PayloadError } from "../errors.js";
+
+/** One legal value: its name and its tokens. */
+export interface TokenSequence {
+  readonly name: string;
+  readonly tokens: readonly number[];
+}
+
+/** The legal values of one span. `path` is a label such as `action`, `parameters.color` or `contexts[]`. */
+export interface TokenTreeDescriptor {
+  readonly path: string;
+  readonly leaves: readonly TokenSequence[];
+}
+
+/** The wire form of one or several tries; they are never merged. */
+export interface TokenTreePayload {
+  readonly modelId: string;
+  readonly descriptors: readonly TokenTreeDescriptor[];
+}
+
+/** 0 or `"greedy"`: the highest legal logit. 1 or `"sampled"`: a seeded draw over the legal ones. */
+export type TokenTreeMode = 0 | 1 | "greedy" | "sampled";
+
+/** The highest token id there can be: 2^31 - 1. */
+export const MAX_TOKEN_ID = 0x7fffffff;
+
+/**
+ * `where` is asked only for an error: it is written for every token of every leaf.
+ *
+ * @throws PayloadError if the id is no integer from 0 to 2^31 - 1.
+ */
+export function checkTokenId(token: unknown, where: () => string): number {
+  if (!Number.isInteger(token) || (token as number) < 0 || (token as number) > MAX_TOKEN_ID) {
+    throw new PayloadError(`${where()}: invalid tokenId ${shown(token)}: an integer from 0 to 2147483647 is needed`);
+  }
+  return token as number;
+}
+
+/**
+ * The numbers that the C functions take.
+ *
+ * @throws PayloadError for any other mode.
+ */
+export function modeNumber(mode: TokenTreeMode): 0 | 1 {
+  if (mode === 0 || mode === "greedy") return 0;
+  if (mode === 1 || mode === "sampled") return 1;
+  throw new PayloadError(`mode ${shown(mode)}: 0 or "greedy", 1 or "sampled" is needed`);
+}
+
+/**
+ * Makes a payload of descriptors, of which some may be null as `buildDescriptor` gives them.
+ *
+ * @returns null where no descriptor is left.
+ * @throws PayloadError if two descriptors have one path.
+ * @example
+ * const payload = buildPayload("my-model", [buildDescriptor("action", names, tokens)]);
+ */
+export function buildPayload(
+  modelId: string,
+  descriptors: Iterable<TokenTreeDescriptor | null>,
+): TokenTreePayload | null {
+  const used: TokenTreeDescriptor[] = [];
+  for (const descriptor of descriptors) {
+    if (descriptor === null) continue;
+    if (used.some(({ path }) => path === descriptor.path)) {
+      throw new PayloadError(`payload: two descriptors have the path ${shown(descriptor.path)}`);
+    }
+    used.push(descriptor);
+  }
+  return used.length === 0 ? null : { modelId, descriptors: used };
+}
+
+/**
+ * Checks a value of unknown origin. Unknown fields are ignored; a missing `modelId` is empty; leaves without tokens
+ * stay and are skipped later, as everywhere.
+ *
+ * @throws PayloadError that names the field, such as `descriptors[0].leaves[3].tokens[1]`.
+ */
+export function checkPayload(value: unknown): TokenTreePayload {
+  const payload = objectAt(value, "payload");
+  const modelId = "modelId" in payload ? payload["modelId"] : "";
+  const descriptors = listAt(payload["descriptors"], "descriptors").map((descriptor, index) =>
+    checkDescriptor(descriptor, `descriptors[${index}]`),
+  );
+  const checked = buildPayload(textAt(modelId, "modelId"), descriptors);
+  if (!descriptors.some(({ leaves }) => leaves.some(({ tokens }) => tokens.length > 0))) {
+    throw new PayloadError(
+      `payload: no usable leaf in ${descriptors.length} descriptor(s): give at least one leaf that has tokens`,
+    );
+  }
+  return checked as TokenTreePayload;
+}
+
+/**
+ * Reads the JSON text of a payload.
+ *
+ * @throws PayloadError if it is no JSON, or not of this form.
+ */
+export function parsePayload(text: string): TokenTreePayload {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new PayloadError(`payload: no JSON: ${(error as Error).message}`, { cause: error });
+  }
+  return checkPayload(value);
+}
+
+/** What the C functions get: the JSON text of a payload, which is checked first if it is given as an object. */
+export function payloadText(payload: TokenTreePayload | string): string {
+  if (typeof payload !== "string") return JSON.stringify(checkPayload(payload));
+  return payload;
+}
+
+function checkDescriptor(value: unknown, where: string): TokenTreeDescriptor {
+  const descriptor = objectAt(value, where);
+  const leaves = listAt(descriptor["leaves"], `${where}.leaves`).map((leaf, index) =>
+    checkLeaf(leaf, `${where}.leaves[${index}]`),
+  );
+  return { path: textAt(descriptor["path"], `${where}.path`), leaves };
+}
+
+function checkLeaf(value: unknown, where: string): TokenSequence {
+  const leaf = objectAt(value, where);
+  const tokens = listAt(leaf["tokens"], `${where}.tokens`).map((token, index) =>
+    checkTokenId(token, () => `${where}.tokens[${index}]`),
+  );
+  return { name: textAt(leaf["name"], `${where}.name`), tokens };
+}
+
+function objectAt(value: unknown, where: string): Record<string, unknown> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new PayloadError(`${where}: an object is needed, not ${shown(value)}`);
+}
+
+function listAt(value: unknown, where: string): unknown[] {
+  if (Array.isArray(value)) return value;
+  throw new PayloadError(`${where}: a list is needed, not ${shown(value)}`);
+}
+
+function textAt(value: unknown, where: string): string {
+  if (typeof value !== "string") throw new PayloadError(`${where}: a string is needed, not ${shown(value)}`);
+  if (!value.isWellFormed()) throw new PayloadError(`${where}: ${shown(value)} has half of a surrogate pair`);
+  return value;
+}
+
+/** A value in an error: short, and never an error of its own. */
+export function shown(value: unknown): string {
+  let text: string | undefined;
+  try {
+    text = typeof value === "number" || typeof value === "bigint" ? String(value) : JSON.stringify(value);
+  } catch {
+    text = undefined;
+  }
+  text ??= String(value);
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}

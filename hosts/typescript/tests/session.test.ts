@@ -1,0 +1,329 @@
+/** Sessions on the real library and the tiny model. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import {
+  ArgumentError,
+  BusyError,
+  buildDescriptor,
+  buildPayload,
+  CancelledError,
+  type GenerationResult,
+  HandleError,
+  LibraryError,
+  ModelError,
+  PayloadError,
+  Session,
+  SetError,
+  TokenizerCache,
+  type TokenTreePayload,
+} from "../src/index.js";
+import { ROOT } from "./support/cases.js";
+import { LIBRARY, MODEL, NO_LIBRARY, NO_MODEL } from "./support/library.js";
+
+interface Question {
+  readonly prompt: string;
+  readonly choices: readonly string[];
+  readonly answer: string;
+}
+
+/** Questions that the tiny model was not trained on. */
+const QUESTIONS: readonly Question[] = readFileSync(join(ROOT, "tools", "tiny_model", "heldout.jsonl"), "utf8")
+  .split("\n")
+  .filter((line) => line.startsWith('{"task": "tool'))
+  .slice(0, 12)
+  .map((line) => JSON.parse(line));
+
+const FREE = "<|im_start|>user\nTell me something.<|im_end|>\n<|im_start|>assistant\n";
+const first = QUESTIONS[0] as Question;
+
+async function payloadOf(session: Session, names: readonly string[]): Promise<TokenTreePayload> {
+  const cache = new TokenizerCache(async (text) => Array.from(await session.tokenize(text)));
+  const payload = buildPayload("tiny", [buildDescriptor("action", names, await cache.tokenizeMany("tiny", names))]);
+  assert.ok(payload);
+  return payload;
+}
+
+describe("Session", { skip: NO_MODEL }, () => {
+  let session: Session;
+  before(async () => {
+    session = await Session.open(MODEL, { nThreads: 1, seed: 5 });
+  });
+  after(() => session.close());
+
+  it("streams a value of the payload, and says which leaf and what it cost", async () => {
+    for (const { prompt, choices } of QUESTIONS) {
+      const payload = await payloadOf(session, choices);
+      const generation = session.generate(prompt, { tokenTreePayload: payload });
+      const ids: number[] = [];
+      let text = "";
+      for await (const token of generation) {
+        ids.push(token.id);
+        text += token.text;
+      }
+      const result = await generation.result;
+      assert.ok(choices.includes(result.leaf?.name ?? ""), String(result.leaf?.name));
+      assert.equal(text, result.leaf?.name);
+      assert.deepEqual([result.text, [...result.tokens], result.finish], [text, ids, "leaf"]);
+      const leaves = payload.descriptors[0]?.leaves ?? [];
+      assert.deepEqual(ids, leaves.find(({ name }) => name === text)?.tokens);
+      const { tokens, forcedTokens, sampledTokens, promptTokens, forwardPasses } = result.stats;
+      assert.deepEqual([tokens, forcedTokens + sampledTokens], [ids.length, ids.length]);
+      assert.ok(promptTokens > 10 && forwardPasses <= sampledTokens, JSON.stringify(result.stats));
+    }
+  });
+
+  it("forced tokens need no forward pass", async () => {
+    const prompt = first.prompt;
+    const result = await session.generate(prompt, {
+      tokenTreePayload: await payloadOf(session, ["cancel_the_meeting"]),
+    }).result;
+    assert.equal(result.text, "cancel_the_meeting");
+    assert.deepEqual([result.stats.forcedTokens, result.stats.sampledTokens], [result.tokens.length, 0]);
+  });
+
+  it("chooses exactly, and finds most answers", async () => {
+    let right = 0;
+    for (const { prompt, choices, answer } of QUESTIONS) {
+      const choice = await session.choose(prompt, choices);
+      right += Number(choice.name === answer);
+      assert.equal(choice.probabilities.length, choices.length);
+      assert.ok(Math.abs(choice.probabilities.reduce((sum, one) => sum + one, 0) - 1) < 1e-9);
+      assert.equal(choice.probability, Math.max(...choice.probabilities));
+      assert.equal(choice.name, choices[choice.index]);
+      assert.ok(choice.mass > 0 && choice.mass <= 1 + 1e-6);
+      assert.ok(Math.abs((choice.logprobs[choice.index] ?? 0) - Math.log(choice.probability * choice.mass)) < 1e-9);
+      assert.deepEqual(choice.items()[0], [choice.name, choice.probability]);
+    }
+    assert.ok(right >= 8, `${right} of ${QUESTIONS.length}`);
+  });
+
+  it("chooses among the leaves of a trie and a payload alike", async () => {
+    const { prompt, choices } = first;
+    const byText = await session.choose(prompt, choices);
+    const ids = await session.tokenize(prompt, { addSpecial: true, parseSpecial: true });
+    using trie = await session.texts(choices);
+    for (const other of [
+      await session.choose(ids, trie),
+      await session.choose(prompt, await payloadOf(session, choices)),
+      await session.choose(ids, choices),
+    ]) {
+      assert.equal(other.name, byText.name);
+      for (const [name, probability] of byText.items()) {
+        const found = other.probabilities[other.values.indexOf(name)] ?? Number.NaN;
+        assert.ok(Math.abs(found - probability) < 0.02, `${name}: ${found} and ${probability}`);
+      }
+    }
+  });
+
+  it("follows a trie of texts, and draws by the session's seed", async () => {
+    using trie = await session.texts(["one", "two", "three"]);
+    const draw = async () => {
+      await using other = await Session.open(MODEL, { nThreads: 1, seed: 11 });
+      const options = { tokenTreePayload: trie, tokenTreeMode: "sampled", temperature: 3 } as const;
+      const names: unknown[] = [];
+      for (let round = 0; round < 6; round++) names.push((await other.generate(FREE, options).result).leaf?.name);
+      return names;
+    };
+    const names = await draw();
+    assert.deepEqual(names, await draw());
+    assert.ok(names.every((name) => ["one", "two", "three"].includes(String(name))));
+  });
+
+  it("writes freely where nothing is asked for, until the limit", async () => {
+    const { text, tokens, leaf, finish } = await session.generate(FREE, { maxTokens: 5 }).result;
+    assert.equal(leaf, null);
+    assert.ok(tokens.length <= 5 && ["max-tokens", "end-of-generation"].includes(finish), finish);
+    assert.equal((await session.vocab()).text(tokens).startsWith(text), true);
+  });
+
+  it("reuses what it has computed of a prompt", async () => {
+    await session.generate(first.prompt, { maxTokens: 1 }).result;
+    const { stats } = await session.generate(first.prompt, { maxTokens: 1 }).result;
+    assert.ok(stats.promptTokensReused >= stats.promptTokens - 1, JSON.stringify(stats));
+  });
+
+  it("leaves the event loop free while it generates", async () => {
+    let ticks = 0;
+    const timer = setInterval(() => {
+      ticks += 1;
+    }, 1);
+    await session.generate(first.prompt.repeat(8), { maxTokens: 40 }).result;
+    clearInterval(timer);
+    assert.ok(ticks >= 3, `${ticks} ticks`);
+  });
+
+  const long = { maxTokens: 3000, temperature: 5 };
+
+  it("is cancelled by a signal: what had come is kept, and the session goes on", async () => {
+    const abort = new AbortController();
+    const generation = session.generate(FREE, { ...long, signal: abort.signal });
+    const seen: number[] = [];
+    const loop = (async () => {
+      for await (const { id } of generation) {
+        seen.push(id);
+        if (seen.length === 3) abort.abort(new Error("enough"));
+      }
+    })();
+    await assert.rejects(loop, (error: CancelledError<GenerationResult>) => {
+      assert.ok(error instanceof CancelledError);
+      assert.deepEqual([error.name, (error.cause as Error).message], ["AbortError", "enough"]);
+      assert.deepEqual([...error.partial.tokens].slice(0, 3), seen.slice(0, 3));
+      assert.ok(error.partial.tokens.length < 3000);
+      return true;
+    });
+    await assert.rejects(generation.result, CancelledError);
+    assert.ok((await session.generate(FREE, { maxTokens: 2 }).result).tokens.length <= 2);
+  });
+
+  it("is cancelled when the loop is left, and before it begins", async () => {
+    const generation = session.generate(FREE, long);
+    for await (const _ of generation) break;
+    await assert.rejects(generation.result, CancelledError);
+    const never = session.generate(FREE, { ...long, signal: AbortSignal.abort() });
+    await assert.rejects(never.result, (error: CancelledError<GenerationResult>) => error.partial.tokens.length === 0);
+    const timed = session.generate(FREE, { ...long, signal: AbortSignal.timeout(30) });
+    await assert.rejects(timed.result, (error: Error) => (error.cause as Error).name === "TimeoutError");
+    assert.ok((await session.generate(FREE, { maxTokens: 1 }).result).tokens.length <= 1);
+  });
+
+  it("a choice is cancelled by a signal too", async () => {
+    const long = first.prompt.repeat(20); // its forward passes take much longer
+    await assert.rejects(session.choose(long, ["a", "b"], { signal: AbortSignal.timeout(10) }), (error: Error) => {
+      assert.ok(error instanceof CancelledError);
+      assert.equal((error.cause as Error).name, "TimeoutError");
+      return true;
+    });
+    await assert.rejects(session.choose(FREE, ["a"], { signal: AbortSignal.abort() }), CancelledError);
+    assert.equal((await session.choose(FREE, ["a", "b"])).values.length, 2);
+  });
+
+  it("a generation and choices take turns, and a cancel hits its own", async () => {
+    const { prompt, choices } = first;
+    const alone = await session.choose(prompt, choices);
+    const free = (await session.generate(FREE, { maxTokens: 8 }).result).text;
+    for (let round = 0; round < 10; round++) {
+      const abort = new AbortController();
+      const running = session.generate(FREE, long);
+      const waiting = session.choose(prompt, choices, { signal: abort.signal });
+      abort.abort();
+      await assert.rejects(waiting, CancelledError);
+      const after = session.choose(prompt, choices);
+      running.cancel();
+      await assert.rejects(running.result, CancelledError);
+      const next = session.generate(FREE, { maxTokens: 8 });
+      assert.equal((await after).name, alone.name);
+      assert.equal((await next.result).text, free);
+    }
+  });
+
+  it("tells what it is doing", async () => {
+    const { nCtx, nVocab } = session.info;
+    assert.ok(nCtx >= 1024 && nVocab === (await session.vocab()).size);
+    using trie = await session.texts(["one", "two"]);
+    const generation = session.generate(FREE, { tokenTreePayload: trie });
+    for await (const _ of generation) assert.equal(session.info.promptTokens > 5, true);
+    await generation.result;
+    const { isGenerating, hasTrie } = session.info;
+    assert.deepEqual([isGenerating, hasTrie], [false, false]);
+  });
+
+  it("does one generation at a time", async () => {
+    const running = session.generate(FREE, long);
+    await assert.rejects(session.generate(FREE).result, BusyError);
+    running.cancel();
+    await assert.rejects(running.result, CancelledError);
+  });
+
+  it("refuses a bad payload and keeps nothing of it", async () => {
+    const text = '{"descriptors": [{"path": "a", "leaves": [{"name": "A", "tokens": [-1]}]}]}';
+    await assert.rejects(session.generate(FREE, { tokenTreePayload: text }).result, (error: PayloadError) => {
+      assert.ok(error instanceof PayloadError);
+      assert.match(error.message, /line 1.*tokens\[0\]/);
+      assert.equal(error.status, "TOKENTRIE_ERROR_PAYLOAD");
+      return true;
+    });
+    const outside = { modelId: "m", descriptors: [{ path: "a", leaves: [{ name: "A", tokens: [10 ** 9] }] }] };
+    await assert.rejects(session.generate(FREE, { tokenTreePayload: outside }).result, PayloadError);
+    assert.ok((await session.generate(FREE, { maxTokens: 1 }).result).tokens.length <= 1);
+  });
+
+  it("refuses what cannot be asked", async () => {
+    await assert.rejects(session.choose(FREE, []), SetError);
+    await assert.rejects(session.generate(FREE, { maxTokens: -1 }).result, ArgumentError);
+    await assert.rejects(session.generate([0.5]).result, ArgumentError);
+    await assert.rejects(session.generate(FREE, { tokenTreeMode: 7 as never }).result);
+  });
+
+  it("can be closed while it generates; then it is closed", async () => {
+    const other = await Session.open(MODEL, { nThreads: 1 });
+    const running = other.generate(FREE, long);
+    await other.close();
+    await other.close();
+    await assert.rejects(running.result, CancelledError);
+    await assert.rejects(other.generate(FREE).result, HandleError);
+    await assert.rejects(other.tokenize("a"), HandleError);
+  });
+
+  it("can be closed while it chooses", async () => {
+    const other = await Session.open(MODEL, { nThreads: 1 });
+    const choosing = other.choose(first.prompt.repeat(20), ["a", "b"]);
+    const settled = assert.rejects(choosing, CancelledError);
+    await other.close();
+    await settled;
+  });
+
+  it("several run side by side", async () => {
+    const others = await Promise.all([1, 2].map(() => Session.open(MODEL, { nThreads: 1 })));
+    const { prompt, choices } = first;
+    const payload = await payloadOf(session, choices);
+    const names = await Promise.all(
+      [session, ...others].map(
+        async (one) => (await one.generate(prompt, { tokenTreePayload: payload }).result).leaf?.name,
+      ),
+    );
+    assert.equal(new Set(names).size, 1);
+    await Promise.all(others.map((one) => one.close()));
+  });
+});
+
+it("a process ends with sessions that nobody closed", { skip: NO_MODEL }, () => {
+  const index = new URL("../src/index.js", import.meta.url).href;
+  const code = `import { Session } from ${JSON.stringify(index)};
+    const session = await Session.open(${JSON.stringify(MODEL)}, { nThreads: 1 });
+    console.log((await session.choose("A", ["a", "b"])).probabilities.length);`;
+  // `--input-type` is Node's; bun takes modules in any case.
+  const given = "bun" in process.versions ? ["-e", code] : ["--input-type=module", "-e", code];
+  assert.equal(execFileSync(process.execPath, given, { encoding: "utf8", timeout: 20_000 }).trim(), "2");
+});
+
+describe("a session that cannot be opened", () => {
+  it("says that the file is none, or no model", { skip: NO_MODEL }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "tokentrie-"));
+    try {
+      writeFileSync(join(folder, "text.gguf"), "no model");
+      for (const name of ["text.gguf", "none.gguf"]) {
+        await assert.rejects(Session.open(join(folder, name)), (error: Error) => {
+          assert.ok(error instanceof ModelError, String(error));
+          assert.ok(error.message.includes(name), error.message);
+          return true;
+        });
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+    await assert.rejects(Session.open(MODEL, { after: "later" as never }), ArgumentError);
+    await assert.rejects(Session.open(MODEL, { nCtx: -1 }), ArgumentError);
+  });
+
+  it("says that the library has no llama.cpp", { skip: NO_LIBRARY || LIBRARY?.hasLlama }, async () => {
+    await assert.rejects(Session.open("model.gguf"), (error: Error) => {
+      assert.ok(error instanceof LibraryError);
+      assert.match(error.message, /without llama\.cpp.*TOKENTRIE_LIB/);
+      return true;
+    });
+  });
+});
