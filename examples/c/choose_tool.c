@@ -19,7 +19,11 @@ int main(int count, char **arguments) {
     memcpy(names + length, tools[i], strlen(tools[i]));
     ends[i] = length += strlen(tools[i]);
   }
-  snprintf(prompt, sizeof prompt, "Tools: set_alarm, play_music, send_message.\nRequest: %s\nTool: ", arguments[2]);
+  /* As many models write a conversation; the answer is begun for it. */
+  snprintf(prompt, sizeof prompt,
+           "<|im_start|>system\nTools: set_alarm, play_music, send_message.<|im_end|>\n"
+           "<|im_start|>user\n%s<|im_end|>\n<|im_start|>assistant\nI should call \"",
+           arguments[2]);
 
   tokentrie_session session;
   if (tokentrie_session_open(arguments[1], strlen(arguments[1]), NULL, &session)) return failed("open");

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-static const char *model_path;
+static const char *model_path, *program_path;
 
 static const char PROMPT[] = "Label the review: positive, negative or neutral.\nThe service is so great.\nLabel: ";
 static const char LABELS[] = "positivenegativeneutral";
@@ -91,7 +91,7 @@ static void bad_files(void) {
   tokentrie_session session = 0;
   STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_open("/nowhere.gguf", 13, NULL, &session));
   SAYS("/nowhere.gguf");
-  STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_open(__FILE__, strlen(__FILE__), NULL, &session));
+  STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_open(program_path, strlen(program_path), NULL, &session));
   SAYS("not a GGUF file");
   STATUS(TOKENTRIE_ERROR_MODEL, tokentrie_session_open("/tmp", 4, NULL, &session));
   STATUS(TOKENTRIE_ERROR_TEXT, tokentrie_session_open("\xff", 1, NULL, &session));
@@ -404,6 +404,7 @@ static void other_names(void) {
 
 int main(int count, char **arguments) {
   if (count != 2) return 2;
+  program_path = arguments[0];
   model_path = arguments[1];
   CHECK(tokentrie_features() & TOKENTRIE_FEATURE_LLAMA);
   bad_files();
