@@ -42,9 +42,7 @@ const first = QUESTIONS[0] as Question;
 
 async function payloadOf(session: Session, names: readonly string[]): Promise<TokenTreePayload> {
   const cache = new TokenizerCache(async (text) => Array.from(await session.tokenize(text)));
-  const payload = buildPayload("tiny", [buildDescriptor("action", names, await cache.tokenizeMany("tiny", names))]);
-  assert.ok(payload);
-  return payload;
+  return buildPayload("tiny", [buildDescriptor("action", names, await cache.tokenizeMany("tiny", names))]);
 }
 
 describe("Session", { skip: NO_MODEL }, () => {
@@ -255,6 +253,7 @@ describe("Session", { skip: NO_MODEL }, () => {
     await assert.rejects(session.choose(FREE, []), SetError);
     await assert.rejects(session.generate(FREE, { maxTokens: -1 }).result, ArgumentError);
     await assert.rejects(session.generate([0.5]).result, ArgumentError);
+    await assert.rejects(session.generate(FREE, { tokenTreePayload: null as never }).result, PayloadError);
     await assert.rejects(session.generate(FREE, { tokenTreeMode: 7 as never }).result);
   });
 
