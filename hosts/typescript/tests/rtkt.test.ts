@@ -33,7 +33,6 @@ describe("codec_rtkt", () => {
         assert.deepEqual([path, sequences], [expect.decoded_path, expect.decoded_token_sequences_in_order]);
         return;
       }
-      const started = performance.now();
       const run = () => {
         if (input.leaf_tokens)
           encodeRtkt({ path: "p", leaves: [{ name: "A", tokens: input.leaf_tokens.map(Number) }] });
@@ -43,7 +42,15 @@ describe("codec_rtkt", () => {
         run,
         (error: Error) => error instanceof PayloadError && error.message.includes(expect.error_contains),
       );
-      if (expect.max_ms) assert.ok(performance.now() - started < expect.max_ms);
+      if (expect.max_ms) {
+        // The best of some: the machine may be busy, but a search of all paths would never end in time.
+        const times = Array.from({ length: 10 }, () => {
+          const started = performance.now();
+          assert.throws(run);
+          return performance.now() - started;
+        });
+        assert.ok(Math.min(...times) < expect.max_ms, times.join());
+      }
       if (input.generate) {
         assert.equal(dagBomb(26).length, input.byte_length);
         assert.equal(createHash("sha256").update(dagBomb(26)).digest("hex"), input.sha256);

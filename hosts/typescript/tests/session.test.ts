@@ -42,9 +42,7 @@ const first = QUESTIONS[0] as Question;
 
 async function payloadOf(session: Session, names: readonly string[]): Promise<TokenTreePayload> {
   const cache = new TokenizerCache(async (text) => Array.from(await session.tokenize(text)));
-  const payload = buildPayload("tiny", [buildDescriptor("action", names, await cache.tokenizeMany("tiny", names))]);
-  assert.ok(payload);
-  return payload;
+  return buildPayload("tiny", [buildDescriptor("action", names, await cache.tokenizeMany("tiny", names))]);
 }
 
 describe("Session", { skip: NO_MODEL }, () => {
@@ -185,14 +183,15 @@ describe("Session", { skip: NO_MODEL }, () => {
     await assert.rejects(generation.result, CancelledError);
     const never = session.generate(FREE, { ...long, signal: AbortSignal.abort() });
     await assert.rejects(never.result, (error: CancelledError<GenerationResult>) => error.partial.tokens.length === 0);
-    const timed = session.generate(FREE, { ...long, signal: AbortSignal.timeout(30) });
+    const slow = first.prompt.repeat(20); // its forward passes take much longer
+    const timed = session.generate(slow, { ...long, signal: AbortSignal.timeout(10) });
     await assert.rejects(timed.result, (error: Error) => (error.cause as Error).name === "TimeoutError");
     assert.ok((await session.generate(FREE, { maxTokens: 1 }).result).tokens.length <= 1);
   });
 
   it("a choice is cancelled by a signal too", async () => {
-    const long = first.prompt.repeat(20); // its forward passes take much longer
-    await assert.rejects(session.choose(long, ["a", "b"], { signal: AbortSignal.timeout(10) }), (error: Error) => {
+    const slow = first.prompt.repeat(20);
+    await assert.rejects(session.choose(slow, ["a", "b"], { signal: AbortSignal.timeout(10) }), (error: Error) => {
       assert.ok(error instanceof CancelledError);
       assert.equal((error.cause as Error).name, "TimeoutError");
       return true;
@@ -255,6 +254,7 @@ describe("Session", { skip: NO_MODEL }, () => {
     await assert.rejects(session.choose(FREE, []), SetError);
     await assert.rejects(session.generate(FREE, { maxTokens: -1 }).result, ArgumentError);
     await assert.rejects(session.generate([0.5]).result, ArgumentError);
+    await assert.rejects(session.generate(FREE, { tokenTreePayload: null as never }).result, PayloadError);
     await assert.rejects(session.generate(FREE, { tokenTreeMode: 7 as never }).result);
   });
 

@@ -227,10 +227,10 @@ describe("payloads", () => {
     assert.throws(() => parsePayload('{"descriptors": [}'), { name: "PayloadError", message: /^payload: no JSON/ });
   });
 
-  it("are built of descriptors; of none comes null", () => {
+  it("are built of descriptors, and not of none", () => {
     const descriptor = buildDescriptor("action", ["A"], { A: [1] });
     assert.deepEqual(buildPayload("m", [null, descriptor]), good);
-    assert.equal(buildPayload("m", [null]), null);
+    assert.throws(() => buildPayload("m", [null]), { name: "PayloadError", message: /nothing to choose from/ });
     assert.throws(() => buildPayload("m", [descriptor, descriptor]), PayloadError);
   });
 

@@ -1,4 +1,4 @@
-import { ArgumentError, BusyError, CancelledError } from "../errors.js";
+import { ArgumentError, BusyError, CancelledError, PayloadError } from "../errors.js";
 import { AFTER } from "../ffi/abi.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
 import { Trie } from "../native/trie.js";
@@ -9,7 +9,7 @@ import { Choice } from "./choice.js";
 import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
 import type { Outcome, SessionInfo } from "./protocol.js";
 import { RemoteSession } from "./remote.js";
-import { type StreamResult, StreamRunner } from "./runner.js";
+import { type StreamArguments, type StreamResult, StreamRunner } from "./runner.js";
 import { Turns } from "./turns.js";
 
 export interface SessionOptions {
@@ -32,8 +32,8 @@ export interface SessionOptions {
 export type Prompt = string | readonly number[] | Int32Array;
 
 export interface GenerateOptions {
-  /** What the output must begin with one of: a payload as object or JSON text, or a trie. */
-  readonly tokenTreePayload?: TokenTreePayload | string | Trie | null;
+  /** What the output must begin with one of: a payload as object or JSON text, or a trie. Without it text is free. */
+  readonly tokenTreePayload?: TokenTreePayload | string | Trie;
   /** `"greedy"` unless given. */
   readonly tokenTreeMode?: TokenTreeMode;
   readonly signal?: AbortSignal;
@@ -230,7 +230,7 @@ export class Session implements AsyncDisposable {
     try {
       const stream = await this.#runner.generate(this.#remote.handle, {
         promptTokens: await this.#tokens(prompt),
-        tokenTreePayload: options.tokenTreePayload ?? null,
+        ...constraintOf(options),
         tokenTreeMode: options.tokenTreeMode ?? 0,
         maxTokens: countOf(options.maxTokens ?? 256, "maxTokens"),
         temperature: options.temperature ?? 0,
@@ -258,4 +258,13 @@ export class Session implements AsyncDisposable {
     if (Array.isArray(values)) return this.texts(values as readonly string[]);
     return Trie.fromPayload(values as TokenTreePayload, { vocab: await this.vocab() });
   }
+}
+
+/** @throws PayloadError for null: a set of which nothing is left must not become no set. */
+function constraintOf(options: GenerateOptions): Pick<StreamArguments, "tokenTreePayload"> {
+  if (options.tokenTreePayload === undefined) return {};
+  if (options.tokenTreePayload === null) {
+    throw new PayloadError("tokenTreePayload is null: leave it out for free text");
+  }
+  return { tokenTreePayload: options.tokenTreePayload };
 }

@@ -48,26 +48,25 @@ export function modeNumber(mode: TokenTreeMode): 0 | 1 {
 }
 
 /**
- * Makes a payload of descriptors, of which some may be null as `buildDescriptor` gives them.
+ * Makes a payload of descriptors, of which some may be null, as `buildDescriptor` gives them.
  *
- * @returns null where no descriptor is left.
- * @throws PayloadError if two descriptors have one path.
+ * @throws PayloadError if two descriptors have one path, or if none is left: without one, anything could be written.
  * @example
  * const payload = buildPayload("my-model", [buildDescriptor("action", names, tokens)]);
  */
-export function buildPayload(
-  modelId: string,
-  descriptors: Iterable<TokenTreeDescriptor | null>,
-): TokenTreePayload | null {
-  const used: TokenTreeDescriptor[] = [];
-  for (const descriptor of descriptors) {
-    if (descriptor === null) continue;
-    if (used.some(({ path }) => path === descriptor.path)) {
-      throw new PayloadError(`payload: two descriptors have the path ${shown(descriptor.path)}`);
-    }
-    used.push(descriptor);
+export function buildPayload(modelId: string, descriptors: Iterable<TokenTreeDescriptor | null>): TokenTreePayload {
+  const used = [...descriptors].filter((descriptor) => descriptor !== null);
+  checkPaths(used);
+  if (used.length === 0) throw new PayloadError("payload: no descriptor is left, so there is nothing to choose from");
+  return { modelId, descriptors: used };
+}
+
+function checkPaths(descriptors: readonly TokenTreeDescriptor[]): void {
+  const paths = new Set<string>();
+  for (const { path } of descriptors) {
+    if (paths.has(path)) throw new PayloadError(`payload: two descriptors have the path ${shown(path)}`);
+    paths.add(path);
   }
-  return used.length === 0 ? null : { modelId, descriptors: used };
 }
 
 /**
@@ -82,13 +81,14 @@ export function checkPayload(value: unknown): TokenTreePayload {
   const descriptors = listAt(payload["descriptors"], "descriptors").map((descriptor, index) =>
     checkDescriptor(descriptor, `descriptors[${index}]`),
   );
-  const checked = buildPayload(textAt(modelId, "modelId"), descriptors);
+  const checked = { modelId: textAt(modelId, "modelId"), descriptors };
+  checkPaths(descriptors);
   if (!descriptors.some(({ leaves }) => leaves.some(({ tokens }) => tokens.length > 0))) {
     throw new PayloadError(
       `payload: no usable leaf in ${descriptors.length} descriptor(s): give at least one leaf that has tokens`,
     );
   }
-  return checked as TokenTreePayload;
+  return checked;
 }
 
 /**
