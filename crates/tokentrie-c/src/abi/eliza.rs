@@ -90,7 +90,6 @@ pub extern "C" fn eliza_inference_llm_stream_generate(
 /// *out_error unless that is NULL, for eliza_inference_free_string. `text` ends with a zero. Nothing is drafted: both
 /// numbers become 0, and may be NULL.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "as the runtime calls it")]
 pub extern "C" fn eliza_inference_llm_stream_next(
     handle: *mut c_void,
     tokens: Out<i32>,
@@ -116,10 +115,10 @@ pub extern "C" fn eliza_inference_llm_stream_next(
             Buffer::new(&tokens, tokens_capacity, &n_tokens, "tokens")?,
             Buffer::new(&text, text_capacity, &counted, "text")?,
         );
-        let (mut taken, mut written) = (Vec::new(), String::new());
+        let (mut pulled, mut written) = (Vec::new(), String::new());
         let mut ended: Option<Option<Error>> = None;
         let mut timeout = None;
-        while ended.is_none() && taken.len() < tokens_capacity {
+        while ended.is_none() && pulled.len() < tokens_capacity {
             let next = session.next(timeout, |event| match event {
                 Event::Done(error) => {
                     ended = Some(error.clone());
@@ -128,7 +127,7 @@ pub extern "C" fn eliza_inference_llm_stream_next(
                 Event::Token(token, piece) => {
                     let fits = written.len() + piece.len() < text_capacity;
                     if fits {
-                        taken.push(token.as_i32());
+                        pulled.push(token.as_i32());
                         written.extend(piece.chars().filter(|&char| char != '\0'));
                     }
                     if fits { Ok(true) } else { Err(too_small(text_capacity, piece.len() + 1)) }
@@ -137,12 +136,12 @@ pub extern "C" fn eliza_inference_llm_stream_next(
             match next {
                 Ok(Some(_)) => timeout = Some(Duration::ZERO),
                 Ok(None) => break,
-                Err(_) if !taken.is_empty() => break,
+                Err(_) if !pulled.is_empty() => break,
                 Err(error) => return Err(error),
             }
         }
         written.push('\0');
-        ids.fill(&taken)?;
+        ids.fill(&pulled)?;
         said.fill_text(&written)?;
         match ended {
             Some(Some(error)) => Err(error),

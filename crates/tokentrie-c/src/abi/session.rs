@@ -273,7 +273,6 @@ fn texts<'a>(bytes: &'a In<c_char>, n_bytes: usize, ends: &In<u64>, n_texts: usi
 /// and ends with `suffix`; both may be empty. Where a token crosses the boundary to the prefix the trie begins before
 /// that token, and sessions take it off the prompt.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "C has no keywords")]
 pub extern "C" fn tokentrie_session_texts(
     session: tokentrie_session,
     texts: In<c_char>,
@@ -325,7 +324,6 @@ fn room(capacity: usize, values: usize, choice: &Out<tokentrie_choice>) -> Resul
 /// prompt is text with the names of control tokens in it, as a chat template writes it. `choice` may be NULL; else the
 /// caller sets choice->size. `probabilities` has room for n_texts.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "C has no keywords")]
 pub extern "C" fn tokentrie_session_choose(
     session: tokentrie_session,
     prompt: In<c_char>,

@@ -224,14 +224,14 @@ impl Session {
         let _turn = self.turns.begin("set_token_trie")?;
         let vocab = self.model.model.vocab();
         let mut state = self.state();
-        let made = parts::mode(mode).and_then(|mode| {
+        let following = parts::mode(mode).and_then(|mode| {
             let constraints = Arc::clone(&payload(&mut state, vocab.len())?.constraints);
             let rules = SpanRules::new(constraints, vocab.len())?;
             let rules = rules.with_end_of_generation(vocab.end_of_generation())?.with_after(self.after)?;
             Ok(Following::Rules { rules: Arc::new(rules), mode })
         });
-        let failed = made.as_ref().err().cloned();
-        state.following = made.unwrap_or_else(Following::Refused);
+        let failed = following.as_ref().err().cloned();
+        state.following = following.unwrap_or_else(Following::Refused);
         failed.map_or(Ok(()), Err)
     }
 
