@@ -99,6 +99,17 @@ fn tokens_of(text: &[u8], known: &HashMap<&[u8], TokenId>) -> Vec<TokenId> {
     found
 }
 
+/// How long it takes to know what may come, and to take a token that must be among it.
+fn timed<C: Constraint>(constraint: &C, state: &mut C::State, token: TokenId, scratch: &mut Scratch) -> Duration {
+    let begin = Instant::now();
+    let legal = constraint.next(state, scratch).tokens;
+    let took = begin.elapsed();
+    assert!(legal.contains(token), "a right reply is refused");
+    let begin = Instant::now();
+    constraint.advance(state, token).expect("a right reply is refused");
+    took + begin.elapsed()
+}
+
 fn holding(format: &ChatFormat, spelling: &Spelling, known: &HashMap<&[u8], TokenId>, count: usize) {
     let control = ControlTokens::default();
     let mut options = ConstraintOptions::default();
@@ -125,13 +136,7 @@ fn holding(format: &ChatFormat, spelling: &Spelling, known: &HashMap<&[u8], Toke
             if at == reply.len() {
                 (state, at) = (constraint.start(), 0);
             }
-            let begin = Instant::now();
-            let next = constraint.next(&state, &mut scratch);
-            let took = begin.elapsed();
-            assert!(next.tokens.contains(token), "a right reply is refused at {at}");
-            let begin = Instant::now();
-            constraint.advance(&mut state, token).expect("a right reply is refused");
-            let took = took + begin.elapsed();
+            let took = timed(&constraint, &mut state, token, &mut scratch);
             if at == name {
                 of_name = of_name.min(took);
             }
@@ -163,11 +168,7 @@ fn triggers(spelling: &Spelling, known: &HashMap<&[u8], TokenId>, count: usize) 
         let mut state = constraint.start();
         let mut times = Vec::new();
         for &token in &tokens {
-            let begin = Instant::now();
-            let legal = constraint.next(&state, &mut scratch).tokens.contains(token);
-            let stepped = constraint.advance(&mut state, token).is_some();
-            times.push(begin.elapsed());
-            assert!(legal && stepped, "free text is refused");
+            times.push(timed(&constraint, &mut state, token, &mut scratch));
         }
         times.sort_unstable();
         let mean = times.iter().sum::<Duration>() / times.len() as u32;

@@ -25,7 +25,7 @@ pub(crate) struct Found {
 }
 
 pub(crate) fn check(format: &ChatFormat) -> Found {
-    if format.analysis().is_spent() {
+    if format.analysis().spent {
         return Found {
             degraded: Some("nothing was checked: the template computes too much".into()),
             ..Found::default()

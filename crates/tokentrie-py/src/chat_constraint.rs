@@ -3,10 +3,8 @@
 use crate::chat_format::ChatFormat;
 use crate::chat_tools::Tools;
 use crate::errors::Result;
-use crate::gil::released;
 use crate::ids::type_name;
 use crate::message::Message;
-use crate::strings::text_bytes;
 use crate::vocab::Vocab;
 use chat_format::{ConstraintOptions, ParserOptions, ToolChoice};
 use pyo3::exceptions::PyTypeError;
@@ -158,16 +156,10 @@ impl ChatConstraint {
     ///     >>> reply.parse('<tool_call>\n{"name": "ring", "arguments": {}}\n</tool_call>').tool_calls
     ///     [ToolCall('', 'ring', '{}')]
     fn parse(&self, text: &Bound<'_, PyAny>) -> Result<Message> {
-        let (py, text) = (text.py(), text_bytes("text", text)?);
         let mut options = ParserOptions::default();
         options.tools = Some(self.tools.get().core().clone());
         (options.tool_choice, options.prompt) = (self.options.choice.clone(), self.options.prompt.clone());
-        let core = self.format.get().core();
-        released(py, || {
-            let mut parser = core.parser(&options)?;
-            parser.push(&text);
-            Ok(parser.finish(false).1.into())
-        })
+        self.format.get().read(text, &options, false)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {

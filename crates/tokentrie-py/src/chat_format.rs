@@ -121,6 +121,19 @@ impl ChatFormat {
         })
     }
 
+    /// A whole reply as a message.
+    ///
+    /// # Errors
+    /// As `parse`.
+    pub(crate) fn read(&self, text: &Bound<'_, PyAny>, options: &ParserOptions, partial: bool) -> Result<Message> {
+        let (py, text) = (text.py(), text_bytes("text", text)?);
+        released(py, || {
+            let mut parser = self.core.parser(options)?;
+            parser.push(&text);
+            Ok(parser.finish(partial).1.into())
+        })
+    }
+
     fn control(&self, py: Python<'_>, vocab: &Arc<trie_text::Vocab>) -> Result<Arc<ControlTokens>> {
         let mut control = locked(py, &self.control)?;
         if let Some((_, known)) = control.as_ref().filter(|(of, _)| Arc::ptr_eq(of, vocab)) {
@@ -468,13 +481,8 @@ impl ChatFormat {
         json_content: bool,
     ) -> Result<Message> {
         let _ = parallel_tool_calls;
-        let (py, text) = (text.py(), text_bytes("text", text)?);
         let options = parser_options(tools, generation_prompt, tool_choice, reasoning_format, json_content)?;
-        released(py, || {
-            let mut parser = self.core.parser(&options)?;
-            parser.push(&text);
-            Ok(parser.finish(partial).1.into())
-        })
+        self.read(text, &options, partial)
     }
 
     /// A parser of a reply that comes in parts.

@@ -230,11 +230,15 @@ impl Text {
 }
 
 impl Text {
+    /// What holds it, where it is the reply of a chat.
+    fn reply<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, ChatConstraint>> {
+        self.pattern.as_ref()?.bind(py).cast().ok()
+    }
+
     fn part(&self, py: Python<'_>) -> Result<Part> {
         let Self { name, stop, max_tokens, exclude, pattern } = self;
-        let pattern = pattern.as_ref().map(|pattern| pattern.bind(py));
         let max_tokens = *max_tokens as usize;
-        if let Some(reply) = pattern.and_then(|pattern| pattern.cast::<ChatConstraint>().ok()) {
+        if let Some(reply) = self.reply(py) {
             let (_, constraint) = ChatConstraint::made(reply)?;
             return Ok(Part::Held { name: name.clone(), constraint: constraint.clone(), max_tokens });
         }
@@ -242,7 +246,7 @@ impl Text {
         let Part::Text { name, stop, max_tokens, exclude: usual, .. } = part else { return Ok(part) };
         let exclude = exclude.as_ref().map_or(usual, |exclude| exclude.chars().collect());
         let rule = |pattern: &Bound<'_, PyAny>| Rule::any(pattern.cast().map_err(PyErr::from)?);
-        let pattern = pattern.map(rule).transpose()?;
+        let pattern = pattern.as_ref().map(|pattern| rule(pattern.bind(py))).transpose()?;
         Ok(Part::Text { name, stop, max_tokens, exclude, pattern })
     }
 }
@@ -284,8 +288,7 @@ impl Form {
     pub(crate) fn check_vocab(slf: &Bound<'_, Self>, vocab: &Arc<trie_text::Vocab>) -> Result<()> {
         for part in slf.get().parts.bind(slf.py()) {
             let Ok(text) = part.cast::<Text>() else { continue };
-            let pattern = text.get().pattern.as_ref().map(|pattern| pattern.bind(slf.py()));
-            let Some(reply) = pattern.and_then(|pattern| pattern.cast::<ChatConstraint>().ok()) else { continue };
+            let Some(reply) = text.get().reply(slf.py()) else { continue };
             let (of, _) = ChatConstraint::made(reply)?;
             if !Arc::ptr_eq(of, vocab) && of.fingerprint() != vocab.fingerprint() {
                 return Err(crate::errors::Class::Vocabulary.error(format!(

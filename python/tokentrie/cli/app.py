@@ -29,6 +29,7 @@ from tokentrie.cli.options import (
     PROMPT,
     PROMPT_FILE,
     REGEX,
+    SEED,
     SET,
     SUFFIX,
     THREADS,
@@ -235,10 +236,7 @@ def generate(
     top_k: Annotated[int, typer.Option(min=0, max=MOST, help="Draw from the best k; 0 is off.")] = 0,
     top_p: Annotated[float, typer.Option(help="Draw from the best that make up this share; 1 is off.")] = 1.0,
     min_p: Annotated[float, typer.Option(help="Draw from those with this share of the best one's; 0 is off.")] = 0.0,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, max=2**32 - 1, help="Of the draw; without it another one every time."),
-    ] = None,
+    seed: Annotated[int | None, SEED] = None,
     max_tokens: Annotated[int, typer.Option(min=1, max=MOST, help="The most tokens to generate.")] = 64,
     end_token: Annotated[
         list[str] | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tokentrie.cli.options import CTX, GPU_LAYERS, JSON, MODEL, MOST, THREADS, examples
+from tokentrie.cli.options import CTX, GPU_LAYERS, JSON, MODEL, MOST, SEED, THREADS, examples
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -81,9 +81,7 @@ def chat(
         str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="Answer this message, and end.")
     ] = None,
     temperature: Annotated[float, typer.Option(help="Of the draw; 0 takes the best token.")] = 0.0,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**32 - 1, help="Of the draw; without it another one every time.")
-    ] = None,
+    seed: Annotated[int | None, SEED] = None,
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,

@@ -30,6 +30,7 @@ GRAMMAR = typer.Option(
     metavar="FILE|NAME",
     help="An LR(1) grammar in a file, or json, arithmetic, c or sql; - is standard input.",
 )
+SEED = typer.Option(min=0, max=2**32 - 1, help="Of the draw; without it another one every time.")
 GPU_LAYERS = typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")
 
 

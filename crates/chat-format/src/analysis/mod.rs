@@ -60,18 +60,12 @@ pub struct Analysis {
     pub warnings: Vec<String>,
     /// What a check of the analysis found wrong, if it did.
     pub degraded: Option<String>,
+    /// Whether the template used up the budget.
+    pub(crate) spent: bool,
     continued: prompt::Continuing,
 }
 
-/// What is said of templates that use up the budget.
-const SPENT: &str = "the template computes so much that not all of it was looked at";
-
 impl Analysis {
-    /// Whether the template used up the budget.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.warnings.iter().any(|warning| warning == SPENT)
-    }
-
     /// How many families the table has.
     pub const FAMILIES: usize = families::COUNT;
 
@@ -127,8 +121,9 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
     let mut warnings = Vec::new();
     let families = families::complete(probe, &frame, &mut dialect);
     drop_needles(probe, &mut dialect, &mut warnings);
-    if probe.is_spent() {
-        warnings.push(SPENT.into());
+    let spent = probe.is_spent();
+    if spent {
+        warnings.push("the template computes so much that not all of it was looked at".into());
     }
     if probe.changes_lists() {
         let how = "a ChatFormat lets its own lists grow, a ChatTemplate refuses such conversations";
@@ -153,6 +148,7 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
         closes_reasoning,
         warnings,
         degraded: None,
+        spent,
         continued,
         dialect,
     })
