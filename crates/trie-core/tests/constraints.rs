@@ -46,6 +46,9 @@ fn in_step(
         let legal: Vec<TokenId> = one.allowed().iter().collect();
         prop_assert_eq!(&legal, &other.allowed().iter().collect::<Vec<_>>());
         prop_assert_eq!(one.allowed().first(), legal.first().copied());
+        for listed in [one.allowed().ids(), other.allowed().ids()].into_iter().flatten() {
+            prop_assert_eq!(listed, &legal[..]);
+        }
         prop_assert_eq!(one.span().forced().collect::<Vec<_>>(), other.span().forced().collect::<Vec<_>>());
         let masked = |sampler: &mut Sampler| {
             let (mut row, mut words) = (row.clone(), vec![0; VOCABULARY.div_ceil(32)]);

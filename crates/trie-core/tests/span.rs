@@ -77,8 +77,14 @@ fn end_tokens_close_a_leaf() {
     s.accept(id(1)).unwrap();
     assert_eq!(s.forced().collect::<Vec<_>>(), ids(&[2]), "never past a terminal that has a choice");
     s.accept(id(2)).unwrap();
+    let listed = |s: &Span| s.allowed(&mut Scratch::default()).ids().map(<[_]>::to_vec);
     assert_eq!(s.allowed(&mut Scratch::default()).iter().collect::<Vec<_>>(), ids(&[3, 40]));
+    assert_eq!(listed(&s), None, "two lists");
     assert!(!s.is_open());
+    s.accept(id(3)).unwrap();
+    assert_eq!(listed(&s), Some(ids(&[40])));
+    s.rollback(2).unwrap();
+    assert_eq!(listed(&s), Some(ids(&[2])));
 }
 
 #[test]

@@ -44,7 +44,8 @@ pub extern "C" fn tokentrie_sampler_allowed(
         let buffer = Buffer::new(&ids, capacity, &count, "ids")?;
         what.check("what")?;
         SAMPLERS.with(sampler, |sampler| {
-            let kind = match sampler.allowed() {
+            let allowed = sampler.allowed();
+            let kind = match allowed {
                 Allowed::Only { .. } => TOKENTRIE_ALLOWED_ONLY,
                 Allowed::Open { .. } => TOKENTRIE_ALLOWED_OPEN,
                 Allowed::All => TOKENTRIE_ALLOWED_ALL,
@@ -54,8 +55,10 @@ pub extern "C" fn tokentrie_sampler_allowed(
                     return Err(Error::new(TOKENTRIE_ERROR_DAMAGED, message));
                 }
             };
-            let allowed = sampler.allowed();
-            buffer.fill_with(allowed.iter().count(), allowed.iter().map(TokenId::as_i32))?;
+            match allowed.ids() {
+                Some(ids) => buffer.fill_with(ids.len(), ids.iter().map(|token| token.as_i32()))?,
+                None => buffer.fill_with(allowed.iter().count(), allowed.iter().map(TokenId::as_i32))?,
+            }
             what.put(kind);
             Ok(())
         })

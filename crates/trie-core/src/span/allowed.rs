@@ -95,6 +95,16 @@ impl<'a> Allowed<'a> {
         })
     }
 
+    /// What [`Self::iter`] gives as a list, where one part alone lends it: no mask, and not both tokens and ends.
+    #[inline]
+    pub fn ids(&self) -> Option<&'a [TokenId]> {
+        let (tokens, ends) = self.parts();
+        match tokens.ids()? {
+            [] => Some(ends),
+            ids => ends.is_empty().then_some(ids),
+        }
+    }
+
     /// The lowest legal token, where not everything may come.
     pub fn first(&self) -> Option<TokenId> {
         let (tokens, ends) = self.parts();
