@@ -126,6 +126,23 @@ fn wide_rows_have_no_legal_tail() {
     assert_eq!(apply(&mut sampler, &row[..4], false).kept_ids(), [0, 1, 2, 3]);
 }
 
+/// What an earlier sampler left of a padded row may be as long as the vocabulary by chance.
+#[test]
+fn what_is_left_of_a_padded_row_is_not_taken_for_the_vocabulary() {
+    let options =
+        ThinkOptions { begin: ids([9]), end: ids([9]), budget: Some(Budget::tokens(2)), ..ThinkOptions::default() };
+    let gate = ThinkGate::new(options, AnyConstraint::new(Unconstrained)).unwrap();
+    let rules = Arc::new(SpanRules::of(AnyConstraint::new(gate), 10).unwrap());
+    let left: Vec<(i32, f32)> =
+        [0, 1, 2, 3, 4, 5, 6, 7, 9, 11].map(|id| (id, if id == 11 { 50.0 } else { 1.0 })).into();
+    for mode in [Mode::Sampled, Mode::Greedy] {
+        let (mut sampler, _) = with_rules(Arc::clone(&rules), mode);
+        let kept = apply(&mut sampler, &left, false).kept_ids();
+        assert!(!kept.contains(&11), "{kept:?}");
+        assert!(mode == Mode::Greedy || kept.len() > 5);
+    }
+}
+
 #[test]
 fn tokens_that_cannot_be_refused() {
     let (mut sampler, handle) = with_leaves(Mode::Sampled);

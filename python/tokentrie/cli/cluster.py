@@ -152,6 +152,8 @@ def _connected(ray: Any, address: str, quiet: bool) -> Iterator[None]:
             raise tokentrie.TokenTrieError(f"--ray {address}: {problem}") from error
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
+    # Ray's newer reader of Parquet mixes the rows of files that one task reads (2.60).
+    context.use_datasource_v2 = False
     if quiet or not Console(stderr=True).is_terminal:
         context.enable_progress_bars = False
     try:

@@ -37,7 +37,7 @@ impl<'a> Candidates<'a> {
     /// there is one.
     ///
     /// `O(k)` for `k` allowed tokens while `data[id].id == id` for each of them, else `O(n log k)`; `O(n)` at an open
-    /// leaf.
+    /// leaf, and where all but a few may come.
     pub(crate) fn constrain(&mut self, allowed: Allowed<'_>, mode: Mode, n_vocab: usize, stops: &[TokenId]) {
         let lowest = match allowed {
             Allowed::All => return,
@@ -120,12 +120,14 @@ impl<'a> Candidates<'a> {
     }
 
     /// Moves the few that may not come behind the others, whose order stays: a draw adds them up in that order.
-    /// `false`, with nothing moved, where the array is no vocabulary in id order.
+    /// `false`, with nothing moved, where one of them is not at its id, or the array is not the vocabulary.
     fn take_out(&mut self, except: Except<'_>, ends: &[TokenId]) -> bool {
         let denied = || except.denied().iter().filter(|id| ends.binary_search(id).is_err());
         let at_home = |id: &&TokenId| self.data.get(id.index()).is_some_and(|candidate| candidate.id == id.as_i32());
-        // What a padded row has beyond the vocabulary is taken out one by one.
-        let whole = self.len == except.n_vocab() && denied().all(|id| at_home(&id));
+        // What a padded row has beyond the vocabulary is taken out one by one; it may be all that an earlier sampler
+        // left of it, and as long as the vocabulary by chance.
+        let known = |candidate: &TokenData| usize::try_from(candidate.id).is_ok_and(|id| id < except.n_vocab());
+        let whole = self.len == except.n_vocab() && denied().all(|id| at_home(&id)) && self.rest().iter().all(known);
         if !whole {
             return false;
         }
