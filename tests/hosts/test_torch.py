@@ -27,10 +27,11 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from examples import run_example
 from no_sync import NoSync
 from tokentrie.integrations import torch as adapter
 from tokentrie.integrations.torch import COMPLETE, DEAD, FREE, TrieTensors
+
+from examples import run_example
 
 N_VOCAB = 12
 TOKENS = st.integers(0, N_VOCAB - 1)

@@ -16,7 +16,6 @@ transformers = pytest.importorskip("transformers", reason="transformers is not i
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from examples import run_example, run_page
 from tokentrie.integrations.transformers import (
     LegalHead,
     TokenTrieLogitsProcessor,
@@ -25,6 +24,8 @@ from tokentrie.integrations.transformers import (
     prefix_allowed_tokens_fn,
     tree_of_model,
 )
+
+from examples import run_example, run_page
 
 # transformers warns of its own plans.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")

@@ -24,12 +24,13 @@ v2 = pytest.importorskip("vllm.v1.worker.gpu.sample.logits_processor", exc_type=
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from examples import run_example, run_page
 from no_sync import NoSync
 from tokentrie.integrations import vllm as adapter
 from tokentrie.integrations.vllm import RequestError, RequestSets, SlotWalk
 from vllm import SamplingParams
 from vllm.exceptions import VLLMValidationError
+
+from examples import run_example, run_page
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -1,13 +1,14 @@
 //! What a call through the C ABI costs beside the same call in Rust, and how long a session takes to follow a payload.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use std::ffi::c_char;
 use std::hint::black_box;
 use std::sync::Arc;
 #[allow(clippy::wildcard_imports, reason = "the functions of the header")]
 use tokentrie::abi::*;
-use tokentrie::status::TOKENTRIE_OK;
+use tokentrie::status::{TOKENTRIE_ALLOWED_ONLY, TOKENTRIE_OK};
 use tokentrie::{In, Out};
-use trie_core::{Payload, Sampler, SamplerOptions, SpanRules};
+use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TokenId};
 
 const N_VOCAB: usize = 151_936;
 
@@ -16,9 +17,19 @@ fn input<T>(items: &[T]) -> In<T> {
     unsafe { In::new(items.as_ptr()) }
 }
 
+fn text(text: &str) -> In<c_char> {
+    // SAFETY: as above.
+    unsafe { In::new(text.as_ptr().cast()) }
+}
+
 fn put<T>(item: &mut T) -> Out<T> {
     // SAFETY: one item, and nobody else's.
     unsafe { Out::new(item) }
+}
+
+fn room<T>(items: &mut [T]) -> Out<T> {
+    // SAFETY: every call here gives the length of what it points to, which is nobody else's.
+    unsafe { Out::new(items.as_mut_ptr()) }
 }
 
 /// `leaves` leaves of `length` tokens each; no two begin alike.
@@ -32,42 +43,48 @@ fn payload(leaves: usize, length: usize) -> String {
 }
 
 type Sample = extern "C" fn(tokentrie_sampler, In<f32>, usize, Out<i32>) -> i32;
+type Allowed = extern "C" fn(tokentrie_sampler, Out<i32>, usize, Out<usize>, Out<i32>) -> i32;
 
-fn sample(criterion: &mut Criterion) {
+fn steps(criterion: &mut Criterion) {
     let row: Vec<f32> = (0..N_VOCAB).map(|id| ((id * 7919) % 1000) as f32 / 100.0).collect();
-    let (mut vocab, mut group) = (0, criterion.benchmark_group("c_abi/sample"));
+    let mut vocab = 0;
     assert_eq!(tokentrie_vocab_new(N_VOCAB, In::null(), 0, put(&mut vocab)), TOKENTRIE_OK);
-    for k in [2, 8, 32] {
+    for k in [2, 8, 32, 512] {
         let json = payload(k, 3);
         let constraints = Payload::from_json(json.as_bytes(), Some(N_VOCAB)).expect("a payload").constraints;
         let rules = Arc::new(SpanRules::new(constraints, N_VOCAB).expect("rules"));
         let mut ours = Sampler::new(rules, SamplerOptions::default()).expect("options");
         let (mut trie, mut sampler, mut token) = (0, 0, -1);
-        assert_eq!(
-            tokentrie_trie_from_json(input(json.as_bytes()).cast(), json.len(), vocab, put(&mut trie)),
-            TOKENTRIE_OK
-        );
+        assert_eq!(tokentrie_trie_from_json(text(&json), json.len(), vocab, put(&mut trie)), TOKENTRIE_OK);
         let made = tokentrie_sampler_new(trie, vocab, In::null(), In::null(), 0, put(&mut sampler));
         assert_eq!(made, TOKENTRIE_OK);
-        // As C calls it: by its address.
-        let call: Sample = black_box(tokentrie_sampler_sample);
-        assert_eq!(call(sampler, input(&row), N_VOCAB, put(&mut token)), TOKENTRIE_OK);
+        // As C calls them: by their addresses.
+        let (sample, allowed): (Sample, Allowed) =
+            (black_box(tokentrie_sampler_sample), black_box(tokentrie_sampler_allowed));
+        assert_eq!(sample(sampler, input(&row), N_VOCAB, put(&mut token)), TOKENTRIE_OK);
         assert_eq!(token, ours.sample(&row).expect("long enough").as_i32());
+        let (mut ids, mut count, mut what) = (vec![-1; k], 0, -1);
+        assert_eq!(allowed(sampler, room(&mut ids), k, put(&mut count), put(&mut what)), TOKENTRIE_OK);
+        assert_eq!((what, count), (TOKENTRIE_ALLOWED_ONLY, k));
+        assert!(ours.allowed().iter().map(TokenId::as_i32).eq(ids.iter().copied()));
 
+        let mut group = criterion.benchmark_group("c_abi/sample");
         group.bench_function(BenchmarkId::new("rust", k), |b| b.iter(|| ours.sample(black_box(&row))));
         group.bench_function(BenchmarkId::new("c", k), |b| {
-            b.iter(|| call(black_box(sampler), input(&row), N_VOCAB, put(&mut token)));
+            b.iter(|| sample(black_box(sampler), input(&row), N_VOCAB, put(&mut token)));
+        });
+        group.finish();
+        criterion.benchmark_group("c_abi/allowed").bench_function(BenchmarkId::new("c", k), |b| {
+            b.iter(|| allowed(black_box(sampler), room(&mut ids), k, put(&mut count), put(&mut what)));
         });
         assert_eq!(tokentrie_sampler_free(sampler) + tokentrie_trie_free(trie), TOKENTRIE_OK);
     }
-    group.finish();
     assert_eq!(tokentrie_vocab_free(vocab), TOKENTRIE_OK);
 }
 
 #[cfg(feature = "llama")]
 fn set_token_trie(criterion: &mut Criterion) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/tokentrie/models/tiny.gguf");
-    let text = |text: &str| input(text.as_bytes()).cast();
     let mut session = 0;
     assert_eq!(tokentrie_session_open(text(path), path.len(), In::null(), put(&mut session)), TOKENTRIE_OK);
     // Ids that the tiny vocabulary has.
@@ -105,5 +122,5 @@ fn set_token_trie(_: &mut Criterion) {
     println!("skipped c_abi/set_token_trie: the feature `llama` is off");
 }
 
-criterion_group!(benches, sample, set_token_trie);
+criterion_group!(benches, steps, set_token_trie);
 criterion_main!(benches);

@@ -49,11 +49,6 @@ impl<T> In<T> {
         Self(ptr::null())
     }
 
-    /// The same memory as elements of another type.
-    pub const fn cast<U>(self) -> In<U> {
-        In(self.0.cast())
-    }
-
     pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }
