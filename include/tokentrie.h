@@ -391,9 +391,8 @@ typedef uint64_t tokentrie_session;
  * Called for every token, in order, on the thread that generates. `text` is UTF-8 with a zero at the end: whole
  * characters that the token completes, often none; it lives until the callback returns. The last call of a generation
  * has is_done 1, token -1 and empty text. It comes exactly once, also after an error and after cancel; the session is
- * free again by then. In the calls before, only tokentrie_session_cancel, tokentrie_session_get_info and
- * tokentrie_session_tokenize may be called for the session that calls; others give TOKENTRIE_ERROR_BUSY. It must
- * return: no exception, no longjmp.
+ * free again by then. In the calls before, what would change the session gives TOKENTRIE_ERROR_BUSY; _cancel,
+ * _get_info, _leaf, _vocab, _tokenize and _texts work. It must return: no exception, no longjmp.
  */
 typedef void (*tokentrie_token_callback)(int32_t token, const char *text, int32_t is_done, void *user);
 

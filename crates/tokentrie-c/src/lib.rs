@@ -11,7 +11,7 @@
 //! | `session/` | models, with the feature `llama` |
 
 #![allow(non_camel_case_types, reason = "names of C")]
-#![allow(clippy::doc_markdown, reason = "it is the documentation of the header")]
+#![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links, reason = "it is the documentation of the header")]
 #![allow(clippy::wildcard_imports, reason = "the named numbers of the header")]
 
 pub mod abi;

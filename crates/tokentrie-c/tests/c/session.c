@@ -54,6 +54,14 @@ static void listen(int32_t token, const char *text, int32_t is_done, void *user)
     tokentrie_session_info info = {.size = sizeof info};
     OK(tokentrie_session_get_info(to->session, &info));
     CHECK(info.generating == 1);
+    uint32_t leaf = 7;
+    size_t n = 0;
+    STATUS(TOKENTRIE_NONE, tokentrie_session_leaf(to->session, &leaf, NULL, 0, &n));
+    int32_t ids[8];
+    OK(tokentrie_session_tokenize(to->session, "a", 1, 0, 0, ids, LENGTH(ids), &n));
+    tokentrie_vocab vocab = 0;
+    OK(tokentrie_session_vocab(to->session, &vocab));
+    OK(tokentrie_vocab_free(vocab));
   }
   if (to->cancels) OK(tokentrie_session_cancel(to->session));
 }
