@@ -97,7 +97,6 @@ with_llama() {
   mkdir -p "$built"
   cp "$target"/release/libtokentrie.{so,a} "$built"
   shared_and_static "$built" session "$model"
-  cargo test --release -p tokentrie-c --features llama --lib
 
   unset CMAKE_PROJECT_INCLUDE
   command -v cmake >/dev/null || { say 'the examples: NOT tested, there is no cmake' && return; }

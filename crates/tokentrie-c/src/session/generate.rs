@@ -1,10 +1,10 @@
 //! A generation: on the calling thread, told to a callback; or on a thread of the library, kept until `next` asks.
 
 use super::shared::InCallback;
-use super::turn::GENERATE;
 use super::{Following, Last, Session, exit, finish};
 use crate::error::{Error, Result, panicked};
 use crate::status::*;
+use crate::turn::GENERATE;
 use ::llama_sampler::{GenerateOptions, Generated, Step, Watch};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -3,7 +3,6 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `shared.rs` | what sessions of one file share: weights, vocabulary, slots |
-//! | `turn.rs` | whose turn it is: one call a session, ended by `cancel` |
 //! | `generate.rs` | a generation, told to a callback or kept for `next` |
 //! | `choose.rs` | texts of the model's vocabulary, and the probability of each |
 //! | `exit.rs` | the end of the process waits for forward passes (unsafe) |
@@ -12,7 +11,6 @@ mod choose;
 mod exit;
 mod generate;
 mod shared;
-mod turn;
 
 pub(crate) use generate::{Event, Plan};
 
@@ -21,6 +19,7 @@ use crate::abi::{parts, tokentrie_session_info, tokentrie_session_options};
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
 use crate::status::*;
+use crate::turn::Turns;
 use ::llama_sampler::{Context, ContextOptions, Finish, GenerateStats, RuntimeError};
 use generate::Events;
 use shared::{SharedModel, Slot};
@@ -28,7 +27,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{After, Leaf, Mode, Payload, SpanRules, Status, TokenId, TrieCache};
 use trie_text::{ValuesError, VocabError};
-use turn::Turns;
 
 pub(crate) static SESSIONS: Table<Arc<Session>> = Table::new(Kind::Session);
 

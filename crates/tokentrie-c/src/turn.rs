@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The turns of one session.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     now: Mutex<Now>,
     /// Read by what runs; written under the lock, so that it never ends the call after.
     cancelled: AtomicBool,
@@ -23,9 +23,9 @@ enum Now {
 
 /// A turn, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn<'t>(&'t Turns);
+pub(crate) struct Turn<'t>(&'t Turns);
 
-pub(super) const GENERATE: &str = "generate";
+pub(crate) const GENERATE: &str = "generate";
 
 impl Turns {
     fn now(&self) -> MutexGuard<'_, Now> {
@@ -33,7 +33,7 @@ impl Turns {
     }
 
     /// Begins a turn.
-    pub(super) fn begin(&self, what: &'static str) -> Result<Turn<'_>> {
+    pub(crate) fn begin(&self, what: &'static str) -> Result<Turn<'_>> {
         let mut now = self.now();
         match *now {
             Now::Free => {
@@ -47,7 +47,7 @@ impl Turns {
     }
 
     /// Ends the turn of a call that another thread has gone on with.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         let mut now = self.now();
         if matches!(*now, Now::Busy(_)) {
             *now = Now::Free;
@@ -55,23 +55,23 @@ impl Turns {
     }
 
     /// Asks what runs to end; nothing if nothing runs.
-    pub(super) fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         let now = self.now();
         if matches!(*now, Now::Busy(_)) {
             self.cancelled.store(true, Ordering::Relaxed);
         }
     }
 
-    pub(super) fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    pub(super) fn is_generating(&self) -> bool {
+    pub(crate) fn is_generating(&self) -> bool {
         *self.now() == Now::Busy(GENERATE)
     }
 
     /// No turn any more.
-    pub(super) fn close(&self) -> Result<()> {
+    pub(crate) fn close(&self) -> Result<()> {
         let mut now = self.now();
         if let Now::Busy(other) = *now {
             return Err(busy("close", other));
