@@ -42,7 +42,7 @@ VALUES = [
 ]
 QUESTIONS = Path(__file__).parents[1] / "tools" / "tiny_model" / "heldout.jsonl"
 
-# Both ways sum in float32, in another order. After a long prompt the trained model makes 1.3e-4 of that, in a value of
+# Both ways sum in float32, in another order. After a long prompt the trained model makes 1.7e-4 of that, in a value of
 # probability e^-28; scoring in float64 from the same weights lies 2e-4 from either.
 ROUNDING = {name: 1e-5 for name in PRECISE} | {"trained": 1e-4}  # noqa: C420
 ROUNDING_LONG = 1e-3
@@ -129,7 +129,7 @@ def test_llama_cpps_defaults_on_float32_weights(name: str) -> None:
 
 
 def test_llama_cpps_defaults_on_the_model_of_the_package() -> None:
-    """Flash attention and float16 round more: in 400 held-out questions by 4e-4 (median), once by 0.36."""
+    """Flash attention and float16 round more: in 400 held-out questions by 3e-4 (median), once by 0.1."""
     model = Model(n_ctx=2048, n_threads=1)
     lines = QUESTIONS.read_text(encoding="utf-8").splitlines()
     for row in map(json.loads, random.Random(0).sample(lines, 12)):
@@ -137,7 +137,7 @@ def test_llama_cpps_defaults_on_the_model_of_the_package() -> None:
         choice = model.choose(row["prompt"], row["choices"])
         difference = np.abs(choice.logprobs - expected)
         assert np.median(difference) < 0.05
-        # Measured over the 400: 0.01 at most.
+        # Measured over the 400: 0.013 at most.
         assert np.abs(np.exp(choice.logprobs) - np.exp(expected)).max() < 0.03
         check_whole(choice)
 
