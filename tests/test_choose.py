@@ -42,8 +42,8 @@ VALUES = [
 ]
 QUESTIONS = Path(__file__).parents[1] / "tools" / "tiny_model" / "heldout.jsonl"
 
-# Both ways sum in float32, in another order. After a long prompt the trained model makes 1.7e-4 of that, in a value of
-# probability e^-28; scoring in float64 from the same weights lies 2e-4 from either.
+# Both ways sum in float32, in another order. After a long prompt the trained model makes 1.7e-4 of that, in improbable
+# values; scoring in float64 from the same weights lies 2e-4 from either.
 ROUNDING = {name: 1e-5 for name in PRECISE} | {"trained": 1e-4}  # noqa: C420
 ROUNDING_LONG = 1e-3
 
