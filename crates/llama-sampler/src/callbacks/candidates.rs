@@ -44,9 +44,8 @@ impl<'a> Candidates<'a> {
             Allowed::Nothing => return self.close(stops),
             Allowed::Open { .. } => {
                 // Rows of padded models are wider than the vocabulary; what is past it is never legal.
-                let known = |candidate: &TokenData| usize::try_from(candidate.id).is_ok_and(|id| id < n_vocab);
-                if !self.rest().iter().all(known) {
-                    self.keep(known);
+                if !self.are_within(n_vocab) {
+                    self.keep(|candidate| is_within(candidate, n_vocab));
                 }
                 self.weigh(&allowed);
                 if mode == Mode::Sampled && self.len > 0 {
@@ -56,10 +55,10 @@ impl<'a> Candidates<'a> {
             }
             Allowed::Only { tokens, ends } => {
                 let moved = !self.sorted
-                    && match tokens {
-                        Tokens::Ids(ids) if ends.is_empty() => self.gather(ids.iter().copied()),
-                        Tokens::Except(except) => self.take_out(except, ends),
-                        _ => self.gather(allowed.iter()),
+                    && match (tokens, allowed.ids()) {
+                        (Tokens::Except(except), _) => self.take_out(except, ends),
+                        (_, Some(ids)) => self.gather(ids.iter().copied()),
+                        (_, None) => self.gather(allowed.iter()),
                     };
                 if !moved {
                     let legal = |id: i32| TokenId::try_from(id).is_ok_and(|id| allowed.contains(id));
@@ -100,6 +99,11 @@ impl<'a> Candidates<'a> {
         &self.data[..self.len]
     }
 
+    /// Whether a vocabulary of this size has all that remains.
+    fn are_within(&self, n_vocab: usize) -> bool {
+        self.rest().iter().all(|candidate| is_within(candidate, n_vocab))
+    }
+
     /// Moves ascending `ids` to the front. `false`, with the order lost, where the array is not in id order at one of
     /// them.
     fn gather(&mut self, ids: impl Iterator<Item = TokenId>) -> bool {
@@ -126,8 +130,8 @@ impl<'a> Candidates<'a> {
         let at_home = |id: &&TokenId| self.data.get(id.index()).is_some_and(|candidate| candidate.id == id.as_i32());
         // What a padded row has beyond the vocabulary is taken out one by one; it may be all that an earlier sampler
         // left of it, and as long as the vocabulary by chance.
-        let known = |candidate: &TokenData| usize::try_from(candidate.id).is_ok_and(|id| id < except.n_vocab());
-        let whole = self.len == except.n_vocab() && denied().all(|id| at_home(&id)) && self.rest().iter().all(known);
+        let n_vocab = except.n_vocab();
+        let whole = self.len == n_vocab && denied().all(|id| at_home(&id)) && self.are_within(n_vocab);
         if !whole {
             return false;
         }
@@ -219,6 +223,10 @@ impl<'a> Candidates<'a> {
         self.sorted = true;
         self.selected = 0;
     }
+}
+
+fn is_within(candidate: &TokenData, n_vocab: usize) -> bool {
+    usize::try_from(candidate.id).is_ok_and(|id| id < n_vocab)
 }
 
 fn is_in(ascending: &[TokenId], id: i32) -> bool {
