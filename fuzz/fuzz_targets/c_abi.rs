@@ -2,28 +2,20 @@
 //! to the end of a leaf.
 #![no_main]
 
+#[path = "../../crates/tokentrie-c/tests/common/mod.rs"]
+mod common;
+
+use common::{input, put, said, text};
 use libfuzzer_sys::fuzz_target;
-use std::ffi::CStr;
 use tokentrie::abi::*;
 use tokentrie::status::*;
 use tokentrie::{In, Out};
 
 const N_VOCAB: usize = 1 << 12;
 
-fn input<T>(items: &[T]) -> In<T> {
-    // SAFETY: every call here gives the length of what it points to.
-    unsafe { In::new(items.as_ptr()) }
-}
-
-fn put<T>(item: &mut T) -> Out<T> {
-    // SAFETY: one item, and nobody else's.
-    unsafe { Out::new(item) }
-}
-
 fn refused(status: tokentrie_status) {
     assert!(status < 0 && status != TOKENTRIE_ERROR_PANIC, "{status}");
-    // SAFETY: it ends with a zero.
-    assert!(!unsafe { CStr::from_ptr(tokentrie_last_error()) }.is_empty());
+    assert!(!said().is_empty());
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -34,9 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     for json in [true, false] {
         let mut trie = 0;
         let status = if json {
-            // SAFETY: the call gives the length.
-            let text = unsafe { In::new(bytes.as_ptr().cast()) };
-            tokentrie_trie_from_json(text, bytes.len(), vocab, put(&mut trie))
+            tokentrie_trie_from_json(text(bytes), bytes.len(), vocab, put(&mut trie))
         } else {
             tokentrie_trie_from_rtkt(input(bytes), bytes.len(), put(&mut trie))
         };

@@ -1,7 +1,10 @@
 //! What a call through the C ABI costs beside the same call in Rust, and how long a session takes to follow a payload.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{input, output, put, text};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use std::ffi::c_char;
 use std::hint::black_box;
 use std::sync::Arc;
 #[allow(clippy::wildcard_imports, reason = "the functions of the header")]
@@ -11,26 +14,6 @@ use tokentrie::{In, Out};
 use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TokenId};
 
 const N_VOCAB: usize = 151_936;
-
-fn input<T>(items: &[T]) -> In<T> {
-    // SAFETY: every call here gives the length of what it points to.
-    unsafe { In::new(items.as_ptr()) }
-}
-
-fn text(text: &str) -> In<c_char> {
-    // SAFETY: as above.
-    unsafe { In::new(text.as_ptr().cast()) }
-}
-
-fn put<T>(item: &mut T) -> Out<T> {
-    // SAFETY: one item, and nobody else's.
-    unsafe { Out::new(item) }
-}
-
-fn room<T>(items: &mut [T]) -> Out<T> {
-    // SAFETY: every call here gives the length of what it points to, which is nobody else's.
-    unsafe { Out::new(items.as_mut_ptr()) }
-}
 
 /// `leaves` leaves of `length` tokens each; no two begin alike.
 fn payload(leaves: usize, length: usize) -> String {
@@ -64,7 +47,7 @@ fn steps(criterion: &mut Criterion) {
         assert_eq!(sample(sampler, input(&row), N_VOCAB, put(&mut token)), TOKENTRIE_OK);
         assert_eq!(token, ours.sample(&row).expect("long enough").as_i32());
         let (mut ids, mut count, mut what) = (vec![-1; k], 0, -1);
-        assert_eq!(allowed(sampler, room(&mut ids), k, put(&mut count), put(&mut what)), TOKENTRIE_OK);
+        assert_eq!(allowed(sampler, output(&mut ids), k, put(&mut count), put(&mut what)), TOKENTRIE_OK);
         assert_eq!((what, count), (TOKENTRIE_ALLOWED_ONLY, k));
         assert!(ours.allowed().iter().map(TokenId::as_i32).eq(ids.iter().copied()));
 
@@ -75,7 +58,7 @@ fn steps(criterion: &mut Criterion) {
         });
         group.finish();
         criterion.benchmark_group("c_abi/allowed").bench_function(BenchmarkId::new("c", k), |b| {
-            b.iter(|| allowed(black_box(sampler), room(&mut ids), k, put(&mut count), put(&mut what)));
+            b.iter(|| allowed(black_box(sampler), output(&mut ids), k, put(&mut count), put(&mut what)));
         });
         assert_eq!(tokentrie_sampler_free(sampler) + tokentrie_trie_free(trie), TOKENTRIE_OK);
     }

@@ -1,4 +1,4 @@
-//! What the test files share: calls as C makes them.
+//! What tests, the benchmark and the fuzzer share: calls as C makes them.
 #![allow(dead_code, unreachable_pub)]
 
 use std::ffi::{CStr, c_char};
@@ -6,13 +6,13 @@ use tokentrie::abi::tokentrie_last_error;
 use tokentrie::{In, Out};
 
 pub fn input<T>(items: &[T]) -> In<T> {
-    // SAFETY: the tests give the length of these items, and they live during the call.
+    // SAFETY: whoever calls gives the length of these items, and they live during the call.
     unsafe { In::new(items.as_ptr()) }
 }
 
-pub fn text(text: &str) -> In<c_char> {
+pub fn text(text: &(impl AsRef<[u8]> + ?Sized)) -> In<c_char> {
     // SAFETY: as above.
-    unsafe { In::new(text.as_ptr().cast()) }
+    unsafe { In::new(text.as_ref().as_ptr().cast()) }
 }
 
 pub fn one<T>(item: &T) -> In<T> {
