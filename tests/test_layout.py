@@ -24,7 +24,8 @@ LEFT["trie-schema"] = ["trie-core", "trie-rules"]
 LEFT["trie-text"] = ["trie-core", "trie-rules", "trie-schema"]
 LEFT["chat-format"] = ["trie-core", "trie-rules"]
 LEFT["llama-sampler"] = ["trie-core", "trie-text", "trie-rules", "trie-schema", "chat-format"]
-LEFT["tokentrie-py"] = LEFT["tokentrie-c"] = LEFT["tokentrie-benches"] = [*LEFT["llama-sampler"], "llama-sampler"]
+LEFT["tokentrie"] = [*LEFT["llama-sampler"], "llama-sampler"]
+LEFT["tokentrie-py"] = LEFT["tokentrie-c"] = LEFT["tokentrie-benches"] = [*LEFT["tokentrie"], "tokentrie"]
 
 HEAVY = {"llama-cpp-2", "llama-cpp-sys-2", "pyo3"}
 """What only the llama.cpp runtime, the bindings and the benches may pull in."""

@@ -18,6 +18,17 @@ most=2000000
 cc=(cc -std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Werror -Iinclude)
 libraries=(-lpthread -ldl -lm)
 
+# built_in FOLDER: puts both libraries under the names that programs know into a folder of their own, because another
+# build of the same profile would replace them, and names it.
+built_in() {
+  local folder=$work/$1 file
+  mkdir -p "$folder"
+  for file in "$target/$1"/libtokentrie_c.{so,a,dylib}; do
+    [[ ! -f $file ]] || cp "$file" "$folder/libtokentrie.${file##*.}"
+  done
+  echo "$folder"
+}
+
 say() { printf '\n==> C: %s\n' "$*"; }
 fail() { printf 'check.sh: %s\n' "$*" >&2; exit 1; }
 
@@ -53,13 +64,14 @@ build_example() {
 }
 
 without_llama() {
-  local size prefix=$work/prefix
+  local size built prefix=$work/prefix
   say 'the library without llama.cpp'
   RUSTFLAGS=$level cargo build --profile published -p tokentrie-c
-  size=$(stat -c %s "$target/published/libtokentrie.so" 2>/dev/null || stat -f %z "$target/published/libtokentrie.so")
+  built=$(built_in published)
+  size=$(stat -c %s "$built/libtokentrie.so" 2>/dev/null || stat -f %z "$built/libtokentrie.so")
   echo "$size bytes"
   ((size <= most)) || fail "the library has $size bytes: it may have $most"
-  shared_and_static "$target/published" core
+  shared_and_static "$built" core
   if command -v valgrind >/dev/null; then
     say "under $(valgrind --version)"
     valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect \
@@ -90,18 +102,16 @@ without_llama() {
 }
 
 with_llama() {
-  local built=$work/llama prefix=$work/prefix-llama source
+  local built prefix=$work/prefix-llama source
   say 'the library with llama.cpp'
   cargo build --release -p tokentrie-c --features llama
-  # Another build of the same profile would replace it.
-  mkdir -p "$built"
-  cp "$target"/release/libtokentrie.{so,a} "$built"
+  built=$(built_in release)
   shared_and_static "$built" session "$model"
 
   unset CMAKE_PROJECT_INCLUDE
   command -v cmake >/dev/null || { say 'the examples: NOT tested, there is no cmake' && return; }
   say 'examples on the tiny model'
-  install_from "$built" "$prefix"
+  install_from "$target/release" "$prefix"
   build_example c "$prefix" -DWITH_MODELS=ON
   "$work/c/choose_tool" "$model" 'Wake me at seven'
 

@@ -7,9 +7,9 @@ mod common;
 
 use common::{input, put, said, text};
 use libfuzzer_sys::fuzz_target;
-use tokentrie::abi::*;
-use tokentrie::status::*;
-use tokentrie::{In, Out};
+use tokentrie_c::abi::*;
+use tokentrie_c::status::*;
+use tokentrie_c::{In, Out};
 
 const N_VOCAB: usize = 1 << 12;
 
@@ -19,7 +19,7 @@ fn refused(status: tokentrie_status) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    tokentrie::rtkt::check(bytes);
+    tokentrie_c::rtkt::check(bytes);
     let (mut vocab, mut row) = (0, vec![0.0; N_VOCAB]);
     row.iter_mut().zip(bytes).for_each(|(logit, byte)| *logit = f32::from(*byte));
     assert_eq!(tokentrie_vocab_new(N_VOCAB, In::null(), 0, put(&mut vocab)), TOKENTRIE_OK);

@@ -8,9 +8,9 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::sync::Arc;
 #[allow(clippy::wildcard_imports, reason = "the functions of the header")]
-use tokentrie::abi::*;
-use tokentrie::status::{TOKENTRIE_ALLOWED_ONLY, TOKENTRIE_OK};
-use tokentrie::{In, Out};
+use tokentrie_c::abi::*;
+use tokentrie_c::status::{TOKENTRIE_ALLOWED_ONLY, TOKENTRIE_OK};
+use tokentrie_c::{In, Out};
 use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TokenId};
 
 const N_VOCAB: usize = 151_936;

@@ -9,9 +9,9 @@ use ::llama_sampler::abi::{self, TokenData};
 use common::{one, output, put, said, text};
 use fake_llama::{Sampler, TWELVE, alive};
 use std::ffi::{CString, c_void};
-use tokentrie::abi::*;
-use tokentrie::status::*;
-use tokentrie::{In, Out};
+use tokentrie_c::abi::*;
+use tokentrie_c::status::*;
+use tokentrie_c::{In, Out};
 
 type Init = unsafe extern "C" fn(*mut llama_sampler_i, *mut c_void) -> *mut llama_sampler;
 

@@ -7,9 +7,9 @@ use common::{input, output, put, said};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tokentrie::In;
-use tokentrie::abi::*;
-use tokentrie::status::*;
+use tokentrie_c::In;
+use tokentrie_c::abi::*;
+use tokentrie_c::status::*;
 
 fn cases() -> Option<Vec<Value>> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases");

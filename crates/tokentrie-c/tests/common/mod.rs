@@ -2,8 +2,8 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::ffi::{CStr, c_char};
-use tokentrie::abi::tokentrie_last_error;
-use tokentrie::{In, Out};
+use tokentrie_c::abi::tokentrie_last_error;
+use tokentrie_c::{In, Out};
 
 pub fn input<T>(items: &[T]) -> In<T> {
     // SAFETY: whoever calls gives the length of these items, and they live during the call.

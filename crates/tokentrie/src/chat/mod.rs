@@ -1,0 +1,1 @@
+//! Chats: the whole loop from messages to a message.

@@ -1,0 +1,1 @@
+//! Constraints as data: one JSON form for every host.
