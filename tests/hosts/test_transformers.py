@@ -259,6 +259,79 @@ def test_the_packaged_model(trie: Trie) -> None:
     assert found.leaves[0] == walked.leaf
 
 
+OPTIONS = [
+    {"do_sample": False},
+    {"num_beams": 6, "num_return_sequences": 6, "do_sample": False},
+    {"do_sample": True, "num_return_sequences": 8},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_other_kinds_are_walked_as_tries_are(
+    model: Any, trie: Trie, prompts: tuple[Any, Any], options: dict[str, Any]
+) -> None:
+    """A Sequence of one set is no Trie and allows the same: both walks must write the same."""
+    found = []
+    for constraint in (trie, tokentrie.Sequence(trie)):
+        torch.manual_seed(3)
+        processor = TokenTrieLogitsProcessor(constraint, 7, end_tokens=[END], vocab=N_VOCAB)
+        sequences = in_host(model, prompts, logits_processor=[processor], **options)
+        found.append((sequences.tolist(), [leaf and leaf.index for leaf in processor.leaves(sequences)]))
+    assert processor.on_host
+    assert processor.walk is None
+    assert found[0] == found[1]
+
+
+def test_other_kinds_go_back(model: Any, trie: Trie, prompts: tuple[Any, Any]) -> None:
+    torch.manual_seed(9)
+    assistant = transformers.LlamaForCausalLM(model.config).eval()
+    one = (prompts[0][2:], prompts[1][2:])
+    processor = TokenTrieLogitsProcessor(tokentrie.Sequence(trie), 7, end_tokens=[END], vocab=N_VOCAB)
+    plain = in_host(model, one, logits_processor=[processor], do_sample=False)
+    processor.reset()
+    assisted = in_host(model, one, logits_processor=[processor], do_sample=False, assistant_model=assistant)
+    assert written(assisted) == written(plain)
+
+
+@pytest.fixture(scope="module")
+def vocab() -> Any:
+    """Bytes, and some pairs of digits and letters."""
+    tokens = [bytes([byte]) for byte in range(3, 256)] + [b"%d%d" % (n // 7, n % 7) for n in range(44)]
+    return tokentrie.Vocab.from_tokens([b"<pad>", b"<s>", b"</s>", *tokens], eog=[END], control=[PAD, 1, END])
+
+
+def test_rules(model: Any, prompts: tuple[Any, Any], vocab: Any) -> None:
+    rules: Any = [tokentrie.Regex("[0-6]{4}-[0-6]{2}"), tokentrie.Integer(100, 999), tokentrie.JsonSchema({"enum": [12, 34]})]
+    processor = TokenTrieLogitsProcessor(rules, 7, vocab=vocab)
+    for options in OPTIONS:
+        sequences = in_host(model, prompts, logits_processor=[processor], **options)
+        each = len(sequences) // 3
+        for number, ids in enumerate(written(sequences)):
+            text = b"".join(vocab[token] for token in ids if token != END).decode()
+            # Beam search fills up with what is no text where there are fewer texts than beams.
+            whole = ids[-1:] == [END] and rules[number // each].matches(text)
+            assert whole or (options.get("num_beams") and number // each == 2), (text, number)
+    ids, mask = prompts
+    found = generate(model, ids, rules, attention_mask=mask, vocab=vocab)
+    greedy = in_host(model, prompts, logits_processor=[processor], do_sample=False)
+    assert found.tokens == written(greedy)
+    with legal_head(model, processor) as head:
+        assert torch.equal(in_host(model, prompts, logits_processor=[processor], do_sample=False), greedy)
+    assert head.computed == head.whole, "of constraints on the host the head is computed whole"
+
+
+def test_weights_act(model: Any, prompts: tuple[Any, Any]) -> None:
+    """A set with weights, which tensors refuse, is walked on the host with them."""
+    for token in (7, 8):
+        table = {"225": ["7:0", "8:0"], "225_7": ["10:0"], "225_8": ["10:0"]}
+        table["225"][token - 7] = f"{token}:1000"
+        weighted = Trie.from_prefix_table({"prefix_weight_dict": table})
+        processor = TokenTrieLogitsProcessor(weighted, 7, end_tokens=[END], vocab=N_VOCAB)
+        assert processor.on_host
+        sequences = in_host(model, prompts, logits_processor=[processor], do_sample=False)
+        assert {row[0] for row in written(sequences)} == {token}
+
+
 def test_no_rows_from_nowhere(trie: Trie) -> None:
     """Ids that do not go on from the rows of before are walked from the start."""
     processor = TokenTrieLogitsProcessor(trie, 1, end_tokens=[END])
@@ -277,6 +350,8 @@ def test_no_rows_from_nowhere(trie: Trie) -> None:
     [
         (lambda t: TokenTrieLogitsProcessor(t, 3), OptionError, "set 0 ends with no token that is known: end_tokens="),
         (lambda t: TokenTrieLogitsProcessor(t, -1, end_tokens=[2]), OptionError, "prompt_length is -1"),
+        (lambda t: TokenTrieLogitsProcessor(tokentrie.Any(), 3, end_tokens=[2]), OptionError, "vocab is missing"),
+        (lambda t: TokenTrieLogitsProcessor(tokentrie.Regex("a"), 3, end_tokens=[2], vocab=9), TypeError, "Vocab"),
         (lambda t: prefix_allowed_tokens_fn(t, 3, end_tokens=[]), OptionError, "end_tokens is empty"),
         (lambda t: TokenTrieLogitsProcessor([], 3, end_tokens=[2])(IDS, ROWS), (TrieError, ZeroDivisionError), ""),
         (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import numpy as np
 
 import tokentrie
 from tokentrie.integrations._head import SHARE, LegalHead
+from tokentrie.integrations._constraint_rows import constraints
 from tokentrie.integrations._lazy import Lazy
 
 if TYPE_CHECKING:
@@ -44,10 +45,11 @@ class Generation:
 def generate(
     model: Any,
     input_ids: torch.Tensor,
-    trie: tokentrie.Trie | Sequence[tokentrie.Trie],
+    trie: Any,
     *,
     attention_mask: torch.Tensor | None = None,
     end_tokens: Iterable[int] | None = None,
+    vocab: tokentrie.Vocab | None = None,
     temperature: float = 0.0,
     seed: int | None = None,
     max_tokens: int = 256,
@@ -64,9 +66,10 @@ def generate(
     Args:
         model: a decoder-only model of transformers, with a cache and position ids.
         input_ids: integers [rows, n]: the prompts, padded on the left where they differ in length.
-        trie: a Trie for all rows, or one for each.
+        trie: a Trie for all rows, or any other constraint that `Batch` takes; or a list with one for each row.
         attention_mask: as transformers takes it: 0 where there is padding. None: there is none.
         end_tokens: ids that follow a value. None: those of the set, or else the model's end of sequence.
+        vocab: the tokens of the model, which rules and lists of str need; None: their number is enough.
         temperature: 0: the best token, ties to the lowest id. Above: drawn from the legal ones with this temperature.
         seed: of the draw; None takes one from the operating system.
         max_tokens: most tokens after a prompt.
@@ -96,11 +99,10 @@ def generate(
         raise tokentrie.OptionError(f"temperature {temperature} must be 0 or more, max_tokens {max_tokens} 1 or more")
     count = len(input_ids)
     ends = _ends(model, trie, end_tokens)
-    constraint: Any = trie if isinstance(trie, tokentrie.Trie) else list(trie)
+    listed = constraints(trie)
     rows = tokentrie.Batch(
-        constraint,
-        rows=count if isinstance(trie, tokentrie.Trie) else None,
-        vocab=model.get_output_embeddings().weight.shape[0],
+        listed * count if len(listed) == 1 else listed,
+        vocab=model.get_output_embeddings().weight.shape[0] if vocab is None else vocab,
         end_tokens=ends,
     )
     if len(rows) != count:
@@ -125,7 +127,7 @@ def _ends(model: Any, trie: Any, given: Iterable[int] | None) -> list[int] | Non
     """None where the sets bring their own."""
     if given is not None:
         return [int(token) for token in given]
-    if all(len(one.end_tokens) for one in ([trie] if isinstance(trie, tokentrie.Trie) else trie)):
+    if all(len(getattr(one, "end_tokens", ())) for one in constraints(trie)):
         return None
     found = getattr(model.generation_config, "eos_token_id", None)
     if found is None:

@@ -1,4 +1,7 @@
-"""The walk through sets on a device: all rows at once, in torch operations, with no token or state on the host."""
+"""The walk through sets on a device: all rows at once, in torch operations, with no token or state on the host.
+
+`TrieTensors` is for tries; `ConstraintRows` takes every kind of constraint, and walks it on the host.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tokentrie
 from tokentrie.integrations import _rows
+from tokentrie.integrations._constraint_rows import ConstraintRows
 from tokentrie.integrations._lazy import Lazy
 from tokentrie.integrations._sets import Set, Sets, as_list, described
 from tokentrie.integrations._walk import COMPLETE, DEAD, FREE, NOTHING, Entries, Place, Walk, items, joined
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 else:
     torch = Lazy("torch", "torch")
 
-__all__ = ["COMPLETE", "DEAD", "FREE", "Children", "TopChildren", "TrieTensors"]
+__all__ = ["COMPLETE", "DEAD", "FREE", "Children", "ConstraintRows", "TopChildren", "TrieTensors"]
 
 WIDE = 1024
 """A node with more children is walked by a table of the whole vocabulary."""

@@ -6,15 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import tokentrie
+from tokentrie.integrations._constraint_rows import constraints
 from tokentrie.integrations._generate import Generation, generate
 from tokentrie.integrations._head import LegalHead, legal_head
 from tokentrie.integrations._lazy import Lazy
 from tokentrie.integrations._sets import as_list
-from tokentrie.integrations.torch import DEAD, TrieTensors
+from tokentrie.integrations.torch import DEAD, ConstraintRows, TrieTensors
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]
+    from numpy.typing import NDArray
 else:
     torch = Lazy("torch", "transformers")
 
@@ -30,29 +34,33 @@ __all__ = [
 
 
 class TokenTrieLogitsProcessor:
-    """Lets `generate` write values of a set and nothing else: greedy, sampled, with beams, for several prompts at once.
+    """Lets `generate` write what a constraint allows and nothing else: greedy, sampled, with beams, several prompts.
 
     Give it as `logits_processor=[processor]`. It keeps the state of every row and takes one step a call. Where the rows
     of a call are others than before, as beams are, it finds the row from which each comes by its ids. A call with no
     ids after the prompt begins anew, so one object serves one `generate` after the other.
 
-    Nothing is copied to the host: states are on the device of the scores, and the walk is that of `TrieTensors`.
+    Of tries nothing is copied to the host: states are on the device of the scores, and the walk is that of
+    `TrieTensors`. Constraints of other kinds (Regex, JsonSchema, the reply of a chat, ThinkGate, sets with weights) are
+    walked on the host by `ConstraintRows`: the new ids come there once a step.
 
     With fewer legal continuations than beams, transformers fills beams up: with ids that score -inf, for which `leaves`
     gives None, and with what it has already, at a score of about -1e9, which gives the same leaf again.
 
     Args:
-        trie: a Trie for all prompts, or one for each. With n beams or returned sequences a prompt has n rows.
+        trie: a Trie for all prompts, or any other constraint that `Sampler` takes; or a list with one for each prompt.
+            With n beams or returned sequences a prompt has n rows.
         prompt_length: ids before the first one that is constrained: `input_ids.shape[1]` of a decoder-only model,
             padding on the left included; 1 for an encoder-decoder model, whose decoder starts with one id.
         end_tokens: ids that follow a value, as a rule the model's end of sequence. None: those that the set brings.
         vocab: a Vocab or the number of tokens of the tokenizer, where models pad: scores beyond it are -inf.
+            Constraints that are no tries need it, rules a Vocab (`Vocab.from_tokenizer(tokenizer)`).
         after: what follows a value: "stop": end of generation (the end tokens, where `vocab` names none); "free":
             anything, so something else must end the generation.
 
     Raises:
-        OptionError: nothing is known that could end a sequence, or `prompt_length` is negative.
-        TrieError, VocabularyError: as `TrieTensors`.
+        OptionError: nothing is known that could end a sequence, `prompt_length` is negative, or `vocab` is missing.
+        TrieError, VocabularyError: as `TrieTensors`. For other kinds also what `Batch` raises.
 
     Example:
         >>> import torch
@@ -67,7 +75,7 @@ class TokenTrieLogitsProcessor:
 
     def __init__(
         self,
-        trie: tokentrie.Trie | Sequence[tokentrie.Trie],
+        trie: Any,
         prompt_length: int,
         *,
         end_tokens: Iterable[int] | None = None,
@@ -77,24 +85,36 @@ class TokenTrieLogitsProcessor:
         if prompt_length < 0:
             raise tokentrie.OptionError(f"prompt_length is {prompt_length}: it must be 0 or more")
         self.prompt_length = prompt_length
-        self.tries = as_list(trie)
-        self._make = {"end_tokens": end_tokens, "vocab": vocab, "after": after}
+        self.tries: list[Any] = constraints(trie)
+        """list: the constraint of each prompt, or the one of all."""
+        self.on_host = not all(isinstance(one, tokentrie.Trie) and not one.is_weighted for one in self.tries)
+        """bool: whether the constraints are walked on the host, because not all are tries without weights."""
+        self._make: dict[str, Any] = {"end_tokens": end_tokens, "vocab": vocab, "after": after}
         if end_tokens is not None:
             self._make["end_tokens"] = list(end_tokens)
         eog = isinstance(vocab, tokentrie.Vocab) and len(vocab.eog)
-        without = [n for n, one in enumerate(self.tries) if not (end_tokens is not None or len(one.end_tokens) or eog)]
-        if after == "stop" and without:
+        ends = [end_tokens is not None or eog or len(getattr(one, "end_tokens", ())) for one in self.tries]
+        if after == "stop" and not all(ends):
             raise tokentrie.OptionError(
-                f"set {without[0]} ends with no token that is known: end_tokens=[model.generation_config.eos_token_id]"
+                f"set {[bool(end) for end in ends].index(False)} ends with no token that is known: "
+                "end_tokens=[model.generation_config.eos_token_id]"
+            )
+        if self.on_host and vocab is None:
+            raise tokentrie.OptionError(
+                "vocab is missing: constraints that are no tries need it, such as Vocab.from_tokenizer(tokenizer)"
             )
         self.walk: TrieTensors | None = None
-        """TrieTensors | None: the sets on the device of the scores, from the first call on."""
+        """TrieTensors | None: the sets on the device of the scores, from the first call on; None on the host."""
+        self.rows: ConstraintRows | None = None
+        """ConstraintRows | None: the rows on the host, from the first call on; None for tries."""
+        if self.on_host:
+            self.rows = self._rows(1)  # what cannot be used is refused here
         self.reset()
 
     def reset(self) -> None:
         """Forgets all rows. A call with no ids after the prompt does so by itself."""
         self._states: torch.Tensor | None = None
-        self._ids: torch.Tensor | None = None
+        self._ids: Any = None
         self._seen: tuple[torch.Tensor, int] | None = None
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -112,30 +132,33 @@ class TokenTrieLogitsProcessor:
                 although ids have been written: `reset()` says that it is another generation.
             ValueError: there are fewer ids than the prompt has.
         """
+        if self.on_host:
+            self.follow(input_ids)
+            assert self.rows is not None
+            return self.rows.mask(scores)
         walk = self._walk_on(scores.device)
         states = self.follow(input_ids)
+        assert states is not None
         return walk.mask(scores, states, depth=input_ids.shape[1] - self.prompt_length)
 
-    def follow(self, input_ids: torch.Tensor) -> torch.Tensor:
+    def follow(self, input_ids: torch.Tensor) -> torch.Tensor | None:
         """Takes the new ids of every row.
 
         Args:
             input_ids: as for a call.
 
         Returns:
-            int64 [rows]: the states, as `TrieTensors` has them.
+            int64 [rows]: the states, as `TrieTensors` has them; None where the rows are on the host.
 
         Raises:
             OptionError, ValueError: as for a call.
         """
         if self._seen is not None and self._seen[0] is input_ids and self._seen[1] == input_ids._version:
-            assert self._states is not None
             return self._states
         rows, length = input_ids.shape
         written = length - self.prompt_length
         if written < 0:
             raise ValueError(f"{length} ids were given, but the prompt has {self.prompt_length} (prompt_length)")
-        walk = self._walk_on(input_ids.device)
         if rows % len(self.tries):
             raise tokentrie.OptionError(f"{rows} rows for {len(self.tries)} sets: every prompt needs as many rows")
         before = self._ids
@@ -147,7 +170,10 @@ class TokenTrieLogitsProcessor:
                 "one generation at a time, reset() makes it ready for another"
             )
         ids = input_ids[:, self.prompt_length :]
-        states = None
+        if self.on_host:
+            self._ids, self._seen = self._follow_on_host(ids.cpu().numpy()), (input_ids, input_ids._version)
+            return None
+        walk, states = self._walk_on(input_ids.device), None
         if before is not None and self._states is not None and written == before.shape[1] + 1:
             states = self._on_from(walk, before, self._states, ids)
         if states is None:
@@ -179,6 +205,28 @@ class TokenTrieLogitsProcessor:
             states = walk.step(states, ids[:, column])
         return states
 
+    def _rows(self, each: int) -> ConstraintRows:
+        """So many rows for each prompt, at the start."""
+        return ConstraintRows([one for one in self.tries for _ in range(each)], **self._make)
+
+    def _follow_on_host(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Moves the rows to these ids, and gives a copy of them."""
+        before, each = self._ids, len(ids) // len(self.tries)
+        if self.rows is not None and before is not None and ids.shape[1] == before.shape[1] + 1:
+            # Rows of one prompt may come from each other.
+            places: dict[tuple[int, bytes], int] = {}
+            for number, row in enumerate(before):
+                places.setdefault((number // each, row.tobytes()), number)
+            parents = [places.get((number // each, row[:-1].tobytes()), -1) for number, row in enumerate(ids)]
+            if -1 not in parents:
+                self.rows.reorder(parents)
+                self.rows.step(ids[:, -1])
+                return ids.copy()
+        self.rows = self._rows(each)
+        for number, row in enumerate(ids):
+            self.rows.accept(number, row.tolist())
+        return ids.copy()
+
     def _walk_on(self, device: torch.device) -> TrieTensors:
         if self.walk is None or self.walk.device != torch.empty(0, device=device).device:
             self.walk = TrieTensors(self.tries, device, **self._make)  # type: ignore[arg-type]
@@ -192,8 +240,11 @@ class TokenTrieLogitsProcessor:
             sequences: integers [rows, n], prompts included.
 
         Returns:
-            list[Leaf | None]: None where a sequence is no value, cut off or a filler of beam search.
+            list[Leaf | None]: None where a sequence is no value, cut off or a filler of beam search. The texts of rules
+            are no leaves.
         """
+        if self.on_host:
+            return self._leaves_on_host(sequences[:, self.prompt_length :].cpu().numpy())
         walk = self._walk_on(sequences.device)
         each = len(sequences) // len(self.tries)
         numbers = [number for number in range(len(self.tries)) for _ in range(each)]
@@ -206,6 +257,14 @@ class TokenTrieLogitsProcessor:
         return [
             self.tries[number].leaf(leaf) if leaf >= 0 else None for number, leaf in zip(numbers, found, strict=True)
         ]
+
+    def _leaves_on_host(self, ids: NDArray[np.int64]) -> list[tokentrie.Leaf | None]:
+        rows = self._rows(len(ids) // len(self.tries))
+        leaves = [rows.leaf(number) for number in range(len(rows))]
+        for tokens in ids.T:
+            rows.step(tokens)
+            leaves = [leaf or rows.leaf(number) for number, leaf in enumerate(leaves)]
+        return leaves
 
     def __repr__(self) -> str:
         rows = (
