@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokentrie
 from tokentrie import Sampler, TokenNotAllowedError, Trie
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from no_sync import NoSync
 from tokentrie.integrations import vllm as adapter
+from tokentrie.integrations._request_sets import Asked
 from tokentrie.integrations.vllm import RequestError, RequestSets, SlotWalk
 from vllm import SamplingParams
 from vllm.exceptions import VLLMValidationError
@@ -155,10 +157,31 @@ def expected(logits: Any, sampler: Sampler | None, drafts: list[int]) -> Any:
     return torch.from_numpy(row)
 
 
+class MixedSets(RequestSets):
+    """Half of the sets as constraints of another kind that allow the same: these are walked on the host."""
+
+    def asked(self, extra: Any) -> Any:
+        asked = super().asked(extra)
+        if asked is None or extra["tokentrie"] != "tools":
+            return asked
+        return Asked(tokentrie.Sequence(asked.constraint), asked.after, N_VOCAB)
+
+
+@pytest.fixture
+def mixed(request: pytest.FixtureRequest, sets: Path) -> bool:
+    if request.param:
+        adapter._SETS.append(MixedSets(sets))
+    return bool(request.param)
+
+
+KINDS = pytest.mark.parametrize("mixed", [False, True], ids=["tries", "mixed"], indirect=True)
+
+
+@KINDS
 @pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "waits for nothing"])
 @pytest.mark.parametrize("drafts", [0, 3])
 @pytest.mark.parametrize("seed", range(6))
-def test_v2_against_samplers(drafts: int, blocking: bool, seed: int) -> None:
+def test_v2_against_samplers(drafts: int, blocking: bool, seed: int, mixed: bool) -> None:
     """Requests come, are preempted and go; rows are in another order at every step, and some have drafts."""
     random, runner = np.random.default_rng(seed), Runner(drafts, blocking=blocking)
     for step in range(25):
@@ -191,7 +214,7 @@ def test_v2_against_samplers(drafts: int, blocking: bool, seed: int) -> None:
                     break
         logits, context = runner.rows(order, drafted)
         before = logits.clone()
-        if blocking:
+        if blocking or mixed:
             masked = runner.processor.apply(logits, context)
         else:
             with NoSync():
@@ -202,7 +225,7 @@ def test_v2_against_samplers(drafts: int, blocking: bool, seed: int) -> None:
             wanted = expected(before[row], runner.samplers[slot], drafted[slot][:nth])
             if wanted is not None:
                 assert torch.equal(masked[row], wanted), (step, slot, nth)
-            else:
+            elif not (mixed and slot in runner.processor.walk.on_host):
                 assert not masked[row, [t for t in range(N_VOCAB) if t != END]].isfinite().any()
         # What is accepted: the longest part of the drafts that may come, or less, and one more token.
         for slot in order:
@@ -255,8 +278,9 @@ def batch_update(builder: Any, size: int) -> Any:
     return builder.get_and_reset(size)
 
 
+@KINDS
 @pytest.mark.parametrize("seed", range(8))
-def test_v1_against_samplers(seed: int) -> None:
+def test_v1_against_samplers(seed: int, mixed: bool) -> None:
     """vLLM's own batch update builder says what was removed, added, moved and exchanged."""
     random, builder = np.random.default_rng(seed), v1.BatchUpdateBuilder()
     processors = v1.build_logitsprocs(

@@ -152,7 +152,14 @@ class ConstraintRows:
         Returns:
             int32 [rows, n + 1, ceil(V / 32)], as of `Batch.verify`: behind a draft that may not come the mask repeats.
         """
-        return self._batch.verify(drafts)[1]
+        masks = self._batch.verify(drafts)[1]
+        if self.dead.any():
+            words = np.zeros(masks.shape[2], dtype=np.uint32)
+            for token in self._stops.tolist():
+                words[token // 32] |= np.uint32(1 << token % 32)
+            masks = masks.copy()
+            masks[self.dead] = words.view(np.int32)
+        return masks
 
     def mask(self, logits: torch.Tensor) -> torch.Tensor:
         """Rows of logits in which what may not come is -inf; the others keep their bits, but for weights.

@@ -1,4 +1,4 @@
-"""Which set a request to a server asks for: by name, as a file, a payload, texts or token ids. Needs no host."""
+"""What a request to a server asks for: a set by name, as a file, a payload, texts or ids, or any spec. Needs no host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import tokentrie
 
-KINDS = ("set", "path", "payload", "choices", "sequences")
+KINDS = ("set", "path", "payload", "choices", "sequences", "constraint")
 """How a request names its set; exactly one of these."""
 
 OPTIONS = ("end_tokens", "after", "descriptor", "prefix", "suffix")
@@ -34,10 +34,16 @@ class RequestError(ValueError, tokentrie.TokenTrieError):
 
 @dataclass(frozen=True)
 class Asked:
-    """The set of a request."""
+    """What a request is to follow: a Trie, or a constraint of another kind over a vocabulary."""
 
-    trie: tokentrie.Trie
+    constraint: Any
     after: str
+    vocab: tokentrie.Vocab | int | None = None
+
+    @property
+    def trie(self) -> tokentrie.Trie | None:
+        """Trie | None: the set, if it is one."""
+        return self.constraint if isinstance(self.constraint, tokentrie.Trie) else None
 
 
 class RequestSets:
@@ -63,7 +69,7 @@ class RequestSets:
     ) -> None:
         self.folder = Path(folder).resolve() if folder else None
         self.tokenizer, self.vocab, self.kept, self.most = tokenizer, vocab, kept, most
-        self._sets: OrderedDict[str, tokentrie.Trie] = OrderedDict()
+        self._sets: OrderedDict[str, Any] = OrderedDict()
         self._texts: tokentrie.Vocab | None = None
         self._lock = Lock()
 
@@ -92,6 +98,8 @@ class RequestSets:
         after = given.get("after", "stop")
         if after not in ("stop", "free"):
             raise RequestError(f'tokentrie: after must be "stop" or "free", not {after!r}')
+        if kinds[0] == "constraint":
+            return self._of_spec(given, after)
         try:
             trie = self._trie(kinds[0], given)
             if self.vocab is not None and trie.arrays(verify=False).max_token >= self.vocab:
@@ -105,6 +113,37 @@ class RequestSets:
         except (tokentrie.TokenTrieError, OSError, TypeError, ValueError, OverflowError) as error:
             raise RequestError(f"tokentrie: {kinds[0]}: {error}") from error
         return Asked(trie, after)
+
+    def _of_spec(self, given: Mapping[str, Any], after: str) -> Asked:
+        """A spec, as an object or as its JSON. Files are none of what it may name."""
+        beside = sorted(set(given) & set(OPTIONS) - {"after"})
+        if beside:
+            raise RequestError(f"tokentrie: {beside[0]} does not go with a constraint")
+        value = given["constraint"]
+        text = value if isinstance(value, str) else json.dumps(value)
+        if len(text) > self.most:
+            raise RequestError(f"tokentrie: a constraint of {len(text)} bytes: a request may bring {self.most}")
+        key = f"constraint {text}"
+        with self._lock:
+            if key in self._sets:
+                self._sets.move_to_end(key)
+                return Asked(self._sets[key], after, self._vocab())
+        try:
+            vocab = self._vocab()
+            made = tokentrie.constraint(text)
+            tokentrie.Sampler(vocab, made)  # what cannot be used is refused when the request comes
+        except RequestError:
+            raise
+        except (tokentrie.TokenTrieError, TypeError, ValueError) as error:
+            raise RequestError(f"tokentrie: constraint: {error}") from error
+        self._keep(key, made)
+        return Asked(made, after, vocab)
+
+    def _keep(self, key: str, made: Any) -> None:
+        with self._lock:
+            self._sets[key] = made
+            while len(self._sets) > self.kept:
+                self._sets.popitem(last=False)
 
     def _trie(self, kind: str, given: Mapping[str, Any]) -> tokentrie.Trie:
         value = given[kind]
@@ -124,10 +163,7 @@ class RequestSets:
         made = tokentrie.Trie.open(path) if kind in ("set", "path") else self._made(kind, value, given)
         if kind in ("set", "path"):
             made.arrays()  # reads it once: a damaged file is refused here, and not in the middle of a batch
-        with self._lock:
-            self._sets[key] = made
-            while len(self._sets) > self.kept:
-                self._sets.popitem(last=False)
+        self._keep(key, made)
         return made
 
     def _file(self, kind: str, value: Any) -> Path:
@@ -159,7 +195,9 @@ class RequestSets:
     def _vocab(self) -> tokentrie.Vocab:
         if self._texts is None:
             if not self.tokenizer:
-                raise RequestError("tokentrie: choices need a tokenizer: TOKENTRIE_TOKENIZER names the model's folder")
+                raise RequestError(
+                    "tokentrie: texts and constraints need a tokenizer: TOKENTRIE_TOKENIZER names the model's folder"
+                )
             from tokentrie.integrations._require import required
 
             path = Path(self.tokenizer)

@@ -82,6 +82,21 @@ def put_unbound(masked: torch.Tensor, logits: torch.Tensor, unbound: torch.Tenso
     return masked
 
 
+def put_words(logits: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """The rows where these bits are, and -inf elsewhere; `words` is int32 [rows, W], bit i % 32 of word i // 32."""
+    bits = ((words[:, :, None] >> torch.arange(32, dtype=torch.int32, device=words.device)) & 1).view(len(words), -1)
+    width = logits.shape[1]
+    if bits.shape[1] < width:
+        bits = torch.nn.functional.pad(bits, (0, width - bits.shape[1]))
+    legal = bits[:, :width] > 0
+    masked = torch.where(legal, logits, NO)
+    # As `put` does: where no legal logit is usable, the lowest legal token gets 0, and nothing else is left.
+    starved = ~(masked > NO).any(dim=1) & legal.any(dim=1)
+    masked = torch.where(starved[:, None], NO, masked)
+    low = legal.to(torch.int8).argmax(dim=1)[:, None]
+    return masked.scatter(1, low, torch.where(starved[:, None], 0, masked.gather(1, low)).to(masked.dtype))
+
+
 def log_sums(logits: torch.Tensor, *, blocking: bool) -> torch.Tensor:
     """ln of the sum of exp of each row; NaN counts as -inf."""
     if blocking:

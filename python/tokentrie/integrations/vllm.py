@@ -1,4 +1,4 @@
-"""vLLM: a set for each request, in both interfaces of its logits processors, on the device.
+"""vLLM: a constraint for each request, in both interfaces of its logits processors; tries on the device.
 
 vLLM finds it by itself: installed beside it, tokentrie is in its entry points. A request names its set in `extra_args`
 (`vllm_xargs` over HTTP); a request that does not is left alone.
@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import tokentrie
+from tokentrie.integrations._host_slots import HostSlots
 from tokentrie.integrations._lazy import Lazy
 from tokentrie.integrations._request_sets import Asked, RequestError, RequestSets
 from tokentrie.integrations._require import required
@@ -37,7 +38,10 @@ def sets_of_requests() -> RequestSets:
 
 
 class SlotWalk:
-    """States of the requests of an engine, one in each slot, on its device. What both interfaces are made of.
+    """Where the requests of an engine are, one in each slot. What both interfaces are made of.
+
+    Slots with a Trie have their states on the device. Those with a constraint of another kind are rows on the host:
+    each step waits for their new tokens.
 
     Args:
         device: where logits are.
@@ -70,14 +74,16 @@ class SlotWalk:
         self._numbers: dict[int, int] = {}
         self._known: dict[tuple[int, str], tuple[int, tokentrie.Trie]] = {}
         self._staged: dict[int, int] = {}
+        self.on_host = HostSlots(ends or [0])
+        """HostSlots: the slots whose constraint is no Trie."""
 
     @property
     def any(self) -> bool:
-        """bool: whether a slot has a set."""
-        return bool(self._numbers)
+        """bool: whether a slot has a constraint."""
+        return bool(self._numbers) or self.on_host.any
 
     def has(self, slot: int) -> bool:
-        """Whether a slot has a set.
+        """Whether a slot has a constraint.
 
         Args:
             slot: its number.
@@ -85,26 +91,32 @@ class SlotWalk:
         Returns:
             bool.
         """
-        return slot in self._numbers
+        return slot in self._numbers or slot in self.on_host
 
     def assign(self, slot: int, asked: Asked | None) -> bool:
         """Gives a slot to another request; `flush` writes it.
 
         Args:
             slot: its number.
-            asked: the set of the request, or None.
+            asked: what the request is to follow, or None.
 
         Returns:
-            bool: whether it has a set.
+            bool: whether it has a constraint.
         """
         self.release(slot)
-        if asked is not None:
-            trie = asked.trie
+        self._staged[slot] = FREE
+        if asked is None:
+            return False
+        trie = asked.trie
+        if trie is None:
+            assert asked.vocab is not None
+            self.on_host.assign(slot, asked.constraint, asked.vocab, asked.after)
+        else:
             if not len(trie.end_tokens) and self.end_tokens:
                 trie = trie.with_end_tokens(self.end_tokens)
             self._numbers[slot] = self._number(asked, trie)
-        self._staged[slot] = self.tensors.begin(self._numbers[slot]) if asked is not None else FREE
-        return asked is not None
+            self._staged[slot] = self.tensors.begin(self._numbers[slot])
+        return True
 
     def assign_nothing(self, slot: int) -> None:
         """Lets a slot say its end alone: its set was there when the request came, and is gone.
@@ -124,6 +136,7 @@ class SlotWalk:
             swap: exchange them; otherwise `one` is free afterwards.
         """
         self.flush()
+        self.on_host.move(one, other, swap=swap)
         mine, theirs = self._numbers.pop(one, None), self._numbers.pop(other, None)
         kept = self.states[[one, other]] if swap else torch.stack([self.states.new_tensor(FREE), self.states[one]])
         self.states[[other, one]] = kept if swap else kept.flip(0)
@@ -138,6 +151,7 @@ class SlotWalk:
         Args:
             slot: its number.
         """
+        self.on_host.release(slot)
         number = self._numbers.pop(slot, None)
         if number and number not in self._numbers.values():
             # Nobody is in it any more; it may be asked for again soon, so a few stay.
@@ -147,9 +161,9 @@ class SlotWalk:
 
     def _number(self, asked: Asked, trie: tokentrie.Trie) -> int:
         # The set itself is kept beside its number, so that its identity is that of no other.
-        key = (id(asked.trie), asked.after)
+        key = (id(asked.constraint), asked.after)
         if key not in self._known:
-            self._known[key] = self.tensors.add(trie, after=asked.after), asked.trie
+            self._known[key] = self.tensors.add(trie, after=asked.after), asked.constraint
         return self._known[key][0]
 
     def flush(self) -> None:
@@ -197,6 +211,7 @@ class _SecondInterface:
         self.walk = SlotWalk(device, slots, req_states.vocab_size, _end_tokens(vllm_config))
         self.taken = torch.zeros(slots, dtype=torch.int64, device=device)
         """How many ids of each slot its state has taken, those of the prompt included."""
+        self._taken_on_host: dict[int, int] = {}
         self._behind: dict[int, int] = {}
         self._prompts: dict[int, int] = {}
         drafts = getattr(getattr(vllm_config, "speculative_config", None), "num_speculative_tokens", None)
@@ -211,7 +226,10 @@ class _SecondInterface:
         """Puts a request at the start of its set."""
         has = _assign(self.walk, req_idx, sampling_params)
         self._behind.pop(req_idx, None)
-        if has:
+        self._taken_on_host.pop(req_idx, None)
+        if has and req_idx in self.walk.on_host:
+            self._taken_on_host[req_idx] = int(self.req_states.prompt_len.np[req_idx])
+        elif has:
             prompt = int(self.req_states.prompt_len.np[req_idx])
             # What a request had written before it was preempted comes with it.
             self._behind[req_idx] = max(int(self.req_states.prefill_len.np[req_idx]) - prompt, 0)
@@ -228,8 +246,11 @@ class _SecondInterface:
             self._prompts.clear()
 
     def apply(self, logits: Any, ctx: Any) -> Any:
-        """Masks the rows of requests with sets, drafts included. No value comes to the host."""
-        slots = [int(slot) for slot in ctx.idx_mapping_np if self.walk.has(int(slot))]
+        """Masks the rows of requests with constraints, drafts included. Of tries no value comes to the host."""
+        asked = [int(slot) for slot in ctx.idx_mapping_np if self.walk.has(int(slot))]
+        if any(slot in self.walk.on_host for slot in asked):
+            self._apply_on_host(logits, ctx)
+        slots = [slot for slot in asked if slot not in self.walk.on_host]
         if not slots:
             return logits
         # A request has a row a draft and one more: so many tokens may have been committed since the last step.
@@ -240,6 +261,23 @@ class _SecondInterface:
             self._behind[slot] = max(drafts + 1, self.most_drafts + 1)
         states = self._draft_states(ctx, drafts)
         return self.walk.tensors.mask_(logits, states)
+
+    def _apply_on_host(self, logits: Any, ctx: Any) -> None:
+        """Masks the rows of slots that are walked on the host: their committed tokens and drafts come there."""
+        rows, place, inputs = (part.cpu().tolist() for part in (ctx.expanded_idx_mapping, ctx.expanded_local_pos, ctx.input_ids))
+        tokens, total = self.req_states.all_token_ids.gpu, self.req_states.total_len.gpu.cpu().tolist()
+        first, drafts = {}, {}
+        for row, (slot, nth) in enumerate(zip(rows, place, strict=True)):
+            if slot not in self.walk.on_host:
+                continue
+            if nth == 0:
+                first[slot], drafts[slot] = row, []
+                taken, end = self._taken_on_host[slot], int(total[slot])
+                self.walk.on_host.accept(slot, tokens[slot, taken:end].cpu().tolist())
+                self._taken_on_host[slot] = end
+            else:
+                drafts[slot].append(inputs[row])
+        self.walk.on_host.mask_(logits, first, drafts)
 
     def _catch_up(self, steps: int, slots: Any) -> None:
         """Takes the tokens that were committed since; `steps` is the most that any slot may lack."""
@@ -316,13 +354,20 @@ class _FirstInterface:
                 table[one] = theirs  # type: ignore[assignment]
 
     def apply(self, logits: Any) -> Any:
-        """Takes the new tokens and masks the rows of requests with sets."""
+        """Takes the new tokens and masks the rows of requests with constraints."""
         if not self.outputs:
             return logits
         self._catch_up()
+        self.walk.on_host.mask_(logits, {at: at for at in self.outputs if at in self.walk.on_host}, {})
+        if all(at in self.walk.on_host for at in self.outputs):
+            return logits
         return self.walk.tensors.mask_(logits, self.walk.states[: len(logits)])
 
     def _catch_up(self) -> None:
+        for place in [place for place in self.outputs if place in self.walk.on_host]:
+            known = [token for token in self.outputs[place][self.taken[place] :] if token >= 0]
+            self.walk.on_host.accept(place, known)
+            self.taken[place] += len(known)
         while True:
             # A token that is not known yet stands as -1.
             due = [at for at, ids in self.outputs.items() if len(ids) > self.taken[at] and ids[self.taken[at]] >= 0]
