@@ -161,8 +161,8 @@ pub(crate) fn one_or_many(value: &Bound<'_, PyAny>) -> Result<OneOrMany> {
     tokens(value, "").map(OneOrMany::Many)
 }
 
-/// The ids of a two-dimensional array of 32-bit integers in C order. Copied, because other threads may write to the
-/// array while the trie is built.
+/// The ids of a two-dimensional array in C order, of 32-bit integers or of numpy's own. Copied, because other threads
+/// may write to the array while the trie is built.
 pub(crate) struct Table {
     tokens: Vec<TokenId>,
     width: usize,
@@ -171,13 +171,23 @@ pub(crate) struct Table {
 impl Table {
     /// `None` for anything else, or if one of them is no token id: reading them one by one names it.
     pub(crate) fn read(rows: &Bound<'_, PyAny>) -> Option<Self> {
-        let array = rows.cast::<PyUntypedArray>().ok().filter(|array| array.ndim() == 2)?;
-        let (width, ids) = (array.shape()[1], array.extract::<PyReadonlyArrayDyn<'_, i32>>().ok()?);
-        // A slice is had of column order too, but not in the order of the rows.
-        let ids = ids.as_slice().ok().filter(|ids| !ids.is_empty() && array.is_c_contiguous())?.to_vec();
-        // The sign bit of all of them together: a loop without branches.
-        let usable = ids.iter().fold(0, |all, id| all | id) >= 0;
-        usable.then(|| Self { tokens: bytemuck::cast_vec(ids), width })
+        let array = rows.cast::<PyUntypedArray>().ok().filter(|array| array.ndim() == 2 && array.is_c_contiguous())?;
+        let (py, dtype, width) = (array.py(), array.dtype(), array.shape()[1]);
+        // If one id is out of range, so are the bits of all put together: that is a loop without branches. The bits of
+        // an unsigned number that is no id are those of a negative one.
+        let ids: Vec<i32> = if dtype.is_equiv_to(&i64::get_dtype(py)) {
+            let ids = array.extract::<PyReadonlyArrayDyn<'_, i64>>().ok()?;
+            let ids = ids.as_slice().ok()?;
+            i32::try_from(ids.iter().fold(0, |all, id| all | id)).ok().filter(|&all| all >= 0)?;
+            ids.iter().map(|&id| id as i32).collect()
+        } else {
+            let unsigned = dtype.is_equiv_to(&u32::get_dtype(py));
+            let signed = if unsigned { Some(array.call_method1("view", ("int32",)).ok()?) } else { None };
+            let ids = signed.as_ref().unwrap_or(array.as_any()).extract::<PyReadonlyArrayDyn<'_, i32>>().ok()?;
+            let ids = ids.as_slice().ok()?.to_vec();
+            (ids.iter().fold(0, |all, id| all | id) >= 0).then_some(ids)?
+        };
+        (!ids.is_empty()).then(|| Self { tokens: bytemuck::cast_vec(ids), width })
     }
 
     /// # Errors
