@@ -125,7 +125,12 @@
 #define TOKENTRIE_FINISH_NONE 0
 
 /**
- * The leaf is complete, and nothing shall follow it.
+ * The span is over: its value is complete, and nothing shall follow it.
+ */
+#define TOKENTRIE_FINISH_SPAN 1
+
+/**
+ * The former name of TOKENTRIE_FINISH_SPAN.
  */
 #define TOKENTRIE_FINISH_LEAF 1
 
@@ -939,6 +944,17 @@ tokentrie_status tokentrie_batch_apply(tokentrie_batch batch, float *logits, siz
 
 /**
  * Chooses one token a row; accepts none.
+ */
+tokentrie_status tokentrie_batch_select(tokentrie_batch batch,
+                                        const float *logits,
+                                        size_t n_logits,
+                                        size_t stride,
+                                        int32_t *ids,
+                                        size_t capacity,
+                                        size_t *count);
+
+/**
+ * The former name of tokentrie_batch_select.
  */
 tokentrie_status tokentrie_batch_sample(tokentrie_batch batch,
                                         const float *logits,

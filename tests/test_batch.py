@@ -36,7 +36,7 @@ class Twin:
 
     @staticmethod
     def sampler(trie: tokentrie.Trie | None, ends: list[int] | None) -> tokentrie.Sampler:
-        constraint = tokentrie.Any() if trie is None else trie
+        constraint = tokentrie.rules.Unconstrained() if trie is None else trie
         after = "stop" if ends and trie is not None else "free"
         if trie is None:
             return tokentrie.Sampler(VOCABULARY, constraint)

@@ -13,6 +13,7 @@ import pytest
 import tokentrie
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models import precise_model
 
 VOCABULARY = 20
 
@@ -191,7 +192,7 @@ def test_what_cannot_be_searched() -> None:
     with pytest.raises(tokentrie.OptionError, match="length penalty"):
         tokentrie.beam_search(model, trie, 2, length_penalty=math.nan)
     with pytest.raises(tokentrie.TrieError, match="anything may come"):
-        tokentrie.beam_search(model, tokentrie.Any(), 2)
+        tokentrie.beam_search(model, tokentrie.rules.Unconstrained(), 2)
     with pytest.raises(TypeError, match="step must be a function"):
         tokentrie.beam_search(5, trie, 2)  # type: ignore[arg-type]
     with pytest.raises(tokentrie.VocabularyError):
@@ -199,7 +200,7 @@ def test_what_cannot_be_searched() -> None:
     with pytest.raises(ValueError, match="rows of 20 entries: 100 are needed"):
         tokentrie.choose(model, trie, end_tokens=[99])
     with pytest.raises(tokentrie.TrieError):
-        tokentrie.choose(model, tokentrie.Any())
+        tokentrie.choose(model, tokentrie.rules.Unconstrained())
     with pytest.raises(tokentrie.OptionError, match="top is 0"):
         tokentrie.choose(model, trie, top=0)
 
@@ -230,9 +231,10 @@ def test_texts_need_a_vocabulary_and_keep_their_order(tiny_path: Any) -> None:
 
 
 @pytest.mark.model
-def test_the_model_itself_as_a_function(tiny_path: Any) -> None:
+@pytest.mark.model
+def test_the_model_itself_as_a_function() -> None:
     """What `Model.choose` says, said by its rows of logits."""
-    model = tokentrie.Model(tiny_path)
+    model = precise_model("trained")
     prompt = model.vocab.tokenize("The sky is ")
     trie = tokentrie.Trie.from_strings(model.vocab, ["blue", "red", "reddish"])
 

@@ -318,7 +318,7 @@ def test_a_hundred_labels_take_one_pass_after_the_prompt(model: Model) -> None:
     assert (stats.tokens_decoded, stats.rows) == (len(prompt) + nodes, 1 + nodes)
     assert stats.n_threads == 1
     assert stats.seconds > 0
-    as_dict = stats.as_dict()
+    as_dict = stats.to_dict()
     assert json.loads(json.dumps(as_dict)) == as_dict == {name: getattr(stats, name) for name in as_dict}
     again = model.choose(prompt, labels)
     assert (again.stats.forward_passes, again.stats.tokens_decoded) == (1, 1 + nodes)

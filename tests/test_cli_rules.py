@@ -85,7 +85,7 @@ class TestSamples:
             def start(self) -> int:
                 raise LookupError("none")
 
-        for rule in (tokentrie.Date(), tokentrie.Integer(0), tokentrie.OneOf(["a", "b"], tokentrie.Regex("c+"))):
+        for rule in (tokentrie.rules.Date(), tokentrie.Integer(0), tokentrie.OneOf(["a", "b"], tokentrie.Regex("c+"))):
             texts = _samples(rule, 4, 1)
             assert texts == sorted(texts, key=lambda text: (len(text.encode()), text.encode()))
             assert texts

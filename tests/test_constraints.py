@@ -1,4 +1,4 @@
-"""`Any` and `Sequence` through every face, against a walk by their definition."""
+"""`Unconstrained` and `Sequence` through every face, against a walk by their definition."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import TINY
 from tokentrie import (
-    Any,
     Form,
     Model,
     OptionError,
     Sampler,
     Sequence,
-    Session,
     Slot,
     TokenNotAllowedError,
     Trie,
+    TrieCache,
     TrieError,
     Vocab,
     VocabularyError,
 )
+from tokentrie.rules import Unconstrained
 
 SIZE = 12
 Values = list[tuple[int, ...]]
@@ -127,7 +127,7 @@ class Walk:
 
 
 def built(parts: Row[Values | None]) -> Sequence:
-    return Sequence(*(Any() if part is None else Trie.from_sequences(part) for part in parts))
+    return Sequence(*(Unconstrained() if part is None else Trie.from_sequences(part) for part in parts))
 
 
 def compare(sampler: Sampler, walk: Walk) -> None:
@@ -157,8 +157,8 @@ parts = st.tuples(st.lists(values, max_size=3), st.booleans()).filter(any).map(l
 @given(parts=parts, ends=st.sampled_from([(), (11,), (2, 11)]), data=st.data())
 @settings(deadline=None, max_examples=150)
 def test_a_sampler_walks_by_the_definition(parts: list[Values | None], ends: tuple[int, ...], data: Anything) -> None:
-    make = data.draw(st.sampled_from([Sampler, Session().sampler]))
-    constraint = Any() if parts == [None] and data.draw(st.booleans()) else built(parts)
+    make = data.draw(st.sampled_from([Sampler, TrieCache().sampler]))
+    constraint = Unconstrained() if parts == [None] and data.draw(st.booleans()) else built(parts)
     sampler, walk = make(SIZE, constraint, end_tokens=list(ends)), Walk(parts, ends)
     compare(sampler, walk)
     for _ in range(8):
@@ -211,13 +211,14 @@ def alone(vocab: Vocab, texts: tuple[str, ...]) -> Trie:
 
 
 class TestValue:
-    """`Any` and `Sequence` as objects."""
+    """`Unconstrained` and `Sequence` as objects."""
 
     def test_any(self) -> None:
-        assert Any() == Any()
-        assert hash(Any()) == hash(Any())
-        assert Any() != 3
-        assert (repr(Any()), pickle.loads(pickle.dumps(Any()))) == ("tokentrie.Any()", Any())
+        assert Unconstrained() == Unconstrained()
+        assert hash(Unconstrained()) == hash(Unconstrained())
+        assert Unconstrained() != 3
+        assert repr(Unconstrained()) == "tokentrie.rules.Unconstrained()"
+        assert pickle.loads(pickle.dumps(Unconstrained())) == Unconstrained()
 
     def test_sequences_compare_by_content(self) -> None:
         def make(last: int) -> Sequence:
@@ -226,8 +227,8 @@ class TestValue:
         one = make(3)
         assert one == make(3)
         assert hash(one) == hash(make(3))
-        assert one not in (make(4), Sequence(["a", "b"]), Any(), None)
-        assert repr(Sequence(*one.parts, Any())) == (
+        assert one not in (make(4), Sequence(["a", "b"]), Unconstrained(), None)
+        assert repr(Sequence(*one.parts, Unconstrained())) == (
             "<tokentrie.Sequence: 2 values, then 2 values, then 1 value, then anything>"
         )
         again = pickle.loads(pickle.dumps(one))
@@ -235,16 +236,16 @@ class TestValue:
 
     def test_a_sequence_in_a_sequence_counts_as_its_parts(self) -> None:
         a, b, c = (Trie.from_sequences([[token]]) for token in (1, 2, 3))
-        assert Sequence(a, Sequence(b, Sequence(c, Any()))) == Sequence(a, b, c, Any())
+        assert Sequence(a, Sequence(b, Sequence(c, Unconstrained()))) == Sequence(a, b, c, Unconstrained())
         with pytest.raises(OptionError, match=r"part 2 of 4 lets everything come.*must be the last"):
-            Sequence(a, Sequence(b, Any()), c)
+            Sequence(a, Sequence(b, Unconstrained()), c)
 
     def test_parts_that_cannot_be(self) -> None:
         trie = Trie.from_sequences([[1]])
         with pytest.raises(OptionError, match="at least one part"):
             Sequence()
         with pytest.raises(OptionError, match="part 0 of 2"):
-            Sequence(Any(), trie)
+            Sequence(Unconstrained(), trie)
         with pytest.raises(OptionError, match="part 1 begins inside the text before it"):
             Sequence(trie, Trie.from_numpy(*trie.to_numpy()[:2], heal_bytes=2))
         payload = {"descriptors": [{"path": "a", "leaves": [{"name": "A", "tokens": [1]}]}]}
@@ -264,7 +265,7 @@ class TestValue:
             Sampler(10, Sequence(Trie.from_sequences([[1]]), Trie.from_sequences([[10]])))
 
     def test_names_are_in_the_docstrings(self) -> None:
-        assert "frozen" not in (Any.__doc__ or "")
+        assert "frozen" not in (Unconstrained.__doc__ or "")
         with pytest.raises(AttributeError):
             Sequence(["a"]).parts = ()  # type: ignore[misc]
 
@@ -308,7 +309,7 @@ class TestGenerate:
     def test_free_text_after_a_value(self, model: Model, skip_ahead: bool) -> None:
         for seed in range(4):
             draw: dict[str, Anything] = {"mode": "sampled", "seed": seed, "max_tokens": 12, "skip_ahead": skip_ahead}
-            out = model.generate(self.PROMPT, Sequence(NOUNS, Any()), **draw)
+            out = model.generate(self.PROMPT, Sequence(NOUNS, Unconstrained()), **draw)
             (noun,) = out.leaves
             assert noun.name in NOUNS
             assert out.text.startswith(noun.name)
@@ -319,7 +320,7 @@ class TestGenerate:
     def test_any_is_no_constraint(self, model: Model, skip_ahead: bool) -> None:
         for draw in ({}, {"mode": "sampled", "seed": 3}):
             free = model.generate(self.PROMPT, max_tokens=8, skip_ahead=False, **draw)
-            out = model.generate(self.PROMPT, Any(), max_tokens=8, skip_ahead=skip_ahead, **draw)
+            out = model.generate(self.PROMPT, Unconstrained(), max_tokens=8, skip_ahead=skip_ahead, **draw)
             assert (out.leaf, out.leaves, out.finish) == (None, [], free.finish)
             if not draw:
                 assert (out.tokens, out.text) == (free.tokens, free.text)
@@ -346,7 +347,7 @@ class TestChoose:
         np.testing.assert_allclose(many[0].logprobs, one.logprobs, atol=1e-3)
 
     def test_what_has_no_end_cannot_be_listed(self, model: Model) -> None:
-        for choices in (Any(), Sequence(VERBS, Any())):
+        for choices in (Unconstrained(), Sequence(VERBS, Unconstrained())):
             with pytest.raises(TrieError, match="cannot be listed: any text may be one"):
                 model.choose("It can ", choices)
             with pytest.raises(TrieError, match="cannot be listed"):
@@ -400,7 +401,7 @@ class TestSlot:
         assert out.values["what"] in {verb + noun for verb in VERBS for noun in NOUNS}
 
     def test_what_cannot_be_in_a_slot(self, model: Model) -> None:
-        for values in (Any(), Sequence(Trie.from_sequences([[1]]), Any())):
+        for values in (Unconstrained(), Sequence(Trie.from_sequences([[1]]), Unconstrained())):
             with pytest.raises(OptionError, match=r'slot "note": its values never end.*Text'):
                 Form(Slot("note", values))
         with pytest.raises(OptionError, match=r"made of tries: Trie.from_strings"):

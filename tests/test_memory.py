@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import payload
-from tokentrie import Model, Sampler, Session, TokenTrieError, Trie
+from tokentrie import Model, Sampler, TokenTrieError, Trie, TrieCache
 
 ROUNDS = 100_000
 ROOM = 4 << 20
@@ -48,7 +48,7 @@ def test_samplers(actions: str, row: np.ndarray) -> None:
 
 def test_sessions_and_tries() -> None:
     number = 0
-    session = Session(16)
+    session = TrieCache(16)
 
     def work() -> None:
         nonlocal number

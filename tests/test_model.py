@@ -106,7 +106,7 @@ def test_statistics(model: Model) -> None:
     assert stats.tokens_decoded >= stats.forward_passes
     assert stats.n_threads == model.n_threads
     assert 0 < stats.prompt_seconds <= stats.seconds
-    as_dict = stats.as_dict()
+    as_dict = stats.to_dict()
     assert json.loads(json.dumps(as_dict)) == as_dict
     assert as_dict == {name: getattr(stats, name) for name in as_dict}
     assert repr(stats).startswith("Stats({'forward_passes': ")

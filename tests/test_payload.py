@@ -13,10 +13,10 @@ from tokentrie import (
     OptionError,
     PayloadError,
     Sampler,
-    Session,
     TokenTrieError,
     TokenTrieWarning,
     Trie,
+    TrieCache,
     VocabularyError,
 )
 
@@ -53,7 +53,7 @@ REJECTED = {
 
 ENTRANCES: dict[str, Callable[[Any], object]] = {
     "sampler": lambda text: Sampler(10, text),
-    "session": lambda text: Session().sampler(10, text),
+    "session": lambda text: TrieCache().sampler(10, text),
     "trie": Trie.from_payload,
 }
 
@@ -101,7 +101,7 @@ def test_paths() -> None:
 
 def test_leaves_outside_the_vocabulary_are_dropped_with_a_warning() -> None:
     data = payload({"IN": [1], "OUT": [2, 10], "FAR": [2**31 - 1]})
-    for make in (Sampler, Session().sampler):
+    for make in (Sampler, TrieCache().sampler):
         with pytest.warns(TokenTrieWarning, match=r'2 leaves.*10 tokens.*"OUT" of "action" with id 10'):
             sampler = make(10, data)
         assert [leaf.name for leaf in sampler.trie] == ["IN"]
@@ -144,7 +144,7 @@ def test_impossible_vocabularies(size: int, actions: str) -> None:
 
 
 def test_session_cache() -> None:
-    session = Session(capacity=2)
+    session = TrieCache(capacity=2)
     text = json.dumps(payload({"A": [1, 2], "B": [3]}))
     session.sampler(10, text)
     session.sampler(10, text)
@@ -162,7 +162,7 @@ def test_session_cache() -> None:
 
 
 def test_an_evicted_trie_lives_on() -> None:
-    session = Session(1)
+    session = TrieCache(1)
     sampler = session.sampler(10, payload({"A": [1, 2]}))
     session.sampler(10, payload({"B": [3]}))
     sampler.accept([1, 2])
@@ -173,4 +173,4 @@ def test_an_evicted_trie_lives_on() -> None:
 @pytest.mark.parametrize("capacity", [0, -1, 2**40])
 def test_session_capacity(capacity: int) -> None:
     with pytest.raises(OptionError, match=str(capacity)):
-        Session(capacity)
+        TrieCache(capacity)

@@ -18,7 +18,6 @@ import tokentrie
 from tokentrie import (
     ChatFormat,
     ContextError,
-    Date,
     Form,
     Grammar,
     Integer,
@@ -32,7 +31,6 @@ from tokentrie import (
     Regex,
     Sampler,
     Sampling,
-    Session,
     Slot,
     String,
     Text,
@@ -40,6 +38,7 @@ from tokentrie import (
     ToolCall,
     Tools,
     Trie,
+    TrieCache,
     TrieError,
 )
 
@@ -71,13 +70,13 @@ MAKE: dict[str, Callable[[Model], Any]] = {
     "slot of a trie": lambda _: Slot("colour", Trie.from_sequences([[5], [6, 7]], names=["a", "b"])),
     "text": lambda _: Text("note", stop='"', max_tokens=9),
     "form": lambda _: form(),
-    "cache info": lambda _: Session().cache_info(),
+    "cache info": lambda _: TrieCache().cache_info(),
     "form with rules": lambda _: Form(Slot("n", Regex("[0-9]")), Text("a", stop=";", pattern="[a-z]")),
     "regex": lambda _: Regex("[a-z]+"),
     "grammar": lambda _: Grammar.example("json"),
     "integer": lambda _: Integer(-1, 9),
     "number": lambda _: Number(fraction_digits=2),
-    "date": lambda _: Date(),
+    "date": lambda _: tokentrie.rules.Date(),
     "string": lambda _: String(max_chars=9),
     "one of": lambda _: OneOf(Integer(0, 9), ["many", "none"], "some"),
     "concatenation": lambda _: Integer(0, 9) + " kg",
@@ -144,10 +143,10 @@ def test_a_copied_form_works(model: Model) -> None:
 def test_every_class_shows_what_it_holds(model: Model) -> None:
     trie = Trie.from_strings(model.vocab, COLOURS)
     made = [make(model) for make in MAKE.values()]
-    made += [model, model.vocab, trie, Sampler(model.vocab, trie), Session(), tokentrie.CancelToken()]
+    made += [model, model.vocab, trie, Sampler(model.vocab, trie), TrieCache(), tokentrie.CancelToken()]
     made += [trie.filtered(deny=[0]), trie.leaf_set([0]), tokentrie.ThinkGate([1], [2], vocab=model.vocab)]
     made += [tokentrie.Rule(), tokentrie.Batch(trie, rows=1, vocab=model.vocab)]
-    made += [tokentrie.Detokenizer(model.vocab), model.choose_many(["a"], COLOURS), tokentrie.Any()]
+    made += [tokentrie.Detokenizer(model.vocab), model.choose_many(["a"], COLOURS), tokentrie.rules.Unconstrained()]
     made += [tokentrie.Sequence(trie, trie), tokentrie.ChatTemplate("x")] if hasattr(tokentrie, "ChatTemplate") else []
     made += [model.chat_format.parser(), tokentrie.run_tools(model, CHAT, [], max_tokens=4)]
     with model.stream("a", COLOURS) as stream:

@@ -573,7 +573,7 @@ def bounded(rule: Rule) -> bool:
         (tokentrie.Integer(-10, 10), "-7", -7),
         (tokentrie.Integer(), "9" * 60, int("9" * 60)),
         (tokentrie.Number(), "-1.5e2", -150.0),
-        (tokentrie.Date(), "2024-02-29", datetime.date(2024, 2, 29)),
+        (tokentrie.rules.Date(), "2024-02-29", datetime.date(2024, 2, 29)),
         (tokentrie.String(), r"caf\u00e9 \ud83d\ude00", "caf\u00e9 \U0001f600"),
         (tokentrie.String(quotes=True), '"a"', "a"),
         (tokentrie.OneOf(tokentrie.Integer(0, 9), ["many"]), "7", 7),
@@ -618,7 +618,7 @@ def test_what_makes_no_typed_rule_is_said() -> None:
     with pytest.raises(TypeError, match="choice 1 must be a Rule, a str or a list of str, not 5 of type int"):
         tokentrie.OneOf("a", 5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="unsupported operand"):
-        tokentrie.Date() + 5  # type: ignore[operator]
+        tokentrie.rules.Date() + 5  # type: ignore[operator]
 
 
 def test_a_list_of_any_length_stays_a_trie(vocab: Vocab) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from models import precise_model
-from tokentrie import Form, Model, OptionError, Sampler, Sampling, Session, Slot, Text, TokenTrieError
+from tokentrie import Form, Model, OptionError, Sampler, Sampling, Slot, Text, TokenTrieError, TrieCache
 
 DEFAULTS: dict[str, Any] = {
     "mode": "greedy",
@@ -133,7 +133,7 @@ def test_other_types_are_refused(settings: dict[str, Any]) -> None:
             make(**settings)
 
 
-FACES: dict[str, Callable[..., Sampler]] = {"sampler": Sampler, "session": Session().sampler}
+FACES: dict[str, Callable[..., Sampler]] = {"sampler": Sampler, "session": TrieCache().sampler}
 
 
 @pytest.mark.parametrize("make", FACES.values(), ids=FACES)
@@ -167,7 +167,7 @@ def test_not_both(actions: str, name: str) -> None:
     model = precise_model("trained")
     for call in (
         lambda: Sampler(10, actions, **{name: value}, sampling=Sampling()),
-        lambda: Session().sampler(10, actions, **{name: value}, sampling=Sampling()),
+        lambda: TrieCache().sampler(10, actions, **{name: value}, sampling=Sampling()),
         lambda: model.generate("Is it?", ["yes", "no"], **{name: value}, sampling=Sampling()),
     ):
         with pytest.raises(OptionError, match=rf"^{name} and sampling are both given"):

@@ -14,9 +14,9 @@ from tokentrie import (
     OptionError,
     PayloadError,
     Sampler,
-    Session,
     Slot,
     Trie,
+    TrieCache,
     TrieError,
     Vocab,
     VocabularyError,
@@ -30,7 +30,7 @@ def vocab() -> Vocab:
     return Vocab.from_gguf(TINY)
 
 
-FACES: dict[str, Callable[..., Sampler]] = {"sampler": Sampler, "session": Session().sampler}
+FACES: dict[str, Callable[..., Sampler]] = {"sampler": Sampler, "session": TrieCache().sampler}
 
 
 @pytest.mark.parametrize("make", FACES.values(), ids=FACES)

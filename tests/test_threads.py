@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from models import TINY
 from support import payload
-from tokentrie import Model, Sampler, Session, TokenTrieError, Trie, Vocab
+from tokentrie import Model, Sampler, TokenTrieError, Trie, TrieCache, Vocab
 
 THREADS = 8
 
@@ -75,7 +75,7 @@ def test_one_row(actions: str) -> None:
 
 
 def test_one_session() -> None:
-    session = Session(4)
+    session = TrieCache(4)
     texts = [json.dumps(payload({f"N{index}": [index, 1]})) for index in range(10)]
 
     def work(number: int) -> None:
@@ -195,11 +195,11 @@ def test_a_child_forked_while_a_model_is_used_says_so() -> None:
 
 SESSION = """
 import json, os, signal, sys, threading, time
-from tokentrie import Session, TokenTrieError
+from tokentrie import TrieCache, TokenTrieError
 
 leaves = [{"name": f"a leaf with the number {n}", "tokens": [n >> 10, n & 1023, 7]} for n in range(400_000)]
 text = json.dumps({"descriptors": [{"path": "a", "leaves": leaves}]})
-session, small = Session(), '{"descriptors": [{"path": "a", "leaves": [{"name": "x", "tokens": [1]}]}]}'
+session, small = TrieCache(), '{"descriptors": [{"path": "a", "leaves": [{"name": "x", "tokens": [1]}]}]}'
 reading = threading.Thread(target=session.sampler, args=(1024, text), daemon=True)
 reading.start()
 time.sleep(0.05)
@@ -225,7 +225,7 @@ def test_a_child_forked_while_a_session_reads_says_so() -> None:
         [sys.executable, "-W", "ignore", "-c", SESSION], capture_output=True, text=True, check=False, timeout=90
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("this process was forked while another thread was using the session")
+    assert done.stdout.startswith("this process was forked while another thread was using the cache")
 
 
 DAEMONS = """
@@ -322,7 +322,7 @@ def test_a_large_payload_lets_other_threads_run() -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(0.005)
     try:
-        for make in (lambda: Sampler(1024, text), lambda: Session().sampler(1024, text)):
+        for make in (lambda: Sampler(1024, text), lambda: TrieCache().sampler(1024, text)):
             ticks, over = [0], threading.Event()
 
             def tick(ticks: list[int] = ticks, over: threading.Event = over) -> None:

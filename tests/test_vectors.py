@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import VECTORS, payload
-from tokentrie import Sampler, Session, TokenTrieError, TokenTrieWarning, Trie
+from tokentrie import Sampler, TokenTrieError, TokenTrieWarning, Trie, TrieCache
 
 CASES: list[dict[str, Any]] = json.loads((VECTORS / "payload_and_sampler.json").read_text())["cases"]
 N_VOCAB = 1000
@@ -150,7 +150,7 @@ def test_script(case: dict[str, Any]) -> None:
 
 @cases("cache")
 def test_cache(case: dict[str, Any]) -> None:
-    session = Session()
+    session = TrieCache()
     asked, expect = case["input"], case["expect"]
     if "payload_text" in asked:
         text = asked["payload_text"]

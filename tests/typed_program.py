@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tokentrie
 from numpy.typing import NDArray
-from tokentrie import Choice, Form, Generated, Leaf, Model, Sampler, Sampling, Session, Slot, Text, Trie, Vocab
+from tokentrie import Choice, Form, Generated, Leaf, Model, Sampler, Sampling, Slot, Text, Trie, TrieCache, Vocab
 from typing_extensions import assert_type
 
 PAYLOAD: dict[str, Any] = {"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}
@@ -37,7 +37,7 @@ def loop(vocab: Vocab, trie: Trie, logits: NDArray[np.float32]) -> list[int]:
         Sampler(vocab, trie, sampling=sampling),
         Sampler(10, PAYLOAD, mode="sampled", top_k=5),
         Sampler(vocab, ["yes", "no"], end_tokens=[1], after="stop"),
-        Session(capacity=8).sampler(vocab, '{"descriptors": []}', sampling=sampling),
+        TrieCache(capacity=8).sampler(vocab, '{"descriptors": []}', sampling=sampling),
     ]
     assert_type(samplers[0].allowed(), NDArray[np.int32])
     assert_type(sampling.seed, int | None)

@@ -3,8 +3,10 @@
 Examples in docstrings take `import tokentrie` and `import numpy as np` for granted.
 """
 
+from typing import TYPE_CHECKING
+
+from tokentrie import rules
 from tokentrie._native import (
-    Any,
     Batch,
     CacheInfo,
     CancelledError,
@@ -21,7 +23,6 @@ from tokentrie._native import (
     ChoiceStats,
     Concatenation,
     ContextError,
-    Date,
     Detokenizer,
     FilteredTrie,
     Form,
@@ -47,7 +48,6 @@ from tokentrie._native import (
     Sampler,
     Sampling,
     Sequence,
-    Session,
     Slot,
     Stats,
     Step,
@@ -63,6 +63,7 @@ from tokentrie._native import (
     Tools,
     Trie,
     TrieArrays,
+    TrieCache,
     TrieError,
     Vocab,
     VocabularyError,
@@ -75,7 +76,6 @@ from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.streaming import Stream
 
 __all__ = [
-    "Any",
     "Batch",
     "CacheInfo",
     "CancelToken",
@@ -93,7 +93,6 @@ __all__ = [
     "Choices",
     "Concatenation",
     "ContextError",
-    "Date",
     "Detokenizer",
     "FilteredTrie",
     "Form",
@@ -119,7 +118,6 @@ __all__ = [
     "Sampler",
     "Sampling",
     "Sequence",
-    "Session",
     "Slot",
     "Stats",
     "Step",
@@ -137,11 +135,30 @@ __all__ = [
     "Tools",
     "Trie",
     "TrieArrays",
+    "TrieCache",
     "TrieError",
     "Vocab",
     "VocabularyError",
     "__version__",
     "beam_search",
     "choose",
+    "rules",
     "run_tools",
 ]
+
+if TYPE_CHECKING:
+    # Former names, for type checkers.
+    Any, Date, Session = rules.Unconstrained, rules.Date, TrieCache
+else:
+    _RENAMED = {"Any": "rules.Unconstrained", "Date": "rules.Date", "Session": "TrieCache"}
+
+    def __getattr__(name):
+        """Former names, which go with the next version."""
+        if name not in _RENAMED:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from operator import attrgetter
+        from sys import modules
+        from warnings import warn
+
+        warn(f"tokentrie.{name} is now tokentrie.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        return attrgetter(_RENAMED[name])(modules[__name__])

@@ -20,7 +20,6 @@ from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.streaming import Stream
 
 __all__ = [
-    "Any",
     "Batch",
     "CacheInfo",
     "CancelToken",
@@ -63,7 +62,6 @@ __all__ = [
     "Sampler",
     "Sampling",
     "Sequence",
-    "Session",
     "Slot",
     "Stats",
     "Step",
@@ -79,7 +77,9 @@ __all__ = [
     "Tools",
     "Trie",
     "TrieArrays",
+    "TrieCache",
     "TrieError",
+    "Unconstrained",
     "Vocab",
     "VocabularyError",
     "_InChain",
@@ -98,7 +98,7 @@ __version__: Final[str]
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
 _Constraint: TypeAlias = (
-    _Payload | Trie | FilteredTrie | Iterable[str] | Any | Sequence | ThinkGate | Rule | ChatConstraint
+    _Payload | Trie | FilteredTrie | Iterable[str] | Unconstrained | Sequence | ThinkGate | Rule | ChatConstraint
 )
 _Messages: TypeAlias = _Sequence[dict[str, _Any] | Message]
 _Tools: TypeAlias = _Sequence[dict[str, _Any] | Callable[..., _Any]] | Tools
@@ -1646,23 +1646,23 @@ def _into_chain(sampler: Sampler, mode: str | int, init: int) -> tuple[int, _InC
 def _host_vocab(tokens: Iterable[tuple[bytes, str]], eog: Iterable[int], tokenizer: object) -> Vocab: ...
 
 @final
-class Any:
+class Unconstrained:
     """No constraint: every token may come.
 
     Given where a constraint is wanted, it leaves the output free; as the last part of a Sequence it is the free text
     after a value. It never completes: `Sampler.state` stays "active" until an end token comes, if there are any.
 
     Example:
-        >>> sampler = tokentrie.Sampler(4, tokentrie.Any())
+        >>> sampler = tokentrie.Sampler(4, tokentrie.rules.Unconstrained())
         >>> sampler.sample(np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32))
         3
-        >>> tokentrie.Any() == tokentrie.Any()
+        >>> tokentrie.rules.Unconstrained() == tokentrie.rules.Unconstrained()
         True
     """
-    def __new__(cls) -> Any: ...
+    def __new__(cls) -> Unconstrained: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
-    def __reduce__(self) -> tuple[type[Any], tuple[()]]: ...
+    def __reduce__(self) -> tuple[type[Unconstrained], tuple[()]]: ...
 
 @final
 class Sequence:
@@ -1672,11 +1672,11 @@ class Sequence:
     last set, `leaves` those of all sets in their order. Compares by content; can be pickled.
 
     Args:
-        parts: a Trie; a list of str, which is tokenised alone and needs a Vocab where the sequence is used; Any, as the
-            last part; or another Sequence, which counts as its parts.
+        parts: a Trie; a list of str, which is tokenised alone and needs a Vocab where the sequence is used;
+            Unconstrained, as the last part; or another Sequence, which counts as its parts.
 
     Raises:
-        OptionError: there is no part, something follows Any, or a healed Trie is not the first.
+        OptionError: there is no part, something follows Unconstrained, or a healed Trie is not the first.
         TypeError: a part is something else, such as a payload: give `Trie.from_payload` of it.
 
     Example:
@@ -1690,13 +1690,13 @@ class Sequence:
         >>> out.text == "".join(leaf.name for leaf in out.leaves)
         True
     """
-    def __new__(cls, *parts: Trie | list[str] | tuple[str, ...] | Any | Sequence) -> Sequence: ...
+    def __new__(cls, *parts: Trie | list[str] | tuple[str, ...] | Unconstrained | Sequence) -> Sequence: ...
     @property
-    def parts(self) -> tuple[Trie | list[str] | Any, ...]:
-        """tuple[Trie | list[str] | Any, ...]: the parts, those of a Sequence among them one by one."""
+    def parts(self) -> tuple[Trie | list[str] | Unconstrained, ...]:
+        """tuple[Trie | list[str] | Unconstrained, ...]: the parts, those of a Sequence among them one by one."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
-    def __reduce__(self) -> tuple[type[Sequence], tuple[Trie | list[str] | Any, ...]]: ...
+    def __reduce__(self) -> tuple[type[Sequence], tuple[Trie | list[str] | Unconstrained, ...]]: ...
 
 @disjoint_base
 class Rule:
@@ -2040,9 +2040,9 @@ class Date(Rule):
     """Days as "YYYY-MM-DD", from 0001-01-01 to 9999-12-31, only those that there are. Its values are datetime.date.
 
     Example:
-        >>> (tokentrie.Date().matches("2024-02-29"), tokentrie.Date().matches("2023-02-29"))
+        >>> (tokentrie.rules.Date().matches("2024-02-29"), tokentrie.rules.Date().matches("2023-02-29"))
         (True, False)
-        >>> tokentrie.Date().parse("2024-02-29")
+        >>> tokentrie.rules.Date().parse("2024-02-29")
         datetime.date(2024, 2, 29)
     """
     def __new__(cls) -> Date: ...
@@ -2059,7 +2059,7 @@ class Date(Rule):
             RuleError: the text is no day.
 
         Example:
-            >>> tokentrie.Date().parse("1999-12-31").year
+            >>> tokentrie.rules.Date().parse("1999-12-31").year
             1999
         """
     def __eq__(self, other: object, /) -> bool: ...
@@ -2128,7 +2128,7 @@ class OneOf(Rule):
         TypeError: a part is something else.
 
     Example:
-        >>> when = tokentrie.OneOf(tokentrie.Date(), ["today", "tomorrow"], "never")
+        >>> when = tokentrie.OneOf(tokentrie.rules.Date(), ["today", "tomorrow"], "never")
         >>> (when.parse("2024-05-01"), when.parse("today"))
         (datetime.date(2024, 5, 1), 'today')
     """
@@ -3270,10 +3270,10 @@ class TrieArrays:
 
 @final
 class CacheInfo:
-    """What the cache of a `Session` did so far. Compares by content.
+    """What a `TrieCache` did so far. Compares by content.
 
     Example:
-        >>> tokentrie.Session().cache_info()
+        >>> tokentrie.TrieCache().cache_info()
         CacheInfo(hits=0, content_hits=0, misses=0, evictions=0, size=0, capacity=128)
     """
     @property
@@ -3297,11 +3297,11 @@ class CacheInfo:
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
-class Session:
-    """A cache of payloads: the same text, or the same content in other words, is built once.
+class TrieCache:
+    """A cache of tries: the same payload text, or the same content in other words, is built once.
 
-    The least recently used payload leaves first; samplers in use keep their tries. A Sampler that is made without a
-    Session uses the cache of its thread. One session may be used from several threads: calls take turns.
+    The least recently used payload leaves first; samplers in use keep their tries. A Sampler that is made without one
+    uses the cache of its thread. One cache may be used from several threads: calls take turns.
 
     Args:
         capacity: payloads to hold, 1 to 2**20.
@@ -3310,13 +3310,13 @@ class Session:
         OptionError: the capacity is out of range.
 
     Example:
-        >>> session = tokentrie.Session(capacity=32)
+        >>> cache = tokentrie.TrieCache(capacity=32)
         >>> payload = '{"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}'
-        >>> samplers = [session.sampler(10, payload) for _ in range(3)]
-        >>> (session.cache_info().misses, session.cache_info().hits)
+        >>> samplers = [cache.sampler(10, payload) for _ in range(3)]
+        >>> (cache.cache_info().misses, cache.cache_info().hits)
         (1, 2)
     """
-    def __new__(cls, capacity: int = 128) -> Session: ...
+    def __new__(cls, capacity: int = 128) -> TrieCache: ...
     def sampler(
         self,
         vocab: Vocab | int,
@@ -3332,7 +3332,7 @@ class Session:
         *,
         sampling: Sampling | None = None,
     ) -> Sampler:
-        """Makes a Sampler whose payload comes from this session's cache.
+        """Makes a Sampler whose payload comes from this cache.
 
         Cost: from the cache one SHA-256 of the text and a few small allocations.
 
@@ -3347,9 +3347,9 @@ class Session:
             TokenTrieError: as for `Sampler`.
 
         Example:
-            >>> session = tokentrie.Session()
+            >>> cache = tokentrie.TrieCache()
             >>> payload = {"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}
-            >>> session.sampler(10, payload).forced()
+            >>> cache.sampler(10, payload).forced()
             array([2], dtype=int32)
         """
     def cache_info(self) -> CacheInfo:
@@ -3359,16 +3359,16 @@ class Session:
             CacheInfo.
 
         Example:
-            >>> tokentrie.Session(capacity=8).cache_info().capacity
+            >>> tokentrie.TrieCache(capacity=8).cache_info().capacity
             8
         """
     def clear(self) -> None:
         """Forgets all payloads; the counts stay.
 
         Example:
-            >>> session = tokentrie.Session()
-            >>> session.clear()
-            >>> session.cache_info().size
+            >>> cache = tokentrie.TrieCache()
+            >>> cache.clear()
+            >>> cache.cache_info().size
             0
         """
 
@@ -4188,7 +4188,7 @@ class ChatStats:
     @property
     def tokens_per_second(self) -> float:
         """float: tokens of the reply a second, without the time for the prompt."""
-    def as_dict(self) -> dict[str, int | float]:
+    def to_dict(self) -> dict[str, int | float]:
         """The same as a dict, for JSON.
 
         Returns:
@@ -4196,8 +4196,14 @@ class ChatStats:
 
         Example:
             >>> message = tokentrie.Model().chat([{"role": "user", "content": "Hello"}], max_tokens=4)
-            >>> "tokens_per_second" in message.stats.as_dict()
+            >>> "tokens_per_second" in message.stats.to_dict()
             True
+        """
+    def as_dict(self) -> dict[str, int | float]:
+        """Deprecated: the former name of `to_dict`.
+
+        Returns:
+            dict[str, int | float].
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
@@ -4848,15 +4854,21 @@ class ChoiceStats:
     @property
     def n_threads(self) -> int:
         """int: threads of the last forward pass."""
-    def as_dict(self) -> dict[str, int | float]:
+    def to_dict(self) -> dict[str, int | float]:
         """The same as a dict, for JSON.
 
         Returns:
             dict[str, int | float].
 
         Example:
-            >>> "rows" in tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats.as_dict()
+            >>> "rows" in tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats.to_dict()
             True
+        """
+    def as_dict(self) -> dict[str, int | float]:
+        """Deprecated: the former name of `to_dict`.
+
+        Returns:
+            dict[str, int | float].
         """
 
 @final
@@ -5187,15 +5199,21 @@ class Stats:
     @property
     def seed(self) -> int:
         """int: seed of the draw."""
-    def as_dict(self) -> dict[str, int | float]:
+    def to_dict(self) -> dict[str, int | float]:
         """The same as a dict, for JSON.
 
         Returns:
             dict[str, int | float].
 
         Example:
-            >>> "forward_passes" in tokentrie.Model().generate("The sky is ", ["blue"]).stats.as_dict()
+            >>> "forward_passes" in tokentrie.Model().generate("The sky is ", ["blue"]).stats.to_dict()
             True
+        """
+    def as_dict(self) -> dict[str, int | float]:
+        """Deprecated: the former name of `to_dict`.
+
+        Returns:
+            dict[str, int | float].
         """
 
 @final

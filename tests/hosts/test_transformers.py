@@ -301,7 +301,11 @@ def vocab() -> Any:
 
 
 def test_rules(model: Any, prompts: tuple[Any, Any], vocab: Any) -> None:
-    rules: Any = [tokentrie.Regex("[0-6]{4}-[0-6]{2}"), tokentrie.Integer(100, 999), tokentrie.JsonSchema({"enum": [12, 34]})]
+    rules: Any = [
+        tokentrie.Regex("[0-6]{4}-[0-6]{2}"),
+        tokentrie.Integer(100, 999),
+        tokentrie.JsonSchema({"enum": [12, 34]}),
+    ]
     processor = TokenTrieLogitsProcessor(rules, 7, vocab=vocab)
     for options in OPTIONS:
         sequences = in_host(model, prompts, logits_processor=[processor], **options)
@@ -350,7 +354,11 @@ def test_no_rows_from_nowhere(trie: Trie) -> None:
     [
         (lambda t: TokenTrieLogitsProcessor(t, 3), OptionError, "set 0 ends with no token that is known: end_tokens="),
         (lambda t: TokenTrieLogitsProcessor(t, -1, end_tokens=[2]), OptionError, "prompt_length is -1"),
-        (lambda t: TokenTrieLogitsProcessor(tokentrie.Any(), 3, end_tokens=[2]), OptionError, "vocab is missing"),
+        (
+            lambda t: TokenTrieLogitsProcessor(tokentrie.rules.Unconstrained(), 3, end_tokens=[2]),
+            OptionError,
+            "vocab is missing",
+        ),
         (lambda t: TokenTrieLogitsProcessor(tokentrie.Regex("a"), 3, end_tokens=[2], vocab=9), TypeError, "Vocab"),
         (lambda t: prefix_allowed_tokens_fn(t, 3, end_tokens=[]), OptionError, "end_tokens is empty"),
         (lambda t: TokenTrieLogitsProcessor([], 3, end_tokens=[2])(IDS, ROWS), (TrieError, ZeroDivisionError), ""),

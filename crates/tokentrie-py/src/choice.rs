@@ -178,7 +178,7 @@ impl Choice {
         dict.set_item("mass", self.mass)?;
         dict.set_item("certain", self.certain)?;
         dict.set_item("probabilities", probabilities)?;
-        dict.set_item("stats", self.stats.as_dict(py)?)?;
+        dict.set_item("stats", self.stats.to_dict(py)?)?;
         Ok(dict)
     }
 
@@ -239,14 +239,23 @@ impl ChoiceStats {
     ///     dict[str, int | float].
     ///
     /// Example:
-    ///     >>> "rows" in tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats.as_dict()
+    ///     >>> "rows" in tokentrie.Model().choose("The sky is ", ["blue", "red"]).stats.to_dict()
     ///     True
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.fields(py)
+    }
+
+    /// Deprecated: the former name of `to_dict`.
+    ///
+    /// Returns:
+    ///     dict[str, int | float].
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        crate::errors::warn_renamed(py, "ChoiceStats.as_dict", "to_dict")?;
         self.fields(py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("ChoiceStats({})", self.as_dict(py)?))
+        Ok(format!("ChoiceStats({})", self.to_dict(py)?))
     }
 }
 

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use trie_core::{AnyConstraint, SequenceError, Unconstrained};
+use trie_core::{AnyConstraint, SequenceError};
 use trie_text::TextValues;
 
 /// No constraint: every token may come.
@@ -20,25 +20,25 @@ use trie_text::TextValues;
 /// after a value. It never completes: `Sampler.state` stays "active" until an end token comes, if there are any.
 ///
 /// Example:
-///     >>> sampler = tokentrie.Sampler(4, tokentrie.Any())
+///     >>> sampler = tokentrie.Sampler(4, tokentrie.rules.Unconstrained())
 ///     >>> sampler.sample(np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32))
 ///     3
-///     >>> tokentrie.Any() == tokentrie.Any()
+///     >>> tokentrie.rules.Unconstrained() == tokentrie.rules.Unconstrained()
 ///     True
-#[pyclass(frozen, eq, hash, name = "Any", module = "tokentrie")]
+#[pyclass(frozen, eq, hash, module = "tokentrie.rules")]
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Anything;
+pub(crate) struct Unconstrained;
 
 #[pymethods]
 #[allow(clippy::unused_self, reason = "methods of Python have an object")]
-impl Anything {
+impl Unconstrained {
     #[new]
     fn new() -> Self {
         Self
     }
 
     fn __repr__(&self) -> &'static str {
-        "tokentrie.Any()"
+        "tokentrie.rules.Unconstrained()"
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, Bound<'py, PyTuple>) {
@@ -52,11 +52,11 @@ impl Anything {
 /// last set, `leaves` those of all sets in their order. Compares by content; can be pickled.
 ///
 /// Args:
-///     parts: a Trie; a list of str, which is tokenised alone and needs a Vocab where the sequence is used; Any, as the
-///         last part; or another Sequence, which counts as its parts.
+///     parts: a Trie; a list of str, which is tokenised alone and needs a Vocab where the sequence is used;
+///         Unconstrained, as the last part; or another Sequence, which counts as its parts.
 ///
 /// Raises:
-///     OptionError: there is no part, something follows Any, or a healed Trie is not the first.
+///     OptionError: there is no part, something follows Unconstrained, or a healed Trie is not the first.
 ///     TypeError: a part is something else, such as a payload: give `Trie.from_payload` of it.
 ///
 /// Example:
@@ -83,7 +83,7 @@ enum Part {
 impl Part {
     /// Reads a part, or those of a sequence.
     fn read(number: usize, part: &Bound<'_, PyAny>, into: &mut Vec<Self>) -> Result<()> {
-        if part.is_instance_of::<Anything>() {
+        if part.is_instance_of::<Unconstrained>() {
             into.push(Self::Any);
         } else if let Ok(trie) = part.cast::<Trie>() {
             into.push(Self::Set(trie.clone().unbind()));
@@ -125,7 +125,7 @@ fn refused(number: usize, part: &Bound<'_, PyAny>) -> Error {
     let message = match part.cast::<PyString>() {
         Ok(text) => one_text(&format!("part {number} of a sequence"), text),
         Err(_) => format!(
-            "part {number} of a sequence must be a Trie, a list of str, Any or a Sequence, not {} of type {}; a \
+            "part {number} of a sequence must be a Trie, a list of str, Unconstrained or a Sequence, not {} of type {}; a \
              payload's set is Trie.from_payload(payload), and rules are put together with + or stand in a Form",
             shown(part),
             type_name(part)
@@ -155,12 +155,12 @@ impl Sequence {
         error.map_or(Ok(Self { parts: read }), |error| Err(error.into()))
     }
 
-    /// tuple[Trie | list[str] | Any, ...]: the parts, those of a Sequence among them one by one.
+    /// tuple[Trie | list[str] | Unconstrained, ...]: the parts, those of a Sequence among them one by one.
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let part = |part: &Part| -> PyResult<Bound<'py, PyAny>> {
             Ok(match part {
-                Part::Any => Bound::new(py, Anything)?.into_any(),
+                Part::Any => Bound::new(py, Unconstrained)?.into_any(),
                 Part::Set(trie) => trie.bind(py).clone().into_any(),
                 Part::Texts(texts) => PyList::new(py, texts.values.iter())?.into_any(),
             })
@@ -249,7 +249,7 @@ pub(crate) fn read(constraint: &Bound<'_, PyAny>, tokenizing: &Tokenizing<'_>) -
     if let Ok(sequence) = constraint.cast::<Sequence>() {
         let part = |part: &Part| -> Result<AnyConstraint> {
             Ok(match part {
-                Part::Any => AnyConstraint::new(Unconstrained),
+                Part::Any => AnyConstraint::new(trie_core::Unconstrained),
                 Part::Set(trie) => trie.get().core().clone().into(),
                 Part::Texts(texts) => tokenizing(texts.clone())?.into(),
             })
@@ -257,8 +257,8 @@ pub(crate) fn read(constraint: &Bound<'_, PyAny>, tokenizing: &Tokenizing<'_>) -
         let parts: Vec<AnyConstraint> = sequence.get().parts.iter().map(part).collect::<Result<_>>()?;
         return Ok(Some(AnyConstraint::new(trie_core::Sequence::new(parts)?)));
     }
-    if constraint.is_instance_of::<Anything>() {
-        return Ok(Some(AnyConstraint::new(Unconstrained)));
+    if constraint.is_instance_of::<Unconstrained>() {
+        return Ok(Some(AnyConstraint::new(trie_core::Unconstrained)));
     }
     if is_list(constraint) {
         return Ok(Some(tokenizing(texts(constraint)?)?.into()));

@@ -6,8 +6,8 @@
 use crate::error_docs;
 use crate::rule::of_problem;
 use pyo3::exceptions::{
-    PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PySystemExit, PyTimeoutError, PyUserWarning,
-    PyValueError,
+    PyDeprecationWarning, PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PySystemExit, PyTimeoutError,
+    PyUserWarning, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -147,6 +147,12 @@ pub(crate) fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
         Some(category) => PyErr::warn(py, category.bind(py), &message, 1),
         None => Ok(()),
     }
+}
+
+/// Warns of a name that will go, `now` being the one that stays.
+pub(crate) fn warn_renamed(py: Python<'_>, name: &str, now: &str) -> PyResult<()> {
+    let message = CString::new(format!("{name} is now {now}")).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), &message, 1)
 }
 
 impl Error {

@@ -239,14 +239,23 @@ impl Stats {
     ///     dict[str, int | float].
     ///
     /// Example:
-    ///     >>> "forward_passes" in tokentrie.Model().generate("The sky is ", ["blue"]).stats.as_dict()
+    ///     >>> "forward_passes" in tokentrie.Model().generate("The sky is ", ["blue"]).stats.to_dict()
     ///     True
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.fields(py)
+    }
+
+    /// Deprecated: the former name of `to_dict`.
+    ///
+    /// Returns:
+    ///     dict[str, int | float].
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        crate::errors::warn_renamed(py, "Stats.as_dict", "to_dict")?;
         self.fields(py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("Stats({})", self.as_dict(py)?))
+        Ok(format!("Stats({})", self.to_dict(py)?))
     }
 }
 

@@ -137,7 +137,7 @@ impl<T> Shared<T> {
     pub(crate) fn lock(&self, py: Python<'_>) -> Result<MutexGuard<'_, T>> {
         let here = std::process::id();
         if matches!(self.held.try_lock(), Err(TryLockError::WouldBlock)) && self.holder.load(Ordering::SeqCst) != here {
-            return Err(forked(Class::Base, "session"));
+            return Err(forked(Class::Base, "cache"));
         }
         let guard = locked(py, &self.held)?;
         self.holder.store(here, Ordering::SeqCst);

@@ -68,12 +68,12 @@ mod sampling;
 mod schema;
 mod scorer;
 mod search;
-mod session;
 mod stream;
 mod strings;
 mod tokenizer;
 mod trie;
 mod trie_arrays;
+mod trie_cache;
 mod trie_export;
 mod trie_file;
 mod trie_rendered;
@@ -107,7 +107,7 @@ mod _native {
     #[pymodule_export]
     use crate::choices::Choices;
     #[pymodule_export]
-    use crate::constraint::{Anything, Sequence};
+    use crate::constraint::{Sequence, Unconstrained};
     #[pymodule_export]
     use crate::detokenizer::Detokenizer;
     #[pymodule_export]
@@ -149,13 +149,13 @@ mod _native {
     #[pymodule_export]
     use crate::search::{Hypothesis, beam_search, choose};
     #[pymodule_export]
-    use crate::session::{CacheInfo, Session};
-    #[pymodule_export]
     use crate::tokenizer::host_vocab;
     #[pymodule_export]
     use crate::trie::Trie;
     #[pymodule_export]
     use crate::trie_arrays::TrieArrays;
+    #[pymodule_export]
+    use crate::trie_cache::{CacheInfo, TrieCache};
     #[pymodule_export]
     use crate::trie_shape::{levels, outline};
     #[pymodule_export]

@@ -248,14 +248,23 @@ impl ChatStats {
     ///
     /// Example:
     ///     >>> message = tokentrie.Model().chat([{"role": "user", "content": "Hello"}], max_tokens=4)
-    ///     >>> "tokens_per_second" in message.stats.as_dict()
+    ///     >>> "tokens_per_second" in message.stats.to_dict()
     ///     True
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.fields(py)
+    }
+
+    /// Deprecated: the former name of `to_dict`.
+    ///
+    /// Returns:
+    ///     dict[str, int | float].
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        crate::errors::warn_renamed(py, "ChatStats.as_dict", "to_dict")?;
         self.fields(py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("ChatStats({})", self.as_dict(py)?))
+        Ok(format!("ChatStats({})", self.to_dict(py)?))
     }
 }
 

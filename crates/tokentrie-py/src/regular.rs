@@ -204,11 +204,11 @@ impl Number {
 /// Days as "YYYY-MM-DD", from 0001-01-01 to 9999-12-31, only those that there are. Its values are datetime.date.
 ///
 /// Example:
-///     >>> (tokentrie.Date().matches("2024-02-29"), tokentrie.Date().matches("2023-02-29"))
+///     >>> (tokentrie.rules.Date().matches("2024-02-29"), tokentrie.rules.Date().matches("2023-02-29"))
 ///     (True, False)
-///     >>> tokentrie.Date().parse("2024-02-29")
+///     >>> tokentrie.rules.Date().parse("2024-02-29")
 ///     datetime.date(2024, 2, 29)
-#[pyclass(frozen, extends = Rule, module = "tokentrie")]
+#[pyclass(frozen, extends = Rule, module = "tokentrie.rules")]
 pub(crate) struct Date;
 
 #[pymethods]
@@ -230,7 +230,7 @@ impl Date {
     ///     RuleError: the text is no day.
     ///
     /// Example:
-    ///     >>> tokentrie.Date().parse("1999-12-31").year
+    ///     >>> tokentrie.rules.Date().parse("1999-12-31").year
     ///     1999
     fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
         match value_of(slf.as_super(), text)? {
@@ -251,7 +251,7 @@ impl Date {
 
     #[expect(clippy::unused_self, reason = "a method of Python has an object")]
     fn __repr__(&self) -> &'static str {
-        "tokentrie.Date()"
+        "tokentrie.rules.Date()"
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Bound<'py, PyTuple>) {
@@ -364,7 +364,7 @@ impl StringRule {
 ///     TypeError: a part is something else.
 ///
 /// Example:
-///     >>> when = tokentrie.OneOf(tokentrie.Date(), ["today", "tomorrow"], "never")
+///     >>> when = tokentrie.OneOf(tokentrie.rules.Date(), ["today", "tomorrow"], "never")
 ///     >>> (when.parse("2024-05-01"), when.parse("today"))
 ///     (datetime.date(2024, 5, 1), 'today')
 #[pyclass(frozen, extends = Rule, module = "tokentrie")]

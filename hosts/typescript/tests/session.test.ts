@@ -65,7 +65,7 @@ describe("Session", { skip: NO_MODEL }, () => {
       const result = await generation.result;
       assert.ok(choices.includes(result.leaf?.name ?? ""), String(result.leaf?.name));
       assert.equal(text, result.leaf?.name);
-      assert.deepEqual([result.text, [...result.tokens], result.finish], [text, ids, "leaf"]);
+      assert.deepEqual([result.text, [...result.tokens], result.finish], [text, ids, "span"]);
       const leaves = payload.descriptors[0]?.leaves ?? [];
       assert.deepEqual(ids, leaves.find(({ name }) => name === text)?.tokens);
       const { tokens, forcedTokens, sampledTokens, promptTokens, forwardPasses } = result.stats;
@@ -134,7 +134,7 @@ describe("Session", { skip: NO_MODEL }, () => {
   it("writes freely where nothing is asked for, until the limit", async () => {
     const { text, tokens, leaf, finish } = await session.generate(FREE, { maxTokens: 5 }).result;
     assert.equal(leaf, null);
-    assert.ok(tokens.length <= 5 && ["max-tokens", "end-of-generation"].includes(finish), finish);
+    assert.ok(tokens.length <= 5 && ["max_tokens", "end_of_generation"].includes(finish), finish);
     assert.equal((await session.vocab()).text(tokens).startsWith(text), true);
   });
 

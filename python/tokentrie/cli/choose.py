@@ -102,7 +102,7 @@ def _document(
         "logprobs": {names[i]: float(logprobs[i]) if math.isfinite(logprobs[i]) else None for i in choice.ranking},
         "mass": choice.mass,
         "mass_bounds": list(choice.mass_bounds),
-        "stats": choice.stats.as_dict(),
+        "stats": choice.stats.to_dict(),
         "model": opened.describe(),
         "warnings": warnings,
     }

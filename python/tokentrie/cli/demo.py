@@ -197,7 +197,7 @@ def _probabilities(choice: tokentrie.Choice, trie: tokentrie.Trie) -> dict[str, 
 
 
 def _generated(out: tokentrie.Generated) -> dict[str, Any]:
-    return {"text": out.text, "tokens": len(out.tokens), "finish": out.finish, "stats": out.stats.as_dict()}
+    return {"text": out.text, "tokens": len(out.tokens), "finish": out.finish, "stats": out.stats.to_dict()}
 
 
 def _walk_document(walk: Walk, vocab: tokentrie.Vocab) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _walk_document(walk: Walk, vocab: tokentrie.Vocab) -> dict[str, Any]:
         "chosen": walk.chosen,
         "tokens": walk.generated.tokens,
         "finish": walk.generated.finish,
-        "stats": walk.generated.stats.as_dict(),
+        "stats": walk.generated.stats.to_dict(),
     }
 
 

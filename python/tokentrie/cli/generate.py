@@ -72,7 +72,7 @@ def _show(opened: Opened, generated: tokentrie.Generated, warnings: list[str], a
         "leaf": leaf and {"index": leaf.index, "name": leaf.name, "tokens": leaf.tokens},
         "value": generated.value,
         "finish": generated.finish,
-        "stats": generated.stats.as_dict(),
+        "stats": generated.stats.to_dict(),
         "model": opened.describe(),
         "warnings": warnings,
     }

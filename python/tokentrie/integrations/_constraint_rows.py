@@ -18,9 +18,9 @@ else:
 
 
 class ConstraintRows:
-    """Rows of logits in constraints of any kind: Regex, JsonSchema, the reply of a chat, a ThinkGate, sets with weights.
+    """Rows of logits in constraints of any kind: a Regex, a JsonSchema, a ThinkGate, the reply of a chat, weights.
 
-    Each row has a constraint and a place in it. The walk is that of `Batch`, on the host: a step needs the tokens there.
+    Each row has a constraint and a place in it. The walk is that of `Batch`, on the host: a step needs tokens there.
     `TrieTensors` keeps all of it on the device and takes tries alone.
 
     A host does not ask whether a token may come. One that may not makes the row dead: it then allows the end tokens, or

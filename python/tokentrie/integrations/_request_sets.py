@@ -1,4 +1,4 @@
-"""What a request to a server asks for: a set by name, as a file, a payload, texts or ids, or any spec. Needs no host."""
+"""What a request to a server asks for: a set by name, as a file, a payload, texts or ids; any spec. Needs no host."""
 
 from __future__ import annotations
 

@@ -264,7 +264,9 @@ class _SecondInterface:
 
     def _apply_on_host(self, logits: Any, ctx: Any) -> None:
         """Masks the rows of slots that are walked on the host: their committed tokens and drafts come there."""
-        rows, place, inputs = (part.cpu().tolist() for part in (ctx.expanded_idx_mapping, ctx.expanded_local_pos, ctx.input_ids))
+        rows, place, inputs = (
+            part.cpu().tolist() for part in (ctx.expanded_idx_mapping, ctx.expanded_local_pos, ctx.input_ids)
+        )
         tokens, total = self.req_states.all_token_ids.gpu, self.req_states.total_len.gpu.cpu().tolist()
         first, drafts = {}, {}
         for row, (slot, nth) in enumerate(zip(rows, place, strict=True)):

@@ -82,7 +82,7 @@ pub extern "C" fn tokentrie_batch_apply(
 
 /// Chooses one token a row; accepts none.
 #[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_batch_sample(
+pub extern "C" fn tokentrie_batch_select(
     batch: tokentrie_batch,
     logits: In<f32>,
     n_logits: usize,
@@ -102,6 +102,20 @@ pub extern "C" fn tokentrie_batch_sample(
             buffer.fill_with(rows, chosen.iter().map(|token| token.as_i32()))
         })
     })
+}
+
+/// The former name of tokentrie_batch_select.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_batch_sample(
+    batch: tokentrie_batch,
+    logits: In<f32>,
+    n_logits: usize,
+    stride: usize,
+    ids: Out<i32>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    tokentrie_batch_select(batch, logits, n_logits, stride, ids, capacity, count)
 }
 
 /// Accepts one token a row.

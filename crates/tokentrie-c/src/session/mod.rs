@@ -275,7 +275,7 @@ impl Session {
 
 fn finish(finish: Finish) -> i32 {
     match finish {
-        Finish::Span => TOKENTRIE_FINISH_LEAF,
+        Finish::Span => TOKENTRIE_FINISH_SPAN,
         Finish::EndOfGeneration => TOKENTRIE_FINISH_END_OF_GENERATION,
         Finish::MaxTokens => TOKENTRIE_FINISH_MAX_TOKENS,
         Finish::ContextFull => TOKENTRIE_FINISH_CONTEXT_FULL,

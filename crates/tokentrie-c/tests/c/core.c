@@ -322,11 +322,12 @@ static void batches(void) {
   logits[5] = 1, logits[STRIDE + 9] = 1, logits[2 * STRIDE + 5] = 1;
   int32_t ids[ROWS], state = -1;
   OK(tokentrie_batch_sample(batch, logits, length, STRIDE, ids, ROWS, &n));
+  OK(tokentrie_batch_select(batch, logits, length, STRIDE, ids, ROWS, &n));
   CHECK(n == ROWS && ids[0] == 5 && ids[1] == 9 && ids[2] == 5);
-  STATUS(TOKENTRIE_ERROR_ROW, tokentrie_batch_sample(batch, logits, length - 1, STRIDE, ids, ROWS, &n));
-  STATUS(TOKENTRIE_ERROR_ROW, tokentrie_batch_sample(batch, logits, length, N_VOCAB - 1, ids, ROWS, &n));
+  STATUS(TOKENTRIE_ERROR_ROW, tokentrie_batch_select(batch, logits, length - 1, STRIDE, ids, ROWS, &n));
+  STATUS(TOKENTRIE_ERROR_ROW, tokentrie_batch_select(batch, logits, length, N_VOCAB - 1, ids, ROWS, &n));
   STATUS(TOKENTRIE_ERROR_ROW, tokentrie_batch_apply(batch, logits, length, (size_t)-1));
-  STATUS(TOKENTRIE_ERROR_BUFFER, tokentrie_batch_sample(batch, logits, length, STRIDE, ids, 2, &n));
+  STATUS(TOKENTRIE_ERROR_BUFFER, tokentrie_batch_select(batch, logits, length, STRIDE, ids, 2, &n));
   OK(tokentrie_batch_apply(batch, logits, length, STRIDE));
   CHECK(isinf(logits[0]) && logits[5] == 1 && logits[N_VOCAB] == 0);
   uint32_t words[ROWS * 4];

@@ -126,7 +126,7 @@ static void a_leaf(void) {
   CHECK(info_of(session).has_trie == 1);
   OK(tokentrie_session_generate(session, 50, 0.7f, 0.9f, listen, &first));
   tokentrie_session_info info = info_of(session);
-  CHECK(first.done == 1 && info.finish == TOKENTRIE_FINISH_LEAF && info.state == TOKENTRIE_STATE_COMPLETE);
+  CHECK(first.done == 1 && info.finish == TOKENTRIE_FINISH_SPAN && info.state == TOKENTRIE_STATE_COMPLETE);
   CHECK(info.tokens == first.n && info.tokens == info.forced_tokens + info.sampled_tokens);
   CHECK(info.prompt_tokens == prompt + first.n && info.generating == 0);
   uint32_t leaf = 99;

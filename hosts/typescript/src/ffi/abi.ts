@@ -33,13 +33,13 @@ export const Status = {
 export const STATES = ["active", "complete", "idle", "off"] as const;
 export const ALLOWED = ["only", "open", "all"] as const;
 export const AFTER = ["free", "stop"] as const;
-export const TOKEN_KINDS = ["normal", "control", "end-of-generation"] as const;
+export const TOKEN_KINDS = ["normal", "control", "end_of_generation"] as const;
 export const FINISHES = [
   "none",
-  "leaf",
-  "end-of-generation",
-  "max-tokens",
-  "context-full",
+  "span",
+  "end_of_generation",
+  "max_tokens",
+  "context_full",
   "cancelled",
   "error",
 ] as const;

@@ -10,12 +10,12 @@ use crate::sampling::{Given, Keywords, Sampling};
 use crate::vocab::VocabArg;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
-use trie_core::{CacheStats, TrieCache};
+use trie_core::CacheStats;
 
-/// A cache of payloads: the same text, or the same content in other words, is built once.
+/// A cache of tries: the same payload text, or the same content in other words, is built once.
 ///
-/// The least recently used payload leaves first; samplers in use keep their tries. A Sampler that is made without a
-/// Session uses the cache of its thread. One session may be used from several threads: calls take turns.
+/// The least recently used payload leaves first; samplers in use keep their tries. A Sampler that is made without one
+/// uses the cache of its thread. One cache may be used from several threads: calls take turns.
 ///
 /// Args:
 ///     capacity: payloads to hold, 1 to 2**20.
@@ -24,18 +24,18 @@ use trie_core::{CacheStats, TrieCache};
 ///     OptionError: the capacity is out of range.
 ///
 /// Example:
-///     >>> session = tokentrie.Session(capacity=32)
+///     >>> cache = tokentrie.TrieCache(capacity=32)
 ///     >>> payload = '{"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}'
-///     >>> samplers = [session.sampler(10, payload) for _ in range(3)]
-///     >>> (session.cache_info().misses, session.cache_info().hits)
+///     >>> samplers = [cache.sampler(10, payload) for _ in range(3)]
+///     >>> (cache.cache_info().misses, cache.cache_info().hits)
 ///     (1, 2)
 #[pyclass(frozen, module = "tokentrie")]
-pub(crate) struct Session(Shared<TrieCache>);
+pub(crate) struct TrieCache(Shared<trie_core::TrieCache>);
 
-/// What the cache of a `Session` did so far. Compares by content.
+/// What a `TrieCache` did so far. Compares by content.
 ///
 /// Example:
-///     >>> tokentrie.Session().cache_info()
+///     >>> tokentrie.TrieCache().cache_info()
 ///     CacheInfo(hits=0, content_hits=0, misses=0, evictions=0, size=0, capacity=128)
 #[pyclass(frozen, get_all, module = "tokentrie")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,10 +73,10 @@ impl CacheInfo {
 }
 
 #[pymethods]
-impl Session {
+impl TrieCache {
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
         let stats = self.0.lock(py)?.stats();
-        Ok(format!("<tokentrie.Session: {} of {} payloads>", stats.len, stats.capacity))
+        Ok(format!("<tokentrie.TrieCache: {} of {} payloads>", stats.len, stats.capacity))
     }
 
     #[new]
@@ -85,12 +85,12 @@ impl Session {
         let payloads = usize::try_from(capacity).ok().and_then(NonZeroUsize::new);
         let payloads = payloads.filter(|payloads| payloads.get() <= Self::MOST);
         match payloads {
-            Some(payloads) => Ok(Self(Shared::new(TrieCache::new(payloads)))),
+            Some(payloads) => Ok(Self(Shared::new(trie_core::TrieCache::new(payloads)))),
             None => Err(Class::Option.error(format!("capacity is {capacity}: it must be from 1 to {}", Self::MOST))),
         }
     }
 
-    /// Makes a Sampler whose payload comes from this session's cache.
+    /// Makes a Sampler whose payload comes from this cache.
     ///
     /// Cost: from the cache one SHA-256 of the text and a few small allocations.
     ///
@@ -105,9 +105,9 @@ impl Session {
     ///     TokenTrieError: as for `Sampler`.
     ///
     /// Example:
-    ///     >>> session = tokentrie.Session()
+    ///     >>> cache = tokentrie.TrieCache()
     ///     >>> payload = {"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}
-    ///     >>> session.sampler(10, payload).forced()
+    ///     >>> cache.sampler(10, payload).forced()
     ///     array([2], dtype=int32)
     #[pyo3(
         signature = (
@@ -144,7 +144,7 @@ impl Session {
     ///     CacheInfo.
     ///
     /// Example:
-    ///     >>> tokentrie.Session(capacity=8).cache_info().capacity
+    ///     >>> tokentrie.TrieCache(capacity=8).cache_info().capacity
     ///     8
     fn cache_info(&self, py: Python<'_>) -> Result<CacheInfo> {
         Ok(self.0.lock(py)?.stats().into())
@@ -153,9 +153,9 @@ impl Session {
     /// Forgets all payloads; the counts stay.
     ///
     /// Example:
-    ///     >>> session = tokentrie.Session()
-    ///     >>> session.clear()
-    ///     >>> session.cache_info().size
+    ///     >>> cache = tokentrie.TrieCache()
+    ///     >>> cache.clear()
+    ///     >>> cache.cache_info().size
     ///     0
     fn clear(&self, py: Python<'_>) -> Result<()> {
         self.0.lock(py)?.clear();
@@ -163,7 +163,7 @@ impl Session {
     }
 }
 
-impl Session {
+impl TrieCache {
     /// More would be a mistake: the cache sets its table aside at once.
     const MOST: usize = 1 << 20;
 }

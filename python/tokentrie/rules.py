@@ -1,0 +1,41 @@
+"""Rules over bytes, and what constrains nothing: all of them in one place.
+
+Names that mean something else in Python's own modules (`Date`, and `Unconstrained`, which was `Any`) are only here.
+
+Example:
+    >>> from tokentrie import rules
+    >>> rules.Date().matches("2024-02-29")
+    True
+"""
+
+from tokentrie._native import (
+    Concatenation,
+    Date,
+    Grammar,
+    Integer,
+    JsonSchema,
+    Lark,
+    Number,
+    OneOf,
+    Regex,
+    Rule,
+    RuleStats,
+    String,
+    Unconstrained,
+)
+
+__all__ = [
+    "Concatenation",
+    "Date",
+    "Grammar",
+    "Integer",
+    "JsonSchema",
+    "Lark",
+    "Number",
+    "OneOf",
+    "Regex",
+    "Rule",
+    "RuleStats",
+    "String",
+    "Unconstrained",
+]
