@@ -125,8 +125,8 @@ fn refused(number: usize, part: &Bound<'_, PyAny>) -> Error {
     let message = match part.cast::<PyString>() {
         Ok(text) => one_text(&format!("part {number} of a sequence"), text),
         Err(_) => format!(
-            "part {number} of a sequence must be a Trie, a list of str, Unconstrained or a Sequence, not {} of type {}; a \
-             payload's set is Trie.from_payload(payload), and rules are put together with + or stand in a Form",
+            "part {number} of a sequence must be a Trie, a list of str, Unconstrained or a Sequence, not {} of type {}; \
+             a payload's set is Trie.from_payload(payload), and rules are put together with + or stand in a Form",
             shown(part),
             type_name(part)
         ),
