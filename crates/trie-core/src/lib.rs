@@ -2,8 +2,8 @@
 //!
 //! A [`Payload`] (JSON) or a [`TrieBuilder`] gives an immutable [`Trie`]; a [`Cursor`] is a position in it;
 //! a [`Span`] is the life of one constrained stretch of output; a [`Sampler`] adds the choice over a row of
-//! logits; a [`Batch`] is many rows. Nothing here knows of llama.cpp or of Python; `set/storage/map.rs` alone, which maps
-//! files, is `unsafe`.
+//! logits; a [`Batch`] is many rows. Nothing here knows of llama.cpp or of Python; `set/storage/map.rs` alone, which
+//! maps files, is `unsafe`.
 //!
 //! ```
 //! use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TokenId};
