@@ -1,7 +1,7 @@
 //! What does not change during the life of a span: its constraints and the tokens around their values.
 
+use super::error::UnknownPath;
 use crate::machine::constraint::{AnyConstraint, Constraint};
-use crate::machine::span::UnknownPath;
 use crate::set::ids::TokenId;
 use std::sync::{Arc, OnceLock};
 

@@ -1,8 +1,7 @@
 //! Beam search over the values of a set: the best of them, without ever naming anything else.
 
-use super::looked::{Ends, Looked};
+use super::continuations::{Continuations, Ends, ScoreMode};
 use super::rows::Rows;
-use super::top::ScoreMode;
 use super::{Batch, BatchError, Worker};
 use crate::machine::constraint::{AnyConstraint, Constraint, Scratch, Tokens};
 use crate::machine::span::{Allowed, SpanRules};
@@ -233,12 +232,13 @@ impl BeamSearch {
         for (parent, (row, before)) in rows.iter().zip(&self.live).enumerate() {
             let allowed = rules[row.rules as usize].allowed(row.walked.state(), scratch);
             let logits = &logits.row(parent)[..*n_vocab];
-            let scored = Looked::at(allowed, logits, self.options.mode, Ends::Apart, ids, values, wide);
+            let scored = Continuations::at(allowed, logits, self.options.mode, Ends::Apart, ids, values, wide);
             let Some(scored) = scored else { continue };
             let mut adds: Vec<f64> = (0..scored.values.len()).map(|nth| scored.adds(nth)).collect();
             adds.extend(scored.stop);
             let stops = scored.stop.is_some();
-            let Some(shares) = Looked::at(allowed, logits, ScoreMode::Renormalised, Ends::Apart, ids, values, wide)
+            let Some(shares) =
+                Continuations::at(allowed, logits, ScoreMode::Renormalised, Ends::Apart, ids, values, wide)
             else {
                 continue;
             };

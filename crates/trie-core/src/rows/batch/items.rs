@@ -3,7 +3,7 @@
 use super::top::check_groups;
 use super::{Batch, BatchError, Row};
 use crate::machine::constraint::{AnyConstraint, FilterError, FilteredTrie};
-use crate::machine::span::{SpanRules, Status, Walked};
+use crate::machine::span::{SpanRules, Status, Trail};
 use crate::set::ids::LeafId;
 use crate::set::leaf_set::LeafSet;
 use std::collections::{BTreeSet, HashMap};
@@ -109,7 +109,7 @@ impl Batch {
             };
             let start = self.rules[number as usize].start();
             let Row { walked, rules, items } = &mut self.rows[row];
-            (*walked, *rules) = (Walked::new(start), number);
+            (*walked, *rules) = (Trail::new(start), number);
             let fresh = || Arc::new(Items { leaves: Vec::new(), begun: before });
             Arc::make_mut(items.get_or_insert_with(fresh)).leaves.extend(written[row]);
         }

@@ -3,11 +3,11 @@
 
 mod beam;
 mod children;
+mod continuations;
 mod error;
 mod items;
-mod listed;
+mod listed_logits;
 mod logits;
-mod looked;
 mod mask;
 mod moves;
 mod rows;
@@ -16,14 +16,15 @@ mod top;
 
 pub use beam::{BeamOptions, BeamSearch, Hypothesis};
 pub use children::Children;
+pub use continuations::ScoreMode;
 pub use error::BatchError;
 pub use items::NoRepeat;
 pub use mask::{BatchMask, MaskMemory};
 pub use rows::{Rows, RowsError, RowsMut};
-pub use top::{Child, ScoreMode};
+pub use top::Child;
 
 use crate::machine::constraint::{AnyConstraint, AnyState, Scratch, Thought, Unconstrained};
-use crate::machine::span::{Allowed, SpanRules, SpanState, Status, Walked};
+use crate::machine::span::{Allowed, SpanRules, SpanState, Status, Trail};
 use crate::rows::draw::Draw;
 use crate::rows::sampler::{Mode, SamplerOptions};
 use crate::set::ids::TokenId;
@@ -95,7 +96,7 @@ struct Worker {
 
 #[derive(Debug, Clone)]
 struct Row {
-    walked: Walked,
+    walked: Trail,
     rules: u32,
     /// Of the items before this one: rows that are copied share them.
     items: Option<Arc<items::Items>>,
@@ -192,7 +193,7 @@ impl Batch {
         if got != n_vocab {
             return Err(BatchError::MixedVocabularies { row, got, n_vocab });
         }
-        let walked = Walked::new(rules.start());
+        let walked = Trail::new(rules.start());
         Ok(Row { walked, rules: self.number_of(rules), items: None })
     }
 

@@ -1,6 +1,6 @@
 //! The best continuations of all rows together: one step of a beam search.
 
-use super::looked::{Ends, Looked};
+use super::continuations::{Continuations, Ends, ScoreMode};
 use super::rows::Rows;
 use super::threads::{LOOK, each, worthwhile};
 use super::{Batch, BatchError, Row, Worker};
@@ -10,25 +10,6 @@ use crate::rows::logits::{greater, is_usable};
 use crate::set::ids::TokenId;
 use std::cmp::Ordering;
 use std::sync::Arc;
-
-/// How a continuation is scored. Each is added to the score of its row.
-///
-/// Where a set has [weights](crate::Trie::with_weights), a token counts with its weight in each mode. It changes what
-/// the token gets and, where that is a share among tokens, what they share; never the sum over the vocabulary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum ScoreMode {
-    /// The log of its probability under the whole vocabulary, plus its weight: exact, and `O(V)` a row. What a row has
-    /// beyond the vocabulary does not count. Weights are a bonus on top of the model's own probability: scores may then
-    /// be above 0.
-    #[default]
-    Model,
-    /// The log of its share among the tokens that may come, weights included. `O(k)` a row, and `O(V)` where a value
-    /// ends that may go on and no end token tells: there everything may come.
-    Renormalised,
-    /// The logit itself, plus its weight, for rows of log-probabilities. `O(k)` a row.
-    AsGiven,
-}
 
 /// A continuation of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -207,7 +188,7 @@ impl Search<'_> {
         }
         let Worker { scratch, ids, logits: values, wide } = &mut *self.worker;
         let allowed = self.rules[row.rules as usize].allowed(state, scratch);
-        let looked = Looked::at(allowed, logits, self.mode, ends, ids, values, wide)?;
+        let looked = Continuations::at(allowed, logits, self.mode, ends, ids, values, wide)?;
         let usable = is_usable(looked.values.iter().copied().fold(f32::NEG_INFINITY, greater));
         if let (false, Some(&lowest), Ends::AsTokens) = (usable, looked.tokens.first(), ends) {
             self.starved += 1;

@@ -12,6 +12,7 @@ mod sequences;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod ties;
 
 use crate::set::ids::TokenId;
 use crate::set::trie::Trie;

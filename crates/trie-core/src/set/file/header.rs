@@ -1,7 +1,7 @@
 //! Where everything lies: a header of 64 bytes, then one entry a section. All of it is checked whenever a file is
 //! opened.
 
-use super::FileProblem;
+use super::problem::FileProblem;
 use crate::set::ids::TokenId;
 use std::ops::{Range, RangeInclusive};
 

@@ -1,8 +1,9 @@
 //! A state with what is needed to go back: what a [`Span`](super::Span) and every row of a batch are.
 
+use super::error::SpanError;
 use super::rules::SpanRules;
 use super::state::{SpanState, Status};
-use super::{SpanError, walk};
+use super::walk;
 use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Role, Scratch, Thought};
 use crate::set::ids::TokenId;
 use crate::set::trie::{Leaf, NotAllowed};
@@ -10,14 +11,14 @@ use crate::set::trie::{Leaf, NotAllowed};
 /// Where a walk is and how it came there. A clone is independent and `O(1)`, or `O(walk)` where the constraint does not
 /// remember how a state was reached.
 #[derive(Debug, Clone)]
-pub(crate) struct Walked {
+pub(crate) struct Trail {
     pub(super) state: SpanState<AnyState>,
     /// The states before each token of the walk, where they cannot be told from the last one; none for a tree.
     #[allow(clippy::box_collection, reason = "rows of trees are copied by the hundred: theirs is one word, and null")]
     passed: Option<Box<Vec<AnyState>>>,
 }
 
-impl Walked {
+impl Trail {
     pub(crate) fn new(state: SpanState<AnyState>) -> Self {
         Self { state, passed: None }
     }
@@ -52,7 +53,7 @@ impl Walked {
         Some(role)
     }
 
-    /// As [`Walked::advance`] for a host that cannot be refused.
+    /// As [`Trail::advance`] for a host that cannot be refused.
     pub(super) fn observe(&mut self, rules: &SpanRules, constraint: &AnyConstraint, token: TokenId) -> super::Observed {
         match self.advance(rules, constraint, token) {
             Some(role) => walk::Observed::Accepted(role),

@@ -1,7 +1,7 @@
 //! Logits of the legal tokens alone, for rows that lie where this process cannot read them: on a device, say.
 
-use super::looked::Ends;
-use super::top::{Best, Child, ScoreMode, Search, check_groups, keep_best};
+use super::continuations::{Ends, ScoreMode};
+use super::top::{Best, Child, Search, check_groups, keep_best};
 use super::{Batch, BatchError, Row, Worker};
 use crate::machine::constraint::Scratch;
 use crate::machine::span::Allowed;

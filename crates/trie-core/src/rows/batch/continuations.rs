@@ -1,14 +1,32 @@
 //! What goes on in a row, and what it adds to a score.
 
-use super::top::ScoreMode;
 use crate::machine::span::Allowed;
 use crate::rows::element::Logit;
 use crate::rows::logits::{clean, with_weight};
 use crate::rows::softmax::{log_probability, log_sum_exp};
 use crate::set::ids::TokenId;
 
+/// How a continuation is scored. Each is added to the score of its row.
+///
+/// Where a set has [weights](crate::Trie::with_weights), a token counts with its weight in each mode. It changes what
+/// the token gets and, where that is a share among tokens, what they share; never the sum over the vocabulary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ScoreMode {
+    /// The log of its probability under the whole vocabulary, plus its weight: exact, and `O(V)` a row. What a row has
+    /// beyond the vocabulary does not count. Weights are a bonus on top of the model's own probability: scores may then
+    /// be above 0.
+    #[default]
+    Model,
+    /// The log of its share among the tokens that may come, weights included. `O(k)` a row, and `O(V)` where a value
+    /// ends that may go on and no end token tells: there everything may come.
+    Renormalised,
+    /// The logit itself, plus its weight, for rows of log-probabilities. `O(k)` a row.
+    AsGiven,
+}
+
 /// The continuations of a row.
-pub(super) struct Looked<'a> {
+pub(super) struct Continuations<'a> {
     /// What goes on, and end tokens where they count as continuations.
     pub(super) tokens: &'a [TokenId],
     /// Their logits; where they share with each other, with their weights.
@@ -30,7 +48,7 @@ pub(super) enum Ends {
     Apart,
 }
 
-impl<'a> Looked<'a> {
+impl<'a> Continuations<'a> {
     /// Looks at a row where something may come; `logits` are as many as the vocabulary has tokens. `None` where nothing
     /// goes on and nothing ends.
     pub(super) fn at<L: Logit>(
