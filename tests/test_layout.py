@@ -22,8 +22,9 @@ LEFT: dict[str, list[str]] = {"trie-core": []}
 LEFT["trie-rules"] = ["trie-core"]
 LEFT["trie-schema"] = ["trie-core", "trie-rules"]
 LEFT["trie-text"] = ["trie-core", "trie-rules", "trie-schema"]
-LEFT["chat-format"] = ["trie-core", "trie-rules"]
-LEFT["llama-sampler"] = ["trie-core", "trie-text", "trie-rules", "trie-schema", "chat-format"]
+LEFT["chat-template"] = []
+LEFT["chat-format"] = ["trie-core", "trie-rules", "chat-template"]
+LEFT["llama-sampler"] = ["trie-core", "trie-text", "trie-rules", "trie-schema", "chat-template", "chat-format"]
 LEFT["tokentrie"] = [*LEFT["llama-sampler"], "llama-sampler"]
 LEFT["tokentrie-py"] = LEFT["tokentrie-c"] = LEFT["tokentrie-benches"] = [*LEFT["tokentrie"], "tokentrie"]
 

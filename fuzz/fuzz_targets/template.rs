@@ -1,7 +1,7 @@
 //! Any text as a chat template: a text or an error, never a panic, and the same one twice.
 #![no_main]
 
-use chat_format::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};
+use chat_template::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 

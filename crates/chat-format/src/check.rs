@@ -8,10 +8,10 @@ use crate::analysis::text::common_prefix;
 use crate::analysis::with_usual_variables;
 use crate::dialect::{Arguments, Part, ReasoningMode};
 use crate::format::after;
-use crate::jinja::{Clock, Data, RenderOptions, Session};
 use crate::machine::{Nobody, ToolChoice};
 use crate::reply::ParserOptions;
 use crate::tools::Tools;
+use chat_template::{Clock, Data, RenderOptions, Session};
 use probes::{Conversation, Probe};
 use serde_json::{Value, json};
 

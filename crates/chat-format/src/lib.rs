@@ -9,9 +9,7 @@
 //! | read a reply, in any portions, as a message | [`Parser`] |
 //! | let a model write only calls that the tools allow | [`ReplyConstraint`] |
 //!
-//! [`ChatTemplate`] renders templates as Jinja2 does under the settings of Hugging Face's transformers, byte for byte.
-//! They are files of strangers: whatever stands in one, rendering ends soon, with a text or a [`TemplateError`], in
-//! bounded memory.
+//! Templates are rendered by the crate [`chat_template`]; what hosts need of it is named here as well.
 //!
 //! ```
 //! use chat_format::{ChatTemplate, Data, RenderOptions};
@@ -29,7 +27,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-#![allow(clippy::needless_pass_by_value, reason = "filters and functions of templates share one signature")]
+#![allow(clippy::needless_pass_by_value, reason = "JSON and lists that are made for one call are handed over")]
 #![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are what they are")]
 
 pub mod analysis;
@@ -37,7 +35,6 @@ mod check;
 mod constraint;
 pub mod dialect;
 mod format;
-mod jinja;
 mod lock;
 mod machine;
 mod reply;
@@ -45,10 +42,10 @@ mod tools;
 mod values;
 
 pub use analysis::Analysis;
+pub use chat_template::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};
 pub use constraint::{BudgetedReply, ControlTokens, ReplyConstraint};
 pub use dialect::Dialect;
 pub use format::{ChatFormat, ConstraintOptions, FormatError};
-pub use jinja::{ChatTemplate, Clock, Data, RenderOptions, TemplateError};
 pub use machine::ToolChoice;
 pub use reply::{Event, Message, Parser, ParserOptions, ReasoningFormat, ToolCall};
 pub use tools::{Tool, ToolError, Tools};

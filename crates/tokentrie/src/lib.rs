@@ -7,6 +7,8 @@
 //! | `model/` | whose turn it is, what ends a call, the end of the process |
 //! | `chat/` | the chat loop: prompt, constraint, reader, finish reasons, probabilities |
 
+#![forbid(unsafe_code)]
+
 pub mod chat;
 pub mod model;
 pub mod options;

@@ -2,8 +2,8 @@
 //!
 //! A [`Payload`] (JSON) or a [`TrieBuilder`] gives an immutable [`Trie`]; a [`Cursor`] is a position in it;
 //! a [`Span`] is the life of one constrained stretch of output; a [`Sampler`] adds the choice over a row of
-//! logits; a [`Batch`] is many rows. Nothing here knows of llama.cpp or of Python; `map.rs` alone, which maps
-//! files, is `unsafe`.
+//! logits; a [`Batch`] is many rows. Nothing here knows of llama.cpp or of Python; `set/storage/map.rs` alone, which
+//! maps files, is `unsafe`.
 //!
 //! ```
 //! use trie_core::{Payload, Sampler, SamplerOptions, SpanRules, TokenId};
@@ -28,77 +28,48 @@
 //!
 //! Token ids are 0 … 2^31−1; a trie has fewer than 2^32−1 nodes and less than 4 GiB of names.
 
-mod arrays;
-mod batch;
-mod builder;
-mod byte_trie;
-mod cache;
-mod constraint;
-mod draw;
-mod drawing;
-mod element;
-mod export;
-mod external;
-mod file;
-mod graph;
-mod ids;
-mod kernel;
-mod layout;
-mod leaf_set;
-mod levels;
-pub mod logits;
-#[allow(unsafe_code, reason = "slices of mapped files and the map itself; every other file is safe")]
-mod map;
-mod outline;
-mod packed;
-mod payload;
-mod prefix_table;
-mod row;
-mod sampler;
+mod machine;
+mod rows;
 mod scoring;
-mod sets;
-mod softmax;
-mod span;
-mod store;
-mod trie;
-mod weights;
+mod set;
 
-pub use arrays::TrieArrays;
-pub use batch::{
-    Batch, BatchError, BatchMask, BeamOptions, BeamSearch, Child, Children, Hypothesis, MaskMemory, NoRepeat, Rows,
-    RowsError, RowsMut, ScoreMode,
-};
-pub use builder::{BuildError, FlatSequences, TrieBuilder};
-pub use byte_trie::{ByteTrie, ByteTrieError};
-pub use cache::{CacheStats, TrieCache};
-pub use constraint::{
+pub use machine::cache::{CacheStats, TrieCache};
+pub use machine::constraint::{
     AnyConstraint, AnyState, Budget, Constraint, Ending, Except, FilterError, FilteredTrie, GateError, Mask, Next,
     NotListed, Opening, Problem, Role, Scratch, Sequence, SequenceError, SequenceState, Step, ThinkGate, ThinkOptions,
     ThinkState, Thought, Tokens, TrieState, Unconstrained, WeightedList, WeightedTokens,
 };
-pub use draw::{DrawError, DrawSettings};
-pub use drawing::{BoxKind, DrawnBox, svg};
-pub use element::Logit;
-pub use export::{NotInGbnf, TextGrammar};
-pub use external::{ExternalBuilder, ExternalError};
-pub use file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId};
-pub use graph::{ForcedText, NamedLeaf, TokenizationError, TokenizedLeaf};
-pub use ids::{LeafId, NodeId, TokenId, TokenIdError};
-pub use kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
-pub use leaf_set::{LeafSet, LeafSetError};
-pub use levels::Level;
-pub use outline::{OutlineLimits, OutlineNode};
-pub use payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
-pub use prefix_table::{PrefixTable, PrefixTableError, PrefixTableReport, Skipped, SkippedWhy, Strictness};
-pub use sampler::{Mode, RowError, Sampler, SamplerError, SamplerOptions};
+pub use machine::payload::{DroppedLeaf, Payload, PayloadError, PayloadReport};
+pub use machine::span::{
+    After, Allowed, ForcedRun, Observed, RulesError, Span, SpanError, SpanRules, SpanState, Status, UnknownPath,
+};
+pub use rows::batch::{
+    Batch, BatchError, BatchMask, BeamOptions, BeamSearch, Child, Children, Hypothesis, MaskMemory, NoRepeat, Rows,
+    RowsError, RowsMut, ScoreMode,
+};
+pub use rows::draw::{DrawError, DrawSettings};
+pub use rows::element::Logit;
+pub use rows::kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
+pub use rows::logits;
+pub use rows::sampler::{Mode, RowError, Sampler, SamplerError, SamplerOptions};
+pub use rows::softmax::{log_add, log_probability, log_sum_exp};
 pub use scoring::{
     Choice, ChooseError, ChooseOptions, ChooseStats, Decoded, PrefixRows, PrefixRowsError, PromptProblem, RowProblem,
     TokenTree, TreeDecoder, TreeNode, choose, choose_many,
 };
-pub use sets::{LeafWalk, SetError, SetOperation};
-pub use softmax::{log_add, log_probability, log_sum_exp};
-pub use span::{
-    After, Allowed, ForcedRun, Observed, RulesError, Span, SpanError, SpanRules, SpanState, Status, UnknownPath,
-};
-pub use trie::{Cursor, Forced, Leaf, NotAllowed, Trie};
-pub use weights::WeightsError;
+pub use set::builder::{BuildError, FlatSequences, TrieBuilder};
+pub use set::byte_trie::{ByteTrie, ByteTrieError};
+pub use set::drawing::{BoxKind, DrawnBox, svg};
+pub use set::export::{NotInGbnf, TextGrammar};
+pub use set::external::{ExternalBuilder, ExternalError};
+pub use set::file::{FileError, FileOptions, FileProblem, FileStamp, VocabularyId};
+pub use set::graph::{ForcedText, NamedLeaf, TokenizationError, TokenizedLeaf};
+pub use set::ids::{LeafId, NodeId, TokenId, TokenIdError};
+pub use set::leaf_set::{LeafSet, LeafSetError};
+pub use set::levels::Level;
+pub use set::operations::{LeafWalk, SetError, SetOperation};
+pub use set::outline::{OutlineLimits, OutlineNode};
+pub use set::prefix_table::{PrefixTable, PrefixTableError, PrefixTableReport, Skipped, SkippedWhy, Strictness};
+pub use set::storage::arrays::TrieArrays;
+pub use set::trie::{Cursor, Forced, Leaf, NotAllowed, Trie};
+pub use set::weights::WeightsError;

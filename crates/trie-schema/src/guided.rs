@@ -1,6 +1,7 @@
 //! A grammar that llguidance reads, as a constraint over tokens.
 
 use crate::compiled::Shared;
+use crate::error::GuidedError;
 use crate::known::{Kept, Known};
 use crate::path::{Key, Path};
 use crate::pool::Pool;
@@ -71,27 +72,6 @@ impl PartialEq for GuidedState {
     fn eq(&self, other: &Self) -> bool {
         self.0.key == other.0.key
     }
-}
-
-/// What cannot be put over a vocabulary.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum GuidedError {
-    /// No token begins a legal text.
-    #[error("no token of the vocabulary begins a legal text: it would have to begin with byte {bytes:?}")]
-    Unspellable {
-        /// The bytes with which legal texts begin.
-        bytes: Vec<u8>,
-    },
-    /// Only the empty text is legal.
-    #[error("only the empty text is legal: there is nothing to write")]
-    Nothing,
-    /// It is larger than its limits allow, or llguidance failed.
-    #[error("llguidance: {reason}")]
-    Failed {
-        /// In its words.
-        reason: String,
-    },
 }
 
 impl fmt::Debug for Guided {

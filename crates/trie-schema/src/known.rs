@@ -1,6 +1,6 @@
 //! What was asked of a text: kept, so that asking again costs a look-up. Bounded in bytes.
 
-use crate::guided::GuidedError;
+use crate::error::GuidedError;
 use crate::path::Key;
 use lru::LruCache;
 use std::hash::{BuildHasherDefault, Hasher};

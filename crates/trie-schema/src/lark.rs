@@ -1,7 +1,8 @@
 //! Grammars in llguidance's variant of Lark.
 
 use crate::compiled::{Compiled, Refused, Shared};
-use crate::guided::{Guided, GuidedError, GuidedLimits};
+use crate::error::GuidedError;
+use crate::guided::{Guided, GuidedLimits};
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use std::sync::Arc;
 use trie_rules::TokenBytes;

@@ -23,7 +23,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod compiled;
+mod error;
 mod guard;
 mod guided;
 mod known;
@@ -34,7 +37,8 @@ mod rule;
 mod schema;
 mod vocab;
 
-pub use guided::{Guided, GuidedError, GuidedLimits, GuidedState};
+pub use error::GuidedError;
+pub use guided::{Guided, GuidedLimits, GuidedState};
 pub use lark::{Lark, LarkError};
 pub use rule::GuidedRule;
 pub use schema::{JsonSchema, SchemaError, SchemaOptions, Whitespace};

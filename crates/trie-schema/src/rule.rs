@@ -1,7 +1,8 @@
 //! A JSON Schema or a Lark grammar beside rules of other kinds. It is walked token by token, not byte by byte.
 
 use crate::compiled::Shared;
-use crate::guided::{Guided, GuidedError, GuidedLimits, GuidedWeak};
+use crate::error::GuidedError;
+use crate::guided::{Guided, GuidedLimits, GuidedWeak};
 use crate::lark::Lark;
 use crate::schema::JsonSchema;
 use std::fmt;

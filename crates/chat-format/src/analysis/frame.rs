@@ -3,7 +3,7 @@
 use super::probe::{Ask, Probe, with_reasoning_part};
 use super::text::{common_prefix, common_suffix, first_tag, last_tag, segments, strip_loosely, word_of};
 use crate::dialect::{Content, ContentMode, Reasoning, ReasoningMode, Turns};
-use crate::jinja::TemplateError;
+use chat_template::TemplateError;
 use serde_json::{Value, json};
 
 /// The text before and after the reply of a rendering, from the user's text on.

@@ -32,7 +32,7 @@ pub(crate) use prompt::with_usual_variables;
 pub use prompt::{Continued, PromptOptions};
 
 use crate::dialect::{ContentMode, Dialect, ReasoningMode};
-use crate::jinja::{ChatTemplate, TemplateError};
+use chat_template::{ChatTemplate, TemplateError};
 use frame::{Frame, Taken};
 use probe::Probe;
 

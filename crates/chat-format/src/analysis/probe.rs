@@ -1,6 +1,6 @@
 //! Renders conversations with needles in them.
 
-use crate::jinja::{Clock, Data, RenderOptions, Session, TemplateError};
+use chat_template::{Clock, Data, RenderOptions, Session, TemplateError};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 

@@ -6,7 +6,7 @@ use super::probe::{Needles, fixed};
 use super::shaped::{reasoning_of, wrapped};
 use super::text::common_prefix;
 use crate::dialect::{Dialect, ReasoningMode};
-use crate::jinja::{ChatTemplate, Data, RenderOptions, TemplateError};
+use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError};
 use serde_json::Value;
 
 /// What of the last message is continued.
@@ -208,7 +208,7 @@ pub(crate) fn with_usual_variables(options: RenderOptions, tools: Option<&Value>
         options = options.with_variable("functions", &functions.unwrap_or_else(|| "[]".into())[..]);
     }
     if !given(&options, "datetime") {
-        let now = options.clock.strftime("%Y-%m-%d %H:%M:%S").unwrap_or_default();
+        let now = options.clock.date_and_time();
         options = options.with_variable("datetime", &now[..]);
     }
     options

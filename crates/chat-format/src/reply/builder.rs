@@ -1,7 +1,6 @@
 //! Builds the message: what the machine says of the bytes becomes events.
 
-use super::message::{Event, Message};
-use super::parser::ReasoningFormat;
+use super::message::{Event, Message, ReasoningFormat};
 use super::text_out::TextOut;
 use crate::machine::{Called, Listener, Outcome, Region, Seq};
 use crate::tools::Tools;

@@ -96,3 +96,14 @@ impl Message {
         }
     }
 }
+
+/// Where reasoning goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReasoningFormat {
+    /// Into the message's reasoning.
+    #[default]
+    Auto,
+    /// It stays in the content, with its markers.
+    None,
+}

@@ -5,5 +5,5 @@ mod message;
 mod parser;
 mod text_out;
 
-pub use message::{Event, Message, ToolCall};
-pub use parser::{Parser, ParserOptions, ReasoningFormat};
+pub use message::{Event, Message, ReasoningFormat, ToolCall};
+pub use parser::{Parser, ParserOptions};

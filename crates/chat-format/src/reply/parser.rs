@@ -1,7 +1,7 @@
 //! Reads a reply as it comes.
 
 use super::builder::Builder;
-use super::message::{Event, Message};
+use super::message::{Event, Message, ReasoningFormat};
 use crate::machine::{Machine, Region, State, ToolChoice};
 use crate::tools::Tools;
 use std::sync::Arc;
@@ -32,17 +32,6 @@ pub struct ParserOptions {
     pub prompt: Option<String>,
     /// Whether the content is JSON: a code fence around it is left out.
     pub json_content: bool,
-}
-
-/// Where reasoning goes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ReasoningFormat {
-    /// Into the message's reasoning.
-    #[default]
-    Auto,
-    /// It stays in the content, with its markers.
-    None,
 }
 
 impl Parser {

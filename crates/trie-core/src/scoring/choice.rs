@@ -1,7 +1,7 @@
 //! What is asked of a choice, and what it gives.
 
-use crate::ids::{LeafId, TokenId};
-use crate::softmax::log_add;
+use crate::rows::softmax::log_add;
+use crate::set::ids::{LeafId, TokenId};
 
 /// How to choose.
 ///

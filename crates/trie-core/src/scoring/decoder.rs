@@ -1,7 +1,7 @@
 //! Who computes rows of logits.
 
 use super::tree::TokenTree;
-use crate::ids::TokenId;
+use crate::set::ids::TokenId;
 
 /// A host that can decode a tree of tokens: llama.cpp in waves over copied sequences, torch with a tree mask, or a
 /// function of token prefixes ([`PrefixRows`](super::PrefixRows)). [`choose`](super::choose) asks it for rows of

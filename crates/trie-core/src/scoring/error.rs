@@ -1,9 +1,9 @@
 //! Why there is no choice.
 
-use crate::constraint::NotListed;
-use crate::file::FileProblem;
-use crate::ids::TokenId;
-use crate::span::RulesError;
+use crate::machine::constraint::NotListed;
+use crate::machine::span::RulesError;
+use crate::set::file::FileProblem;
+use crate::set::ids::TokenId;
 
 /// A choice that cannot be made. `E` is the host's own error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

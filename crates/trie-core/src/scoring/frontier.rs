@@ -3,7 +3,7 @@
 use super::scores::Left;
 use super::tree::TokenTree;
 use super::values::At;
-use crate::ids::TokenId;
+use crate::set::ids::TokenId;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 

@@ -26,8 +26,8 @@ pub use error::{ChooseError, PromptProblem, RowProblem};
 pub use prefixes::{PrefixRows, PrefixRowsError};
 pub use tree::{TokenTree, TreeNode};
 
-use crate::constraint::AnyConstraint;
-use crate::ids::TokenId;
+use crate::machine::constraint::AnyConstraint;
+use crate::set::ids::TokenId;
 use values::Values;
 
 /// The probabilities of the values of a constraint after `prompt`.
@@ -142,8 +142,8 @@ fn check_prompts<D: TreeDecoder + ?Sized>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::FileOptions;
-    use crate::trie::Trie;
+    use crate::set::file::FileOptions;
+    use crate::set::trie::Trie;
 
     /// What only happens where a file changes after it was verified.
     #[test]
@@ -161,7 +161,7 @@ mod tests {
             let trie = Trie::from_bytes(&file, FileOptions::default()).unwrap();
             assert!(trie.verified().is_err());
 
-            let rules = crate::span::SpanRules::new(vec![(String::new(), trie)], 4).unwrap();
+            let rules = crate::machine::span::SpanRules::new(vec![(String::new(), trie)], 4).unwrap();
             let values = Values { rules };
             let mut rows = PrefixRows::new(4, |prefixes: &[&[TokenId]]| {
                 Ok::<_, std::convert::Infallible>(vec![0.0; 4 * prefixes.len()])

@@ -2,7 +2,7 @@
 
 use super::decoder::{Decoded, TreeDecoder};
 use super::tree::TokenTree;
-use crate::ids::TokenId;
+use crate::set::ids::TokenId;
 
 /// A function that gives a row of logits for each of some token prefixes, one row after the other: what a notebook has.
 /// Nothing is remembered between calls, so a prompt is read again for every row.

@@ -5,7 +5,7 @@ use super::choice::ChooseStats;
 use super::decoder::{Decoded, TreeDecoder};
 use super::error::{ChooseError, RowProblem};
 use super::tree::TokenTree;
-use crate::ids::TokenId;
+use crate::set::ids::TokenId;
 
 /// A position that neither ends a value nor goes on, after so many tokens of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

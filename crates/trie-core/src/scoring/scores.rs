@@ -3,11 +3,11 @@
 use super::choice::{Choice, ChooseStats};
 use super::rows::DeadEnd;
 use super::values::{At, Values, needs_row};
-use crate::constraint::{Scratch, Step};
-use crate::ids::{LeafId, TokenId};
-use crate::softmax::{log_add, log_probability, log_sum_exp};
-use crate::span::Allowed;
-use crate::trie::Cursor;
+use crate::machine::constraint::{Scratch, Step};
+use crate::machine::span::Allowed;
+use crate::rows::softmax::{log_add, log_probability, log_sum_exp};
+use crate::set::ids::{LeafId, TokenId};
+use crate::set::trie::Cursor;
 use std::cmp::Reverse;
 
 /// A position that was not read: what is left of the probability there may go to any value below.

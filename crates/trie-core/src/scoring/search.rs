@@ -13,8 +13,8 @@ use super::rows::{DeadEnd, read_rows};
 use super::scores::Scores;
 use super::tree::TokenTree;
 use super::values::{Values, needs_row};
-use crate::constraint::Step;
-use crate::ids::TokenId;
+use crate::machine::constraint::Step;
+use crate::set::ids::TokenId;
 use std::collections::HashMap;
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
 //! A tree of tokens to be decoded: what scoring asks a host for.
 
-use crate::ids::TokenId;
+use crate::set::ids::TokenId;
 
 /// Tokens after a prompt, in depth-first order, each after its parent. Paths that begin alike share their first nodes.
 ///

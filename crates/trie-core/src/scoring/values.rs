@@ -3,10 +3,10 @@
 
 use super::choice::ChooseOptions;
 use super::error::ChooseError;
-use crate::constraint::{AnyConstraint, Constraint, Scratch, Step, TrieState};
-use crate::ids::TokenId;
-use crate::span::{Allowed, SpanRules, SpanState, Status};
-use crate::trie::Trie;
+use crate::machine::constraint::{AnyConstraint, Constraint, Scratch, Step, TrieState};
+use crate::machine::span::{Allowed, SpanRules, SpanState, Status};
+use crate::set::ids::TokenId;
+use crate::set::trie::Trie;
 
 /// The most values of a constraint that is not a set already.
 const MOST_VALUES: usize = 1 << 20;

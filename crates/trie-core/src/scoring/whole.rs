@@ -7,7 +7,7 @@ use super::rows::read_rows;
 use super::scores::Scores;
 use super::tree::TokenTree;
 use super::values::{At, Values};
-use crate::ids::TokenId;
+use crate::set::ids::TokenId;
 use std::collections::HashMap;
 use std::time::Instant;
 

@@ -7,7 +7,8 @@ mod error;
 pub use error::SchemaError;
 
 use crate::compiled::{Compiled, Refused, Shared};
-use crate::guided::{Guided, GuidedError, GuidedLimits};
+use crate::error::GuidedError;
+use crate::guided::{Guided, GuidedLimits};
 use llguidance::JsonCompileOptions;
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use serde_json::Value;

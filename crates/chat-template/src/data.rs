@@ -1,0 +1,160 @@
+//! What a template is given: messages, tools, variables.
+
+use crate::error::{Res, too_much};
+use crate::meter::{DATA, DEPTH};
+use crate::value::{Dict, Key, Value};
+
+/// A value as Python's JSON has them: with integers of any size up to 127 bits, and dicts that keep their order.
+///
+/// ```
+/// use chat_template::Data;
+///
+/// let message = Data::from(&serde_json::json!({"role": "user", "content": "Hello"}));
+/// assert_eq!(message.get("role"), Some(&Data::Text("user".into())));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data {
+    /// Python's `None`, JSON's `null`.
+    None,
+    /// True or false.
+    Bool(bool),
+    /// An integer.
+    Int(i128),
+    /// A number with a point.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Data>),
+    /// A dict, in its order.
+    Dict(Vec<(String, Data)>),
+}
+
+impl Data {
+    /// The value of a key, if this is a dict that has it.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Dict(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        match self {
+            Self::Dict(entries) => entries.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    /// The text, if this is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The same with every text changed, names of keys among them.
+    #[must_use]
+    pub fn map_texts(&self, change: &mut impl FnMut(&str) -> String) -> Self {
+        match self {
+            Self::Text(text) => Self::Text(change(text)),
+            Self::List(items) => Self::List(items.iter().map(|item| item.map_texts(change)).collect()),
+            Self::Dict(entries) => {
+                let entry = |(key, value): &(String, Self)| (change(key), value.map_texts(change));
+                Self::Dict(entries.iter().map(entry).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Calls `see` with every text, names of keys among them.
+    pub fn for_each_text(&self, see: &mut impl FnMut(&str)) {
+        match self {
+            Self::Text(text) => see(text),
+            Self::List(items) => items.iter().for_each(|item| item.for_each_text(see)),
+            Self::Dict(entries) => entries.iter().for_each(|(key, value)| {
+                see(key);
+                value.for_each_text(see);
+            }),
+            _ => {}
+        }
+    }
+
+    /// Bytes of texts, with some for each value; an error where it is too deep or too large.
+    pub(crate) fn measured(&self, depth: u32) -> Res<usize> {
+        if depth > DEPTH {
+            return too_much(format!("the data is more than {DEPTH} deep"));
+        }
+        let mut bytes = 16_usize;
+        match self {
+            Self::Text(text) => bytes += text.len(),
+            Self::List(items) => {
+                for item in items {
+                    bytes += item.measured(depth + 1)?;
+                }
+            }
+            Self::Dict(entries) => {
+                for (key, value) in entries {
+                    bytes += key.len() + value.measured(depth + 1)?;
+                }
+            }
+            _ => {}
+        }
+        if bytes > DATA {
+            return too_much(format!("the data has more than {DATA} bytes"));
+        }
+        Ok(bytes)
+    }
+
+    pub(crate) fn to_value(&self) -> Res<Value> {
+        Ok(match self {
+            Self::None => Value::None,
+            Self::Bool(value) => Value::Bool(*value),
+            Self::Int(value) => Value::Int(*value),
+            Self::Float(value) => Value::Float(*value),
+            Self::Text(text) => Value::str(&**text)?,
+            Self::List(items) => Value::list(items.iter().map(Self::to_value).collect::<Res<_>>()?)?,
+            Self::Dict(entries) => {
+                let entry = |(key, value): &(String, Self)| Ok((Key::new(Value::str(&**key)?)?, value.to_value()?));
+                Value::Dict(Dict::new(entries.iter().map(entry).collect::<Res<_>>()?)?)
+            }
+        })
+    }
+}
+
+impl From<&serde_json::Value> for Data {
+    fn from(value: &serde_json::Value) -> Self {
+        match value {
+            serde_json::Value::Null => Self::None,
+            serde_json::Value::Bool(value) => Self::Bool(*value),
+            serde_json::Value::Number(number) => match number.as_i128() {
+                Some(value) => Self::Int(value),
+                None => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            serde_json::Value::String(text) => Self::Text(text.clone()),
+            serde_json::Value::Array(items) => Self::List(items.iter().map(Self::from).collect()),
+            serde_json::Value::Object(entries) => {
+                Self::Dict(entries.iter().map(|(key, value)| (key.clone(), value.into())).collect())
+            }
+        }
+    }
+}
+
+impl From<&str> for Data {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<bool> for Data {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl<const N: usize> From<[Data; N]> for Data {
+    fn from(items: [Data; N]) -> Self {
+        Self::List(items.into())
+    }
+}

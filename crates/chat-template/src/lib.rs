@@ -1,0 +1,39 @@
+//! Chat templates, rendered as Jinja2 does under the settings of Hugging Face's transformers, byte for byte.
+//!
+//! They are files of strangers: whatever stands in one, rendering ends soon, with a text or a [`TemplateError`], in
+//! bounded memory. Nothing here knows how models write their replies.
+//!
+//! ```
+//! use chat_template::{ChatTemplate, Data, RenderOptions};
+//! use serde_json::json;
+//!
+//! let template = ChatTemplate::new(
+//!     "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{{ eos_token }}{% endfor %}",
+//!     "<s>",
+//!     "</s>",
+//! )?;
+//! let messages = Data::from(&json!([{"role": "user", "content": "Hello"}]));
+//! let text = template.render(&messages, None, &RenderOptions::default())?;
+//! assert_eq!(text, "<|user|>Hello</s>");
+//! # Ok::<(), chat_template::TemplateError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![allow(clippy::needless_pass_by_value, reason = "filters and functions of templates share one signature")]
+#![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are what they are")]
+
+mod builtins;
+mod clock;
+mod data;
+mod error;
+mod eval;
+mod meter;
+mod shapes;
+mod syntax;
+mod template;
+mod value;
+
+pub use clock::Clock;
+pub use data::Data;
+pub use error::TemplateError;
+pub use template::{ChatTemplate, RenderOptions, Session};

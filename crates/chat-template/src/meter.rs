@@ -1,0 +1,153 @@
+//! What one rendering may use: steps, memory, depth.
+//!
+//! A rendering has a thread of its own, so its meter is a thread-local: a value gives its bytes back when it is
+//! dropped, wherever that happens.
+
+use crate::error::{Res, too_much};
+use std::cell::Cell;
+
+/// Bytes of a template.
+pub(crate) const SOURCE: usize = 1 << 20;
+/// Names, numbers and signs of a template; those that are used have some ten thousand.
+pub(crate) const TOKENS: usize = 300_000;
+/// Levels of blocks and expressions inside each other; a list counts twice. Python compiles no more than 100 blocks.
+pub(crate) const NESTING: usize = 240;
+/// Levels of what runs inside each other: expressions, blocks, macros. Python stops after about 300 macros.
+pub(crate) const CALLS: usize = 2000;
+/// Levels of lists and dicts inside each other.
+pub(crate) const DEPTH: u32 = 200;
+/// Bytes of text, lists and dicts that are alive at once, the output among them.
+pub(crate) const BYTES: usize = 32 << 20;
+/// Bytes of messages, tools and variables.
+pub(crate) const DATA: usize = 16 << 20;
+/// Steps: one for each expression and block, and one for every 32 bytes that are copied or looked at.
+const STEPS: u64 = 6_000_000;
+/// Stack of a rendering; touched only as deep as it goes.
+pub(crate) const STACK: usize = 64 << 20;
+
+thread_local! {
+    static STEPS_LEFT: Cell<u64> = const { Cell::new(STEPS) };
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+    static ALLOWED: Cell<usize> = const { Cell::new(BYTES) };
+    static LENIENT: Cell<bool> = const { Cell::new(false) };
+    static GROWING: Cell<bool> = const { Cell::new(false) };
+    static CHANGED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Begins a rendering over data of so many bytes: they do not count, and long conversations get more steps.
+pub(crate) fn start(data: usize) {
+    STEPS_LEFT.set(STEPS + 2 * data as u64);
+    LIVE.set(0);
+}
+
+/// From here on lists with a name may grow, and other changes of them do nothing, instead of being refused.
+pub(crate) fn be_lenient() {
+    LENIENT.set(true);
+    GROWING.set(true);
+}
+
+/// From here on lists with a name may grow.
+pub(crate) fn let_lists_grow() {
+    GROWING.set(true);
+}
+
+/// Whether lists may grow; notes that one should.
+pub(crate) fn may_grow() -> bool {
+    CHANGED.set(CHANGED.get() || LENIENT.get());
+    GROWING.get()
+}
+
+/// Whether a change of a list may pass without effect; notes that one was tried.
+pub(crate) fn passes_change() -> bool {
+    CHANGED.set(CHANGED.get() || LENIENT.get());
+    LENIENT.get()
+}
+
+/// Whether a template tried to change a list.
+pub(crate) fn tried_change() -> bool {
+    CHANGED.get()
+}
+
+/// From here on data comes in, which was measured before.
+pub(crate) fn before_data() {
+    ALLOWED.set(usize::MAX);
+}
+
+/// From here on memory counts: the data is there.
+pub(crate) fn count_from_here() {
+    ALLOWED.set(LIVE.get() + BYTES);
+}
+
+/// Some steps of work.
+pub(crate) fn spend(steps: u64) -> Res<()> {
+    let left = STEPS_LEFT.get().checked_sub(steps);
+    STEPS_LEFT.set(left.unwrap_or(0));
+    if left.is_some() { Ok(()) } else { too_much(format!("it takes more than {STEPS} steps")) }
+}
+
+/// The work of looking at some bytes.
+pub(crate) fn spend_bytes(bytes: usize) -> Res<()> {
+    spend(1 + (bytes / 32) as u64)
+}
+
+/// Whether so many bytes more may be made.
+pub(crate) fn room(bytes: usize) -> Res<()> {
+    if LIVE.get().saturating_add(bytes) > ALLOWED.get() {
+        return too_much(format!("its values and output take more than {BYTES} bytes"));
+    }
+    Ok(())
+}
+
+/// Takes bytes; [`release`] gives them back.
+pub(crate) fn hold(bytes: usize) -> Res<()> {
+    room(bytes)?;
+    LIVE.set(LIVE.get() + bytes);
+    Ok(())
+}
+
+pub(crate) fn release(bytes: usize) {
+    LIVE.set(LIVE.get().saturating_sub(bytes));
+}
+
+/// Text that is being put together, within what may be used.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer(String);
+
+impl Buffer {
+    pub(crate) fn push(&mut self, text: &str) -> Res<()> {
+        spend_bytes(text.len())?;
+        hold(text.len())?;
+        self.0.push_str(text);
+        Ok(())
+    }
+
+    pub(crate) fn push_char(&mut self, character: char) -> Res<()> {
+        hold(character.len_utf8())?;
+        self.0.push(character);
+        Ok(())
+    }
+
+    /// The same character so many times.
+    pub(crate) fn fill(&mut self, character: char, times: usize) -> Res<()> {
+        let bytes = times.saturating_mul(character.len_utf8());
+        spend_bytes(bytes)?;
+        hold(bytes)?;
+        self.0.extend(std::iter::repeat_n(character, times));
+        Ok(())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn into_string(mut self) -> String {
+        release(self.0.len());
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        release(self.0.len());
+    }
+}

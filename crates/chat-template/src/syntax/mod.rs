@@ -1,0 +1,128 @@
+//! Jinja2's grammar: text to tokens to a tree.
+//!
+//! Line by line what Jinja2's own lexer and parser do, because which blank is stripped and which template is refused
+//! decides what a model reads. Two things differ on purpose: depth is counted, so that no template overflows a stack,
+//! and chains (`a ~ b ~ c`, `x|f|g`) are flat, so that their length is no depth.
+
+pub(crate) mod ast;
+mod expressions;
+mod lexer;
+mod numbers;
+mod statements;
+
+use crate::error::{Fault, Kind, Res, too_much};
+use crate::meter::{NESTING, SOURCE};
+use ast::Block;
+use lexer::{Token, What};
+
+/// Reads a template.
+pub(crate) fn parse(source: &str) -> Res<Block> {
+    if source.len() > SOURCE {
+        return too_much(format!("the template has {} bytes: at most {SOURCE} are read", source.len()));
+    }
+    let mut parser = Parser { tokens: lexer::tokenize(source)?, at: 0, depth: 0, loops: 0, unknown: Vec::new() };
+    let read = parser.template()?;
+    match parser.unknown.pop() {
+        Some((line, reason)) => Err(Fault::new(Kind::Syntax, reason).at(line)),
+        None => Ok(read),
+    }
+}
+
+/// Reads tokens one after the other.
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    /// Loops that `break` could leave here.
+    loops: usize,
+    /// Filters and tests that do not exist, with their lines. Inside conditions they are no error until they are
+    /// reached.
+    unknown: Vec<(u32, String)>,
+}
+
+impl Parser {
+    fn here(&self) -> &What {
+        self.tokens.get(self.at).map_or(&What::End, |token| &token.what)
+    }
+
+    fn next_is(&self, wanted: &What) -> bool {
+        self.tokens.get(self.at + 1).is_some_and(|token| token.what == *wanted)
+    }
+
+    fn line(&self) -> u32 {
+        let last = self.tokens.last();
+        self.tokens.get(self.at).or(last).map_or(1, |token| token.line)
+    }
+
+    fn is(&self, wanted: &What) -> bool {
+        self.here() == wanted
+    }
+
+    fn is_name(&self, name: &str) -> bool {
+        matches!(self.here(), What::Name(found) if &**found == name)
+    }
+
+    fn skip(&mut self, wanted: &What) -> bool {
+        let found = self.is(wanted);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn skip_name(&mut self, name: &str) -> bool {
+        let found = self.is_name(name);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn advance(&mut self) -> What {
+        let what = self.here().clone();
+        self.at += 1;
+        what
+    }
+
+    fn fail<T>(&self, reason: impl Into<String>) -> Res<T> {
+        Err(Fault::new(Kind::Syntax, reason).at(self.line()))
+    }
+
+    fn expected<T>(&self, wanted: &str) -> Res<T> {
+        match self.here() {
+            What::End => self.fail(format!("unexpected end of template, expected {wanted}")),
+            other => self.fail(format!("expected {wanted}, got {}", other.describe())),
+        }
+    }
+
+    fn expect(&mut self, wanted: &What) -> Res<()> {
+        if self.skip(wanted) { Ok(()) } else { self.expected(&wanted.describe()) }
+    }
+
+    fn expect_name(&mut self) -> Res<ast::Ident> {
+        match self.here() {
+            What::Name(name) => {
+                let name = name.clone();
+                self.at += 1;
+                Ok(name)
+            }
+            _ => self.expected("a name"),
+        }
+    }
+
+    /// Goes one level deeper for what `read` reads.
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
+        self.depth += 1;
+        if self.depth > NESTING {
+            let line = self.line();
+            return too_much(format!("more than {NESTING} levels inside each other")).map_err(|fault| fault.at(line));
+        }
+        let read = read(self);
+        self.depth -= 1;
+        read
+    }
+
+    /// Reads where a `break` could leave so many loops.
+    fn in_loops<T>(&mut self, loops: usize, read: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
+        let before = std::mem::replace(&mut self.loops, loops);
+        let read = read(self);
+        self.loops = before;
+        read
+    }
+}

@@ -1,0 +1,529 @@
+//! Thinking before a value: free text up to a marker or a budget, then another constraint.
+
+use super::marker::Marker;
+use super::{AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Tokens};
+use crate::set::ids::TokenId;
+use crate::set::trie::{Leaf, Trie};
+use std::ops::Add;
+use std::sync::Arc;
+
+/// Free text up to the end marker, or up to a budget, and then another constraint.
+///
+/// ```text
+///   begin marker ──► thinking ──────────────► end marker, to its last token ──► what follows: a trie, say
+///   (in the prompt,     │ budget is used up             ▲
+///    forced, or the     └──────► closing message ───────┘
+///    model's choice)
+/// ```
+///
+/// - *Thinking*: everything may come but the first token of the begin marker and what [`ThinkOptions::masked`] names.
+///   A token that the end marker goes on with always may: where both markers begin alike, that token is not masked.
+/// - *The end marker*: once the model writes its first token the rest is forced
+///   ([`ThinkOptions::at_once`]); or it is looked for as a whole, where its tokens are ordinary ones.
+/// - *The budget* counts tokens before the marker; message and marker come on top of it. 0 closes at once.
+/// - *After it* nothing is thought again: in free text, also in that after the span, the first tokens of both markers
+///   may not come. What a set names stays legal: no value is lost. At an open leaf everything may come, as everywhere.
+///
+/// Closing tokens are forced, so they need no forward pass. No token against a forced marker is taken.
+///
+/// ```
+/// use trie_core::{Budget, Span, SpanRules, ThinkGate, ThinkOptions, TokenId, Trie};
+/// let id = |id| TokenId::new(id).unwrap();
+/// let mut answers = Trie::builder();
+/// answers.push(Some("yes"), &[id(1)]);
+/// answers.push(Some("no"), &[id(2)]);
+/// let options = ThinkOptions { end: vec![id(8), id(9)], budget: Some(Budget::tokens(3)), ..ThinkOptions::default() };
+/// let gate = ThinkGate::new(options, answers.build()?.into())?;
+/// let mut span = Span::new(SpanRules::of(trie_core::AnyConstraint::new(gate), 16)?.into());
+///
+/// span.accept_all(&[id(5), id(1), id(5)])?;
+/// assert_eq!(span.forced().collect::<Vec<_>>(), [id(8), id(9)], "three tokens are thought");
+/// assert!(span.accept(id(5)).is_err());
+/// span.accept_all(&[id(8), id(9), id(2)])?;
+/// assert_eq!(span.leaf().unwrap().name.as_deref(), Some("no"));
+/// assert_eq!((span.thought().tokens, span.thought().forced), (3, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ThinkGate(Arc<Gate>);
+
+#[derive(Debug)]
+struct Gate {
+    begin: Vec<TokenId>,
+    opening: Opening,
+    end: Marker,
+    /// The closing message and the end marker: what is forced when the budget is used up.
+    closing: Vec<TokenId>,
+    budget: Option<Budget>,
+    at_once: bool,
+    /// What may not come while thinking, by how much of the end marker is written.
+    denied: Vec<Vec<TokenId>>,
+    /// What may not come in free text after thinking: the first tokens of both markers.
+    marks: Vec<TokenId>,
+    then: AnyConstraint,
+}
+
+/// What a [`ThinkGate`] looks for, and when it closes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThinkOptions {
+    /// What thinking begins with; may be empty.
+    pub begin: Vec<TokenId>,
+    /// What it ends with; not empty.
+    pub end: Vec<TokenId>,
+    /// How long it may be; `None` is no limit.
+    pub budget: Option<Budget>,
+    /// What is said before the end marker when the budget is used up. It must not hold that marker.
+    pub message: Vec<TokenId>,
+    /// Who writes the begin marker.
+    pub opening: Opening,
+    /// Whether the rest of the end marker is forced once its first token came. Otherwise it is looked for as a whole:
+    /// for markers whose tokens are ordinary text too.
+    pub at_once: bool,
+    /// What may not come while thinking besides: end of generation, say, so that there is always a value.
+    pub masked: Vec<TokenId>,
+}
+
+impl Default for ThinkOptions {
+    fn default() -> Self {
+        let (opening, at_once) = (Opening::default(), true);
+        let none = Vec::new;
+        Self { begin: none(), end: none(), budget: None, message: none(), opening, at_once, masked: none() }
+    }
+}
+
+/// Who writes the begin marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Opening {
+    /// It is in the prompt already, or there is none.
+    #[default]
+    Written,
+    /// It comes first: it is forced.
+    Forced,
+    /// It may come first. Whatever begins what follows may come instead, and then nothing is thought.
+    Optional,
+}
+
+/// How much may be thought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Budget {
+    /// The most tokens.
+    pub tokens: u32,
+    /// Whether a begin marker that is written here counts among them.
+    pub with_begin: bool,
+}
+
+impl Budget {
+    /// So many tokens, counted from the start of the output.
+    pub const fn tokens(tokens: u32) -> Self {
+        Self { tokens, with_begin: true }
+    }
+
+    /// So many tokens, counted from the end of the begin marker.
+    pub const fn after_begin(tokens: u32) -> Self {
+        Self { tokens, with_begin: false }
+    }
+}
+
+/// A gate that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GateError {
+    /// No end marker.
+    #[error("the end marker has no tokens: nothing would tell where thinking ends")]
+    NoEnd,
+    /// A message that ends thinking too early.
+    #[error(
+        "the closing message and the end marker after it are {closing:?}: there the end marker {end:?} ends after \
+         {length} tokens already; give another message"
+    )]
+    EndInMessage {
+        /// Message and marker.
+        closing: Vec<TokenId>,
+        /// The marker.
+        end: Vec<TokenId>,
+        /// After how many of them it ends first.
+        length: usize,
+    },
+    /// A first token that could mean both.
+    #[error(
+        "token {token} begins both the begin marker and what follows thinking: where the marker may be left out, \
+         nothing tells which is meant"
+    )]
+    Ambiguous {
+        /// The first token of the begin marker.
+        token: TokenId,
+    },
+    /// A set that begins with the end of the prompt.
+    #[error("what follows thinking begins inside the prompt (token healing): the end marker stands between them")]
+    Healed,
+}
+
+/// What was thought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Thought {
+    /// Tokens between the markers, without a closing message.
+    pub tokens: usize,
+    /// Tokens of markers and message that the gate forced: no row of logits decided them.
+    pub forced: usize,
+    /// Whether a budget closed it.
+    pub cut_short: bool,
+    /// Tokens of the end marker that the last tokens are: all of them once thinking is over.
+    pub end_matched: usize,
+}
+
+impl Add for Thought {
+    type Output = Self;
+
+    /// Of one gate and a later one.
+    fn add(self, later: Self) -> Self {
+        Self {
+            tokens: self.tokens + later.tokens,
+            forced: self.forced + later.forced,
+            cut_short: self.cut_short || later.cut_short,
+            end_matched: later.end_matched.max(self.end_matched),
+        }
+    }
+}
+
+/// Where a walk through a [`ThinkGate`] is: a few numbers, and the state of what follows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThinkState {
+    /// Tokens of the begin marker that are written.
+    opened: u32,
+    /// Tokens thought; those that may become the end marker are among them.
+    thought: u32,
+    /// How much of the end marker the last of them are, where it is looked for as a whole.
+    matched: u32,
+    /// Tokens of message and end marker that are written.
+    closed: u32,
+    /// How many of those the model wrote by itself; 0 where the budget closed it.
+    own: u32,
+    /// Tokens walked in what follows.
+    inside: u32,
+    then: AnyState,
+}
+
+/// What may come at a state.
+enum Place<'a> {
+    /// The begin marker, or what follows.
+    Before,
+    /// One token.
+    Must(&'a TokenId),
+    Thinking,
+    Then,
+}
+
+impl ThinkGate {
+    /// Thinking as these options say, and then that constraint.
+    ///
+    /// # Errors
+    /// No end marker, a message that holds it, a set that begins inside the prompt, or an optional begin marker whose
+    /// first token may also come after thinking.
+    pub fn new(options: ThinkOptions, then: AnyConstraint) -> Result<Self, GateError> {
+        let ThinkOptions { begin, end, budget, message, opening, at_once, mut masked } = options;
+        if end.is_empty() {
+            return Err(GateError::NoEnd);
+        }
+        let end = Marker::new(&end);
+        let closing = [message.as_slice(), end.tokens()].concat();
+        if let Some(last) = end.first_end(&closing).filter(|&last| last + 1 != closing.len()) {
+            return Err(GateError::EndInMessage { end: end.tokens().to_vec(), length: last + 1, closing });
+        }
+        if then.first_set().is_some_and(|set| set.heal_bytes() > 0) {
+            return Err(GateError::Healed);
+        }
+        let opening = if begin.is_empty() { Opening::Written } else { opening };
+        if let (Opening::Optional, Some(&token)) = (opening, begin.first())
+            && then.next(&then.start(), &mut Scratch::default()).tokens.names(token)
+        {
+            return Err(GateError::Ambiguous { token });
+        }
+        masked.extend(begin.first());
+        let masked = ascending(masked);
+        let goes_on = |matched| masked.iter().copied().filter(|&token| end.after(matched, token) == 0).collect();
+        let denied = (0..if at_once { 1 } else { end.len() }).map(goes_on).collect();
+        let marks = ascending(begin.first().into_iter().chain(end.tokens().first()).copied().collect());
+        Ok(Self(Arc::new(Gate { begin, opening, end, closing, budget, at_once, denied, marks, then })))
+    }
+
+    /// What follows.
+    pub fn then(&self) -> &AnyConstraint {
+        &self.0.then
+    }
+
+    fn place<'a>(&'a self, at: &ThinkState) -> Place<'a> {
+        let gate = &*self.0;
+        if at.inside > 0 {
+            return Place::Then;
+        }
+        if gate.opening != Opening::Written
+            && let Some(next) = gate.begin.get(at.opened as usize)
+        {
+            return if at.opened == 0 && gate.opening == Opening::Optional { Place::Before } else { Place::Must(next) };
+        }
+        let message = gate.closing.len() - gate.end.len();
+        if at.closed > 0 {
+            let from = if at.own > 0 { message } else { 0 };
+            return gate.closing.get(from + at.closed as usize).map_or(Place::Then, Place::Must);
+        }
+        let written = |budget: Budget| at.thought + if budget.with_begin { at.opened } else { 0 };
+        if gate.budget.is_some_and(|budget| written(budget) >= budget.tokens) {
+            // A marker that the model has begun is finished, without a message inside it.
+            let from = if at.matched > 0 { message + at.matched as usize } else { 0 };
+            return gate.closing.get(from).map_or(Place::Then, Place::Must);
+        }
+        Place::Thinking
+    }
+
+    /// What may not come while thinking.
+    fn denied(&self, at: &ThinkState) -> &[TokenId] {
+        self.0.denied.get(at.matched as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Takes the token that must come.
+    fn close(&self, at: &mut ThinkState) {
+        let gate = &*self.0;
+        if gate.opening != Opening::Written && (at.opened as usize) < gate.begin.len() {
+            at.opened += 1;
+        } else if at.closed == 0 && at.matched > 0 {
+            at.begin_end(at.matched);
+            at.closed += 1;
+        } else {
+            at.closed += 1;
+        }
+    }
+
+    /// Takes a token that is thought.
+    fn think(&self, at: &mut ThinkState, token: TokenId) -> Option<Role> {
+        let gate = &*self.0;
+        if self.denied(at).binary_search(&token).is_ok() {
+            return None;
+        }
+        let matched = gate.end.after(at.matched as usize, token) as u32;
+        at.thought += 1;
+        let ends = matched as usize == gate.end.len();
+        if ends || (gate.at_once && matched > 0) {
+            at.begin_end(matched);
+            return Some(Role::Marker);
+        }
+        at.matched = matched;
+        Some(Role::Free)
+    }
+
+    /// Free text after thinking: the first tokens of markers may not come.
+    fn unmarked<'a>(next: Next<'a>, denied: &'a [TokenId], ids: &'a mut Vec<TokenId>) -> Next<'a> {
+        if next.ending != Ending::Free {
+            return next;
+        }
+        let (wanted, also): (&[TokenId], &[TokenId]) = match next.tokens {
+            Tokens::Ids(wanted) => (wanted, &[]),
+            Tokens::Except(inner) => (inner.wanted(), inner.denied()),
+            Tokens::Weighted(wanted) => (wanted.ids(), &[]),
+            Tokens::Mask(_) => (&[], &[]),
+        };
+        let unwanted = |token: &&TokenId| !next.tokens.names(**token);
+        if also.is_empty() && denied.iter().all(|token| unwanted(&token)) {
+            return Next { tokens: Tokens::Except(Except::new(denied).looking_for(wanted)), ..next };
+        }
+        ids.clear();
+        ids.extend(denied.iter().filter(unwanted).chain(also));
+        ids.sort_unstable();
+        ids.dedup();
+        Next { tokens: Tokens::Except(Except::new(ids).looking_for(wanted)), ..next }
+    }
+
+    /// The first token of the begin marker, or what follows begins with.
+    fn before<'a>(&'a self, at: &'a ThinkState, scratch: &'a mut Scratch) -> Next<'a> {
+        let (ids, weighted, scratch) = scratch.split_weighted();
+        ids.clear();
+        let Next { tokens, ending } = self.0.then.next(&at.then, scratch);
+        let begin = self.0.begin[0];
+        let tokens = match tokens {
+            Tokens::Except(inner) => {
+                ids.extend(inner.denied().iter().filter(|&&token| token != begin));
+                Tokens::Except(Except::new(ids))
+            }
+            _ if ending == Ending::Free => {
+                ids.extend(self.0.marks.iter().filter(|&&token| token != begin && !tokens.names(token)));
+                Tokens::Except(Except::new(ids).looking_for(std::slice::from_ref(&self.0.begin[0])))
+            }
+            named if named.weighted().is_some() => {
+                let end = named.weighted().map_or(0.0, |weighted| weighted.end());
+                weighted.clear(end);
+                weighted.extend(named.weigh().chain([(begin, 0.0)]));
+                weighted.tokens()
+            }
+            named => {
+                ids.extend(named.iter().chain([begin]));
+                ids.sort_unstable();
+                Tokens::Ids(ids)
+            }
+        };
+        Next { tokens, ending }
+    }
+
+    /// Takes a token of what follows.
+    fn follow(&self, at: &mut ThinkState, token: TokenId) -> Option<Role> {
+        let gate = &*self.0;
+        if gate.marks.binary_search(&token).is_ok() && gate.then.ending(&at.then) == Ending::Free {
+            let mut scratch = Scratch::default();
+            if !gate.then.next(&at.then, &mut scratch).tokens.names(token) {
+                return None;
+            }
+        }
+        let role = gate.then.advance(&mut at.then, token)?;
+        at.inside += 1;
+        Some(role)
+    }
+
+    /// Tokens of the closing that were not chosen, and of the begin marker.
+    fn forced(&self, at: &ThinkState) -> u32 {
+        let begun = match self.0.opening {
+            Opening::Written => 0,
+            Opening::Forced => at.opened,
+            Opening::Optional => at.opened.saturating_sub(1),
+        };
+        begun + (at.closed - at.own)
+    }
+}
+
+impl ThinkState {
+    /// The model has written so much of the end marker.
+    fn begin_end(&mut self, length: u32) {
+        self.thought -= length;
+        self.own = length;
+        self.closed = length;
+        self.matched = 0;
+    }
+}
+
+impl Constraint for ThinkGate {
+    type State = ThinkState;
+
+    fn start(&self) -> ThinkState {
+        let then = self.0.then.start();
+        ThinkState { opened: 0, thought: 0, matched: 0, closed: 0, own: 0, inside: 0, then }
+    }
+
+    fn next<'a>(&'a self, at: &'a ThinkState, scratch: &'a mut Scratch) -> Next<'a> {
+        match self.place(at) {
+            Place::Before => self.before(at, scratch),
+            Place::Must(token) => Next { tokens: Tokens::Ids(std::slice::from_ref(token)), ending: Ending::No },
+            Place::Thinking => Next { tokens: Tokens::Except(Except::new(self.denied(at))), ending: Ending::No },
+            Place::Then => {
+                let (ids, scratch) = scratch.split();
+                Self::unmarked(self.0.then.next(&at.then, scratch), &self.0.marks, ids)
+            }
+        }
+    }
+
+    fn advance(&self, at: &mut ThinkState, token: TokenId) -> Option<Role> {
+        match self.place(at) {
+            Place::Before if self.0.begin.first() == Some(&token) => {
+                at.opened = 1;
+                Some(Role::Marker)
+            }
+            Place::Before | Place::Then => self.follow(at, token),
+            Place::Must(&due) if due == token => {
+                self.close(at);
+                Some(Role::Marker)
+            }
+            Place::Must(_) => None,
+            Place::Thinking => self.think(at, token),
+        }
+    }
+
+    fn ending(&self, at: &ThinkState) -> Ending {
+        match self.place(at) {
+            Place::Before | Place::Then => self.0.then.ending(&at.then),
+            Place::Must(_) | Place::Thinking => Ending::No,
+        }
+    }
+
+    fn forced_token(&self, at: &ThinkState, scratch: &mut Scratch) -> Option<TokenId> {
+        match self.place(at) {
+            Place::Must(&token) => Some(token),
+            Place::Then if self.0.then.ending(&at.then) == Ending::No => self.0.then.forced_token(&at.then, scratch),
+            Place::Before | Place::Thinking | Place::Then => None,
+        }
+    }
+
+    fn value(&self, at: &ThinkState) -> Option<Leaf> {
+        if matches!(self.place(at), Place::Then) { self.0.then.value(&at.then) } else { None }
+    }
+
+    fn values(&self, at: &ThinkState, over: bool) -> Vec<Leaf> {
+        if matches!(self.place(at), Place::Then) { self.0.then.values(&at.then, over) } else { Vec::new() }
+    }
+
+    fn remembers(&self) -> bool {
+        // How much of the end marker stood there before cannot be told from what stands there now.
+        self.0.at_once && self.0.then.remembers()
+    }
+
+    fn back(&self, at: &mut ThinkState, tokens: usize) -> bool {
+        if !self.remembers() {
+            return false;
+        }
+        let inside = tokens.min(at.inside as usize);
+        if inside > 0 && !self.0.then.back(&mut at.then, inside) {
+            return false;
+        }
+        let mut left = (tokens - inside) as u32;
+        at.inside -= inside as u32;
+        for part in [&mut at.closed, &mut at.thought, &mut at.opened] {
+            let taken = left.min(*part);
+            *part -= taken;
+            left -= taken;
+        }
+        at.own = at.own.min(at.closed);
+        true
+    }
+
+    fn never_ends(&self) -> bool {
+        self.0.then.never_ends()
+    }
+
+    fn barred(&self) -> &[TokenId] {
+        &self.0.marks
+    }
+
+    fn thought(&self, at: &ThinkState) -> Thought {
+        let message = self.0.closing.len() - self.0.end.len();
+        let cut_short = at.closed > 0 && at.own == 0;
+        let ended = (at.closed as usize).saturating_sub(if cut_short { message } else { 0 });
+        let here = Thought {
+            tokens: at.thought as usize,
+            forced: self.forced(at) as usize,
+            cut_short,
+            end_matched: ended.max(at.matched as usize),
+        };
+        here + self.0.then.thought(&at.then)
+    }
+
+    fn problem(&self, at: &ThinkState) -> Option<Problem> {
+        self.0.then.problem(&at.then)
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        let gate = &*self.0;
+        let own = gate.begin.iter().chain(&gate.closing).chain(gate.denied.iter().flatten());
+        own.copied().chain(gate.then.max_token()).max()
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        self.0.then.sets()
+    }
+
+    /// Anything may be thought.
+    fn to_trie(&self, _: usize) -> Result<Trie, NotListed> {
+        Err(NotListed::Endless)
+    }
+}
+
+fn ascending(mut tokens: Vec<TokenId>) -> Vec<TokenId> {
+    tokens.sort_unstable();
+    tokens.dedup();
+    tokens
+}

@@ -1,0 +1,239 @@
+//! What may be written, token by token: the one trait that every kind of constraint implements.
+//!
+//! A kind says which tokens go on from a state, whether a value ends there, and where a token leads. Everything around
+//! a
+//! value (end tokens, free text after it, tokens that are refused or ignored) is decided once, in `span/`. So a new
+//! kind is one
+//! file with one `impl`, and every face walks it.
+
+mod any;
+mod filter;
+mod gate;
+mod live;
+mod marker;
+mod sequence;
+mod tokens;
+mod trie;
+mod unconstrained;
+
+pub use any::{AnyConstraint, AnyState};
+pub use filter::{FilterError, FilteredTrie};
+pub use gate::{Budget, GateError, Opening, ThinkGate, ThinkOptions, ThinkState, Thought};
+pub use sequence::{Sequence, SequenceError, SequenceState};
+pub use tokens::{Except, Mask, Scratch, Tokens, WeightedList, WeightedTokens};
+pub use trie::TrieState;
+pub use unconstrained::Unconstrained;
+
+use crate::set::ids::TokenId;
+use crate::set::trie::{Leaf, Trie};
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Whether a value ends at a state, and whether it can go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Ending {
+    /// No value ends here. Where nothing goes on either, the set is damaged: nothing may come.
+    #[default]
+    No,
+    /// A value ends here, and longer ones go on.
+    May,
+    /// A value ends here, and nothing goes on.
+    Must,
+    /// Any token may come, and none changes that; but where the tokens are [`Tokens::Except`], only those.
+    Free,
+}
+
+/// What may follow inside a constraint.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Next<'a> {
+    /// The tokens that go on. Where everything may come, those that the constraint itself looks for: often none.
+    pub tokens: Tokens<'a>,
+    /// Whether a value ends here.
+    pub ending: Ending,
+}
+
+/// What a token was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Part of a value.
+    Value,
+    /// An end token: it closed the value.
+    End,
+    /// Free text: nothing constrained it.
+    Free,
+    /// Part of a marker around free text, or of what is said before one: neither a value nor free.
+    Marker,
+    /// Illegal, from a host that cannot be refused: it changed nothing.
+    Ignored,
+}
+
+/// Where a token leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step<S> {
+    /// The state after it.
+    pub state: S,
+    /// What it was.
+    pub role: Role,
+}
+
+/// What went wrong inside a constraint: see [`Constraint::problem`]. Equal to its clones.
+#[derive(Debug, Clone)]
+pub struct Problem(Arc<dyn Error + Send + Sync>);
+
+impl Problem {
+    /// Of whatever kind.
+    pub fn new(problem: impl Error + Send + Sync + 'static) -> Self {
+        Self(Arc::new(problem))
+    }
+
+    /// The problem as the type that it is, if it is that type.
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
+}
+
+impl PartialEq for Problem {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for Problem {}
+
+/// A constraint that has no list of its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotListed {
+    /// There is no end of them.
+    #[error("the values of this constraint cannot be listed: any text may be one")]
+    Endless,
+    /// There are more than were asked for.
+    #[error("this constraint has more than {limit} values: too many to list")]
+    TooMany {
+        /// The most that were wanted.
+        limit: usize,
+    },
+    /// Some leaves of a set in which several sequences stand for one.
+    #[error(
+        "some values of a set in which several sequences stand for one: \
+         make it again, from the texts that it shall have"
+    )]
+    NotATree,
+    /// A file that was damaged after it was written.
+    #[error("the set is damaged: a value ended where it has none")]
+    Damaged,
+}
+
+/// One kind of constraint: immutable, shared, and walked by states that are values.
+///
+/// What an implementation must do, and what follows if it does not:
+///
+/// - `advance` takes exactly the tokens of `next`, or any token at a state that is [`Ending::Free`]. If `next` names a
+///   token that
+///   `advance` refuses, choosing it is an error; a token that only `advance` knows can never be chosen.
+/// - Tokens ascend, each once, none above `max_token`. Otherwise look-ups miss; rows are still never read outside.
+/// - [`Ending::No`] without a token means damage. Nothing may come then: never everything.
+/// - No state is on a cycle of forced tokens. Otherwise forced runs do not end.
+/// - [`Tokens::Except`] names all but a few of *any* vocabulary: whoever walks a kind that answers so bounds it
+///   ([`Except::within`]).
+///
+/// It may answer from a cache, allocate in `advance`, and lend what it likes from itself or from the caller's
+/// [`Scratch`].
+pub trait Constraint: fmt::Debug + Send + Sync + 'static {
+    /// A place in the constraint: small, and cheap to clone. For tries and finite automata it is `Copy`.
+    type State: Clone + fmt::Debug + PartialEq + Send + Sync + 'static;
+
+    /// Before the first token.
+    fn start(&self) -> Self::State;
+
+    /// What may follow.
+    fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a>;
+
+    /// Goes on by a token and says what it was; `None`, and nothing changed, if it does not go on here.
+    fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role>;
+
+    /// The state after a token: [`Constraint::advance`] on a copy.
+    fn step(&self, at: &Self::State, token: TokenId) -> Option<Step<Self::State>> {
+        let mut state = at.clone();
+        let role = self.advance(&mut state, token)?;
+        Some(Step { state, role })
+    }
+
+    /// Whether a value ends here.
+    fn ending(&self, at: &Self::State) -> Ending {
+        self.next(at, &mut Scratch::default()).ending
+    }
+
+    /// The token that must come next where no value ends. By default the only one that may.
+    fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
+        let Next { tokens, ending } = self.next(at, scratch);
+        (ending == Ending::No).then(|| tokens.only()).flatten()
+    }
+
+    /// The value that ends at this state, or that ended last.
+    fn value(&self, at: &Self::State) -> Option<Leaf>;
+
+    /// The values known at this state, in order: more than one where constraints follow each other. The one that ends
+    /// here counts
+    /// if the span is `over`; until then it may go on.
+    fn values(&self, at: &Self::State, over: bool) -> Vec<Leaf> {
+        over.then(|| self.value(at)).flatten().into_iter().collect()
+    }
+
+    /// Whether [`Constraint::back`] always answers. Where it does not, walkers keep the states they passed.
+    fn remembers(&self) -> bool {
+        false
+    }
+
+    /// Goes back by so many tokens of the walk, at most to its start; `false`, and nothing changed, where it does not
+    /// remember.
+    fn back(&self, _at: &mut Self::State, _tokens: usize) -> bool {
+        false
+    }
+
+    /// Whether everything may come at its end, so that nothing can follow it.
+    fn never_ends(&self) -> bool {
+        self.ending(&self.start()) == Ending::Free
+    }
+
+    /// Tokens that may not come after the span either, ascending: mostly none.
+    fn barred(&self) -> &[TokenId] {
+        &[]
+    }
+
+    /// What was thought on the way to this state: see [`ThinkGate`].
+    fn thought(&self, _at: &Self::State) -> Thought {
+        Thought::default()
+    }
+
+    /// Why nothing may come at this state, where something went wrong: what a rule of a user's raised, for one.
+    fn problem(&self, _at: &Self::State) -> Option<Problem> {
+        None
+    }
+
+    /// The largest id that may be named; `None` where ids are not the constraint's own.
+    fn max_token(&self) -> Option<TokenId>;
+
+    /// The sets of tokens in it, in the order in which they are walked.
+    fn sets(&self) -> Vec<&Trie> {
+        Vec::new()
+    }
+
+    /// The set that it begins with: a prompt may be healed for it.
+    fn first_set(&self) -> Option<&Trie> {
+        None
+    }
+
+    /// The same values as one set.
+    ///
+    /// # Errors
+    /// Values without end, or more than `limit`.
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed>;
+}

@@ -1,0 +1,124 @@
+//! A trie as a constraint: its children may follow, and its leaves are the values.
+
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens, WeightedTokens};
+use crate::set::ids::TokenId;
+use crate::set::trie::{Cursor, Leaf, Trie};
+
+/// A position in a trie with what is known of it: which children it has, and whether a leaf ends there. Twenty bytes,
+/// `Copy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct TrieState {
+    pub(super) at: Cursor,
+    pub(super) first: u32,
+    pub(super) count: u32,
+    pub(super) ending: Ending,
+    /// Whether some of its children lead to no leaf that a filter allows.
+    pub(super) narrowed: bool,
+}
+
+impl TrieState {
+    /// The position.
+    #[inline]
+    pub const fn cursor(self) -> Cursor {
+        self.at
+    }
+}
+
+impl Trie {
+    /// The state at a position.
+    #[inline]
+    pub(crate) fn settle(&self, at: Cursor) -> TrieState {
+        let store = self.store();
+        let (first, children) = store.family(at.node());
+        let childless = children.is_empty();
+        let count = if store.verified { children.len() } else { store.sound(children).len() } as u32;
+        let ending = match self.ends_leaf(at, childless) {
+            false => Ending::No,
+            true if childless => Ending::Must,
+            true => Ending::May,
+        };
+        TrieState { at, first, count, ending, narrowed: false }
+    }
+
+    /// Their weights, in a set that has some.
+    pub(super) fn weights_of(&self, at: &TrieState) -> &[f32] {
+        let first = at.first as usize;
+        // There are as many as nodes: a file in which that is not so is not opened.
+        let weights = self.info().weights().and_then(|weights| weights.edges.get(first..first + at.count as usize));
+        weights.unwrap_or_default()
+    }
+
+    #[inline]
+    pub(super) fn tokens_of(&self, at: &TrieState) -> &[TokenId] {
+        let first = at.first as usize;
+        self.store().tokens.get(first..first + at.count as usize).unwrap_or_default()
+    }
+}
+
+impl Constraint for Trie {
+    type State = TrieState;
+
+    #[inline]
+    fn start(&self) -> TrieState {
+        self.settle(Cursor::ROOT)
+    }
+
+    #[inline]
+    fn next<'a>(&'a self, at: &'a TrieState, _: &'a mut Scratch) -> Next<'a> {
+        let tokens = match self.info().weights() {
+            None => Tokens::Ids(self.tokens_of(at)),
+            Some(_) => Tokens::Weighted(WeightedTokens::of_trie(self, at)),
+        };
+        Next { tokens, ending: at.ending }
+    }
+
+    #[inline]
+    fn advance(&self, at: &mut TrieState, token: TokenId) -> Option<Role> {
+        let nth = self.tokens_of(at).binary_search(&token).ok()?;
+        let node = self.store().target(at.at.node(), at.first + nth as u32);
+        // Written in place: what is copied right after it was written in parts waits for the processor's store buffer.
+        *at = self.settle(at.at.below(node));
+        Some(Role::Value)
+    }
+
+    #[inline]
+    fn ending(&self, at: &TrieState) -> Ending {
+        at.ending
+    }
+
+    fn forced_token(&self, at: &TrieState, _: &mut Scratch) -> Option<TokenId> {
+        self.forced_child(at.at).map(|(token, _)| token)
+    }
+
+    fn value(&self, at: &TrieState) -> Option<Leaf> {
+        self.leaf_at(at.at).and_then(|leaf| Trie::leaf(self, leaf))
+    }
+
+    fn remembers(&self) -> bool {
+        self.is_tree()
+    }
+
+    fn back(&self, at: &mut TrieState, tokens: usize) -> bool {
+        let before = self.ancestor(at.at, tokens);
+        if let Some(before) = before {
+            *at = self.settle(before);
+        }
+        before.is_some()
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        Some(Trie::max_token(self))
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        vec![self]
+    }
+
+    fn first_set(&self) -> Option<&Trie> {
+        Some(self)
+    }
+
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
+        if self.len() > limit { Err(NotListed::TooMany { limit }) } else { Ok(self.clone()) }
+    }
+}

@@ -1,0 +1,53 @@
+//! No constraint: everything may come.
+
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens};
+use crate::set::ids::TokenId;
+use crate::set::trie::{Leaf, Trie};
+
+/// Lets every token come. Alone it leaves a span as it is, to be given where a constraint is wanted; as the last part
+/// of a
+/// [`Sequence`](super::Sequence) it is the free text after a value.
+///
+/// ```
+/// use trie_core::{Allowed, AnyConstraint, Scratch, Span, SpanRules, Unconstrained};
+/// let rules = SpanRules::of(AnyConstraint::new(Unconstrained), 100)?;
+/// let span = Span::new(rules.into());
+/// assert_eq!(span.allowed(&mut Scratch::default()), Allowed::All);
+/// # Ok::<(), trie_core::RulesError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Unconstrained;
+
+impl Constraint for Unconstrained {
+    type State = ();
+
+    fn start(&self) {}
+
+    fn next<'a>(&'a self, (): &'a (), _: &'a mut Scratch) -> Next<'a> {
+        Next { tokens: Tokens::default(), ending: Ending::Free }
+    }
+
+    fn advance(&self, (): &mut (), _: TokenId) -> Option<Role> {
+        Some(Role::Free)
+    }
+
+    fn value(&self, (): &()) -> Option<Leaf> {
+        None
+    }
+
+    fn remembers(&self) -> bool {
+        true
+    }
+
+    fn back(&self, (): &mut (), _: usize) -> bool {
+        true
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        None
+    }
+
+    fn to_trie(&self, _: usize) -> Result<Trie, NotListed> {
+        Err(NotListed::Endless)
+    }
+}

@@ -1,0 +1,117 @@
+//! What may come next in a span.
+
+use crate::machine::constraint::{Tokens, WeightedTokens};
+use crate::set::ids::TokenId;
+
+/// What may come next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Allowed<'a> {
+    /// Everything: logits are left alone.
+    All,
+    /// Everything, but only these tokens go on; anything else completes the value that ends here.
+    Open {
+        /// Tokens that go on to a longer value.
+        tokens: Tokens<'a>,
+    },
+    /// These alone; at least one id. The two sets may share ids.
+    Only {
+        /// Tokens that go on in the constraint.
+        tokens: Tokens<'a>,
+        /// Tokens that end the span, or the output; ascending.
+        ends: &'a [TokenId],
+    },
+    /// Nothing: the set is damaged here. Faces refuse, or end the output; none lets everything come.
+    Nothing,
+}
+
+impl<'a> Allowed<'a> {
+    /// The weights, where there are any.
+    #[inline]
+    pub fn weighted(&self) -> Option<WeightedTokens<'a>> {
+        match self {
+            Self::Only { tokens, .. } | Self::Open { tokens } => tokens.weighted(),
+            Self::All | Self::Nothing => None,
+        }
+    }
+
+    /// The weight of a token that may come: what is added to its logit.
+    pub fn weight_of(&self, token: TokenId) -> f32 {
+        let Some(weighted) = self.weighted() else { return 0.0 };
+        match (weighted.ids().binary_search(&token), self) {
+            (Ok(at), _) => weighted.weights()[at],
+            (Err(_), Self::Only { ends, .. }) if ends.binary_search(&token).is_ok() => weighted.end(),
+            _ => 0.0,
+        }
+    }
+
+    /// These tokens, which ascend, each with its weight; 0 where there are none.
+    pub(crate) fn weigh<I: Iterator<Item = TokenId>>(
+        &self,
+        tokens: I,
+    ) -> impl Iterator<Item = (TokenId, f32)> + use<'a, I> {
+        let (ids, weights, end) = match self.weighted() {
+            Some(weighted) => (weighted.ids(), weighted.weights(), weighted.end()),
+            None => (&[][..], &[][..], 0.0),
+        };
+        // At an open leaf no token says that the value ends.
+        let end = if matches!(self, Self::Only { .. }) { end } else { 0.0 };
+        let mut weights = ids.iter().zip(weights).peekable();
+        tokens.map(move |token| (token, weights.next_if(|(id, _)| **id == token).map_or(end, |(_, &weight)| weight)))
+    }
+
+    fn parts(&self) -> (Tokens<'a>, &'a [TokenId]) {
+        match *self {
+            Self::All | Self::Nothing => (Tokens::default(), &[]),
+            Self::Open { tokens } => (tokens, &[]),
+            Self::Only { tokens, ends } => (tokens, ends),
+        }
+    }
+
+    /// The legal tokens, ascending and each once; at an open leaf those that go on; nothing where everything may come.
+    pub fn iter(&self) -> impl Iterator<Item = TokenId> + use<'a> {
+        let (tokens, ends) = self.parts();
+        let (mut tokens, mut ends) = (tokens.iter().peekable(), ends.iter().copied().peekable());
+        std::iter::from_fn(move || {
+            let next = match (tokens.peek(), ends.peek()) {
+                (Some(&token), Some(&end)) => token.min(end),
+                (Some(&only), None) | (None, Some(&only)) => only,
+                (None, None) => return None,
+            };
+            tokens.next_if_eq(&next);
+            ends.next_if_eq(&next);
+            Some(next)
+        })
+    }
+
+    /// What [`Self::iter`] gives as a list, where one part alone lends it: no mask, and not both tokens and ends.
+    #[inline]
+    pub fn ids(&self) -> Option<&'a [TokenId]> {
+        let (tokens, ends) = self.parts();
+        match tokens.ids()? {
+            [] => Some(ends),
+            ids => ends.is_empty().then_some(ids),
+        }
+    }
+
+    /// The lowest legal token, where not everything may come.
+    pub fn first(&self) -> Option<TokenId> {
+        let (tokens, ends) = self.parts();
+        tokens.first().into_iter().chain(ends.first().copied()).min()
+    }
+
+    /// The token that must come, if there is just one.
+    pub fn only(&self) -> Option<TokenId> {
+        let Self::Only { .. } = self else { return None };
+        let mut tokens = self.iter();
+        tokens.next().filter(|_| tokens.next().is_none())
+    }
+
+    /// Whether this token may come next, and leaves the constraint intact.
+    pub fn contains(&self, token: TokenId) -> bool {
+        match self {
+            Self::All | Self::Open { .. } => true,
+            Self::Only { tokens, ends } => tokens.contains(token) || ends.binary_search(&token).is_ok(),
+            Self::Nothing => false,
+        }
+    }
+}

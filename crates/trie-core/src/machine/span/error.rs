@@ -1,0 +1,58 @@
+//! What a span refuses.
+
+use crate::set::ids::TokenId;
+use crate::set::trie::NotAllowed;
+
+/// A request that the span refuses; its state is as before.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpanError {
+    /// The token is not among the allowed ones.
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    /// The vocabulary has no such token.
+    #[error("token id {token} is outside the vocabulary of {n_vocab} tokens")]
+    OutsideVocabulary {
+        /// The id.
+        token: TokenId,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// More tokens than were accepted since the span was armed.
+    #[error("cannot roll back {asked} tokens: {accepted} were accepted since the span was armed")]
+    RollbackTooFar {
+        /// Tokens to take back.
+        asked: usize,
+        /// Tokens there are.
+        accepted: usize,
+    },
+    /// No constraint of that path.
+    #[error(transparent)]
+    UnknownPath(#[from] UnknownPath),
+}
+
+/// A path that no constraint has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no trie has the path {path:?}; there are {known:?}{}", and_more(.known.len(), *.count))]
+pub struct UnknownPath {
+    /// The path that was asked for.
+    pub path: String,
+    /// The first of the paths there are.
+    pub known: Vec<String>,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl UnknownPath {
+    /// Paths that an error holds: a payload may have a hundred thousand.
+    const SHOWN: usize = 32;
+
+    pub(crate) fn new<'a>(path: &str, known: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let shown = known.clone().take(Self::SHOWN).map(str::to_owned).collect();
+        Self { path: path.to_owned(), known: shown, count: known.count() }
+    }
+}
+
+fn and_more(shown: usize, count: usize) -> String {
+    if count > shown { format!(" and {} more", count - shown) } else { String::new() }
+}

@@ -1,0 +1,203 @@
+//! One constrained stretch of output. `rules.rs` holds what does not change, `state.rs` what does, `walk.rs` decides; a
+//! [`Span`]
+//! is all three for hosts that go on, go back and switch between constraints.
+
+mod allowed;
+mod error;
+mod rules;
+mod state;
+mod trail;
+mod walk;
+
+pub use allowed::Allowed;
+pub use error::{SpanError, UnknownPath};
+pub use rules::{After, RulesError, SpanRules};
+pub use state::{SpanState, Status};
+pub(crate) use trail::Trail;
+pub use walk::{ForcedRun, Observed};
+
+use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Ending, Problem, Role, Scratch, Thought};
+use crate::set::ids::TokenId;
+use crate::set::trie::Leaf;
+use std::sync::Arc;
+
+/// A state with its rules, and what is needed to go back. A clone is independent and `O(1)`, or `O(walk)` where the
+/// constraint
+/// does not remember how a state was reached.
+#[derive(Debug, Clone)]
+pub struct Span {
+    rules: Arc<SpanRules>,
+    /// The one that is walked, at hand: a step must not look it up.
+    constraint: AnyConstraint,
+    walked: Trail,
+}
+
+impl Span {
+    /// A span armed at the start of the first constraint.
+    pub fn new(rules: Arc<SpanRules>) -> Self {
+        let state = rules.start();
+        Self { constraint: rules.constraint(&state).clone(), walked: Trail::new(state), rules }
+    }
+
+    /// The rules it follows.
+    pub fn rules(&self) -> &Arc<SpanRules> {
+        &self.rules
+    }
+
+    /// The constraint it walks.
+    #[inline]
+    pub fn constraint(&self) -> &AnyConstraint {
+        &self.constraint
+    }
+
+    /// The path of that constraint.
+    pub fn path(&self) -> &str {
+        &self.rules.constraints()[self.walked.state.constraint as usize].0
+    }
+
+    /// Where it is, as a value.
+    pub fn state(&self) -> &SpanState<AnyState> {
+        &self.walked.state
+    }
+
+    /// Where it is in its life.
+    #[inline]
+    pub fn status(&self) -> Status {
+        self.walked.state.status
+    }
+
+    /// Whether a value ends here and may also go on, with no end token to tell: the whole row competes.
+    pub fn is_open(&self) -> bool {
+        matches!(self.allowed(&mut Scratch::default()), Allowed::Open { .. })
+    }
+
+    /// What may come next. Of a trie `O(1)`, allocation-free.
+    #[inline]
+    pub fn allowed<'a>(&'a self, scratch: &'a mut Scratch) -> Allowed<'a> {
+        self.rules.allowed_in(&self.constraint, &self.walked.state, scratch)
+    }
+
+    /// The tokens that must come next because exactly one may at each step, up to the end of the span.
+    pub fn forced(&self) -> ForcedRun<'_, AnyConstraint> {
+        self.rules.forced_run(&self.walked.state)
+    }
+
+    /// The next token, if it must come: the first of [`Span::forced`].
+    pub fn forced_token(&self, scratch: &mut Scratch) -> Option<TokenId> {
+        self.rules.forced(&self.walked.state, scratch)
+    }
+
+    /// Why nothing may come, where something went wrong in the constraint.
+    pub fn problem(&self) -> Option<Problem> {
+        self.rules.problem(&self.walked.state)
+    }
+
+    /// What a token would be, if it may come.
+    pub fn role_of(&self, token: TokenId) -> Option<Role> {
+        self.rules.step(&self.walked.state, token).map(|step| step.role)
+    }
+
+    /// Whether a value ends here, whatever has to follow it.
+    pub fn ending(&self) -> Ending {
+        self.constraint.ending(&self.walked.state.at)
+    }
+
+    /// Whether the span is over and nothing but the end of the output may follow.
+    pub fn is_over(&self) -> bool {
+        self.status() == Status::Complete && self.rules.after() == After::Stop
+    }
+
+    /// The value, once complete.
+    pub fn leaf(&self) -> Option<Leaf> {
+        self.walked.leaf(&self.constraint)
+    }
+
+    /// The values known so far, in order: more than one where constraints follow each other. A value that may go on is
+    /// none yet.
+    pub fn leaves(&self) -> Vec<Leaf> {
+        self.walked.leaves(&self.constraint)
+    }
+
+    /// What was thought so far, behind a [`ThinkGate`](crate::ThinkGate).
+    pub fn thought(&self) -> Thought {
+        self.walked.thought(&self.constraint)
+    }
+
+    /// Tokens walked in the constraint.
+    pub fn depth(&self) -> usize {
+        self.walked.state.depth()
+    }
+
+    /// Tokens accepted since the span was armed, ignored and free ones included.
+    pub fn accepted(&self) -> usize {
+        self.walked.state.accepted()
+    }
+
+    /// Takes a token, and says what it was.
+    ///
+    /// # Errors
+    /// A token that is not allowed, or that the vocabulary does not have; the state is as before.
+    #[inline]
+    pub fn accept(&mut self, token: TokenId) -> Result<Role, SpanError> {
+        match self.advance(token) {
+            Some(role) => Ok(role),
+            None => Err(self.walked.refusal(&self.rules, &self.constraint, token)),
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, token: TokenId) -> Option<Role> {
+        self.walked.advance(&self.rules, &self.constraint, token)
+    }
+
+    /// Takes all tokens or none.
+    ///
+    /// # Errors
+    /// As [`Span::accept`], for the first token that fails.
+    pub fn accept_all(&mut self, tokens: &[TokenId]) -> Result<(), SpanError> {
+        let before = self.walked.state.clone();
+        tokens.iter().try_for_each(|&token| self.accept(token).map(|_| ())).inspect_err(|_| self.walked.restore(before))
+    }
+
+    /// Takes a token from a host that cannot be refused, such as a C callback. Allocation-free for tries.
+    pub fn observe(&mut self, token: TokenId) -> Observed {
+        self.walked.observe(&self.rules, &self.constraint, token)
+    }
+
+    /// Takes back the last `n` accepted tokens. Of a trie `O(n log nodes)`.
+    ///
+    /// # Errors
+    /// More than [`Span::accepted`].
+    pub fn rollback(&mut self, n: usize) -> Result<(), SpanError> {
+        self.walked.rollback(&self.rules, &self.constraint, n)
+    }
+
+    /// As after creation: armed at the start of the first constraint.
+    pub fn reset(&mut self) {
+        self.arm(0);
+    }
+
+    fn arm(&mut self, constraint: u32) {
+        let state = self.rules.armed(constraint);
+        if constraint != self.walked.state.constraint {
+            self.constraint = self.rules.constraint(&state).clone();
+        }
+        self.walked.restore(state);
+    }
+
+    /// Arms the start of the constraint with this path, whatever the state was.
+    ///
+    /// # Errors
+    /// No constraint has that path.
+    pub fn activate(&mut self, path: &str) -> Result<(), SpanError> {
+        let constraint = self.rules.number_of(path)?;
+        self.arm(constraint);
+        Ok(())
+    }
+
+    /// Stops constraining until a path is activated or the span is reset.
+    pub fn deactivate(&mut self) {
+        let state = SpanState { status: Status::Idle, ..self.rules.armed(self.walked.state.constraint) };
+        self.walked.restore(state);
+    }
+}

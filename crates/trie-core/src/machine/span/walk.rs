@@ -1,0 +1,239 @@
+//! The machine: what is legal in a state, what a token does to it, and what must come. Nothing else decides this.
+//!
+//! ```text
+//!            goes on                  end token, or a value that cannot go on
+//!   Active ────────► Active (deeper) ────────────────────────────────────────► Complete
+//!     ▲ │ illegal, from a host that cannot be refused: ignored at the start      │
+//!     │ └──────────────────────────────► Off  ◄── deeper, or patience is over ───┘ (illegal under After::Stop)
+//!   reset, activate                     deactivate: Idle
+//! ```
+
+use super::allowed::Allowed;
+use super::rules::{After, SpanRules};
+use super::state::{SpanState, Status};
+use crate::machine::constraint::{Constraint, Ending, Except, Problem, Role, Scratch, Step, Tokens};
+use crate::set::ids::TokenId;
+
+/// What became of a token that a host reported and could not be refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Observed {
+    /// It was legal.
+    Accepted(Role),
+    /// Illegal at the start, or where a damaged set allows nothing: ignored, the span stays as it is.
+    Ignored,
+    /// Illegal deeper, or patience was over: the span is [`Status::Off`].
+    TurnedOff,
+}
+
+impl<C: Constraint> SpanRules<C> {
+    /// Armed at the start of the first constraint.
+    pub fn start(&self) -> SpanState<C::State> {
+        self.armed(0)
+    }
+
+    pub(super) fn armed(&self, constraint: u32) -> SpanState<C::State> {
+        let at = self.constraints()[constraint as usize].1.start();
+        SpanState { at, status: Status::Active, constraint, depth: 0, tail: 0, ignored: 0, off_at: 0 }
+    }
+
+    /// The constraint that a state walks.
+    #[inline]
+    pub fn constraint(&self, state: &SpanState<C::State>) -> &C {
+        &self.constraints()[state.constraint as usize].1
+    }
+
+    /// What may come next. A trie takes `O(1)` and no scratch.
+    #[inline]
+    pub fn allowed<'a>(&'a self, state: &'a SpanState<C::State>, scratch: &'a mut Scratch) -> Allowed<'a> {
+        self.allowed_in(self.constraint(state), state, scratch)
+    }
+
+    /// [`SpanRules::allowed`] with the constraint at hand: a step must not look it up.
+    #[inline]
+    pub(crate) fn allowed_in<'a>(
+        &'a self,
+        constraint: &'a C,
+        state: &'a SpanState<C::State>,
+        scratch: &'a mut Scratch,
+    ) -> Allowed<'a> {
+        match state.status {
+            Status::Active => {}
+            Status::Complete if self.after() == After::Stop => {
+                return Allowed::Only { tokens: Tokens::default(), ends: self.stop_tokens_of(state.constraint) };
+            }
+            Status::Complete => {
+                return match constraint.barred() {
+                    [] => Allowed::All,
+                    barred => {
+                        let tokens = Tokens::Except(Except::new(barred).within(self.n_vocab()));
+                        Allowed::Only { tokens, ends: &[] }
+                    }
+                };
+            }
+            Status::Idle | Status::Off => return Allowed::All,
+        }
+        let next = constraint.next(&state.at, scratch);
+        let tokens = next.tokens.within(self.n_vocab());
+        match next.ending {
+            Ending::Free => match tokens {
+                Tokens::Except(_) => Allowed::Only { tokens, ends: self.end_tokens_of(state.constraint) },
+                _ => Allowed::All,
+            },
+            Ending::No if tokens.is_empty() => Allowed::Nothing,
+            Ending::No => Allowed::Only { tokens, ends: &[] },
+            Ending::May | Ending::Must => match self.end_tokens_of(state.constraint) {
+                [] => Allowed::Open { tokens },
+                ends => Allowed::Only { tokens, ends },
+            },
+        }
+    }
+
+    /// Why nothing may come, where something went wrong.
+    pub(crate) fn problem(&self, state: &SpanState<C::State>) -> Option<Problem> {
+        self.constraint(state).problem(&state.at)
+    }
+
+    /// Goes on by a token and says what it was; `None`, and nothing changed, if it may not come.
+    #[inline]
+    pub fn advance(&self, state: &mut SpanState<C::State>, token: TokenId) -> Option<Role> {
+        self.advance_in(&self.constraints()[state.constraint as usize].1, state, token)
+    }
+
+    /// [`SpanRules::advance`] with the constraint at hand.
+    #[inline]
+    pub(crate) fn advance_in(&self, constraint: &C, state: &mut SpanState<C::State>, token: TokenId) -> Option<Role> {
+        if token.index() >= self.n_vocab() {
+            return None;
+        }
+        if state.status != Status::Active {
+            let stops = state.status == Status::Complete && self.after() == After::Stop;
+            if stops && !is_in(self.stop_tokens_of(state.constraint), token) {
+                return None;
+            }
+            if !stops && state.status == Status::Complete && is_in(constraint.barred(), token) {
+                return None;
+            }
+            state.tail += 1;
+            return Some(Role::Free);
+        }
+        let ends = self.end_tokens_of(state.constraint);
+        if (ends.is_empty() || !self.ends_free_text(constraint, state, token))
+            && let Some(role) = constraint.advance(&mut state.at, token)
+        {
+            state.depth += 1;
+            // A value that cannot go on is complete at once where no end token has to follow.
+            if ends.is_empty() && constraint.ending(&state.at) == Ending::Must {
+                state.status = Status::Complete;
+            }
+            return Some(role);
+        }
+        let role = match constraint.ending(&state.at) {
+            Ending::May | Ending::Must if ends.is_empty() => Role::Free,
+            Ending::May | Ending::Must | Ending::Free if is_in(ends, token) => Role::End,
+            _ => return None,
+        };
+        state.tail += 1;
+        state.status = Status::Complete;
+        Some(role)
+    }
+
+    /// Whether this is an end token in text that anything may stand in, and nothing that the constraint looks for.
+    #[cold]
+    fn ends_free_text(&self, constraint: &C, state: &SpanState<C::State>, token: TokenId) -> bool {
+        constraint.ending(&state.at) == Ending::Free
+            && is_in(self.end_tokens_of(state.constraint), token)
+            && !constraint.next(&state.at, &mut Scratch::default()).tokens.names(token)
+    }
+
+    /// The state after a token and what it was, or `None` if it may not come: [`SpanRules::advance`] on a copy.
+    pub fn step(&self, state: &SpanState<C::State>, token: TokenId) -> Option<Step<SpanState<C::State>>> {
+        let mut state = state.clone();
+        let role = self.advance(&mut state, token)?;
+        Some(Step { state, role })
+    }
+
+    /// Takes a token from a host that cannot be refused, such as a C callback.
+    pub fn observe(&self, state: &mut SpanState<C::State>, token: TokenId) -> Observed {
+        match self.advance(state, token) {
+            Some(role) => Observed::Accepted(role),
+            None => self.overrule(self.constraint(state), state),
+        }
+    }
+
+    /// What an illegal token does that cannot be refused.
+    pub(super) fn overrule(&self, constraint: &C, state: &mut SpanState<C::State>) -> Observed {
+        if state.status != Status::Active {
+            state.tail += 1;
+        } else if self.allowed_in(constraint, state, &mut Scratch::default()) == Allowed::Nothing {
+            // Off would mean that everything may come.
+            return Observed::Ignored;
+        } else if state.depth > 0 {
+            state.tail += 1;
+        } else {
+            state.ignored += 1;
+            if state.ignored < self.patience() {
+                return Observed::Ignored;
+            }
+        }
+        state.status = Status::Off;
+        state.off_at = state.accepted() as u32;
+        Observed::TurnedOff
+    }
+
+    /// The token that must come next whatever the model says, while a value is being written. A choice between ending a
+    /// value
+    /// and going on is none.
+    pub fn forced(&self, state: &SpanState<C::State>, scratch: &mut Scratch) -> Option<TokenId> {
+        if state.status != Status::Active {
+            return None;
+        }
+        let constraint = self.constraint(state);
+        if constraint.ending(&state.at) == Ending::No {
+            return constraint.forced_token(&state.at, scratch);
+        }
+        self.allowed_in(constraint, state, scratch).only()
+    }
+
+    /// The run of such tokens, up to the next choice or the end of the span. `O(length)`.
+    pub fn forced_run(&self, state: &SpanState<C::State>) -> ForcedRun<'_, C> {
+        ForcedRun { rules: self, state: state.clone(), scratch: Scratch::default() }
+    }
+
+    /// The status of a span that is neither idle nor off.
+    pub(super) fn settled(&self, constraint: &C, state: &SpanState<C::State>) -> Status {
+        let over = || {
+            let ends = self.end_tokens_of(state.constraint);
+            state.depth > 0 && ends.is_empty() && constraint.ending(&state.at) == Ending::Must
+        };
+        if state.tail > 0 || over() { Status::Complete } else { Status::Active }
+    }
+}
+
+fn is_in(ascending: &[TokenId], token: TokenId) -> bool {
+    ascending.binary_search(&token).is_ok()
+}
+
+/// Tokens that must come next: see [`SpanRules::forced_run`].
+#[derive(Debug, Clone)]
+pub struct ForcedRun<'a, C: Constraint> {
+    rules: &'a SpanRules<C>,
+    state: SpanState<C::State>,
+    scratch: Scratch,
+}
+
+impl<C: Constraint> ForcedRun<'_, C> {
+    /// The state after the tokens yielded so far.
+    pub fn state(&self) -> &SpanState<C::State> {
+        &self.state
+    }
+}
+
+impl<C: Constraint> Iterator for ForcedRun<'_, C> {
+    type Item = TokenId;
+
+    fn next(&mut self) -> Option<TokenId> {
+        let token = self.rules.forced(&self.state, &mut self.scratch)?;
+        self.rules.advance(&mut self.state, token)?;
+        Some(token)
+    }
+}

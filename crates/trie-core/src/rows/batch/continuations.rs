@@ -1,0 +1,165 @@
+//! What goes on in a row, and what it adds to a score.
+
+use crate::machine::span::Allowed;
+use crate::rows::element::Logit;
+use crate::rows::logits::{clean, with_weight};
+use crate::rows::softmax::{log_probability, log_sum_exp};
+use crate::set::ids::TokenId;
+
+/// How a continuation is scored. Each is added to the score of its row.
+///
+/// Where a set has [weights](crate::Trie::with_weights), a token counts with its weight in each mode. It changes what
+/// the token gets and, where that is a share among tokens, what they share; never the sum over the vocabulary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ScoreMode {
+    /// The log of its probability under the whole vocabulary, plus its weight: exact, and `O(V)` a row. What a row has
+    /// beyond the vocabulary does not count. Weights are a bonus on top of the model's own probability: scores may then
+    /// be above 0.
+    #[default]
+    Model,
+    /// The log of its share among the tokens that may come, weights included. `O(k)` a row, and `O(V)` where a value
+    /// ends that may go on and no end token tells: there everything may come.
+    Renormalised,
+    /// The logit itself, plus its weight, for rows of log-probabilities. `O(k)` a row.
+    AsGiven,
+}
+
+/// The continuations of a row.
+pub(super) struct Continuations<'a> {
+    /// What goes on, and end tokens where they count as continuations.
+    pub(super) tokens: &'a [TokenId],
+    /// Their logits; where they share with each other, with their weights.
+    pub(super) values: &'a [f32],
+    /// What each adds beside that; none where it is nothing.
+    pub(super) weights: Vec<f32>,
+    /// The log of the sum over everything that competes; `None` where logits are taken as they are.
+    pub(super) log_sum: Option<f64>,
+    /// What ending the value here adds, where it may end and ending counts apart.
+    pub(super) stop: Option<f64>,
+}
+
+/// How ending a value counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// Each end token is a continuation like others.
+    AsTokens,
+    /// The value ends or goes on: that is one alternative, however many tokens may end it.
+    Apart,
+}
+
+impl<'a> Continuations<'a> {
+    /// Looks at a row where something may come; `logits` are as many as the vocabulary has tokens. `None` where nothing
+    /// goes on and nothing ends.
+    pub(super) fn at<L: Logit>(
+        allowed: Allowed<'a>,
+        logits: &[L],
+        mode: ScoreMode,
+        ends: Ends,
+        ids: &'a mut Vec<TokenId>,
+        values: &'a mut Vec<f32>,
+        wide: &mut Vec<f32>,
+    ) -> Option<Self> {
+        let goes_on = |tokens| Allowed::Only { tokens, ends: &[] };
+        let (listed, closing): (Allowed<'a>, &[TokenId]) = match (allowed, ends) {
+            (Allowed::Only { tokens, ends }, Ends::Apart) => (goes_on(tokens), ends),
+            _ => (allowed, &[]),
+        };
+        let lent = match listed {
+            Allowed::Only { tokens, ends: [] } | Allowed::Open { tokens } => tokens.ids(),
+            _ => None,
+        };
+        let tokens: &'a [TokenId] = if let Some(tokens) = lent {
+            tokens
+        } else {
+            ids.clear();
+            ids.extend(listed.iter());
+            ids
+        };
+        let is_open = matches!(allowed, Allowed::Open { .. });
+        if tokens.is_empty() && closing.is_empty() {
+            return None;
+        }
+        values.clear();
+        values.extend(tokens.iter().map(|token| logits[token.index()].to_f32()));
+        let listed = values.len();
+        // A token that goes on and ends is one that goes on.
+        let closing = closing.iter().filter(|end| tokens.binary_search(end).is_err());
+        values.extend(closing.map(|end| logits[end.index()].to_f32()));
+        let Weighing { weights, end, row } = match allowed.weighted() {
+            None => Weighing::default(),
+            Some(_) => Weighing::at(allowed, logits, mode, tokens, values),
+        };
+        let log_sum = match mode {
+            ScoreMode::AsGiven => None,
+            ScoreMode::Renormalised if is_open && !row.is_empty() => Some(log_sum_exp(&row)),
+            // Where everything may come, everything competes.
+            ScoreMode::Renormalised if !is_open => Some(log_sum_exp(values)),
+            ScoreMode::Model | ScoreMode::Renormalised => Some(log_sum_exp(L::widen(logits, wide))),
+        };
+        let stop = match (ends, is_open) {
+            (Ends::AsTokens, _) => None,
+            (Ends::Apart, true) => Some(remainder(values, log_sum)),
+            (Ends::Apart, false) => (listed < values.len()).then(|| {
+                let ending = log_sum_exp(&values[listed..]);
+                log_sum.map_or(ending, |log_sum| (ending - log_sum).min(0.0))
+            }),
+        };
+        values.truncate(listed);
+        let stop = stop.map(|stop| if stop.is_nan() { 0.0 } else { stop });
+        Some(Self { tokens, values, weights, log_sum, stop: stop.map(|stop| stop + end) })
+    }
+
+    /// What the continuation with this number adds.
+    pub(super) fn adds(&self, nth: usize) -> f64 {
+        let logit = self.values[nth];
+        let adds = match self.log_sum {
+            Some(log_sum) => log_probability(logit, log_sum),
+            None => f64::from(clean(logit)),
+        };
+        self.weights.get(nth).map_or(adds, |&weight| adds + f64::from(weight))
+    }
+}
+
+/// What weights do to a row.
+#[derive(Default)]
+struct Weighing {
+    /// What each continuation adds beside its logit; none where that is in its logit.
+    weights: Vec<f32>,
+    /// What ending adds.
+    end: f64,
+    /// All that competes where everything may come.
+    row: Vec<f32>,
+}
+
+impl Weighing {
+    /// `values` are the logits of the continuations, then of what ends. Where they share with each other, weights are
+    /// added to them; else they come on top.
+    #[cold]
+    fn at<L: Logit>(
+        allowed: Allowed<'_>,
+        logits: &[L],
+        mode: ScoreMode,
+        tokens: &[TokenId],
+        values: &mut [f32],
+    ) -> Self {
+        let weights: Vec<f32> = allowed.weigh(tokens.iter().copied()).map(|(_, weight)| weight).collect();
+        let is_open = matches!(allowed, Allowed::Open { .. });
+        let end = allowed.weighted().filter(|_| !is_open).map_or(0.0, |weighted| weighted.end());
+        if mode != ScoreMode::Renormalised {
+            return Self { weights, end: f64::from(end), row: Vec::new() };
+        }
+        for (value, weight) in values.iter_mut().zip(weights.into_iter().chain(std::iter::repeat(end))) {
+            *value = with_weight(*value, weight);
+        }
+        let row = if is_open { allowed.logits(logits).map(|(_, logit)| logit).collect() } else { Vec::new() };
+        Self { row, ..Self::default() }
+    }
+}
+
+/// The log of what these leave of all.
+fn remainder(values: &[f32], log_sum: Option<f64>) -> f64 {
+    let log_sum = log_sum.unwrap_or_default();
+    let taken: f64 = values.iter().map(|&logit| log_probability(logit, log_sum).exp()).sum();
+    (1.0 - taken).max(0.0).ln()
+}

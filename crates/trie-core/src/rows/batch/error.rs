@@ -1,0 +1,190 @@
+//! Why a batch refused.
+
+use super::rows::RowsError;
+use crate::machine::constraint::{AnyState, Problem};
+use crate::machine::span::{RulesError, SpanError, SpanRules, SpanState};
+use crate::rows::draw::DrawError;
+use crate::set::ids::TokenId;
+
+/// A request that the batch refuses. No row has changed, and nothing was written.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BatchError {
+    /// Not one entry for each row.
+    #[error("{got} {what} for a batch of {rows} rows: there must be one a row")]
+    Count {
+        /// What was counted.
+        what: &'static str,
+        /// How many there were.
+        got: usize,
+        /// Rows of the batch.
+        rows: usize,
+    },
+    /// A row that the batch does not have.
+    #[error("{what} {row} is out of range: the batch has {rows} rows, numbered from 0")]
+    NoSuchRow {
+        /// What named it.
+        what: &'static str,
+        /// The number.
+        row: usize,
+        /// Rows of the batch.
+        rows: usize,
+    },
+    /// Rows that are too narrow.
+    #[error("{what} are {got} entries wide: a vocabulary of {n_vocab} tokens needs at least {need}")]
+    Width {
+        /// What was too narrow.
+        what: &'static str,
+        /// Entries of a row.
+        got: usize,
+        /// The least width.
+        need: usize,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// Rows that the memory does not hold.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
+    /// A token or a rollback that does not fit one of the rows.
+    #[error("row {row}: {source}")]
+    Refused {
+        /// The row.
+        row: usize,
+        /// What of it, and why: the token, or how far it shall go back.
+        source: SpanError,
+    },
+    /// Nothing may come in a row: a file that was damaged after it was written, and that nobody verified.
+    #[error("row {row}: the set is damaged: after {depth} tokens of {path:?} nothing follows; verify its file")]
+    Damaged {
+        /// The row.
+        row: usize,
+        /// The path of the constraint.
+        path: String,
+        /// Tokens walked in it.
+        depth: usize,
+    },
+    /// Nothing may come in a row, because something went wrong in its constraint.
+    #[error("row {row}: after {depth} tokens of {path:?}: {problem}")]
+    Problem {
+        /// The row.
+        row: usize,
+        /// The path of the constraint.
+        path: String,
+        /// Tokens walked in it.
+        depth: usize,
+        /// What went wrong.
+        problem: Problem,
+    },
+    /// Rules over vocabularies of different sizes.
+    #[error("row {row}: its rules are for a vocabulary of {got} tokens, those of the batch for {n_vocab}")]
+    MixedVocabularies {
+        /// The first row that differs.
+        row: usize,
+        /// Size of its vocabulary.
+        got: usize,
+        /// Size of the batch's.
+        n_vocab: usize,
+    },
+    /// A score that is neither a number nor −inf.
+    #[error("row {row}: its score is {score}: it must be a number or -inf")]
+    Score {
+        /// The row.
+        row: usize,
+        /// The score.
+        score: f64,
+    },
+    /// Groups of rows that are not the rows.
+    #[error("group {group} ends at row {end}, after {before}: ends must ascend up to the {rows} rows of the batch")]
+    Groups {
+        /// The group.
+        group: usize,
+        /// Where it ends.
+        end: usize,
+        /// Where the one before ends.
+        before: usize,
+        /// Rows of the batch.
+        rows: usize,
+    },
+    /// Not one logit for each legal token.
+    #[error("{got} logits are listed for {tokens} legal tokens")]
+    Listed {
+        /// Logits.
+        got: usize,
+        /// Legal tokens of all rows.
+        tokens: usize,
+    },
+    /// A row in which anything may come: there is no list of what goes on.
+    #[error("row {row}: anything may come there: only the values of a set can be searched")]
+    Endless {
+        /// The row.
+        row: usize,
+    },
+    /// A beam without room.
+    #[error("width is 0: a beam must keep at least 1 hypothesis")]
+    NoWidth,
+    /// A penalty that is no number.
+    #[error("the length penalty is {penalty}: it must be a finite number")]
+    LengthPenalty {
+        /// The penalty.
+        penalty: f64,
+    },
+    /// A row that has written all of its items.
+    #[error("row {row}: all items that it may write are written: none of the {leaves} is left")]
+    NothingLeft {
+        /// The row.
+        row: usize,
+        /// Items of its set.
+        leaves: usize,
+    },
+    /// A row whose values have no numbers.
+    #[error("row {row}: {constraint} is no set of items: only those of a trie are known again")]
+    NoItems {
+        /// The row.
+        row: usize,
+        /// What it follows.
+        constraint: String,
+    },
+    /// A setting of the draw out of range.
+    #[error(transparent)]
+    Draw(#[from] DrawError),
+    /// A vocabulary size out of range.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+}
+
+impl BatchError {
+    /// Nothing may come in a row.
+    pub(super) fn stuck(row: usize, rules: &SpanRules, state: &SpanState<AnyState>) -> Self {
+        let path = rules.constraints()[state.constraint_number()].0.clone();
+        let depth = state.depth();
+        match rules.problem(state) {
+            Some(problem) => Self::Problem { row, path, depth, problem },
+            None => Self::Damaged { row, path, depth },
+        }
+    }
+
+    /// The row it is about, if it is about one.
+    pub fn row(&self) -> Option<usize> {
+        match self {
+            Self::NoSuchRow { row, .. }
+            | Self::Refused { row, .. }
+            | Self::Damaged { row, .. }
+            | Self::Problem { row, .. }
+            | Self::MixedVocabularies { row, .. }
+            | Self::Endless { row }
+            | Self::NothingLeft { row, .. }
+            | Self::NoItems { row, .. }
+            | Self::Score { row, .. } => Some(*row),
+            _ => None,
+        }
+    }
+
+    /// The token it is about, if it is about one.
+    pub fn token(&self) -> Option<TokenId> {
+        match self {
+            Self::Refused { source: SpanError::NotAllowed(refused), .. } => Some(refused.token),
+            Self::Refused { source: SpanError::OutsideVocabulary { token, .. }, .. } => Some(*token),
+            _ => None,
+        }
+    }
+}

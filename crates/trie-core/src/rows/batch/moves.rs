@@ -1,0 +1,116 @@
+//! What moves rows: tokens, other parents, and going back. All rows or none.
+
+use super::{Batch, BatchError, Row};
+use crate::machine::span::SpanError;
+use crate::rows::draw::Draw;
+use crate::set::ids::TokenId;
+
+impl Batch {
+    /// Takes a token in each row: in all of them or in none.
+    ///
+    /// # Errors
+    /// Not one token a row, or one that its row does not allow; the error names row and token.
+    pub fn accept(&mut self, tokens: &[TokenId]) -> Result<(), BatchError> {
+        self.count("tokens", tokens.len())?;
+        let before = &mut self.spare.states;
+        before.truncate(tokens.len());
+        for (index, (row, &token)) in self.rows.iter_mut().zip(tokens).enumerate() {
+            let rules = &*self.rules[row.rules as usize];
+            let constraint = rules.constraint(row.walked.state());
+            match before.get_mut(index) {
+                Some(before) => before.copy_from(row.walked.state()),
+                None => before.push(row.walked.state().clone()),
+            }
+            if row.walked.advance(rules, constraint, token).is_none() {
+                let source = row.walked.refusal(rules, constraint, token);
+                self.rows.iter_mut().zip(before.drain(..=index)).for_each(|(row, before)| row.walked.restore(before));
+                return Err(BatchError::Refused { row: index, source });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes tokens in one row: all of them or none.
+    ///
+    /// # Errors
+    /// No such row, or a token that it does not allow.
+    pub fn accept_in(&mut self, row: usize, tokens: &[TokenId]) -> Result<(), BatchError> {
+        self.row(row)?;
+        let Row { walked, rules, .. } = &mut self.rows[row];
+        let rules = &*self.rules[*rules as usize];
+        let constraint = rules.constraint(walked.state());
+        let before = walked.state().clone();
+        for &token in tokens {
+            if walked.advance(rules, constraint, token).is_none() {
+                let source = walked.refusal(rules, constraint, token);
+                walked.restore(before);
+                return Err(BatchError::Refused { row, source });
+            }
+        }
+        Ok(())
+    }
+
+    /// Row `i` goes on where row `parents[i]` is: rows may come again, be left out, and become more or fewer.
+    ///
+    /// Draws belong to places, so two copies of a row do not draw alike.
+    ///
+    /// # Errors
+    /// A parent that is no row.
+    pub fn reorder(&mut self, parents: &[usize]) -> Result<(), BatchError> {
+        let rows = self.rows.len();
+        if let Some(&row) = parents.iter().find(|&&parent| parent >= rows) {
+            return Err(BatchError::NoSuchRow { what: "parent", row, rows });
+        }
+        let next = &mut self.spare.rows;
+        // Those of the reorder before are written over.
+        next.truncate(parents.len());
+        for (row, &parent) in next.iter_mut().zip(parents) {
+            let parent = &self.rows[parent];
+            row.walked.copy_from(&parent.walked);
+            row.rules = parent.rules;
+            if row.items.is_some() || parent.items.is_some() {
+                row.items.clone_from(&parent.items);
+            }
+        }
+        next.extend(parents[next.len()..].iter().map(|&parent| self.rows[parent].clone()));
+        std::mem::swap(&mut self.rows, next);
+        self.seed_places();
+        Ok(())
+    }
+
+    /// Takes back the last `n` tokens of each row: in all of them or in none.
+    ///
+    /// # Errors
+    /// More than one of the rows has accepted since its item began.
+    pub fn rollback(&mut self, n: usize) -> Result<(), BatchError> {
+        let can = |(row, of): (usize, &Row)| of.walked.can_roll_back(n).map_err(|source| refused(row, source));
+        self.rows.iter().enumerate().try_for_each(can)?;
+        (0..self.rows.len()).try_for_each(|row| self.rollback_in(row, n))
+    }
+
+    /// Takes back the last `n` tokens of one row.
+    ///
+    /// # Errors
+    /// No such row, or more than it has accepted.
+    pub fn rollback_in(&mut self, row: usize, n: usize) -> Result<(), BatchError> {
+        self.row(row)?;
+        let Row { walked, rules, .. } = &mut self.rows[row];
+        let rules = &*self.rules[*rules as usize];
+        let constraint = rules.constraint(walked.state());
+        walked.rollback(rules, constraint, n).map_err(|source| refused(row, source))
+    }
+
+    /// Each row at the start of its rules, before its first item; draws begin again.
+    pub fn reset(&mut self) {
+        self.forget_items();
+        for row in &mut self.rows {
+            row.walked.restore(self.rules[row.rules as usize].start());
+        }
+        self.draws.iter_mut().for_each(Draw::reset);
+        self.starved = 0;
+    }
+}
+
+fn refused(row: usize, source: SpanError) -> BatchError {
+    BatchError::Refused { row, source }
+}

@@ -1,0 +1,223 @@
+//! A seeded draw over a few candidates, step for step as llama.cpp does it.
+//!
+//! The order is that of llama.cpp's default chain: top-k, top-p, min-p, temperature, draw. Arithmetic, order of
+//! summation and
+//! the generator (`std::mt19937` through `std::uniform_real_distribution<double>`) are those of
+//! `llama.cpp/src/llama-sampler.cpp`, so the same seed over the same candidates draws the same token; only ties between
+//! equal logits, whose order is unspecified there, go to the lower id here.
+
+use crate::rows::logits::{clean, is_usable};
+use crate::set::ids::TokenId;
+use rand_mt::Mt;
+
+/// How to draw. The default changes nothing: temperature 1 and no truncation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DrawSettings {
+    /// Divides the logits; 0 takes the highest.
+    pub temperature: f32,
+    /// Keep the `top_k` highest; 0 keeps all.
+    pub top_k: u32,
+    /// Keep the fewest whose probabilities sum to this; 1 keeps all.
+    pub top_p: f32,
+    /// Keep those at least this times as probable as the best; 0 keeps all.
+    pub min_p: f32,
+}
+
+/// A setting out of range.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("{name} is {value}: it must be {range}")]
+pub struct DrawError {
+    /// The setting.
+    pub name: &'static str,
+    /// What it was.
+    pub value: f32,
+    /// What it may be.
+    pub range: &'static str,
+}
+
+impl Default for DrawSettings {
+    fn default() -> Self {
+        Self { temperature: 1.0, top_k: 0, top_p: 1.0, min_p: 0.0 }
+    }
+}
+
+impl DrawSettings {
+    /// # Errors
+    /// A temperature that is negative or not finite, or a probability outside 0 … 1.
+    pub fn check(&self) -> Result<(), DrawError> {
+        let Self { temperature, top_p, min_p, .. } = *self;
+        if !(temperature.is_finite() && temperature >= 0.0) {
+            return Err(DrawError { name: "temperature", value: temperature, range: "finite and at least 0" });
+        }
+        for (name, value) in [("top_p", top_p), ("min_p", min_p)] {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(DrawError { name, value, range: "from 0 to 1" });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    token: TokenId,
+    logit: f32,
+    p: f32,
+}
+
+/// Generator and scratch of one sampler.
+#[derive(Debug, Clone)]
+pub(crate) struct Draw {
+    rng: Mt,
+    seed: u32,
+    candidates: Vec<Candidate>,
+    sorted: bool,
+}
+
+impl Draw {
+    pub(crate) fn new(seed: u32) -> Self {
+        Self { rng: Mt::new(seed), seed, candidates: Vec::new(), sorted: false }
+    }
+
+    /// Starts the sequence of draws again.
+    pub(crate) fn reset(&mut self) {
+        self.rng = Mt::new(self.seed);
+    }
+
+    /// Draws one of `ids`; `None` if none has a finite chance. `O(k)`, with a cut `O(k log k)`.
+    pub(crate) fn draw(
+        &mut self,
+        row: &[f32],
+        ids: impl Iterator<Item = TokenId>,
+        settings: &DrawSettings,
+    ) -> Option<TokenId> {
+        self.draw_from(ids.map(|token| (token, row[token.index()])), settings)
+    }
+
+    /// [`Draw::draw`] of tokens with their logits.
+    pub(crate) fn draw_from(
+        &mut self,
+        logits: impl Iterator<Item = (TokenId, f32)>,
+        settings: &DrawSettings,
+    ) -> Option<TokenId> {
+        self.candidates.clear();
+        self.sorted = false;
+        self.candidates.extend(logits.map(|(token, logit)| Candidate { token, logit: clean(logit), p: 0.0 }));
+        let best = self.max_logit();
+        if !is_usable(best) {
+            return None;
+        }
+        if best == f32::INFINITY {
+            // exp(inf − inf) is NaN: what is infinite is certain, the rest impossible.
+            self.candidates.retain_mut(|c| std::mem::replace(&mut c.logit, 0.0) == f32::INFINITY);
+        }
+        self.top_k(settings.top_k as usize);
+        self.top_p(settings.top_p);
+        self.min_p(settings.min_p);
+        self.temperature(settings.temperature);
+        Some(self.pick())
+    }
+
+    /// Uses up one draw, as choosing among one candidate does.
+    pub(crate) fn skip(&mut self) {
+        self.uniform();
+    }
+
+    fn max_logit(&self) -> f32 {
+        self.candidates.iter().fold(f32::NEG_INFINITY, |high, c| high.max(c.logit))
+    }
+
+    fn sort(&mut self, keep: usize) {
+        if self.sorted {
+            return;
+        }
+        let order = |a: &Candidate, b: &Candidate| b.logit.total_cmp(&a.logit).then(a.token.cmp(&b.token));
+        if keep < self.candidates.len() {
+            self.candidates.select_nth_unstable_by(keep, order);
+            self.candidates[..keep].sort_unstable_by(order);
+        } else {
+            self.candidates.sort_unstable_by(order);
+        }
+        self.sorted = true;
+    }
+
+    fn softmax(&mut self) {
+        let best = self.max_logit();
+        let mut sum = 0.0f32;
+        for c in &mut self.candidates {
+            c.p = (c.logit - best).exp();
+            sum += c.p;
+        }
+        for c in &mut self.candidates {
+            c.p /= sum;
+        }
+    }
+
+    fn top_k(&mut self, k: usize) {
+        if k > 0 {
+            let keep = k.min(self.candidates.len());
+            self.sort(keep);
+            self.candidates.truncate(keep);
+        }
+    }
+
+    fn top_p(&mut self, p: f32) {
+        if p >= 1.0 {
+            return;
+        }
+        self.softmax();
+        self.sort(self.candidates.len());
+        let mut sum = 0.0f32;
+        let enough = self.candidates.iter().position(|c| {
+            sum += c.p;
+            sum >= p
+        });
+        self.candidates.truncate(enough.map_or(self.candidates.len(), |last| last + 1));
+    }
+
+    fn min_p(&mut self, p: f32) {
+        if p > 0.0 {
+            let least = self.max_logit() + p.ln();
+            self.candidates.retain(|c| c.logit >= least);
+        }
+    }
+
+    fn temperature(&mut self, temperature: f32) {
+        if temperature > 0.0 {
+            for c in &mut self.candidates {
+                c.logit /= temperature;
+            }
+            return;
+        }
+        let best = self.max_logit();
+        let first = self.candidates.iter().position(|c| c.logit == best).unwrap_or(0);
+        self.candidates.swap(0, first);
+        self.candidates.truncate(1);
+    }
+
+    fn pick(&mut self) -> TokenId {
+        let uniform = self.uniform();
+        let best = self.max_logit();
+        let mut sum = 0.0f64;
+        for c in &mut self.candidates {
+            c.p = (c.logit - best).exp();
+            sum += f64::from(c.p);
+        }
+        let target = sum * uniform;
+        let mut run = 0.0f64;
+        let found = self.candidates.iter().find(|c| {
+            run += f64::from(c.p);
+            // A chance of 0 is never drawn, not even by a uniform 0.
+            run >= target && c.p > 0.0
+        });
+        found.or(self.candidates.last()).map_or(TokenId::default(), |c| c.token)
+    }
+
+    /// `std::generate_canonical<double, 53>` over `std::mt19937`: two words, the first one the lower.
+    fn uniform(&mut self) -> f64 {
+        let low = f64::from(self.rng.next_u32());
+        let high = f64::from(self.rng.next_u32());
+        let unit = (low + high * 4_294_967_296.0) / 18_446_744_073_709_551_616.0;
+        unit.min(1.0f64.next_down())
+    }
+}

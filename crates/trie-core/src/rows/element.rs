@@ -1,0 +1,87 @@
+//! What a row of logits may be made of: singles, and the two kinds of halves, which are read as singles.
+
+use crate::machine::span::Allowed;
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+
+/// A logit in memory. Every half is a single exactly, so choosing among halves is choosing among singles.
+pub trait Logit: Copy + Send + Sync + 'static {
+    /// −inf.
+    const NEG_INFINITY: Self;
+    /// 0.
+    const ZERO: Self;
+
+    /// The same number.
+    fn to_f32(self) -> f32;
+
+    /// The nearest number.
+    fn from_f32(logit: f32) -> Self;
+
+    /// All of a row as singles; `wide` is memory.
+    fn widen<'a>(row: &'a [Self], wide: &'a mut Vec<f32>) -> &'a [f32];
+
+    /// A row of which those entries are right that may come; what the others hold is not said. `wide` is memory.
+    fn widen_allowed<'a>(row: &'a [Self], allowed: Allowed<'_>, wide: &'a mut Vec<f32>) -> &'a [f32];
+}
+
+impl Logit for f32 {
+    const NEG_INFINITY: Self = f32::NEG_INFINITY;
+    const ZERO: Self = 0.0;
+
+    #[inline]
+    fn to_f32(self) -> f32 {
+        self
+    }
+
+    #[inline]
+    fn from_f32(logit: f32) -> Self {
+        logit
+    }
+
+    #[inline]
+    fn widen<'a>(row: &'a [Self], _wide: &'a mut Vec<f32>) -> &'a [f32] {
+        row
+    }
+
+    #[inline]
+    fn widen_allowed<'a>(row: &'a [Self], _allowed: Allowed<'_>, _wide: &'a mut Vec<f32>) -> &'a [f32] {
+        row
+    }
+}
+
+macro_rules! half {
+    ($half:ty) => {
+        impl Logit for $half {
+            const NEG_INFINITY: Self = <$half>::NEG_INFINITY;
+            const ZERO: Self = <$half>::ZERO;
+
+            #[inline]
+            fn to_f32(self) -> f32 {
+                <$half>::to_f32(self)
+            }
+
+            #[inline]
+            fn from_f32(logit: f32) -> Self {
+                <$half>::from_f32(logit)
+            }
+
+            fn widen<'a>(row: &'a [Self], wide: &'a mut Vec<f32>) -> &'a [f32] {
+                wide.resize(row.len(), 0.0);
+                row.convert_to_f32_slice(wide);
+                wide
+            }
+
+            fn widen_allowed<'a>(row: &'a [Self], allowed: Allowed<'_>, wide: &'a mut Vec<f32>) -> &'a [f32] {
+                if !matches!(allowed, Allowed::Only { .. }) {
+                    return Self::widen(row, wide);
+                }
+                wide.resize(row.len(), 0.0);
+                allowed.iter().for_each(|token| wide[token.index()] = row[token.index()].to_f32());
+                wide
+            }
+        }
+    };
+}
+
+half!(f16);
+half!(bf16);

@@ -1,0 +1,296 @@
+//! The loops over a row of logits: pick the best of `k`, mask all but `k`, set `k` bits.
+//!
+//! Ids ascend and lie inside the row; [`crate::Sampler`] checks that once per row. Bits beyond the row are not looked
+//! at.
+
+use crate::machine::constraint::{Except, Mask, Tokens};
+use crate::rows::element::Logit;
+use crate::rows::logits::{greater, is_usable};
+use crate::set::ids::TokenId;
+
+/// A token with the reason it was picked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pick {
+    /// The token.
+    pub token: TokenId,
+    /// Its logit, or −inf where every candidate was −inf or NaN.
+    pub logit: f32,
+}
+
+impl Pick {
+    /// Whether there was no finite logit to choose by: the lowest id was taken.
+    pub fn starved(&self) -> bool {
+        !is_usable(self.logit)
+    }
+
+    /// The better of two: the higher logit, at a tie the lower id.
+    #[must_use]
+    pub fn or_better(self, other: Self) -> Self {
+        // Written without `partial_cmp`: neither logit is NaN here, and 0.0 ties with −0.0.
+        if other.logit > self.logit || (other.logit == self.logit && other.token < self.token) { other } else { self }
+    }
+}
+
+/// Labels are compared in blocks: eight running maxima break the chain of comparisons, and only the winning block
+/// is searched for the label.
+const BLOCK: usize = 64;
+const LANES: usize = 8;
+/// Up to here one chain of comparisons is over before the blocks have begun.
+const FEW: usize = 32;
+
+/// The id with the highest logit; ties to the lowest id, NaN as −inf. `None` without ids. `O(k)`.
+///
+/// # Panics
+/// If an id is not inside the row.
+#[inline]
+pub fn argmax(row: &[f32], ids: &[TokenId]) -> Option<Pick> {
+    if ids.len() <= FEW {
+        let start = Pick { token: *ids.first()?, logit: f32::NEG_INFINITY };
+        return Some(ids.iter().fold(start, |best, &token| {
+            let logit = row[token.index()];
+            if logit > best.logit { Pick { token, logit } } else { best }
+        }));
+    }
+    let mut best = f32::NEG_INFINITY;
+    let mut winner = ids.get(..BLOCK.min(ids.len()))?;
+    for block in ids.chunks(BLOCK) {
+        let high = block_max(row, block);
+        if high > best {
+            best = high;
+            winner = block;
+        }
+    }
+    let dead = best == f32::NEG_INFINITY;
+    let first = winner.iter().find(|id| dead || row[id.index()] == best)?;
+    Some(Pick { token: *first, logit: best })
+}
+
+#[inline]
+fn block_max(row: &[f32], block: &[TokenId]) -> f32 {
+    let mut high = [f32::NEG_INFINITY; LANES];
+    let (eights, rest) = block.as_chunks::<LANES>();
+    for eight in eights {
+        for lane in 0..LANES {
+            high[lane] = greater(high[lane], row[eight[lane].index()]);
+        }
+    }
+    for (lane, id) in rest.iter().enumerate() {
+        high[lane] = greater(high[lane], row[id.index()]);
+    }
+    high.into_iter().fold(f32::NEG_INFINITY, greater)
+}
+
+/// The best of a whole row, as [`argmax`]. `None` for an empty row. `O(V)`.
+pub(crate) fn argmax_row(row: &[f32]) -> Option<Pick> {
+    let mut high = [f32::NEG_INFINITY; 4 * LANES];
+    let (chunks, rest) = row.as_chunks::<{ 4 * LANES }>();
+    for chunk in chunks {
+        for lane in 0..4 * LANES {
+            high[lane] = greater(high[lane], chunk[lane]);
+        }
+    }
+    let best = rest.iter().copied().chain(high).fold(f32::NEG_INFINITY, greater);
+    let dead = best == f32::NEG_INFINITY;
+    let first = row.iter().position(|&logit| dead || logit == best)?;
+    TokenId::new(first as u32).map(|token| Pick { token, logit: best })
+}
+
+/// The best of a set, as [`argmax`].
+#[inline]
+pub(crate) fn argmax_of(row: &[f32], tokens: Tokens<'_>) -> Option<Pick> {
+    match tokens {
+        Tokens::Ids(ids) => argmax(row, ids),
+        // What has weights is chosen from by them (`row.rs`).
+        Tokens::Weighted(weighted) => argmax(row, weighted.ids()),
+        Tokens::Mask(mask) => argmax_bits(row, mask),
+        Tokens::Except(except) => argmax_except(row, except),
+    }
+}
+
+/// As [`argmax`] over all but a few: whole stretches of the row between them.
+fn argmax_except(row: &[f32], except: Except<'_>) -> Option<Pick> {
+    let row = &row[..except.n_vocab().min(row.len())];
+    let mut best: Option<Pick> = None;
+    let mut from = 0;
+    for to in except.denied().iter().map(|token| token.index()).chain([row.len()]) {
+        let stretch = row.get(from..to).and_then(argmax_row);
+        let stretch = stretch.and_then(|pick| Some(Pick { token: pick.token.after(from)?, ..pick }));
+        // Stretches ascend: at a tie the first one stays.
+        best = match (best, stretch) {
+            (Some(best), Some(other)) if other.logit > best.logit => Some(other),
+            (best, stretch) => best.or(stretch),
+        };
+        from = to + 1;
+    }
+    best
+}
+
+/// As [`argmax`] over the bits of a mask. Words are compared as wholes where all of their bits are set.
+fn argmax_bits(row: &[f32], mask: Mask<'_>) -> Option<Pick> {
+    let start = Pick { token: mask.iter().next()?, logit: f32::NEG_INFINITY };
+    let words = row.chunks(32).zip(mask.words()).zip(0u32..);
+    Some(words.fold(start, |best, ((logits, &word), at)| {
+        if word == u32::MAX && logits.iter().copied().fold(f32::NEG_INFINITY, greater) <= best.logit {
+            return best;
+        }
+        let bits = logits.iter().enumerate().filter(|&(bit, _)| word >> bit & 1 == 1);
+        bits.fold(best, |best, (bit, &logit)| match TokenId::new(at * 32 + bit as u32) {
+            Some(token) if logit > best.logit => Pick { token, logit },
+            _ => best,
+        })
+    }))
+}
+
+/// Sets everything to −inf but `tokens` and `ends`, whose logits keep their exact bits: weights are not added here.
+/// `saved` is scratch.
+///
+/// `O(V)`: one fill of the row; saving and restoring `k` values is lost in it.
+///
+/// # Panics
+/// If an id is not inside the row.
+pub fn mask_row<L: Logit>(row: &mut [L], tokens: Tokens<'_>, ends: &[TokenId], saved: &mut Vec<L>) {
+    match tokens {
+        Tokens::Ids(_) | Tokens::Weighted(_) => {
+            let ids = || tokens.ids().unwrap_or_default().iter().chain(ends);
+            saved.clear();
+            saved.extend(ids().map(|id| row[id.index()]));
+            row.fill(L::NEG_INFINITY);
+            for (id, &logit) in ids().zip(saved.iter()) {
+                row[id.index()] = logit;
+            }
+        }
+        Tokens::Mask(mask) => {
+            saved.clear();
+            saved.extend(ends.iter().map(|id| row[id.index()]));
+            let words = mask.words().iter().copied().chain(std::iter::repeat(0));
+            for (logits, word) in row.chunks_mut(32).zip(words) {
+                match word {
+                    u32::MAX => {}
+                    0 => logits.fill(L::NEG_INFINITY),
+                    _ => {
+                        for (bit, logit) in logits.iter_mut().enumerate() {
+                            *logit = if word >> bit & 1 == 1 { *logit } else { L::NEG_INFINITY };
+                        }
+                    }
+                }
+            }
+            for (id, &logit) in ends.iter().zip(saved.iter()) {
+                row[id.index()] = logit;
+            }
+        }
+        Tokens::Except(except) => {
+            let n_vocab = except.n_vocab().min(row.len());
+            for id in except.denied().iter().filter(|id| ends.binary_search(id).is_err()) {
+                row[id.index()] = L::NEG_INFINITY;
+            }
+            row[n_vocab..].fill(L::NEG_INFINITY);
+        }
+    }
+}
+
+/// Sets the bits of a set: bit `i % 32` of word `i / 32`.
+///
+/// # Panics
+/// If there are too few words.
+pub fn fill_bits(words: &mut [i32], tokens: Tokens<'_>) {
+    match tokens {
+        Tokens::Ids(_) | Tokens::Weighted(_) => {
+            for id in tokens.ids().unwrap_or_default() {
+                words[id.index() / 32] |= 1 << (id.index() % 32);
+            }
+        }
+        Tokens::Mask(mask) => words.iter_mut().zip(mask.words()).for_each(|(word, &bits)| *word |= bits as i32),
+        Tokens::Except(except) => {
+            let mut denied = except.denied().iter().peekable();
+            for (index, word) in words.iter_mut().enumerate() {
+                let mut bits = first_bits(except.n_vocab().saturating_sub(index * 32));
+                while let Some(id) = denied.next_if(|id| id.index() / 32 == index) {
+                    bits &= !(1 << (id.index() % 32));
+                }
+                *word |= bits;
+            }
+        }
+    }
+}
+
+/// Sets the first `ones` bits and clears the others.
+pub fn clear_bits(words: &mut [i32], ones: usize) {
+    for (index, word) in words.iter_mut().enumerate() {
+        *word = first_bits(ones.saturating_sub(index * 32));
+    }
+}
+
+/// A word whose first `ones` bits are set.
+fn first_bits(ones: usize) -> i32 {
+    match ones {
+        32.. => -1,
+        some => ((1u32 << some) - 1) as i32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(raw: &[u32]) -> &[TokenId] {
+        bytemuck::cast_slice(raw)
+    }
+
+    #[test]
+    fn ties_go_to_the_lowest_id_and_nan_never_wins() {
+        let row = [f32::NAN, -0.0, 0.0, f32::NAN, 0.0];
+        assert_eq!(argmax(&row, ids(&[0, 1, 2, 4])).unwrap().token.get(), 1);
+        assert_eq!(argmax_row(&row).unwrap().token.get(), 1);
+        let dead = [f32::NAN, f32::NEG_INFINITY];
+        let pick = argmax(&dead, ids(&[0, 1])).unwrap();
+        assert!(pick.starved() && pick.token.get() == 0);
+        assert!(argmax(&dead, &[]).is_none() && argmax_row(&[]).is_none());
+    }
+
+    #[test]
+    fn bits_and_ids_do_the_same() {
+        let mut random = 7u64;
+        let mut next = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) as u32
+        };
+        for n in [1usize, 31, 32, 33, 200] {
+            for density in [1, 2, 40] {
+                let row: Vec<f32> =
+                    (0..n).map(|_| [f32::NAN, f32::NEG_INFINITY, 1.0, 2.0][next() as usize % 4]).collect();
+                let mut words = vec![0u32; n.div_ceil(32)];
+                for id in (0..n).filter(|_| next() % density == 0 || density == 1) {
+                    words[id / 32] |= 1 << (id % 32);
+                }
+                let mask = Mask::new(&words, n).unwrap();
+                let list: Vec<TokenId> = mask.iter().collect();
+                let others: Vec<TokenId> = TokenId::all(n).filter(|&id| !mask.contains(id)).collect();
+                let but = Tokens::Except(Except::new(&others)).within(n);
+                let (bits, list) = (Tokens::Mask(mask), Tokens::Ids(&list));
+                assert_eq!(argmax_of(&row, bits), argmax_of(&row, list));
+                assert_eq!(argmax_of(&row, but), argmax_of(&row, list));
+                let ends = ids(&[0]);
+                let masked = |tokens| {
+                    let mut row = row.clone();
+                    mask_row(&mut row, tokens, ends, &mut Vec::new());
+                    let mut words = vec![0; n.div_ceil(32)];
+                    fill_bits(&mut words, tokens);
+                    (row.into_iter().map(f32::to_bits).collect::<Vec<_>>(), words)
+                };
+                assert_eq!(masked(bits), masked(list));
+                assert_eq!(masked(but), masked(list));
+            }
+        }
+    }
+
+    #[test]
+    fn first_bits_up_to_any_boundary() {
+        for ones in 0..=96 {
+            let mut words = [77; 3];
+            clear_bits(&mut words, ones);
+            for bit in 0..96 {
+                assert_eq!(words[bit / 32] >> (bit % 32) & 1, i32::from(bit < ones), "bit {bit} of {ones}");
+            }
+        }
+    }
+}

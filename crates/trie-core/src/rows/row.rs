@@ -1,0 +1,139 @@
+//! What may come next, applied to one row of logits or of bits. [`Sampler`](crate::Sampler) and
+//! [`Batch`](crate::Batch) do with their rows what stands here and nothing else.
+//!
+//! Each answers `None`, and writes nothing, where nothing may come.
+
+use crate::machine::constraint::{Tokens, WeightedTokens};
+use crate::machine::span::Allowed;
+use crate::rows::draw::{Draw, DrawSettings};
+use crate::rows::element::Logit;
+use crate::rows::kernel::{Pick, argmax, argmax_of, argmax_row, clear_bits, fill_bits, mask_row};
+use crate::rows::logits::{clean, is_usable, with_weight};
+use crate::set::ids::TokenId;
+
+/// A token, and whether every legal logit was −inf or NaN, so that the lowest legal id was taken.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chosen {
+    pub(crate) token: TokenId,
+    pub(crate) starved: bool,
+}
+
+/// The best of the legal tokens, or one drawn. The row is as long as the vocabulary.
+#[inline]
+pub(crate) fn choose(
+    row: &[f32],
+    allowed: Allowed<'_>,
+    draw: Option<&mut Draw>,
+    settings: &DrawSettings,
+) -> Option<Chosen> {
+    let chosen = match (allowed, draw) {
+        (allowed, draw) if allowed.weighted().is_some() => weighted(row, allowed, draw, settings),
+        (Allowed::Nothing, _) => return None,
+        (Allowed::Only { tokens, ends }, None) => best_of(row, tokens, ends),
+        (Allowed::All | Allowed::Open { .. }, None) => usable(argmax_row(row)),
+        (Allowed::Only { .. }, Some(draw)) => draw.draw(row, allowed.iter(), settings),
+        (Allowed::All | Allowed::Open { .. }, Some(draw)) => {
+            draw.draw(row, (0..row.len() as u32).filter_map(TokenId::new), settings)
+        }
+    };
+    Some(match chosen {
+        Some(token) => Chosen { token, starved: false },
+        None => Chosen { token: allowed.first().unwrap_or_default(), starved: true },
+    })
+}
+
+/// The best of the legal tokens, or one drawn, with their weights.
+#[cold]
+fn weighted(row: &[f32], allowed: Allowed<'_>, draw: Option<&mut Draw>, settings: &DrawSettings) -> Option<TokenId> {
+    let logits = allowed.logits(row);
+    match draw {
+        Some(draw) => draw.draw_from(logits, settings),
+        None => usable(logits.map(|(token, logit)| Pick { token, logit: clean(logit) }).reduce(Pick::or_better)),
+    }
+}
+
+/// Sets every logit that may not come to −inf, and adds weights to the others; nothing where everything may come.
+/// `saved` is scratch. Whether the row was starved: then the lowest legal id has 0.
+pub(crate) fn mask<L: Logit>(row: &mut [L], allowed: Allowed<'_>, saved: &mut Vec<L>) -> Option<bool> {
+    if let Some(weighted) = allowed.weighted() {
+        return Some(mask_weighted(row, allowed, weighted, saved));
+    }
+    let (tokens, ends) = match allowed {
+        Allowed::All | Allowed::Open { .. } => return Some(false),
+        Allowed::Nothing => return None,
+        Allowed::Only { tokens, ends } => (tokens, ends),
+    };
+    if !allowed.iter().any(|id| is_usable(row[id.index()].to_f32())) {
+        starve(row, allowed);
+        return Some(true);
+    }
+    mask_row(row, tokens, ends, saved);
+    Some(false)
+}
+
+/// Leaves the lowest legal token, where none is usable.
+fn starve<L: Logit>(row: &mut [L], allowed: Allowed<'_>) {
+    let lowest = allowed.first().unwrap_or_default();
+    row.fill(L::NEG_INFINITY);
+    row[lowest.index()] = L::ZERO;
+}
+
+/// [`mask`] with weights, which are added to the legal logits. At an open leaf to those of the tokens that go on.
+#[cold]
+fn mask_weighted<L: Logit>(
+    row: &mut [L],
+    allowed: Allowed<'_>,
+    weighted: WeightedTokens<'_>,
+    saved: &mut Vec<L>,
+) -> bool {
+    let add = |logit: L, weight: f32| {
+        // A weight of 0 leaves the bits as they are.
+        if weight == 0.0 { logit } else { L::from_f32(with_weight(logit.to_f32(), weight)) }
+    };
+    if let Allowed::Open { .. } = allowed {
+        for (id, &weight) in weighted.ids().iter().zip(weighted.weights()) {
+            row[id.index()] = add(row[id.index()], weight);
+        }
+        return false;
+    }
+    saved.clear();
+    saved.extend(allowed.weigh(allowed.iter()).map(|(token, weight)| add(row[token.index()], weight)));
+    if !saved.iter().any(|logit| is_usable(logit.to_f32())) {
+        starve(row, allowed);
+        return true;
+    }
+    row.fill(L::NEG_INFINITY);
+    allowed.iter().zip(saved.iter()).for_each(|(id, &logit)| row[id.index()] = logit);
+    false
+}
+
+/// Sets the bits of the legal tokens and clears all others, those after the vocabulary too.
+pub(crate) fn write_bits(words: &mut [i32], allowed: Allowed<'_>, n_vocab: usize) -> Option<()> {
+    match allowed {
+        Allowed::All | Allowed::Open { .. } => clear_bits(words, n_vocab),
+        Allowed::Nothing => return None,
+        Allowed::Only { tokens, ends } => {
+            words.fill(0);
+            fill_bits(words, tokens);
+            fill_bits(words, Tokens::Ids(ends));
+        }
+    }
+    Some(())
+}
+
+/// The best of two sets.
+#[inline]
+fn best_of(row: &[f32], tokens: Tokens<'_>, ends: &[TokenId]) -> Option<TokenId> {
+    let best = match (argmax_of(row, tokens), ends) {
+        (one, []) => one,
+        (None, ends) => argmax(row, ends),
+        (Some(token), ends) => Some(argmax(row, ends).map_or(token, |end| token.or_better(end))),
+    };
+    usable(best)
+}
+
+/// The token, unless its logit is as bad as none.
+#[inline]
+fn usable(best: Option<Pick>) -> Option<TokenId> {
+    best.filter(|pick| !pick.starved()).map(|pick| pick.token)
+}

@@ -1,0 +1,249 @@
+//! The choice over a row of logits, for hosts that own the row.
+
+use crate::machine::constraint::{Problem, Role, Scratch};
+use crate::machine::span::{Allowed, Span, SpanError, SpanRules, Status};
+use crate::rows::draw::{Draw, DrawError, DrawSettings};
+use crate::rows::row;
+use crate::set::ids::TokenId;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+/// How a token is chosen among the allowed ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// The highest logit, ties to the lowest id.
+    #[default]
+    Greedy,
+    /// A seeded draw: see [`DrawSettings`].
+    Sampled,
+}
+
+/// How a [`Sampler`] chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SamplerOptions {
+    /// Highest logit or seeded draw.
+    pub mode: Mode,
+    /// What the draw does with the logits.
+    pub draw: DrawSettings,
+    /// Seed of the draw; `None` takes one from the operating system.
+    pub seed: Option<u32>,
+}
+
+/// A row or mask of the wrong length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what} has {got} entries: a vocabulary of {n_vocab} tokens needs at least {need}")]
+pub struct RowError {
+    /// What was too short.
+    pub what: &'static str,
+    /// Its length.
+    pub got: usize,
+    /// The least length.
+    pub need: usize,
+    /// Size of the vocabulary.
+    pub n_vocab: usize,
+}
+
+/// Why a sampler refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SamplerError {
+    /// The row is too short.
+    #[error(transparent)]
+    Row(#[from] RowError),
+    /// The token or request does not fit the span.
+    #[error(transparent)]
+    Span(#[from] SpanError),
+    /// Nothing may come: a file that was damaged after it was written, and that nobody verified.
+    #[error("the set is damaged: after {depth} tokens of {path:?} nothing follows and no value ends; verify its file")]
+    Damaged {
+        /// The path of the constraint.
+        path: String,
+        /// Tokens walked in it.
+        depth: usize,
+    },
+    /// Nothing may come, because something went wrong in the constraint.
+    #[error("after {depth} tokens of {path:?}: {problem}")]
+    Problem {
+        /// The path of the constraint.
+        path: String,
+        /// Tokens walked in it.
+        depth: usize,
+        /// What went wrong.
+        problem: Problem,
+    },
+}
+
+/// A [`Span`] with a way to choose. Clones are independent; the trie is shared.
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    span: Span,
+    mode: Mode,
+    settings: DrawSettings,
+    draw: Option<Box<Draw>>,
+    seed: u32,
+    starved: u64,
+    saved: Vec<f32>,
+    scratch: Scratch,
+}
+
+impl Sampler {
+    /// A sampler armed at the root of the first trie.
+    ///
+    /// # Errors
+    /// A setting out of range.
+    pub fn new(rules: Arc<SpanRules>, options: SamplerOptions) -> Result<Self, DrawError> {
+        options.draw.check()?;
+        let sampled = options.mode == Mode::Sampled;
+        let seed = options.seed.unwrap_or_else(|| if sampled { RandomState::new().hash_one(()) as u32 } else { 0 });
+        Ok(Self {
+            span: Span::new(rules),
+            mode: options.mode,
+            settings: options.draw,
+            // The generator's state is 2.5 KB: greedy samplers do without.
+            draw: sampled.then(|| Box::new(Draw::new(seed))),
+            seed,
+            starved: 0,
+            saved: Vec::new(),
+            scratch: Scratch::default(),
+        })
+    }
+
+    /// The position.
+    pub fn span(&self) -> &Span {
+        &self.span
+    }
+
+    /// The position, to accept, roll back or activate.
+    pub fn span_mut(&mut self) -> &mut Span {
+        &mut self.span
+    }
+
+    /// Greedy or sampled.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// How it chooses; the seed is the one in use.
+    pub fn options(&self) -> SamplerOptions {
+        SamplerOptions { mode: self.mode, draw: self.settings, seed: Some(self.seed) }
+    }
+
+    /// The seed in use: the one given, or the one taken from the operating system.
+    pub fn seed(&self) -> u32 {
+        self.seed
+    }
+
+    /// How often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
+    pub fn starved(&self) -> u64 {
+        self.starved
+    }
+
+    /// As after creation: armed, and the draws begin again.
+    pub fn reset(&mut self) {
+        self.span.reset();
+        self.starved = 0;
+        if let Some(draw) = &mut self.draw {
+            draw.reset();
+        }
+    }
+
+    fn row<'r>(&self, logits: &'r [f32]) -> Result<&'r [f32], RowError> {
+        let n_vocab = self.span.rules().n_vocab();
+        // What a model pads beyond the vocabulary is never legal.
+        logits.get(..n_vocab).ok_or(RowError { what: "a row of logits", got: logits.len(), need: n_vocab, n_vocab })
+    }
+
+    /// Chooses the next token without accepting it. `O(k)` in the number of allowed tokens, independent of the
+    /// vocabulary;
+    /// where everything is allowed, `O(V)`.
+    ///
+    /// # Errors
+    /// A row shorter than the vocabulary, or a set that is damaged where the span stands.
+    #[inline]
+    pub fn sample(&mut self, logits: &[f32]) -> Result<TokenId, SamplerError> {
+        let row = self.row(logits)?;
+        let allowed = self.span.allowed(&mut self.scratch);
+        let Some(chosen) = row::choose(row, allowed, self.draw.as_deref_mut(), &self.settings) else {
+            return Err(self.damaged());
+        };
+        self.starved += u64::from(chosen.starved);
+        Ok(chosen.token)
+    }
+
+    #[cold]
+    fn damaged(&self) -> SamplerError {
+        let (path, depth) = (self.span.path().to_owned(), self.span.depth());
+        match self.span.problem() {
+            Some(problem) => SamplerError::Problem { path, depth, problem },
+            None => SamplerError::Damaged { path, depth },
+        }
+    }
+
+    /// Takes a token without a row, because it is forced. The draws stay in step with those of a host that samples
+    /// every token.
+    ///
+    /// # Errors
+    /// As [`Span::accept`]; nothing changed then.
+    pub fn accept_forced(&mut self, token: TokenId) -> Result<Role, SpanError> {
+        let role = self.span.accept(token)?;
+        if let Some(draw) = &mut self.draw {
+            draw.skip();
+        }
+        Ok(role)
+    }
+
+    /// Chooses, accepts, and accepts what is forced after it; appends all of it to `tokens`. One call a branch.
+    ///
+    /// # Errors
+    /// A row shorter than the vocabulary; nothing was accepted then.
+    pub fn advance(&mut self, logits: &[f32], tokens: &mut Vec<TokenId>) -> Result<(), SamplerError> {
+        let chosen = self.sample(logits)?;
+        self.span.accept(chosen)?;
+        let start = tokens.len();
+        tokens.push(chosen);
+        tokens.extend(self.span.forced());
+        tokens[start + 1..].iter().try_for_each(|&token| self.accept_forced(token).map(|_| ()))?;
+        Ok(())
+    }
+
+    /// Sets every logit that may not come to −inf; the others keep their exact bits. Does nothing where everything may
+    /// come.
+    ///
+    /// # Errors
+    /// As [`Sampler::sample`]; nothing was written then.
+    pub fn mask(&mut self, logits: &mut [f32]) -> Result<(), SamplerError> {
+        self.row(logits)?;
+        let allowed = self.span.allowed(&mut self.scratch);
+        let Some(starved) = row::mask(logits, allowed, &mut self.saved) else { return Err(self.damaged()) };
+        self.starved += u64::from(starved);
+        Ok(())
+    }
+
+    /// Number of 32-bit words of a mask over the vocabulary.
+    pub fn mask_words(&self) -> usize {
+        self.span.rules().n_vocab().div_ceil(32)
+    }
+
+    /// Sets bit `i % 32` of word `i / 32` for every token `i` that may come, and clears all others.
+    ///
+    /// # Errors
+    /// Too few words, or a set that is damaged where the span stands; nothing was written then.
+    pub fn fill_bitmask(&mut self, words: &mut [i32]) -> Result<(), SamplerError> {
+        let (need, n_vocab) = (self.mask_words(), self.span.rules().n_vocab());
+        if words.len() < need {
+            return Err(RowError { what: "a bit mask", got: words.len(), need, n_vocab }.into());
+        }
+        let allowed = self.span.allowed(&mut self.scratch);
+        row::write_bits(words, allowed, n_vocab).ok_or_else(|| self.damaged())
+    }
+
+    /// What may come next, read without a row: see [`Span::allowed`].
+    pub fn allowed(&mut self) -> Allowed<'_> {
+        self.span.allowed(&mut self.scratch)
+    }
+
+    /// Shorthand for the span's status.
+    pub fn status(&self) -> Status {
+        self.span.status()
+    }
+}

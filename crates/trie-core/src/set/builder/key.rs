@@ -1,0 +1,216 @@
+//! Several tokens of a row in one number that sorts as they do.
+
+use crate::set::ids::TokenId;
+
+/// As many tokens as are looked at for one key.
+pub(super) const WINDOW: usize = 8;
+/// No position is so wide that it has this code.
+const NO_CODE: u32 = u32::MAX;
+
+/// What the tokens of some rows span, in each position of a window.
+#[derive(Debug, Clone)]
+pub(super) struct Extent {
+    low: [u32; WINDOW],
+    high: [u32; WINDOW],
+    /// Tokens of the shortest and of the longest row, from its beginning and not from that of the window.
+    shortest: usize,
+    pub(super) longest: usize,
+}
+
+impl Extent {
+    pub(super) const NOTHING: Self =
+        Self { low: [u32::MAX; WINDOW], high: [0; WINDOW], shortest: usize::MAX, longest: 0 };
+
+    /// Widens the extent to a row whose window begins at `begin`.
+    #[inline]
+    pub(super) fn add(&mut self, row: &[TokenId], begin: usize) {
+        self.shortest = self.shortest.min(row.len());
+        self.longest = self.longest.max(row.len());
+        let Some(window) = row.get(begin..) else { return };
+        for ((low, high), token) in self.low.iter_mut().zip(&mut self.high).zip(window) {
+            *low = (*low).min(token.get());
+            *high = (*high).max(token.get());
+        }
+    }
+
+    /// The extent of so many rows, and in each position as much of it as common tokens span: those of some of the rows.
+    pub(super) fn narrowed(self, common: &Self) -> Common {
+        let mut narrow = Common { low: self.low, high: self.high, all: self };
+        for position in 0..WINDOW {
+            let (low, high) = (common.low[position], common.high[position]);
+            let span = high.saturating_sub(low);
+            let bits = |span: u32| u32::BITS - span.leading_zeros();
+            // A bit or two more are not worth the looking for tokens outside.
+            if low <= high && bits(narrow.high[position] - narrow.low[position]) > bits(span) + 2 {
+                narrow.low[position] = narrow.low[position].max(low.saturating_sub(span / 2 + 1));
+                narrow.high[position] = narrow.high[position].min(high.saturating_add(span / 2 + 1));
+            }
+        }
+        narrow
+    }
+
+    /// Widens the extent to another one.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for position in 0..WINDOW {
+            self.low[position] = self.low[position].min(other.low[position]);
+            self.high[position] = self.high[position].max(other.high[position]);
+        }
+        self.shortest = self.shortest.min(other.shortest);
+        self.longest = self.longest.max(other.longest);
+    }
+}
+
+/// What nearly all tokens span, in each position, of what all of them do.
+#[derive(Debug)]
+pub(super) struct Common {
+    low: [u32; WINDOW],
+    high: [u32; WINDOW],
+    all: Extent,
+}
+
+/// How the tokens from `begin` to `end` of a row become a key: each less the smallest of its position, in no more bits
+/// than needed, the first one highest. A token that a row does not have is 0 and sorts first. All tokens below what is
+/// common in a position are one code, and all above it another: with one of these a key ends, and nothing is said of
+/// the tokens from there on.
+#[derive(Debug, Clone)]
+pub(super) struct Packing {
+    // One array each, so that a key is a few vector instructions. A position that is not in the key has an empty mask.
+    base: [u32; WINDOW],
+    floor: [u32; WINDOW],
+    top: [u32; WINDOW],
+    mask: [u32; WINDOW],
+    shift: [u32; WINDOW],
+    /// The codes that stand for more than one token; `NO_CODE` where there are none.
+    below: [u32; WINDOW],
+    above: [u32; WINDOW],
+    /// Whether there are such codes.
+    narrow: bool,
+    /// Places of the window that every row has.
+    present: usize,
+    begin: usize,
+    /// One after the last position in the key.
+    pub(super) end: usize,
+    /// Bits of a key.
+    pub(super) bits: u32,
+    /// Whether no row goes on behind the positions of the key.
+    whole: bool,
+    /// For the highest bit in which two keys differ, plus one, the tokens that the rows share.
+    shared: [u32; 65],
+}
+
+impl Packing {
+    /// The key of as many positions of the window as fit in `room` bits, at most 63; one position takes at most 32.
+    pub(super) fn new(extent: Extent, begin: usize, room: u32) -> Self {
+        Self::of_common(&Common { low: extent.low, high: extent.high, all: extent }, begin, room)
+    }
+
+    /// The same where positions are only as wide as common tokens need.
+    pub(super) fn of_common(common: &Common, begin: usize, room: u32) -> Self {
+        let extent = &common.all;
+        let [mut base, mut floor, mut top, mut mask, mut shift] = [[0u32; WINDOW]; 5];
+        let [mut below, mut above] = [[NO_CODE; WINDOW]; 2];
+        let (mut count, mut bits) = (0, 0);
+        while count < WINDOW && begin + count < extent.longest {
+            let (low, high) = (common.low[count], common.high[count]);
+            let none = u32::from(extent.shortest <= begin + count);
+            let (lower, higher) = (extent.low[count] < low, extent.high[count] > high);
+            // Wraps where 0 is a token and some rows have none: then 0 becomes 1.
+            let first = low.wrapping_sub(none + u32::from(lower));
+            let last = high.wrapping_sub(first) + u32::from(higher);
+            let width = u32::BITS - last.leading_zeros();
+            if bits + width > room {
+                break;
+            }
+            bits += width;
+            base[count] = first;
+            floor[count] = low - u32::from(lower);
+            top[count] = last;
+            mask[count] = u32::MAX.checked_shr(last.leading_zeros()).unwrap_or(0);
+            if lower {
+                below[count] = none;
+            }
+            if higher {
+                above[count] = last;
+            }
+            count += 1;
+        }
+        let narrow = [below, above] != [[NO_CODE; WINDOW]; 2];
+        let end = begin + count;
+        let mut shared = [end as u32; 65];
+        let mut end_bit = bits;
+        for position in 0..count {
+            shift[position] = end_bit - mask[position].count_ones();
+            shared[shift[position] as usize + 1..=end_bit as usize].fill((begin + position) as u32);
+            end_bit = shift[position];
+        }
+        let present = extent.shortest.clamp(begin, end) - begin;
+        let whole = end >= extent.longest;
+        Self { base, floor, top, mask, shift, below, above, narrow, present, begin, end, bits, whole, shared }
+    }
+
+    /// The key of the tokens of a row from the beginning of the window on.
+    #[inline]
+    pub(super) fn key(&self, window: &[TokenId]) -> u64 {
+        let positions = self.base.iter().zip(&self.floor).zip(&self.top).zip(&self.shift);
+        let key = window.iter().zip(positions).fold(0, |key, (token, (((base, floor), top), shift))| {
+            key | u64::from(token.get().max(*floor).wrapping_sub(*base).min(*top)) << shift
+        });
+        match self.uncommon(key) {
+            Some(position) => key >> self.shift[position] << self.shift[position],
+            None => key,
+        }
+    }
+
+    /// The first position whose code stands for more than one token.
+    #[inline]
+    fn uncommon(&self, key: u64) -> Option<usize> {
+        if self.narrow { self.find_uncommon(key) } else { None }
+    }
+
+    fn find_uncommon(&self, key: u64) -> Option<usize> {
+        let is = |position: usize| -> bool {
+            let code = self.code(key, position);
+            code == self.below[position] || code == self.above[position]
+        };
+        let any = (0..WINDOW).fold(false, |any, position| any | is(position));
+        if any { (0..WINDOW).find(|&position| is(position)) } else { None }
+    }
+
+    /// How many tokens of a row its key decides.
+    pub(super) fn decided(&self, key: u64) -> usize {
+        self.uncommon(key).map_or(self.end, |position| self.begin + position)
+    }
+
+    /// The tokens that gave a key, and how many.
+    #[inline]
+    pub(super) fn tokens(&self, key: u64) -> ([TokenId; WINDOW], usize) {
+        let tokens = std::array::from_fn(|position| {
+            TokenId::new(self.code(key, position).wrapping_add(self.base[position])).unwrap_or_default()
+        });
+        let positions = self.end - self.begin;
+        (tokens, (self.present..positions).find(|&position| self.code(key, position) == 0).unwrap_or(positions))
+    }
+
+    /// Whether [`Packing::is_whole`] is true of every key.
+    pub(super) fn is_always_whole(&self) -> bool {
+        self.whole && !self.narrow
+    }
+
+    /// Whether a key is that of one sequence only: all of its tokens are in it.
+    #[inline]
+    pub(super) fn is_whole(&self, key: u64) -> bool {
+        let positions = self.end - self.begin;
+        (self.whole || self.present < positions && self.code(key, positions - 1) == 0) && self.uncommon(key).is_none()
+    }
+
+    #[inline]
+    fn code(&self, key: u64, position: usize) -> u32 {
+        (key >> self.shift[position]) as u32 & self.mask[position]
+    }
+
+    /// How many tokens two rows share whose keys differ.
+    #[inline]
+    pub(super) fn shared(&self, a: u64, b: u64) -> u32 {
+        self.shared[(u64::BITS - (a ^ b).leading_zeros()) as usize]
+    }
+}

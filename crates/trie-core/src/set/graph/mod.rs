@@ -1,0 +1,84 @@
+//! Sets in which several token sequences stand for one leaf: nodes that more than one edge leads to.
+//!
+//! The arrays are those of a tree, with one more that says where each edge leads. Nodes are numbered so that every edge
+//! leads to a higher one, and the leaves at and below a node are neighbours. Each leaf has one sequence of its own, the
+//! canonical one; walking any other ends at the same leaf. `tokenizations.rs` and `partial_tokens.rs` make such sets
+//! from leaves in order (`positions.rs`), `draft.rs` packs them.
+
+mod draft;
+mod partial_tokens;
+mod positions;
+mod tokenizations;
+
+use crate::set::builder::BuildError;
+use crate::set::ids::{LeafId, NodeId, TokenId};
+use crate::set::storage::map::Array;
+use crate::set::trie::Trie;
+
+pub use partial_tokens::NamedLeaf;
+pub use tokenizations::{ForcedText, TokenizationError, TokenizedLeaf};
+
+/// What a set has beside the arrays of a tree, where several edges lead to a node.
+///
+/// Edge `e` is item `e` of the tokens; the edges of node `n` are `first_child[n] .. first_child[n + 1]`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Graph {
+    /// The node that each edge leads to, above the one that it comes from; item 0 means nothing, as that of the tokens.
+    pub(crate) targets: Array<u32>,
+    /// The edge that must be taken from each node, or 0.
+    pub(crate) forced: Array<u32>,
+    /// The number of the first leaf after those at and below each node.
+    pub(crate) leaves_end: Array<u32>,
+    /// The canonical sequences of the leaves, one after the other.
+    pub(crate) canonical: Array<TokenId>,
+    /// Where each of them ends.
+    pub(crate) canonical_ends: Array<u32>,
+}
+
+impl Trie {
+    /// The leaves with their canonical sequences alone, as a tree; a tree as it is. `O(n log n)`.
+    ///
+    /// # Errors
+    /// A leaf without tokens, in a damaged file that nobody verified.
+    pub fn canonical(&self) -> Result<Self, BuildError> {
+        if self.is_tree() {
+            return Ok(self.clone());
+        }
+        let mut builder = Self::builder();
+        let mut walk = self.in_order();
+        while let Some(leaf) = walk.advance() {
+            builder.push(self.name(leaf).as_deref(), walk.tokens());
+        }
+        Ok(builder.build()?.with_info(self.info().clone().with_weights(None)))
+    }
+}
+
+impl Graph {
+    pub(crate) fn nodes(&self) -> usize {
+        self.leaves_end.len()
+    }
+
+    pub(crate) fn nbytes(&self) -> usize {
+        let words = [&self.targets, &self.forced, &self.leaves_end, &self.canonical_ends].map(|array| array.len());
+        4 * (words.iter().sum::<usize>() + self.canonical.len())
+    }
+
+    /// Where an edge of this node leads: always up, so that every walk ends. Where that is damaged, to no node.
+    #[inline]
+    pub(crate) fn target(&self, from: NodeId, edge: u32) -> NodeId {
+        match self.targets.get(edge as usize) {
+            Some(&node) if node > from.0 => NodeId(node),
+            _ => NodeId(u32::MAX),
+        }
+    }
+
+    pub(crate) fn forced(&self, node: NodeId) -> Option<u32> {
+        self.forced.get(node.index()).copied().filter(|&edge| edge > 0)
+    }
+
+    pub(crate) fn canonical(&self, leaf: LeafId) -> Option<&[TokenId]> {
+        let end = *self.canonical_ends.get(leaf.index())? as usize;
+        let begin = leaf.index().checked_sub(1).map_or(0, |before| self.canonical_ends[before] as usize);
+        self.canonical.get(begin..end)
+    }
+}

@@ -1,0 +1,334 @@
+//! Tries as sets: union, intersection, differences, comparisons and subsets.
+//!
+//! Leaves come in the order of their token sequences, so two tries are merged like two sorted lists: one pass over
+//! both, nothing is hashed. Only token sequences decide what is equal.
+
+use crate::set::builder::{BuildError, TrieBuilder};
+use crate::set::ids::{LeafId, TokenId};
+use crate::set::trie::{Cursor, Trie};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// How two tries become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SetOperation {
+    /// Leaves of either.
+    Union,
+    /// Leaves of both.
+    Intersection,
+    /// Leaves of the first that the second does not have.
+    Difference,
+    /// Leaves of exactly one of them.
+    SymmetricDifference,
+}
+
+/// Sets that make no trie.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetError {
+    /// A trie without leaves would allow nothing.
+    #[error("{what} is empty: a trie has at least one leaf")]
+    Empty {
+        /// What is.
+        what: &'static str,
+    },
+    /// The result would have leaves with and leaves without a name.
+    #[error("{what} of a trie with names and one without: give both names, or none")]
+    HalfNamed {
+        /// What it would have been.
+        what: &'static str,
+    },
+    /// Several sequences stand for one leaf: which of them stay can only be told from the texts.
+    #[error(
+        "{what} of a set in which several sequences stand for one value: make it again, \
+         from the texts that it shall have"
+    )]
+    NotATree {
+        /// What it would have been.
+        what: &'static str,
+    },
+    /// Leaves that begin at different positions of a prompt.
+    #[error("{what} of a trie whose leaves spell {one} bytes of the prompt again and one whose leaves spell {other}")]
+    Healed {
+        /// What it would have been.
+        what: &'static str,
+        /// [`Trie::heal_bytes`] of the first.
+        one: usize,
+        /// That of the second.
+        other: usize,
+    },
+    /// Values that end with different tokens.
+    #[error("{what} of a trie whose values end with {one:?} and one whose values end with {other:?}")]
+    EndTokens {
+        /// What it would have been.
+        what: &'static str,
+        /// [`Trie::end_tokens`] of the first.
+        one: Vec<TokenId>,
+        /// Those of the second.
+        other: Vec<TokenId>,
+    },
+    /// The same ids mean other tokens.
+    #[error("{what} of sets that were saved for two vocabularies: their fingerprints differ")]
+    OtherVocabulary {
+        /// What it would have been.
+        what: &'static str,
+    },
+    /// More than a trie can hold.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+impl SetOperation {
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Union => "the union",
+            Self::Intersection => "the intersection",
+            Self::Difference => "the difference",
+            Self::SymmetricDifference => "the symmetric difference",
+        }
+    }
+
+    /// Whether a leaf stays that only the first (`Less`), only the second (`Greater`) or both have.
+    fn keeps(self, whose: Ordering) -> bool {
+        match self {
+            Self::Union => true,
+            Self::Intersection => whose == Ordering::Equal,
+            Self::Difference => whose == Ordering::Less,
+            Self::SymmetricDifference => whose != Ordering::Equal,
+        }
+    }
+
+    /// Whether leaves of only the second trie can stay, which then need names as those of the first do.
+    fn mixes(self) -> bool {
+        self.keeps(Ordering::Greater)
+    }
+}
+
+impl Trie {
+    /// One trie of two. A leaf of both gets the smaller name, by code point, or the only one.
+    ///
+    /// Weights are those of the first that has the edge or the leaf.
+    ///
+    /// One pass over the nodes of both. The rows of the result are numbered in the order of its leaves.
+    ///
+    /// ```
+    /// use trie_core::{SetOperation, TokenId, Trie};
+    /// let set = |rows: &[u32]| {
+    ///     let mut builder = Trie::builder();
+    ///     rows.iter().for_each(|&row| builder.push(None, &[TokenId::new(row).unwrap()]));
+    ///     builder.build()
+    /// };
+    /// let both = set(&[1, 2])?.combine(SetOperation::Intersection, &set(&[2, 3])?)?;
+    /// assert_eq!(both, set(&[2])?);
+    /// assert!(both.is_subset(&set(&[1, 2])?));
+    /// # Ok::<(), trie_core::SetError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An empty result; a union or symmetric difference of which one side has names and the other has none; a side that
+    /// is no tree ([`Trie::is_tree`]); leaves that begin at different positions of a prompt.
+    pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
+        if !self.is_tree() || !other.is_tree() {
+            return Err(SetError::NotATree { what: operation.what() });
+        }
+        if operation.mixes() && self.has_names() != other.has_names() {
+            return Err(SetError::HalfNamed { what: operation.what() });
+        }
+        if let (Some(one), Some(other)) = (self.fingerprint(), other.fingerprint())
+            && one != other
+        {
+            return Err(SetError::OtherVocabulary { what: operation.what() });
+        }
+        if self.heal_bytes() != other.heal_bytes() {
+            let (one, other) = (self.heal_bytes(), other.heal_bytes());
+            return Err(SetError::Healed { what: operation.what(), one, other });
+        }
+        if self.end_tokens() != other.end_tokens() {
+            let (one, other) = (self.end_tokens().to_vec(), other.end_tokens().to_vec());
+            return Err(SetError::EndTokens { what: operation.what(), one, other });
+        }
+        let mut builder = Self::builder();
+        let mut merge = Merge::new(self, other);
+        while let Some(whose) = merge.next() {
+            if operation.keeps(whose) {
+                let (left, right) = (&merge.left, &merge.right);
+                let (tokens, name) = match whose {
+                    Ordering::Less => (left.tokens(), left.name()),
+                    Ordering::Greater => (right.tokens(), right.name()),
+                    Ordering::Equal => (left.tokens(), smaller(left.name(), right.name())),
+                };
+                builder.push(name.as_deref(), tokens);
+            }
+        }
+        self.like(builder, operation.what()).map(|made| made.weighed_as(&[self, other]))
+    }
+
+    /// Whether the other trie has all leaves of this one. Stops at the first that it does not have.
+    pub fn is_subset(&self, other: &Self) -> bool {
+        if !self.is_tree() || !other.is_tree() {
+            return self.leaves().all(|leaf| other.find(&leaf.tokens).is_some());
+        }
+        self.len() <= other.len() && Merge::new(self, other).all(|whose| whose != Ordering::Less)
+    }
+
+    /// Whether no leaf is in both. Stops at the first that is.
+    pub fn is_disjoint(&self, other: &Self) -> bool {
+        if !self.is_tree() || !other.is_tree() {
+            let either = |one: &Self, other: &Self| one.leaves().any(|leaf| other.find(&leaf.tokens).is_some());
+            return !either(self, other) && !either(other, self);
+        }
+        Merge::new(self, other).all(|whose| whose != Ordering::Equal)
+    }
+
+    /// The leaves that `keep` wants. One pass; the rows of the result are numbered in the order of its leaves.
+    ///
+    /// # Errors
+    /// None is wanted, or this is no tree.
+    pub fn select(&self, mut keep: impl FnMut(LeafId) -> bool) -> Result<Self, SetError> {
+        if !self.is_tree() {
+            return Err(SetError::NotATree { what: "a selection" });
+        }
+        let mut builder = Self::builder();
+        let mut walk = self.in_order();
+        while let Some(leaf) = walk.advance() {
+            if keep(leaf) {
+                builder.push(self.name(leaf).as_deref(), walk.tokens());
+            }
+        }
+        self.like(builder, "the selection").map(|made| made.weighed_as(&[self]))
+    }
+
+    /// All leaves in order with their tokens, the canonical ones where several sequences stand for a leaf: one step
+    /// down or sideways at a time, `O(nodes)` for all of them.
+    pub fn in_order(&self) -> LeafWalk<'_> {
+        self.in_order_below(Cursor::ROOT)
+    }
+
+    /// The leaves at and below a position, with their tokens from there on. A leaf that ends there has none.
+    pub(crate) fn in_order_below(&self, at: Cursor) -> LeafWalk<'_> {
+        let range = self.leaves_below(at);
+        LeafWalk { trie: self, tokens: Vec::new(), open: vec![(at, 0)], next: range.start, end: range.end, fresh: true }
+    }
+
+    /// Whether leaves have names: all do, or none.
+    pub fn has_names(&self) -> bool {
+        self.store().names.is_some()
+    }
+
+    /// A trie of leaves that begin where those of this one do.
+    fn like(&self, builder: TrieBuilder, what: &'static str) -> Result<Self, SetError> {
+        if builder.is_empty() {
+            return Err(SetError::Empty { what });
+        }
+        Ok(builder.build()?.with_info(self.info().clone().with_weights(None)))
+    }
+}
+
+fn smaller<'n>(left: Option<Cow<'n, str>>, right: Option<Cow<'n, str>>) -> Option<Cow<'n, str>> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.min(right)),
+        (left, right) => left.or(right),
+    }
+}
+
+/// A pass over the leaves of a trie: see [`Trie::in_order`].
+#[derive(Debug, Clone)]
+pub struct LeafWalk<'t> {
+    trie: &'t Trie,
+    tokens: Vec<TokenId>,
+    /// The nodes on the path, each with the number of its next child.
+    open: Vec<(Cursor, usize)>,
+    /// The number of the next leaf, and that after the last one.
+    next: u32,
+    end: u32,
+    /// Whether the start was not looked at yet.
+    fresh: bool,
+}
+
+impl<'t> LeafWalk<'t> {
+    /// The number of the next leaf, or `None` after the last. Its tokens are [`LeafWalk::tokens`].
+    pub fn advance(&mut self) -> Option<LeafId> {
+        self.step().then(|| self.leaf())
+    }
+
+    fn step(&mut self) -> bool {
+        if let Some(graph) = &self.trie.store().graph {
+            self.tokens.clear();
+            self.tokens
+                .extend(graph.canonical(LeafId(self.next)).filter(|_| self.next < self.end).into_iter().flatten());
+            self.next += u32::from(!self.tokens.is_empty());
+            return !self.tokens.is_empty();
+        }
+        if std::mem::take(&mut self.fresh) && self.open.last().is_some_and(|&(at, _)| self.trie.is_terminal(at)) {
+            self.next += 1;
+            return true;
+        }
+        while let Some((at, nth)) = self.open.last_mut() {
+            if let Some(&token) = self.trie.children(*at).get(*nth) {
+                let child = self.trie.child(*at, *nth);
+                *nth += 1;
+                self.tokens.push(token);
+                self.open.push((child, 0));
+                if self.trie.is_terminal(child) {
+                    self.next += 1;
+                    return true;
+                }
+            } else {
+                self.open.pop();
+                self.tokens.pop();
+            }
+        }
+        false
+    }
+
+    /// Tokens of the leaf reached last.
+    pub fn tokens(&self) -> &[TokenId] {
+        &self.tokens
+    }
+
+    fn leaf(&self) -> LeafId {
+        LeafId(self.next.saturating_sub(1))
+    }
+
+    fn name(&self) -> Option<Cow<'t, str>> {
+        self.trie.name(self.leaf())
+    }
+
+    fn is_over(&self) -> bool {
+        self.open.is_empty()
+    }
+}
+
+/// Leaves of two tries in one order: who has the next, the first (`Less`), the second (`Greater`) or both.
+struct Merge<'t> {
+    left: LeafWalk<'t>,
+    right: LeafWalk<'t>,
+    last: Ordering,
+}
+
+impl<'t> Merge<'t> {
+    fn new(left: &'t Trie, right: &'t Trie) -> Self {
+        Self { left: left.in_order(), right: right.in_order(), last: Ordering::Equal }
+    }
+}
+
+impl Iterator for Merge<'_> {
+    type Item = Ordering;
+
+    fn next(&mut self) -> Option<Ordering> {
+        // Whoever had the last leaf goes on; the other one's is still to come.
+        if self.last != Ordering::Greater {
+            self.left.step();
+        }
+        if self.last != Ordering::Less {
+            self.right.step();
+        }
+        self.last = match (self.left.is_over(), self.right.is_over()) {
+            (true, true) => return None,
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => self.left.tokens().cmp(self.right.tokens()),
+        };
+        Some(self.last)
+    }
+}

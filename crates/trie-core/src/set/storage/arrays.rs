@@ -1,0 +1,86 @@
+//! The arrays of a trie as they lie in memory, for hosts that walk it with operations of their own.
+
+use crate::set::ids::{LeafId, NodeId, TokenId};
+use crate::set::storage::store::LeafTable;
+use crate::set::trie::Trie;
+
+/// The arrays of a [`Trie`], lent.
+///
+/// Edge `e` writes `tokens[e]`; the edges of node `n` are `first_child[n] .. first_child[n + 1]`, their tokens ascend.
+/// Nodes after the last that `first_child` knows have none. Edge `e` leads to node `targets[e]`, in a tree to node `e`.
+/// Item 0 of `tokens` and `targets` means nothing: no edge leads to the root, which is node 0.
+///
+/// Nothing here was looked at: call [`Trie::verified`] before numbers of a mapped file are believed.
+///
+/// ```
+/// use trie_core::{TokenId, Trie};
+/// let mut builder = Trie::builder();
+/// for row in [&[1, 2][..], &[1, 2, 3], &[9]] {
+///     builder.push(None, &row.iter().map(|&id| TokenId::new(id).unwrap()).collect::<Vec<_>>());
+/// }
+/// let trie = builder.build()?;
+/// let arrays = trie.arrays();
+/// assert_eq!(arrays.tokens[1..].iter().map(|id| id.get()).collect::<Vec<_>>(), [1, 9, 2, 3]);
+/// assert_eq!((arrays.first_child, arrays.inner_terminals), (&[1, 3, 4, 4, 5][..], &[3][..]));
+/// assert!(arrays.targets.is_none());
+/// # Ok::<(), trie_core::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct TrieArrays<'t> {
+    /// The token of each edge.
+    pub tokens: &'t [TokenId],
+    /// Where the edges of each node begin; it ends with where those of the last one end.
+    pub first_child: &'t [u32],
+    /// The node that each edge leads to, in a set that is no tree.
+    pub targets: Option<&'t [u32]>,
+    /// The nodes that end a leaf and have children, ascending.
+    pub inner_terminals: &'t [u32],
+    /// What is added to the logit of each edge, in a set that has weights.
+    pub weights: Option<&'t [f32]>,
+    /// What is added to that of an end token after each leaf, in a set that has such weights.
+    pub end_weights: Option<&'t [f32]>,
+}
+
+impl Trie {
+    /// The arrays that a walk reads. `O(1)`, nothing is copied.
+    pub fn arrays(&self) -> TrieArrays<'_> {
+        let store = self.store();
+        TrieArrays {
+            tokens: &store.tokens,
+            first_child: &store.first_child,
+            targets: store.graph.as_ref().map(|graph| &*graph.targets),
+            inner_terminals: &store.inner_terminals,
+            weights: self.info().weights().map(|weights| &*weights.edges),
+            end_weights: self.info().weights().and_then(|weights| weights.ends.as_deref()),
+        }
+    }
+
+    /// The leaf that the table of leaves has for a node, whatever led there; `None` where none ends. `O(log n)`.
+    pub fn leaf_of_node(&self, node: NodeId) -> Option<LeafId> {
+        self.store().leaves.leaf(node).filter(|_| node.index() < self.nodes())
+    }
+
+    /// Every node that ends a leaf, ascending, and the leaf of each. `O(leaves)`.
+    ///
+    /// ```
+    /// # use trie_core::{TokenId, Trie};
+    /// # let mut builder = Trie::builder();
+    /// # for row in [&[1, 2][..], &[1, 2, 3], &[9]] {
+    /// #     builder.push(None, &row.iter().map(|&id| TokenId::new(id).unwrap()).collect::<Vec<_>>());
+    /// # }
+    /// # let trie = builder.build()?;
+    /// // The leaves are [1, 2], [1, 2, 3] and [9]; the last ends nearest to the root.
+    /// assert_eq!(trie.end_nodes(), (vec![2, 3, 4], vec![2, 0, 1]));
+    /// # Ok::<(), trie_core::BuildError>(())
+    /// ```
+    pub fn end_nodes(&self) -> (Vec<u32>, Vec<u32>) {
+        match &self.store().leaves {
+            &LeafTable::Tail(first, count) => ((0..count).map(|leaf| first + leaf).collect(), (0..count).collect()),
+            LeafTable::Table { nodes, by_node } => {
+                by_node.iter().filter_map(|&leaf| Some((*nodes.get(leaf as usize)?, leaf))).unzip()
+            }
+            LeafTable::Ends { nodes, leaves, .. } => (nodes.to_vec(), leaves.to_vec()),
+        }
+    }
+}

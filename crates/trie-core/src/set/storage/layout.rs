@@ -1,0 +1,57 @@
+//! Where leaves in order go in the arrays of a trie, in memory or in a file.
+//!
+//! Within a level, breadth-first order is the order of the leaves. So one cursor a level is enough, and where each
+//! begins is known from counts alone.
+
+use crate::set::ids::TokenId;
+
+/// Takes what leaves in order add to the arrays. In each level nodes and ends come in the order of their numbers.
+pub(crate) trait Sink {
+    /// What can go wrong.
+    type Error;
+
+    /// A node of a level, the token that leads to it and, above the last level, where its children begin if it has any.
+    fn node(&mut self, level: usize, node: u32, token: TokenId, first_child: Option<u32>) -> Result<(), Self::Error>;
+
+    /// A leaf, the node of a level that ends it, and its number among the leaves by node.
+    fn end(&mut self, level: usize, leaf: u32, node: u32, by_node: u32) -> Result<(), Self::Error>;
+
+    /// A node of a level that ends a leaf and has children.
+    fn inner_terminal(&mut self, level: usize, node: u32) -> Result<(), Self::Error>;
+}
+
+/// The cursors of all levels, at the first of some leaves and then after those that were taken.
+#[derive(Debug, Clone)]
+pub(crate) struct Cursors {
+    /// The next node of each level, the root's first; one level more than there are.
+    pub(crate) nodes: Vec<u32>,
+    /// The number of the next leaf that ends in each level, among the leaves by node.
+    pub(crate) ends: Vec<u32>,
+    /// The number of the next leaf.
+    pub(crate) leaf: u32,
+    /// Tokens of the leaf before it.
+    pub(crate) length_before: usize,
+}
+
+impl Cursors {
+    /// Takes the next leaf: how many tokens it shares with the one before, and its others.
+    #[inline]
+    pub(crate) fn push<S: Sink>(&mut self, shared: usize, tokens: &[TokenId], sink: &mut S) -> Result<(), S::Error> {
+        let (length, last) = (shared + tokens.len(), self.nodes.len() - 2);
+        if shared == self.length_before && self.leaf > 0 {
+            sink.inner_terminal(shared, self.nodes[shared] - 1)?;
+        }
+        for (level, &token) in (shared + 1..).zip(tokens) {
+            let node = self.nodes[level];
+            // Children come in the order of their parents, so this node's begin at the next free place.
+            let first_child = (level < last).then(|| self.nodes[level + 1]);
+            sink.node(level, node, token, first_child)?;
+            self.nodes[level] = node + 1;
+        }
+        sink.end(length, self.leaf, self.nodes[length] - 1, self.ends[length])?;
+        self.ends[length] += 1;
+        self.leaf += 1;
+        self.length_before = length;
+        Ok(())
+    }
+}

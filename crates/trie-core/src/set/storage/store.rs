@@ -1,0 +1,180 @@
+//! The arrays of a trie, and the questions that are asked of them.
+//!
+//! They may lie in a file that nobody has verified, so nothing here believes them: indices are checked, and a child is
+//! numbered above its parent, which bounds every walk. Damage gives wrong answers, not a crash or an endless loop.
+
+use crate::set::file::Unread;
+use crate::set::graph::Graph;
+use crate::set::ids::{LeafId, NodeId, TokenId};
+use crate::set::storage::map::Array;
+use crate::set::storage::packed::Packed;
+use std::borrow::Cow;
+
+/// The arrays of a trie, on the heap or in a mapped file.
+#[derive(Debug)]
+pub(crate) struct Store {
+    /// Token on the edge into each node; the root's entry is a placeholder.
+    pub(crate) tokens: Array<TokenId>,
+    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`. It ends with that of the last parent:
+    /// what comes after has no children.
+    pub(crate) first_child: Array<u32>,
+    /// Terminals that have children, ascending: leaves that are prefixes of other leaves.
+    pub(crate) inner_terminals: Array<u32>,
+    pub(crate) leaves: LeafTable,
+    pub(crate) names: Option<Names>,
+    /// First row of the input that gave each leaf; empty where that is not known.
+    pub(crate) input_rows: Packed,
+    pub(crate) max_token: TokenId,
+    pub(crate) max_depth: u32,
+    /// Whether the arrays were built here or verified, and nobody else can change them: no token is above `max_token`.
+    pub(crate) verified: bool,
+    /// The file behind arrays that nobody verified when it was opened.
+    pub(crate) unread: Option<Box<Unread>>,
+    /// What the vocabulary of the ids is known by, in a file that says so.
+    pub(crate) fingerprint: Option<String>,
+    /// Where edges lead, in a set in which several token sequences stand for one leaf.
+    pub(crate) graph: Option<Graph>,
+}
+
+/// Which node ends which leaf, both ways.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LeafTable {
+    /// Leaves are the last nodes, in leaf order, from this node on: so it is where all are equally long.
+    Tail(u32, u32),
+    /// The node of each leaf, and the leaves sorted by that node.
+    Table { nodes: Array<u32>, by_node: Array<u32> },
+    /// The nodes that end a leaf, ascending, and the leaf of each, also ascending: several nodes may end one of `count`
+    /// leaves.
+    Ends { nodes: Array<u32>, leaves: Array<u32>, count: u32 },
+}
+
+/// One text and where each leaf's name ends in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) text: Array<u8>,
+    pub(crate) ends: Array<u32>,
+}
+
+impl Store {
+    /// The first child of a node and the tokens, ascending, of all of them, which are neighbours.
+    #[inline]
+    pub(crate) fn family(&self, node: NodeId) -> (u32, &[TokenId]) {
+        match self.first_child.get(node.index()..) {
+            Some(&[begin, end, ..]) if begin > node.0 => {
+                self.tokens.get(begin as usize..end as usize).map_or((0, &[]), |tokens| (begin, tokens))
+            }
+            _ => (0, &[]),
+        }
+    }
+
+    /// The tokens of the children of a node, ascending.
+    #[inline]
+    pub(crate) fn children(&self, node: NodeId) -> &[TokenId] {
+        self.family(node).1
+    }
+
+    /// Those of `tokens` before one that is above the largest id or not above the one before it. Callers index rows of
+    /// logits with what they get, and look tokens up by halves.
+    #[cold]
+    pub(crate) fn sound<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
+        let inside = tokens.iter().take_while(|&&token| token <= self.max_token).count();
+        let ascending = tokens[..inside].windows(2).take_while(|pair| pair[0] < pair[1]).count();
+        &tokens[..inside.min(ascending + 1)]
+    }
+
+    /// The token on the edge into a node.
+    pub(crate) fn token(&self, node: NodeId) -> Option<TokenId> {
+        self.tokens.get(node.index()).copied().filter(|&token| token <= self.max_token)
+    }
+
+    /// The last node whose children begin at or before this one; `None` for the root and what is no node.
+    pub(crate) fn parent(&self, node: NodeId) -> Option<NodeId> {
+        if node.index() >= self.tokens.len() {
+            return None;
+        }
+        let after = self.first_child.partition_point(|&first| first <= node.0);
+        after.checked_sub(1).map(|parent| NodeId(parent as u32)).filter(|&parent| parent < node)
+    }
+
+    /// Where the edge with this number, of this node, leads.
+    #[inline]
+    pub(crate) fn target(&self, from: NodeId, edge: u32) -> NodeId {
+        match &self.graph {
+            None => NodeId(edge),
+            Some(graph) => graph.target(from, edge),
+        }
+    }
+
+    pub(crate) fn nodes(&self) -> usize {
+        self.graph.as_ref().map_or(self.tokens.len(), Graph::nodes)
+    }
+
+    /// The tokens from the root to a node of a tree.
+    pub(crate) fn path(&self, node: NodeId) -> Option<Vec<TokenId>> {
+        let mut tokens = Vec::new();
+        let mut node = node;
+        while node != NodeId::ROOT {
+            if tokens.len() == self.max_depth as usize {
+                return None;
+            }
+            tokens.push(self.token(node)?);
+            node = self.parent(node)?;
+        }
+        tokens.reverse();
+        Some(tokens)
+    }
+}
+
+impl LeafTable {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Tail(_, count) | Self::Ends { count, .. } => *count as usize,
+            Self::Table { nodes, .. } => nodes.len(),
+        }
+    }
+
+    /// The leaf that ends at this terminal.
+    pub(crate) fn leaf(&self, node: NodeId) -> Option<LeafId> {
+        let leaf = match self {
+            Self::Tail(first, _) => node.0.checked_sub(*first)?,
+            Self::Table { nodes, by_node } => {
+                let end = |leaf: u32| nodes.get(leaf as usize).copied().unwrap_or(u32::MAX);
+                by_node[by_node.binary_search_by_key(&node.0, |&leaf| end(leaf)).ok()?]
+            }
+            Self::Ends { nodes, leaves, .. } => *leaves.get(nodes.binary_search(&node.0).ok()?)?,
+        };
+        ((leaf as usize) < self.len()).then_some(LeafId(leaf))
+    }
+
+    /// The node at which this leaf of a tree ends.
+    pub(crate) fn node(&self, leaf: LeafId) -> Option<NodeId> {
+        match self {
+            Self::Tail(first, count) => (leaf.0 < *count).then(|| NodeId(first + leaf.0)),
+            Self::Table { nodes, .. } => nodes.get(leaf.index()).copied().map(NodeId),
+            // Its canonical sequence leads there.
+            Self::Ends { .. } => None,
+        }
+    }
+
+    /// Bytes held.
+    pub(crate) fn nbytes(&self) -> usize {
+        match self {
+            Self::Tail(..) => 0,
+            Self::Table { nodes: one, by_node: other } | Self::Ends { nodes: one, leaves: other, .. } => {
+                4 * (one.len() + other.len())
+            }
+        }
+    }
+}
+
+impl Names {
+    /// The name of a leaf; a copy of it where others may change the text.
+    pub(crate) fn get(&self, index: usize) -> Option<Cow<'_, str>> {
+        let end = *self.ends.get(index)? as usize;
+        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        match self.text.copied(begin..end)? {
+            Cow::Borrowed(name) => std::str::from_utf8(name).ok().map(Cow::Borrowed),
+            Cow::Owned(name) => String::from_utf8(name).ok().map(Cow::Owned),
+        }
+    }
+}

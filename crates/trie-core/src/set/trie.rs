@@ -1,0 +1,531 @@
+//! The immutable trie and the walk through it.
+//!
+//! Nodes are numbered breadth first, so the children of a node are one contiguous, ascending run of ids in
+//! one array: a step reads two neighbouring offsets and `k` neighbouring tokens and nothing else. Terminals,
+//! leaf numbers and names lie beside the hot arrays.
+
+use crate::set::builder::TrieBuilder;
+use crate::set::graph::Graph;
+use crate::set::ids::{LeafId, NodeId, TokenId};
+pub(crate) use crate::set::storage::store::{LeafTable, Names, Store};
+use crate::set::weights::Weights;
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The set of token sequences of one span. Immutable, `Send + Sync`; a clone is one reference count.
+///
+/// `==` compares contents (sequences, names, [`Trie::heal_bytes`], end tokens, weights), not the order they were given
+/// in.
+///
+/// ```
+/// use trie_core::{TokenId, Trie};
+/// let id = |n| TokenId::new(n).unwrap();
+/// let mut builder = Trie::builder();
+/// builder.push(Some("REPLY"), &[id(1), id(2)]);
+/// builder.push(Some("STOP"), &[id(9)]);
+/// let trie = builder.build()?;
+/// assert_eq!(trie.children(trie.root()), [id(1), id(9)]);
+/// assert_eq!(trie.find(&[id(9)]).and_then(|leaf| trie.name(leaf)).as_deref(), Some("STOP"));
+/// # Ok::<(), trie_core::BuildError>(())
+/// ```
+#[derive(Clone)]
+pub struct Trie {
+    store: Arc<Store>,
+    info: SetInfo,
+}
+
+/// What belongs to a set beside its arrays.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct SetInfo {
+    /// Bytes at the end of the prompt that every leaf spells again, for token healing.
+    pub(crate) heal_bytes: u32,
+    /// Tokens that end a value where its user names no others, as they lie in a file: how many, then the ids,
+    /// ascending. `None` if
+    /// the set has none.
+    end_tokens: Option<Arc<[u32]>>,
+    /// What is added to logits.
+    weights: Option<Arc<Weights>>,
+}
+
+impl SetInfo {
+    pub(crate) fn new(heal_bytes: u32, mut end_tokens: Vec<TokenId>) -> Self {
+        end_tokens.sort_unstable();
+        end_tokens.dedup();
+        let words = || std::iter::once(end_tokens.len() as u32).chain(end_tokens.iter().map(|token| token.get()));
+        Self { heal_bytes, end_tokens: (!end_tokens.is_empty()).then(|| words().collect()), weights: None }
+    }
+
+    pub(crate) fn with_weights(self, weights: Option<Weights>) -> Self {
+        Self { weights: weights.map(Arc::new), ..self }
+    }
+
+    #[inline]
+    pub(crate) fn weights(&self) -> Option<&Weights> {
+        self.weights.as_deref()
+    }
+
+    pub(crate) fn end_tokens(&self) -> &[TokenId] {
+        self.end_words().map_or(&[], |words| bytemuck::cast_slice(&words[1..]))
+    }
+
+    /// The end tokens as they lie in a file.
+    pub(crate) fn end_words(&self) -> Option<&[u32]> {
+        self.end_tokens.as_deref()
+    }
+}
+
+/// A position in a trie: eight bytes, `Copy`. Clone, rollback and reorder of positions cost nothing.
+///
+/// A cursor belongs to the trie it came from. In another one it may name no node: it then has no children and is no
+/// terminal; nothing panics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Cursor {
+    node: NodeId,
+    depth: u32,
+}
+
+impl Cursor {
+    /// The start of every trie.
+    pub const ROOT: Self = Self { node: NodeId::ROOT, depth: 0 };
+
+    pub(crate) const fn at(node: NodeId, depth: u32) -> Self {
+        Self { node, depth }
+    }
+
+    /// The position after one more token.
+    pub(crate) const fn below(self, node: NodeId) -> Self {
+        Self { node, depth: self.depth + 1 }
+    }
+
+    /// The node at this position.
+    #[inline]
+    pub const fn node(self) -> NodeId {
+        self.node
+    }
+
+    /// Tokens walked from the root.
+    #[inline]
+    pub const fn depth(self) -> usize {
+        self.depth as usize
+    }
+}
+
+/// One legal value with all that is known of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Leaf {
+    /// Its number: leaves are numbered by the order of their token sequences.
+    pub index: LeafId,
+    /// Its name, where names were given.
+    pub name: Option<String>,
+    /// Its tokens, never empty.
+    pub tokens: Vec<TokenId>,
+}
+
+/// A token that does not continue the walk.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("token {token} at position {position} is not allowed there: {}", few(.allowed, *.count))]
+pub struct NotAllowed {
+    /// The token that was given.
+    pub token: TokenId,
+    /// Its position, counted from the root of the trie.
+    pub position: usize,
+    /// How many tokens were allowed.
+    pub count: usize,
+    /// The first few of them, ascending.
+    pub allowed: Vec<TokenId>,
+}
+
+impl NotAllowed {
+    const SHOWN: usize = 8;
+
+    pub(crate) fn new(token: TokenId, position: usize, mut legal: impl Iterator<Item = TokenId>) -> Self {
+        let allowed: Vec<TokenId> = legal.by_ref().take(Self::SHOWN).collect();
+        Self { token, position, count: allowed.len() + legal.count(), allowed }
+    }
+}
+
+fn few(allowed: &[TokenId], count: usize) -> String {
+    match count {
+        0 => "nothing may follow".to_owned(),
+        n if n > allowed.len() => format!("{n} tokens may follow, the first are {allowed:?}"),
+        _ => format!("only {allowed:?} may follow"),
+    }
+}
+
+impl Trie {
+    /// A builder without leaves.
+    pub fn builder() -> TrieBuilder {
+        TrieBuilder::default()
+    }
+
+    pub(crate) fn from_store(store: Store) -> Self {
+        Self { store: Arc::new(store), info: SetInfo::default() }
+    }
+
+    /// The same leaves, of which each first spells so many bytes of the prompt again: whoever walks the trie takes them
+    /// off
+    /// the prompt before.
+    #[must_use]
+    pub fn with_heal_bytes(mut self, bytes: u32) -> Self {
+        self.info.heal_bytes = bytes;
+        self
+    }
+
+    /// The same leaves, of which each ends with one of these tokens where its user names no others.
+    #[must_use]
+    pub fn with_end_tokens(self, tokens: impl Into<Vec<TokenId>>) -> Self {
+        let weights = self.info.weights.clone();
+        let info = SetInfo { weights, ..SetInfo::new(self.info.heal_bytes, tokens.into()) };
+        self.with_info(info)
+    }
+
+    /// The same leaves with what belongs to another set beside its arrays.
+    #[must_use]
+    pub(crate) fn with_info(self, info: SetInfo) -> Self {
+        Self { info, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn weighed(mut self, weights: Option<Weights>) -> Self {
+        self.info.weights = weights.map(Arc::new);
+        self
+    }
+
+    /// What belongs to the set beside its arrays.
+    #[inline]
+    pub(crate) fn info(&self) -> &SetInfo {
+        &self.info
+    }
+
+    /// Tokens that end a value where its user names no others, ascending; often none.
+    pub fn end_tokens(&self) -> &[TokenId] {
+        self.info.end_tokens()
+    }
+
+    /// What the vocabulary of the ids is known by, where the trie is from a file that was saved for one.
+    pub fn fingerprint(&self) -> Option<&str> {
+        self.store.fingerprint.as_deref()
+    }
+
+    /// Bytes at the end of the prompt that every leaf spells again; 0 where the set begins after the prompt.
+    pub fn heal_bytes(&self) -> usize {
+        self.info.heal_bytes as usize
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What tells one set of arrays from another, in constant time.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.store) as usize
+    }
+
+    /// Number of leaves, at least 1.
+    #[allow(clippy::len_without_is_empty, reason = "a trie is never empty")]
+    pub fn len(&self) -> usize {
+        self.store.leaves.len()
+    }
+
+    /// Number of nodes, the root included.
+    pub fn nodes(&self) -> usize {
+        self.store.nodes()
+    }
+
+    /// Bytes held: arrays, names and this structure itself. Those of an open file are shared with whoever has it open.
+    pub fn nbytes(&self) -> usize {
+        let s = &*self.store;
+        let words = s.tokens.len() + s.first_child.len() + s.inner_terminals.len() + s.input_rows.words();
+        let names = s.names.as_ref().map_or(0, |n| n.text.len() + 4 * n.ends.len());
+        let weights = self.info.weights().map_or(0, Weights::nbytes);
+        weights + words * 4 + s.leaves.nbytes() + s.graph.as_ref().map_or(0, Graph::nbytes) + names + size_of::<Store>()
+    }
+
+    /// The largest token id of any leaf.
+    pub fn max_token(&self) -> TokenId {
+        self.store.max_token
+    }
+
+    /// Tokens of the longest leaf.
+    pub fn max_depth(&self) -> usize {
+        self.store.max_depth as usize
+    }
+
+    /// The root.
+    #[inline]
+    pub fn root(&self) -> Cursor {
+        Cursor::ROOT
+    }
+
+    /// Tokens that continue from here, ascending; empty at the end of a leaf that is no prefix of another.
+    #[inline]
+    pub fn children(&self, at: Cursor) -> &[TokenId] {
+        self.family(at).1
+    }
+
+    /// The first child and the tokens of all. What nobody verified is looked at here, and damage ends the list.
+    #[inline]
+    pub(crate) fn family(&self, at: Cursor) -> (u32, &[TokenId]) {
+        let (first, tokens) = self.store.family(at.node);
+        (first, if self.store.verified { tokens } else { self.store.sound(tokens) })
+    }
+
+    #[inline]
+    pub(crate) fn is_childless(&self, at: Cursor) -> bool {
+        self.store.children(at.node).is_empty()
+    }
+
+    /// The position after `token`, or `None` where it is no child. `O(log k)`.
+    #[inline]
+    pub fn step(&self, at: Cursor, token: TokenId) -> Option<Cursor> {
+        let (first, tokens) = self.family(at);
+        let nth = tokens.binary_search(&token).ok()?;
+        Some(Cursor { node: self.store.target(at.node, first + nth as u32), depth: at.depth + 1 })
+    }
+
+    #[inline]
+    pub(crate) fn child(&self, at: Cursor, nth: usize) -> Cursor {
+        Cursor { node: self.store.target(at.node, self.family(at).0 + nth as u32), depth: at.depth + 1 }
+    }
+
+    /// Whether one sequence leads to each position. Not in a set in which several stand for one leaf
+    /// ([`Trie::all_tokenizations`], [`Trie::with_partial_tokens`]).
+    #[inline]
+    pub fn is_tree(&self) -> bool {
+        self.store.graph.is_none()
+    }
+
+    /// The position `up` tokens nearer to the root (the root, if that is nearer), or `None` if this is no tree: then a
+    /// position does not say how it was reached. `O(up log n)`.
+    pub fn ancestor(&self, at: Cursor, up: usize) -> Option<Cursor> {
+        let mut at = at;
+        for _ in 0..up.min(at.depth()) {
+            match self.store.parent(at.node) {
+                _ if !self.is_tree() => return None,
+                Some(node) if at.depth > 1 => at = Cursor { node, depth: at.depth - 1 },
+                _ => return Some(Cursor::ROOT),
+            }
+        }
+        Some(at)
+    }
+
+    /// The position after `prefix`.
+    ///
+    /// # Errors
+    /// [`NotAllowed`] names the first token that leaves the trie.
+    pub fn walk(&self, prefix: &[TokenId]) -> Result<Cursor, NotAllowed> {
+        let mut at = Cursor::ROOT;
+        for (position, &token) in prefix.iter().enumerate() {
+            at = self
+                .step(at, token)
+                .ok_or_else(|| NotAllowed::new(token, position, self.children(at).iter().copied()))?;
+        }
+        Ok(at)
+    }
+
+    /// Whether a leaf ends here. It may go on: one leaf can be a prefix of another.
+    #[inline]
+    pub fn is_terminal(&self, at: Cursor) -> bool {
+        self.ends_leaf(at, self.is_childless(at))
+    }
+
+    /// [`Trie::is_terminal`], given whether the position has no children.
+    ///
+    /// In a file that nobody verified a node may have lost its children: only the table of leaves says that one ends
+    /// there.
+    #[inline]
+    pub(crate) fn ends_leaf(&self, at: Cursor, childless: bool) -> bool {
+        let node = at.node.index();
+        node != 0
+            && node < self.nodes()
+            && (childless || self.is_inner_terminal(at))
+            && (self.store.verified || self.is_sound_leaf(at))
+    }
+
+    /// Whether the table of leaves knows of one at this position, and its tokens are as many as were walked.
+    #[cold]
+    fn is_sound_leaf(&self, at: Cursor) -> bool {
+        let Some(leaf) = self.store.leaves.leaf(at.node) else { return false };
+        match &self.store.graph {
+            None => self.store.path(at.node).is_some_and(|path| path.len() == at.depth()),
+            Some(graph) => graph.canonical(leaf).is_some_and(|tokens| !tokens.is_empty()),
+        }
+    }
+
+    /// Whether a leaf ends here that is a prefix of another one.
+    #[inline]
+    pub(crate) fn is_inner_terminal(&self, at: Cursor) -> bool {
+        let inner = &self.store.inner_terminals;
+        !inner.is_empty() && inner.binary_search(&at.node.0).is_ok()
+    }
+
+    /// The leaf that ends here. `O(log n)`.
+    pub fn leaf_at(&self, at: Cursor) -> Option<LeafId> {
+        if !self.is_terminal(at) {
+            return None;
+        }
+        self.store.leaves.leaf(at.node)
+    }
+
+    /// The leaf with these tokens. `O(length · log k)`.
+    pub fn find(&self, tokens: &[TokenId]) -> Option<LeafId> {
+        self.walk(tokens).ok().and_then(|at| self.leaf_at(at))
+    }
+
+    /// Name and tokens of a leaf, or `None` if there are not that many. `O(depth · log n)`.
+    ///
+    /// Where several sequences stand for the leaf, its tokens are the canonical one.
+    pub fn leaf(&self, leaf: LeafId) -> Option<Leaf> {
+        let tokens = match &self.store.graph {
+            None => self.store.path(self.store.leaves.node(leaf)?)?,
+            Some(graph) => {
+                graph.canonical(leaf)?.iter().copied().take_while(|&token| token <= self.store.max_token).collect()
+            }
+        };
+        Some(Leaf { index: leaf, name: self.name(leaf).map(Cow::into_owned), tokens })
+    }
+
+    /// The name of a leaf; `None` without names, and for one that is no text in a file that nobody verified.
+    ///
+    /// It is lent, but copied out of a mapped file, which others may change.
+    pub fn name(&self, leaf: LeafId) -> Option<Cow<'_, str>> {
+        self.store.names.as_ref()?.get(leaf.index())
+    }
+
+    /// The first input row that gave this leaf; `None` for a trie from a file, which does not hold it.
+    pub fn input_row(&self, leaf: LeafId) -> Option<usize> {
+        self.store.input_rows.get(leaf.index()).map(|row| row as usize)
+    }
+
+    /// Tokens that must come next whatever the model says, up to the next choice or the end of a leaf.
+    ///
+    /// In a set of tokenisations a choice is one between texts: where only one text can follow, these are its canonical
+    /// tokens.
+    pub fn forced(&self, at: Cursor) -> Forced<'_> {
+        Forced { trie: self, at }
+    }
+
+    /// The child that must come next.
+    pub(crate) fn forced_child(&self, at: Cursor) -> Option<(TokenId, Cursor)> {
+        let (first, tokens) = self.family(at);
+        let nth = match &self.store.graph {
+            _ if tokens.len() == 1 => 0,
+            None => return None,
+            Some(graph) => graph.forced(at.node)?.checked_sub(first)? as usize,
+        };
+        let token = *tokens.get(nth)?;
+        // A terminal with a child is a choice: to end here or to go on.
+        if self.is_terminal(at) {
+            return None;
+        }
+        Some((token, self.child(at, nth)))
+    }
+
+    /// Numbers of the leaves at and below this position: they are neighbours. `O(depth)`.
+    pub fn leaves_below(&self, at: Cursor) -> Range<u32> {
+        if let (Some(graph), LeafTable::Ends { nodes, leaves, .. }) = (&self.store.graph, &self.store.leaves) {
+            let first = leaves.get(nodes.partition_point(|&end| end < at.node.0)).copied();
+            let end = graph.leaves_end.get(at.node.index()).copied().filter(|&end| end as usize <= self.len());
+            return first.zip(end).map_or(0..0, |(first, end)| if first < end { first..end } else { 0..0 });
+        }
+        let mut first = at;
+        while !self.is_terminal(first) {
+            if self.is_childless(first) {
+                return 0..0;
+            }
+            first = self.child(first, 0);
+        }
+        let mut last = at;
+        while let count @ 1.. = self.store.children(last.node).len() {
+            last = self.child(last, count - 1);
+        }
+        match (self.leaf_at(first), self.leaf_at(last)) {
+            (Some(first), Some(last)) if first <= last => first.0..last.0 + 1,
+            _ => 0..0,
+        }
+    }
+
+    /// All leaves in order. Each costs `O(depth · log n)`.
+    pub fn leaves(&self) -> impl ExactSizeIterator<Item = Leaf> + '_ {
+        (0..self.len()).map(|index| {
+            self.leaf(LeafId(index as u32)).unwrap_or(Leaf { index: LeafId(0), name: None, tokens: Vec::new() })
+        })
+    }
+}
+
+impl Trie {
+    /// Feeds the arrays that `==` compares, each after its length.
+    pub(crate) fn hash_content(&self, feed: &mut dyn FnMut(&[u8])) {
+        let s = &*self.store;
+        feed(&self.info.heal_bytes.to_le_bytes());
+        feed(&(self.end_tokens().len() as u64).to_le_bytes());
+        feed(bytemuck::cast_slice(self.end_tokens()));
+        let mut part = |bytes: &[u8]| {
+            feed(&(bytes.len() as u64).to_le_bytes());
+            feed(bytes);
+        };
+        if let Some(weights) = self.info.weights() {
+            part(bytemuck::cast_slice(&weights.edges));
+            part(weights.ends.as_ref().map_or(&[], |ends| bytemuck::cast_slice(ends)));
+        }
+        part(bytemuck::cast_slice(&s.tokens));
+        part(bytemuck::cast_slice(&s.first_child));
+        part(bytemuck::cast_slice(&s.inner_terminals));
+        if let Some(graph) = &s.graph {
+            part(bytemuck::cast_slice(&graph.targets));
+            part(bytemuck::cast_slice(&graph.forced));
+            part(bytemuck::cast_slice(&graph.canonical));
+        }
+        if let Some(names) = &s.names {
+            part(&names.text);
+            part(bytemuck::cast_slice(&names.ends));
+        }
+    }
+}
+
+impl PartialEq for Trie {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (&*self.store, &*other.store);
+        self.info == other.info
+            && (Arc::ptr_eq(&self.store, &other.store)
+                || (a.tokens == b.tokens
+                    && a.first_child == b.first_child
+                    && a.inner_terminals == b.inner_terminals
+                    && a.graph == b.graph
+                    && a.names == b.names))
+    }
+}
+
+impl Eq for Trie {}
+
+impl fmt::Debug for Trie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Trie {{ leaves: {}, nodes: {}, bytes: {} }}", self.len(), self.nodes(), self.nbytes())
+    }
+}
+
+/// The forced run from a position: see [`Trie::forced`].
+#[derive(Debug, Clone)]
+pub struct Forced<'t> {
+    trie: &'t Trie,
+    at: Cursor,
+}
+
+impl Forced<'_> {
+    /// The position after the tokens yielded so far.
+    pub fn position(&self) -> Cursor {
+        self.at
+    }
+}
+
+impl Iterator for Forced<'_> {
+    type Item = TokenId;
+
+    fn next(&mut self) -> Option<TokenId> {
+        let (token, at) = self.trie.forced_child(self.at)?;
+        self.at = at;
+        Some(token)
+    }
+}
