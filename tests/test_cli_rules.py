@@ -338,3 +338,26 @@ class TestGenerate:
         )
         run("generate", "-p", "Hi", "--grammar", "nope").fails(1, "nope: No such file")
         run("generate", "--prompt-file", "-", "--grammar", "-").fails(2, "only once")
+
+
+class TestSpec:
+    def test_any_kind_is_generated(self, run: Terminal, tmp_path: Path) -> None:
+        spec = {"then": [{"integer": {"min": 1, "max": 99}}, " kg"]}
+        result = run("generate", "-p", "It weighs ", "--constraint", json.dumps(spec), "--json")
+        assert re.fullmatch("[1-9][0-9]? kg", result.json["value"])
+        day = run("generate", "-p", "The day: ", "--constraint", '{"date": {}}', "--json").json
+        assert day["value"] == day["text"]
+        form = {"form": ["n: ", {"slot": "n", "value": {"integer": {"min": 1, "max": 9}}}]}
+        filled = run("generate", "-p", "A number. ", "--constraint", "-", "--json", stdin=json.dumps(form)).json
+        assert filled["text"] == f"n: {filled['values']['n']}"
+        tokentrie.Trie.from_sequences([[65, 66]], names=["x"]).save(tmp_path / "set.ttrie")
+        (tmp_path / "spec.json").write_text('{"set": "set.ttrie"}')
+        found = run("generate", "-p", "Hi ", "--constraint", str(tmp_path / "spec.json"), "--json").json
+        assert found["leaf"]["name"] == "x"
+
+    def test_what_is_wrong_has_its_place(self, run: Terminal, tmp_path: Path) -> None:
+        file = tmp_path / "spec.json"
+        file.write_text('{"one_of": ["a", {"integer": {"mni": 1}}]}')
+        run("generate", "-p", "Hi", "--constraint", str(file)).fails(2, str(file), "$.one_of[1].integer.mni")
+        run("generate", "-p", "Hi", "--constraint", '{"regexp": "a"}').fails(2, "--constraint")
+        run("generate", "-p", "Hi", "--constraint", '{"any": {}}', "--regex", "a").fails(2, "--regex and --constraint")

@@ -49,6 +49,7 @@ from tokentrie._native import (
     Sampling,
     Sequence,
     Slot,
+    Spec,
     Stats,
     Step,
     String,
@@ -70,6 +71,7 @@ from tokentrie._native import (
     __version__,
     beam_search,
     choose,
+    constraint,
 )
 from tokentrie.chat import ToolRun, run_tools
 from tokentrie.chat_analysis import ChatAnalysis
@@ -119,6 +121,7 @@ __all__ = [
     "Sampling",
     "Sequence",
     "Slot",
+    "Spec",
     "Stats",
     "Step",
     "Stream",
@@ -142,6 +145,7 @@ __all__ = [
     "__version__",
     "beam_search",
     "choose",
+    "constraint",
     "rules",
     "run_tools",
 ]

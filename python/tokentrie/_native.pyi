@@ -63,6 +63,7 @@ __all__ = [
     "Sampling",
     "Sequence",
     "Slot",
+    "Spec",
     "Stats",
     "Step",
     "String",
@@ -91,6 +92,7 @@ __all__ = [
     "_samples",
     "beam_search",
     "choose",
+    "constraint",
 ]
 
 __version__: Final[str]
@@ -98,7 +100,7 @@ __version__: Final[str]
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
 _Constraint: TypeAlias = (
-    _Payload | Trie | FilteredTrie | Iterable[str] | Unconstrained | Sequence | ThinkGate | Rule | ChatConstraint
+    _Payload | Trie | FilteredTrie | Iterable[str] | Unconstrained | Sequence | ThinkGate | Rule | ChatConstraint | Spec
 )
 _Messages: TypeAlias = _Sequence[dict[str, _Any] | Message]
 _Tools: TypeAlias = _Sequence[dict[str, _Any] | Callable[..., _Any]] | Tools
@@ -1697,6 +1699,102 @@ class Sequence:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[type[Sequence], tuple[Trie | list[str] | Unconstrained, ...]]: ...
+
+@final
+class Spec:
+    """A constraint as data: one JSON form for every host. Made by `tokentrie.constraint`.
+
+    Stands wherever a constraint does: for `Sampler`, `Batch`, `Model.generate`, a `Slot`, and for `Model.choose` where
+    its values can be listed. It is bound to no vocabulary; what it works out for one, it keeps. Compares by content;
+    can be pickled where it is data.
+
+    Example:
+        >>> spec = tokentrie.constraint({"integer": {"min": 0, "max": 9}})
+        >>> spec == tokentrie.constraint(tokentrie.Integer(0, 9))
+        True
+        >>> spec.to_json()
+        '{"integer":{"min":0,"max":9}}'
+    """
+    @property
+    def kind(self) -> str:
+        """str: the kind, as it is called in JSON."""
+    def to_json(self) -> str:
+        """The JSON form: one text for one content.
+
+        Returns:
+            str.
+
+        Raises:
+            OptionError: a part is an object of this program, such as a Trie or a rule of your own.
+
+        Example:
+            >>> tokentrie.constraint(tokentrie.rules.Date() + "!").to_json()
+            '{"then":[{"date":{}},"!"]}'
+        """
+    def to_dict(self) -> dict[str, object]:
+        """The JSON form as Python's dict.
+
+        Returns:
+            dict.
+
+        Raises:
+            OptionError: as for `to_json`.
+
+        Example:
+            >>> tokentrie.constraint(["yes", "no"]).to_dict()
+            {'choice': ['yes', 'no']}
+        """
+    def parse(self, text: str) -> object:
+        """What a text stands for: an int of an integer, a float, a date, the document of a JSON Schema; else itself.
+
+        Args:
+            text: str, one of the texts that the spec allows.
+
+        Returns:
+            Any.
+
+        Example:
+            >>> tokentrie.constraint({"integer": {}}).parse("12")
+            12
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Callable[[str], Spec], tuple[str]]: ...
+
+def constraint(
+    spec: _Constraint | Form,
+    *,
+    names: dict[str, _Any] | None = None,
+    sets: str | PathLike[str] | None = None,
+) -> Spec:
+    """A constraint from data, or data from a constraint.
+
+    A dictionary with one kind of spec may also be given directly where a constraint is wanted; this says at once what
+    is wrong with it, keeps what is worked out, and finds names and files.
+
+    Args:
+        spec: a dict or JSON text in the form of docs/specs.md; or whatever else is a constraint: a payload, a list of
+            str, a Rule, a Trie, a Form, …
+        names: what {"name": ...} stands for: a dict from names to constraints. None: nothing.
+        sets: the folder in which {"set": ...} is a file. None: no file is read.
+
+    Returns:
+        Spec.
+
+    Raises:
+        OptionError: it is no spec; the message begins with the place, such as $.form[1].value.integer.min. Also a
+            ValueError.
+        TypeError: it is nothing that is a constraint.
+
+    Example:
+        >>> model = tokentrie.Model()
+        >>> size = tokentrie.constraint('{"then": [{"integer": {"min": 1, "max": 99}}, " kg"]}')
+        >>> model.generate("The weight is ", size).text.endswith(" kg")
+        True
+        >>> tokentrie.constraint({"integer": {"min": 9, "max": 1}})
+        Traceback (most recent call last):
+        tokentrie.OptionError: $.integer: no integer is in the range: min is 9, max is 1
+    """
 
 @disjoint_base
 class Rule:
@@ -4910,7 +5008,7 @@ class Slot:
         >>> tokentrie.Slot("colour", ["red", "green", "blue"])
         <tokentrie.Slot "colour": 3 values>
     """
-    def __new__(cls, name: str, values: Iterable[str] | Trie | Sequence | _Payload) -> Slot: ...
+    def __new__(cls, name: str, values: Iterable[str] | Trie | Sequence | Rule | Spec | _Payload) -> Slot: ...
     @property
     def name(self) -> str:
         """str: its name."""
@@ -5038,7 +5136,7 @@ class Text:
         stop: str | None = None,
         max_tokens: int = 64,
         exclude: str | None = None,
-        pattern: str | Rule | ChatConstraint | None = None,
+        pattern: str | Rule | Spec | ChatConstraint | dict[str, _Any] | None = None,
     ) -> Text: ...
     @property
     def pattern(self) -> Rule | ChatConstraint | None:

@@ -1,17 +1,15 @@
 //! Constraints that are no set: everything may come, and one constraint after the other.
 
-use crate::errors::{Class, Error, Result};
-use crate::filter::FilteredTrie;
-use crate::gil::released;
+use crate::errors::{Error, Result};
 use crate::ids::{shown, type_name};
 use crate::strings::{is_list, one_text, texts};
 use crate::trie::Trie;
-use crate::vocab::VocabArg;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use trie_core::{AnyConstraint, SequenceError};
+use tokentrie::spec::{Object, Spec};
+use trie_core::SequenceError;
 use trie_text::TextValues;
 
 /// No constraint: every token may come.
@@ -125,13 +123,24 @@ fn refused(number: usize, part: &Bound<'_, PyAny>) -> Error {
     let message = match part.cast::<PyString>() {
         Ok(text) => one_text(&format!("part {number} of a sequence"), text),
         Err(_) => format!(
-            "part {number} of a sequence must be a Trie, a list of str, Unconstrained or a Sequence, not {} of type {}; \
-             a payload's set is Trie.from_payload(payload), and rules are put together with + or stand in a Form",
+            "part {number} of a sequence must be a Trie, a list of str, Unconstrained or a Sequence, not {} of type \
+             {}; a payload's set is Trie.from_payload(payload), and rules are put together with + or stand in a Form",
             shown(part),
             type_name(part)
         ),
     };
     PyTypeError::new_err(message).into()
+}
+
+impl Sequence {
+    pub(crate) fn spec(&self, py: Python<'_>) -> Spec {
+        let part = |part: &Part| match part {
+            Part::Any => Spec::Any,
+            Part::Set(trie) => Spec::Object(Object::Set(trie.bind(py).get().core().clone())),
+            Part::Texts(texts) => Spec::Choice(texts.clone()),
+        };
+        Spec::Sequence(self.parts.iter().map(part).collect())
+    }
 }
 
 #[pymethods]
@@ -197,71 +206,4 @@ impl Sequence {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         Ok((py.get_type::<Self>().into_any(), self.parts(py)?))
     }
-}
-
-/// What tokenises the texts of a constraint.
-pub(crate) type Tokenizing<'t> = dyn Fn(TextValues) -> Result<trie_core::Trie> + 't;
-
-/// What a constraint is read for.
-#[derive(Clone, Copy)]
-pub(crate) struct ReadFor<'t> {
-    pub(crate) tokenizing: &'t Tokenizing<'t>,
-    pub(crate) n_vocab: usize,
-    /// Where more is known than its size.
-    pub(crate) vocab: Option<&'t std::sync::Arc<trie_text::Vocab>>,
-}
-
-/// With a vocabulary of Python's, or only its size.
-///
-/// # Errors
-/// `TypeError` for a size; otherwise as [`TextValues::set`].
-pub(crate) fn tokenized(py: Python<'_>, vocab: &VocabArg<'_>, texts: &TextValues) -> Result<trie_core::Trie> {
-    match vocab {
-        VocabArg::Vocab(vocab) => {
-            let vocab = vocab.get().core();
-            Ok(released(py, || texts.set(vocab))?.trie().clone())
-        }
-        VocabArg::Size(size) => {
-            let message = format!("a list of str needs a Vocab that can tokenize, not only the size {size} of one");
-            Err(PyTypeError::new_err(message).into())
-        }
-    }
-}
-
-/// In a slot, which is bound to no vocabulary.
-pub(crate) fn untokenized(_: TextValues) -> Result<trie_core::Trie> {
-    let message =
-        "a Sequence in a slot must be made of tries: Trie.from_strings(vocab, ...) makes one of a list of str";
-    Err(Class::Option.error(message))
-}
-
-/// A constraint that is no payload; `None` for other things.
-///
-/// # Errors
-/// Those of `tokenizing`.
-pub(crate) fn read(constraint: &Bound<'_, PyAny>, tokenizing: &Tokenizing<'_>) -> Result<Option<AnyConstraint>> {
-    if let Ok(trie) = constraint.cast::<Trie>() {
-        return Ok(Some(trie.get().core().clone().into()));
-    }
-    if let Ok(filtered) = constraint.cast::<FilteredTrie>() {
-        return Ok(Some(filtered.get().core().clone().into()));
-    }
-    if let Ok(sequence) = constraint.cast::<Sequence>() {
-        let part = |part: &Part| -> Result<AnyConstraint> {
-            Ok(match part {
-                Part::Any => AnyConstraint::new(trie_core::Unconstrained),
-                Part::Set(trie) => trie.get().core().clone().into(),
-                Part::Texts(texts) => tokenizing(texts.clone())?.into(),
-            })
-        };
-        let parts: Vec<AnyConstraint> = sequence.get().parts.iter().map(part).collect::<Result<_>>()?;
-        return Ok(Some(AnyConstraint::new(trie_core::Sequence::new(parts)?)));
-    }
-    if constraint.is_instance_of::<Unconstrained>() {
-        return Ok(Some(AnyConstraint::new(trie_core::Unconstrained)));
-    }
-    if is_list(constraint) {
-        return Ok(Some(tokenizing(texts(constraint)?)?.into()));
-    }
-    Ok(None)
 }

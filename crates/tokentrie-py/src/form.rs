@@ -1,13 +1,13 @@
 //! Forms: literal text, slots with finite sets, free text.
 
 use crate::chat_constraint::ChatConstraint;
-use crate::constraint;
 use crate::errors::Result;
-use crate::gil::released;
 use crate::ids::{shown, type_name};
-use crate::payload::with_text;
+use crate::payload::Cache;
 use crate::regex::Regex;
 use crate::rule::Rule;
+use crate::spec::{Around, as_object, spec_of, with_host};
+use crate::spec_object::SpecObject;
 use crate::strings::is_list;
 use crate::value::Value;
 use pyo3::exceptions::PyTypeError;
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use trie_core::Payload;
+use tokentrie::spec::{self, DataOnly, Over};
 use trie_text::{Part, SlotValues};
 
 /// The part of a form that takes one value of a set.
@@ -46,32 +46,29 @@ pub(crate) struct Slot {
     given: Py<PyAny>,
 }
 
+/// A slot is bound to no vocabulary, so its sets may have any ids.
+const NO_VOCABULARY: Around<'static> =
+    Around { over: Over { n_vocab: 1 << 31, vocab: None }, sets: None, cache: Cache::Thread };
+
+impl Slot {
+    /// Its name and what was given as its values.
+    pub(crate) fn given<'py>(&self, py: Python<'py>) -> (&str, &Bound<'py, PyAny>) {
+        (&self.name, self.given.bind(py))
+    }
+}
+
 #[pymethods]
 impl Slot {
     #[new]
     fn new(name: String, values: &Bound<'_, PyAny>) -> Result<Self> {
-        let mut given = values.clone();
-        let values = if values.is_instance_of::<crate::gate::ThinkGate>() {
-            let message = "a ThinkGate cannot stand in a slot: let the model think in a Text with the end marker as \
-                           its stop, before the slot";
-            return Err(PyTypeError::new_err(message).into());
-        } else if values.is_instance_of::<ChatConstraint>() {
-            let message = "a ChatConstraint cannot stand in a slot: a reply is free text and ends when the model ends \
-                           it; give it to a Text as its pattern";
-            return Err(PyTypeError::new_err(message).into());
-        } else if let Ok(rule) = values.cast::<Rule>() {
-            SlotValues::Rule(Rule::any(rule)?)
-        } else if is_list(values) {
-            let texts = crate::strings::list(values)?;
-            given = PyList::new(values.py(), &texts)?.into_any();
-            SlotValues::Texts(texts)
-        } else if let Some(constraint) = constraint::read(values, &constraint::untokenized)? {
-            SlotValues::Tokens(constraint)
-        } else {
-            let read = with_text(values, |text| Ok(released(values.py(), || Payload::from_json(text, None))?));
-            let read = read.map_err(|error| crate::strings::meant_as_value("values", values, error))?;
-            read.trie(Some(&name))?.clone().into()
-        };
+        let py = values.py();
+        let mut given = as_object(values)?;
+        if is_list(values) {
+            given = PyList::new(py, crate::strings::list(values)?)?.into_any();
+        }
+        let spec = spec_of("values", &given, None)?;
+        let values = with_host(py, &NO_VOCABULARY, |over, host| spec.slot(&name, over, host))
+            .map_err(|error| crate::strings::meant_as_value("values", &given, error))?;
         Ok(Self { name, values, given: given.unbind() })
     }
 
@@ -181,6 +178,12 @@ impl Text {
             if pattern.is_instance_of::<Rule>() || reply.is_some() {
                 return Ok(pattern.clone().unbind());
             }
+            let pattern = &as_object(pattern)?;
+            if let Ok(spec) = pattern.cast::<SpecObject>()
+                && spec.get().resolved().rule(&DataOnly)?.is_some()
+            {
+                return Ok(pattern.clone().unbind());
+            }
             let (shown, name) = (shown(pattern), type_name(pattern));
             let message = format!(
                 "pattern must be a Rule, such as a Regex, a ChatConstraint or a str, not {shown} of type {name}"
@@ -245,9 +248,26 @@ impl Text {
         let part = Part::text(name, stop.clone().unwrap_or_default(), max_tokens);
         let Part::Text { name, stop, max_tokens, exclude: usual, .. } = part else { return Ok(part) };
         let exclude = exclude.as_ref().map_or(usual, |exclude| exclude.chars().collect());
-        let rule = |pattern: &Bound<'_, PyAny>| Rule::any(pattern.cast().map_err(PyErr::from)?);
-        let pattern = pattern.as_ref().map(|pattern| rule(pattern.bind(py))).transpose()?;
+        let rule = |pattern: &Bound<'_, PyAny>| match pattern.cast::<SpecObject>() {
+            Ok(spec) => Ok(spec.get().resolved().rule(&DataOnly)?),
+            Err(_) => Rule::any(pattern.cast().map_err(PyErr::from)?).map(Some),
+        };
+        let pattern = pattern.as_ref().map(|pattern| rule(pattern.bind(py))).transpose()?.flatten();
         Ok(Part::Text { name, stop, max_tokens, exclude, pattern })
+    }
+
+    /// As data.
+    pub(crate) fn data(&self, py: Python<'_>) -> Result<spec::Part> {
+        let Self { name, stop, max_tokens, exclude, pattern } = self;
+        let text = |text: &String| Arc::from(text.as_str());
+        let pattern = pattern.as_ref().map(|pattern| crate::spec_data::data_of("pattern", pattern.bind(py)));
+        Ok(spec::Part::Text {
+            name: name.as_str().into(),
+            stop: stop.as_ref().map(text),
+            max_tokens: *max_tokens,
+            exclude: exclude.as_ref().map(text),
+            pattern: pattern.transpose()?,
+        })
     }
 }
 
@@ -272,14 +292,18 @@ impl Text {
 ///     ['colour', 'size']
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Form {
-    form: trie_text::Form,
+    form: Arc<trie_text::Form>,
     /// tuple[str | Slot | Text, ...]: its parts.
     #[pyo3(get)]
     parts: Py<PyTuple>,
 }
 
 impl Form {
-    pub(crate) fn core(&self) -> &trie_text::Form {
+    pub(crate) fn parts<'py>(&self, py: Python<'py>) -> &Bound<'py, PyTuple> {
+        self.parts.bind(py)
+    }
+
+    pub(crate) fn core(&self) -> &Arc<trie_text::Form> {
         &self.form
     }
 
@@ -309,8 +333,9 @@ impl Form {
         let py = slf.py();
         let rule = |part: Bound<'_, PyAny>| -> Option<Py<PyAny>> {
             if let Ok(slot) = part.cast::<Slot>() {
-                let rule = slot.get().given.bind(py).cast::<Rule>().ok()?;
-                return (slot.get().name == name).then(|| rule.clone().into_any().unbind());
+                let given = slot.get().given.bind(py);
+                let reads = given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>();
+                return (slot.get().name == name && reads).then(|| given.clone().unbind());
             }
             let text = part.cast::<Text>().ok()?;
             let rule = text.get().pattern.as_ref()?;
@@ -320,6 +345,20 @@ impl Form {
             Some(rule) => Value::parsed(rule.bind(py), text),
             None => Ok(Value::Text(text)),
         }
+    }
+}
+
+/// What the text of a part stands for, in a form of either kind.
+///
+/// # Errors
+/// What the `parse` of its rule raises.
+pub(crate) fn part_value(constraint: &Bound<'_, PyAny>, name: &str, text: String) -> Result<Value> {
+    if let Ok(form) = constraint.cast::<Form>() {
+        return Form::parsed(form, name, text);
+    }
+    match constraint.cast::<SpecObject>() {
+        Ok(spec) => Ok(Value::from(&spec.get().part_value(name, &PyString::new(constraint.py(), &text))?)),
+        Err(_) => Ok(Value::Text(text)),
     }
 }
 
@@ -350,7 +389,7 @@ impl Form {
             Err(PyTypeError::new_err(message).into())
         };
         let read: Vec<Part> = parts.iter().enumerate().map(part).collect::<Result<_>>()?;
-        Ok(Self { form: trie_text::Form::new(read)?, parts: parts.clone().unbind() })
+        Ok(Self { form: Arc::new(trie_text::Form::new(read)?), parts: parts.clone().unbind() })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Py<PyTuple>) {

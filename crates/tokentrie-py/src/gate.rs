@@ -1,18 +1,20 @@
 //! Thinking before a value.
 
-use crate::constraint::{ReadFor, tokenized};
 use crate::errors::{Class, Result};
 use crate::gil::released;
 use crate::ids::{shown, tokens};
 use crate::options::{After, Mode, Options, unsigned};
-use crate::payload::{Cache, Spans, spans};
+use crate::payload::Cache;
 use crate::sampler::Sampler;
 use crate::sampling::{Given, Keywords, Sampling};
-use crate::vocab::{Vocab, VocabArg};
+use crate::spec::{Around, of_spec, spec_of, with_host};
+use crate::spec_data::data_of;
+use crate::vocab::VocabArg;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::sync::Arc;
-use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, ThinkOptions, Thought, TokenId, Unconstrained};
+use tokentrie::spec::{Marker, Object, Over, OwnVocabulary, Spec, Think};
+use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, Thought, Unconstrained};
 
 /// Thinking before a value: free text up to the end marker, or up to a budget, and then another constraint.
 ///
@@ -58,97 +60,51 @@ use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, ThinkOpti
 ///     >>> tokentrie.Model().generate("Yes or no? ", gate).leaf.name in ("yes", "no")
 ///     True
 #[pyclass(frozen, extends = Sampler, module = "tokentrie")]
-pub(crate) struct ThinkGate(Arc<Spec>);
+pub(crate) struct ThinkGate(Arc<Gate>);
 
 /// What was given, for whatever vocabulary it is used with.
-struct Spec {
-    begin: Marker,
-    end: Marker,
-    message: Marker,
-    budget: Option<Budget>,
-    opening: Opening,
-    at_once: bool,
-    masked: Option<Vec<TokenId>>,
+struct Gate {
+    /// What follows is in `then`.
+    think: Think,
     then: Option<Py<PyAny>>,
-    vocab: Option<Py<Vocab>>,
 }
 
-enum Marker {
-    Ids(Vec<TokenId>),
-    Text(&'static str, String),
+/// The tokens that are given.
+fn marker(what: &'static str, given: &Bound<'_, PyAny>) -> Result<Marker> {
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok(Marker::Text(text.to_str()?.into()));
+    }
+    Ok(Marker::Ids(tokens(given, &format!("{what}, "))?))
 }
 
-impl Marker {
-    fn read(what: &'static str, given: &Bound<'_, PyAny>) -> Result<Self> {
-        if let Ok(text) = given.cast::<PyString>() {
-            return Ok(Self::Text(what, text.to_str()?.to_owned()));
-        }
-        Ok(Self::Ids(tokens(given, &format!("{what}, "))?))
+impl Gate {
+    fn own(&self) -> Option<&Arc<trie_text::Vocab>> {
+        self.think.vocab.as_ref().map(|own| &own.0)
     }
 
-    fn ids(&self, vocab: Option<&Arc<trie_text::Vocab>>) -> Result<Vec<TokenId>> {
-        let (what, text) = match self {
-            Self::Ids(ids) => return Ok(ids.clone()),
-            Self::Text(what, text) => (what, text),
-        };
-        let Some(vocab) = vocab else {
-            let message = format!("{what} is the str {text:?}: it needs a Vocab that can tokenize, or give its ids");
-            return Err(Class::Vocabulary.error(message));
-        };
-        match vocab.tokenize_marker(text) {
-            Some(ids) => Ok(ids),
-            None => Err(Class::Vocabulary.error(format!("{what}: the vocabulary has no tokens for {text:?}"))),
-        }
-    }
-}
-
-impl Spec {
-    fn options(&self, vocab: Option<&Arc<trie_text::Vocab>>, ends: &[TokenId]) -> Result<ThinkOptions> {
-        let masked = match (&self.masked, vocab) {
-            (Some(masked), _) => masked.clone(),
-            (None, Some(vocab)) => vocab.end_of_generation().to_vec(),
-            (None, None) => ends.to_vec(),
-        };
-        Ok(ThinkOptions {
-            begin: self.begin.ids(vocab)?,
-            end: self.end.ids(vocab)?,
-            budget: self.budget,
-            message: self.message.ids(vocab)?,
-            opening: self.opening,
-            at_once: self.at_once,
-            masked,
-        })
-    }
-
-    /// The sampler that follows, if one was given that can be used.
+    /// The sampler that follows, if it is one.
     fn sampler<'py>(&self, py: Python<'py>) -> Option<Bound<'py, Sampler>> {
         let sampler = self.then.as_ref()?.bind(py).cast::<Sampler>().ok()?;
         (!sampler.get().is_unbound()).then(|| sampler.clone())
     }
 
-    /// The constraints by path, each behind a gate.
-    fn spans(&self, py: Python<'_>, around: ReadFor<'_>, cache: Cache<'_>) -> Result<Spans> {
-        let own = self.vocab.as_ref().map(|vocab| Arc::clone(vocab.bind(py).get().core()));
-        let vocab = own.as_ref().or(around.vocab);
-        let around = ReadFor { vocab, ..around };
+    /// `vocab` is what it will be used with, where that is known.
+    fn spec(&self, py: Python<'_>, vocab: Option<&Arc<trie_text::Vocab>>) -> Result<Spec> {
         if let Some(sampler) = self.sampler(py) {
             let rules = Arc::clone(sampler.get().lock(py)?.span().rules());
-            return Ok(self.over(&rules, vocab)?.constraints().into());
+            return Ok(Spec::Object(Object::Spans(self.over(&rules, vocab)?.constraints().into())));
         }
-        let then: Spans = match &self.then {
-            None => Arc::new([(String::new(), AnyConstraint::new(Unconstrained))]),
-            Some(then) => spans("then", then.bind(py), around, cache)?,
-        };
-        let options = self.options(vocab, &[])?;
-        let gate = |(path, then): &(String, AnyConstraint)| {
-            Ok((path.clone(), AnyConstraint::new(trie_core::ThinkGate::new(options.clone(), then.clone())?)))
-        };
-        then.iter().map(gate).collect::<Result<Vec<_>>>().map(Arc::from)
+        let then = self.then.as_ref().map(|then| spec_of("then", then.bind(py), self.own().or(vocab)));
+        Ok(self.before(then.transpose()?.unwrap_or(Spec::Any)))
     }
 
-    /// The rules of a sampler with a gate before each of its constraints.
+    fn before(&self, then: Spec) -> Spec {
+        Spec::Think(Box::new(Think { then, ..self.think.clone() }))
+    }
+
+    /// Rules in which thinking stands before the constraints of others.
     fn over(&self, rules: &SpanRules, vocab: Option<&Arc<trie_text::Vocab>>) -> Result<SpanRules> {
-        let options = self.options(vocab, rules.end_of_generation())?;
+        let options = self.think.options(vocab, rules.end_of_generation()).map_err(of_spec)?;
         let ends = rules.end_tokens();
         rules.over(|then| {
             // What was given to the sampler goes along where the gate is used elsewhere.
@@ -171,8 +127,18 @@ impl ThinkGate {
     ///
     /// # Errors
     /// As the class.
-    pub(crate) fn spans(&self, py: Python<'_>, around: ReadFor<'_>, cache: Cache<'_>) -> Result<Spans> {
-        self.0.spans(py, around, cache)
+    pub(crate) fn spec(&self, py: Python<'_>, vocab: Option<&Arc<trie_text::Vocab>>) -> Result<Spec> {
+        self.0.spec(py, vocab)
+    }
+
+    /// As data, as far as it is that.
+    pub(crate) fn data(&self, py: Python<'_>) -> Result<Spec> {
+        match &self.0.then {
+            Some(then) if self.0.sampler(py).is_none() => {
+                data_of("then", then.bind(py)).map(|then| self.0.before(then))
+            }
+            _ => self.spec(py, None),
+        }
     }
 
     fn thought(slf: &Bound<'_, Self>) -> Result<Thought> {
@@ -181,25 +147,26 @@ impl ThinkGate {
 }
 
 /// The sampler that a gate is by itself.
-fn bound(py: Python<'_>, spec: &Spec, vocab: Option<&VocabArg<'_>>, options: &Options<'_, '_>) -> Result<Sampler> {
-    if let Some(sampler) = spec.sampler(py) {
+fn bound(py: Python<'_>, given: &Gate, vocab: Option<&VocabArg<'_>>, options: &Options<'_, '_>) -> Result<Sampler> {
+    if let Some(sampler) = given.sampler(py) {
         let core = sampler.get().lock(py)?.clone();
-        let own = spec.vocab.as_ref().map(|vocab| Arc::clone(vocab.bind(py).get().core()));
-        let rules = spec.over(core.span().rules(), own.as_ref())?;
+        let rules = given.over(core.span().rules(), None)?;
         let mut gate = trie_core::Sampler::new(Arc::new(rules), core.options())?;
         gate.span_mut().activate(core.span().path())?;
         return Ok(Sampler::new(gate));
     }
     let Some(vocab) = vocab else {
         // What can be told without a vocabulary is told now.
-        if [&spec.begin, &spec.end, &spec.message].iter().all(|marker| matches!(marker, Marker::Ids(_))) {
-            trie_core::ThinkGate::new(spec.options(None, &[])?, AnyConstraint::new(Unconstrained))?;
+        let Think { begin, end, message, .. } = &given.think;
+        if [begin, end, message].iter().all(|marker| matches!(marker, Marker::Ids(_))) {
+            let options = given.think.options(None, &[]).map_err(of_spec)?;
+            trie_core::ThinkGate::new(options, AnyConstraint::new(Unconstrained))?;
         }
         return Sampler::unbound();
     };
-    let tokenizing = |texts| tokenized(py, vocab, &texts);
-    let around = ReadFor { tokenizing: &tokenizing, n_vocab: vocab.size(), vocab: vocab.core() };
-    let spans = spec.spans(py, around, Cache::Thread)?;
+    let around = Around { over: Over { n_vocab: vocab.size(), vocab: vocab.core() }, sets: None, cache: Cache::Thread };
+    let spec = given.spec(py, vocab.core())?;
+    let spans = with_host(py, &around, |over, host| spec.constraint(over, host))?;
     let sampler = options.keywords.options(py)?;
     let rules = SpanRules::new(spans, vocab.size())?;
     if let Some(vocab) = vocab.core() {
@@ -258,21 +225,19 @@ impl ThinkGate {
             (false, false) => Opening::Forced,
             (false, true) => Opening::Optional,
         };
-        let spec = Spec {
-            begin: Marker::read("begin", begin)?,
-            end: Marker::read("end", end)?,
-            message: message.map_or(Ok(Marker::Ids(Vec::new())), |message| Marker::read("message", message))?,
+        let think = Think {
+            begin: marker("begin", begin)?,
+            end: marker("end", end)?,
+            message: message.map_or(Ok(Marker::none()), |message| marker("message", message))?,
             budget: budget.map(|tokens| Budget { tokens, with_begin }),
             opening,
             at_once,
             masked: masked.map(|masked| tokens(masked, "masked, ")).transpose()?,
-            then: then.map(|then| then.clone().unbind()),
-            vocab: match &vocab {
-                Some(VocabArg::Vocab(vocab)) => Some(vocab.clone().unbind()),
-                _ => None,
-            },
+            then: Spec::Any,
+            vocab: vocab.as_ref().and_then(VocabArg::core).map(|vocab| OwnVocabulary(Arc::clone(vocab))),
         };
-        if let (Some(_), Some(then)) = (spec.sampler(py), then) {
+        let gate = Gate { think, then: then.map(|then| then.clone().unbind()) };
+        if let (Some(_), Some(then)) = (gate.sampler(py), then) {
             let beside = [
                 ("mode", mode.0.is_some()),
                 ("end_tokens", end_tokens.is_some()),
@@ -289,8 +254,8 @@ impl ThinkGate {
         let keywords =
             Keywords { mode, temperature: none, top_k: nothing, top_p: none, min_p: none, seed: None, sampling };
         let after = after.0.unwrap_or(After(trie_core::After::Free));
-        let sampler = bound(py, &spec, vocab.as_ref(), &Options { keywords, end_tokens, after })?;
-        Ok(PyClassInitializer::from(sampler).add_subclass(Self(Arc::new(spec))))
+        let sampler = bound(py, &gate, vocab.as_ref(), &Options { keywords, end_tokens, after })?;
+        Ok(PyClassInitializer::from(sampler).add_subclass(Self(Arc::new(gate))))
     }
 
     /// An independent copy at the same position. Cost: O(1).

@@ -5,6 +5,7 @@ use crate::gil::released;
 use crate::rule::Rule;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use tokentrie::spec::Spec;
 use trie_rules::{Example, GrammarError, GrammarOptions};
 
 /// An LR(1) grammar as a rule, written as for yacc.
@@ -126,6 +127,12 @@ impl Grammar {
     #[staticmethod]
     fn _restore(py: Python<'_>, text: String, lenient: bool) -> Result<Py<Self>> {
         Ok(Py::new(py, Self::new(py, text, lenient)?)?)
+    }
+}
+
+impl Grammar {
+    pub(crate) fn spec(&self) -> Spec {
+        Spec::Grammar { text: self.text.as_str().into(), lenient: self.lenient }
     }
 }
 

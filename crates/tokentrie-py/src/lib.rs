@@ -68,6 +68,9 @@ mod sampling;
 mod schema;
 mod scorer;
 mod search;
+mod spec;
+mod spec_data;
+mod spec_object;
 mod stream;
 mod strings;
 mod tokenizer;
@@ -148,6 +151,8 @@ mod _native {
     use crate::schema::{JsonSchema, Lark};
     #[pymodule_export]
     use crate::search::{Hypothesis, beam_search, choose};
+    #[pymodule_export]
+    use crate::spec_object::{SpecObject, constraint};
     #[pymodule_export]
     use crate::tokenizer::host_vocab;
     #[pymodule_export]

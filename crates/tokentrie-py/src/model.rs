@@ -3,20 +3,20 @@
 use crate::call::{Call, CancelToken};
 use crate::chat_format::ChatFormat;
 use crate::chat_template::ChatTemplate;
-use crate::constraint::ReadFor;
 use crate::data::list_of_dicts;
 use crate::errors::{Class, Error, Result, warn, with_partial};
-use crate::form::Form;
+use crate::form;
 use crate::gate::ThinkGate;
 use crate::generated::Generated;
 use crate::gil::{Turns, locked, released};
 use crate::options::{After, FillMode, Options};
-use crate::payload::{Cache, Spans, spans};
+use crate::payload::Cache;
 use crate::rivals;
 use crate::rule::Rule;
 use crate::rule_of_user::UserRule;
 use crate::sampling::{Given, Keywords, Sampling};
-use crate::strings;
+use crate::spec::{Around, as_object, built};
+use crate::spec_object::SpecObject;
 use crate::value::Value;
 use crate::vocab::Vocab;
 use crate::watch::Watch;
@@ -30,8 +30,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use tokentrie::spec::{Built, Over, Spans};
 use trie_core::{AnyConstraint, Constraint, SpanRules, TokenId, Trie, Unconstrained};
-use trie_text::{TextValues, ValueSets};
+use trie_rules::Spelled;
+use trie_text::ValueSets;
 
 /// A GGUF model with one context.
 ///
@@ -87,9 +89,9 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// The set of texts that stand alone.
-    pub(crate) fn tokenized(&self, py: Python<'_>, texts: &TextValues) -> Result<Trie> {
-        Ok(released(py, || self.sets.get(texts))?.trie().clone())
+    /// What constraints are made over.
+    pub(crate) fn around(&self) -> Around<'_> {
+        Around { over: Over::vocab(self.model.vocab()), sets: Some(&self.sets), cache: Cache::Thread }
     }
 }
 
@@ -288,19 +290,20 @@ impl Model {
         let sampling = options.keywords.options(py)?;
         let loaded = self.loaded(py)?;
         let started = Instant::now();
-        if let Some(given) = constraint.and_then(|constraint| constraint.cast::<Form>().ok()) {
+        let given = constraint.map(as_object).transpose()?;
+        let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
+        if let (Some(Built::Form(form)), Some(given)) = (&built, &given) {
             if end_tokens.is_some() || after.0 == trie_core::After::Free {
                 return Err(
                     Class::Option.error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")
                 );
             }
-            Form::check_vocab(given, loaded.model.vocab())?;
-            let (form, fill) = (given.get().core(), FillOptions::default().with_sampling(sampling));
+            let fill = FillOptions::default().with_sampling(sampling);
             let fill = fill.with_exact(exact).with_probabilities(probabilities);
             let prompt = self.prompt(prompt, form.begins_with())?;
             let filled = self.using(py, on_step, &call, |context, watch| context.fill(&prompt, form, &fill, watch))?;
             let stopped = filled.stopped;
-            let parse = |name: &str, text| Form::parsed(given, name, text);
+            let parse = |name: &str, text| form::part_value(given, name, text);
             let generated = Generated::of_form(filled, started.elapsed().as_secs_f64(), parse)?;
             return if stopped { Err(stopped_with(py, &call, generated)) } else { Ok(generated) };
         }
@@ -310,24 +313,22 @@ impl Model {
         }
         let vocab = loaded.model.vocab();
         let mut healed = 0;
-        let (prompt, spans) = match constraint {
+        let (prompt, spans) = match built {
             None => (self.prompt(prompt, None)?, None),
-            Some(rule) if rule.is_instance_of::<Rule>() => {
-                let before = before_rule(prompt, rule.cast().map_err(PyErr::from)?, vocab)?;
+            Some(Built::Rule(rule)) => {
+                let before = before_rule(prompt, &rule, vocab)?;
                 healed = before.healed;
                 (before.prompt, Some(Arc::new([(String::new(), before.constraint)]) as Spans))
             }
-            Some(list) if strings::is_list(list) => {
-                let (texts, prompt) = (strings::texts(list)?.with_distinct(true), crate::prompt::read(prompt)?);
+            Some(Built::Texts(texts)) => {
+                let (texts, prompt) = (texts.with_distinct(true), crate::prompt::read(prompt)?);
                 let (prompt, set) = released(py, || loaded.sets.place_texts(prompt, &texts))?;
                 (prompt, Some(Arc::new([(String::new(), set.trie().clone().into())]) as Spans))
             }
-            Some(constraint) => {
-                let tokenizing = |texts| loaded.tokenized(py, &texts);
-                let around = ReadFor { tokenizing: &tokenizing, n_vocab: vocab.len(), vocab: Some(vocab) };
-                let spans = spans("constraint", constraint, around, Cache::Thread)?;
+            Some(Built::Spans(spans)) => {
                 (self.prompt(prompt, spans.first().and_then(|(_, constraint)| constraint.first_set()))?, Some(spans))
             }
+            Some(_) => return Err(Class::Option.error("this constraint is filled and not walked")),
         };
         let rules = |spans: Spans| {
             let rules = SpanRules::new(spans, vocab.len())?;
@@ -338,7 +339,7 @@ impl Model {
         let generate = generate.with_skip_ahead(skip_ahead).with_healed_bytes(healed);
         let generated = self
             .using(py, on_step, &call, |context, watch| context.generate(&prompt, rules.as_ref(), &generate, watch))?;
-        let value = generated.value.clone().zip(constraint.and_then(rule_of));
+        let value = generated.value.clone().zip(given.as_ref().and_then(value_reader));
         let value = value.map(|(text, rule)| Value::parsed(&rule, text)).transpose()?;
         ended(py, &call, generated, value, started)
     }
@@ -619,10 +620,11 @@ fn ended(
     if stopped { Err(stopped_with(py, call, generated)) } else { Ok(generated) }
 }
 
-/// The rule that a constraint's values are texts of, if they are.
-fn rule_of<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, Rule>> {
+/// What reads the text of a constraint as a value, if anything does: it has a method `parse`.
+fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
-    gate.as_ref().unwrap_or(constraint).cast::<Rule>().ok().cloned()
+    let given = gate.unwrap_or_else(|| constraint.clone());
+    (given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>()).then_some(given)
 }
 
 /// A rule where it stands after a prompt.
@@ -634,18 +636,21 @@ struct BeforeRule {
 }
 
 /// Takes the last tokens off a prompt that is text, where a token could cross from it into what the rule allows.
-fn before_rule(prompt: &Bound<'_, PyAny>, rule: &Bound<'_, Rule>, vocab: &Arc<trie_text::Vocab>) -> Result<BeforeRule> {
+fn before_rule(
+    prompt: &Bound<'_, PyAny>,
+    spelled: &Arc<dyn Spelled>,
+    vocab: &Arc<trie_text::Vocab>,
+) -> Result<BeforeRule> {
     const CHARACTERS: usize = 64;
-    let prompt = crate::prompt::read(prompt)?;
-    let spelled = Rule::over(rule, vocab)?;
+    let (py, prompt) = (prompt.py(), crate::prompt::read(prompt)?);
     let is_text = matches!(prompt, trie_text::Prompt::Text(_));
-    let tokens = released(rule.py(), || prompt.tokens(vocab, None))?;
+    let tokens = released(py, || prompt.tokens(vocab, None))?;
     if is_text {
         let beginnings = spelled.beginnings(CHARACTERS);
         UserRule::raised()?;
         let (left, bytes) = vocab.before_texts(&tokens, beginnings.as_deref());
         if !bytes.is_empty()
-            && let Some(constraint) = released(rule.py(), || spelled.after(&bytes))?
+            && let Some(constraint) = released(py, || spelled.after(&bytes))?
         {
             return Ok(BeforeRule { prompt: left.to_vec(), healed: bytes.len(), constraint });
         }

@@ -3,12 +3,10 @@
 use crate::call::{Call, CancelToken};
 use crate::choice::Choice;
 use crate::choices::{ChoiceSet, Choices, OnError};
-use crate::constraint::ReadFor;
 use crate::errors::{Class, Result};
 use crate::gil::released;
 use crate::ids::tokens;
 use crate::model::Model;
-use crate::payload::{Cache, spans};
 use crate::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use crate::strings;
 use llama_sampler::Question;
@@ -195,10 +193,7 @@ impl Model {
                 "prefix, suffix, tokenization and open_end go with a list of str: this set is made of tokens already",
             ));
         }
-        let tokenizing = |texts| loaded.tokenized(choices.py(), &texts);
-        let vocab = loaded.model.vocab();
-        let around = ReadFor { tokenizing: &tokenizing, n_vocab: vocab.len(), vocab: Some(vocab) };
-        let constraints = spans("choices", choices, around, Cache::Thread)?;
+        let constraints = crate::spec::constraint("choices", choices, &loaded.around())?;
         let weighted = constraints[0].1.sets().iter().any(|set| set.is_weighted());
         warn_unweighted(choices.py(), weighted, NOT_IN_PROBABILITIES)?;
         let trie = released(choices.py(), || constraints[0].1.to_trie(MOST_VALUES))?;

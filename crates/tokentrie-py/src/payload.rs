@@ -1,13 +1,10 @@
-//! What a caller may hand over as a constraint: payload text, a payload as a dictionary, or another kind.
+//! Payloads: text, dictionaries, and what is kept of them; rules over what was given as a constraint.
 
-use crate::chat_constraint::ChatConstraint;
-use crate::constraint::{ReadFor, tokenized};
-use crate::errors::{Class, Result, warn};
-use crate::exit::called;
-use crate::gate::ThinkGate;
+use crate::errors::{Class, Error, Result, warn};
+use crate::exit::{attached_or_fail, called};
 use crate::gil::{Shared, released};
 use crate::ids::type_name;
-use crate::rule::{Rule, spelled_for};
+use crate::spec::{Around, problem};
 use crate::strings::meant_as_value;
 use crate::vocab::VocabArg;
 use pyo3::exceptions::{PyException, PyTypeError};
@@ -15,10 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::cell::RefCell;
 use std::sync::Arc;
-use trie_core::{AnyConstraint, Constraint, PayloadReport, SpanRules, TrieCache};
-
-/// Constraints by path.
-pub(crate) type Spans = Arc<[(String, AnyConstraint)]>;
+use tokentrie::spec::{Over, SpecProblem};
+use trie_core::{Constraint, Payload, PayloadReport, SpanRules, TrieCache};
 
 /// Where payloads are looked up.
 #[derive(Clone, Copy)]
@@ -61,53 +56,57 @@ pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u
     Err(PyTypeError::new_err(message).into())
 }
 
-/// The constraints that were given for a vocabulary of this size. Warns of leaves that it cannot spell. `what` is the
-/// argument's name.
+impl Cache<'_> {
+    /// A payload, read or from the cache.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what the session is locked for.
+    pub(crate) fn payload(self, text: &[u8], n_vocab: Option<usize>) -> std::result::Result<Arc<Payload>, SpecProblem> {
+        match self {
+            Self::Thread => Ok(THREAD_CACHE.with_borrow_mut(|cache| cache.payload(text, n_vocab))?),
+            Self::Session(cache) => {
+                let read = attached_or_fail(|py| {
+                    let mut cache = cache.lock(py)?;
+                    let cache = &mut *cache;
+                    Ok::<_, Error>(released(py, || cache.payload(text, n_vocab)))
+                });
+                Ok(read.map_err(problem)??)
+            }
+        }
+    }
+}
+
+/// Runs `use_text` on the JSON text of what is no other constraint.
 ///
 /// # Errors
-/// As [`with_text`], `PayloadError` for a payload that cannot be used, those of tokenising, and of gates.
-pub(crate) fn spans(what: &str, constraint: &Bound<'_, PyAny>, around: ReadFor<'_>, cache: Cache<'_>) -> Result<Spans> {
-    let ReadFor { tokenizing, n_vocab, .. } = around;
-    if let Ok(gate) = constraint.cast::<ThinkGate>() {
-        return gate.get().spans(constraint.py(), around, cache);
-    }
-    if let Ok(rule) = constraint.cast::<Rule>() {
-        return Ok(Arc::new([(String::new(), spelled_for(rule, around.vocab, n_vocab)?.constraint())]));
-    }
-    if let Ok(reply) = constraint.cast::<ChatConstraint>() {
-        return Ok(Arc::new([(String::new(), ChatConstraint::over(reply, around.vocab, n_vocab)?)]));
-    }
-    if let Some(constraint) = crate::constraint::read(constraint, tokenizing)? {
-        return Ok(Arc::new([(String::new(), constraint)]));
-    }
-    let py = constraint.py();
-    let payload = with_text(constraint, |text| match cache {
-        Cache::Session(cache) => {
-            let mut cache = cache.lock(py)?;
-            let cache = &mut *cache;
-            Ok(released(py, || cache.payload(text, Some(n_vocab)))?)
+/// As [`with_text`], and those of `use_text`; a str that is no JSON was meant as a value, which it says.
+pub(crate) fn payload_text<R>(
+    what: &str,
+    given: &Bound<'_, PyAny>,
+    use_text: impl FnOnce(&[u8]) -> Result<R>,
+) -> Result<R> {
+    with_text(given, |text| {
+        let begins = text.iter().find(|byte| !byte.is_ascii_whitespace());
+        if given.is_instance_of::<PyString>() && begins.is_none_or(|byte| !matches!(byte, b'{' | b'[')) {
+            Payload::from_json(text, None)?;
         }
-        Cache::Thread => THREAD_CACHE.with_borrow_mut(|cache| Ok(released(py, || cache.payload(text, Some(n_vocab)))?)),
+        use_text(text)
     })
-    .map_err(|error| meant_as_value(what, constraint, error))?;
-    warn_dropped(constraint.py(), &payload.report, n_vocab)?;
-    Ok(payload.constraints.clone())
+    .map_err(|error| meant_as_value(what, given, error))
 }
 
 /// Rules over the constraints that were given, each for this vocabulary.
 ///
 /// # Errors
-/// Those of [`spans`], and `VocabularyError` for a set of another vocabulary.
+/// Those of [`constraint`](crate::spec::constraint), and `VocabularyError` for a set of another vocabulary.
 pub(crate) fn rules_over(
     vocab: &VocabArg<'_>,
     what: &str,
     constraint: &Bound<'_, PyAny>,
     cache: Cache<'_>,
 ) -> Result<SpanRules> {
-    let n_vocab = vocab.size();
-    let tokenizing = |texts| tokenized(constraint.py(), vocab, &texts);
-    let around = ReadFor { tokenizing: &tokenizing, n_vocab, vocab: vocab.core() };
-    let rules = SpanRules::new(spans(what, constraint, around, cache)?, n_vocab)?;
+    let around = Around { over: Over { n_vocab: vocab.size(), vocab: vocab.core() }, sets: None, cache };
+    let rules = SpanRules::new(crate::spec::constraint(what, constraint, &around)?, vocab.size())?;
     if let VocabArg::Vocab(vocab) = vocab {
         let mut sets = rules.constraints().iter().flat_map(|(_, constraint)| constraint.sets());
         sets.try_for_each(|set| vocab.get().core().check_set(set))?;

@@ -6,6 +6,7 @@ use crate::rule::Rule;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use tokentrie::spec::Spec;
 use trie_rules::{AutomatonLimits, RegexError, Rule as _};
 
 /// A regular expression as a rule: the whole text matches, and every way to match counts.
@@ -97,6 +98,10 @@ impl Regex {
 }
 
 impl Regex {
+    pub(crate) fn spec(&self) -> Spec {
+        Spec::regex(self.regex.pattern(), self.max_bytes)
+    }
+
     /// Of a pattern alone.
     pub(crate) fn of(py: Python<'_>, pattern: &str) -> Result<PyClassInitializer<Self>> {
         Self::new(py, pattern, AutomatonLimits::default().bytes)

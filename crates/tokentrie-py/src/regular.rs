@@ -195,8 +195,14 @@ impl Number {
     }
 }
 
+impl Integer {
+    pub(crate) fn bounds(&self) -> (Option<i128>, Option<i128>) {
+        (self.lo, self.hi)
+    }
+}
+
 impl Number {
-    fn digits(&self) -> (u32, u32, u32) {
+    pub(crate) fn digits(&self) -> (u32, u32, u32) {
         (self.integer_digits, self.fraction_digits, self.exponent_digits)
     }
 }
@@ -346,7 +352,7 @@ impl StringRule {
 type Settings = (usize, Option<usize>, bool);
 
 impl StringRule {
-    fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         (self.min_chars, self.max_chars, self.quotes)
     }
 }
@@ -374,6 +380,18 @@ pub(crate) struct OneOf {
     choices: Py<PyTuple>,
     /// Those that are rules, in their order.
     rules: Vec<Py<Rule>>,
+}
+
+impl OneOf {
+    pub(crate) fn choices<'py>(&self, py: Python<'py>) -> &Bound<'py, PyTuple> {
+        self.choices.bind(py)
+    }
+}
+
+impl Concatenation {
+    pub(crate) fn parts<'py>(&self, py: Python<'py>) -> &Bound<'py, PyTuple> {
+        self.parts.bind(py)
+    }
 }
 
 fn regular_of(place: &str, rule: &Bound<'_, Rule>) -> Result<Regular> {

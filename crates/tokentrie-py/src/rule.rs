@@ -9,7 +9,7 @@ use crate::rule_of_user::{Raised, UserRule};
 use crate::strings::text_bytes;
 use crate::vocab::Vocab;
 use lru::LruCache;
-use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
+use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
@@ -170,25 +170,6 @@ fn added<'py>(one: &Bound<'py, PyAny>, other: &Bound<'py, PyAny>) -> Result<Boun
         return Ok(py.NotImplemented().into_bound(py));
     }
     Ok(py.get_type::<Concatenation>().call1((one, other))?)
-}
-
-/// A rule over what may be only a vocabulary's size.
-///
-/// # Errors
-/// `TypeError` for a size, and as [`Rule::over`].
-pub(crate) fn spelled_for(
-    rule: &Bound<'_, Rule>,
-    vocab: Option<&Arc<trie_text::Vocab>>,
-    n_vocab: usize,
-) -> Result<Arc<dyn Spelled>> {
-    let Some(vocab) = vocab else {
-        let message = format!(
-            "a {} needs a Vocab, which knows the bytes of each token, not only the size {n_vocab} of one",
-            rule.get_type().name()?
-        );
-        return Err(PyTypeError::new_err(message).into());
-    };
-    Rule::over(rule, vocab)
 }
 
 fn defined_by_users(slf: &Bound<'_, Rule>, method: &str) -> PyErr {

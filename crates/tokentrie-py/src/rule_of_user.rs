@@ -62,6 +62,10 @@ impl fmt::Display for Raised {
 impl std::error::Error for Raised {}
 
 impl Raised {
+    pub(crate) fn of(error: PyErr) -> Self {
+        Self(error)
+    }
+
     /// The exception itself.
     pub(crate) fn again(&self) -> PyErr {
         Python::attach(|py| self.0.clone_ref(py))

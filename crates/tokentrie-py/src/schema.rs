@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use tokentrie::spec::{Blanks, FEW_BLANKS, SchemaSpec, Spec};
 use trie_schema::{GuidedRule, LarkError, SchemaError, SchemaOptions, Whitespace};
 
 /// A JSON Schema as a rule: the text is a JSON document that is valid under it.
@@ -66,12 +67,9 @@ pub(crate) struct JsonSchema {
     lenient: bool,
 }
 
-/// Blanks as people write them. Of any number a model may write more and more, and never go on.
-const FEW: &str = r" |\r?\n[ \t]{0,40}";
-
 /// What `whitespace` says.
 fn whitespace(given: Option<&Bound<'_, PyAny>>) -> Result<Whitespace> {
-    let Some(given) = given else { return Ok(Whitespace::Pattern(FEW.to_owned())) };
+    let Some(given) = given else { return Ok(Whitespace::Pattern(FEW_BLANKS.to_owned())) };
     if let Ok(flag) = given.cast::<PyBool>() {
         return Ok(if flag.is_true() { Whitespace::Any } else { Whitespace::None });
     }
@@ -92,6 +90,22 @@ fn in_python<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 }
 
 impl JsonSchema {
+    /// Without its class.
+    pub(crate) fn spec(&self) -> Spec {
+        let schema = serde_json::from_str::<serde_json::Value>(&self.text).map(|schema| schema.to_string());
+        Spec::JsonSchema(SchemaSpec {
+            schema: schema.unwrap_or_else(|_| self.text.clone()).into(),
+            whitespace: match &self.whitespace {
+                Whitespace::Any => Blanks::Any,
+                Whitespace::None => Blanks::None,
+                Whitespace::Pattern(pattern) if pattern == FEW_BLANKS => Blanks::Few,
+                Whitespace::Pattern(pattern) => Blanks::Pattern(pattern.as_str().into()),
+            },
+            unicode_escapes: self.unicode_escapes,
+            lenient: self.lenient,
+        })
+    }
+
     fn made(py: Python<'_>, given: Option<Py<PyAny>>, text: String, options: SchemaOptions) -> Result<Made> {
         let SchemaOptions { ref whitespace, unicode_escapes, lenient, .. } = options;
         let whitespace = whitespace.clone();
@@ -144,7 +158,7 @@ impl JsonSchema {
     #[getter]
     fn whitespace<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         match &self.whitespace {
-            Whitespace::Pattern(pattern) if pattern == FEW => py.None().into_bound(py),
+            Whitespace::Pattern(pattern) if pattern == FEW_BLANKS => py.None().into_bound(py),
             Whitespace::Pattern(pattern) => PyString::new(py, pattern).into_any(),
             flag => PyBool::new(py, *flag == Whitespace::Any).to_owned().into_any(),
         }
@@ -290,6 +304,12 @@ impl Lark {
     #[staticmethod]
     fn _restore(py: Python<'_>, text: String) -> Result<Py<Self>> {
         Ok(Py::new(py, Self::new(py, text)?)?)
+    }
+}
+
+impl Lark {
+    pub(crate) fn spec(&self) -> Spec {
+        Spec::Lark(self.text.as_str().into())
     }
 }
 

@@ -3,17 +3,18 @@
 use crate::batch::Score;
 use crate::buffer::over_logits;
 use crate::choice::Choice;
-use crate::constraint::{ReadFor, tokenized};
 use crate::errors::{Class, Error, Result};
 use crate::exit::called;
 use crate::gil::released;
 use crate::ids::tokens;
 use crate::leaf::Leaf;
 use crate::options::unsigned;
-use crate::payload::{Cache, rules_over, spans};
+use crate::payload::{Cache, rules_over};
 use crate::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use crate::rule::Rule;
 use crate::scorer::{Answer, Scorer};
+use crate::spec::{Around, as_object};
+use crate::spec_object::SpecObject;
 use crate::strings;
 use crate::trie::Trie;
 use crate::vocab::VocabArg;
@@ -22,6 +23,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use tokentrie::spec::{Over, Spec};
 use trie_core::{
     AnyConstraint, BeamOptions, BeamSearch, ChooseError, ChooseOptions, Constraint, PrefixRows, PrefixRowsError, Rows,
     ScoreMode, TokenId,
@@ -86,25 +88,27 @@ fn constraint_of(
     vocab: Option<&VocabArg<'_>>,
     n_vocab: usize,
 ) -> Result<AnyConstraint> {
-    let py = constraint.py();
     if vocab.is_none() && strings::is_list(constraint) {
         let message = format!("{what}: a list of str needs a Vocab that can tokenize: give it as vocab=");
         return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
     }
-    let size = VocabArg::Size(n_vocab);
-    let tokenizing = |texts| tokenized(py, vocab.unwrap_or(&size), &texts);
-    let around = ReadFor { tokenizing: &tokenizing, n_vocab, vocab: vocab.and_then(VocabArg::core) };
-    Ok(spans(what, constraint, around, Cache::Thread)?[0].1.clone())
+    let over = Over { n_vocab, vocab: vocab.and_then(VocabArg::core) };
+    let around = Around { over, sets: None, cache: Cache::Thread };
+    Ok(crate::spec::constraint(what, constraint, &around)?[0].1.clone())
 }
 
 /// The set of a rule's texts, as an object: beams end at leaves.
 fn set_of_rule<'py>(constraint: &Bound<'py, PyAny>, vocab: Option<&VocabArg<'_>>) -> Result<Option<Bound<'py, PyAny>>> {
-    if !constraint.is_instance_of::<Rule>() {
+    let given = as_object(constraint)?;
+    if !given.is_instance_of::<Rule>() && !given.is_instance_of::<SpecObject>() {
         return Ok(None);
     }
     let Some(texts) = strings::listed(constraint)? else { return Ok(None) };
     let py = constraint.py();
-    let set = tokenized(py, vocab.unwrap_or(&VocabArg::Size(0)), &texts)?;
+    let over = Over { n_vocab: vocab.map_or(0, VocabArg::size), vocab: vocab.and_then(VocabArg::core) };
+    let around = Around { over, sets: None, cache: Cache::Thread };
+    let spans = crate::spec::with_host(py, &around, |over, host| Spec::Choice(texts).constraint(over, host))?;
+    let Some(set) = spans[0].1.as_trie().cloned() else { return Ok(None) };
     Ok(Some(Bound::new(py, Trie::new(set))?.into_any()))
 }
 

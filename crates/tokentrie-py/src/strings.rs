@@ -2,12 +2,16 @@
 
 use crate::errors::{Class, Error, Result};
 use crate::exit::items;
+use crate::gil::released;
 use crate::ids::type_name;
 use crate::rule::Rule;
+use crate::spec::as_object;
+use crate::spec_object::SpecObject;
 use crate::stream::text;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
+use tokentrie::spec::DataOnly;
 use trie_text::{TextValues, Tokenization};
 
 /// A list of str with nothing around them.
@@ -18,7 +22,7 @@ pub(crate) fn texts(values: &Bound<'_, PyAny>) -> Result<TextValues> {
     Ok(TextValues::new(list(values)?))
 }
 
-/// A list of str, or the texts of a rule; `None` for other things.
+/// A list of str, or the texts of a rule or a spec; `None` for other things.
 ///
 /// # Errors
 /// As [`list`], and those of a rule that has too many texts.
@@ -27,6 +31,11 @@ pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
     const MOST: usize = 1 << 16;
     if let Ok(rule) = values.cast::<Rule>() {
         return Ok(Some(TextValues::new(Rule::listed(rule, MOST)?)));
+    }
+    let given = as_object(values)?;
+    if let Ok(spec) = given.cast::<SpecObject>() {
+        let spec = spec.get().resolved();
+        return Ok(released(values.py(), || spec.texts(&DataOnly, MOST))?.map(TextValues::new));
     }
     is_list(values).then(|| texts(values)).transpose()
 }

@@ -231,6 +231,14 @@ def generate(
             "--json-schema", metavar="FILE|JSON", help="A JSON Schema, as text or in a file; - is standard input."
         ),
     ] = None,
+    spec: Annotated[
+        str | None,
+        typer.Option(
+            "--constraint",
+            metavar="FILE|JSON",
+            help="A spec (docs/specs.md), as text or in a file beside its sets; - is standard input.",
+        ),
+    ] = None,
     mode: Annotated[Literal["greedy", "sampled"], typer.Option(help="The best allowed token, or a draw.")] = "greedy",
     temperature: Annotated[float, typer.Option(help="Of the draw; 0 takes the best.")] = 1.0,
     top_k: Annotated[int, typer.Option(min=0, max=MOST, help="Draw from the best k; 0 is off.")] = 0,
@@ -248,15 +256,16 @@ def generate(
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Generate one legal value after a prompt: one of a set, or a text of a rule.
+    """Generate one legal value after a prompt: one of a set, a text of a rule, or what a spec says.
 
-    Rules are --regex, --grammar and --json-schema. The value is then what the text stands for: --json prints it parsed.
+    Rules are --regex, --grammar and --json-schema; --constraint takes any kind. The value is then what the text stands
+    for: --json prints it parsed.
     """
     from tokentrie.cli import generate as command
     from tokentrie.cli.rules import RuleSource
     from tokentrie.cli.source import Hardware, Source, prompt_text
 
-    rules = RuleSource(regex, grammar, json_schema)
+    rules = RuleSource(regex, grammar, json_schema, spec)
     source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix, rules)
     text = prompt_text(prompt, prompt_file, source)
     draw = command.Draw(mode, temperature, top_k, top_p, min_p, seed, max_tokens, end_token or [], after)

@@ -1,7 +1,8 @@
-"""`tokentrie generate`: one legal value after a prompt, of a set or of a rule."""
+"""`tokentrie generate`: one legal value after a prompt, of a set, a rule or a spec."""
 
 from __future__ import annotations
 
+import datetime
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,8 @@ def run(path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Ha
         )
     _show(opened, generated, warnings, as_json)
     # The value of a rule may be null, and then the end says that it is whole.
-    if generated.leaf is None and generated.value is None and not (source.is_rule and generated.finish == "span"):
+    whole = source.is_rule and generated.finish == "span"
+    if generated.leaf is None and generated.value is None and not generated.values and not whole:
         count = len(generated.tokens)
         console.say(f"no value was completed: the output ended with {generated.finish} after {count} tokens")
         raise typer.Exit(1)
@@ -70,13 +72,19 @@ def _show(opened: Opened, generated: tokentrie.Generated, warnings: list[str], a
         "text": generated.text,
         "tokens": generated.tokens,
         "leaf": leaf and {"index": leaf.index, "name": leaf.name, "tokens": leaf.tokens},
-        "value": generated.value,
+        "value": _plain(generated.value),
+        **({"values": {name: _plain(value) for name, value in generated.values.items()}} if generated.values else {}),
         "finish": generated.finish,
         "stats": generated.stats.to_dict(),
         "model": opened.describe(),
         "warnings": warnings,
     }
     console.print_json(document)
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it: a day as its text."""
+    return value.isoformat() if isinstance(value, datetime.date) else value
 
 
 def _token(vocab: tokentrie.Vocab, text: str) -> int:

@@ -1,4 +1,4 @@
-"""Rules of `generate` and `inspect`: a regular expression, a grammar or a JSON Schema as options."""
+"""Rules of `generate` and `inspect` as options: a regular expression, a grammar, a JSON Schema; any spec."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ class RuleSource:
     regex: str | None = None
     grammar: str | None = None
     json_schema: str | None = None
+    spec: str | None = None
 
     @property
     def options(self) -> dict[str, object]:
         """By name."""
-        return {"--regex": self.regex, "--grammar": self.grammar, "--json-schema": self.json_schema}
+        named = {"--regex": self.regex, "--grammar": self.grammar, "--json-schema": self.json_schema}
+        return {**named, "--constraint": self.spec}
 
     @property
     def given(self) -> bool:
@@ -40,14 +42,22 @@ class RuleSource:
             return Path(self.grammar)
         if self.json_schema is not None and not _is_json(self.json_schema):
             return Path(self.json_schema)
+        if self.spec is not None and not _is_json(self.spec):
+            return Path(self.spec)
         return None
 
     def rule(self) -> tokentrie.Rule:
+        """As `constraint`, where no spec is given."""
+        made = self.constraint()
+        assert isinstance(made, tokentrie.Rule)
+        return made
+
+    def constraint(self) -> tokentrie.Rule | tokentrie.Spec:
         """Reads and makes it: before a model is loaded.
 
         Raises:
             BadParameter: what was given as the value of an option makes none.
-            RuleError: what a file holds makes none. OSError and others where it cannot be read.
+            RuleError: what a file holds makes none; OptionError of a spec. OSError and others where it cannot be read.
         """
         try:
             content = as_text(console.read(self.file), self.file) if self.file else None
@@ -63,11 +73,15 @@ class RuleSource:
                 return tokentrie.Grammar.example(self.grammar)  # type: ignore[arg-type]
             if self.grammar is not None:
                 return tokentrie.Grammar(content or "")
+            if self.spec is not None:
+                # The sets of a spec lie beside it.
+                folder = self.file.parent if self.file and str(self.file) != "-" else None
+                return tokentrie.constraint(content if content is not None else self.spec, sets=folder)
             schema = content if content is not None else self.json_schema
             return tokentrie.JsonSchema(schema)  # type: ignore[attr-defined,unused-ignore]
-        except tokentrie.RuleError as error:
+        except (tokentrie.RuleError, tokentrie.OptionError) as error:
             if self.file:
-                raise tokentrie.RuleError(f"{self.file}: {error}") from None
+                raise type(error)(f"{self.file}: {error}") from None
             (name,) = [name for name, value in self.options.items() if value is not None]
             # The other lines point at the place, and messages have one line.
             raise typer.BadParameter(str(error).partition("\n")[0], param_hint=name) from None

@@ -71,18 +71,20 @@ class Source:
         """Whether it is a rule, not a set."""
         return self.rules is not None and self.rules.given
 
-    def read(self) -> bytes | tokentrie.Rule:
+    def read(self) -> bytes | tokentrie.Rule | tokentrie.Spec:
         """What that file holds, or the rule that was given: before a model is loaded."""
         if self.rules and self.rules.given:
-            return self.rules.rule()
+            return self.rules.constraint()
         return console.read(self.file) if self.file else b""
 
-    def constraint(self, vocab: tokentrie.Vocab, content: bytes | tokentrie.Rule) -> tokentrie.Trie | tokentrie.Rule:
+    def constraint(
+        self, vocab: tokentrie.Vocab, content: bytes | tokentrie.Rule | tokentrie.Spec
+    ) -> tokentrie.Trie | tokentrie.Rule | tokentrie.Spec:
         """What was read, in a vocabulary."""
-        return content if isinstance(content, tokentrie.Rule) else self.trie(vocab, content)
+        return self.trie(vocab, content) if isinstance(content, bytes) else content
 
     def trie(
-        self, vocab: tokentrie.Vocab, content: bytes | tokentrie.Rule, distinct_names: bool = False
+        self, vocab: tokentrie.Vocab, content: bytes | tokentrie.Rule | tokentrie.Spec, distinct_names: bool = False
     ) -> tokentrie.Trie:
         """The legal values in a vocabulary; `content` is that of the file.
 

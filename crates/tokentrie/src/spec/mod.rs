@@ -1,1 +1,246 @@
-//! Constraints as data: one JSON form for every host.
+//! Constraints as data: one JSON form for every host, made into a constraint over a vocabulary in one place.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `mod.rs` | the kinds |
+//! | `read.rs`, `fields.rs`, `json.rs` | from JSON: kinds, fields of an object, text within limits |
+//! | `write.rs` | to JSON |
+//! | `rules.rs` | kinds that are rules over bytes |
+//! | `build.rs`, `form.rs`, `think.rs`, `reply.rs` | over a vocabulary |
+//! | `host.rs`, `object.rs`, `resolve.rs` | what a host has: files, names; objects that are no data |
+//! | `cache.rs` | what was built before |
+//! | `error.rs`, `place.rs` | what is wrong, and where |
+
+mod build;
+mod cache;
+mod error;
+mod fields;
+mod form;
+mod host;
+mod json;
+mod object;
+mod place;
+mod read;
+mod reply;
+mod resolve;
+mod rules;
+mod think;
+mod write;
+
+pub use build::{Built, Over, Spans};
+pub use cache::SpecCache;
+pub use error::{SpecError, SpecProblem};
+pub use form::Part;
+pub use host::{DataOnly, Host};
+pub use json::{MOST_BYTES, MOST_DEPTH};
+pub use object::{HostConstraint, HostForm, HostRule, Object};
+pub use reply::{Reply, ToolUse};
+pub use rules::FEW_BLANKS;
+pub use think::{Marker, OwnVocabulary, Think};
+
+use std::sync::Arc;
+use trie_rules::{AutomatonLimits, NumberOptions};
+use trie_text::{TextValues, Tokenization};
+
+/// The version of the JSON form that this library reads and writes.
+pub const VERSION: u64 = 1;
+
+/// What may be written, without a vocabulary.
+///
+/// Compares by content. [`Spec::from_json`] reads the form that all hosts share, [`Spec::to_json`] writes it,
+/// [`Spec::build`] makes a constraint of it.
+///
+/// ```
+/// use tokentrie::spec::Spec;
+///
+/// let spec = Spec::from_json(br#"{"integer": {"max": 9, "min": 0}}"#)?;
+/// assert_eq!(spec.to_json()?, r#"{"integer":{"min":0,"max":9}}"#);
+///
+/// let error = Spec::from_json(br#"{"then": ["no. ", {"integer": {"mni": 0}}]}"#).unwrap_err();
+/// assert_eq!(error.place(), "$.then[1].integer.mni");
+/// # Ok::<(), tokentrie::spec::SpecError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Spec {
+    /// Everything may come.
+    Any,
+    /// One of these texts, as the tokenizer writes them.
+    Choice(TextValues),
+    /// A saved set, by the name under which the host has it.
+    Set(Arc<str>),
+    /// Sets of token ids by path.
+    Payload {
+        /// The JSON text of the payload.
+        text: Arc<[u8]>,
+        /// The only path that is taken.
+        path: Option<Arc<str>>,
+    },
+    /// A regular expression.
+    Regex {
+        /// In the syntax of the crate `regex`.
+        pattern: Arc<str>,
+        /// The most memory of its automaton; `None` is the usual limit.
+        max_bytes: Option<usize>,
+    },
+    /// An LR(1) grammar as for yacc.
+    Grammar {
+        /// The grammar.
+        text: Arc<str>,
+        /// Whether conflicts are decided as yacc does.
+        lenient: bool,
+    },
+    /// A grammar in Lark.
+    Lark(Arc<str>),
+    /// A JSON document.
+    JsonSchema(SchemaSpec),
+    /// An integer of a range.
+    Integer {
+        /// The smallest.
+        min: Option<i128>,
+        /// The largest.
+        max: Option<i128>,
+    },
+    /// A number as JSON writes it.
+    Number(NumberSpec),
+    /// A day as YYYY-MM-DD.
+    Date,
+    /// A string as JSON writes it.
+    String(StringSpec),
+    /// A text of any of several rules.
+    OneOf(Vec<Piece>),
+    /// The text of one rule after that of the other; tokens may cross from one into the next.
+    Then(Vec<Piece>),
+    /// One constraint after the other, each in tokens of its own.
+    Sequence(Vec<Self>),
+    /// Text with parts to fill in.
+    Form(Vec<Part>),
+    /// Thinking before something else.
+    Think(Box<Think>),
+    /// A reply of a chat.
+    Reply(Box<Reply>),
+    /// What the host has registered under a name.
+    Name(Arc<str>),
+    /// What a host holds as an object.
+    Object(Object),
+}
+
+/// A piece of what is put together of texts and rules.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Piece {
+    /// This text.
+    Text(Arc<str>),
+    /// What is said by a spec.
+    Spec(Spec),
+}
+
+/// A JSON Schema and how it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SchemaSpec {
+    /// The schema as JSON text. Properties come in its order.
+    pub schema: Arc<str>,
+    /// Blanks between the parts of a document.
+    pub whitespace: Blanks,
+    /// Whether any character in a string may be written as `\uXXXX`.
+    pub unicode_escapes: bool,
+    /// Whether keywords that are not supported are left out.
+    pub lenient: bool,
+}
+
+/// Blanks between the parts of a JSON document.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Blanks {
+    /// A space, or a line break with up to 40 blanks.
+    #[default]
+    Few,
+    /// Any number of them.
+    Any,
+    /// None.
+    None,
+    /// What this regular expression matches.
+    Pattern(Arc<str>),
+}
+
+/// Digits of a number; `None` is the usual limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct NumberSpec {
+    /// The most before the point.
+    pub integer_digits: Option<u32>,
+    /// The most after it.
+    pub fraction_digits: Option<u32>,
+    /// The most of the exponent.
+    pub exponent_digits: Option<u32>,
+}
+
+/// Characters of a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct StringSpec {
+    /// The fewest.
+    pub min_chars: usize,
+    /// The most.
+    pub max_chars: Option<usize>,
+    /// Whether the quotes belong to the text.
+    pub quotes: bool,
+}
+
+/// Whether texts stand for themselves, as the tokenizer writes them.
+fn values_are_plain(values: &TextValues) -> bool {
+    values.prefix.is_empty() && values.suffix.is_empty() && values.tokenization == Tokenization::Canonical
+}
+
+impl NumberSpec {
+    /// So many digits at the most. The usual limits count as none given.
+    pub fn new(integer_digits: u32, fraction_digits: u32, exponent_digits: u32) -> Self {
+        let usual = NumberOptions::default();
+        let unusual = |digits, usual| (digits != usual).then_some(digits);
+        Self {
+            integer_digits: unusual(integer_digits, usual.integer_digits),
+            fraction_digits: unusual(fraction_digits, usual.fraction_digits),
+            exponent_digits: unusual(exponent_digits, usual.exponent_digits),
+        }
+    }
+}
+
+impl Spec {
+    /// One of these texts.
+    pub fn choice<S: Into<String>>(texts: impl IntoIterator<Item = S>) -> Self {
+        Self::Choice(TextValues::new(texts))
+    }
+
+    /// A regular expression. `max_bytes` is the most memory of its automaton.
+    pub fn regex(pattern: &str, max_bytes: usize) -> Self {
+        let usual = max_bytes == AutomatonLimits::default().bytes;
+        Self::Regex { pattern: pattern.into(), max_bytes: (!usual).then_some(max_bytes) }
+    }
+
+    /// The name of the kind in JSON; of an object, what it is.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Any => "any",
+            Self::Choice(_) => "choice",
+            Self::Set(_) => "set",
+            Self::Payload { .. } => "payload",
+            Self::Regex { .. } => "regex",
+            Self::Grammar { .. } => "grammar",
+            Self::Lark(_) => "lark",
+            Self::JsonSchema(_) => "json_schema",
+            Self::Integer { .. } => "integer",
+            Self::Number(_) => "number",
+            Self::Date => "date",
+            Self::String(_) => "string",
+            Self::OneOf(_) => "one_of",
+            Self::Then(_) => "then",
+            Self::Sequence(_) => "sequence",
+            Self::Form(_) => "form",
+            Self::Think(_) => "think",
+            Self::Reply(_) => "reply",
+            Self::Name(_) => "name",
+            Self::Object(object) => object.kind(),
+        }
+    }
+
+    /// Whether an object of JSON is meant as a spec: it has the name of a kind.
+    pub fn has_kind<'k>(mut keys: impl Iterator<Item = &'k str>) -> bool {
+        keys.any(read::is_kind)
+    }
+}

@@ -1,0 +1,211 @@
+//! What is wrong with a spec, and where.
+
+use super::place::Place;
+use trie_core::{GateError, PayloadError, Problem, SequenceError, UnknownPath};
+use trie_rules::{ByRuleError, GrammarError, RegexError, RegularError, TextsError};
+use trie_text::{FormError, ValuesError, VocabError};
+
+/// A spec that cannot be read or used.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct SpecError {
+    place: String,
+    problem: Box<SpecProblem>,
+}
+
+impl SpecError {
+    pub(super) fn new(place: &Place<'_>, problem: impl Into<SpecProblem>) -> Self {
+        Self { place: place.to_string(), problem: Box::new(problem.into()) }
+    }
+
+    /// Where, as `$.form[1].value`; `$` is the whole.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// What.
+    pub fn problem(&self) -> &SpecProblem {
+        &self.problem
+    }
+
+    /// Both.
+    pub fn into_parts(self) -> (String, SpecProblem) {
+        (self.place, *self.problem)
+    }
+}
+
+/// What can be wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecProblem {
+    /// The text is no JSON.
+    #[error("no JSON: line {line}, column {column}: {reason}")]
+    Json {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// More text than is read.
+    #[error("the text has {bytes} bytes: a spec has at most {most}")]
+    TooLong {
+        /// How many it has.
+        bytes: usize,
+        /// How many it may have.
+        most: usize,
+    },
+    /// Specs in specs in specs.
+    #[error("specs are nested more than {most} deep here: names that refer to each other, perhaps")]
+    TooDeep {
+        /// How deep they may be.
+        most: usize,
+    },
+    /// A field comes twice.
+    #[error("the field comes twice: keep one of them")]
+    Repeated,
+    /// A field that there is not.
+    #[error("there is no such field here; there are {}", quoted(.known))]
+    Unknown {
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A field that must be there is not.
+    #[error("the field {name:?} is missing")]
+    Missing {
+        /// Its name.
+        name: &'static str,
+    },
+    /// An object that is no spec.
+    #[error("a spec is an object with one of {}; this one has {}", quoted(.known), quoted(.given))]
+    NoKind {
+        /// What it has.
+        given: Vec<String>,
+        /// The kinds.
+        known: Vec<String>,
+    },
+    /// An object that is several.
+    #[error("a spec is of one kind, and this is of several: {}", quoted(.kinds))]
+    Kinds {
+        /// Which.
+        kinds: Vec<String>,
+    },
+    /// A value of another type.
+    #[error("it must be {expected}, not {given}")]
+    Type {
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        given: String,
+    },
+    /// A value that cannot be.
+    #[error("{0}")]
+    Value(String),
+    /// A kind that cannot stand where it stands.
+    #[error("a {kind} cannot stand {here}: {reason}")]
+    NotHere {
+        /// The kind.
+        kind: String,
+        /// Where it stands.
+        here: &'static str,
+        /// Why, and what can.
+        reason: &'static str,
+    },
+    /// What needs more than the size of a vocabulary.
+    #[error("a {what} needs a vocabulary that knows {knows}, not only the size {n_vocab} of one")]
+    NeedsVocab {
+        /// The kind.
+        what: String,
+        /// What of tokens must be known.
+        knows: &'static str,
+        /// The size.
+        n_vocab: usize,
+    },
+    /// A host without what is asked for.
+    #[error("{0}")]
+    NotGiven(String),
+    /// A library without a kind.
+    #[error("this build of the library has no {kind}: use one with the feature {feature:?} of the crate tokentrie")]
+    NotBuilt {
+        /// The kind.
+        kind: &'static str,
+        /// The feature.
+        feature: &'static str,
+    },
+    /// An object of a host's where data is wanted.
+    #[error("a {kind} is an object of this program and cannot be written as JSON")]
+    NoData {
+        /// What it is.
+        kind: String,
+    },
+    /// A marker without tokens.
+    #[error("{0}")]
+    Marker(String),
+    /// Texts that make no set.
+    #[error(transparent)]
+    Texts(#[from] ValuesError),
+    /// A payload.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    /// A path that a payload does not have.
+    #[error(transparent)]
+    Path(#[from] UnknownPath),
+    /// A regular expression.
+    #[error(transparent)]
+    Regex(#[from] RegexError),
+    /// What is put together of finite automata.
+    #[error(transparent)]
+    Regular(#[from] RegularError),
+    /// A grammar.
+    #[error("grammar, {0}")]
+    Grammar(#[from] GrammarError),
+    /// A grammar in Lark.
+    #[cfg(feature = "schema")]
+    #[error("Lark: {0}")]
+    Lark(#[from] trie_schema::LarkError),
+    /// A JSON Schema.
+    #[cfg(feature = "schema")]
+    #[error(transparent)]
+    Schema(#[from] trie_schema::SchemaError),
+    /// A rule over a vocabulary.
+    #[error(transparent)]
+    Rule(#[from] ByRuleError),
+    /// A rule whose texts cannot be listed.
+    #[error(transparent)]
+    Listed(#[from] TextsError),
+    /// Constraints one after the other.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+    /// Thinking.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    /// A form.
+    #[error(transparent)]
+    Form(#[from] FormError),
+    /// A set of another vocabulary.
+    #[error(transparent)]
+    Vocab(#[from] VocabError),
+    /// Tools of a reply.
+    #[cfg(feature = "chat")]
+    #[error(transparent)]
+    Tools(#[from] chat_format::ToolError),
+    /// The chat template of a reply.
+    #[cfg(feature = "chat")]
+    #[error(transparent)]
+    Template(#[from] chat_format::TemplateError),
+    /// The format of a reply.
+    #[cfg(feature = "chat")]
+    #[error(transparent)]
+    Reply(#[from] chat_format::FormatError),
+    /// What the host says.
+    #[error(transparent)]
+    Host(#[from] Problem),
+}
+
+fn quoted(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,106 @@
+//! What a host holds as objects: sets that are made, rules of a user's. They are no data.
+
+use super::build::{Over, Spans};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use trie_core::{AnyConstraint, Problem, Trie};
+use trie_rules::{AnyRule, Spelled};
+use trie_text::{Form, Vocab};
+
+/// An object of a host. Sets compare by content, the others by identity.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Object {
+    /// A set of token sequences.
+    Set(Trie),
+    /// Constraints by path.
+    Spans(Spans),
+    /// A rule.
+    Rule(Arc<dyn HostRule>),
+    /// What is made anew for each vocabulary.
+    Constraint(Arc<dyn HostConstraint>),
+    /// A form that keeps what it works out.
+    Form(Arc<dyn HostForm>),
+}
+
+/// A rule that a host holds, with what it keeps of it.
+pub trait HostRule: fmt::Debug + Send + Sync {
+    /// What it is called where something is wrong.
+    fn name(&self) -> String;
+
+    /// The rule.
+    ///
+    /// # Errors
+    /// What the host fails with.
+    fn rule(&self) -> Result<Arc<dyn AnyRule>, Problem>;
+
+    /// The rule over a vocabulary.
+    ///
+    /// # Errors
+    /// What the host fails with.
+    fn over(&self, vocab: &Arc<Vocab>) -> Result<Arc<dyn Spelled>, Problem>;
+}
+
+/// A constraint that a host makes for each vocabulary.
+pub trait HostConstraint: fmt::Debug + Send + Sync {
+    /// What it is called where something is wrong.
+    fn name(&self) -> String;
+
+    /// The constraint.
+    ///
+    /// # Errors
+    /// What the host fails with.
+    fn over(&self, over: &Over<'_>) -> Result<AnyConstraint, Problem>;
+}
+
+/// A form that a host holds.
+pub trait HostForm: fmt::Debug + Send + Sync {
+    /// The form, where it can be filled in tokens of this vocabulary.
+    ///
+    /// # Errors
+    /// What the host fails with.
+    fn over(&self, over: &Over<'_>) -> Result<Arc<Form>, Problem>;
+}
+
+impl Object {
+    pub(super) fn kind(&self) -> &str {
+        match self {
+            Self::Set(_) => "ready-made set",
+            Self::Spans(_) | Self::Constraint(_) => "ready-made constraint",
+            Self::Rule(_) => "user's rule",
+            Self::Form(_) => "ready-made form",
+        }
+    }
+
+    fn address(&self) -> usize {
+        match self {
+            Self::Set(_) => 0,
+            Self::Spans(spans) => Arc::as_ptr(spans).cast::<()>() as usize,
+            Self::Rule(rule) => Arc::as_ptr(rule).cast::<()>() as usize,
+            Self::Constraint(constraint) => Arc::as_ptr(constraint).cast::<()>() as usize,
+            Self::Form(form) => Arc::as_ptr(form).cast::<()>() as usize,
+        }
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Set(one), Self::Set(other)) => one == other,
+            (Self::Set(_), _) | (_, Self::Set(_)) => false,
+            (one, other) => one.address() == other.address(),
+        }
+    }
+}
+
+impl Eq for Object {}
+
+impl Hash for Object {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Set(set) => set.len().hash(state),
+            other => other.address().hash(state),
+        }
+    }
+}

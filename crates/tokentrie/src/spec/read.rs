@@ -1,0 +1,200 @@
+//! From JSON to kinds.
+
+use super::error::{SpecError, SpecProblem};
+use super::fields::{Fields, array, shown, text, wrong_type};
+use super::form::Part;
+use super::json::{MOST_DEPTH, parse};
+use super::place::Place;
+use super::reply::Reply;
+use super::think::Think;
+use super::{Blanks, NumberSpec, Piece, SchemaSpec, Spec, StringSpec, VERSION};
+use serde_json::Value;
+use std::sync::Arc;
+use trie_rules::NumberOptions;
+use trie_text::{TextValues, Tokenization};
+
+type Result<T> = std::result::Result<T, SpecError>;
+
+/// The kinds, and the fields that may stand beside each.
+const KINDS: [(&str, &[&str]); 19] = [
+    ("choice", &["prefix", "suffix", "tokenization"]),
+    ("set", &[]),
+    ("payload", &["path"]),
+    ("regex", &["max_bytes"]),
+    ("grammar", &["lenient"]),
+    ("lark", &[]),
+    ("json_schema", &["whitespace", "unicode_escapes", "lenient"]),
+    ("integer", &[]),
+    ("number", &[]),
+    ("date", &[]),
+    ("string", &[]),
+    ("one_of", &[]),
+    ("then", &[]),
+    ("sequence", &[]),
+    ("any", &[]),
+    ("form", &[]),
+    ("think", &[]),
+    ("reply", &[]),
+    ("name", &[]),
+];
+
+/// What the outermost object may have besides.
+const VERSION_FIELD: &str = "version";
+
+pub(super) fn is_kind(name: &str) -> bool {
+    KINDS.iter().any(|(kind, _)| *kind == name)
+}
+
+impl Spec {
+    /// Reads the JSON form: docs/specs.md.
+    ///
+    /// # Errors
+    /// [`SpecError`] with the place: text that is no JSON, fields that there are not or that come twice, no kind or
+    /// several, values of another type or out of range.
+    pub fn from_json(text: &[u8]) -> Result<Self> {
+        let value = parse(text)?;
+        let place = Place::ROOT;
+        let Value::Object(mut fields) = value else { return Err(wrong_type(&place, "an object", &value)) };
+        match fields.shift_remove(VERSION_FIELD) {
+            None => {}
+            Some(version) if version.as_u64() == Some(VERSION) => {}
+            Some(version) => {
+                let reason = format!("it is {}: this library reads version {VERSION}", shown(&version));
+                return Err(SpecError::new(&place.field(VERSION_FIELD), SpecProblem::Value(reason)));
+            }
+        }
+        Self::read(&place, &Value::Object(fields), MOST_DEPTH)
+    }
+
+    /// Of a value of JSON, with so many more specs inside each other.
+    pub(super) fn read(place: &Place<'_>, value: &Value, deeper: usize) -> Result<Self> {
+        let Some(deeper) = deeper.checked_sub(1) else {
+            return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
+        };
+        let object = value.as_object().ok_or_else(|| wrong_type(place, "an object with the kind of a spec", value))?;
+        let mut kinds = KINDS.iter().filter(|(kind, _)| object.contains_key(*kind));
+        let Some(&(kind, beside)) = kinds.next() else {
+            let given = object.keys().cloned().collect();
+            let known = KINDS.iter().map(|&(kind, _)| kind.to_owned()).collect();
+            return Err(SpecError::new(place, SpecProblem::NoKind { given, known }));
+        };
+        let others: Vec<String> = kinds.map(|&(kind, _)| kind.to_owned()).collect();
+        if !others.is_empty() {
+            let kinds = [kind.to_owned()].into_iter().chain(others).collect();
+            return Err(SpecError::new(place, SpecProblem::Kinds { kinds }));
+        }
+        let known: Vec<&str> = [kind].into_iter().chain(beside.iter().copied()).collect();
+        let fields = Fields::over(place, object, &known)?;
+        let (at, inner) = (place.field(kind), &object[kind]);
+        let owned = |at: &Place<'_>| -> Result<Arc<str>> { Ok(text(at, inner)?.into()) };
+        Ok(match kind {
+            "choice" => choice(&at, inner, &fields)?,
+            "set" => Self::Set(owned(&at)?),
+            "payload" => {
+                let payload = inner.as_object().map(|_| inner.to_string().into_bytes().into());
+                let payload = payload.ok_or_else(|| wrong_type(&at, "a payload, an object", inner))?;
+                Self::Payload { text: payload, path: fields.text("path")? }
+            }
+            "regex" => match fields.count("max_bytes")? {
+                Some(most) => Self::regex(text(&at, inner)?, most as usize),
+                None => Self::Regex { pattern: owned(&at)?, max_bytes: None },
+            },
+            "grammar" => Self::Grammar { text: owned(&at)?, lenient: fields.flag("lenient", false)? },
+            "lark" => Self::Lark(owned(&at)?),
+            "json_schema" => json_schema(&at, inner, &fields)?,
+            "integer" => integer(&Fields::of(&at, inner, &["min", "max"])?)?,
+            "number" => {
+                let digits = Fields::of(&at, inner, &["integer_digits", "fraction_digits", "exponent_digits"])?;
+                let usual = NumberOptions::default();
+                Self::Number(NumberSpec::new(
+                    digits.count("integer_digits")?.unwrap_or(usual.integer_digits),
+                    digits.count("fraction_digits")?.unwrap_or(usual.fraction_digits),
+                    digits.count("exponent_digits")?.unwrap_or(usual.exponent_digits),
+                ))
+            }
+            "date" => Fields::of(&at, inner, &[]).map(|_| Self::Date)?,
+            "string" => {
+                let options = Fields::of(&at, inner, &["min_chars", "max_chars", "quotes"])?;
+                Self::String(StringSpec {
+                    min_chars: options.count("min_chars")?.unwrap_or_default() as usize,
+                    max_chars: options.count("max_chars")?.map(|count| count as usize),
+                    quotes: options.flag("quotes", false)?,
+                })
+            }
+            "one_of" => Self::OneOf(pieces(&at, inner, deeper)?),
+            "then" => Self::Then(pieces(&at, inner, deeper)?),
+            "sequence" => {
+                let part = |(index, part): (usize, &Value)| Self::read(&at.item(index), part, deeper);
+                Self::Sequence(filled(&at, inner)?.iter().enumerate().map(part).collect::<Result<_>>()?)
+            }
+            "any" => Fields::of(&at, inner, &[]).map(|_| Self::Any)?,
+            "form" => {
+                let part = |(index, part): (usize, &Value)| Part::read(&at.item(index), part, deeper);
+                Self::Form(filled(&at, inner)?.iter().enumerate().map(part).collect::<Result<_>>()?)
+            }
+            "think" => Self::Think(Think::read(&at, inner, deeper)?.into()),
+            "reply" => Self::Reply(Reply::read(&at, inner)?.into()),
+            _ => Self::Name(owned(&at)?),
+        })
+    }
+}
+
+/// An array with at least one item.
+fn filled<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v [Value]> {
+    let items = array(place, value)?;
+    if items.is_empty() {
+        return Err(wrong_type(place, "an array with at least one item", value));
+    }
+    Ok(items)
+}
+
+fn pieces(place: &Place<'_>, value: &Value, deeper: usize) -> Result<Vec<Piece>> {
+    let piece = |(index, piece): (usize, &Value)| match piece {
+        Value::String(text) => Ok(Piece::Text(text.as_str().into())),
+        other => Spec::read(&place.item(index), other, deeper).map(Piece::Spec),
+    };
+    filled(place, value)?.iter().enumerate().map(piece).collect()
+}
+
+fn choice(at: &Place<'_>, inner: &Value, fields: &Fields<'_>) -> Result<Spec> {
+    let value = |(index, value): (usize, &Value)| Ok(text(&at.item(index), value)?.to_owned());
+    let values = TextValues::new(filled(at, inner)?.iter().enumerate().map(value).collect::<Result<Vec<String>>>()?);
+    let tokenization = fields.read("tokenization", |place, value| match text(place, value)? {
+        "canonical" => Ok(Tokenization::Canonical),
+        "open_end" => Ok(Tokenization::OpenEnd),
+        "all" => Ok(Tokenization::All),
+        _ => Err(wrong_type(place, "\"canonical\", \"open_end\" or \"all\"", value)),
+    })?;
+    let around = |name| fields.text(name).map(Option::unwrap_or_default);
+    let values = values.with_prefix(&*around("prefix")?).with_suffix(&*around("suffix")?);
+    Ok(Spec::Choice(values.with_tokenization(tokenization.unwrap_or_default())))
+}
+
+fn integer(bounds: &Fields<'_>) -> Result<Spec> {
+    let (min, max) = (bounds.integer("min")?, bounds.integer("max")?);
+    if let (Some(low), Some(high)) = (min, max)
+        && low > high
+    {
+        let reason = format!("no integer is in the range: min is {low}, max is {high}");
+        return Err(SpecError::new(bounds.place, SpecProblem::Value(reason)));
+    }
+    Ok(Spec::Integer { min, max })
+}
+
+fn json_schema(at: &Place<'_>, inner: &Value, fields: &Fields<'_>) -> Result<Spec> {
+    if !inner.is_object() && !inner.is_boolean() {
+        return Err(wrong_type(at, "a JSON Schema: an object, true or false", inner));
+    }
+    let whitespace = fields.read("whitespace", |place, value| match value {
+        Value::Bool(true) => Ok(Blanks::Any),
+        Value::Bool(false) => Ok(Blanks::None),
+        Value::String(pattern) => Ok(Blanks::Pattern(pattern.as_str().into())),
+        other => Err(wrong_type(place, "true, false or a regular expression", other)),
+    })?;
+    Ok(Spec::JsonSchema(SchemaSpec {
+        schema: inner.to_string().into(),
+        whitespace: whitespace.unwrap_or_default(),
+        unicode_escapes: fields.flag("unicode_escapes", true)?,
+        lenient: fields.flag("lenient", false)?,
+    }))
+}

@@ -1,0 +1,70 @@
+//! What names and files stand for, put in their place.
+
+use super::error::{SpecError, SpecProblem};
+use super::json::MOST_DEPTH;
+use super::place::Place;
+use super::{Host, Object, Part, Piece, Spec};
+
+type Result<T> = std::result::Result<T, SpecError>;
+
+impl Spec {
+    /// The same without names and files: what the host has for them stands there.
+    ///
+    /// # Errors
+    /// [`SpecError`]: what the host does not have.
+    pub fn resolved(&self, host: &dyn Host) -> Result<Self> {
+        self.resolved_at(&Place::ROOT, host, MOST_DEPTH)
+    }
+
+    fn resolved_at(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Self> {
+        let at = place.field(self.kind());
+        let Some(deeper) = deeper.checked_sub(1) else {
+            return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
+        };
+        let pieces = |pieces: &[Piece]| -> Result<Vec<Piece>> {
+            let piece = |(index, piece): (usize, &Piece)| match piece {
+                Piece::Text(_) => Ok(piece.clone()),
+                Piece::Spec(spec) => spec.resolved_at(&at.item(index), host, deeper).map(Piece::Spec),
+            };
+            pieces.iter().enumerate().map(piece).collect()
+        };
+        Ok(match self {
+            Self::Name(_) => {
+                let (spec, deeper) = self.named(place, host, deeper)?;
+                spec.resolved_at(place, host, deeper)?
+            }
+            Self::Set(name) => {
+                let set = host.set(name).map_err(|problem| SpecError::new(&at, problem))?;
+                let none = || SpecProblem::NotGiven(format!("there is no saved set {name:?} here"));
+                Self::Object(Object::Set(set.ok_or_else(|| SpecError::new(&at, none()))?))
+            }
+            Self::OneOf(all) => Self::OneOf(pieces(all)?),
+            Self::Then(all) => Self::Then(pieces(all)?),
+            Self::Sequence(parts) => {
+                let part = |(index, part): (usize, &Self)| part.resolved_at(&at.item(index), host, deeper);
+                Self::Sequence(parts.iter().enumerate().map(part).collect::<Result<_>>()?)
+            }
+            Self::Form(parts) => {
+                let part = |(index, part): (usize, &Part)| {
+                    let mut part = part.clone();
+                    let place = at.item(index);
+                    match &mut part {
+                        Part::Literal(_) | Part::Text { pattern: None, .. } => {}
+                        Part::Slot { value, .. } => *value = value.resolved_at(&place.field("value"), host, deeper)?,
+                        Part::Text { pattern: Some(pattern), .. } => {
+                            *pattern = pattern.resolved_at(&place.field("pattern"), host, deeper)?;
+                        }
+                    }
+                    Ok(part)
+                };
+                Self::Form(parts.iter().enumerate().map(part).collect::<Result<_>>()?)
+            }
+            Self::Think(think) => {
+                let mut think = think.clone();
+                think.then = think.then.resolved_at(&at.field("then"), host, deeper)?;
+                Self::Think(think)
+            }
+            other => other.clone(),
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! To JSON: one text for one content. Fields that say what holds without them are left out.
+
+use super::error::{SpecError, SpecProblem};
+use super::json::MOST_DEPTH;
+use super::place::Place;
+use super::{Blanks, Piece, Spec};
+use serde_json::{Map, Value, json};
+use trie_text::Tokenization;
+
+type Result<T> = std::result::Result<T, SpecError>;
+
+/// Integers that every reader of JSON holds exactly.
+const EXACT: i128 = (1 << 53) - 1;
+
+impl Spec {
+    /// The JSON form.
+    ///
+    /// # Errors
+    /// [`SpecProblem::NoData`] for what a host holds as an object.
+    pub fn to_json(&self) -> Result<String> {
+        Ok(self.write(&Place::ROOT, MOST_DEPTH)?.to_string())
+    }
+
+    pub(super) fn write(&self, place: &Place<'_>, deeper: usize) -> Result<Value> {
+        let Some(deeper) = deeper.checked_sub(1) else {
+            return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
+        };
+        let kind = self.kind();
+        let at = place.field(kind);
+        let mut beside = Map::new();
+        let inner = match self {
+            Self::Any | Self::Date => json!({}),
+            Self::Choice(values) => {
+                for (name, text) in [("prefix", &values.prefix), ("suffix", &values.suffix)] {
+                    if !text.is_empty() {
+                        beside.insert(name.to_owned(), text.as_str().into());
+                    }
+                }
+                let tokenization = match values.tokenization {
+                    Tokenization::Canonical => None,
+                    Tokenization::OpenEnd => Some("open_end"),
+                    Tokenization::All => Some("all"),
+                };
+                beside.extend(tokenization.map(|name| ("tokenization".to_owned(), name.into())));
+                values.values.iter().map(|value| Value::from(value.as_str())).collect()
+            }
+            Self::Set(text) | Self::Lark(text) | Self::Name(text) => (**text).into(),
+            Self::Payload { text, path } => {
+                beside.extend(path.as_ref().map(|path| ("path".to_owned(), (**path).into())));
+                serde_json::from_slice(text).map_err(|error| {
+                    let reason = format!("the payload is no JSON: {error}");
+                    SpecError::new(&at, SpecProblem::Value(reason))
+                })?
+            }
+            Self::Regex { pattern, max_bytes } => {
+                beside.extend(max_bytes.map(|bytes| ("max_bytes".to_owned(), bytes.into())));
+                (**pattern).into()
+            }
+            Self::Grammar { text, lenient } => {
+                beside.extend(lenient.then(|| ("lenient".to_owned(), true.into())));
+                (**text).into()
+            }
+            Self::JsonSchema(schema) => {
+                let whitespace: Option<Value> = match &schema.whitespace {
+                    Blanks::Few => None,
+                    Blanks::Any => Some(true.into()),
+                    Blanks::None => Some(false.into()),
+                    Blanks::Pattern(pattern) => Some((**pattern).into()),
+                };
+                beside.extend(whitespace.map(|blanks| ("whitespace".to_owned(), blanks)));
+                beside.extend((!schema.unicode_escapes).then(|| ("unicode_escapes".to_owned(), false.into())));
+                beside.extend(schema.lenient.then(|| ("lenient".to_owned(), true.into())));
+                serde_json::from_str(&schema.schema).map_err(|error| {
+                    let reason = format!("the schema is no JSON: {error}");
+                    SpecError::new(&at, SpecProblem::Value(reason))
+                })?
+            }
+            Self::Integer { min, max } => {
+                let number = |number: i128| match i64::try_from(number) {
+                    Ok(small) if number.abs() <= EXACT => Value::from(small),
+                    _ => number.to_string().into(),
+                };
+                fields([("min", min.map(number)), ("max", max.map(number))])
+            }
+            Self::Number(digits) => fields([
+                ("integer_digits", digits.integer_digits.map(Into::into)),
+                ("fraction_digits", digits.fraction_digits.map(Into::into)),
+                ("exponent_digits", digits.exponent_digits.map(Into::into)),
+            ]),
+            Self::String(string) => fields([
+                ("min_chars", (string.min_chars > 0).then(|| string.min_chars.into())),
+                ("max_chars", string.max_chars.map(Into::into)),
+                ("quotes", string.quotes.then_some(Value::Bool(true))),
+            ]),
+            Self::OneOf(pieces) | Self::Then(pieces) => {
+                let piece = |(index, piece): (usize, &Piece)| match piece {
+                    Piece::Text(text) => Ok((**text).into()),
+                    Piece::Spec(spec) => spec.write(&at.item(index), deeper),
+                };
+                pieces.iter().enumerate().map(piece).collect::<Result<_>>()?
+            }
+            Self::Sequence(parts) => {
+                let part = |(index, part): (usize, &Self)| part.write(&at.item(index), deeper);
+                parts.iter().enumerate().map(part).collect::<Result<_>>()?
+            }
+            Self::Form(parts) => {
+                let part = |(index, part): (usize, &super::Part)| part.write(&at.item(index), deeper);
+                parts.iter().enumerate().map(part).collect::<Result<_>>()?
+            }
+            Self::Think(think) => think.write(&at, deeper)?,
+            Self::Reply(reply) => reply.write(),
+            Self::Object(object) => {
+                return Err(SpecError::new(place, SpecProblem::NoData { kind: object.kind().to_owned() }));
+            }
+        };
+        let mut object = Map::from_iter([(kind.to_owned(), inner)]);
+        object.extend(beside);
+        Ok(Value::Object(object))
+    }
+}
+
+fn fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let given = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(given.collect())
+}
