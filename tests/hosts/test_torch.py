@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokentrie import (
@@ -109,7 +110,7 @@ def compare(walk: TrieTensors, states: torch.Tensor, samplers: list[Sampler | No
 
 
 @pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "waits for nothing"])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=cases(120), deadline=None)
 @given(
     sets=st.lists(LEAVES, min_size=1, max_size=3),
     ends=st.none() | st.lists(TOKENS, min_size=1, max_size=2),
@@ -155,7 +156,7 @@ def test_against_the_sampler(
 
 @pytest.mark.parametrize("blocking", [True, False])
 @pytest.mark.usefixtures("wide")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(st.lists(st.integers(0, 6), max_size=8))
 def test_a_graph(blocking: bool, choices: list[int]) -> None:
     """Several sequences stand for one value, and several edges lead to one node."""
@@ -192,7 +193,7 @@ def best_by_definition(
 @pytest.mark.parametrize("blocking", [True, False])
 @pytest.mark.parametrize("score", ["model", "renormalised"])
 @pytest.mark.usefixtures("wide")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(LEAVES, st.integers(1, 20), st.sampled_from([1, 2, 4]), st.integers(0, 2**31), st.booleans())
 def test_top_children(
     blocking: bool, score: str, leaves: list[list[int]], k: int, groups: int, seed: int, ends: bool
@@ -219,7 +220,7 @@ def test_top_children(
 
 @pytest.mark.parametrize("blocking", [True, False])
 @pytest.mark.usefixtures("wide")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(
     LEAVES,
     st.integers(1, 20),

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from no_sync import NoSync
 from tokentrie.integrations import vllm as adapter
-from tokentrie.integrations._request_sets import Asked
+from tokentrie.integrations._shared.request_sets import Asked
 from tokentrie.integrations.vllm import RequestError, RequestSets, SlotWalk
 from vllm import SamplingParams
 from vllm.exceptions import VLLMValidationError

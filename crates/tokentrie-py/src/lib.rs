@@ -8,163 +8,96 @@
 #![cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what only a model makes or takes"))]
 #![allow(clippy::needless_pass_by_value, reason = "pyo3 hands arguments over by value")]
 
-mod batch;
-mod batch_items;
-mod batch_rules;
-mod buffer;
 mod call;
-mod chat_constraint;
-mod chat_format;
-mod chat_messages;
-mod chat_parser;
-#[cfg(feature = "llama")]
-mod chat_shares;
-mod chat_template;
-mod chat_tools;
-mod choice;
-#[cfg(feature = "llama")]
-mod choices;
-mod constraint;
-mod data;
-mod detokenizer;
-mod error_docs;
+mod chat;
+mod convert;
 mod errors;
-#[cfg(feature = "llama")]
-mod errors_runtime;
 mod exit;
-mod filter;
-mod form;
-mod gate;
-mod generated;
-mod gil;
-mod grammar;
-mod ids;
-mod in_chain;
-mod leaf;
-mod message;
-#[cfg(feature = "llama")]
 mod model;
-#[cfg(feature = "llama")]
-mod model_chat;
-#[cfg(feature = "llama")]
-mod model_choose;
-#[cfg(not(feature = "llama"))]
-mod no_model;
-mod options;
-mod payload;
-mod pickled;
-mod prefix_table;
-#[cfg(feature = "llama")]
-mod prompt;
-mod regex;
-mod regular;
-#[cfg(feature = "llama")]
-mod rivals;
+mod rows;
 mod rule;
-mod rule_of_user;
-mod rule_samples;
-mod sampler;
-mod sampling;
-mod schema;
-mod scorer;
-mod search;
 mod spec;
-mod spec_data;
-mod spec_object;
-mod stream;
-mod strings;
-mod tokenizer;
 mod trie;
-mod trie_arrays;
-mod trie_cache;
-mod trie_export;
-mod trie_file;
-mod trie_rendered;
-mod trie_sets;
-mod trie_shape;
-mod value;
 mod vocab;
-#[cfg(feature = "llama")]
-mod watch;
 
 /// The native part of tokentrie; import `tokentrie` instead.
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::batch::Batch;
-    #[pymodule_export]
     use crate::call::CancelToken;
     #[pymodule_export]
-    use crate::chat_constraint::ChatConstraint;
+    use crate::chat::constraint::ChatConstraint;
     #[pymodule_export]
-    use crate::chat_format::ChatFormat;
+    use crate::chat::format::ChatFormat;
     #[pymodule_export]
-    use crate::chat_parser::ChatParser;
+    use crate::chat::message::{ChatEvent, ChatPrompt, ChatStats, Message, ToolCall};
     #[pymodule_export]
-    use crate::chat_template::ChatTemplate;
+    use crate::chat::parser::ChatParser;
     #[pymodule_export]
-    use crate::chat_tools::Tools;
+    use crate::chat::template::ChatTemplate;
     #[pymodule_export]
-    use crate::choice::{Choice, ChoiceStats};
+    use crate::chat::tools::Tools;
+    #[pymodule_export]
+    use crate::model::choice::{Choice, ChoiceStats};
     #[cfg(feature = "llama")]
     #[pymodule_export]
-    use crate::choices::Choices;
+    use crate::model::choices::Choices;
     #[pymodule_export]
-    use crate::constraint::{Sequence, Unconstrained};
-    #[pymodule_export]
-    use crate::detokenizer::Detokenizer;
-    #[pymodule_export]
-    use crate::filter::{FilteredTrie, LeafSet};
-    #[pymodule_export]
-    use crate::form::{Form, Slot, Text};
-    #[pymodule_export]
-    use crate::gate::ThinkGate;
-    #[pymodule_export]
-    use crate::generated::{Generated, Stats, Step};
-    #[pymodule_export]
-    use crate::grammar::Grammar;
-    #[pymodule_export]
-    use crate::in_chain::{InChain, into_chain};
-    #[pymodule_export]
-    use crate::leaf::Leaf;
-    #[pymodule_export]
-    use crate::message::{ChatEvent, ChatPrompt, ChatStats, Message, ToolCall};
+    use crate::model::generated::{Generated, Stats, Step};
     #[cfg(feature = "llama")]
     #[pymodule_export]
-    use crate::model::Model;
+    use crate::model::loaded::Model;
     #[cfg(not(feature = "llama"))]
     #[pymodule_export]
-    use crate::no_model::{Choices, Model};
+    use crate::model::missing::{Choices, Model};
     #[pymodule_export]
-    use crate::regex::Regex;
+    use crate::rows::batch::Batch;
     #[pymodule_export]
-    use crate::regular::{Concatenation, Date, Integer, Number, OneOf, StringRule};
+    use crate::rows::in_chain::{InChain, into_chain};
+    #[pymodule_export]
+    use crate::rows::sampler::Sampler;
+    #[pymodule_export]
+    use crate::rows::sampling::Sampling;
+    #[pymodule_export]
+    use crate::rows::search::{Hypothesis, beam_search, choose};
+    #[pymodule_export]
+    use crate::rule::form::{Form, Slot, Text};
+    #[pymodule_export]
+    use crate::rule::gate::ThinkGate;
+    #[pymodule_export]
+    use crate::rule::grammar::Grammar;
+    #[pymodule_export]
+    use crate::rule::regex::Regex;
+    #[pymodule_export]
+    use crate::rule::regular::{Concatenation, Date, Integer, Number, OneOf, StringRule};
+    #[pymodule_export]
+    use crate::rule::samples::samples;
+    #[pymodule_export]
+    use crate::rule::schema::{JsonSchema, Lark};
+    #[pymodule_export]
+    use crate::rule::sequence::{Sequence, Unconstrained};
     #[pymodule_export]
     use crate::rule::{Rule, RuleStats};
     #[pymodule_export]
-    use crate::rule_samples::samples;
-    #[pymodule_export]
-    use crate::sampler::Sampler;
-    #[pymodule_export]
-    use crate::sampling::Sampling;
-    #[pymodule_export]
-    use crate::schema::{JsonSchema, Lark};
-    #[pymodule_export]
-    use crate::search::{Hypothesis, beam_search, choose};
-    #[pymodule_export]
-    use crate::spec_object::{SpecObject, constraint};
-    #[pymodule_export]
-    use crate::tokenizer::host_vocab;
+    use crate::spec::object::{SpecObject, constraint};
     #[pymodule_export]
     use crate::trie::Trie;
     #[pymodule_export]
-    use crate::trie_arrays::TrieArrays;
+    use crate::trie::arrays::TrieArrays;
     #[pymodule_export]
-    use crate::trie_cache::{CacheInfo, TrieCache};
+    use crate::trie::cache::{CacheInfo, TrieCache};
     #[pymodule_export]
-    use crate::trie_shape::{levels, outline};
+    use crate::trie::filter::{FilteredTrie, LeafSet};
+    #[pymodule_export]
+    use crate::trie::leaf::Leaf;
+    #[pymodule_export]
+    use crate::trie::shape::{levels, outline};
     #[pymodule_export]
     use crate::vocab::Vocab;
+    #[pymodule_export]
+    use crate::vocab::detokenizer::Detokenizer;
+    #[pymodule_export]
+    use crate::vocab::tokenizer::host_vocab;
     use pyo3::prelude::*;
 
     #[pymodule_init]

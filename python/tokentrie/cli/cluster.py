@@ -23,7 +23,7 @@ from tokentrie.cli.parquet import SUFFIX
 from tokentrie.cli.rows import Prompts
 from tokentrie.cli.source import Hardware, Source
 from tokentrie.cli.summary import Tally
-from tokentrie.integrations._require import required
+from tokentrie.integrations._shared.require import required
 
 # Rows that an actor gets at once, of which `GROUP` are decoded together.
 BATCH = 8 * GROUP

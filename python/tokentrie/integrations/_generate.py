@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tokentrie
-from tokentrie.integrations._constraint_rows import constraints
+from tokentrie.integrations._shared.constraint_rows import constraints
 from tokentrie.integrations._head import SHARE, LegalHead
-from tokentrie.integrations._lazy import Lazy
+from tokentrie.integrations._shared.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]

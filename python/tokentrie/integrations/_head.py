@@ -8,7 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import tokentrie
-from tokentrie.integrations._lazy import Lazy
+from tokentrie.integrations._shared.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]

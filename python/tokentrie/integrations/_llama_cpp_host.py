@@ -8,7 +8,7 @@ from typing import Any
 
 import tokentrie
 from tokentrie._native import _host_vocab, _into_chain
-from tokentrie.integrations._require import required
+from tokentrie.integrations._shared.require import required
 
 TABLE = (
     *("name", "accept", "apply", "reset", "clone", "free"),

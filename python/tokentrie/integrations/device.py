@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tokentrie
-from tokentrie.integrations import _rows
-from tokentrie.integrations._lazy import Lazy
-from tokentrie.integrations._walk import DEAD, Entries
+from tokentrie.integrations._shared import rows as _rows
+from tokentrie.integrations._shared.lazy import Lazy
+from tokentrie.integrations._shared.walk import DEAD, Entries
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tokentrie
-from tokentrie.integrations._require import required
+from tokentrie.integrations._shared.require import required
 
 ROWS = 32
 """Rows that are decoded together unless something else is asked for."""

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import tokentrie
-from tokentrie.integrations import _rows
-from tokentrie.integrations._constraint_rows import ConstraintRows
-from tokentrie.integrations._lazy import Lazy
-from tokentrie.integrations._sets import Set, Sets, as_list, described
-from tokentrie.integrations._walk import COMPLETE, DEAD, FREE, NOTHING, Entries, Place, Walk, items, joined
+from tokentrie.integrations._shared import rows as _rows
+from tokentrie.integrations._shared.constraint_rows import ConstraintRows
+from tokentrie.integrations._shared.lazy import Lazy
+from tokentrie.integrations._shared.sets import Set, Sets, as_list, described
+from tokentrie.integrations._shared.walk import COMPLETE, DEAD, FREE, NOTHING, Entries, Place, Walk, items, joined
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]

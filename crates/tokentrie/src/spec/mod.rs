@@ -5,8 +5,8 @@
 //! | `mod.rs` | the kinds |
 //! | `read.rs`, `fields.rs`, `json.rs` | from JSON: kinds, fields of an object, text within limits |
 //! | `write.rs` | to JSON |
-//! | `rules.rs` | kinds that are rules over bytes |
-//! | `build.rs`, `form.rs`, `think.rs`, `reply.rs` | over a vocabulary |
+//! | `build.rs` | over a vocabulary |
+//! | `kinds/` | kinds that hold much of their own: rules over bytes, forms, gates, replies |
 //! | `host.rs`, `object.rs`, `resolve.rs` | what a host has: files, names; objects that are no data |
 //! | `cache.rs` | what was built before |
 //! | `error.rs`, `place.rs` | what is wrong, and where |
@@ -15,28 +15,25 @@ mod build;
 mod cache;
 mod error;
 mod fields;
-mod form;
 mod host;
 mod json;
+mod kinds;
 mod object;
 mod place;
 mod read;
-mod reply;
 mod resolve;
-mod rules;
-mod think;
 mod write;
 
 pub use build::{Built, Over, Spans};
 pub use cache::SpecCache;
 pub use error::{SpecError, SpecProblem};
-pub use form::Part;
 pub use host::{DataOnly, Host};
 pub use json::{MOST_BYTES, MOST_DEPTH};
+pub use kinds::form::Part;
+pub use kinds::reply::{Reply, ToolUse};
+pub use kinds::rules::FEW_BLANKS;
+pub use kinds::think::{Marker, OwnVocabulary, Think};
 pub use object::{HostConstraint, HostForm, HostRule, Object};
-pub use reply::{Reply, ToolUse};
-pub use rules::FEW_BLANKS;
-pub use think::{Marker, OwnVocabulary, Think};
 
 use std::sync::Arc;
 use trie_rules::{AutomatonLimits, NumberOptions};

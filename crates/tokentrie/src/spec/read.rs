@@ -2,11 +2,11 @@
 
 use super::error::{SpecError, SpecProblem};
 use super::fields::{Fields, array, shown, text, wrong_type};
-use super::form::Part;
 use super::json::{MOST_DEPTH, parse};
+use super::kinds::form::Part;
+use super::kinds::reply::Reply;
+use super::kinds::think::Think;
 use super::place::Place;
-use super::reply::Reply;
-use super::think::Think;
 use super::{Blanks, NumberSpec, Piece, SchemaSpec, Spec, StringSpec, VERSION};
 use serde_json::Value;
 use std::sync::Arc;

@@ -1,0 +1,236 @@
+//! What a reply may be, as a constraint like any other.
+
+use crate::chat::format::ChatFormat;
+use crate::chat::message::Message;
+use crate::chat::tools::Tools;
+use crate::convert::ids::type_name;
+use crate::errors::Result;
+use crate::vocab::Vocab;
+use chat_format::{ConstraintOptions, ParserOptions, ToolChoice};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::Arc;
+use tokentrie::spec::{Reply, Spec, ToolUse};
+use trie_core::AnyConstraint;
+
+/// What a reply may be: free text, in which a call that begins becomes a right one; from `ChatFormat.constraint`.
+///
+/// Stands wherever a constraint does, and is made anew for each vocabulary that it is used with. Compares by what it
+/// was made of; can be pickled where its vocabulary can.
+///
+/// Example:
+///     >>> model = tokentrie.Model()
+///     >>> free = model.chat_format.constraint([{"name": "ring"}])
+///     >>> sampler = tokentrie.Sampler(model.vocab, free)
+///     >>> sampler.accept(model.vocab.tokenize('Ding.<tool_call>\n{"name": "', parse_special=True))
+///     >>> set(model.vocab.detokenize(sampler.allowed()[-1:])) <= set('ring"')
+///     True
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct ChatConstraint {
+    /// ChatFormat: the format of the replies.
+    #[pyo3(get)]
+    format: Py<ChatFormat>,
+    /// Tools: the tools that may be called.
+    #[pyo3(get)]
+    tools: Py<Tools>,
+    /// Vocab | None: the vocabulary that it was made for.
+    #[pyo3(get)]
+    vocab: Option<Py<Vocab>>,
+    /// list[str]: what of the tools' schemas is not held.
+    #[pyo3(get)]
+    warnings: Vec<String>,
+    /// int | None: the most tokens of reasoning.
+    #[pyo3(get)]
+    thinking_budget: Option<u32>,
+    options: ConstraintOptions,
+    /// Over its vocabulary.
+    made: Option<(Arc<trie_text::Vocab>, AnyConstraint)>,
+}
+
+impl ChatConstraint {
+    /// # Errors
+    /// As `ChatFormat.constraint`.
+    pub(crate) fn new(
+        format: &Bound<'_, ChatFormat>,
+        tools: Py<Tools>,
+        vocab: Option<Bound<'_, Vocab>>,
+        choice: ToolChoice,
+        parallel: bool,
+        prompt: Option<String>,
+        thinking_budget: Option<u32>,
+    ) -> Result<Self> {
+        let py = format.py();
+        let mut options = ConstraintOptions::default();
+        options.tools = tools.get().core().clone();
+        (options.choice, options.parallel, options.prompt) = (choice, parallel, prompt);
+        let warnings = format.get().warn_of(py, &options)?.to_vec();
+        let over = |vocab: &Bound<'_, Vocab>| {
+            let vocab = vocab.get().core();
+            Ok::<_, crate::errors::Error>((Arc::clone(vocab), format.get().over(py, &options, thinking_budget, vocab)?))
+        };
+        let made = vocab.as_ref().map(over).transpose()?;
+        let (format, vocab) = (format.clone().unbind(), vocab.map(Bound::unbind));
+        Ok(Self { format, tools, vocab, warnings, thinking_budget, options, made })
+    }
+
+    /// The vocabulary it was made for, and over that.
+    ///
+    /// # Errors
+    /// `TypeError` where it was made for none.
+    pub(crate) fn made<'a>(slf: &'a Bound<'_, Self>) -> Result<&'a (Arc<trie_text::Vocab>, AnyConstraint)> {
+        slf.get().made.as_ref().ok_or_else(|| {
+            PyTypeError::new_err(
+                "a ChatConstraint in a form needs a Vocab: give ChatFormat.constraint that of the model",
+            )
+            .into()
+        })
+    }
+
+    /// Over what may be only a vocabulary's size.
+    ///
+    /// # Errors
+    /// `TypeError` where no vocabulary is known, and as `ChatFormat.constraint`.
+    pub(crate) fn over(
+        slf: &Bound<'_, Self>,
+        vocab: Option<&Arc<trie_text::Vocab>>,
+        n_vocab: usize,
+    ) -> Result<AnyConstraint> {
+        let this = slf.get();
+        match (vocab, &this.made) {
+            (Some(vocab), Some((of, made))) if Arc::ptr_eq(of, vocab) => Ok(made.clone()),
+            (Some(vocab), _) => {
+                let format = this.format.bind(slf.py()).get();
+                format.over(slf.py(), &this.options, this.thinking_budget, vocab)
+            }
+            (None, Some((of, made))) if of.len() == n_vocab => Ok(made.clone()),
+            (None, _) => {
+                let name = type_name(slf.as_any());
+                let message = format!(
+                    "a {name} needs a Vocab, which knows the bytes of each token, not only the size {n_vocab} of one: \
+                     give it here, or to ChatFormat.constraint"
+                );
+                Err(PyTypeError::new_err(message).into())
+            }
+        }
+    }
+}
+
+impl ChatConstraint {
+    /// With the text of its template, and without its vocabulary.
+    pub(crate) fn spec(&self, py: Python<'_>) -> Spec {
+        let template = self.format.bind(py).get().core().template();
+        let text = |text: &str| Arc::from(text);
+        Spec::Reply(Box::new(Reply {
+            tools: self.tools.bind(py).get().definitions().to_string().into(),
+            tool_choice: match &self.options.choice {
+                ToolChoice::None => ToolUse::None,
+                ToolChoice::Required => ToolUse::Required,
+                ToolChoice::Tool(name) => ToolUse::Tool(name.as_str().into()),
+                _ => ToolUse::Auto,
+            },
+            parallel_tool_calls: self.options.parallel,
+            generation_prompt: self.options.prompt.as_deref().map(text),
+            thinking_budget: self.thinking_budget,
+            template: Some((text(template.text()), text(template.bos()), text(template.eos()))),
+        }))
+    }
+}
+
+#[pymethods]
+impl ChatConstraint {
+    /// str: "auto", "none", "required" or the name of the tool that must be called.
+    #[getter]
+    fn tool_choice(&self) -> &str {
+        match &self.options.choice {
+            ToolChoice::None => "none",
+            ToolChoice::Required => "required",
+            ToolChoice::Tool(name) => name,
+            _ => "auto",
+        }
+    }
+
+    /// bool: whether there may be several calls.
+    #[getter]
+    fn parallel_tool_calls(&self) -> bool {
+        self.options.parallel
+    }
+
+    /// str | None: what of the prompt begins the reply's turn; None is what the template writes there.
+    #[getter]
+    fn generation_prompt(&self) -> Option<&str> {
+        self.options.prompt.as_deref()
+    }
+
+    /// Reads a reply that was written under this constraint.
+    ///
+    /// Args:
+    ///     text: str or bytes; where it was cut off, what there is of it counts.
+    ///
+    /// Returns:
+    ///     Message.
+    ///
+    /// Raises:
+    ///     TypeError: the text is neither str nor bytes.
+    ///
+    /// Example:
+    ///     >>> reply = tokentrie.Model().chat_format.constraint([{"name": "ring"}])
+    ///     >>> reply.parse('<tool_call>\n{"name": "ring", "arguments": {}}\n</tool_call>').tool_calls
+    ///     [ToolCall('', 'ring', '{}')]
+    fn parse(&self, text: &Bound<'_, PyAny>) -> Result<Message> {
+        let mut options = ParserOptions::default();
+        options.tools = Some(self.tools.get().core().clone());
+        (options.tool_choice, options.prompt) = (self.options.choice.clone(), self.options.prompt.clone());
+        self.format.get().read(text, &options, false)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        let (py, other) = (other.py(), other.get());
+        let key = |one: &Self| {
+            let options = &one.options;
+            (options.choice.clone(), options.parallel, options.prompt.clone(), one.thinking_budget)
+        };
+        let vocab = |one: &Self| one.vocab.as_ref().map(|vocab| vocab.bind(py).get().core().fingerprint().to_owned());
+        Ok(key(self) == key(other)
+            && vocab(self) == vocab(other)
+            && self.format.bind(py).eq(&other.format)?
+            && self.tools.bind(py).eq(&other.tools)?)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.tools.bind(py).hash()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (tools, choice) = (self.tools.bind(py).repr()?, self.tool_choice());
+        let several = if self.options.parallel { ", several calls" } else { "" };
+        Ok(format!("<tokentrie.ChatConstraint: {tools}, {choice:?}{several}>"))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let (format, tools) = (this.format.clone_ref(py), this.tools.clone_ref(py));
+        let vocab = this.vocab.as_ref().map(|vocab| vocab.clone_ref(py));
+        let (choice, prompt) = (this.tool_choice(), this.generation_prompt());
+        let fields = (format, tools, vocab, choice, this.options.parallel, prompt, this.thinking_budget);
+        Ok((slf.get_type().getattr("_restore")?, fields.into_pyobject(py)?))
+    }
+
+    /// What `__reduce__` took apart.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "they are what there is")]
+    fn _restore(
+        py: Python<'_>,
+        format: &Bound<'_, ChatFormat>,
+        tools: Py<Tools>,
+        vocab: Option<Bound<'_, Vocab>>,
+        choice: Bound<'_, PyAny>,
+        parallel: bool,
+        prompt: Option<String>,
+        thinking_budget: Option<u32>,
+    ) -> Result<Py<Self>> {
+        let choice = crate::chat::format::tool_choice(Some(&choice), Some(&tools.get().names()))?;
+        Ok(Py::new(py, Self::new(format, tools, vocab, choice, parallel, prompt, thinking_budget)?)?)
+    }
+}

@@ -1,0 +1,637 @@
+//! The format of a model's chats: a template that renders, reads and constrains.
+
+use crate::chat::constraint::ChatConstraint;
+use crate::chat::message::{ChatPrompt, Message};
+use crate::chat::messages::{messages, nearest};
+use crate::chat::parser::ChatParser;
+use crate::chat::template::ChatTemplate;
+use crate::chat::tools::Tools;
+use crate::convert::gil::{locked, released};
+use crate::convert::ids::{shown, type_name};
+use crate::convert::strings::text_bytes;
+use crate::errors::{Class, Error, Result, warn};
+use crate::vocab::Vocab;
+use chat_format::analysis::{Continued, PromptOptions};
+use chat_format::{ConstraintOptions, ControlTokens, FormatError, ParserOptions, ReasoningFormat, ToolChoice};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use trie_core::{AnyConstraint, TokenId};
+
+/// For models that come without a template.
+const CHATML: &str = include_str!("chatml.jinja");
+
+/// What was warned of is kept up to so many warnings.
+const MOST_TOLD: usize = 10_000;
+
+/// The format of a model's chats, worked out from its chat template by comparing what it renders.
+///
+/// It renders conversations, reads replies while they come, and constrains them: a call that begins becomes a right
+/// one. No template is known by its name; what is odd about one stands in `analysis.warnings`. Cannot change; may be
+/// used from several threads. What is worked out for a list of tools is kept. Compares by template; can be pickled
+/// where its vocabulary can.
+///
+/// Args:
+///     template: the Jinja text, or a ChatTemplate.
+///     vocab: the Vocab for constraints that are given none.
+///     bos, eos: what the template finds as `bos_token` and `eos_token`; not beside a ChatTemplate.
+///
+/// Raises:
+///     TemplateError: it is no Jinja, or cannot even render a message of a user.
+///     OptionError: bos or eos stand beside a ChatTemplate.
+///
+/// Example:
+///     >>> format = tokentrie.ChatFormat(
+///     ...     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls %}"
+///     ...     "<call>{{ c.function | tojson }}</call>{% endfor %}<|end|>{% endfor %}"
+///     ...     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+///     ... )
+///     >>> message = format.parse('Ding.<call>{"name": "ring", "arguments": {"times": 2}}</call>')
+///     >>> (message.content, message.tool_calls[0].name, message.tool_calls[0].arguments)
+///     ('Ding.', 'ring', '{"times": 2}')
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct ChatFormat {
+    core: chat_format::ChatFormat,
+    vocab: Option<Py<Vocab>>,
+    analysis: PyOnceLock<Py<PyAny>>,
+    /// Warnings that were given.
+    told: Mutex<HashSet<String>>,
+    /// Of the vocabulary that was used last.
+    control: Mutex<Option<(Arc<trie_text::Vocab>, Arc<ControlTokens>)>>,
+}
+
+impl ChatFormat {
+    pub(crate) fn of(core: chat_format::ChatFormat, vocab: Option<Py<Vocab>>) -> Self {
+        Self { core, vocab, analysis: PyOnceLock::new(), told: Mutex::default(), control: Mutex::default() }
+    }
+
+    /// Of a model file: its template, or else ChatML, with a warning.
+    ///
+    /// # Errors
+    /// As `__new__`.
+    pub(crate) fn of_file(
+        py: Python<'_>,
+        template: Option<chat_format::ChatTemplate>,
+        vocab: Arc<trie_text::Vocab>,
+    ) -> Result<Self> {
+        let template = if let Some(template) = template {
+            template
+        } else {
+            let message = "the model file has no chat template: ChatML is used, with calls of tools as JSON in \
+                           <tool_call> tags";
+            warn(py, message)?;
+            chat_format::ChatTemplate::new(CHATML, "", "")?
+        };
+        let core = released(py, || chat_format::ChatFormat::new(template))?;
+        Ok(Self::of(core, Some(Py::new(py, Vocab::new(vocab))?)))
+    }
+
+    pub(crate) fn core(&self) -> &chat_format::ChatFormat {
+        &self.core
+    }
+
+    pub(crate) fn vocab<'py>(&self, py: Python<'py>) -> Option<Bound<'py, Vocab>> {
+        self.vocab.as_ref().map(|vocab| vocab.bind(py).clone())
+    }
+
+    /// A constraint over a vocabulary; what was made before is kept.
+    ///
+    /// # Errors
+    /// As `constraint`.
+    pub(crate) fn over(
+        &self,
+        py: Python<'_>,
+        options: &ConstraintOptions,
+        budget: Option<u32>,
+        vocab: &Arc<trie_text::Vocab>,
+    ) -> Result<AnyConstraint> {
+        let control = self.control(py, vocab)?;
+        let closing = budget.map(|_| self.closing(vocab)).transpose()?;
+        let made = released(py, || {
+            self.core.constraint(options, &vocab.spelling_with_control(ControlTokens::BYTE), &control)
+        })?;
+        Ok(match (budget, closing) {
+            (Some(budget), Some(closing)) => AnyConstraint::new(made.with_budget(budget, closing)),
+            _ => AnyConstraint::new(made),
+        })
+    }
+
+    /// A whole reply as a message.
+    ///
+    /// # Errors
+    /// As `parse`.
+    pub(crate) fn read(&self, text: &Bound<'_, PyAny>, options: &ParserOptions, partial: bool) -> Result<Message> {
+        let (py, text) = (text.py(), text_bytes("text", text)?);
+        released(py, || {
+            let mut parser = self.core.parser(options)?;
+            parser.push(&text);
+            Ok(parser.finish(partial).1.into())
+        })
+    }
+
+    fn control(&self, py: Python<'_>, vocab: &Arc<trie_text::Vocab>) -> Result<Arc<ControlTokens>> {
+        let mut control = locked(py, &self.control)?;
+        if let Some((_, known)) = control.as_ref().filter(|(of, _)| Arc::ptr_eq(of, vocab)) {
+            return Ok(Arc::clone(known));
+        }
+        let markers = vocab.control().iter().filter(|&&token| !vocab.is_end_of_generation(token));
+        let texts = markers.filter_map(|&token| Some((vocab.piece(token)?, token)));
+        let made = Arc::new(ControlTokens::new(texts).with_ends(vocab.end_of_generation().to_vec()));
+        *control = Some((Arc::clone(vocab), Arc::clone(&made)));
+        Ok(made)
+    }
+
+    /// The end marker of reasoning in tokens; none where the format has no reasoning.
+    fn closing(&self, vocab: &Arc<trie_text::Vocab>) -> Result<Vec<TokenId>> {
+        let end = &self.core.analysis().dialect.reasoning.end;
+        let tokens = vocab.tokenize_marker(end).filter(|_| vocab.can_tokenize());
+        tokens.or_else(|| pieces(vocab, end.as_bytes())).ok_or_else(|| {
+            Class::Vocabulary.error(format!("thinking_budget: the vocabulary has no tokens for the marker {end:?}"))
+        })
+    }
+
+    /// Warns of what in the tools' schemas is not held, once.
+    pub(crate) fn warn_of(&self, py: Python<'_>, options: &ConstraintOptions) -> Result<Arc<[String]>> {
+        let warnings = released(py, || self.core.warnings(options))?;
+        for warning in &*warnings {
+            let new = {
+                let mut told = locked(py, &self.told)?;
+                told.len() < MOST_TOLD && told.insert(warning.clone())
+            };
+            if new {
+                warn(py, warning)?;
+            }
+        }
+        Ok(warnings)
+    }
+}
+
+/// A marker in tokens without a tokenizer: the control token of that name, else the longest text tokens.
+fn pieces(vocab: &trie_text::Vocab, marker: &[u8]) -> Option<Vec<TokenId>> {
+    let named = |token: &&TokenId| vocab.piece(**token) == Some(marker);
+    if let Some(&token) = vocab.control().iter().find(named) {
+        return Some(vec![token]);
+    }
+    let all = TokenId::all(vocab.len()).filter(|&token| vocab.is_text(token));
+    let by_bytes: HashMap<&[u8], TokenId> = all.filter_map(|token| Some((vocab.piece(token)?, token))).collect();
+    let (mut rest, mut found) = (marker, Vec::new());
+    while !rest.is_empty() {
+        let longest = (1..=rest.len()).rev().find_map(|length| Some((length, *by_bytes.get(&rest[..length])?)));
+        let (length, token) = longest?;
+        found.push(token);
+        rest = &rest[length..];
+    }
+    Some(found)
+}
+
+/// What `tool_choice` says.
+///
+/// # Errors
+/// `OptionError` for a tool that there is not, `TypeError` for what is no str.
+pub(crate) fn tool_choice(given: Option<&Bound<'_, PyAny>>, names: Option<&[&str]>) -> Result<ToolChoice> {
+    let Some(given) = given else { return Ok(ToolChoice::Auto) };
+    // As chat APIs have it: {"type": "function", "function": {"name": ...}}.
+    let inside = given.cast::<PyDict>().ok().and_then(|dict| dict.get_item("function").ok().flatten());
+    let inside = inside.and_then(|function| function.get_item("name").ok());
+    let text = inside.as_ref().unwrap_or(given);
+    let Ok(word) = text.cast::<PyString>() else {
+        let message = format!(
+            "tool_choice must be \"auto\", \"none\", \"required\" or the name of a tool, not {} of type {}",
+            shown(given),
+            type_name(given)
+        );
+        return Err(PyTypeError::new_err(message).into());
+    };
+    let word = word.to_str()?;
+    match word {
+        "auto" if inside.is_none() => Ok(ToolChoice::Auto),
+        "none" if inside.is_none() => Ok(ToolChoice::None),
+        "required" if inside.is_none() => Ok(ToolChoice::Required),
+        name if names.is_none_or(|names| names.contains(&name)) => Ok(ToolChoice::Tool(name.to_owned())),
+        name => {
+            const SHOWN: usize = 8;
+            let names = names.unwrap_or_default();
+            let known: Vec<&str> = ["auto", "none", "required"].into_iter().chain(names.iter().copied()).collect();
+            let near = nearest(given.py(), name, &known)?;
+            let dots = if names.len() > SHOWN { ", …" } else { "" };
+            let listed: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
+            Err(Class::Option.error(format!(
+                "tool_choice is {name:?}, which is no tool{near}; the tools are [{}{dots}]",
+                listed.join(", ")
+            )))
+        }
+    }
+}
+
+/// # Errors
+/// `OptionError` for another word.
+fn reasoning_format(word: &str) -> Result<ReasoningFormat> {
+    match word {
+        "auto" | "deepseek" => Ok(ReasoningFormat::Auto),
+        "none" => Ok(ReasoningFormat::None),
+        other => Err(Class::Option
+            .error(format!("reasoning_format is {other:?}: it must be \"auto\", \"deepseek\" or \"none\""))),
+    }
+}
+
+/// What of the last message is continued.
+///
+/// # Errors
+/// `OptionError` for another word.
+pub(crate) fn continued(word: Option<&str>) -> Result<Continued> {
+    match word {
+        None => Ok(Continued::Nothing),
+        Some("auto") => Ok(Continued::Auto),
+        Some("reasoning") => Ok(Continued::Reasoning),
+        Some("content") => Ok(Continued::Content),
+        Some(other) => Err(Class::Option.error(format!(
+            "continue_final_message is {other:?}: it must be None, \"auto\", \"reasoning\" or \"content\""
+        ))),
+    }
+}
+
+/// How a reply is read, of the keywords that say it.
+fn parser_options(
+    tools: Option<&Bound<'_, PyAny>>,
+    generation_prompt: Option<String>,
+    choice: Option<&Bound<'_, PyAny>>,
+    reasoning: &str,
+    json_content: bool,
+) -> Result<ParserOptions> {
+    let tools = tools.map(Tools::of).transpose()?;
+    let mut options = ParserOptions::default();
+    options.tools = tools.as_ref().map(|tools| tools.get().core().clone());
+    let names = tools.as_ref().map(|tools| tools.get().names());
+    options.tool_choice = tool_choice(choice, names.as_deref())?;
+    options.reasoning = reasoning_format(reasoning)?;
+    options.prompt = generation_prompt;
+    options.json_content = json_content;
+    Ok(options)
+}
+
+#[cfg(feature = "llama")]
+fn read_gguf(path: PathBuf) -> Result<(trie_text::Vocab, Option<chat_format::ChatTemplate>)> {
+    Ok(llama_sampler::chat_from_gguf(path)?)
+}
+
+#[cfg(not(feature = "llama"))]
+fn read_gguf(_: PathBuf) -> Result<(trie_text::Vocab, Option<chat_format::ChatTemplate>)> {
+    Err(crate::model::missing::refused("llama.cpp reads a GGUF file"))
+}
+
+#[pymethods]
+impl ChatFormat {
+    #[new]
+    #[pyo3(signature = (template, vocab=None, bos="", eos=""))]
+    fn new(
+        py: Python<'_>,
+        template: &Bound<'_, PyAny>,
+        vocab: Option<Py<Vocab>>,
+        bos: &str,
+        eos: &str,
+    ) -> Result<Self> {
+        let template = if let Ok(template) = template.cast::<ChatTemplate>() {
+            if !bos.is_empty() || !eos.is_empty() {
+                return Err(Class::Option.error("bos and eos are the ChatTemplate's own: give them to it"));
+            }
+            template.get().0.clone()
+        } else if let Ok(text) = template.cast::<PyString>() {
+            let text = text.to_str()?;
+            released(py, || chat_format::ChatTemplate::new(text, bos, eos))?
+        } else {
+            let message = format!("template must be a str or a ChatTemplate, not {}", type_name(template));
+            return Err(PyTypeError::new_err(message).into());
+        };
+        Ok(Self::of(released(py, || chat_format::ChatFormat::new(template))?, vocab))
+    }
+
+    /// The format of a GGUF file's chats, with its vocabulary; no weights are loaded, and the file needs none.
+    ///
+    /// Of a file without a template ChatML, with a warning. Cost: a tenth of a second for big vocabularies.
+    ///
+    /// Args:
+    ///     path: the file.
+    ///
+    /// Returns:
+    ///     ChatFormat.
+    ///
+    /// Raises:
+    ///     ModelError: the file is missing, truncated or no GGUF.
+    ///     TemplateError: its template is faulty.
+    ///
+    /// Example:
+    ///     >>> path = tokentrie.Model().path  # the tiny model inside the package
+    ///     >>> tokentrie.ChatFormat.from_gguf(path).analysis.calls.function
+    ///     'json-object'
+    #[staticmethod]
+    fn from_gguf(py: Python<'_>, path: PathBuf) -> Result<Self> {
+        let (vocab, template) = released(py, || read_gguf(path))?;
+        Self::of_file(py, template, Arc::new(vocab))
+    }
+
+    /// ChatTemplate: the template.
+    #[getter]
+    fn template(&self) -> ChatTemplate {
+        ChatTemplate(self.core.template().clone())
+    }
+
+    /// Vocab | None: the vocabulary of constraints that are given none.
+    #[getter(vocab)]
+    fn py_vocab<'py>(&self, py: Python<'py>) -> Option<Bound<'py, Vocab>> {
+        self.vocab(py)
+    }
+
+    /// ChatAnalysis: what was found out: markers of reasoning and content, how calls are written, what the template
+    /// can do, warnings.
+    #[getter]
+    fn analysis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let made = || {
+            let text = self.core.analysis().to_json().to_string();
+            let read = py.import("tokentrie.chat_analysis")?.getattr("ChatAnalysis")?;
+            Ok::<_, PyErr>(read.call_method1("from_json", (text,))?.unbind())
+        };
+        Ok(self.analysis.get_or_try_init(py, made)?.bind(py).clone())
+    }
+
+    /// The text of a conversation, its messages brought into the shape that the template takes.
+    ///
+    /// Args:
+    ///     messages: a list of dict with "role" and "content", and of Message, such as replies of the model.
+    ///     tools: a list of tools, or Tools.
+    ///     add_generation_prompt: end where the assistant's answer begins.
+    ///     enable_thinking: what the template finds under this name.
+    ///     variables: what it finds under other names.
+    ///
+    /// Returns:
+    ///     str.
+    ///
+    /// Raises:
+    ///     TemplateError: the template refuses the messages.
+    ///     OptionError: a message has an unknown role or shape; it says which.
+    ///     TypeError: something is no list of messages or tools.
+    ///
+    /// Example:
+    ///     >>> format = tokentrie.ChatFormat("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}")
+    ///     >>> format.render([{"role": "user", "content": "Ring!"}, tokentrie.Message("Ding.")]).splitlines()
+    ///     ['[user] Ring!', '[assistant] Ding.']
+    #[pyo3(signature = (messages, tools=None, *, add_generation_prompt=true, enable_thinking=true, **variables))]
+    fn render(
+        &self,
+        py: Python<'_>,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        add_generation_prompt: bool,
+        enable_thinking: bool,
+        variables: Option<&Bound<'_, PyDict>>,
+    ) -> Result<String> {
+        let messages = self::messages(messages, self.core.template().text())?;
+        let tools = tools.map(Tools::of).transpose()?;
+        let options = crate::chat::template::options(add_generation_prompt, None, variables)?;
+        let options = options.with_variable("enable_thinking", enable_thinking);
+        let tools =
+            tools.as_ref().map(|tools| tools.get().definitions()).filter(|tools| tools != &&serde_json::json!([]));
+        Ok(released(py, || self.core.render(&messages, tools, &options))?)
+    }
+
+    /// The prompt of a conversation, with the part of it that begins the reply's turn.
+    ///
+    /// Args:
+    ///     messages, tools: as for `render`.
+    ///     enable_thinking: whether the model may think.
+    ///     continue_final_message: None answers the last message. "auto" goes on with it, which is the assistant's:
+    ///         with its content if it has some, else with its reasoning; "content" and "reasoning" say with which.
+    ///     variables: what the template finds under other names.
+    ///
+    /// Returns:
+    ///     ChatPrompt.
+    ///
+    /// Raises:
+    ///     TokenTrieError: as for `render`.
+    ///
+    /// Example:
+    ///     >>> format = tokentrie.Model().chat_format
+    ///     >>> begun = [{"role": "user", "content": "Ring!"}, {"role": "assistant", "content": "Ding"}]
+    ///     >>> format.prompt(begun, continue_final_message="auto").generation_prompt
+    ///     '<|im_start|>assistant\nDing'
+    #[pyo3(signature = (messages, tools=None, *, enable_thinking=true, continue_final_message=None, **variables))]
+    fn prompt(
+        &self,
+        py: Python<'_>,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        enable_thinking: bool,
+        continue_final_message: Option<&str>,
+        variables: Option<&Bound<'_, PyDict>>,
+    ) -> Result<ChatPrompt> {
+        let messages = self::messages(messages, self.core.template().text())?;
+        let tools = tools.map(Tools::of).transpose()?;
+        let options = prompt_options(enable_thinking, continued(continue_final_message)?, variables)?;
+        let tools =
+            tools.as_ref().map(|tools| tools.get().definitions()).filter(|tools| tools != &&serde_json::json!([]));
+        let (text, begins) = released(py, || self.core.prompt(&messages, tools, &options))?;
+        Ok(ChatPrompt { generation_prompt: text[begins..].to_owned(), text })
+    }
+
+    /// The message that a whole reply is. What fits nothing is content: never an error.
+    ///
+    /// Args:
+    ///     text: str or bytes.
+    ///     tools: the tools that may be called, which type arguments without types of their own. None takes calls of
+    ///         any name, an empty list none.
+    ///     generation_prompt: what of the prompt begins the reply's turn; None is what the template writes there.
+    ///     tool_choice: "auto", "none", "required" or the name of a tool.
+    ///     parallel_tool_calls: for symmetry with `constraint`; all calls that there are, are read.
+    ///     reasoning_format: "auto" or "deepseek" puts reasoning into `message.reasoning`; "none" leaves it in the
+    ///         content with its markers.
+    ///     partial: the reply was cut off: what may have become a marker is left out.
+    ///     json_content: the content is JSON: a code fence around it is left out.
+    ///
+    /// Returns:
+    ///     Message.
+    ///
+    /// Raises:
+    ///     OptionError: an argument has no such value, or a tool is none.
+    ///     TypeError: the text is neither str nor bytes.
+    ///
+    /// Example:
+    ///     >>> format = tokentrie.Model().chat_format
+    ///     >>> message = format.parse('<tool_call>\n{"name": "ring", "arguments": {"times": 2}}\n</tool_call>')
+    ///     >>> message.tool_calls
+    ///     [ToolCall('', 'ring', '{"times": 2}')]
+    #[pyo3(signature = (
+        text, tools=None, *, generation_prompt=None, tool_choice=None, parallel_tool_calls=false,
+        reasoning_format="auto", partial=false, json_content=false
+    ), text_signature = "($self, text, tools=None, *, generation_prompt=None, tool_choice=\"auto\", \
+        parallel_tool_calls=False, reasoning_format=\"auto\", partial=False, json_content=False)")]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    fn parse(
+        &self,
+        text: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        generation_prompt: Option<String>,
+        tool_choice: Option<&Bound<'_, PyAny>>,
+        parallel_tool_calls: bool,
+        reasoning_format: &str,
+        partial: bool,
+        json_content: bool,
+    ) -> Result<Message> {
+        let _ = parallel_tool_calls;
+        let options = parser_options(tools, generation_prompt, tool_choice, reasoning_format, json_content)?;
+        self.read(text, &options, partial)
+    }
+
+    /// A parser of a reply that comes in parts.
+    ///
+    /// Args:
+    ///     tools, generation_prompt, tool_choice, parallel_tool_calls: as for `parse`.
+    ///     reasoning_format, json_content: as for `parse`.
+    ///
+    /// Returns:
+    ///     ChatParser.
+    ///
+    /// Raises:
+    ///     OptionError: an argument has no such value, or a tool is none.
+    ///
+    /// Example:
+    ///     >>> parser = tokentrie.Model().chat_format.parser()
+    ///     >>> [event.text for part in ("Ding", " dong") for event in parser.push(part)]
+    ///     ['Ding', ' dong']
+    ///     >>> parser.finish().content
+    ///     'Ding dong'
+    #[pyo3(signature = (
+        tools=None, *, generation_prompt=None, tool_choice=None, parallel_tool_calls=false,
+        reasoning_format="auto", json_content=false
+    ), text_signature = "($self, tools=None, *, generation_prompt=None, tool_choice=\"auto\", \
+        parallel_tool_calls=False, reasoning_format=\"auto\", json_content=False)")]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    fn parser(
+        &self,
+        py: Python<'_>,
+        tools: Option<&Bound<'_, PyAny>>,
+        generation_prompt: Option<String>,
+        tool_choice: Option<&Bound<'_, PyAny>>,
+        parallel_tool_calls: bool,
+        reasoning_format: &str,
+        json_content: bool,
+    ) -> Result<ChatParser> {
+        let _ = parallel_tool_calls;
+        let options = parser_options(tools, generation_prompt, tool_choice, reasoning_format, json_content)?;
+        Ok(ChatParser::of(released(py, || self.core.parser(&options))?))
+    }
+
+    /// A constraint on a reply: free text, in which a call that begins becomes a right one.
+    ///
+    /// Its name is one of the tools', its arguments follow the tool's schema. It stands wherever a constraint does:
+    /// `Model.generate`, `Sampler`, `Batch`, `ThinkGate`, processors of logits; not in a slot of a Form. What is made
+    /// for a Tools object is kept: asking again costs microseconds.
+    ///
+    /// Args:
+    ///     tools: a list of tools, or Tools.
+    ///     vocab: the Vocab that it is made for. None takes that of the format; without one it is made where it is
+    ///         used.
+    ///     tool_choice: "auto"; "none": no call; "required": a call at once, after reasoning if there is any; or the
+    ///         name of the tool to call.
+    ///     parallel_tool_calls: whether there may be several calls.
+    ///     generation_prompt: what of the prompt begins the reply's turn (`ChatPrompt.generation_prompt`); None is
+    ///         what the template writes there with thinking on.
+    ///     thinking_budget: the most tokens of reasoning; then its end marker is forced.
+    ///
+    /// Returns:
+    ///     ChatConstraint.
+    ///
+    /// Raises:
+    ///     OptionError: there is no such tool, two have one name, a name cannot be written in this format, or a call
+    ///         is required where the template has none.
+    ///     RuleError: nothing satisfies a tool's schema.
+    ///     VocabularyError: the vocabulary cannot spell it.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> tools = [{"name": "ring", "parameters": {"properties": {"loud": {"type": "boolean"}}}}]
+    ///     >>> required = model.chat_format.constraint(tools, tool_choice="required")
+    ///     >>> sampler = tokentrie.Sampler(model.vocab, required)
+    ///     >>> sampler.accept(model.vocab.tokenize('<tool_call>\n{"name": "r', parse_special=True))
+    ///     >>> model.vocab.detokenize(sampler.forced()).startswith('ing')
+    ///     True
+    #[pyo3(signature = (
+        tools, vocab=None, tool_choice=None, parallel_tool_calls=false, generation_prompt=None, *, thinking_budget=None
+    ), text_signature = "($self, tools, vocab=None, tool_choice=\"auto\", parallel_tool_calls=False, \
+        generation_prompt=None, *, thinking_budget=None)")]
+    fn constraint(
+        slf: &Bound<'_, Self>,
+        tools: Option<&Bound<'_, PyAny>>,
+        vocab: Option<Bound<'_, Vocab>>,
+        tool_choice: Option<&Bound<'_, PyAny>>,
+        parallel_tool_calls: bool,
+        generation_prompt: Option<String>,
+        thinking_budget: Option<i64>,
+    ) -> Result<ChatConstraint> {
+        let tools = Tools::of_optional(slf.py(), tools)?;
+        let choice = self::tool_choice(tool_choice, Some(&tools.get().names()))?;
+        let budget =
+            thinking_budget.map(|budget| crate::model::options::unsigned("thinking_budget", budget)).transpose()?;
+        let vocab = vocab.or_else(|| slf.get().vocab(slf.py()));
+        ChatConstraint::new(slf, tools, vocab, choice, parallel_tool_calls, generation_prompt, budget)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self.core.template() == other.get().core.template())
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hash = std::hash::DefaultHasher::new();
+        self.core.template().text().hash(&mut hash);
+        hash.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        let names = self.core.analysis().names();
+        let calls = if self.core.analysis().dialect.calls.is_some() {
+            format!("calls as {} with arguments as {}", names.function, names.arguments)
+        } else {
+            "no calls".to_owned()
+        };
+        format!("<tokentrie.ChatFormat: reasoning {}, {calls}>", names.reasoning)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, format) = (slf.py(), slf.get());
+        let fields = (format.template(), format.vocab(py)).into_pyobject(py)?;
+        Ok((slf.get_type().into_any(), fields))
+    }
+
+    fn __copy__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __deepcopy__<'py>(slf: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        slf
+    }
+}
+
+/// How a prompt is made, of the keywords that say it.
+pub(crate) fn prompt_options(
+    enable_thinking: bool,
+    continued: Continued,
+    variables: Option<&Bound<'_, PyDict>>,
+) -> Result<PromptOptions> {
+    let mut options = PromptOptions::default().with_thinking(enable_thinking).continuing(continued);
+    options.render = crate::chat::template::options(true, None, variables)?;
+    Ok(options)
+}
+
+impl From<FormatError> for Error {
+    fn from(error: FormatError) -> Self {
+        match error {
+            FormatError::Template(error) => error.into(),
+            FormatError::Vocabulary(error) => error.into(),
+            FormatError::Schema { .. } => Class::Rule.error(error.to_string()),
+            _ => Class::Option.error(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Messages and tools as Python gives them, as JSON.
+
+use crate::chat::message::Message;
+use crate::convert::data::data;
+use crate::convert::ids::{shown, type_name};
+use crate::errors::{Class, Error, Result};
+use chat_format::Data;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use serde_json::{Map, Number, Value};
+
+/// Roles that every chat API knows; others must be known to the template.
+const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
+
+/// # Errors
+/// `OptionError` for an integer that JSON's libraries do not hold.
+pub(crate) fn json(what: &str, data: Data) -> Result<Value> {
+    Ok(match data {
+        Data::None => Value::Null,
+        Data::Bool(flag) => Value::Bool(flag),
+        Data::Int(number) => {
+            let known = i64::try_from(number).map(Number::from).or_else(|_| u64::try_from(number).map(Number::from));
+            let wrong = |_| Class::Option.error(format!("{what}: the integer {number} has more than 64 bits"));
+            Value::Number(known.map_err(wrong)?)
+        }
+        Data::Float(number) => Number::from_f64(number).map_or(Value::Null, Value::Number),
+        Data::Text(text) => Value::String(text),
+        Data::List(items) => Value::Array(items.into_iter().map(|item| json(what, item)).collect::<Result<_>>()?),
+        Data::Dict(entries) => {
+            let entry = |(key, value)| Ok((key, json(what, value)?));
+            Value::Object(entries.into_iter().map(entry).collect::<Result<Map<_, _>>>()?)
+        }
+    })
+}
+
+/// A dict as JSON.
+///
+/// # Errors
+/// As [`data`].
+pub(crate) fn dict(what: &str, value: &Bound<'_, PyAny>) -> Result<Value> {
+    json(what, data(what, value)?)
+}
+
+/// The messages of a conversation: dicts, and messages of a model. `template` may know more roles.
+///
+/// # Errors
+/// `TypeError` for what is no list of those, `OptionError` for a role nobody knows and for content of another shape.
+pub(crate) fn messages(given: &Bound<'_, PyAny>, template: &str) -> Result<Vec<Value>> {
+    if !given.is_instance_of::<PyList>() && !given.is_instance_of::<PyTuple>() {
+        let message = format!("messages must be a list of dict or Message, not {}", type_name(given));
+        return Err(PyTypeError::new_err(message).into());
+    }
+    let mut read = Vec::new();
+    for (number, message) in given.try_iter()?.enumerate() {
+        let (message, place) = (message?, format!("messages[{number}]"));
+        let of_model = message.cast::<Message>().ok().map(|message| message.get().to_dict(given.py())).transpose()?;
+        let message = of_model.map_or(message, Bound::into_any);
+        if !message.is_instance_of::<PyDict>() {
+            let text =
+                format!("{place} must be a dict or a Message, not {} of type {}", shown(&message), type_name(&message));
+            return Err(PyTypeError::new_err(text).into());
+        }
+        let value = dict(&place, &message)?;
+        check(&place, &value, template, given.py())?;
+        read.push(value);
+    }
+    Ok(read)
+}
+
+fn check(place: &str, message: &Value, template: &str, py: Python<'_>) -> Result<()> {
+    let refused = |reason: String| Err(Class::Option.error(format!("{place}: {reason}")));
+    let Some(role) = message.get("role") else {
+        return refused("it has no \"role\": a message is {\"role\": \"user\", \"content\": \"...\"}".into());
+    };
+    match role.as_str() {
+        Some(role) if ROLES.contains(&role) || (!role.is_empty() && template.contains(role)) => {}
+        Some(role) => {
+            let near = nearest(py, role, &ROLES)?;
+            let known = ROLES.map(|role| format!("{role:?}")).join(", ");
+            return refused(format!("the role {role:?} is unknown to the template{near}; it may be {known}"));
+        }
+        None => return refused(format!("the role is {role}: it must be a str")),
+    }
+    let part = |part: &Value| part.is_string() || part.get("type").is_some_and(Value::is_string);
+    match message.get("content") {
+        None | Some(Value::Null | Value::String(_)) => {}
+        Some(Value::Array(parts)) if parts.iter().all(part) => {}
+        Some(Value::Array(_)) => {
+            return refused(
+                "a part of the content has no \"type\": it is {\"type\": \"text\", \"text\": \"...\"}".into(),
+            );
+        }
+        Some(other) if role == "tool" => {
+            return refused(format!(
+                "the content is {}: write a tool's result as a str, with json.dumps",
+                short(other)
+            ));
+        }
+        Some(other) => return refused(format!("the content is {}: it must be a str or a list of parts", short(other))),
+    }
+    let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) else { return Ok(()) };
+    let Some(calls) = calls.as_array() else { return refused("\"tool_calls\" must be a list".into()) };
+    for (number, call) in calls.iter().enumerate() {
+        let of = call.get("function").unwrap_or(call);
+        if !of.get("name").is_some_and(Value::is_string) {
+            let like = "{\"type\": \"function\", \"function\": {\"name\": ..., \"arguments\": ...}}";
+            return refused(format!("tool_calls[{number}] has no name: a call is {like}"));
+        }
+    }
+    Ok(())
+}
+
+fn short(value: &Value) -> String {
+    value.to_string().chars().take(60).collect()
+}
+
+/// "; did you mean ...", where a name is near.
+pub(crate) fn nearest<S: AsRef<str>>(py: Python<'_>, name: &str, known: &[S]) -> Result<String, Error> {
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    let found = py.import("difflib")?.call_method1("get_close_matches", (name, known, 1))?;
+    let found: Vec<String> = found.extract()?;
+    Ok(found.first().map_or_else(String::new, |near| format!(": did you mean {near:?}?")))
+}
+
+/// The same value with every text changed, keys too.
+pub(crate) fn map_texts(value: &Value, change: &impl Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(change(text)),
+        Value::Array(items) => Value::Array(items.iter().map(|item| map_texts(item, change)).collect()),
+        Value::Object(entries) => {
+            Value::Object(entries.iter().map(|(key, value)| (change(key), map_texts(value, change))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Every text in it, keys too.
+pub(crate) fn texts(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
+        Value::Object(entries) => {
+            into.extend(entries.keys().cloned());
+            entries.values().for_each(|value| texts(value, into));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,110 @@
+//! How probable the names and the enum values of calls were.
+
+use crate::chat::message::{Message, ToolCall};
+use chat_format::Event;
+use serde_json::Value;
+use std::ops::Range;
+
+/// The tokens of a reply with their probabilities among what was legal.
+#[derive(Default)]
+pub(crate) struct Shares {
+    text: Vec<u8>,
+    /// Where each token ends, and how probable it was; `None` where everything could come.
+    tokens: Vec<(usize, Option<f64>)>,
+    /// Of each call: the name's place in the text, and where its arguments begin.
+    calls: Vec<(Range<usize>, usize)>,
+    /// Where each call ends.
+    ends: Vec<usize>,
+}
+
+impl Shares {
+    /// Sees a token before it is read.
+    pub(crate) fn token(&mut self, bytes: &[u8], step: &llama_sampler::Step<'_>) {
+        self.text.extend_from_slice(bytes);
+        let listed = step.allowed.iter().find(|(token, _)| *token == step.token);
+        let share = if step.forced { Some(1.0) } else { listed.map(|&(_, share)| f64::from(share)) };
+        self.tokens.push((self.text.len(), share));
+    }
+
+    /// Sees an event of what was read last.
+    pub(crate) fn see(&mut self, event: &Event) {
+        match event {
+            Event::CallBegins { name, .. } => {
+                let from = self.calls.last().map_or(0, |(name, _)| name.end);
+                let place = last_in(&self.text[from..], name.as_bytes()).map(|at| from + at);
+                let place = place.map_or(from..from, |at| at..at + name.len());
+                self.calls.push((place.clone(), place.end));
+            }
+            Event::CallEnds { .. } => self.ends.push(self.text.len()),
+            _ => {}
+        }
+    }
+
+    /// The product over the tokens that hold a byte of this place.
+    fn of(&self, place: &Range<usize>) -> Option<f64> {
+        if place.is_empty() {
+            return None;
+        }
+        let first = self.tokens.partition_point(|&(end, _)| end <= place.start);
+        let last = self.tokens.partition_point(|&(end, _)| end < place.end);
+        self.tokens.get(first..=last)?.iter().map(|&(_, share)| share).product()
+    }
+
+    /// Writes into a message what is known of its calls.
+    pub(crate) fn put_into(&self, message: &mut Message, tools: &chat_format::Tools) {
+        for (number, call) in message.tool_calls.iter_mut().enumerate() {
+            let Some((name, arguments)) = self.calls.get(number) else { continue };
+            call.probability = self.of(name);
+            let end = self.ends.get(number).copied().unwrap_or(self.text.len());
+            let tool = tools.position(&call.name).and_then(|number| tools.get(number));
+            if let Some(tool) = tool {
+                call.probabilities = self.of_values(call, &tool.parameters, *arguments..end.max(*arguments));
+            }
+        }
+    }
+
+    /// Of arguments with an enum or a boolean: each is looked for after its name, in their order.
+    fn of_values(&self, call: &ToolCall, schema: &Value, mut rest: Range<usize>) -> Vec<(String, f64)> {
+        let Ok(Value::Object(arguments)) = serde_json::from_str::<Value>(&call.arguments) else { return Vec::new() };
+        let mut found = Vec::new();
+        for (key, value) in &arguments {
+            let Some(after) = first_in(&self.text[rest.clone()], key.as_bytes()) else { continue };
+            rest.start += after + key.len();
+            let places = spellings(value).into_iter().filter_map(|text| {
+                let at = rest.start + first_in(&self.text[rest.clone()], text.as_bytes())?;
+                Some(at..at + text.len())
+            });
+            let Some(place) = places.min_by_key(|place| (place.start, usize::MAX - place.end)) else { continue };
+            rest.start = place.end;
+            if is_choice(&schema["properties"][key])
+                && let Some(share) = self.of(&place)
+            {
+                found.push((key.clone(), share));
+            }
+        }
+        found
+    }
+}
+
+fn is_choice(schema: &Value) -> bool {
+    schema.get("enum").is_some() || schema.get("const").is_some() || schema["type"] == "boolean"
+}
+
+/// How a value may stand in a call: as its text, as JSON, as Python has it.
+fn spellings(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone(), value.to_string()],
+        Value::Bool(true) => vec!["true".into(), "True".into()],
+        Value::Bool(false) => vec!["false".into(), "False".into()],
+        Value::Null => vec!["null".into(), "None".into()],
+        other => vec![other.to_string()],
+    }
+}
+
+fn first_in(text: &[u8], part: &[u8]) -> Option<usize> {
+    (!part.is_empty()).then(|| text.windows(part.len()).position(|window| window == part)).flatten()
+}
+
+fn last_in(text: &[u8], part: &[u8]) -> Option<usize> {
+    (!part.is_empty()).then(|| text.windows(part.len()).rposition(|window| window == part)).flatten()
+}

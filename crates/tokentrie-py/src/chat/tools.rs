@@ -1,0 +1,217 @@
+//! The tools of a chat: definitions, and Python functions.
+
+use crate::chat::messages::dict;
+use crate::convert::ids::{shown, type_name};
+use crate::errors::{Class, Error, Result};
+use crate::exit::called;
+use chat_format::ToolError;
+use lru::LruCache;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::{PyTraverseError, PyVisit};
+use serde_json::{Value, json};
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+
+/// Lists of tools that are known again by what they say.
+const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+static KNOWN: Mutex<Option<LruCache<String, chat_format::Tools>>> = Mutex::new(None);
+
+/// The tools that a model may call, prepared once.
+///
+/// Wherever tools are taken, a list will do too. What was worked out for one of these objects is found again at once,
+/// however many tools there are.
+///
+/// Args:
+///     tools: a list of definitions as chat APIs have them (dict with "type" and "function", or what stands in
+///         "function" alone), of Python functions with type hints, or of both. A function's name, docstring and
+///         hints say what it does and takes; `Args:` in the docstring describes the arguments, and so does
+///         `Annotated[str, "..."]`. pydantic converts the hints where it is installed.
+///
+/// Raises:
+///     OptionError: a tool has no name, two have the same, or its parameters are no JSON Schema.
+///     TypeError: it is no list of tools, or a function takes what cannot be named or converted.
+///
+/// Example:
+///     >>> def ring(times: int = 1) -> str:
+///     ...     '''Rings the bell.'''
+///     ...     return "ding " * times
+///     >>> tools = tokentrie.Tools([ring, {"name": "stop", "description": "Stops it."}])
+///     >>> tools.names
+///     ['ring', 'stop']
+///     >>> tools.definitions[0]["function"]["parameters"]["properties"]["times"]["type"]
+///     'integer'
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct Tools {
+    core: chat_format::Tools,
+    /// For templates.
+    definitions: Value,
+    /// As they were given.
+    given: Vec<Py<PyAny>>,
+}
+
+impl Tools {
+    pub(crate) fn core(&self) -> &chat_format::Tools {
+        &self.core
+    }
+
+    pub(crate) fn definitions(&self) -> &Value {
+        &self.definitions
+    }
+
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.core.iter().map(|tool| &tool.name[..]).collect()
+    }
+
+    /// What was given for tools: these, or a list of them.
+    ///
+    /// # Errors
+    /// As the class.
+    pub(crate) fn of(given: &Bound<'_, PyAny>) -> Result<Py<Self>> {
+        match given.cast::<Self>() {
+            Ok(tools) => Ok(tools.clone().unbind()),
+            Err(_) => Ok(Py::new(given.py(), Self::new(given)?)?),
+        }
+    }
+
+    /// The same, and none for None.
+    pub(crate) fn of_optional(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> Result<Py<Self>> {
+        if let Some(given) = given {
+            return Self::of(given);
+        }
+        let (core, definitions) = (chat_format::Tools::default(), Value::Array(Vec::new()));
+        Ok(Py::new(py, Self { core, definitions, given: Vec::new() })?)
+    }
+}
+
+/// The same list of tools for the same definitions, so that what was worked out for them is found again.
+fn known(definitions: &Value) -> Result<chat_format::Tools> {
+    let key = definitions.to_string();
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_with(|| LruCache::new(KEPT));
+    if let Some(tools) = known.get(&key) {
+        return Ok(tools.clone());
+    }
+    let tools = chat_format::Tools::new(definitions.as_array().map_or(&[], Vec::as_slice))?;
+    known.put(key, tools.clone());
+    Ok(tools)
+}
+
+/// As templates expect them: a bare function in the dict around it.
+fn wrapped(definition: Value) -> Value {
+    let is_wrapped = definition.get("function").is_some_and(Value::is_object);
+    let is_named = definition.get("name").is_some();
+    if is_wrapped || !is_named { definition } else { json!({"type": "function", "function": definition}) }
+}
+
+fn one(number: usize, tool: &Bound<'_, PyAny>) -> Result<Value> {
+    let (py, place) = (tool.py(), format!("tools[{number}]"));
+    if tool.is_instance_of::<PyDict>() {
+        return Ok(wrapped(dict(&place, tool)?));
+    }
+    if tool.is_callable() && !tool.is_instance_of::<PyType>() {
+        let made = called(&py.import("tokentrie.tools")?.getattr("of_function")?, &(tool,).into_pyobject(py)?, None)?;
+        return Ok(wrapped(dict(&place, &made)?));
+    }
+    let message = format!(
+        "{place} must be a dict or a function, not {} of type {}; of a class give its definition as a dict",
+        shown(tool),
+        type_name(tool)
+    );
+    Err(PyTypeError::new_err(message).into())
+}
+
+#[pymethods]
+impl Tools {
+    #[new]
+    fn new(tools: &Bound<'_, PyAny>) -> Result<Self> {
+        if let Ok(tools) = tools.cast::<Self>() {
+            let Self { core, definitions, given } = tools.get();
+            let given = given.iter().map(|tool| tool.clone_ref(tools.py())).collect();
+            return Ok(Self { core: core.clone(), definitions: definitions.clone(), given });
+        }
+        if !tools.is_instance_of::<PyList>() && !tools.is_instance_of::<PyTuple>() {
+            let message = format!("tools must be a list of dict and functions, or Tools, not {}", type_name(tools));
+            return Err(PyTypeError::new_err(message).into());
+        }
+        let (mut definitions, mut given) = (Vec::new(), Vec::new());
+        for (number, tool) in tools.try_iter()?.enumerate() {
+            let tool = tool?;
+            definitions.push(one(number, &tool)?);
+            given.push(tool.unbind());
+        }
+        let definitions = Value::Array(definitions);
+        Ok(Self { core: known(&definitions)?, definitions, given })
+    }
+
+    /// list[str]: their names, in order.
+    #[getter(names)]
+    fn py_names(&self) -> Vec<&str> {
+        self.names()
+    }
+
+    /// list[dict[str, Any]]: their definitions, as templates get them.
+    #[getter(definitions)]
+    fn py_definitions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (self.definitions.to_string(),))
+    }
+
+    /// dict[str, Callable]: those that were given as functions, by name.
+    #[getter]
+    fn functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let functions = PyDict::new(py);
+        for (tool, given) in self.core.iter().zip(&self.given) {
+            let given = given.bind(py);
+            if !given.is_instance_of::<PyDict>() {
+                functions.set_item(&tool.name, given)?;
+            }
+        }
+        Ok(functions)
+    }
+
+    fn __len__(&self) -> usize {
+        self.core.len()
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.core.position(name).is_some()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self.definitions == other.get().definitions)
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hash = DefaultHasher::new();
+        self.names().hash(&mut hash);
+        hash.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        const SHOWN: usize = 4;
+        let names = self.names();
+        let more = if names.len() > SHOWN { ", …" } else { "" };
+        let count = if names.len() == 1 { "1 tool".to_owned() } else { format!("{} tools", names.len()) };
+        let shown = names[..names.len().min(SHOWN)].join(", ");
+        let colon = if names.is_empty() { "" } else { ": " };
+        format!("<tokentrie.Tools of {count}{colon}{shown}{more}>")
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyList>,))> {
+        let given = PyList::new(slf.py(), slf.get().given.iter().map(|tool| tool.bind(slf.py())))?;
+        Ok((slf.get_type().into_any(), (given,)))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.given.iter().try_for_each(|tool| visit.call(tool))
+    }
+}
+
+impl From<ToolError> for Error {
+    fn from(error: ToolError) -> Self {
+        Class::Option.error(error.to_string())
+    }
+}

@@ -1,0 +1,213 @@
+//! The one place that lets other Python threads run, and the one that waits for a lock.
+
+use crate::call::Call;
+use crate::errors::{Class, Error, Result};
+use crate::exit::{Working, attached, is_ending};
+use crate::rule::of_user::{is_asking, waits_for_itself};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::{Builder, Thread, ThreadId, current, park_timeout, scope};
+use std::time::{Duration, Instant};
+
+/// Runs `work` without the GIL. `work` must not touch Python; it may come back with
+/// [`attached`](crate::exit::attached).
+pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    py.detach(|| {
+        let _working = Working::begin();
+        work()
+    })
+}
+
+/// Runs `work` without the GIL on a thread of its own, and lets Ctrl-C end it: then `work` is told to stop when it
+/// asks. Where the system gives no thread, `work` runs on this one and looks for Ctrl-C when it asks.
+///
+/// # Errors
+/// A signal's exception; what `work` gave then is dropped.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T + Send,
+) -> Result<T> {
+    let (stopped, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    let waiting = current();
+    // A thread that cannot be made does not give back what it was to run.
+    let work = Mutex::new(Some(work));
+    let take = || work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    scope(|scope| {
+        let worker = Builder::new().spawn_scoped(scope, || {
+            let _working = Working::begin();
+            // Also where it panics.
+            let _awake = Awake { done: &done, waiting };
+            take().map(|work| work(&|| stopped.load(Ordering::Relaxed) || is_ending()))
+        });
+        let Ok(worker) = worker else {
+            let work = take();
+            let watch = Mutex::new(Signals::default());
+            let stop = || watch.lock().unwrap_or_else(PoisonError::into_inner).wants_stop();
+            let made = released(py, || work.map(|work| work(&stop)));
+            let raised = watch.into_inner().unwrap_or_else(PoisonError::into_inner).raised;
+            return raised.map_or_else(|| made.ok_or_else(never_ran), |raised| Err(raised.into()));
+        };
+        let mut signal = Ok(());
+        while signal.is_ok() && !done.load(Ordering::Acquire) {
+            py.detach(|| park_timeout(Turns::PAUSE));
+            signal = py.check_signals();
+        }
+        stopped.store(signal.is_err(), Ordering::Relaxed);
+        let made = py.detach(|| worker.join()).unwrap_or_else(|panic| resume_unwind(panic));
+        signal.map_err(Error::from)?;
+        made.ok_or_else(never_ran)
+    })
+}
+
+fn never_ran() -> Error {
+    Class::Base.error("the work was never begun")
+}
+
+/// What work without the GIL asks for Ctrl-C: no more often than the GIL may be waited for.
+#[derive(Default)]
+pub(crate) struct Signals {
+    asked: Option<Instant>,
+    /// The first exception, for the caller to raise.
+    pub(crate) raised: Option<PyErr>,
+}
+
+impl Signals {
+    /// Taking the GIL back can wait for other threads, so signals are looked at no more often than this.
+    const PAUSE: Duration = Duration::from_millis(10);
+
+    /// Whether Python has an exception to raise, such as that of Ctrl-C, or nothing is left to work for.
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the path alone has too narrow a lifetime")]
+    pub(crate) fn wants_stop(&mut self) -> bool {
+        if self.raised.is_none() && self.asked.is_none_or(|asked| asked.elapsed() >= Self::PAUSE) {
+            self.asked = Some(Instant::now());
+            self.raised = attached(|py| py.check_signals()).and_then(std::result::Result::err);
+        }
+        self.raised.is_some() || is_ending()
+    }
+}
+
+/// Wakes who waits, when dropped.
+struct Awake<'d> {
+    done: &'d AtomicBool,
+    waiting: Thread,
+}
+
+impl Drop for Awake<'_> {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Release);
+        self.waiting.unpark();
+    }
+}
+
+/// Locks without ever holding the GIL while waiting, so that the holder can always finish.
+///
+/// A call that panicked inside may have left half a change behind: the object then refuses every further call.
+pub(crate) fn locked<'m, T>(py: Python<'_>, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
+    let failed = || Class::Base.error("an earlier call on this object failed inside; make a new one");
+    if is_asking() {
+        // Who asks the rule may hold it, and waits.
+        return mutex.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => waits_for_itself().into(),
+            TryLockError::Poisoned(_) => failed(),
+        });
+    }
+    mutex.lock_py_attached(py).map_err(|_| failed())
+}
+
+/// What is locked for long and without the GIL. In a process that was forked meanwhile the thread that has it is
+/// missing: there it says so.
+pub(crate) struct Shared<T> {
+    held: Mutex<T>,
+    /// The process whose thread locked it last.
+    holder: AtomicU32,
+}
+
+impl<T> Shared<T> {
+    pub(crate) fn new(held: T) -> Self {
+        Self { held: Mutex::new(held), holder: AtomicU32::new(0) }
+    }
+
+    /// As [`locked`].
+    ///
+    /// # Errors
+    /// As [`locked`], and where this process was forked while another thread held it.
+    pub(crate) fn lock(&self, py: Python<'_>) -> Result<MutexGuard<'_, T>> {
+        let here = std::process::id();
+        if matches!(self.held.try_lock(), Err(TryLockError::WouldBlock)) && self.holder.load(Ordering::SeqCst) != here {
+            return Err(forked(Class::Base, "cache"));
+        }
+        let guard = locked(py, &self.held)?;
+        self.holder.store(here, Ordering::SeqCst);
+        Ok(guard)
+    }
+}
+
+/// What to say in a process that is a copy of one whose other thread was in the middle of something.
+fn forked(class: Class, what: &str) -> Error {
+    class.error(format!(
+        "this process was forked while another thread was using the {what}: that thread is not here to finish; \
+         make a new one in this process, or fork when nobody uses it"
+    ))
+}
+
+/// Whose turn it is to use something for long. Unlike a mutex it can be waited for with Ctrl-C, and it tells a thread
+/// that would wait for itself.
+#[derive(Default)]
+pub(crate) struct Turns {
+    /// The process, because a forked one has only one of the threads.
+    user: Mutex<Option<(u32, ThreadId)>>,
+    over: Condvar,
+}
+
+/// Ends the turn when dropped.
+pub(crate) struct Turn<'t>(&'t Turns);
+
+impl Turns {
+    /// How often a waiting thread looks for signals.
+    const PAUSE: Duration = Duration::from_millis(50);
+
+    /// Waits for the others.
+    ///
+    /// # Errors
+    /// A signal's exception, `busy` where this thread has the turn already, that the call was ended meanwhile, or that
+    /// the turn was taken before this process was forked.
+    pub(crate) fn take(&self, py: Python<'_>, call: &Call, busy: impl FnOnce() -> Error) -> Result<Turn<'_>> {
+        let me = (std::process::id(), current().id());
+        match *self.user() {
+            Some(user) if user == me => return Err(busy()),
+            Some((process, _)) if process != me.0 => return Err(forked(Class::Model, "model")),
+            _ => {}
+        }
+        while !released(py, || self.try_take(me, call.left(Self::PAUSE))) {
+            py.check_signals()?;
+            if call.is_ended() {
+                return Err(call.error("while it waited for another call"));
+            }
+        }
+        Ok(Turn(self))
+    }
+
+    fn try_take(&self, me: (u32, ThreadId), pause: Duration) -> bool {
+        let waited = self.over.wait_timeout_while(self.user(), pause, |user| user.is_some());
+        let (mut user, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        user.is_none() && {
+            *user = Some(me);
+            true
+        }
+    }
+
+    /// Only an identity is behind this lock, which no panic can leave half changed.
+    fn user(&self) -> MutexGuard<'_, Option<(u32, ThreadId)>> {
+        self.user.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.user() = None;
+        self.0.over.notify_one();
+    }
+}

@@ -1,0 +1,9 @@
+//! Python's values as Rust's, and back.
+
+pub(crate) mod buffer;
+pub(crate) mod data;
+pub(crate) mod gil;
+pub(crate) mod ids;
+pub(crate) mod pickled;
+pub(crate) mod strings;
+pub(crate) mod value;

@@ -1,0 +1,114 @@
+//! Legal values given as text.
+
+use crate::convert::gil::released;
+use crate::convert::ids::type_name;
+use crate::errors::{Class, Error, Result};
+use crate::exit::items;
+use crate::model::stream::text;
+use crate::rule::Rule;
+use crate::spec::as_object;
+use crate::spec::object::SpecObject;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
+use tokentrie::spec::DataOnly;
+use trie_text::{TextValues, Tokenization};
+
+/// A list of str with nothing around them.
+///
+/// # Errors
+/// As [`list`].
+pub(crate) fn texts(values: &Bound<'_, PyAny>) -> Result<TextValues> {
+    Ok(TextValues::new(list(values)?))
+}
+
+/// A list of str, or the texts of a rule or a spec; `None` for other things.
+///
+/// # Errors
+/// As [`list`], and those of a rule that has too many texts.
+pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
+    /// More are no choice.
+    const MOST: usize = 1 << 16;
+    if let Ok(rule) = values.cast::<Rule>() {
+        return Ok(Some(TextValues::new(Rule::listed(rule, MOST)?)));
+    }
+    let given = as_object(values)?;
+    if let Ok(spec) = given.cast::<SpecObject>() {
+        let spec = spec.get().resolved();
+        return Ok(released(values.py(), || spec.texts(&DataOnly, MOST))?.map(TextValues::new));
+    }
+    is_list(values).then(|| texts(values)).transpose()
+}
+
+/// What to say to one str where a list of them is wanted.
+pub(crate) fn one_text(what: &str, text: &Bound<'_, PyString>) -> String {
+    const SHOWN: usize = 60;
+    let text = text.to_string_lossy();
+    let shown: String = text.chars().take(SHOWN).collect();
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    format!("{what} must be a list of str, not one str: give [{shown:?}{more}]")
+}
+
+/// A str that is no payload and does not begin like one was meant as a value: says so.
+pub(crate) fn meant_as_value(what: &str, given: &Bound<'_, PyAny>, error: Error) -> Error {
+    let Ok(text) = given.cast::<PyString>() else { return error };
+    let begins = text.to_str().ok().and_then(|text| text.trim_start().chars().next());
+    match error {
+        Error::Ours(Class::Payload, reason) if begins.is_some_and(|begins| !matches!(begins, '{' | '[')) => {
+            Class::Payload.error(format!("{}, or the JSON of a payload ({reason})", one_text(what, text)))
+        }
+        error => error,
+    }
+}
+
+/// Whether texts are given, and no payload and nothing of ours: a list, a tuple, a set, a generator, a column.
+pub(crate) fn is_list(values: &Bound<'_, PyAny>) -> bool {
+    if values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>() {
+        return true;
+    }
+    let is_text = values.is_instance_of::<PyString>() || values.is_instance_of::<PyBytes>();
+    if is_text || values.is_instance_of::<PyByteArray>() || values.is_instance_of::<PyDict>() {
+        return false;
+    }
+    let ours = values.get_type().module().is_ok_and(|module| module == "tokentrie");
+    !ours && values.hasattr("__iter__").unwrap_or(false)
+}
+
+/// A list of str.
+///
+/// # Errors
+/// `TypeError` for an item of another type, by number.
+pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
+    items(values)?.enumerate().map(|(row, value)| text(&value?, || format!("value {row}"))).collect()
+}
+
+/// Which sequences `from_strings` is asked for.
+///
+/// # Errors
+/// `OptionError` for a name that is not known, or for open ends in every tokenisation.
+pub(crate) fn tokenization(name: &str, open_end: bool) -> Result<Tokenization> {
+    match (name, open_end) {
+        ("canonical", false) => Ok(Tokenization::Canonical),
+        ("canonical", true) => Ok(Tokenization::OpenEnd),
+        ("all", false) => Ok(Tokenization::All),
+        ("all", true) => Err(Class::Option.error("open_end goes with tokenization=\"canonical\", not with \"all\"")),
+        _ => {
+            let message = format!("tokenization is {name:?}: it must be \"canonical\" or \"all\"");
+            Err(Class::Option.error(message))
+        }
+    }
+}
+
+/// The bytes of a str or bytes.
+///
+/// # Errors
+/// `TypeError` for another type.
+pub(crate) fn text_bytes(what: &str, text: &Bound<'_, PyAny>) -> Result<Vec<u8>> {
+    if let Ok(text) = text.cast::<PyString>() {
+        return Ok(text.to_str()?.as_bytes().to_vec());
+    }
+    if let Ok(bytes) = text.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    Err(PyTypeError::new_err(format!("{what} must be str or bytes, not {}", type_name(text))).into())
+}

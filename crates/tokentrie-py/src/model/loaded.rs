@@ -1,0 +1,675 @@
+//! A model that generates inside a span.
+
+use crate::call::{Call, CancelToken};
+use crate::chat::format::ChatFormat;
+use crate::chat::template::ChatTemplate;
+use crate::convert::data::list_of_dicts;
+use crate::convert::gil::{Turns, locked, released};
+use crate::convert::value::Value;
+use crate::errors::{Class, Error, Result, warn, with_partial};
+use crate::model::generated::Generated;
+use crate::model::options::{After, FillMode, Options};
+use crate::model::rivals;
+use crate::model::watch::Watch;
+use crate::rows::sampling::{Given, Keywords, Sampling};
+use crate::rule::Rule;
+use crate::rule::form;
+use crate::rule::gate::ThinkGate;
+use crate::rule::of_user::UserRule;
+use crate::spec::object::SpecObject;
+use crate::spec::{Around, as_object, built};
+use crate::trie::payload::Cache;
+use crate::vocab::Vocab;
+use llama_cpp_2::sampling::LlamaSampler;
+use llama_sampler::{Context, ContextOptions, FillOptions, Finish, GenerateOptions, ModelOptions, RuntimeError};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use tokentrie::spec::{Built, Over, Spans};
+use trie_core::{AnyConstraint, Constraint, SpanRules, TokenId, Trie, Unconstrained};
+use trie_rules::Spelled;
+use trie_text::ValueSets;
+
+/// A GGUF model with one context.
+///
+/// One object may be used from several threads: calls take turns, and other Python threads run while it computes.
+/// Ctrl-C stops a call between two forward passes. `with Model(...) as model:` closes it at the end.
+///
+/// Args:
+///     path: the file; the tiny model inside the package if None.
+///     n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
+///     n_gpu_layers: layers to put on a graphics card; a build without support for one warns that it does nothing.
+///     n_threads: kept where it is given. None takes one or all of the physical cores that the process may use:
+///         forward passes are timed as they happen, so that a busy machine never makes them slower than one thread.
+///     precise: keep keys and values in float32 and switch flash attention off. With float32 weights
+///         log-probabilities of values are then good to some 1e-4, however they are batched; without it, mostly to
+///         1e-2.
+///
+/// Raises:
+///     ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
+///     OptionError: a number is out of range.
+///
+/// Example:
+///     >>> model = tokentrie.Model()
+///     >>> tools = ["open_file", "list_files", "search"]
+///     >>> model.generate("Find it: ", tools).leaf.name in tools
+///     True
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct Model {
+    /// None once it is closed.
+    loaded: Mutex<Option<Loaded>>,
+    context: Mutex<Option<Context>>,
+    turns: Turns,
+    /// What ends the call that is running.
+    cancel: Mutex<Option<Arc<AtomicBool>>>,
+    /// Worked out when it is first asked for.
+    pub(crate) chat_format: PyOnceLock<Py<ChatFormat>>,
+    /// pathlib.Path: the file it came from.
+    #[pyo3(get)]
+    path: PathBuf,
+    /// int: tokens of context.
+    #[pyo3(get)]
+    pub(crate) n_ctx: usize,
+    /// int: the most threads that a forward pass may get; `stats.n_threads` tells how many the last one got.
+    #[pyo3(get)]
+    n_threads: u32,
+}
+
+/// What stays in memory until the model is closed.
+#[derive(Clone)]
+pub(crate) struct Loaded {
+    pub(crate) model: llama_sampler::Model,
+    /// Of texts that were given lately: a loop over prompts tokenises its choices once.
+    pub(crate) sets: Arc<ValueSets>,
+}
+
+impl Loaded {
+    /// What constraints are made over.
+    pub(crate) fn around(&self) -> Around<'_> {
+        Around { over: Over::vocab(self.model.vocab()), sets: Some(&self.sets), cache: Cache::Thread }
+    }
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[pyo3(signature = (path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false))]
+    fn new(
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        n_ctx: Option<i64>,
+        n_gpu_layers: i64,
+        n_threads: Option<i64>,
+        precise: bool,
+    ) -> Result<Self> {
+        let path = path.map_or_else(|| tiny(py), Ok)?;
+        let number =
+            |name, value: Option<i64>| value.map(|value| crate::model::options::unsigned(name, value)).transpose();
+        let n_gpu_layers = crate::model::options::unsigned("n_gpu_layers", n_gpu_layers)?;
+        if n_gpu_layers > 0 && !llama_sampler::supports_graphics_cards()? {
+            warn(py, "n_gpu_layers has no effect: this build of tokentrie uses no graphics card")?;
+        }
+        let options = ContextOptions::default().with_precise(precise);
+        let options = options.with_n_ctx(number("n_ctx", n_ctx)?).with_n_threads(number("n_threads", n_threads)?);
+        // Loading a large file takes long enough for Ctrl-C.
+        let unwatched = || Watch::new(None, Call::default());
+        let interrupted = Arc::new(Mutex::new(unwatched()));
+        let watch = Arc::clone(&interrupted);
+        let progress = move |_: f32| !watch.lock().is_ok_and(|mut watch| watch.wants_stop());
+        let loaded = released(py, || {
+            let options_of_model = ModelOptions::default().with_n_gpu_layers(n_gpu_layers).with_progress(progress);
+            let model = llama_sampler::Model::load(path, options_of_model)?;
+            let context = model.context(options)?;
+            Ok((model, context))
+        });
+        let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());
+        let (model, context) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
+        Ok(Self {
+            path: model.path().to_owned(),
+            n_ctx: context.n_ctx(),
+            n_threads: context.most_threads(),
+            loaded: Mutex::new(Some(Loaded { sets: Arc::new(ValueSets::new(Arc::clone(model.vocab()))), model })),
+            context: Mutex::new(Some(context)),
+            turns: Turns::default(),
+            cancel: Mutex::default(),
+            chat_format: PyOnceLock::new(),
+        })
+    }
+
+    /// Vocab: the model's vocabulary.
+    #[getter]
+    fn vocab(&self, py: Python<'_>) -> Result<Vocab> {
+        Ok(Vocab::new(Arc::clone(self.loaded(py)?.model.vocab())))
+    }
+
+    /// Ends the call that another thread has running, whichever that is, between two forward passes.
+    ///
+    /// It raises CancelledError there. Does nothing if no call is running. A CancelToken ends one call and no other.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> model.generate("Once", on_step=lambda step: model.cancel())  # or from another thread
+    ///     Traceback (most recent call last):
+    ///         ...
+    ///     tokentrie.CancelledError: stopped on request ...
+    fn cancel(&self, py: Python<'_>) -> Result<()> {
+        if let Some(running) = &*locked(py, &self.cancel)? {
+            running.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Cancels what is running, waits for it and gives the memory back.
+    ///
+    /// Weights go when their Vocab objects are gone, too. Later calls raise ModelError. May be repeated.
+    ///
+    /// Raises:
+    ///     ModelError: called from `on_step` of the same model.
+    ///
+    /// Example:
+    ///     >>> with tokentrie.Model() as model:
+    ///     ...     row = model.logits("The sky")
+    ///     >>> model.logits("The sky")
+    ///     Traceback (most recent call last):
+    ///         ...
+    ///     tokentrie.ModelError: the model is closed
+    fn close(&self, py: Python<'_>) -> Result<()> {
+        self.cancel(py)?;
+        let busy = || Class::Model.error("the model is generating: on_step must not close it");
+        let _turn = self.turns.take(py, &Call::default(), busy)?;
+        let context = locked(py, &self.context)?.take();
+        let loaded = locked(py, &self.loaded)?.take();
+        released(py, || drop((context, loaded)));
+        Ok(())
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        self.close(py)
+    }
+
+    /// Generates after a prompt, inside a constraint.
+    ///
+    /// Forced tokens are decoded together with what follows them, so forward passes are branch points. Token
+    /// healing: the texts of a list are tokenised as the tokenizer would go on from a prompt that is text. Where a
+    /// token crosses the boundary, the last tokens of the prompt are taken back and the set begins with their bytes
+    /// (`stats.healed_bytes`); `text` still goes on where the prompt ends. So it is with a healed Trie, whatever
+    /// the prompt is.
+    ///
+    /// Args:
+    ///     prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
+    ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
+    ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a ChatConstraint, a Form, or None,
+    ///         which is Any.
+    ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
+    ///         as a whole.
+    ///     max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
+    ///     skip_ahead: decode forced tokens together with what follows them. The tokens are the same either way;
+    ///         but in a set with tokenization="all" only this takes text that must come in the tokenizer's own
+    ///         tokens. Forms always do.
+    ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
+    ///     end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
+    ///     after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
+    ///     probabilities: of a Form, also score every value of every slot.
+    ///     on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
+    ///         ends the generation. It must not use this model, except for `cancel`.
+    ///     sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+    ///     cancel: a CancelToken that ends this call.
+    ///     timeout: the seconds that it may take, waiting for its turn included.
+    ///
+    /// Returns:
+    ///     Generated. Its text goes on where the prompt ends; a Form's has values by name.
+    ///
+    /// Raises:
+    ///     ContextError: the prompt does not fit.
+    ///     OptionError: a setting is out of range, a keyword stands beside `sampling`, or the prompt does not end
+    ///         as a healed Trie begins.
+    ///     PayloadError: the payload cannot be used; it says line, column and field.
+    ///     VocabularyError: ids are outside the vocabulary.
+    ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` has what
+    ///         was generated before.
+    ///     ModelError: a forward pass fails, or the model is closed.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> out = model.generate("The sky is ", ["blue", "red"], mode="sampled", seed=1)
+    ///     >>> (out.leaf.name in ("blue", "red"), out.text == out.leaf.name)
+    ///     (True, True)
+    #[pyo3(
+        signature = (
+            prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, seed=None,
+            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), end_tokens=None,
+            after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None, cancel=None,
+            timeout=None
+        ),
+        text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
+            seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
+            probabilities=False, on_step=None, sampling=None, cancel=None, timeout=None)",
+    )]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    fn generate(
+        &self,
+        prompt: &Bound<'_, PyAny>,
+        constraint: Option<&Bound<'_, PyAny>>,
+        mode: Given<FillMode>,
+        max_tokens: i64,
+        skip_ahead: bool,
+        seed: Option<i64>,
+        temperature: Given<f64>,
+        top_k: Given<i64>,
+        top_p: Given<f64>,
+        min_p: Given<f64>,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        after: After,
+        probabilities: bool,
+        on_step: Option<Py<PyAny>>,
+        sampling: Option<&Bound<'_, Sampling>>,
+        cancel: Option<&Bound<'_, CancelToken>>,
+        timeout: Option<f64>,
+    ) -> Result<Generated> {
+        let py = prompt.py();
+        let call = Call::new(cancel, timeout)?;
+        let exact = mode.0.is_some_and(|mode| mode.exact);
+        let mode = Given(mode.0.map(|mode| mode.mode));
+        let keywords = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling };
+        let options = Options { keywords, end_tokens, after };
+        let max_tokens = crate::model::options::unsigned("max_tokens", max_tokens)? as usize;
+        let sampling = options.keywords.options(py)?;
+        let loaded = self.loaded(py)?;
+        let started = Instant::now();
+        let given = constraint.map(as_object).transpose()?;
+        let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
+        if let (Some(Built::Form(form)), Some(given)) = (&built, &given) {
+            if end_tokens.is_some() || after.0 == trie_core::After::Free {
+                return Err(
+                    Class::Option.error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")
+                );
+            }
+            let fill = FillOptions::default().with_sampling(sampling);
+            let fill = fill.with_exact(exact).with_probabilities(probabilities);
+            let prompt = self.prompt(prompt, form.begins_with())?;
+            let filled = self.using(py, on_step, &call, |context, watch| context.fill(&prompt, form, &fill, watch))?;
+            let stopped = filled.stopped;
+            let parse = |name: &str, text| form::part_value(given, name, text);
+            let generated = Generated::of_form(filled, started.elapsed().as_secs_f64(), parse)?;
+            return if stopped { Err(stopped_with(py, &call, generated)) } else { Ok(generated) };
+        }
+        if exact || probabilities {
+            let what = if exact { "mode \"exact\" is" } else { "probabilities are" };
+            return Err(Class::Option.error(format!("{what} for forms: use `choose` for a set")));
+        }
+        let vocab = loaded.model.vocab();
+        let mut healed = 0;
+        let (prompt, spans) = match built {
+            None => (self.prompt(prompt, None)?, None),
+            Some(Built::Rule(rule)) => {
+                let before = before_rule(prompt, &rule, vocab)?;
+                healed = before.healed;
+                (before.prompt, Some(Arc::new([(String::new(), before.constraint)]) as Spans))
+            }
+            Some(Built::Texts(texts)) => {
+                let (texts, prompt) = (texts.with_distinct(true), crate::model::prompt::read(prompt)?);
+                let (prompt, set) = released(py, || loaded.sets.place_texts(prompt, &texts))?;
+                (prompt, Some(Arc::new([(String::new(), set.trie().clone().into())]) as Spans))
+            }
+            Some(Built::Spans(spans)) => {
+                (self.prompt(prompt, spans.first().and_then(|(_, constraint)| constraint.first_set()))?, Some(spans))
+            }
+            Some(_) => return Err(Class::Option.error("this constraint is filled and not walked")),
+        };
+        let rules = |spans: Spans| {
+            let rules = SpanRules::new(spans, vocab.len())?;
+            Ok::<_, Error>(Arc::new(options.rules(rules, vocab.end_of_generation())?))
+        };
+        let rules = spans.map(rules).transpose()?;
+        let generate = GenerateOptions::default().with_sampling(sampling).with_max_tokens(max_tokens);
+        let generate = generate.with_skip_ahead(skip_ahead).with_healed_bytes(healed);
+        let generated = self
+            .using(py, on_step, &call, |context, watch| context.generate(&prompt, rules.as_ref(), &generate, watch))?;
+        let value = generated.value.clone().zip(given.as_ref().and_then(value_reader));
+        let value = value.map(|(text, rule)| Value::parsed(&rule, text)).transpose()?;
+        ended(py, &call, generated, value, started)
+    }
+
+    /// Generates as `generate` does, on a thread of its own, and gives the text as it grows.
+    ///
+    /// Args:
+    ///     prompt, constraint: as for `generate`.
+    ///     options: the keywords of `generate`.
+    ///
+    /// Returns:
+    ///     Stream: an iterator of str, also for `async for`. What it gave is never taken back; all of it together is
+    ///     `result.text`.
+    ///
+    /// Raises:
+    ///     TypeError: `generate` has no such keyword. What else `generate` raises comes from the iterator.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> with model.stream("The sky is ", ["blue", "red"]) as stream:
+    ///     ...     text = "".join(stream)
+    ///     >>> text == stream.result.text
+    ///     True
+    #[pyo3(signature = (prompt, constraint=None, **options))]
+    fn stream<'py>(
+        slf: &Bound<'py, Self>,
+        prompt: &Bound<'py, PyAny>,
+        constraint: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        streaming(slf.py(), "Stream")?.call((slf, prompt, constraint), options)
+    }
+
+    /// `generate` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the generation.
+    ///
+    /// Args:
+    ///     prompt, constraint: as for `generate`.
+    ///     options: the keywords of `generate`.
+    ///
+    /// Returns:
+    ///     An awaitable of Generated.
+    ///
+    /// Raises:
+    ///     TokenTrieError: as for `generate`, when it is awaited.
+    ///
+    /// Example:
+    ///     >>> import asyncio
+    ///     >>> model = tokentrie.Model()
+    ///     >>> asyncio.run(model.agenerate("The sky is ", ["blue", "red"])).finish
+    ///     'span'
+    #[pyo3(signature = (prompt, constraint=None, **options))]
+    fn agenerate<'py>(
+        slf: &Bound<'py, Self>,
+        prompt: &Bound<'py, PyAny>,
+        constraint: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        streaming(slf.py(), "in_background")?.call((slf.getattr("generate")?, prompt, constraint), options)
+    }
+
+    /// `choose` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
+    ///
+    /// Args:
+    ///     prompt, choices: as for `choose`.
+    ///     options: the keywords of `choose`.
+    ///
+    /// Returns:
+    ///     An awaitable of Choice.
+    ///
+    /// Raises:
+    ///     TokenTrieError: as for `choose`, when it is awaited.
+    ///
+    /// Example:
+    ///     >>> import asyncio
+    ///     >>> model = tokentrie.Model()
+    ///     >>> asyncio.run(model.achoose("The sky is ", ["blue", "red"])).name in ("blue", "red")
+    ///     True
+    #[pyo3(signature = (prompt, choices, **options))]
+    fn achoose<'py>(
+        slf: &Bound<'py, Self>,
+        prompt: &Bound<'py, PyAny>,
+        choices: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        streaming(slf.py(), "in_background")?.call((slf.getattr("choose")?, prompt, choices), options)
+    }
+
+    /// Generates greedily under a grammar: what `tokentrie bench` compares with.
+    fn _generate_with_grammar(
+        &self,
+        prompt: &Bound<'_, PyAny>,
+        engine: &str,
+        grammar: &str,
+        max_tokens: i64,
+    ) -> Result<Generated> {
+        let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, self.prompt(prompt, None)?);
+        let max_tokens = crate::model::options::unsigned("max_tokens", max_tokens)? as usize;
+        let vocab = loaded.model.vocab();
+        let rules = SpanRules::of(AnyConstraint::new(Unconstrained), vocab.len())?;
+        let options = GenerateOptions::default().with_max_tokens(max_tokens);
+        let started = Instant::now();
+        // A sampler of llama.cpp's must be made where it is used: it goes to no other thread.
+        let call = Call::default();
+        let generated = self.using(py, None, &call, |context, watch| {
+            let rival = match rivals::sampler(loaded.model.llama(), engine, grammar) {
+                Ok(rival) => rival,
+                Err(refused) => return Ok(Err(refused)),
+            };
+            let chain = LlamaSampler::chain([rival, LlamaSampler::greedy()], true);
+            context.generate_with_chain(&prompt, &Arc::new(rules), chain, &options, watch).map(Ok)
+        })?;
+        ended(py, &call, generated?, None, started)
+    }
+
+    /// ChatTemplate: the template of the file, with the model's tokens for the beginning and the end of a text.
+    /// ModelError if it has none.
+    #[getter]
+    fn chat_template(&self, py: Python<'_>) -> Result<ChatTemplate> {
+        Ok(ChatTemplate(self.loaded(py)?.model.chat_template()?.clone()))
+    }
+
+    /// The token ids of a prompt in the model's own chat format.
+    ///
+    /// What messages, tools and variables contain is plain text, and so is `answer_prefix`: the name of a control token
+    /// in it stays text. Messages that the template refuses are given to it in other shapes, see `ChatTemplate.render`.
+    ///
+    /// Args:
+    ///     messages: a list of dict with "role" and "content".
+    ///     tools: a list of tool definitions (dict), as the model's template expects them.
+    ///     add_generation_prompt: end where the assistant's answer begins.
+    ///     answer_prefix: text that opens the answer, as if the model had written it. What follows is chosen with the
+    ///         same text as `prefix` of `choose`, or generated from a `Trie.from_strings(prefix=, heal=True)`: then a
+    ///         token may cross the boundary.
+    ///     now: the datetime that the template's `strftime_now` tells; with None that of the clock.
+    ///     adapt: try other shapes; with False the template gets exactly these messages.
+    ///     variables: what the template finds under other names, such as `enable_thinking=False`.
+    ///
+    /// Returns:
+    ///     list[int], for `generate` and `choose`.
+    ///
+    /// Raises:
+    ///     TemplateError: the template is faulty, or refuses the messages.
+    ///     ModelError: the file has no template.
+    ///     TypeError: something is no list of dict, or no JSON.
+    ///     OptionError: something is no JSON, or an answer is opened that does not begin.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> prompt = model.chat_prompt([{"role": "user", "content": "Hello"}], answer_prefix="It is")
+    ///     >>> print(model.vocab.detokenize(prompt))
+    ///     <|im_start|>user
+    ///     Hello<|im_end|>
+    ///     <|im_start|>assistant
+    ///     It is
+    ///     >>> model.choose(prompt, [" red", " blue"], prefix="It is").name in (" red", " blue")
+    ///     True
+    #[pyo3(signature = (
+        messages, tools=None, add_generation_prompt=true, *, answer_prefix="", now=None, adapt=true, **variables
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "Python's keywords")]
+    fn chat_prompt(
+        &self,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        add_generation_prompt: bool,
+        answer_prefix: &str,
+        now: Option<&Bound<'_, PyAny>>,
+        adapt: bool,
+        variables: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Vec<u32>> {
+        let py = messages.py();
+        let loaded = self.loaded(py)?;
+        let messages = list_of_dicts("messages", messages)?;
+        let tools = tools.map(|tools| list_of_dicts("tools", tools)).transpose()?;
+        if !answer_prefix.is_empty() && !add_generation_prompt {
+            return Err(Class::Option.error("answer_prefix opens an answer, so add_generation_prompt must be True"));
+        }
+        let options = crate::chat::template::options(add_generation_prompt, now, variables)?.with_adapt(adapt);
+        let tokens = released(py, || loaded.model.chat_prompt(&messages, tools.as_ref(), &options, answer_prefix))?;
+        Ok(tokens.into_iter().map(TokenId::get).collect())
+    }
+
+    /// The logits after some tokens. What the context holds of their beginning is not computed again.
+    ///
+    /// Args:
+    ///     tokens: text or token ids, as the prompt of `generate`.
+    ///
+    /// Returns:
+    ///     float32 [V], a copy.
+    ///
+    /// Raises:
+    ///     ContextError: the tokens do not fit.
+    ///     OptionError: there are none.
+    ///     VocabularyError: ids are outside the vocabulary.
+    ///     ModelError: the forward pass fails, or the model is closed.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> model.logits("The sky is").shape == (len(model.vocab),)
+    ///     True
+    fn logits<'py>(&self, tokens: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
+        let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
+        let row = self.using(py, None, &Call::default(), |context, watch| {
+            context.prefill(&tokens, &mut || watch.wants_stop())?;
+            context.logits().map(<[f32]>::to_vec)
+        })?;
+        Ok(PyArray1::from_vec(py, row))
+    }
+
+    /// Forgets the tokens in the context: for measurements.
+    ///
+    /// The next call decodes its prompt from the beginning.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> row = model.logits("The sky is")
+    ///     >>> model.clear()
+    fn clear(&self, py: Python<'_>) -> Result<()> {
+        self.using(py, None, &Call::default(), |context, _| {
+            context.clear();
+            Ok(())
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tokentrie.Model: {}>", self.path.display())
+    }
+}
+
+impl Model {
+    pub(crate) fn loaded(&self, py: Python<'_>) -> Result<Loaded> {
+        locked(py, &self.loaded)?.clone().ok_or_else(closed)
+    }
+
+    /// The tokens of a prompt before a set.
+    fn prompt(&self, prompt: &Bound<'_, PyAny>, set: Option<&Trie>) -> Result<Vec<TokenId>> {
+        let (py, prompt, loaded) = (prompt.py(), crate::model::prompt::read(prompt)?, self.loaded(prompt.py())?);
+        Ok(released(py, || prompt.tokens(loaded.model.vocab(), set))?)
+    }
+
+    /// Runs `work` on the context without the GIL; other threads wait for their turn.
+    pub(crate) fn using<T: Send>(
+        &self,
+        py: Python<'_>,
+        on_step: Option<Py<PyAny>>,
+        call: &Call,
+        work: impl FnOnce(&mut Context, &mut Watch) -> Result<T, RuntimeError> + Send,
+    ) -> Result<T> {
+        let busy = || Class::Model.error("the model is generating: on_step must not use it");
+        let _turn = self.turns.take(py, call, busy)?;
+        let mut context = locked(py, &self.context)?;
+        let context = context.as_mut().ok_or_else(closed)?;
+        let call = call.running();
+        *locked(py, &self.cancel)? = Some(Arc::clone(&call.of_model));
+        let mut watch = Watch::new(on_step, call);
+        let done = released(py, || work(context, &mut watch));
+        *locked(py, &self.cancel)? = None;
+        watch.finish(done)
+    }
+}
+
+/// What runs calls beside other work, in Python.
+pub(crate) fn streaming<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("tokentrie.streaming")?.getattr(name)
+}
+
+/// The result, or the error of a call that was ended.
+fn ended(
+    py: Python<'_>,
+    call: &Call,
+    generated: llama_sampler::Generated,
+    value: Option<Value>,
+    started: Instant,
+) -> Result<Generated> {
+    let stopped = generated.finish == Finish::Stopped;
+    let name = generated.leaf.as_ref().and_then(|leaf| leaf.name.clone());
+    let generated = Generated::new(generated, value.or(name.map(Value::Text)), started.elapsed().as_secs_f64());
+    if stopped { Err(stopped_with(py, call, generated)) } else { Ok(generated) }
+}
+
+/// What reads the text of a constraint as a value, if anything does: it has a method `parse`.
+fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
+    let given = gate.unwrap_or_else(|| constraint.clone());
+    (given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>()).then_some(given)
+}
+
+/// A rule where it stands after a prompt.
+struct BeforeRule {
+    prompt: Vec<TokenId>,
+    /// Bytes at the end of the prompt that come first.
+    healed: usize,
+    constraint: AnyConstraint,
+}
+
+/// Takes the last tokens off a prompt that is text, where a token could cross from it into what the rule allows.
+fn before_rule(
+    prompt: &Bound<'_, PyAny>,
+    spelled: &Arc<dyn Spelled>,
+    vocab: &Arc<trie_text::Vocab>,
+) -> Result<BeforeRule> {
+    const CHARACTERS: usize = 64;
+    let (py, prompt) = (prompt.py(), crate::model::prompt::read(prompt)?);
+    let is_text = matches!(prompt, trie_text::Prompt::Text(_));
+    let tokens = released(py, || prompt.tokens(vocab, None))?;
+    if is_text {
+        let beginnings = spelled.beginnings(CHARACTERS);
+        UserRule::raised()?;
+        let (left, bytes) = vocab.before_texts(&tokens, beginnings.as_deref());
+        if !bytes.is_empty()
+            && let Some(constraint) = released(py, || spelled.after(&bytes))?
+        {
+            return Ok(BeforeRule { prompt: left.to_vec(), healed: bytes.len(), constraint });
+        }
+    }
+    Ok(BeforeRule { prompt: tokens, healed: 0, constraint: spelled.constraint() })
+}
+
+fn stopped_with(py: Python<'_>, call: &Call, partial: Generated) -> Error {
+    with_partial(py, call.error(&format!("after {} generated tokens", partial.count())), partial)
+}
+
+fn closed() -> Error {
+    Class::Model.error("the model is closed")
+}
+
+/// The model inside the package.
+fn tiny(py: Python<'_>) -> Result<PathBuf> {
+    let package = py.import("importlib.resources")?.call_method1("files", ("tokentrie",))?;
+    let file = package.call_method1("joinpath", ("models/tiny.gguf",))?;
+    Ok(file.extract()?)
+}

@@ -1,0 +1,22 @@
+//! A model that was loaded, and what its calls take and give.
+
+#[cfg(feature = "llama")]
+pub(crate) mod chat;
+pub(crate) mod choice;
+#[cfg(feature = "llama")]
+pub(crate) mod choices;
+#[cfg(feature = "llama")]
+pub(crate) mod choose;
+pub(crate) mod generated;
+#[cfg(feature = "llama")]
+pub(crate) mod loaded;
+#[cfg(not(feature = "llama"))]
+pub(crate) mod missing;
+pub(crate) mod options;
+#[cfg(feature = "llama")]
+pub(crate) mod prompt;
+#[cfg(feature = "llama")]
+pub(crate) mod rivals;
+pub(crate) mod stream;
+#[cfg(feature = "llama")]
+pub(crate) mod watch;

@@ -1,0 +1,70 @@
+//! How Python takes part in long work that runs without the GIL: Ctrl-C stops it, and a callback sees each step.
+
+use crate::call::Call;
+use crate::convert::gil::Signals;
+use crate::errors::{Class, Error};
+use crate::exit::{attached, called};
+use crate::model::generated::Step;
+use pyo3::prelude::*;
+
+/// Asked between two forward passes. Keeps the first exception; the work then ends and the caller raises it.
+pub(crate) struct Watch {
+    on_step: Option<Py<PyAny>>,
+    /// What else may end the call.
+    call: Call,
+    signals: Signals,
+}
+
+impl Watch {
+    pub(crate) fn new(on_step: Option<Py<PyAny>>, call: Call) -> Self {
+        Self { on_step, call, signals: Signals::default() }
+    }
+
+    /// Whether to give up: Python has an exception to raise, such as that of Ctrl-C, or the call is cancelled.
+    pub(crate) fn wants_stop(&mut self) -> bool {
+        self.signals.wants_stop() || self.call.is_ended()
+    }
+
+    /// Something raised: the work ends with that.
+    pub(crate) fn fail(&mut self, raised: PyErr) {
+        self.signals.raised.get_or_insert(raised);
+    }
+
+    /// Whether something raised.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.signals.raised.is_some()
+    }
+
+    /// The result, unless there is an exception to raise.
+    pub(crate) fn finish<T, E>(self, result: Result<T, E>) -> crate::errors::Result<T>
+    where
+        crate::errors::Error: From<E>,
+    {
+        if let Some(raised) = self.signals.raised {
+            return Err(raised.into());
+        }
+        result.map_err(|error| match Error::from(error) {
+            Error::Ours(Class::Cancelled, _) => self.call.error("before there was a result"),
+            error => error,
+        })
+    }
+}
+
+impl llama_sampler::Watch for Watch {
+    fn stop(&mut self) -> bool {
+        self.wants_stop()
+    }
+
+    fn wants_steps(&self) -> bool {
+        self.on_step.is_some() && self.signals.raised.is_none()
+    }
+
+    fn step(&mut self, step: &llama_sampler::Step<'_>) {
+        let Some(on_step) = &self.on_step else { return };
+        let shown = attached(|py| {
+            let arguments = (Step::from(step),).into_pyobject(py)?;
+            called(on_step.bind(py), &arguments, None).map(|_| ())
+        });
+        self.signals.raised = shown.and_then(Result::err);
+    }
+}

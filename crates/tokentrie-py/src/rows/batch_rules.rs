@@ -1,0 +1,162 @@
+//! From what Python gives for the rows of a batch to their rules.
+
+use crate::convert::gil::released;
+use crate::convert::ids::{tokens, type_name};
+use crate::convert::strings::is_list;
+use crate::errors::{Class, Result};
+use crate::model::options::{After, unsigned};
+use crate::trie::payload::{Cache, rules_over};
+use crate::vocab::{Vocab, VocabArg};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use std::collections::HashMap;
+use std::sync::Arc;
+use trie_core::{Constraint, RulesError, SpanRules, TokenId};
+
+/// More rows than that are a mistake, and would end the process where memory does.
+const MOST_ROWS: usize = 1 << 22;
+
+/// The rules of a row; `None` leaves it free.
+pub(crate) type RowRules = Option<Arc<SpanRules>>;
+
+/// What the rules of every row have in common.
+pub(crate) struct Common {
+    vocab: Option<Py<Vocab>>,
+    n_vocab: usize,
+    end_tokens: Option<Vec<TokenId>>,
+    after: trie_core::After,
+}
+
+impl Common {
+    /// # Errors
+    /// `TypeError` and `VocabularyError` for what are no token ids.
+    pub(crate) fn new(vocab: &VocabArg<'_>, end_tokens: Option<&Bound<'_, PyAny>>, after: After) -> Result<Self> {
+        let end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
+        let n_vocab = vocab.size();
+        let vocab = if let VocabArg::Vocab(vocab) = vocab { Some(vocab.clone().unbind()) } else { None };
+        Ok(Self { vocab, n_vocab, end_tokens, after: after.0 })
+    }
+
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
+        let Self { vocab, n_vocab, end_tokens, after } = self;
+        let vocab = vocab.as_ref().map(|vocab| vocab.clone_ref(py));
+        Self { vocab, n_vocab: *n_vocab, end_tokens: end_tokens.clone(), after: *after }
+    }
+
+    pub(crate) fn n_vocab(&self) -> usize {
+        self.n_vocab
+    }
+
+    fn vocab<'py>(&self, py: Python<'py>) -> VocabArg<'py> {
+        match &self.vocab {
+            Some(vocab) => VocabArg::Vocab(vocab.bind(py).clone()),
+            None => VocabArg::Size(self.n_vocab),
+        }
+    }
+
+    /// The rules of one row.
+    ///
+    /// # Errors
+    /// As a sampler's.
+    pub(crate) fn row(&self, constraint: &Bound<'_, PyAny>) -> Result<RowRules> {
+        if constraint.is_none() {
+            return Ok(None);
+        }
+        let py = constraint.py();
+        let vocab = self.vocab(py);
+        let mut rules = rules_over(&vocab, "constraint", constraint, Cache::Thread)?;
+        if let Some(ends) = &self.end_tokens {
+            rules = rules.with_end_tokens(ends.clone())?;
+        }
+        if !vocab.end_of_generation().is_empty() {
+            rules = rules.with_end_of_generation(vocab.end_of_generation())?;
+        }
+        // Where nothing is known to stop on, a finished row is left alone.
+        let rules = match rules.clone().with_after(self.after) {
+            Err(RulesError::NothingToStopOn) => rules,
+            stops => stops?,
+        };
+        Ok(Some(Arc::new(rules)))
+    }
+
+    /// The rules of all rows: one constraint for so many, or a list with one for each.
+    ///
+    /// # Errors
+    /// As a sampler's, naming the row; `OptionError` for a count that does not fit.
+    pub(crate) fn rows(&self, constraint: &Bound<'_, PyAny>, rows: Option<i64>) -> Result<Vec<RowRules>> {
+        let count = rows.map(|rows| unsigned("rows", rows)).transpose()?.map(|rows| rows as usize);
+        if let Some(count) = count.filter(|&count| count > MOST_ROWS) {
+            return Err(Class::Option.error(format!("rows is {count}: a batch has up to {MOST_ROWS}")));
+        }
+        let Some(each) = one_each(constraint)? else {
+            let Some(count) = count else {
+                let message = "rows is not given: say how many rows follow one constraint, or give a list of them";
+                return Err(Class::Option.error(message));
+            };
+            return Ok(vec![self.row(constraint)?; count]);
+        };
+        if count.is_some_and(|count| count != each.len()) {
+            let message = format!("rows is {}, but {} constraints are given", count.unwrap_or_default(), each.len());
+            return Err(Class::Option.error(message));
+        }
+        // Rows of one object share their rules.
+        let mut known: HashMap<*mut pyo3::ffi::PyObject, RowRules> = HashMap::new();
+        let mut all = Vec::with_capacity(each.len());
+        for (row, constraint) in each.iter().enumerate() {
+            let rules = match known.get(&constraint.as_ptr()) {
+                Some(rules) => rules.clone(),
+                None => self.row(constraint).map_err(|error| error.at(&format!("row {row}: ")))?,
+            };
+            known.insert(constraint.as_ptr(), rules.clone());
+            all.push(rules);
+        }
+        released(constraint.py(), || one_vocabulary(&all))?;
+        Ok(all)
+    }
+}
+
+/// A list or tuple with a constraint for each row; `None` for anything that is one constraint, as a list of str is.
+fn one_each<'py>(constraint: &Bound<'py, PyAny>) -> Result<Option<Vec<Bound<'py, PyAny>>>> {
+    let each: Vec<Bound<'py, PyAny>> = match (constraint.cast::<PyList>(), constraint.cast::<PyTuple>()) {
+        (Ok(list), _) => list.iter().collect(),
+        (_, Ok(tuple)) => tuple.iter().collect(),
+        _ => return Ok(None),
+    };
+    let texts = |item: &Bound<'py, PyAny>| item.is_instance_of::<pyo3::types::PyString>();
+    if !each.is_empty() && each.iter().all(texts) {
+        return Ok(None);
+    }
+    if let Some(row) = each.iter().position(|item| texts(item) && !looks_like_payload(item)) {
+        let name = type_name(&each[(row + 1) % each.len()]);
+        let message = format!("row {row} is a str among others of type {name}: give a list of str for its values");
+        return Err(PyTypeError::new_err(message).into());
+    }
+    debug_assert!(is_list(constraint));
+    Ok(Some(each))
+}
+
+fn looks_like_payload(text: &Bound<'_, PyAny>) -> bool {
+    text.extract::<String>().is_ok_and(|text| text.trim_start().starts_with('{'))
+}
+
+/// That no two sets are known to be for different vocabularies.
+fn one_vocabulary(rows: &[RowRules]) -> Result<()> {
+    let mut first: Option<(usize, String)> = None;
+    for (row, rules) in rows.iter().enumerate() {
+        let sets = rules.iter().flat_map(|rules| rules.constraints()).flat_map(|(_, constraint)| constraint.sets());
+        for found in sets.filter_map(|set| set.fingerprint()) {
+            match &first {
+                None => first = Some((row, found.to_owned())),
+                Some((other, expected)) if expected != found => {
+                    return Err(Class::Vocabulary.error(format!(
+                        "row {row}: its set was saved for another vocabulary ({found}) than that of row {other} \
+                         ({expected})"
+                    )));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Rows of logits: samplers, batches, searches.
+
+pub(crate) mod batch;
+pub(crate) mod batch_items;
+pub(crate) mod batch_rules;
+pub(crate) mod in_chain;
+pub(crate) mod sampler;
+pub(crate) mod sampling;
+pub(crate) mod scorer;
+pub(crate) mod search;

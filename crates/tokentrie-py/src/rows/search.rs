@@ -1,0 +1,344 @@
+//! Exact choice and beam search over a user's function.
+
+use crate::convert::buffer::over_logits;
+use crate::convert::gil::released;
+use crate::convert::ids::tokens;
+use crate::convert::strings;
+use crate::errors::{Class, Error, Result};
+use crate::exit::called;
+use crate::model::choice::Choice;
+use crate::model::options::unsigned;
+use crate::rows::batch::Score;
+use crate::rows::scorer::{Answer, Scorer};
+use crate::rule::Rule;
+use crate::spec::object::SpecObject;
+use crate::spec::{Around, as_object};
+use crate::trie::Trie;
+use crate::trie::leaf::Leaf;
+use crate::trie::payload::{Cache, rules_over};
+use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
+use crate::vocab::VocabArg;
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use tokentrie::spec::{Over, Spec};
+use trie_core::{
+    AnyConstraint, BeamOptions, BeamSearch, ChooseError, ChooseOptions, Constraint, PrefixRows, PrefixRowsError, Rows,
+    ScoreMode, TokenId,
+};
+use trie_text::ValueSet;
+
+/// Values of a constraint that is no set: they are listed to be scored.
+const MOST_VALUES: usize = 1 << 20;
+
+/// A value that `beam_search` found. Compares by content; can be pickled.
+///
+/// Args:
+///     leaf: the value.
+///     tokens: the tokens that were walked, without those that only end the value.
+///     logprob: its score: the log of its probability, in the sense of `score`.
+///
+/// Example:
+///     >>> trie = tokentrie.Trie.from_sequences([[1], [2]], names=["a", "b"])
+///     >>> best, other = tokentrie.beam_search(lambda prefixes: np.zeros((len(prefixes), 4)).astype("f4"), trie, 2)
+///     >>> best.leaf.name, best.tokens, round(best.logprob, 3)
+///     ('a', [1], -1.386)
+#[pyclass(frozen, get_all, module = "tokentrie")]
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Hypothesis {
+    /// Leaf: the value; of a Sequence the last one.
+    leaf: Leaf,
+    /// list[int]: the tokens that were walked, without those that only end the value.
+    tokens: Vec<u32>,
+    /// float: its score, before any penalty for length.
+    logprob: f64,
+}
+
+crate::convert::pickled::pickled!(Hypothesis { leaf, tokens, logprob });
+
+#[pymethods]
+impl Hypothesis {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH_ARGS: (&'static str, &'static str, &'static str) = ("leaf", "tokens", "logprob");
+
+    #[new]
+    fn new(leaf: Leaf, tokens: Vec<u32>, logprob: f64) -> Self {
+        Self { leaf, tokens, logprob }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Hypothesis({}, logprob={:.4})", self.leaf.shown(), self.logprob)
+    }
+}
+
+/// The least vocabulary that the sets of a constraint need.
+fn least(constraint: &AnyConstraint, ends: &[TokenId]) -> usize {
+    let own = constraint.sets().into_iter().flat_map(|set| set.end_tokens().iter().copied());
+    let largest = constraint.max_token().into_iter().chain(own).chain(ends.iter().copied()).max();
+    largest.map_or(1, |largest| largest.index() + 1)
+}
+
+/// The constraint that was given, before the size of the vocabulary is known.
+fn constraint_of(
+    what: &str,
+    constraint: &Bound<'_, PyAny>,
+    vocab: Option<&VocabArg<'_>>,
+    n_vocab: usize,
+) -> Result<AnyConstraint> {
+    if vocab.is_none() && strings::is_list(constraint) {
+        let message = format!("{what}: a list of str needs a Vocab that can tokenize: give it as vocab=");
+        return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
+    }
+    let over = Over { n_vocab, vocab: vocab.and_then(VocabArg::core) };
+    let around = Around { over, sets: None, cache: Cache::Thread };
+    Ok(crate::spec::constraint(what, constraint, &around)?[0].1.clone())
+}
+
+/// The set of a rule's texts, as an object: beams end at leaves.
+fn set_of_rule<'py>(constraint: &Bound<'py, PyAny>, vocab: Option<&VocabArg<'_>>) -> Result<Option<Bound<'py, PyAny>>> {
+    let given = as_object(constraint)?;
+    if !given.is_instance_of::<Rule>() && !given.is_instance_of::<SpecObject>() {
+        return Ok(None);
+    }
+    let Some(texts) = strings::listed(constraint)? else { return Ok(None) };
+    let py = constraint.py();
+    let over = Over { n_vocab: vocab.map_or(0, VocabArg::size), vocab: vocab.and_then(VocabArg::core) };
+    let around = Around { over, sets: None, cache: Cache::Thread };
+    let spans = crate::spec::with_host(py, &around, |over, host| Spec::Choice(texts).constraint(over, host))?;
+    let Some(set) = spans[0].1.as_trie().cloned() else { return Ok(None) };
+    Ok(Some(Bound::new(py, Trie::new(set))?.into_any()))
+}
+
+/// The largest vocabulary there may be.
+const ANY_SIZE: usize = 1 << 31;
+
+/// The most probable values of a set under a model that is a function, by a beam search that never leaves the set.
+///
+/// After each step the beam keeps the `width` best hypotheses, finished ones included; ties go to what is finished,
+/// then to the better parent, then to the lower token. With a width of at least the number of values all of them are
+/// found, each with its exact probability; there is never a filler.
+///
+/// Args:
+///     step: gets the token lists of the live rows, those after the prompt only, and returns their logits: [rows, V] or
+///         wider, float32, float16 or bfloat16, as for `Batch`; or, where only some are known, a list with a dict
+///         {token id: log-probability} for each row: what is not in it counts as impossible. At first it is asked for
+///         [[]].
+///     constraint: as for `Sampler`; it must end.
+///     width: how many hypotheses are kept, at least 1.
+///     vocab: a Vocab, or the vocabulary size. None: as many tokens as the first row has entries.
+///     score: what a token adds. "model": the log of its probability under the whole vocabulary. "renormalised": the
+///         log of its share among the legal tokens; steps that are forced in every row are skipped then. "given": its
+///         logit.
+///     num_return: how many to return at most. None: all that are kept.
+///     length_penalty: ranks by score / length ** length_penalty; 0 ranks by the score.
+///     end_tokens: ids that may close a value; their probabilities add up. None: those of the set.
+///     sample: draws hypotheses without replacement instead, each in proportion to the product of its tokens' shares,
+///         and returns them in the order in which they were drawn.
+///     seed: seed of the draw, 0 to 2**32 - 1; None takes one from the operating system.
+///     reorder: called before each step but the first with int64 [rows]: the row of the step before that each row comes
+///         from. For functions that keep what they computed.
+///
+/// Cost: O(rows · V) a step with score="model", O(Σ children) with "renormalised".
+///
+/// Returns:
+///     list[Hypothesis], best first: at most `width` and at most one for each value.
+///
+/// Raises:
+///     OptionError: a setting is out of range, `seed` stands without `sample`, or a row is not one for each prefix.
+///     TypeError, ValueError: `step` returned something else; its own exceptions come out as they are.
+///     TrieError: the constraint has no end, as that of Any.
+///     PayloadError, VocabularyError: as for `Sampler`.
+///
+/// Example:
+///     >>> trie = tokentrie.Trie.from_sequences([[1, 2], [1, 3], [4, 2]], names=["a", "b", "c"])
+///     >>> logits = np.arange(6, dtype=np.float32)  # a model that likes high ids, whatever came before
+///     >>> step = lambda prefixes: np.tile(logits, (len(prefixes), 1))
+///     >>> [found.leaf.name for found in tokentrie.beam_search(step, trie, width=2, score="renormalised")]
+///     ['c', 'b']
+#[pyfunction]
+#[pyo3(
+    signature = (
+        step, constraint, width, *, vocab=None, score=Score(ScoreMode::Model), num_return=None, length_penalty=0.0,
+        end_tokens=None, sample=false, seed=None, reorder=None
+    ),
+    text_signature = "(step, constraint, width, *, vocab=None, score=\"model\", num_return=None, length_penalty=0.0, \
+        end_tokens=None, sample=False, seed=None, reorder=None)"
+)]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+pub(crate) fn beam_search(
+    step: &Bound<'_, PyAny>,
+    constraint: &Bound<'_, PyAny>,
+    width: i64,
+    vocab: Option<VocabArg<'_>>,
+    score: Score,
+    num_return: Option<i64>,
+    length_penalty: f64,
+    end_tokens: Option<&Bound<'_, PyAny>>,
+    sample: bool,
+    seed: Option<i64>,
+    reorder: Option<&Bound<'_, PyAny>>,
+) -> Result<Vec<Hypothesis>> {
+    let py = step.py();
+    let listed = set_of_rule(constraint, vocab.as_ref())?;
+    let constraint = listed.as_ref().unwrap_or(constraint);
+    if seed.is_some() && !sample {
+        return Err(Class::Option.error("seed is given, but nothing is drawn: set sample=True, or leave seed out"));
+    }
+    let num_return = num_return.map(|count| unsigned("num_return", count)).transpose()?;
+    let seed = seed.map(|seed| unsigned("seed", seed)).transpose()?;
+    let mut options = BeamOptions::new(unsigned("width", width)? as usize).mode(score.0).length_penalty(length_penalty);
+    if sample {
+        options = options.drawn(seed.unwrap_or_else(|| RandomState::new().hash_one(()) as u32));
+    }
+    let ends = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
+    let known = vocab.as_ref().map_or(ANY_SIZE, VocabArg::size);
+    let set = constraint_of("constraint", constraint, vocab.as_ref(), known)?;
+    let mut scorer = Scorer::new(step, "step", vocab.as_ref(), least(&set, ends.as_deref().unwrap_or_default()))?;
+    let n_ids = VocabArg::Size(scorer.n_ids());
+    let mut rules = match &vocab {
+        // Sets of other vocabularies are refused.
+        Some(vocab) => {
+            rules_over(vocab, "constraint", constraint, Cache::Thread)?;
+            trie_core::SpanRules::of(set, n_ids.size())?
+        }
+        None => trie_core::SpanRules::of(set, n_ids.size())?,
+    };
+    if let Some(ends) = ends {
+        rules = rules.with_end_tokens(ends)?;
+    }
+    let mut search = BeamSearch::new(Arc::new(rules), options)?;
+    let mut asked = false;
+    while !search.prefixes().is_empty() {
+        if let Some(reorder) = reorder.filter(|_| asked) {
+            let parents = search.parents().iter().map(|&parent| parent as i64).collect();
+            called(reorder, &PyTuple::new(py, [PyArray1::from_vec(py, parents)])?, None)?;
+        }
+        asked = true;
+        let answer = scorer.rows(search.prefixes())?;
+        let search = &mut search;
+        match &answer {
+            Answer::Table(table) => over_logits!(Logits, table, rows => {
+                released(py, || Ok::<_, Error>(search.advance(rows)?))
+            })?,
+            Answer::Listed(listed) => {
+                let width = scorer.n_ids();
+                let rows = Rows::new(listed, listed.len() / width, width, width);
+                search.advance(rows.map_err(|error| Error::Array(error.to_string()))?)?;
+            }
+        }
+    }
+    let most = num_return.map_or(usize::MAX, |count| count as usize);
+    let found = search.into_hypotheses().into_iter().take(most);
+    Ok(found
+        .map(|found| Hypothesis {
+            leaf: found.leaf.into(),
+            tokens: found.tokens.iter().map(|token| token.get()).collect(),
+            logprob: found.logprob,
+        })
+        .collect())
+}
+
+/// The exact probability of every value under a model that is a function: `Model.choose` for any host.
+///
+/// Args:
+///     scorer: gets token lists, those after the prompt only, and returns a row of logits for each, as `step` of
+///         `beam_search` does. A whole tree of prefixes comes in calls of up to `rows_at_once`, so a host that can
+///         decode a batch does so. At first it is asked for [[]].
+///     values: a list of distinct str, which needs a Vocab, a Trie, a payload (its first descriptor), or a Sequence
+///         without Any.
+///     vocab: a Vocab, or the vocabulary size. None: as many tokens as the first row has entries.
+///     end_tokens: ids of which one must follow a value; its probability then counts that as well. None: those of the
+///         set.
+///     top: score only what the best so many values need, at least 1; None scores all of a set that needs at most 4096
+///         rows.
+///     max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few.
+///     rows_at_once: prefixes of one call at most, at least 1.
+///
+/// Returns:
+///     Choice, as of `Model.choose`. With a scorer that lists log-probabilities, what it does not list is impossible.
+///
+/// Raises:
+///     TypeError, ValueError: `scorer` returned something else; its own exceptions come out as they are.
+///     TrieError, PayloadError, VocabularyError, OptionError: as for `Model.choose`.
+///
+/// Example:
+///     >>> trie = tokentrie.Trie.from_sequences([[1, 2], [3]], names=["yes", "no"])
+///     >>> scorer = lambda prefixes: np.zeros((len(prefixes), 4), dtype=np.float32)  # all tokens alike
+///     >>> choice = tokentrie.choose(scorer, trie)
+///     >>> choice.name, choice.probabilities.round(2)
+///     ('no', array([0.2, 0.8]))
+#[pyfunction]
+#[pyo3(signature = (scorer, values, *, vocab=None, end_tokens=None, top=None, max_rows=None, rows_at_once=128))]
+pub(crate) fn choose(
+    scorer: &Bound<'_, PyAny>,
+    values: &Bound<'_, PyAny>,
+    vocab: Option<VocabArg<'_>>,
+    end_tokens: Option<&Bound<'_, PyAny>>,
+    top: Option<i64>,
+    max_rows: Option<i64>,
+    rows_at_once: i64,
+) -> Result<Choice> {
+    let py = scorer.py();
+    let ends = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
+    let positive = |name: &str, count: i64| match unsigned(name, count)? {
+        0 => Err(Class::Option.error(format!("{name} is 0: it must be at least 1"))),
+        count => Ok(count as usize),
+    };
+    let top = top.map(|count| positive("top", count)).transpose()?;
+    let max_rows = max_rows.map(|count| positive("max_rows", count)).transpose()?;
+    let at_once = positive("rows_at_once", rows_at_once)?;
+    let known = vocab.as_ref().map_or(ANY_SIZE, VocabArg::size);
+    let texts = if matches!(vocab, Some(VocabArg::Vocab(_))) { strings::listed(values)? } else { None };
+    let set: ValueSet = if let (Some(VocabArg::Vocab(vocab)), Some(texts)) = (&vocab, texts) {
+        let vocab = vocab.get().core();
+        released(py, || texts.with_distinct(true).set(vocab))?
+    } else {
+        let constraint = constraint_of("values", values, vocab.as_ref(), known)?;
+        let weighted = constraint.sets().iter().any(|set| set.is_weighted());
+        warn_unweighted(py, weighted, NOT_IN_PROBABILITIES)?;
+        released(py, || constraint.to_trie(MOST_VALUES))?.into()
+    };
+    if let Some(VocabArg::Vocab(vocab)) = &vocab {
+        vocab.get().core().check_set(set.trie())?;
+    }
+    let needed = least(&set.trie().into(), ends.as_deref().unwrap_or_default());
+    let mut scorer = Scorer::new(scorer, "scorer", vocab.as_ref(), needed)?;
+    let n_ids = scorer.n_ids();
+    let mut host = PrefixRows::new(n_ids, |prefixes: &[&[TokenId]]| -> Result<Vec<f32>> {
+        // The first token only stands for the prompt, which is the function's own.
+        let prefixes: Vec<Vec<TokenId>> = prefixes.iter().map(|prefix| prefix[1..].to_vec()).collect();
+        scorer.rows(&prefixes)?.into_singles(n_ids)
+    })
+    .with_rows_at_once(at_once);
+    let mut options = ChooseOptions::new().with_top(top).with_max_rows(max_rows);
+    if let Some(ends) = &ends {
+        options = options.with_end_tokens(ends);
+    }
+    let choice = trie_core::choose(&mut host, &[TokenId::default()], set.trie(), &options);
+    Ok(Choice::new(choice.map_err(refused)?, &set))
+}
+
+fn refused(error: ChooseError<PrefixRowsError<Error>>) -> Error {
+    let error = match error {
+        ChooseError::Host(PrefixRowsError::Function(error)) => return error,
+        ChooseError::NotListed(error) => return error.into(),
+        ChooseError::Rules(error) => return error.into(),
+        ChooseError::Damaged(problem) => return Class::Trie.error(format!("{problem} (Trie.open with verify=True)")),
+        ChooseError::SetOutsideVocabulary { max_token, n_vocab } => {
+            let message = format!("the set has the token id {max_token}, outside the vocabulary of {n_vocab} tokens");
+            return Class::Vocabulary.error(message);
+        }
+        ChooseError::EndTokenOutsideVocabulary { token, n_vocab, .. } => {
+            let message = format!("end tokens: token id {token} is outside the vocabulary of {n_vocab} tokens");
+            return Class::Vocabulary.error(message);
+        }
+        ChooseError::DeadEnd { depth } => format!("the set is damaged: nothing may follow {depth} tokens of a value"),
+        ChooseError::ManySequences => "several token sequences stand for one value: score that set alone".to_owned(),
+        ChooseError::Rows(problem) => problem.to_string(),
+        _ => "the values cannot be scored".to_owned(),
+    };
+    Class::Trie.error(error)
+}

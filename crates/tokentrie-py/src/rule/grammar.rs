@@ -1,0 +1,143 @@
+//! LR(1) grammars as rules.
+
+use crate::convert::gil::released;
+use crate::errors::{Class, Error, Result, warn};
+use crate::rule::Rule;
+use pyo3::prelude::*;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use tokentrie::spec::Spec;
+use trie_rules::{Example, GrammarError, GrammarOptions};
+
+/// An LR(1) grammar as a rule, written as for yacc.
+///
+/// `%start` names the rule to begin with, else the first one is. A rule is `name : first | "(" second ")" | ;`, with
+/// comments as in C. "text" is a keyword, "/pattern/" a regular expression (syntax of the Rust crate `regex`), and a
+/// name in capitals whose alternatives are such texts is a terminal. SKIP is the terminal that may stand between all
+/// others: blanks, comments. Terminals are read byte by byte: the longest match counts, then keywords before patterns.
+///
+/// What is allowed is exact: every allowed text can be completed. Compares by text; can be pickled.
+///
+/// Args:
+///     text: the grammar.
+///     lenient: decide conflicts as yacc does (shift first, then the rule that comes first) and pass over what is never
+///         used, with a warning each. What is allowed may then lead into a dead end.
+///
+/// Raises:
+///     RuleError: the text is no grammar, or not LR(1); it says line, column and what is wrong. Also a ValueError.
+///
+/// Example:
+///     >>> text = 'NUMBER : "/[0-9]+/" ; sum : NUMBER | sum "+" NUMBER ;'
+///     >>> sums = tokentrie.Grammar(text)
+///     >>> (sums.matches("1+20+3"), sums.matches("1+"))
+///     (True, False)
+///     >>> tokentrie.Grammar.example("json").matches('{"a": [1, 2]}')
+///     True
+#[pyclass(frozen, extends = Rule, module = "tokentrie")]
+pub(crate) struct Grammar {
+    /// str: its text.
+    #[pyo3(get)]
+    text: String,
+    /// bool: whether conflicts were decided.
+    #[pyo3(get)]
+    lenient: bool,
+    core: trie_rules::Grammar,
+}
+
+const EXAMPLES: [(&str, Example); 4] =
+    [("json", Example::Json), ("arithmetic", Example::Arithmetic), ("c", Example::C), ("sql", Example::Sql)];
+
+#[pymethods]
+impl Grammar {
+    #[new]
+    #[pyo3(signature = (text, *, lenient=false))]
+    fn new(py: Python<'_>, text: String, lenient: bool) -> Result<PyClassInitializer<Self>> {
+        let options = GrammarOptions::default().lenient(lenient);
+        let grammar = released(py, || trie_rules::Grammar::with_options(&text, options))?;
+        for warning in grammar.warnings() {
+            warn(py, &format!("grammar, {warning}"))?;
+        }
+        let made = Self { text, lenient, core: grammar.clone() };
+        Ok(PyClassInitializer::from(Rule::of(grammar)).add_subclass(made))
+    }
+
+    /// A grammar that comes with the package.
+    ///
+    /// Args:
+    ///     name: "json" (RFC 8259), "arithmetic", "c" (declarations, statements and expressions of C) or "sql"
+    ///         (SELECT).
+    ///
+    /// Returns:
+    ///     Grammar.
+    ///
+    /// Raises:
+    ///     OptionError: there is none of that name.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Grammar.example("sql").matches("SELECT name FROM users WHERE id = 1")
+    ///     True
+    #[staticmethod]
+    fn example(py: Python<'_>, name: &str) -> Result<Py<Self>> {
+        let Some((_, example)) = EXAMPLES.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<String> = EXAMPLES.iter().map(|(known, _)| format!("{known:?}")).collect();
+            return Err(Class::Option.error(format!("name is {name:?}: it must be one of {}", known.join(", "))));
+        };
+        Ok(Py::new(py, Self::new(py, example.text().to_owned(), false)?)?)
+    }
+
+    /// list[str]: its terminals as they were written.
+    #[getter]
+    fn terminals(&self) -> Vec<String> {
+        self.core.terminals().map(str::to_owned).collect()
+    }
+
+    /// int: states of its parser.
+    #[getter]
+    fn parser_states(&self) -> usize {
+        self.core.parser_states()
+    }
+
+    /// int: states of the automaton that reads its terminals.
+    #[getter]
+    fn lexer_states(&self) -> usize {
+        self.core.lexer_states()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let key = |grammar: &Self| (grammar.text.clone(), grammar.lenient);
+        other.cast::<Self>().is_ok_and(|other| key(self) == key(other.get()))
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        self.text.hash(&mut hash);
+        hash.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        let (parser, lexer) = (self.core.parser_states(), self.core.lexer_states());
+        format!("<tokentrie.Grammar: {} terminals, {parser} parser and {lexer} lexer states>", self.terminals().len())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, bool))> {
+        let Self { text, lenient, .. } = slf.get();
+        Ok((slf.get_type().getattr("_restore")?, (text.clone(), *lenient)))
+    }
+
+    /// What `__reduce__` took apart.
+    #[staticmethod]
+    fn _restore(py: Python<'_>, text: String, lenient: bool) -> Result<Py<Self>> {
+        Ok(Py::new(py, Self::new(py, text, lenient)?)?)
+    }
+}
+
+impl Grammar {
+    pub(crate) fn spec(&self) -> Spec {
+        Spec::Grammar { text: self.text.as_str().into(), lenient: self.lenient }
+    }
+}
+
+impl From<GrammarError> for Error {
+    fn from(error: GrammarError) -> Self {
+        Class::Rule.error(format!("grammar, {error}"))
+    }
+}

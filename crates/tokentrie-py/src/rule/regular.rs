@@ -1,0 +1,574 @@
+//! Rules with a type: integers, numbers, dates, strings; one of several, and one after the other.
+
+use crate::convert::gil::released;
+use crate::convert::ids::{shown, type_name};
+use crate::convert::strings;
+use crate::errors::{Class, Error, Result};
+use crate::exit::items;
+use crate::rule::Rule;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDate, PyList, PyString, PyTuple, PyType};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use trie_rules::{NumberOptions, Regular, RegularError, StringOptions, Value};
+
+type Made<T> = Result<PyClassInitializer<T>>;
+
+/// The text of a value, and what to say where it is none of the rule's.
+fn value_of(slf: &Bound<'_, Rule>, text: &Bound<'_, PyString>) -> Result<Value> {
+    let refused = || -> Result<Error> {
+        let message = format!("{} is no text of {}", shown(text), slf.repr()?);
+        Ok(Class::Rule.error(message))
+    };
+    let value = slf.get().regular().and_then(|regular| regular.value(text.to_str().ok()?.as_bytes()));
+    value.map_or_else(|| Err(refused()?), Ok)
+}
+
+fn hash_of(content: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    content.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The integers of a range in decimal, without leading zeros: "0", "-12", and not "007", "-0" or "+1".
+///
+/// Its values are int. Compares by bounds; can be pickled.
+///
+/// Args:
+///     lo, hi: the smallest and the largest, both included. None: no bound, so that digits may come for ever.
+///
+/// Raises:
+///     RuleError: no integer is in the range.
+///     OptionError: a bound does not fit 128 bits.
+///
+/// Example:
+///     >>> model = tokentrie.Model()
+///     >>> model.generate("A number from one to ten: ", tokentrie.Integer(1, 10)).value in range(1, 11)
+///     True
+#[pyclass(frozen, extends = Rule, module = "tokentrie")]
+pub(crate) struct Integer {
+    /// int | None: the smallest.
+    #[pyo3(get)]
+    lo: Option<i128>,
+    /// int | None: the largest.
+    #[pyo3(get)]
+    hi: Option<i128>,
+}
+
+fn bound(name: &str, value: Option<&Bound<'_, PyAny>>) -> Result<Option<i128>> {
+    let Some(value) = value else { return Ok(None) };
+    value.extract().map(Some).map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            return Class::Option.error(format!("{name} is {}: it must fit 128 bits, or be None", shown(value)));
+        }
+        PyTypeError::new_err(format!("{name} must be an int or None, not {}", type_name(value))).into()
+    })
+}
+
+#[pymethods]
+impl Integer {
+    #[new]
+    #[pyo3(signature = (lo=None, hi=None))]
+    fn new(lo: Option<&Bound<'_, PyAny>>, hi: Option<&Bound<'_, PyAny>>) -> Made<Self> {
+        let (lo, hi) = (bound("lo", lo)?, bound("hi", hi)?);
+        Ok(PyClassInitializer::from(Rule::of_regular(Regular::integer(lo, hi)?)).add_subclass(Self { lo, hi }))
+    }
+
+    /// The integer that a text stands for.
+    ///
+    /// Args:
+    ///     text: str, one of the rule's texts.
+    ///
+    /// Returns:
+    ///     int.
+    ///
+    /// Raises:
+    ///     RuleError: the text is none of the rule's.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Integer(-5, 5).parse("-3")
+    ///     -3
+    fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+        match value_of(slf.as_super(), text)? {
+            Value::Integer(number) => Ok(number.into_pyobject(slf.py()).map_err(PyErr::from)?.into_any()),
+            // More digits than 128 bits have.
+            _ => Ok(slf.py().get_type::<pyo3::types::PyInt>().call1((text,))?),
+        }
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| (self.lo, self.hi) == (other.get().lo, other.get().hi))
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&(self.lo, self.hi))
+    }
+
+    fn __repr__(&self) -> String {
+        let shown = |bound: Option<i128>| bound.map_or_else(|| "None".to_owned(), |bound| bound.to_string());
+        format!("tokentrie.Integer({}, {})", shown(self.lo), shown(self.hi))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Option<i128>, Option<i128>)) {
+        (slf.get_type(), (slf.get().lo, slf.get().hi))
+    }
+}
+
+/// Numbers as JSON writes them: "-1.5", "2e10", "0". Its values are float. Compares by its settings; can be pickled.
+///
+/// Args:
+///     integer_digits: the most digits before the point, at least 1.
+///     fraction_digits: the most after it; 0 for numbers without a point.
+///     exponent_digits: the most of the exponent; 0 for numbers without one.
+///
+/// Raises:
+///     RuleError: no digit may come before the point.
+///
+/// Example:
+///     >>> price = tokentrie.Number(integer_digits=4, fraction_digits=2, exponent_digits=0)
+///     >>> (price.matches("12.50"), price.matches("12.505"), price.parse("12.50"))
+///     (True, False, 12.5)
+#[pyclass(frozen, extends = Rule, get_all, module = "tokentrie")]
+#[expect(clippy::struct_field_names, reason = "they are Python's keyword arguments")]
+pub(crate) struct Number {
+    /// int: the most digits before the point.
+    integer_digits: u32,
+    /// int: the most digits after it.
+    fraction_digits: u32,
+    /// int: the most digits of the exponent.
+    exponent_digits: u32,
+}
+
+#[pymethods]
+impl Number {
+    #[new]
+    #[pyo3(signature = (*, integer_digits=20, fraction_digits=17, exponent_digits=2))]
+    fn new(integer_digits: u32, fraction_digits: u32, exponent_digits: u32) -> Made<Self> {
+        let options = NumberOptions::default().integer_digits(integer_digits).fraction_digits(fraction_digits);
+        let rule = Rule::of_regular(Regular::number_with(options.exponent_digits(exponent_digits))?);
+        let made = Self { integer_digits, fraction_digits, exponent_digits };
+        Ok(PyClassInitializer::from(rule).add_subclass(made))
+    }
+
+    /// The number that a text stands for.
+    ///
+    /// Args:
+    ///     text: str, one of the rule's texts.
+    ///
+    /// Returns:
+    ///     float: the nearest one.
+    ///
+    /// Raises:
+    ///     RuleError: the text is none of the rule's.
+    ///
+    /// Example:
+    ///     >>> tokentrie.Number().parse("2e3")
+    ///     2000.0
+    fn parse(slf: &Bound<'_, Self>, text: &Bound<'_, PyString>) -> Result<f64> {
+        match value_of(slf.as_super(), text)? {
+            Value::Number(number) => Ok(number),
+            _ => Ok(text.to_str()?.parse().unwrap_or(f64::NAN)),
+        }
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self.digits() == other.get().digits())
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.digits())
+    }
+
+    fn __repr__(&self) -> String {
+        let (integer, fraction, exponent) = self.digits();
+        format!("tokentrie.Number(integer_digits={integer}, fraction_digits={fraction}, exponent_digits={exponent})")
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (u32, u32, u32))> {
+        Ok((slf.get_type().getattr("_restore")?, slf.get().digits()))
+    }
+
+    /// What `__reduce__` took apart.
+    #[staticmethod]
+    fn _restore(py: Python<'_>, integer: u32, fraction: u32, exponent: u32) -> Result<Py<Self>> {
+        Ok(Py::new(py, Self::new(integer, fraction, exponent)?)?)
+    }
+}
+
+impl Integer {
+    pub(crate) fn bounds(&self) -> (Option<i128>, Option<i128>) {
+        (self.lo, self.hi)
+    }
+}
+
+impl Number {
+    pub(crate) fn digits(&self) -> (u32, u32, u32) {
+        (self.integer_digits, self.fraction_digits, self.exponent_digits)
+    }
+}
+
+/// Days as "YYYY-MM-DD", from 0001-01-01 to 9999-12-31, only those that there are. Its values are datetime.date.
+///
+/// Example:
+///     >>> (tokentrie.rules.Date().matches("2024-02-29"), tokentrie.rules.Date().matches("2023-02-29"))
+///     (True, False)
+///     >>> tokentrie.rules.Date().parse("2024-02-29")
+///     datetime.date(2024, 2, 29)
+#[pyclass(frozen, extends = Rule, module = "tokentrie.rules")]
+pub(crate) struct Date;
+
+#[pymethods]
+impl Date {
+    #[new]
+    fn new(py: Python<'_>) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(Rule::of_regular(released(py, Regular::date))).add_subclass(Self)
+    }
+
+    /// The day that a text stands for.
+    ///
+    /// Args:
+    ///     text: str, one of the rule's texts.
+    ///
+    /// Returns:
+    ///     datetime.date.
+    ///
+    /// Raises:
+    ///     RuleError: the text is no day.
+    ///
+    /// Example:
+    ///     >>> tokentrie.rules.Date().parse("1999-12-31").year
+    ///     1999
+    fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+        match value_of(slf.as_super(), text)? {
+            Value::Date { year, month, day } => Ok(PyDate::new(slf.py(), year.into(), month, day)?.into_any()),
+            _ => Ok(text.clone().into_any()),
+        }
+    }
+
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> bool {
+        let _ = slf;
+        other.is_instance_of::<Self>()
+    }
+
+    #[expect(clippy::unused_self, reason = "a method of Python has an object")]
+    fn __hash__(&self) -> u64 {
+        hash_of(&"Date")
+    }
+
+    #[expect(clippy::unused_self, reason = "a method of Python has an object")]
+    fn __repr__(&self) -> &'static str {
+        "tokentrie.rules.Date()"
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Bound<'py, PyTuple>) {
+        (slf.get_type(), PyTuple::empty(slf.py()))
+    }
+}
+
+/// JSON strings with their escapes: valid UTF-8, no half of a surrogate pair. Its values are str without escapes.
+///
+/// Compares by its settings; can be pickled.
+///
+/// Args:
+///     min_chars, max_chars: fewest and most characters: an escape counts as one. None: no limit.
+///     quotes: whether the text has the quotes around the string; else they stand around the rule.
+///
+/// Raises:
+///     RuleError: no string is that long and that short, or `max_chars` is beyond some 15,000.
+///
+/// Example:
+///     >>> tokentrie.String(max_chars=3).matches("four")
+///     False
+///     >>> tokentrie.String(max_chars=3, quotes=True).parse(r'"a\u0041b"')
+///     'aAb'
+#[pyclass(frozen, extends = Rule, get_all, name = "String", module = "tokentrie")]
+pub(crate) struct StringRule {
+    /// int: the fewest characters.
+    min_chars: usize,
+    /// int | None: the most characters.
+    max_chars: Option<usize>,
+    /// bool: whether the quotes are part of the text.
+    quotes: bool,
+}
+
+#[pymethods]
+impl StringRule {
+    #[new]
+    #[pyo3(signature = (*, min_chars=0, max_chars=None, quotes=false))]
+    fn new(py: Python<'_>, min_chars: usize, max_chars: Option<usize>, quotes: bool) -> Made<Self> {
+        let options = StringOptions::default().quotes(quotes).min_chars(min_chars);
+        let options = max_chars.map_or(options, |most| options.max_chars(most));
+        let rule = Rule::of_regular(released(py, || Regular::string(options))?);
+        Ok(PyClassInitializer::from(rule).add_subclass(Self { min_chars, max_chars, quotes }))
+    }
+
+    /// What a text says, without quotes and escapes.
+    ///
+    /// Args:
+    ///     text: str, one of the rule's texts.
+    ///
+    /// Returns:
+    ///     str.
+    ///
+    /// Raises:
+    ///     RuleError: the text is none of the rule's.
+    ///
+    /// Example:
+    ///     >>> tokentrie.String().parse(r"caf\u00e9")
+    ///     'café'
+    fn parse(slf: &Bound<'_, Self>, text: &Bound<'_, PyString>) -> Result<String> {
+        match value_of(slf.as_super(), text)? {
+            Value::String(said) => Ok(said),
+            _ => Ok(text.to_str()?.to_owned()),
+        }
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self.settings() == other.get().settings())
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.settings())
+    }
+
+    fn __repr__(&self) -> String {
+        let most = self.max_chars.map_or_else(|| "None".to_owned(), |most| most.to_string());
+        let quotes = if self.quotes { "True" } else { "False" };
+        format!("tokentrie.String(min_chars={}, max_chars={most}, quotes={quotes})", self.min_chars)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Settings)> {
+        Ok((slf.get_type().getattr("_restore")?, slf.get().settings()))
+    }
+
+    /// What `__reduce__` took apart.
+    #[staticmethod]
+    fn _restore(py: Python<'_>, min_chars: usize, max_chars: Option<usize>, quotes: bool) -> Result<Py<Self>> {
+        Ok(Py::new(py, Self::new(py, min_chars, max_chars, quotes)?)?)
+    }
+}
+
+/// Fewest and most characters, and whether with quotes.
+type Settings = (usize, Option<usize>, bool);
+
+impl StringRule {
+    pub(crate) fn settings(&self) -> Settings {
+        (self.min_chars, self.max_chars, self.quotes)
+    }
+}
+
+/// A text of any of several rules, or one of a list.
+///
+/// Its values are what the rule that takes the text gives; those of a list are str.
+/// Lists of any length stay tries: a million texts are sorted once. Compares by its parts; can be pickled.
+///
+/// Args:
+///     choices: a Rule that is no Grammar and none of your own, a str, or a list or other iterable of str.
+///
+/// Raises:
+///     RuleError: there is nothing to choose from, or the rules make an automaton that is too large.
+///     TypeError: a part is something else.
+///
+/// Example:
+///     >>> when = tokentrie.OneOf(tokentrie.rules.Date(), ["today", "tomorrow"], "never")
+///     >>> (when.parse("2024-05-01"), when.parse("today"))
+///     (datetime.date(2024, 5, 1), 'today')
+#[pyclass(frozen, extends = Rule, module = "tokentrie")]
+pub(crate) struct OneOf {
+    /// tuple[Rule | str | list[str], ...]: what may be chosen.
+    #[pyo3(get)]
+    choices: Py<PyTuple>,
+    /// Those that are rules, in their order.
+    rules: Vec<Py<Rule>>,
+}
+
+impl OneOf {
+    pub(crate) fn choices<'py>(&self, py: Python<'py>) -> &Bound<'py, PyTuple> {
+        self.choices.bind(py)
+    }
+}
+
+impl Concatenation {
+    pub(crate) fn parts<'py>(&self, py: Python<'py>) -> &Bound<'py, PyTuple> {
+        self.parts.bind(py)
+    }
+}
+
+fn regular_of(place: &str, rule: &Bound<'_, Rule>) -> Result<Regular> {
+    rule.get().regular().cloned().ok_or_else(|| {
+        let name = type_name(rule.as_any());
+        let message = format!(
+            "{place} is of type {name}, which is no finite automaton: only Regex, Integer, Number, Date, String, OneOf \
+             and what + makes of them can be put together"
+        );
+        PyTypeError::new_err(message).into()
+    })
+}
+
+#[pymethods]
+impl OneOf {
+    #[new]
+    #[pyo3(signature = (*choices))]
+    fn new(choices: &Bound<'_, PyTuple>) -> Made<Self> {
+        let py = choices.py();
+        let (mut rules, mut texts, mut kept, mut parts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (number, choice) in items(choices)?.enumerate() {
+            let choice = choice?;
+            if let Ok(rule) = choice.cast::<Rule>() {
+                rules.push(regular_of(&format!("choice {number}"), rule)?);
+                kept.push(rule.clone().unbind());
+                parts.push(choice);
+            } else if let Ok(text) = choice.cast::<PyString>() {
+                texts.push(text.to_str()?.to_owned());
+                parts.push(choice);
+            } else if strings::is_list(&choice) {
+                let list = strings::list(&choice)?;
+                parts.push(PyList::new(py, &list)?.into_any());
+                texts.extend(list);
+            } else {
+                let message = format!(
+                    "choice {number} must be a Rule, a str or a list of str, not {} of type {}",
+                    shown(&choice),
+                    type_name(&choice)
+                );
+                return Err(PyTypeError::new_err(message).into());
+            }
+        }
+        let regular = released(py, || Regular::one_of(rules, &texts))?;
+        let made = Self { choices: PyTuple::new(py, parts)?.unbind(), rules: kept };
+        Ok(PyClassInitializer::from(Rule::of_regular(regular)).add_subclass(made))
+    }
+
+    /// What the first rule that takes a text gives; a text of a list is itself.
+    ///
+    /// Args:
+    ///     text: str, one of the rule's texts.
+    ///
+    /// Returns:
+    ///     Any.
+    ///
+    /// Raises:
+    ///     RuleError: the text is none of the rule's.
+    ///
+    /// Example:
+    ///     >>> tokentrie.OneOf(tokentrie.Integer(0, 9), ["many"]).parse("7")
+    ///     7
+    fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+        if let Value::Entry { .. } = value_of(slf.as_super(), text)? {
+            return Ok(text.clone().into_any());
+        }
+        let bytes = text.to_str()?.as_bytes();
+        let takes = |rule: &&Py<Rule>| rule.get().regular().is_some_and(|regular| regular.is_match(bytes));
+        match slf.get().rules.iter().find(takes) {
+            Some(rule) => Ok(rule.bind(slf.py()).call_method1("parse", (text,))?),
+            None => Ok(text.clone().into_any()),
+        }
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        self.choices.bind(other.py()).eq(&other.get().choices)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> u64 {
+        hash_of(&self.choices.bind(py).len())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let part = |part: Bound<'_, PyAny>| match part.cast::<PyList>() {
+            Ok(list) => Ok(format!("{} texts", list.len())),
+            Err(_) => Ok(part.repr()?.to_string()),
+        };
+        let parts: Vec<String> = self.choices.bind(py).iter().map(part).collect::<PyResult<_>>()?;
+        Ok(format!("<tokentrie.OneOf: {}>", parts.join(" or ")))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Py<PyTuple>) {
+        (slf.get_type(), slf.get().choices.clone_ref(slf.py()))
+    }
+}
+
+/// One rule after the other: what + makes of rules and str.
+///
+/// Every way to split a text between the parts counts. Its values are str. Compares by its parts; can be pickled.
+///
+/// Args:
+///     parts: a Rule that is no Grammar and none of your own, or a str, which stands there as it is.
+///
+/// Raises:
+///     RuleError: there is no part, or they make an automaton that is too large.
+///     TypeError: a part is something else.
+///
+/// Example:
+///     >>> weight = tokentrie.Integer(1, 999) + " " + tokentrie.OneOf("kg", "lb")
+///     >>> (weight.matches("70 kg"), weight.matches("70kg"))
+///     (True, False)
+#[pyclass(frozen, extends = Rule, module = "tokentrie")]
+pub(crate) struct Concatenation {
+    /// tuple[Rule | str, ...]: what follows each other.
+    #[pyo3(get)]
+    parts: Py<PyTuple>,
+}
+
+#[pymethods]
+impl Concatenation {
+    #[new]
+    #[pyo3(signature = (*parts))]
+    fn new(parts: &Bound<'_, PyTuple>) -> Made<Self> {
+        let py = parts.py();
+        let mut flat = Vec::new();
+        for part in items(parts)? {
+            let part = part?;
+            match part.cast::<Self>() {
+                Ok(parts) => flat.extend(parts.get().parts.bind(py).iter()),
+                Err(_) => flat.push(part),
+            }
+        }
+        let read = |(number, part): (usize, &Bound<'_, PyAny>)| -> Result<Regular> {
+            if let Ok(rule) = part.cast::<Rule>() {
+                return regular_of(&format!("part {number}"), rule);
+            }
+            if let Ok(text) = part.cast::<PyString>() {
+                return Ok(Regular::one_of([], &[text.to_str()?])?);
+            }
+            let (shown, name) = (shown(part), type_name(part));
+            Err(PyTypeError::new_err(format!("part {number} must be a Rule or a str, not {shown} of type {name}"))
+                .into())
+        };
+        let read: Vec<Regular> = flat.iter().enumerate().map(read).collect::<Result<_>>()?;
+        let joined = released(py, || {
+            let mut parts = read.into_iter();
+            let first = parts.next();
+            first.map(|first| parts.try_fold(first, |whole, part| whole.then(&part))).transpose()
+        })?;
+        let Some(regular) = joined else {
+            return Err(Class::Rule.error("a concatenation of no parts: nothing could be written"));
+        };
+        let made = Self { parts: PyTuple::new(py, flat)?.unbind() };
+        Ok(PyClassInitializer::from(Rule::of_regular(regular)).add_subclass(made))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        self.parts.bind(other.py()).eq(&other.get().parts)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.parts.bind(py).hash()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let parts = self.parts.bind(py).iter().map(|part| Ok(part.repr()?.to_string()));
+        Ok(parts.collect::<PyResult<Vec<String>>>()?.join(" + "))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Py<PyTuple>) {
+        (slf.get_type(), slf.get().parts.clone_ref(slf.py()))
+    }
+}
+
+impl From<RegularError> for Error {
+    fn from(error: RegularError) -> Self {
+        Class::Rule.error(error.to_string())
+    }
+}

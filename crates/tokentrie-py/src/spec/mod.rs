@@ -1,0 +1,276 @@
+//! From what Python gives as a constraint to a spec, and from a spec over a vocabulary to what runs it.
+
+pub(crate) mod data;
+pub(crate) mod object;
+
+use crate::chat::constraint::ChatConstraint;
+use crate::convert::gil::released;
+use crate::convert::strings::{is_list, texts};
+use crate::errors::{Class, Error, Result, warn};
+use crate::exit::attached_or_fail;
+use crate::rule::form::Form;
+use crate::rule::gate::ThinkGate;
+use crate::rule::of_user::Raised;
+use crate::rule::sequence::{Sequence, Unconstrained};
+use crate::rule::{Rule, of_problem};
+use crate::spec::object::SpecObject;
+use crate::trie::Trie;
+use crate::trie::filter::FilteredTrie;
+use crate::trie::payload::{Cache, payload_text, warn_dropped};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokentrie::spec::{
+    Built, DataOnly, Host, HostConstraint, HostForm, HostRule, Object, Over, Spec, SpecError, SpecProblem,
+};
+use trie_core::{AnyConstraint, Payload, PayloadReport, Problem};
+use trie_rules::{AnyRule, Spelled};
+use trie_text::{TextValues, ValueSets, ValuesError, Vocab};
+
+/// What is known of the tokens, and where what was made of texts and payloads is kept.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'t> {
+    pub(crate) over: Over<'t>,
+    /// Of a model.
+    pub(crate) sets: Option<&'t ValueSets>,
+    pub(crate) cache: Cache<'t>,
+}
+
+/// The spec that an object is, whatever its kind: the one place that tells the kinds of Python's apart.
+///
+/// `what` is the name of the argument; `vocab` the vocabulary that it will be used with, where that is known.
+///
+/// # Errors
+/// `TypeError` for what is no constraint, `PayloadError` for a str that is no JSON, those of reading a spec.
+pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<Vocab>>) -> Result<Spec> {
+    if let Ok(trie) = given.cast::<Trie>() {
+        return Ok(Spec::Object(Object::Set(trie.get().core().clone())));
+    }
+    if let Ok(filtered) = given.cast::<FilteredTrie>() {
+        let alone = (String::new(), filtered.get().core().clone().into());
+        return Ok(Spec::Object(Object::Spans(Arc::new([alone]))));
+    }
+    if let Ok(gate) = given.cast::<ThinkGate>() {
+        return gate.get().spec(given.py(), vocab);
+    }
+    if let Ok(rule) = given.cast::<Rule>() {
+        return Ok(Spec::Object(Object::Rule(Arc::new(RuleOfPython(rule.clone().unbind())))));
+    }
+    if let Ok(reply) = given.cast::<ChatConstraint>() {
+        return Ok(Spec::Object(Object::Constraint(Arc::new(ReplyOfPython(reply.clone().unbind())))));
+    }
+    if let Ok(sequence) = given.cast::<Sequence>() {
+        return Ok(sequence.get().spec(given.py()));
+    }
+    if let Ok(form) = given.cast::<Form>() {
+        return Ok(Spec::Object(Object::Form(Arc::new(FormOfPython(form.clone().unbind())))));
+    }
+    if let Ok(spec) = given.cast::<SpecObject>() {
+        return Ok(spec.get().resolved().clone());
+    }
+    if given.is_instance_of::<Unconstrained>() {
+        return Ok(Spec::Any);
+    }
+    if is_list(given) {
+        return Ok(Spec::Choice(texts(given)?));
+    }
+    if let Some(spec) = of_dict(given)? {
+        return Ok(spec.resolved(&DataOnly)?);
+    }
+    payload_text(what, given, |text| Ok(Spec::Payload { text: text.into(), path: None }))
+}
+
+/// The spec that a dictionary is, unless it is a payload.
+pub(crate) fn of_dict(given: &Bound<'_, PyAny>) -> Result<Option<Spec>> {
+    let Ok(dict) = given.cast::<PyDict>() else { return Ok(None) };
+    if dict.contains("descriptors")? {
+        return Ok(None);
+    }
+    let keys: Vec<String> = dict.keys().iter().filter_map(|key| key.extract().ok()).collect();
+    if !Spec::has_kind(keys.iter().map(String::as_str)) {
+        return Ok(None);
+    }
+    payload_text("constraint", given, |text| Ok(Spec::from_json(text)?)).map(Some)
+}
+
+/// A dictionary that is a spec as an object; everything else as it is.
+pub(crate) fn as_object<'py>(given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    match of_dict(given)? {
+        Some(spec) => Ok(Bound::new(given.py(), SpecObject::new(spec, &DataOnly)?)?.into_any()),
+        None => Ok(given.clone()),
+    }
+}
+
+/// What runs a constraint that was given.
+///
+/// # Errors
+/// As [`spec_of`], and those of building it.
+pub(crate) fn built(what: &str, given: &Bound<'_, PyAny>, around: &Around<'_>) -> Result<Built> {
+    let py = given.py();
+    if let Ok(spec) = given.cast::<SpecObject>() {
+        let (spec, cache) = (spec.get().resolved(), spec.get().cache());
+        return with_host(py, around, |over, host| cache.build(spec, over, host));
+    }
+    let spec = spec_of(what, given, around.over.vocab)?;
+    with_host(py, around, |over, host| spec.build(over, host))
+}
+
+/// Constraints by path of one that was given.
+///
+/// # Errors
+/// As [`built`]; `TypeError` for a form, which is filled and not walked.
+pub(crate) fn constraint(what: &str, given: &Bound<'_, PyAny>, around: &Around<'_>) -> Result<tokentrie::spec::Spans> {
+    let py = given.py();
+    if let Ok(spec) = given.cast::<SpecObject>() {
+        let (spec, cache) = (spec.get().resolved(), spec.get().cache());
+        return with_host(py, around, |over, host| cache.constraint(spec, over, host));
+    }
+    let spec = spec_of(what, given, around.over.vocab)?;
+    with_host(py, around, |over, host| spec.constraint(over, host))
+}
+
+/// Runs `build` without the GIL, and then says what it warned of.
+pub(crate) fn with_host<T: Send>(
+    py: Python<'_>,
+    around: &Around<'_>,
+    build: impl FnOnce(&Over<'_>, &dyn Host) -> std::result::Result<T, SpecError> + Send,
+) -> Result<T> {
+    let host = HostOfPython { around, told: Mutex::default() };
+    let made = released(py, || build(&around.over, &host))?;
+    let told = host.told.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for report in &told.reports {
+        warn_dropped(py, report, around.over.n_vocab)?;
+    }
+    told.warnings.iter().try_for_each(|warning| warn(py, warning))?;
+    Ok(made)
+}
+
+/// What specs find in a Python program. Names and files were put in their place before.
+struct HostOfPython<'a, 't> {
+    around: &'a Around<'t>,
+    told: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    reports: Vec<PayloadReport>,
+    warnings: Vec<String>,
+}
+
+impl Host for HostOfPython<'_, '_> {
+    fn texts(&self, values: &TextValues, vocab: &Vocab) -> std::result::Result<trie_core::Trie, ValuesError> {
+        let set = match self.around.sets {
+            Some(sets) => sets.get(values)?,
+            None => values.set(vocab)?,
+        };
+        Ok(set.trie().clone())
+    }
+
+    fn payload(&self, text: &[u8], n_vocab: Option<usize>) -> std::result::Result<Arc<Payload>, SpecProblem> {
+        self.around.cache.payload(text, n_vocab)
+    }
+
+    fn dropped(&self, report: &PayloadReport) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).reports.push(report.clone());
+    }
+
+    fn warn(&self, warning: &str) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).warnings.push(warning.to_owned());
+    }
+}
+
+/// An error of ours through a crate that does not know Python.
+pub(crate) fn problem(error: Error) -> Problem {
+    Problem::new(Raised::of(error.into()))
+}
+
+#[derive(Debug)]
+struct RuleOfPython(Py<Rule>);
+
+impl HostRule for RuleOfPython {
+    fn name(&self) -> String {
+        attached_or_fail(|py| PyResult::Ok(self.0.bind(py).get_type().name()?.to_string()))
+            .unwrap_or_else(|_| "Rule".to_owned())
+    }
+
+    fn rule(&self) -> std::result::Result<Arc<dyn AnyRule>, Problem> {
+        attached_or_fail(|py| Rule::any(self.0.bind(py))).map_err(problem)
+    }
+
+    fn over(&self, vocab: &Arc<Vocab>) -> std::result::Result<Arc<dyn Spelled>, Problem> {
+        attached_or_fail(|py| Rule::over(self.0.bind(py), vocab)).map_err(problem)
+    }
+}
+
+#[derive(Debug)]
+struct ReplyOfPython(Py<ChatConstraint>);
+
+impl HostConstraint for ReplyOfPython {
+    fn name(&self) -> String {
+        "ChatConstraint".to_owned()
+    }
+
+    fn over(&self, over: &Over<'_>) -> std::result::Result<AnyConstraint, Problem> {
+        attached_or_fail(|py| ChatConstraint::over(self.0.bind(py), over.vocab, over.n_vocab)).map_err(problem)
+    }
+}
+
+#[derive(Debug)]
+struct FormOfPython(Py<Form>);
+
+impl HostForm for FormOfPython {
+    fn over(&self, over: &Over<'_>) -> std::result::Result<Arc<trie_text::Form>, Problem> {
+        let form = attached_or_fail(|py| {
+            let form = self.0.bind(py);
+            over.vocab.map_or(Ok(()), |vocab| Form::check_vocab(form, vocab))?;
+            Ok::<_, Error>(Arc::clone(form.get().core()))
+        });
+        form.map_err(problem)
+    }
+}
+
+impl From<SpecError> for Error {
+    fn from(error: SpecError) -> Self {
+        let (place, problem) = error.into_parts();
+        let error = of_spec(problem);
+        // What was not written as a spec has no places.
+        if place == "$" { error } else { error.at(&format!("{place}: ")) }
+    }
+}
+
+pub(crate) fn of_spec(problem: SpecProblem) -> Error {
+    let message = problem.to_string();
+    match problem {
+        SpecProblem::Texts(error) => error.into(),
+        SpecProblem::Payload(error) => error.into(),
+        SpecProblem::Path(error) => error.into(),
+        SpecProblem::Regex(error) => error.into(),
+        SpecProblem::Regular(error) => error.into(),
+        SpecProblem::Grammar(error) => error.into(),
+        SpecProblem::Lark(error) => error.into(),
+        SpecProblem::Schema(error) => error.into(),
+        SpecProblem::Rule(error) => error.into(),
+        SpecProblem::Sequence(error) => error.into(),
+        SpecProblem::Gate(error) => error.into(),
+        SpecProblem::Form(error) => error.into(),
+        SpecProblem::Vocab(error) => error.into(),
+        SpecProblem::Template(error) => error.into(),
+        SpecProblem::Reply(error) => error.into(),
+        SpecProblem::Host(problem) => of_problem(&problem, String::new()),
+        SpecProblem::Listed(_) => Class::Rule.error(message),
+        SpecProblem::Marker(_) => Class::Vocabulary.error(message),
+        SpecProblem::NotHere { .. } => PyTypeError::new_err(message).into(),
+        SpecProblem::NeedsVocab { what, n_vocab, .. } if what == "choice" => {
+            let message = format!("a list of str needs a Vocab that can tokenize, not only the size {n_vocab} of one");
+            PyTypeError::new_err(message).into()
+        }
+        SpecProblem::NeedsVocab { what, n_vocab, .. } => {
+            let message = format!(
+                "a {what} needs a Vocab, which knows the bytes of each token, not only the size {n_vocab} of one"
+            );
+            PyTypeError::new_err(message).into()
+        }
+        _ => Class::Option.error(message),
+    }
+}

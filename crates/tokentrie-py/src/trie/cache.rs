@@ -1,0 +1,171 @@
+//! A cache of payloads that lives as long as its owner wants.
+
+use crate::convert::gil::Shared;
+use crate::convert::pickled::pickled;
+use crate::errors::{Class, Result};
+use crate::model::options::{After, Mode, Options};
+use crate::rows::sampler::Sampler;
+use crate::rows::sampling::{Given, Keywords, Sampling};
+use crate::trie::payload::Cache;
+use crate::vocab::VocabArg;
+use pyo3::prelude::*;
+use std::num::NonZeroUsize;
+use trie_core::CacheStats;
+
+/// A cache of tries: the same payload text, or the same content in other words, is built once.
+///
+/// The least recently used payload leaves first; samplers in use keep their tries. A Sampler that is made without one
+/// uses the cache of its thread. One cache may be used from several threads: calls take turns.
+///
+/// Args:
+///     capacity: payloads to hold, 1 to 2**20.
+///
+/// Raises:
+///     OptionError: the capacity is out of range.
+///
+/// Example:
+///     >>> cache = tokentrie.TrieCache(capacity=32)
+///     >>> payload = '{"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}'
+///     >>> samplers = [cache.sampler(10, payload) for _ in range(3)]
+///     >>> (cache.cache_info().misses, cache.cache_info().hits)
+///     (1, 2)
+#[pyclass(frozen, module = "tokentrie")]
+pub(crate) struct TrieCache(Shared<trie_core::TrieCache>);
+
+/// What a `TrieCache` did so far. Compares by content.
+///
+/// Example:
+///     >>> tokentrie.TrieCache().cache_info()
+///     CacheInfo(hits=0, content_hits=0, misses=0, evictions=0, size=0, capacity=128)
+#[pyclass(frozen, get_all, module = "tokentrie")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CacheInfo {
+    /// int: payloads found by their text.
+    hits: u64,
+    /// int: payloads with other text and the same content; the tries are shared.
+    content_hits: u64,
+    /// int: payloads built anew.
+    misses: u64,
+    /// int: payloads that had to leave.
+    evictions: u64,
+    /// int: payloads held.
+    size: usize,
+    /// int: payloads that can be held.
+    capacity: usize,
+}
+
+impl From<CacheStats> for CacheInfo {
+    fn from(stats: CacheStats) -> Self {
+        let CacheStats { hits, content_hits, misses, evictions, len: size, capacity } = stats;
+        Self { hits, content_hits, misses, evictions, size, capacity }
+    }
+}
+
+#[pymethods]
+impl CacheInfo {
+    fn __repr__(&self) -> String {
+        let Self { hits, content_hits, misses, evictions, size, capacity } = self;
+        format!(
+            "CacheInfo(hits={hits}, content_hits={content_hits}, misses={misses}, evictions={evictions}, \
+             size={size}, capacity={capacity})"
+        )
+    }
+}
+
+#[pymethods]
+impl TrieCache {
+    fn __repr__(&self, py: Python<'_>) -> Result<String> {
+        let stats = self.0.lock(py)?.stats();
+        Ok(format!("<tokentrie.TrieCache: {} of {} payloads>", stats.len, stats.capacity))
+    }
+
+    #[new]
+    #[pyo3(signature = (capacity=128))]
+    fn new(capacity: i64) -> Result<Self> {
+        let payloads = usize::try_from(capacity).ok().and_then(NonZeroUsize::new);
+        let payloads = payloads.filter(|payloads| payloads.get() <= Self::MOST);
+        match payloads {
+            Some(payloads) => Ok(Self(Shared::new(trie_core::TrieCache::new(payloads)))),
+            None => Err(Class::Option.error(format!("capacity is {capacity}: it must be from 1 to {}", Self::MOST))),
+        }
+    }
+
+    /// Makes a Sampler whose payload comes from this cache.
+    ///
+    /// Cost: from the cache one SHA-256 of the text and a few small allocations.
+    ///
+    /// Args:
+    ///     vocab, constraint, mode, end_tokens, after: as for `Sampler`.
+    ///     temperature, top_k, top_p, min_p, seed, sampling: as for `Sampler`.
+    ///
+    /// Returns:
+    ///     Sampler.
+    ///
+    /// Raises:
+    ///     TokenTrieError: as for `Sampler`.
+    ///
+    /// Example:
+    ///     >>> cache = tokentrie.TrieCache()
+    ///     >>> payload = {"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}
+    ///     >>> cache.sampler(10, payload).forced()
+    ///     array([2], dtype=int32)
+    #[pyo3(
+        signature = (
+            vocab, constraint, mode=Given(None), end_tokens=None, after=After(trie_core::After::Free),
+            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), seed=None, *,
+            sampling=None
+        ),
+        text_signature = "($self, vocab, constraint, mode=\"greedy\", end_tokens=None, after=\"free\", \
+            temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, *, sampling=None)",
+    )]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    fn sampler(
+        &self,
+        vocab: VocabArg<'_>,
+        constraint: &Bound<'_, PyAny>,
+        mode: Given<Mode>,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        after: After,
+        temperature: Given<f64>,
+        top_k: Given<i64>,
+        top_p: Given<f64>,
+        min_p: Given<f64>,
+        seed: Option<i64>,
+        sampling: Option<&Bound<'_, Sampling>>,
+    ) -> Result<Sampler> {
+        let keywords = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling };
+        let options = Options { keywords, end_tokens, after };
+        Sampler::build(&vocab, constraint, &options, Cache::Session(&self.0))
+    }
+
+    /// Counts so far.
+    ///
+    /// Returns:
+    ///     CacheInfo.
+    ///
+    /// Example:
+    ///     >>> tokentrie.TrieCache(capacity=8).cache_info().capacity
+    ///     8
+    fn cache_info(&self, py: Python<'_>) -> Result<CacheInfo> {
+        Ok(self.0.lock(py)?.stats().into())
+    }
+
+    /// Forgets all payloads; the counts stay.
+    ///
+    /// Example:
+    ///     >>> cache = tokentrie.TrieCache()
+    ///     >>> cache.clear()
+    ///     >>> cache.cache_info().size
+    ///     0
+    fn clear(&self, py: Python<'_>) -> Result<()> {
+        self.0.lock(py)?.clear();
+        Ok(())
+    }
+}
+
+impl TrieCache {
+    /// More would be a mistake: the cache sets its table aside at once.
+    const MOST: usize = 1 << 20;
+}
+
+pickled!(CacheInfo { hits, content_hits, misses, evictions, size, capacity });

@@ -1,0 +1,224 @@
+//! Kinds that are rules over bytes, bound to no vocabulary.
+
+use crate::spec::error::{SpecError, SpecProblem};
+use crate::spec::json::MOST_DEPTH;
+use crate::spec::place::Place;
+use crate::spec::{Host, Object, Piece, SchemaSpec, Spec, values_are_plain};
+use std::sync::Arc;
+use trie_rules::{
+    AnyRule, AutomatonLimits, Grammar, GrammarOptions, NumberOptions, Regex, Regular, StringOptions, Value,
+};
+
+/// Blanks as people write them. Of any number a model may write more and more, and never go on.
+pub const FEW_BLANKS: &str = r" |\r?\n[ \t]{0,40}";
+
+type Result<T> = std::result::Result<T, SpecError>;
+
+impl Spec {
+    /// The rule that a spec says; `None` where its values are no texts of a rule.
+    ///
+    /// # Errors
+    /// [`SpecError`]: a rule that cannot be made, or what is no finite automaton where one is needed.
+    pub fn rule(&self, host: &dyn Host) -> Result<Option<Arc<dyn AnyRule>>> {
+        self.rule_at(&Place::ROOT, host, MOST_DEPTH)
+    }
+
+    pub(in crate::spec) fn rule_at(
+        &self,
+        place: &Place<'_>,
+        host: &dyn Host,
+        deeper: usize,
+    ) -> Result<Option<Arc<dyn AnyRule>>> {
+        Ok(Some(match self {
+            Self::Grammar { text, lenient } => {
+                let options = GrammarOptions::default().lenient(*lenient);
+                let grammar = Grammar::with_options(text, options);
+                let grammar = grammar.map_err(|error| SpecError::new(&place.field("grammar"), error))?;
+                for warning in grammar.warnings() {
+                    host.warn(&format!("grammar, {warning}"));
+                }
+                Arc::new(grammar)
+            }
+            Self::Lark(text) => lark(&place.field("lark"), text, host)?,
+            Self::JsonSchema(schema) => json_schema(&place.field("json_schema"), schema, host)?,
+            Self::Object(Object::Rule(rule)) => rule.rule().map_err(|problem| SpecError::new(place, problem))?,
+            Self::Name(_) => {
+                let (spec, deeper) = self.named(place, host, deeper)?;
+                return spec.rule_at(place, host, deeper);
+            }
+            regular if regular.is_regular() => regular.regular(place, host, deeper)?.any(),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// What is registered under the name that this is, and how much deeper one may go.
+    pub(in crate::spec) fn named(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<(Self, usize)> {
+        let Self::Name(name) = self else { return Ok((self.clone(), deeper)) };
+        let at = place.field("name");
+        let Some(deeper) = deeper.checked_sub(1) else {
+            return Err(SpecError::new(&at, SpecProblem::TooDeep { most: MOST_DEPTH }));
+        };
+        let found = host.named(name).map_err(|problem| SpecError::new(&at, problem))?;
+        let none = || SpecError::new(&at, SpecProblem::NotGiven(format!("nothing is registered here as {name:?}")));
+        Ok((found.ok_or_else(none)?, deeper))
+    }
+
+    /// Whether it is a finite automaton by its kind.
+    fn is_regular(&self) -> bool {
+        matches!(
+            self,
+            Self::Regex { .. }
+                | Self::Integer { .. }
+                | Self::Number(_)
+                | Self::Date
+                | Self::String(_)
+                | Self::OneOf(_)
+                | Self::Then(_)
+        )
+    }
+
+    /// The finite automaton.
+    fn regular(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Regular> {
+        let Some(deeper) = deeper.checked_sub(1) else {
+            return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
+        };
+        let at = place.field(self.kind());
+        let made = match self {
+            Self::Regex { pattern, max_bytes } => {
+                let limits = max_bytes.map_or_else(AutomatonLimits::default, AutomatonLimits::bytes);
+                let regex = Regex::with_limits(pattern, limits).map_err(|error| SpecError::new(&at, error))?;
+                return Ok(Regular::from(regex));
+            }
+            Self::Integer { min, max } => Regular::integer(*min, *max),
+            Self::Number(digits) => {
+                let usual = NumberOptions::default();
+                let options = usual
+                    .integer_digits(digits.integer_digits.unwrap_or(usual.integer_digits))
+                    .fraction_digits(digits.fraction_digits.unwrap_or(usual.fraction_digits))
+                    .exponent_digits(digits.exponent_digits.unwrap_or(usual.exponent_digits));
+                Regular::number_with(options)
+            }
+            Self::Date => Ok(Regular::date()),
+            Self::String(string) => {
+                let options = StringOptions::default().quotes(string.quotes).min_chars(string.min_chars);
+                Regular::string(string.max_chars.map_or(options, |most| options.max_chars(most)))
+            }
+            Self::OneOf(pieces) => {
+                let (mut rules, mut texts): (Vec<Regular>, Vec<&str>) = (Vec::new(), Vec::new());
+                for (index, piece) in pieces.iter().enumerate() {
+                    match piece {
+                        Piece::Text(text) => texts.push(text),
+                        Piece::Spec(Self::Choice(values)) if values_are_plain(values) => {
+                            texts.extend(values.values.iter().map(String::as_str));
+                        }
+                        Piece::Spec(spec) => rules.push(spec.regular(&at.item(index), host, deeper)?),
+                    }
+                }
+                Regular::one_of(rules, &texts)
+            }
+            Self::Then(pieces) => {
+                let mut whole: Option<Regular> = None;
+                for (index, piece) in pieces.iter().enumerate() {
+                    let part = match piece {
+                        Piece::Text(text) => {
+                            Regular::one_of([], &[&**text]).map_err(|error| SpecError::new(&at.item(index), error))?
+                        }
+                        Piece::Spec(spec) => spec.regular(&at.item(index), host, deeper)?,
+                    };
+                    whole = Some(match whole {
+                        None => part,
+                        Some(before) => before.then(&part).map_err(|error| SpecError::new(&at, error))?,
+                    });
+                }
+                return whole.ok_or_else(|| {
+                    let reason = "nothing follows: give at least one part".to_owned();
+                    SpecError::new(&at, SpecProblem::Value(reason))
+                });
+            }
+            Self::Choice(values) if values_are_plain(values) => Regular::one_of([], &values.values),
+            Self::Name(_) => {
+                let (spec, deeper) = self.named(place, host, deeper)?;
+                return spec.regular(place, host, deeper);
+            }
+            other => {
+                let reason = "only a text, choice, regex, integer, number, date, string, one_of and then can be put \
+                              together to a rule; constraints of other kinds follow each other in a sequence, or stand \
+                              in a form";
+                let kind = other.kind().to_owned();
+                return Err(SpecError::new(place, SpecProblem::NotHere { kind, here: "here", reason }));
+            }
+        };
+        made.map_err(|error| SpecError::new(&at, error))
+    }
+
+    /// What a text of it stands for, where it is a finite automaton and takes the text.
+    ///
+    /// # Errors
+    /// As [`Spec::rule`].
+    pub fn value(&self, text: &str, host: &dyn Host) -> Result<Option<Value>> {
+        let (spec, deeper) = self.named(&Place::ROOT, host, MOST_DEPTH)?;
+        if !spec.is_regular() {
+            return Ok(None);
+        }
+        Ok(spec.regular(&Place::ROOT, host, deeper)?.value(text.as_bytes()))
+    }
+
+    /// All values, where they are texts and not more than this.
+    ///
+    /// # Errors
+    /// [`SpecError`]: a rule with more texts, or with texts that are no UTF-8.
+    pub fn texts(&self, host: &dyn Host, most: usize) -> Result<Option<Vec<String>>> {
+        let place = Place::ROOT;
+        match self {
+            Self::Choice(values) if values_are_plain(values) => return Ok(Some(values.values.to_vec())),
+            Self::Name(_) => return self.named(&place, host, MOST_DEPTH)?.0.texts(host, most),
+            _ => {}
+        }
+        let Some(rule) = self.rule(host)? else { return Ok(None) };
+        let texts = rule.texts(most).map_err(|error| SpecError::new(&place, error))?;
+        let utf8 = |text| {
+            String::from_utf8(text)
+                .map_err(|error| SpecError::new(&place, SpecProblem::Value(format!("a text is no UTF-8: {error}"))))
+        };
+        texts.into_iter().map(utf8).collect::<Result<_>>().map(Some)
+    }
+}
+
+#[cfg(feature = "schema")]
+fn lark(place: &Place<'_>, text: &str, host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
+    let lark = trie_schema::Lark::new(text).map_err(|error| SpecError::new(place, error))?;
+    for warning in lark.warnings() {
+        host.warn(&format!("Lark: {warning}"));
+    }
+    Ok(Arc::new(trie_schema::GuidedRule::from(&lark)))
+}
+
+#[cfg(feature = "schema")]
+fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
+    use crate::spec::Blanks;
+    use trie_schema::{GuidedRule, JsonSchema, SchemaOptions, Whitespace};
+
+    let mut options = SchemaOptions::default();
+    options.whitespace = match &spec.whitespace {
+        Blanks::Few => Whitespace::Pattern(FEW_BLANKS.to_owned()),
+        Blanks::Any => Whitespace::Any,
+        Blanks::None => Whitespace::None,
+        Blanks::Pattern(pattern) => Whitespace::Pattern((**pattern).to_owned()),
+    };
+    (options.unicode_escapes, options.lenient) = (spec.unicode_escapes, spec.lenient);
+    let schema = JsonSchema::new(&spec.schema, options).map_err(|error| SpecError::new(place, error))?;
+    for warning in schema.warnings() {
+        host.warn(&format!("schema: {warning}"));
+    }
+    Ok(Arc::new(GuidedRule::from(&schema)))
+}
+
+#[cfg(not(feature = "schema"))]
+fn lark(place: &Place<'_>, _text: &str, _host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
+    Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "lark", feature: "schema" }))
+}
+
+#[cfg(not(feature = "schema"))]
+fn json_schema(place: &Place<'_>, _spec: &SchemaSpec, _host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
+    Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "json_schema", feature: "schema" }))
+}

@@ -1,0 +1,1 @@
+"""What several hosts share; no host is imported here before something needs it."""

@@ -1,0 +1,221 @@
+"""What a request to a server asks for: a set by name, as a file, a payload, texts or ids; any spec. Needs no host."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import tokentrie
+
+KINDS = ("set", "path", "payload", "choices", "sequences", "constraint")
+"""How a request names its set; exactly one of these."""
+
+OPTIONS = ("end_tokens", "after", "descriptor", "prefix", "suffix")
+
+PREFIX = "tokentrie_"
+"""Arguments that a protocol passes on only as strings, numbers and lists begin so."""
+
+
+class RequestError(ValueError, tokentrie.TokenTrieError):
+    """A request asks for a set that there is not, or that cannot be made. It fails alone.
+
+    Example:
+        >>> from tokentrie.integrations.vllm import RequestError
+        >>> issubclass(RequestError, ValueError)
+        True
+    """
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request is to follow: a Trie, or a constraint of another kind over a vocabulary."""
+
+    constraint: Any
+    after: str
+    vocab: tokentrie.Vocab | int | None = None
+
+    @property
+    def trie(self) -> tokentrie.Trie | None:
+        """Trie | None: the set, if it is one."""
+        return self.constraint if isinstance(self.constraint, tokentrie.Trie) else None
+
+
+class RequestSets:
+    """Makes the sets that requests ask for, and keeps those that were asked for last.
+
+    Args:
+        folder: where files with sets are. A request reaches nothing outside it, by whatever path or link; None: no
+            files.
+        tokenizer: a `tokenizer.json` or a folder with one, for requests with texts; None: they are refused.
+        vocab: number of tokens; None: not checked here.
+        kept: sets to keep.
+        most: most bytes of a payload, texts and ids of one request.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path | None = None,
+        tokenizer: str | Path | None = None,
+        *,
+        vocab: int | None = None,
+        kept: int = 64,
+        most: int = 16 << 20,
+    ) -> None:
+        self.folder = Path(folder).resolve() if folder else None
+        self.tokenizer, self.vocab, self.kept, self.most = tokenizer, vocab, kept, most
+        self._sets: OrderedDict[str, Any] = OrderedDict()
+        self._texts: tokentrie.Vocab | None = None
+        self._lock = Lock()
+
+    @classmethod
+    def of_environment(cls, vocab: int | None = None) -> RequestSets:
+        """By `TOKENTRIE_SETS`, a folder, and `TOKENTRIE_TOKENIZER`, which all processes of a server share."""
+        return cls(os.environ.get("TOKENTRIE_SETS"), os.environ.get("TOKENTRIE_TOKENIZER"), vocab=vocab)
+
+    def asked(self, extra: Mapping[str, Any] | None) -> Asked | None:
+        """The set of a request with these arguments; None where it asks for none.
+
+        Raises:
+            RequestError: the arguments contradict each other, or there is no such set.
+        """
+        given = _arguments(extra)
+        if not given:
+            return None
+        unknown = sorted(set(given) - {*KINDS, *OPTIONS})
+        if unknown:
+            raise RequestError(f"tokentrie: no argument {unknown[0]!r}; there are {', '.join((*KINDS, *OPTIONS))}")
+        kinds = [kind for kind in KINDS if kind in given]
+        if len(kinds) != 1:
+            raise RequestError(
+                f"tokentrie: one of {', '.join(KINDS)} says which set, not {' and '.join(kinds) or 'none'}"
+            )
+        after = given.get("after", "stop")
+        if after not in ("stop", "free"):
+            raise RequestError(f'tokentrie: after must be "stop" or "free", not {after!r}')
+        if kinds[0] == "constraint":
+            return self._of_spec(given, after)
+        try:
+            trie = self._trie(kinds[0], given)
+            if self.vocab is not None and trie.arrays(verify=False).max_token >= self.vocab:
+                largest = trie.arrays(verify=False).max_token
+                raise RequestError(f"tokentrie: token id {largest} is outside the vocabulary of {self.vocab}")
+            ends = given.get("end_tokens")
+            if ends is not None:
+                trie = trie.with_end_tokens([ends] if isinstance(ends, int) else list(ends))
+        except RequestError:
+            raise
+        except (tokentrie.TokenTrieError, OSError, TypeError, ValueError, OverflowError) as error:
+            raise RequestError(f"tokentrie: {kinds[0]}: {error}") from error
+        return Asked(trie, after)
+
+    def _of_spec(self, given: Mapping[str, Any], after: str) -> Asked:
+        """A spec, as an object or as its JSON. Files are none of what it may name."""
+        beside = sorted(set(given) & set(OPTIONS) - {"after"})
+        if beside:
+            raise RequestError(f"tokentrie: {beside[0]} does not go with a constraint")
+        value = given["constraint"]
+        text = value if isinstance(value, str) else json.dumps(value)
+        if len(text) > self.most:
+            raise RequestError(f"tokentrie: a constraint of {len(text)} bytes: a request may bring {self.most}")
+        key = f"constraint {text}"
+        with self._lock:
+            if key in self._sets:
+                self._sets.move_to_end(key)
+                return Asked(self._sets[key], after, self._vocab())
+        try:
+            vocab = self._vocab()
+            made = tokentrie.constraint(text)
+            tokentrie.Sampler(vocab, made)  # what cannot be used is refused when the request comes
+        except RequestError:
+            raise
+        except (tokentrie.TokenTrieError, TypeError, ValueError) as error:
+            raise RequestError(f"tokentrie: constraint: {error}") from error
+        self._keep(key, made)
+        return Asked(made, after, vocab)
+
+    def _keep(self, key: str, made: Any) -> None:
+        with self._lock:
+            self._sets[key] = made
+            while len(self._sets) > self.kept:
+                self._sets.popitem(last=False)
+
+    def _trie(self, kind: str, given: Mapping[str, Any]) -> tokentrie.Trie:
+        value = given[kind]
+        if kind in ("set", "path"):
+            path = self._file(kind, value)
+            stamp = path.stat()
+            key = f"{path} {stamp.st_mtime_ns} {stamp.st_size} {stamp.st_ino}"
+        else:
+            # Names, texts or ids: the same ones make the same set.
+            key = json.dumps([kind, value, *(given.get(name) for name in ("descriptor", "prefix", "suffix"))])
+            if len(key) > self.most:
+                raise RequestError(f"tokentrie: {kind} of {len(key)} bytes: a request may bring {self.most}")
+        with self._lock:
+            if key in self._sets:
+                self._sets.move_to_end(key)
+                return self._sets[key]
+        made = tokentrie.Trie.open(path) if kind in ("set", "path") else self._made(kind, value, given)
+        if kind in ("set", "path"):
+            made.arrays()  # reads it once: a damaged file is refused here, and not in the middle of a batch
+        self._keep(key, made)
+        return made
+
+    def _file(self, kind: str, value: Any) -> Path:
+        if not isinstance(value, str) or not value:
+            raise RequestError(f"tokentrie: {kind} must be a str, not {value!r}")
+        if self.folder is None:
+            raise RequestError(
+                f"tokentrie: {kind} {value!r}: this server has no sets (TOKENTRIE_SETS names their folder)"
+            )
+        if kind == "set" and (Path(value).name != value or value.startswith(".")):
+            raise RequestError(f"tokentrie: set {value!r} is a name, not a path")
+        found = (self.folder / (f"{value}.ttrie" if kind == "set" else value)).resolve()
+        # Links are followed first, so that what is compared is where the file is.
+        if not found.is_relative_to(self.folder) or found.suffix != ".ttrie" or not found.is_file():
+            known = sorted(path.stem for path in self.folder.glob("*.ttrie"))[:8]
+            raise RequestError(f"tokentrie: there is no {kind} {value!r}; there are {', '.join(known) or 'none'}")
+        return found
+
+    def _made(self, kind: str, value: Any, given: Mapping[str, Any]) -> tokentrie.Trie:
+        if kind == "payload":
+            return tokentrie.Trie.from_payload(value, given.get("descriptor"), vocab=self.vocab)
+        if kind == "sequences":
+            return tokentrie.Trie.from_sequences(value, vocab=self.vocab)
+        if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(v, str) for v in value):
+            raise RequestError("tokentrie: choices must be a list of str")
+        texts = {name: given.get(name, "") for name in ("prefix", "suffix")}
+        return tokentrie.Trie.from_strings(self._vocab(), list(value), **texts)
+
+    def _vocab(self) -> tokentrie.Vocab:
+        if self._texts is None:
+            if not self.tokenizer:
+                raise RequestError(
+                    "tokentrie: texts and constraints need a tokenizer: TOKENTRIE_TOKENIZER names the model's folder"
+                )
+            from tokentrie.integrations._shared.require import required
+
+            path = Path(self.tokenizer)
+            file = path / "tokenizer.json" if path.is_dir() else path
+            self._texts = tokentrie.Vocab.from_tokenizer(required("tokenizers", "vllm").Tokenizer.from_file(str(file)))
+        return self._texts
+
+
+def _arguments(extra: Mapping[str, Any] | None) -> dict[str, Any]:
+    """`{"tokentrie": ...}` with a name or a dict, or `tokentrie_set` and the like side by side."""
+    if not extra:
+        return {}
+    found = {name.removeprefix(PREFIX): value for name, value in extra.items() if name.startswith(PREFIX)}
+    nested = extra.get("tokentrie")
+    if nested is None:
+        return found
+    if isinstance(nested, str):
+        nested = {"set": nested}
+    if not isinstance(nested, Mapping):
+        raise RequestError(f"tokentrie must be a name or a dict, not {type(nested).__name__}")
+    return {**found, **nested}

@@ -1,0 +1,140 @@
+"""What `TrieTensors` does with rows of logits. Nothing here looks at a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tokentrie.integrations._shared.lazy import Lazy
+from tokentrie.integrations._shared.walk import DEAD, NOTHING, Entries, Place, Walk, items
+
+if TYPE_CHECKING:
+    import torch  # type: ignore[import-not-found, unused-ignore]
+else:
+    torch = Lazy("torch", "torch")
+
+NO = float("-inf")
+
+
+def flat(rows: torch.Tensor) -> torch.Tensor:
+    """All memory from the first entry of the first row to the last of the last, for rows that may be strided."""
+    count, width = rows.shape
+    size = (count - 1) * rows.stride(0) + width if count else 0
+    return rows.as_strided((size,), (1,))
+
+
+def logits_of(rows: torch.Tensor, row: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
+    """The logit of each entry."""
+    return flat(rows).gather(0, row * rows.stride(0) + token)
+
+
+class Kept(NamedTuple):
+    """What is written over -inf, and of each row the lowest legal token and whether the logit of any is usable."""
+
+    row: torch.Tensor
+    token: torch.Tensor
+    value: torch.Tensor
+    real: torch.Tensor  # whether the row has an entry at all
+    low: torch.Tensor
+    alive: torch.Tensor
+
+
+def kept(logits: torch.Tensor, entries: Entries) -> Kept:
+    """The logits of these tokens."""
+    rows = len(logits)
+    low = entries.lowest(rows)
+    some = low < NOTHING
+    # What is no entry writes what another of its row writes, or nothing new where there is none.
+    token = torch.where(entries.valid, entries.token, items(torch.where(some, low, 0), entries.row))
+    value, real = logits_of(logits, entries.row, token), items(some, entries.row)
+    alive = torch.zeros(rows, dtype=torch.int32, device=low.device)
+    alive = alive.index_add_(0, entries.row, (real & (value > NO)).to(torch.int32)) > 0
+    return Kept(entries.row, token, value, real, low, alive)
+
+
+def put_wide(masked: torch.Tensor, logits: torch.Tensor, walk: Walk, at: Place, kept: Kept) -> Kept:
+    """Writes the rows that are at a node with very many children, from its table."""
+    nth, hot = walk.hot(at)
+    edges = walk.sets.hot_edges.index_select(0, nth)
+    legal, seen = (edges > 0) & hot[:, None], edges.shape[1]
+    alive = kept.alive | (legal & (logits[:, :seen] > NO)).any(dim=1)
+    masked[:, :seen] = torch.where(legal & alive[:, None], logits[:, :seen], NO)
+    low = torch.where(hot, legal.to(torch.int8).argmax(dim=1), NOTHING)
+    return kept._replace(low=torch.minimum(kept.low, low), alive=alive)
+
+
+def put(masked: torch.Tensor, kept: Kept) -> torch.Tensor:
+    """Writes them; in a row without a usable one the lowest legal token gets 0, and nothing else is left."""
+    starved = ~kept.alive & (kept.low < NOTHING)
+    there = logits_of(masked, kept.row, kept.token)
+    value = torch.where(kept.real, torch.where(items(starved, kept.row), NO, kept.value), there)
+    flat(masked).scatter_(0, kept.row * masked.stride(0) + kept.token, value)
+    low = torch.where(starved, kept.low, 0)[:, None]
+    return masked.scatter_(1, low, torch.where(starved[:, None], 0, masked.gather(1, low)).to(masked.dtype))
+
+
+def put_unbound(masked: torch.Tensor, logits: torch.Tensor, unbound: torch.Tensor, *, blocking: bool) -> torch.Tensor:
+    """Gives rows in which anything may come their logits back."""
+    if not blocking:
+        return torch.where(unbound[:, None], logits, masked)
+    (rows,) = unbound.nonzero(as_tuple=True)
+    if len(rows):
+        masked.index_copy_(0, rows, logits.index_select(0, rows))
+    return masked
+
+
+def put_words(logits: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """The rows where these bits are, and -inf elsewhere; `words` is int32 [rows, W], bit i % 32 of word i // 32."""
+    bits = ((words[:, :, None] >> torch.arange(32, dtype=torch.int32, device=words.device)) & 1).view(len(words), -1)
+    width = logits.shape[1]
+    if bits.shape[1] < width:
+        bits = torch.nn.functional.pad(bits, (0, width - bits.shape[1]))
+    legal = bits[:, :width] > 0
+    masked = torch.where(legal, logits, NO)
+    # As `put` does: where no legal logit is usable, the lowest legal token gets 0, and nothing else is left.
+    starved = ~(masked > NO).any(dim=1) & legal.any(dim=1)
+    masked = torch.where(starved[:, None], NO, masked)
+    low = legal.to(torch.int8).argmax(dim=1)[:, None]
+    return masked.scatter(1, low, torch.where(starved[:, None], 0, masked.gather(1, low)).to(masked.dtype))
+
+
+def log_sums(logits: torch.Tensor, *, blocking: bool) -> torch.Tensor:
+    """ln of the sum of exp of each row; NaN counts as -inf."""
+    if blocking:
+        sums = torch.logsumexp(logits.float(), dim=1)
+        if not sums.isnan().any():
+            return sums
+    return torch.logsumexp(torch.where(logits.isnan(), NO, logits).float(), dim=1)
+
+
+def log_sums_of(row: torch.Tensor, values: torch.Tensor, rows: int) -> torch.Tensor:
+    """The same of entries: -inf where a row has none."""
+    top = torch.full((rows,), NO, dtype=values.dtype, device=values.device).scatter_reduce_(0, row, values, "amax")
+    shift = torch.where(top.isinf(), 0.0, top)
+    total = torch.zeros_like(top).index_add_(0, row, torch.exp(values - items(shift, row)))
+    return torch.where(top.isinf(), top, shift + total.log())
+
+
+def best_entries(
+    entries: Entries, scores: torch.Tensor, k: int, size: int, groups: int, *, blocking: bool
+) -> tuple[torch.Tensor, ...]:
+    """Row, token, score and state of the k best entries of each group of `size` rows; what is not there is filled."""
+    row, token, state, valid = entries
+    if blocking:
+        if groups == 1 and k < len(scores):
+            valid = valid & (scores >= scores.topk(k).values[-1])
+        (there,) = valid.nonzero(as_tuple=True)
+        row, token, state, valid, scores = (items(part, there) for part in (row, token, state, valid, scores))
+    group = torch.where(valid, row // max(size, 1), groups)
+    # Stable sorts, the last key first.
+    order = torch.argsort(row * 2**32 + token)
+    order = items(order, torch.argsort(items(scores, order), stable=True, descending=True))
+    order = items(order, torch.argsort(items(group, order), stable=True))
+    numbers, sorted_groups = torch.arange(groups, device=row.device), items(group, order)
+    begin, end = (torch.searchsorted(sorted_groups, numbers, right=right) for right in (False, True))
+    nth = begin[:, None] + torch.arange(k, device=row.device)
+    # One entry more stands for what is not there.
+    nth = torch.where(nth < end[:, None], nth, len(order)).view(-1)
+    if blocking and groups == 1:
+        nth = nth[: int((nth < len(order)).sum())]
+    fills = ((row, -1), (token, -1), (scores, NO), (state, DEAD))
+    return tuple(items(torch.cat([items(part, order), part.new_full((1,), fill)]), nth) for part, fill in fills)
