@@ -140,7 +140,7 @@ def environment(llama: bool = True) -> dict[str, str]:
         include = subprocess.check_output([*shlex.split(cc), "-print-file-name=include"], text=True).strip()
         env["BINDGEN_EXTRA_CLANG_ARGS"] = f"-isystem {include}"
     if "CMAKE_PROJECT_INCLUDE" not in os.environ:
-        env["CMAKE_PROJECT_INCLUDE"] = str(Path(__file__).with_name("llama_without_common.cmake"))
+        env["CMAKE_PROJECT_INCLUDE"] = str(Path(__file__).with_name("llama_build.cmake"))
     env["PATH"] = os.pathsep.join([*path, *last])
     return env
 

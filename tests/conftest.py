@@ -13,10 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and share modules
 
+from budget import cases
 from support import WITHOUT_LLAMA, has_llama, payload, vocabulary_files
+
+settings.register_profile("budget", max_examples=cases(100))
+settings.load_profile("budget")
 
 # A shell that runs the tests in the background makes them deaf to Ctrl-C, which some of them press.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -10,6 +10,7 @@ from typing import Any
 
 import gguf
 import pytest
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import VOCABULARIES, copy_tiny, precise_model
@@ -156,7 +157,7 @@ FRAGMENTS = ["<|im_start|>", "<|im_end|>", "<tool_call>", "<|tool|>", "<|endofte
 TEXTS = st.lists(st.sampled_from([*FRAGMENTS, "user\n", "ü", "\U000f0000", " "]), max_size=6).map("".join)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(TEXTS, TEXTS, TEXTS)
 def test_names_of_control_tokens_stay_text(system: str, name: str, user: str) -> None:
     model = precise_model("trained")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from budget import every
 from conversations import CONVERSATIONS
 from tokentrie import ChatTemplate, ModelError, OptionError, TemplateError, TokenTrieError
 
@@ -64,14 +65,14 @@ def test_there_are_conversations_of_every_kind() -> None:
 def test_real_templates(record_property: Any) -> None:
     counted: Counter[str] = Counter()
     wrong = []
-    for path in TEMPLATES:
+    for number, path in enumerate(TEMPLATES):
         template = path.read_bytes().decode()
-        for name, arguments in CONVERSATIONS.items():
+        for name, arguments in list(CONVERSATIONS.items())[number % every() :: every()]:
             said = compare(template, counted, **arguments)
             wrong += [f"{path.name}, {name}: {said}"] if said else []
     record_property("comparison", dict(counted))
     print(dict(counted))
-    assert counted["equal"] > 10 * len(TEMPLATES)
+    assert counted["equal"] > 10 * len(TEMPLATES) // every()
     assert counted["equal"] >= 0.99 * (counted["equal"] + counted["differ"]), "\n".join(wrong)
     assert counted["only Jinja2 refuses"] == 0, "\n".join(wrong)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import PRECISE, precise_model, precise_path
@@ -156,7 +157,7 @@ SEQUENCES = st.lists(st.lists(st.integers(300, 306), min_size=1, max_size=5), mi
 ENDS = st.lists(st.integers(304, 309), max_size=3, unique=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(SEQUENCES, ENDS, st.integers(1, 14), st.lists(st.integers(300, 309), min_size=1, max_size=4))
 def test_any_set_of_sequences(leaves: list[list[int]], ends: list[int], top: int, prompt: list[int]) -> None:
     """Prefixes of each other, end tokens that are children, sets of one."""

@@ -265,7 +265,7 @@ class TestGenerate:
         ("args", "parts"),
         [
             (["-c", "a"], ["--prompt or --prompt-file"]),
-            (["-p", "Hi"], ["--choice, --choices-file, --regex, --grammar or --json-schema"]),
+            (["-p", "Hi"], ["--choice, --choices-file, --regex, --grammar, --json-schema or --constraint"]),
             (["-p", "Hi", "-c", "a", "--choices-file", "f"], ["--choices and --choices-file"]),
             (["-p", "Hi", "--prompt-file", "f", "-c", "a"], ["--prompt and --prompt-file"]),
             (["--prompt-file", "-", "--payload", "-"], ["only once"]),

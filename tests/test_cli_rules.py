@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 import tokentrie
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cli import Terminal, run
@@ -45,7 +46,7 @@ class TestAutomaton:
                 texts = [text + bytes([byte]) for text in texts for byte in b"abcd"]
 
     @given(st.from_regex(r"[ab]{1,3}(\|[ab]{1,2}[ab]?(\{1,2\})?){0,3}", fullmatch=True))
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=cases(50), deadline=None)
     def test_texts_are_counted_as_they_are_listed(self, pattern: str) -> None:
         assert automaton(pattern).texts() == len(tokentrie.Regex(pattern).texts())
 

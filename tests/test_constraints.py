@@ -12,6 +12,7 @@ from typing import Any as Anything
 
 import numpy as np
 import pytest
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import TINY
@@ -155,7 +156,7 @@ parts = st.tuples(st.lists(values, max_size=3), st.booleans()).filter(any).map(l
 
 
 @given(parts=parts, ends=st.sampled_from([(), (11,), (2, 11)]), data=st.data())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=cases(150))
 def test_a_sampler_walks_by_the_definition(parts: list[Values | None], ends: tuple[int, ...], data: Anything) -> None:
     make = data.draw(st.sampled_from([Sampler, TrieCache().sampler]))
     constraint = Unconstrained() if parts == [None] and data.draw(st.booleans()) else built(parts)
@@ -183,7 +184,7 @@ def test_a_sampler_walks_by_the_definition(parts: list[Values | None], ends: tup
 
 
 @given(parts=parts)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=cases(60))
 def test_advance_takes_what_is_forced(parts: list[Values | None]) -> None:
     sampler, walk = Sampler(SIZE, built(parts)), Walk(parts)
     row = np.arange(SIZE, dtype=np.float32)[::-1].copy()

@@ -27,7 +27,7 @@ def public() -> Iterator[tuple[str, object]]:
                 yield name, found
             continue
         yield name, found
-        for member, value in vars(found).items():
+        for member, value in sorted(vars(found).items()):  # pyo3 has no order
             # What is None until it is set is explained by the class.
             if not member.startswith("_") and value is not None:
                 yield f"{name}.{member}", inspect.getattr_static(found, member)

@@ -10,6 +10,7 @@ import subprocess
 from xml.etree import ElementTree
 
 import pytest
+from budget import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import GRAMMAR_ALPHABETS
@@ -107,7 +108,7 @@ SPELLABLE = st.sampled_from(GRAMMAR_ALPHABETS).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(SPELLABLE)
 @example({"REPLY", "REPLY_THREAD", "STOP"})
 @example({"a" * length for length in range(1, 60)})
@@ -182,7 +183,7 @@ def test_limits_of_drawings(limit: str) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=cases(10), deadline=None)
 def test_graphviz_reads_it(texts: set[str]) -> None:
     if not (dot := shutil.which("dot")):
         pytest.skip("Graphviz is not installed")

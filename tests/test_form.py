@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tokentrie
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import VOCABULARIES, random_path
@@ -166,7 +167,7 @@ def test_every_vocabulary_spells_the_form_as_its_tokenizer_does(family: str) -> 
 WORDS = st.text(alphabet='ab_ ",:{é1', min_size=0, max_size=5)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(
     literals=st.lists(WORDS, min_size=3, max_size=3),
     sets=st.lists(st.lists(WORDS, min_size=1, max_size=4, unique=True), min_size=2, max_size=2),

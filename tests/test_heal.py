@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import PRECISE, copy_tiny, precise_model
@@ -112,7 +113,7 @@ def test_prompt_and_text_are_the_whole_text(name: str) -> None:
 LETTERS = st.sampled_from([*"abe thingsr.:'", "  ", "\n", "é", "12", "//", "<|im_end|>"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(
     st.lists(LETTERS, max_size=8).map("".join),
     st.lists(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tokentrie
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import vocabulary_files
@@ -312,7 +313,7 @@ def test_allowed_bytes_saves_calls(vocab: Vocab) -> None:
 
 
 @given(st.from_regex(r"[ab]{1,3}(\|[ab]{1,3}){0,3}", fullmatch=True))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(30), deadline=None)
 def test_a_rule_in_python_equals_the_regex(pattern: str) -> None:
     texts = pattern.split("|")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle
@@ -73,7 +74,7 @@ def check(sampler: Sampler, oracle: Oracle, row: list[float]) -> None:
         assert np.flatnonzero(masked > -np.inf).tolist() == [min(oracle.legal)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(
     LEAVES,
     st.lists(TOKENS, max_size=2),

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import tokentrie
 import tokentrie.schemas
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokentrie import (
@@ -191,7 +192,7 @@ SCHEMAS: Any = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(schema=SCHEMAS, seed=st.integers(0, 99))
 def test_what_is_generated_is_valid(model: Model, schema: Any, seed: int) -> None:
     rule = JsonSchema(schema, whitespace=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import PRECISE, precise_model
@@ -130,7 +131,7 @@ def test_a_value_without_a_choice_costs_nothing(name: str) -> None:
 SEQUENCES = st.lists(st.lists(st.integers(300, 304), min_size=1, max_size=6), min_size=1, max_size=8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(100), deadline=None)
 @given(SEQUENCES, st.lists(st.integers(303, 306), max_size=2, unique=True), st.sampled_from(DRAWS), st.integers(1, 8))
 def test_any_set_of_sequences(
     leaves: list[list[int]], ends: list[int], options: dict[str, Any], max_tokens: int

@@ -7,16 +7,15 @@ import json
 import pickle
 from functools import cache
 from pathlib import Path
-from typing import Any as Anything
+from typing import Any
 
 import pytest
 import tokentrie
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokentrie import (
-    Any,
     Batch,
-    Date,
     Form,
     Grammar,
     Integer,
@@ -40,11 +39,12 @@ from tokentrie import (
     Vocab,
     constraint,
 )
+from tokentrie.rules import Date, Unconstrained
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "specs.json").read_text())
 PIECES = [bytes([byte]) for byte in range(256)] + [b"12", b"20", b"ab", b'"a', b" k", b"-0", b"</s>"]
 END = len(PIECES) - 1
-Pair = tuple[Anything, dict[str, Anything]]
+Pair = tuple[Any, dict[str, Any]]
 
 
 @cache
@@ -97,11 +97,11 @@ def leaves() -> st.SearchStrategy[Pair]:
 def rules() -> st.SearchStrategy[Pair]:
     """Leaves, and what is put together of them."""
 
-    def together(inner: st.SearchStrategy[Anything]) -> st.SearchStrategy[Pair]:
-        listed: st.SearchStrategy[Anything] = st.lists(texts(), min_size=1, max_size=3).map(
+    def together(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Pair]:
+        listed: st.SearchStrategy[Any] = st.lists(texts(), min_size=1, max_size=3).map(
             lambda all_: (all_, {"choice": all_})
         )
-        text: st.SearchStrategy[Anything] = texts().map(lambda text: (text, text))
+        text: st.SearchStrategy[Any] = texts().map(lambda text: (text, text))
 
         def one_of(parts: list[Pair]) -> Pair:
             return OneOf(*(part for part, _ in parts)), {"one_of": [spec for _, spec in parts]}
@@ -133,7 +133,7 @@ def walk(one: Sampler, other: Sampler, data: st.DataObject, steps: int = 12) -> 
         other.accept(token)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(150), deadline=None)
 @given(rules(), st.data())
 def test_what_classes_build_and_what_json_says_allow_the_same(pair: Pair, data: st.DataObject) -> None:
     rule, spec = pair
@@ -154,7 +154,7 @@ def of_classes() -> list[Pair]:
     tools = [{"name": "ring", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]
     return [
         (["yes", "no"], {"choice": ["yes", "no"]}),
-        (Any(), {"any": {}}),
+        (Unconstrained(), {"any": {}}),
         (Grammar(grammar), {"grammar": grammar}),
         (Lark(lark), {"lark": lark}),
         (JsonSchema(schema), {"json_schema": schema}),
@@ -163,7 +163,7 @@ def of_classes() -> list[Pair]:
             {"json_schema": schema, "whitespace": False, "unicode_escapes": False},
         ),
         (Sequence(["get", "set"], ["a", "b"]), {"sequence": [{"choice": ["get", "set"]}, {"choice": ["a", "b"]}]}),
-        (Sequence(["get"], Any()), {"sequence": [{"choice": ["get"]}, {"any": {}}]}),
+        (Sequence(["get"], Unconstrained()), {"sequence": [{"choice": ["get"]}, {"any": {}}]}),
         (answers, {"payload": answers}),
         (
             ThinkGate("<think>", "</think>", budget=4, then=["yes", "no"], started=False),
@@ -208,7 +208,7 @@ def of_classes() -> list[Pair]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(st.integers(0, 11), st.data())
 def test_every_class_allows_what_its_spec_does(number: int, data: st.DataObject) -> None:
     given_, spec = of_classes()[number]
@@ -228,7 +228,7 @@ def test_classes_say_their_specs() -> None:
 
 
 @pytest.mark.parametrize("case", VECTORS["valid"], ids=lambda case: next(iter(case["spec"])))
-def test_vectors_are_read_and_written(case: dict[str, Anything]) -> None:
+def test_vectors_are_read_and_written(case: dict[str, Any]) -> None:
     if "set" in case["spec"]:
         pytest.skip("a file")
     names = {"cities": ["Rome"]}

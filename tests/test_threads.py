@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from budget import cases
 from models import TINY
 from support import payload
 from tokentrie import Model, Sampler, TokenTrieError, Trie, TrieCache, Vocab
@@ -271,7 +272,7 @@ sys.exit(7)
 @pytest.mark.parametrize("kind", ["sequences", "stream", "strings", "every", "texts", "step"])
 def test_daemon_threads_at_the_end(kind: str) -> None:
     """The process ends with its exit code, wherever its threads are."""
-    for turn in range(30 if kind in ("stream", "strings") else 8):
+    for turn in range(cases(30 if kind in ("stream", "strings") else 8)):
         command = [sys.executable, "-c", DAEMONS, str(TINY), kind, str(0.05 + turn * 0.011)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert (done.returncode, done.stdout, done.stderr) == (7, "", ""), turn

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from budget import every
 from tokentrie import Model
 
 TOOLS = Path(__file__).parents[1] / "tools" / "tiny_model"
@@ -36,7 +37,7 @@ def by_task(path: Path) -> dict[str, list[dict[str, Any]]]:
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         tasks.setdefault(row["task"], []).append(row)
-    return tasks
+    return {task: rows[:: every(3)] for task, rows in tasks.items()}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def asked(model: Model, rows: list[dict[str, Any]]) -> Iterator[tuple[bool, bool
 
 def share(hits: Iterable[bool]) -> float:
     results = list(hits)
-    assert len(results) >= 100
+    assert len(results) >= 100 // every(3)
     return sum(results) / len(results)
 
 

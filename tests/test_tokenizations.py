@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tokentrie
+from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle
@@ -39,7 +40,7 @@ def test_brute_force() -> None:
 
 
 @given(texts=TEXTS, steps=st.lists(st.integers(0, 7), max_size=9), end=st.booleans(), data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 def test_a_sampler_does_what_its_sequences_say(
     texts: list[str], steps: list[int], end: bool, data: st.DataObject
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from budget import cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pairs import BYTE_LEVEL, PATHS, encoding, hugging_face, write
@@ -501,7 +502,7 @@ def test_threads_do_not_wait_for_each_other() -> None:
 LETTERS = "abAB 1.\n<|>é日▁\u0301"
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_text(data: st.DataObject) -> None:
     """The ids of the library, or a refusal by name: never a leaf that spells something else."""

@@ -8,11 +8,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 target=${CARGO_TARGET_DIR:-target}
-export RUSTFLAGS='-C target-cpu=x86-64-v2' CARGO_TARGET_DIR=${TOKENTRIE_VALGRIND_TARGET:-$target/valgrind}
+export RUSTFLAGS='-C target-cpu=x86-64-v2' CARGO_TARGET_DIR=$target/valgrind
 
 # build CARGO-ARGUMENTS: the paths of the test binaries
 build() {
-  cargo test -p llama-sampler --no-run --message-format=json "$@" | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
+  cargo test --profile checked -p llama-sampler --no-run --message-format=json "$@" | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
 }
 
 # watch BINARY HARNESS-ARGUMENTS
@@ -24,18 +24,18 @@ watch() {
     --show-leak-kinds=definite,indirect "$1" --test-threads=1 "${@:2}"
 }
 
-binaries=$(build --no-default-features --lib --test callbacks --test candidates)
+binaries=$(build --no-default-features --lib --test tests)
 for binary in $binaries; do
   case $binary in
-    # Ten thousand arrays take minutes here; `callbacks` has its own random walks.
-    */candidates-*) watch "$binary" --skip agrees_with_the_naive_twin ;;
+    # Thousands of arrays take minutes here; `callbacks` has its own random walks.
+    */tests-*) watch "$binary" --skip agrees_with_the_naive_twin ;;
     *) watch "$binary" ;;
   esac
 done
 [[ ${1-} == --linked ]] || exit 0
 
 host=$(rustc -vV | sed -n 's/^host: //p')
-output=$(ls -t "$target"/release/build/llama-cpp-sys-2-*/output | head -1)
+output=$(ls -t "$target"/checked/build/llama-cpp-sys-2-*/output | head -1)
 built=$(cd "${output%/output}/out" && pwd)
 # Takes the place of the build script of llama-cpp-sys-2.
 cat >"$CARGO_TARGET_DIR/llama.toml" <<TOML
@@ -44,10 +44,4 @@ rustc-link-search = ["$built/lib"]
 rustc-link-lib = ["static=ggml-base", "static=ggml-cpu", "static=ggml", "static=llama", "dylib=stdc++"]
 rustc-env = { OUT_DIR = "$built" }
 TOML
-binaries=$(build --config "$CARGO_TARGET_DIR/llama.toml" --release --test chain --test vectors)
-for binary in $binaries; do
-  case $binary in
-    */chain-*) watch "$binary" --skip with_grammars ;;
-    *) watch "$binary" ;;
-  esac
-done
+watch "$(build --config "$CARGO_TARGET_DIR/llama.toml" --test tests)" chain:: vectors:: --skip with_grammars

@@ -2,6 +2,7 @@
 # The C library as C and C++ programs use it: built, measured, tested, installed, and found again.
 #
 #   crates/tokentrie-c/check.sh            without llama.cpp
+#   crates/tokentrie-c/check.sh --quick    the tests from C, on the library that ./dev test has built
 #   crates/tokentrie-c/check.sh --llama    with sessions and the examples, on the tiny model; TOKENTRIE_SECOND_LLAMA
 #                                          names the shared library of another llama.cpp for examples/cpp
 #
@@ -80,9 +81,6 @@ without_llama() {
     say 'NOT run under valgrind: it is not here'
   fi
 
-  say 'Rust tests, with debug assertions and overflow checks'
-  CARGO_TARGET_DIR=$target/checked RUSTFLAGS=$level cargo test -p tokentrie-c
-
   say 'installed into an empty prefix'
   # Our own build's settings are no business of another's.
   unset CMAKE_PROJECT_INCLUDE
@@ -128,10 +126,19 @@ print(pathlib.Path(crate["manifest_path"]).parent / "llama.cpp")')
   local asked=('The next action is ' REPLY REPLY_THREAD OWNER_REMINDERS STOP)
   (IFS=$'\t' && echo "${asked[*]}") >"$work/chains"
   "$work/cpp/chain" "$model" "${asked[@]}" >>"$work/chains"
-  TOKENTRIE_CPP_CHAIN=$work/chains cargo test --release -p llama-sampler --test cpp_chain -- --nocapture
+  TOKENTRIE_CPP_CHAIN=$work/chains cargo test --release -p llama-sampler --test tests -- cpp_chain:: --nocapture
+}
+
+quick() {
+  local built
+  built=$(built_in checked/deps)
+  say 'the library with llama.cpp and debug assertions'
+  shared_and_static "$built" core
+  shared_and_static "$built" session "$model"
 }
 
 case ${1-} in
+  --quick) quick ;;
   '') without_llama ;;
   --llama) with_llama ;;
   *) fail "no such argument: $1" ;;

@@ -1,13 +1,11 @@
 //! Real templates: what analysis finds, against what is known of them. Skipped where the shared folders are not there.
 
-mod support;
-
+use crate::support::{case_file, template, text as text_of};
 use chat_format::Analysis;
 use chat_format::analysis::text::{self, Segment};
 use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::dialect::{Arguments, Field, Part};
 use serde_json::{Value, json};
-use support::{case_file, template, text as text_of};
 
 fn bare(text: &str) -> String {
     text.chars().filter(|sign| !sign.is_whitespace()).collect()

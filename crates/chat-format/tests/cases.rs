@@ -1,11 +1,9 @@
 //! Outputs of models, and the message that each means: where the folder of cases is there.
 
-mod support;
-
+use crate::support::{Cases, text};
 use chat_format::{Event, Message};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use support::{Cases, text};
 
 fn same(case: &Value, got: &Message) -> Result<(), String> {
     let e = &case["expected"];

@@ -1,7 +1,5 @@
 //! The check after an analysis: on the real templates where their folder is there, and how long both take.
 
-mod support;
-
 use chat_format::{Analysis, ChatFormat, ChatTemplate};
 use std::time::{Duration, Instant};
 
@@ -14,7 +12,7 @@ fn made(text: &str) -> (ChatFormat, Duration) {
 
 #[test]
 fn real_templates_are_not_degraded() {
-    let Some(templates) = support::templates() else { return };
+    let Some(templates) = crate::support::templates() else { return };
     let mut wrong = Vec::new();
     let mut times = Vec::new();
     for (name, text) in templates {

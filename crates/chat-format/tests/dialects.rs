@@ -1,12 +1,10 @@
 //! Small templates, one a format, and what analysis finds in them.
 
-mod support;
-
+use crate::support::small_templates;
 use chat_format::dialect::{Arguments, Field, Part, Pattern};
 use chat_format::{Analysis, ChatTemplate};
 use std::fmt::Write;
 use std::path::PathBuf;
-use support::small_templates;
 
 fn analysis(text: &str) -> Analysis {
     Analysis::of(&ChatTemplate::new(text, "", "").unwrap()).unwrap()
@@ -135,7 +133,7 @@ fn other_words_in_markers_are_followed() {
 
 #[test]
 fn other_words_in_real_templates_are_followed() {
-    let Some(templates) = support::templates() else { return };
+    let Some(templates) = crate::support::templates() else { return };
     let fails = |(name, text): &&(String, String)| std::panic::catch_unwind(|| follows_renaming(name, text)).is_err();
     let failed: Vec<&String> = templates.iter().filter(fails).map(|(name, _)| name).collect();
     assert!(failed.is_empty(), "{failed:?}");

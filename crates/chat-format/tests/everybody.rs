@@ -1,7 +1,5 @@
 //! Messages in every shape that users have: each real template renders them, or says why not.
 
-mod support;
-
 use chat_format::analysis::PromptOptions;
 use chat_format::{ChatFormat, ChatTemplate, TemplateError};
 use serde_json::{Value, json};
@@ -83,7 +81,7 @@ fn shapes() -> Vec<Shape> {
 
 #[test]
 fn each_template_renders_each_shape_or_says_why_not() {
-    let Some(templates) = support::templates() else { return };
+    let Some(templates) = crate::support::templates() else { return };
     let (mut wrong, mut refused) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
     for (name, text) in templates {
         let format = format(&text);

@@ -1,17 +1,15 @@
 //! Templates with lines and expressions lost, doubled or swapped: analysis ends soon and does not claim what is not so.
 
-mod support;
-
+use crate::support::random::Random;
 use chat_format::{ChatFormat, ChatTemplate, Message, ParserOptions, TemplateError, Tools};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use support::random::Random;
 
 const MUTATIONS: usize = 300;
 
 fn templates() -> Vec<(String, String)> {
-    let mut found = support::small_templates();
-    found.extend(support::templates().unwrap_or_default());
+    let mut found = crate::support::small_templates();
+    found.extend(crate::support::templates().unwrap_or_default());
     found
 }
 

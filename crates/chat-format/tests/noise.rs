@@ -1,18 +1,16 @@
 //! Replies that are noise: nothing panics, no text is lost, all portions make one message, and time is linear.
 
-mod support;
-
+use crate::support::random::Random;
 use chat_format::analysis::PromptOptions;
 use chat_format::{ChatFormat, ChatTemplate, Message, ParserOptions, Tools};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use support::random::Random;
 
 fn formats() -> Vec<(String, ChatFormat)> {
     let made = |(name, text): (String, String)| {
         (name, ChatFormat::new(ChatTemplate::new(text, "<s>", "</s>").unwrap()).unwrap())
     };
-    support::templates().unwrap_or_default().into_iter().map(made).collect()
+    crate::support::templates().unwrap_or_default().into_iter().map(made).collect()
 }
 
 fn options(tools: &Tools) -> ParserOptions {

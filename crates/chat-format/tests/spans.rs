@@ -1,12 +1,10 @@
 //! The constraint on outputs that are right, and at the places where names and enums are chosen.
 
-mod support;
-
+use crate::support::{Cases, text};
 use chat_format::ControlTokens;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use support::{Cases, text};
 use trie_core::{Constraint, TokenId};
 use trie_rules::{Spelling, TokenBytes};
 

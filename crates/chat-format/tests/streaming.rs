@@ -1,9 +1,7 @@
 //! The laws of streaming, on every prefix of every case: nothing is taken back, and all portions make one message.
 
-mod support;
-
+use crate::support::{Cases, text};
 use chat_format::{ChatFormat, Event, Message, ParserOptions};
-use support::{Cases, text};
 
 fn events(format: &ChatFormat, options: &ParserOptions, portions: &[&[u8]], partial: bool) -> (Vec<Event>, Message) {
     let mut parser = format.parser(options).unwrap();

@@ -1,17 +1,12 @@
 //! Every path through the callbacks, in a llama.cpp written in Rust: no file, no foreign code, so that valgrind or Miri
 //! may watch. What llama.cpp itself makes of them is in `chain.rs` and `second_llama.rs`.
 
-#[path = "common/fake_llama.rs"]
-mod fake_llama;
-#[path = "common/plain.rs"]
-mod plain;
-
-use fake_llama::{SIX, Sampler, TEN, THIRTY, TWELVE, alive};
+use crate::common::fake_llama::{SIX, Sampler, TEN, THIRTY, TWELVE, alive};
+use crate::common::plain::{Numbers, id, ids, rules, shared_rules};
 use llama_sampler::{
     SamplerCounts, SamplerHandle, SamplerInit, TokenTrieSampler,
     abi::{self, TokenData},
 };
-use plain::{Numbers, id, ids, rules, shared_rules};
 use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};

@@ -1,17 +1,9 @@
 //! The sampler on hand-made candidate arrays, and against a naive twin. They come through the callbacks, from a
 //! llama.cpp in Rust.
 
-#[path = "common/fake_llama.rs"]
-mod fake_llama;
-#[path = "common/plain.rs"]
-mod plain;
-
-use fake_llama::TWELVE;
-use llama_sampler::{
-    SamplerInit, TokenTrieSampler,
-    abi::{self, TokenData},
-};
-use plain::{Applied, id, ids, in_id_order, rules, shared_rules};
+use crate::common::fake_llama::TWELVE;
+use crate::common::plain::{Applied, id, ids, in_id_order, rules, shared_rules};
+use llama_sampler::{SamplerInit, TokenTrieSampler, abi::TokenData};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +14,7 @@ use trie_core::{
 
 const LEAVES: &[(&str, &[u32])] = &[("THINK", &[5, 6]), ("STOP", &[2]), ("WAIT", &[5, 7])];
 
-type Sampler = fake_llama::Sampler<TWELVE>;
+type Sampler = crate::common::fake_llama::Sampler<TWELVE>;
 
 fn with_leaves(mode: Mode) -> (Sampler, llama_sampler::SamplerHandle) {
     with_rules(shared_rules(10, LEAVES), mode)
@@ -33,7 +25,7 @@ fn with_rules(rules: Arc<SpanRules>, mode: Mode) -> (Sampler, llama_sampler::Sam
     let handle = sampler.handle();
     // SAFETY: it does what `llama_sampler_init` does, and never goes away.
     let init = unsafe { SamplerInit::new(Sampler::INIT) };
-    (fake_llama::Sampler(sampler.into_raw(init)), handle)
+    (crate::common::fake_llama::Sampler(sampler.into_raw(init)), handle)
 }
 
 fn apply(sampler: &mut Sampler, candidates: &[(i32, f32)], sorted: bool) -> Applied {
@@ -313,7 +305,7 @@ fn case() -> impl Strategy<Value = (Arc<SpanRules>, Vec<TokenId>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 10_000 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { test_budget::cases(10_000) }))]
     #[test]
     fn agrees_with_the_naive_twin(
         (rules, path) in case(),

@@ -1,8 +1,6 @@
 //! The trie first in real chains of llama.cpp: never an illegal token, greedy always the best, memory flat.
 
-mod common;
-
-use common::{Applied, Numbers, apply, ids, in_child, in_id_order, shared_rules, tiny_model, trie};
+use crate::common::{Applied, Numbers, apply, ids, in_child, in_id_order, shared_rules, tiny_model, trie};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
@@ -104,7 +102,7 @@ fn it_has_a_name_and_no_seed() {
 
 #[test]
 fn no_seed_and_no_chain_takes_an_illegal_token() {
-    let ends = common::rules(VOCAB, LEAVES).with_end_tokens(ids([7, 20, 299])).unwrap();
+    let ends = crate::common::rules(VOCAB, LEAVES).with_end_tokens(ids([7, 20, 299])).unwrap();
     let ends = Arc::new(ends.with_end_of_generation(ids([5])).unwrap().with_after(After::Stop).unwrap());
     for rules in [shared_rules(VOCAB, LEAVES), ends] {
         for seed in 0..SEEDS {
@@ -238,7 +236,7 @@ fn any_order_of_dropping() {
 
 #[test]
 fn memory_stays_flat_over_100_000_steps() {
-    in_child("memory_stays_flat_over_100_000_steps", || {
+    in_child(module_path!(), "memory_stays_flat_over_100_000_steps", || {
         let rules = shared_rules(VOCAB, LEAVES);
         let (mut chain, handle) = build(&rules, Mode::Sampled, [LlamaSampler::temp(2.0), LlamaSampler::dist(7)]);
         let mut numbers = Numbers(17);

@@ -1,8 +1,6 @@
 //! Kinds of constraints other than sets, in real chains and in the runtime; and questions with values of their own.
 
-mod common;
-
-use common::{Numbers, apply, id, ids, in_id_order, precise_model, trie};
+use crate::common::{Numbers, apply, id, ids, in_id_order, precise_model, trie};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_sampler::{

@@ -2,9 +2,7 @@
 //! the file that `TOKENTRIE_CPP_CHAIN` names, after a line with what it was asked; `crates/tokentrie-c/check.sh` writes
 //! it.
 
-mod common;
-
-use common::tiny_model;
+use crate::common::tiny_model;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_sampler::{Context, ContextOptions, GenerateOptions, Model, ModelOptions};
 use std::sync::Arc;

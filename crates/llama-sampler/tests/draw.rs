@@ -60,7 +60,7 @@ fn settings() -> impl Strategy<Value = DrawSettings> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(2000)))]
 
     #[test]
     fn the_same_seed_draws_the_same_tokens(row in rows(), draw in settings(), seed in 0..u32::MAX) {

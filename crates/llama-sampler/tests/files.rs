@@ -1,10 +1,6 @@
 //! Vocabularies and model files, good and bad.
 
-#![cfg(feature = "llama")]
-
-mod common;
-
-use common::{id, in_child, tiny_model, vocab_files};
+use crate::common::{id, in_child, tiny_model, vocab_files};
 use llama_sampler::{Model, ModelOptions, RuntimeError, vocab_from_gguf};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,7 +115,7 @@ fn patched(name: &str, old: &[u8], new: &[u8]) -> Scratch {
 
 #[test]
 fn files_without_weights_or_without_a_vocabulary() {
-    in_child("files_without_weights_or_without_a_vocabulary", || {
+    in_child(module_path!(), "files_without_weights_or_without_a_vocabulary", || {
         let header = &std::fs::read(tiny_model()).unwrap()[..16];
         let file = patched("vocabulary.gguf", header, &[&header[..8], &[0; 8]].concat());
         let error = Model::load(&file.0, ModelOptions::default()).unwrap_err();
@@ -135,7 +131,7 @@ fn files_without_weights_or_without_a_vocabulary() {
 fn a_special_token_that_the_tokenizer_adds_but_the_file_does_not_define() {
     const FALSE: &[u8] = b"\x07\0\0\0\0";
     const TRUE: &[u8] = b"\x07\0\0\0\x01";
-    in_child("a_special_token_that_the_tokenizer_adds_but_the_file_does_not_define", || {
+    in_child(module_path!(), "a_special_token_that_the_tokenizer_adds_but_the_file_does_not_define", || {
         let (old, new) = ([b"add_eos_token", FALSE].concat(), [b"add_sep_token", TRUE].concat());
         let file = patched("separator.gguf", &old, &new);
         let vocab = vocab_from_gguf(&file.0).unwrap();
@@ -160,7 +156,7 @@ fn values_that_llama_cpp_takes_for_granted() {
 
 #[test]
 fn truncated_and_damaged_files() {
-    in_child("truncated_and_damaged_files", || {
+    in_child(module_path!(), "truncated_and_damaged_files", || {
         let whole = std::fs::read(tiny_model()).unwrap();
         let cuts =
             (0..60).map(|n| 24 + n * n * n).chain((1..20).map(|n| whole.len() * n / 20)).chain([whole.len() - 1]);

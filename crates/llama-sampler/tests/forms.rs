@@ -1,10 +1,6 @@
 //! Forms are filled with legal values and exact literals, and grammars of llama.cpp's give what tries give.
 
-#![cfg(feature = "llama")]
-
-mod common;
-
-use common::{precise_model, trie};
+use crate::common::{precise_model, trie};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_sampler::{
     Context, ContextOptions, FillOptions, Filled, Finish, GenerateOptions, Model, ModelOptions, RuntimeError, Watch,

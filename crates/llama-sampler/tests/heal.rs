@@ -1,10 +1,6 @@
 //! Sets that begin inside the prompt: prompt and leaves together are what the tokenizer writes for the whole text.
 
-#![cfg(feature = "llama")]
-
-mod common;
-
-use common::{id, ids, tiny_model, trie, vocab_files};
+use crate::common::{id, ids, tiny_model, trie, vocab_files};
 use llama_sampler::{
     Context, ContextOptions, FillOptions, GenerateOptions, Model, ModelOptions, RuntimeError, vocab_from_gguf,
 };
@@ -35,7 +31,8 @@ fn a_text_prompt_and_its_values_are_one_text() {
         let vocab = vocab_from_gguf(&path).unwrap();
         let [healed, apart, whole] = [const { Cell::new(0) }; 3];
         let count = |counter: &Cell<u32>| counter.set(counter.get() + 1);
-        let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) };
+        let config =
+            ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(test_budget::cases(400)) };
         proptest!(config, |(prompt in prompts(), values in &values)| {
             let values: Vec<String> = values.iter().map(|parts| parts.concat()).collect();
             let tokens = vocab.tokenize(&prompt, true, true).unwrap();
@@ -64,7 +61,9 @@ fn a_text_prompt_and_its_values_are_one_text() {
         });
         let [healed, apart, whole] = [healed, apart, whole].map(|counter| counter.get());
         println!("{}: {healed} healed, {apart} apart, {whole} all taken back", path.display());
-        assert!(healed > 4 && apart > 100, "{}: {healed} healed, {apart} apart", path.display());
+        // A share of the cases may by chance have none.
+        let all = test_budget::every() == 1;
+        assert!(!all || healed > 4 && apart > 100, "{}: {healed} healed, {apart} apart", path.display());
     }
 }
 

@@ -1,10 +1,6 @@
 //! Contexts and generation on a real model: the one inside the Python package.
 
-#![cfg(feature = "llama")]
-
-mod common;
-
-use common::{id, ids, tiny_model, trie};
+use crate::common::{id, ids, tiny_model, trie};
 use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Model, ModelOptions, RuntimeError, Step, Watch};
 use std::sync::Arc;
 use trie_core::{After, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId};
@@ -311,7 +307,7 @@ fn a_generation_can_be_stopped_and_refused() {
     assert!(matches!(refused(&mut context, &prompt, &rules, &none), RuntimeError::OutOfRange { .. }));
     let hot = sampled(1, f32::NAN);
     assert!(matches!(refused(&mut context, &prompt, &rules, &hot), RuntimeError::Draw(_)));
-    let wide = Arc::new(common::rules(vocab.len() + 1, &[("a", &[1])]));
+    let wide = Arc::new(crate::common::rules(vocab.len() + 1, &[("a", &[1])]));
     assert!(matches!(refused(&mut context, &prompt, &wide, &options), RuntimeError::VocabularyMismatch { .. }));
 
     // A prompt that fills the context leaves room for one sampled token.

@@ -1,10 +1,6 @@
 //! Generation that skips forced tokens gives what generation without does, in fewer forward passes.
 
-#![cfg(feature = "llama")]
-
-mod common;
-
-use common::{ids, precise_model, trie};
+use crate::common::{ids, precise_model, trie};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Generated, Model, ModelOptions, RuntimeError};
 use std::sync::Arc;

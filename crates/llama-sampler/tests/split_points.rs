@@ -1,10 +1,6 @@
 //! Texts that are tokenized in parts, on all cores, have the tokens that llama.cpp gives them one by one.
 
-#![cfg(feature = "llama")]
-
-mod common;
-
-use common::{in_child, tiny_model, vocab_files};
+use crate::common::{in_child, tiny_model, vocab_files};
 use llama_sampler::vocab_from_gguf;
 use proptest::prelude::*;
 use std::io::Write;
@@ -159,7 +155,7 @@ fn with_words(path: &Path, words: &str) -> tempfile::NamedTempFile {
 fn patterns_for_words() {
     let wide = |path: &Path| ["llama-bpe.gguf", "qwen2.gguf"].iter().any(|end| path.to_string_lossy().ends_with(end));
     for path in vocab_files().iter().filter(|path| wide(path)) {
-        for words in PATTERNS {
+        for words in PATTERNS.iter().step_by(test_budget::every()) {
             let file = with_words(path, words);
             let vocab = vocab_from_gguf(file.path()).unwrap();
             assert!(vocab.split_points().is_some(), "{words}");
@@ -178,7 +174,7 @@ fn the_same_tokens_as_one_by_one() {
         let vocab = vocab_from_gguf(&path).unwrap();
         let name = path.display().to_string();
         println!("{name}: {}", if vocab.split_points().is_some() { "in parts" } else { "whole" });
-        let config = ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(3) };
+        let config = ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(test_budget::cases(3)) };
         proptest!(config, |(texts in &texts, prefix in &around, suffix in &around)| {
             same_as_one_by_one(&vocab, &texts, [prefix, suffix], &name)?;
         });
@@ -188,7 +184,7 @@ fn the_same_tokens_as_one_by_one() {
 /// The regular expressions of C++ recurse: threads have as much stack for them as a main thread.
 #[test]
 fn a_long_word_among_many_texts() {
-    in_child("a_long_word_among_many_texts", || {
+    in_child(module_path!(), "a_long_word_among_many_texts", || {
         let mut bytes = std::fs::read(tiny_model()).unwrap();
         let at = bytes.windows(5).position(|window| window == b"gpt-2").unwrap();
         // Words of this one are found by such an expression.

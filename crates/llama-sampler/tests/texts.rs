@@ -1,10 +1,6 @@
 //! Sets of texts on real vocabularies: tokens by their bytes, every tokenization, and sets made in portions.
 
-#![cfg(feature = "llama")]
-
-mod common;
-
-use common::{id, tiny_model, vocab_files};
+use crate::common::{id, tiny_model, vocab_files};
 use llama_sampler::vocab_from_gguf;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -50,7 +46,7 @@ fn tokens_by_their_bytes() {
             vocab.control().iter().chain(vocab.end_of_generation()).all(|token| texts.binary_search(token).is_err())
         );
         let piece = |token: &TokenId| vocab.piece(*token).unwrap();
-        for token in texts.iter().step_by(texts.len() / 25) {
+        for token in texts.iter().step_by(texts.len() / test_budget::cases(25).max(4) as usize) {
             let longer = [piece(token), b" and more"].concat();
             let shorter = &piece(token)[..piece(token).len().div_ceil(2)];
             for text in [piece(token), shorter, &longer, b"", b"\xff", b"\0"] {
@@ -111,13 +107,14 @@ fn every_tokenization_and_open_ends_on_real_vocabularies() {
 /// Portions of any size, and hardly any memory, give the set that all values at once give.
 #[test]
 fn texts_in_portions() {
+    let rows = test_budget::cases(2000).max(300) as usize;
     for path in vocab_files().into_iter().chain([tiny_model()]) {
         let vocab = vocab_from_gguf(&path).unwrap();
-        let values: Vec<String> = (0..2000).map(|row| format!("Item {} of {row}é", row * 7919 % 900)).collect();
+        let values: Vec<String> = (0..rows).map(|row| format!("Item {} of {row}é", row * 7919 % 900)).collect();
         for (prefix, suffix) in [("", ""), ("{\"a\": \"", "\"")] {
             let texts = Texts::default().with_prefix(prefix).with_suffix(suffix);
             let expected = texts.trie(&vocab, &values);
-            for (portion, budget) in [(1, 0), (700, 10_000), (5000, usize::MAX)] {
+            for (portion, budget) in [(1, 0), (rows / 3, 10_000), (5000, usize::MAX)] {
                 let mut stream = TextStream::new(&vocab, &texts, ExternalBuilder::new(budget)).unwrap();
                 let pushed = values.chunks(portion).try_for_each(|values| stream.push(values));
                 let made = pushed.and_then(|()| stream.finish());

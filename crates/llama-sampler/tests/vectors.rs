@@ -1,10 +1,6 @@
 //! Every `sampler_script` of the shared vectors, run through the callbacks in real chains.
 
-#![cfg(feature = "llama")]
-
-mod common;
-
-use common::{apply, repository};
+use crate::common::{apply, repository};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_sampler::{SamplerHandle, TokenTrieSampler};

@@ -1,9 +1,7 @@
 //! The binary form against the cases of other implementations, in the folder that `TOKENTRIE_CASES_DIR` names, or
 //! beside the checkout.
 
-mod common;
-
-use common::{input, output, put, said};
+use crate::common::{input, output, put, said};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,7 +1,5 @@
 //! The JSON form of specs against the vectors that all hosts share, and what specs become over a vocabulary.
 
-#![cfg(all(feature = "schema", feature = "chat"))]
-
 use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,9 +1,7 @@
 //! Every kind of constraint through the one machine: against sets of the same values, and against plain rules.
 
-mod common;
-
-use common::multiples::{Multiples, VOCABULARY};
-use common::{Naive, id, ids};
+use crate::common::multiples::{Multiples, VOCABULARY};
+use crate::common::{Naive, id, ids};
 use proptest::prelude::*;
 use std::sync::Arc;
 use trie_core::{

@@ -1,9 +1,7 @@
 //! Every single bit of small unverified files is flipped: no walk may end in "everything is allowed" where no leaf
 //! ends.
 
-mod common;
-
-use common::{Naive, id, ids};
+use crate::common::{Naive, id, ids};
 use std::sync::Arc;
 use trie_core::{
     Allowed, ByteTrie, FileOptions, NamedLeaf, Sampler, SamplerError, SamplerOptions, Scratch, SpanRules, SpanState,

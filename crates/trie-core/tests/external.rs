@@ -1,8 +1,6 @@
 //! Building by sorted runs in temporary files: the same bytes as building in memory, whatever the order and the budget.
 
-mod common;
-
-use common::{id, ids};
+use crate::common::{id, ids};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,7 @@
 //! Saved tries: what comes back is what was saved, and whatever else is in a file is an error or a wrong set, never a
 //! crash.
 
-mod common;
-
-use common::{Naive, id, ids};
+use crate::common::{Naive, id, ids};
 use proptest::prelude::*;
 use std::borrow::Cow;
 use std::fs;
@@ -260,8 +258,8 @@ fn damaged_files_are_an_error_or_a_wrong_set() {
         bytes(&tokenized(), None),
         bytes(&partial(), vocabulary),
     ];
-    let (mut opened, mut refused, mut noticed) = (0, 0, 0);
-    for round in 0..160_000 {
+    let (mut opened, mut refused, mut noticed) = (0u64, 0u64, 0u64);
+    for round in 0..test_budget::cases(160_000) as usize {
         let original = &files[round % files.len()];
         let mut file = original.clone();
         for _ in 0..=random(4) {
@@ -296,13 +294,17 @@ fn damaged_files_are_an_error_or_a_wrong_set() {
         if let Ok(trie) = Trie::from_bytes(&file, FileOptions::default()) {
             std::hint::black_box(use_all(&trie));
             opened += 1;
-            noticed += usize::from(verified.is_err());
+            noticed += u64::from(verified.is_err());
         } else {
             assert!(verified.is_err());
             refused += 1;
         }
     }
-    assert!(opened > 50_000 && refused > 20_000 && noticed > 40_000, "{opened} opened, {refused} refused, {noticed}");
+    let share = |all| u64::from(test_budget::cases(all));
+    assert!(
+        opened > share(48_000) && refused > share(19_000) && noticed > share(38_000),
+        "{opened} opened, {refused} refused, {noticed}"
+    );
 }
 
 /// Contents that only a forger can sign: every section's checksum is right, too.

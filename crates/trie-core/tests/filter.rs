@@ -1,8 +1,6 @@
 //! Filters over tries: against a trie that is made from the leaves that are left.
 
-mod common;
-
-use common::{Naive, id, ids};
+use crate::common::{Naive, id, ids};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -73,7 +71,7 @@ fn sets() -> impl Strategy<Value = Naive> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(300)))]
     #[test]
     fn a_filter_is_a_set_of_what_is_left(
         set in sets(), picks in prop::collection::vec(any::<u32>(), 1..40), deny in any::<bool>(),

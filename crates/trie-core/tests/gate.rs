@@ -1,8 +1,6 @@
 //! Thinking before a value: against a plain reading of the tokens so far, and by hand.
 
-mod common;
-
-use common::{Naive, id, ids};
+use crate::common::{Naive, id, ids};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -170,7 +168,7 @@ fn legal_in(span: &Span) -> BTreeSet<u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(2_000)))]
     #[test]
     fn it_is_a_plain_reading_of_the_tokens(plain in plain(), choices in prop::collection::vec(any::<u32>(), 0..24)) {
         let Ok(gate) = plain.gate() else { return Ok(()) };

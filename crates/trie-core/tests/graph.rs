@@ -1,8 +1,6 @@
 //! Sets in which several sequences stand for one leaf, against lists of all these sequences.
 
-mod common;
-
-use common::id;
+use crate::common::id;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use trie_core::{

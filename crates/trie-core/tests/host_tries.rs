@@ -1,9 +1,7 @@
 //! The same payload gives the same trie as in TypeScript and Python: they read the same file.
 
-mod common;
-
-use common::ids;
-use common::vectors::tokens;
+use crate::common::ids;
+use crate::common::vectors::tokens;
 use serde_json::Value;
 use trie_core::{Payload, Trie};
 

@@ -1,8 +1,6 @@
 //! Every operation of a trie against the naive twin, over random sets and walks.
 
-mod common;
-
-use common::{Naive, id, ids, naive_best};
+use crate::common::{Naive, id, ids, naive_best};
 use proptest::prelude::*;
 use std::sync::Arc;
 use trie_core::{Allowed, LeafId, Sampler, SamplerOptions, Scratch, SpanRules, TokenId, argmax};

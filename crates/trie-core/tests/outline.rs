@@ -1,8 +1,6 @@
 //! What is shown of a trie.
 
-mod common;
-
-use common::{Naive, ids};
+use crate::common::{Naive, ids};
 use proptest::prelude::*;
 use trie_core::{OutlineLimits, OutlineNode, Trie};
 

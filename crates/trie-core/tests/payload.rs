@@ -1,8 +1,6 @@
 //! The wire form: what is refused, where the error points, and what is only reported.
 
-mod common;
-
-use common::ids;
+use crate::common::ids;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,8 +1,6 @@
 //! Set operations against the naive twin: ordered maps from sequences to names.
 
-mod common;
-
-use common::{Naive, ids};
+use crate::common::{Naive, ids};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use trie_core::{SetError, SetOperation, TokenId, Trie};

@@ -1,8 +1,6 @@
 //! Every transition of the span, and that steps allocate nothing.
 
-mod common;
-
-use common::{id, ids};
+use crate::common::{id, ids};
 use std::sync::Arc;
 use trie_core::{
     After, Allowed, AnyConstraint, DrawSettings, Mode, Observed, Role, RulesError, Sampler, SamplerOptions, Scratch,

@@ -2,10 +2,8 @@
 //!
 //! `estimate_bytes` there describes another implementation's structure and is not checked.
 
-mod common;
-
-use common::vectors::{cases_of, tokens};
-use common::{id, ids};
+use crate::common::vectors::{cases_of, tokens};
+use crate::common::{id, ids};
 use serde_json::Value;
 use std::sync::Arc;
 use trie_core::{Mode, Payload, Sampler, SamplerOptions, SpanRules, Status, Trie, TrieCache};

@@ -1,8 +1,6 @@
 //! Weights of sets, against rows to which they were added beforehand.
 
-mod common;
-
-use common::{Naive, id, ids};
+use crate::common::{Naive, id, ids};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -113,7 +111,7 @@ fn adds(mode: ScoreMode, row: &[f32], legal: &[u32], token: u32, of_token: f32) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(600)))]
 
     #[test]
     fn choosing_is_as_if_they_had_been_added(

@@ -1,9 +1,7 @@
 //! Text that must come: in the tokenizer's own tokens, and no further than where another token could begin that goes on
 //! into what is not forced.
 
-mod common;
-
-use common::{id, tokens};
+use crate::common::{id, tokens};
 use proptest::prelude::*;
 use std::sync::Arc;
 use trie_core::{Constraint, Ending, Scratch, TokenId};

@@ -3,10 +3,8 @@
 // A state's hash and order depend on nothing that changes inside it.
 #![allow(clippy::mutable_key_type)]
 
-mod common;
-
-use common::naive::Naive;
-use common::{compare, vocabulary};
+use crate::common::naive::Naive;
+use crate::common::{compare, vocabulary};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
@@ -101,7 +99,8 @@ fn small_grammar() -> impl Strategy<Value = String> {
 /// Random grammars, most of which are none: those that are left must be exact.
 #[test]
 fn small_grammars_are_exact() {
-    let mut runner = TestRunner::new(Config { cases: 6000, failure_persistence: None, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases: test_budget::cases(6000), failure_persistence: None, ..Config::default() });
     let made = std::cell::Cell::new(0);
     let result = runner.run(&small_grammar(), |text| {
         let Ok(grammar) = Grammar::new(&text) else { return Ok(()) };
@@ -110,11 +109,11 @@ fn small_grammars_are_exact() {
     });
     eprintln!("{} grammars", made.get());
     result.unwrap();
-    assert!(made.get() > 50, "only {} grammars", made.get());
+    assert!(made.get() >= test_budget::cases(50), "only {} grammars", made.get());
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 400, failure_persistence: None, ..Config::default() })]
+    #![proptest_config(Config { cases: test_budget::cases(400), failure_persistence: None, ..Config::default() })]
     #[test]
     fn tokens_are_those_of_brute_force(text in small_grammar(), pieces in vocabulary(), control in 0..4usize) {
         let Ok(grammar) = Grammar::new(&text) else { return Ok(()) };
@@ -125,7 +124,8 @@ proptest! {
 /// Tokens that cross several terminals, in grammars that have SKIP, keywords, and neighbours that run into each other.
 #[test]
 fn tokens_across_terminals() {
-    let mut runner = TestRunner::new(Config { cases: 30, failure_persistence: None, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases: test_budget::cases(30), failure_persistence: None, ..Config::default() });
     for example in Example::ALL {
         let (grammar, naive) = (example.grammar().unwrap(), Naive::new(example.text()));
         let mut pieces: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();

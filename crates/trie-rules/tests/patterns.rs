@@ -70,7 +70,7 @@ fn after(regex: &Regex, text: &[u8]) -> Option<u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(400)))]
 
     #[test]
     fn as_the_crate_regex(pattern in pattern()) {

@@ -1,8 +1,6 @@
 //! Rules between texts and after bytes that come first, against every text that they may be part of.
 
-mod common;
-
-use common::{id, pattern, tokens, vocabulary, with_all_bytes};
+use crate::common::{id, pattern, tokens, vocabulary, with_all_bytes};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 use trie_core::{Constraint, Ending, Scratch, TokenId};

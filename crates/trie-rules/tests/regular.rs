@@ -1,9 +1,7 @@
 //! Values over automata against naive twins: numbers counted, days counted, strings read by `serde_json`, lists looked
 //! through, texts split in every way.
 
-mod common;
-
-use common::{compare, vocabulary};
+use crate::common::{compare, vocabulary};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use trie_rules::{

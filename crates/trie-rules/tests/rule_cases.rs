@@ -1,9 +1,7 @@
 //! Regular expressions, choices and values: the cases of the folder that `TOKENTRIE_CASES_DIR` names (else
 //! `../shared/cases`), and cases of our own.
 
-mod common;
-
-use common::{id, tokens};
+use crate::common::{id, tokens};
 use proptest::prelude::any;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;

@@ -1,8 +1,6 @@
 //! Vocabularies like real ones, with all kinds of tokens, against brute force: slices must be exact.
 
-mod common;
-
-use common::{compare, id, tokens};
+use crate::common::{compare, id, tokens};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

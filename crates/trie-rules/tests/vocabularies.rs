@@ -1,8 +1,6 @@
 //! Every token of real vocabularies at states of many kinds, against brute force.
 
-mod common;
-
-use common::{compare, vocab};
+use crate::common::{compare, vocab};
 use trie_rules::{Regular, StringOptions};
 
 fn rules() -> Vec<Regular> {

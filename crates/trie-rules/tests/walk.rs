@@ -1,8 +1,6 @@
 //! What may come, against every token of every vocabulary, at every state that is reached.
 
-mod common;
-
-use common::{compare, id, pattern, tokens, vocabulary};
+use crate::common::{compare, id, pattern, tokens, vocabulary};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use trie_core::{Constraint, Ending, Scratch};

@@ -1,8 +1,6 @@
 //! Enums of any size, wherever they stand.
 
-mod common;
-
-use common::{Random, allows, cut, legal, vocab, walk};
+use crate::common::{Random, allows, cut, legal, vocab, walk};
 use serde_json::{Value, json};
 use std::time::Instant;
 use trie_core::{Constraint, Ending};

@@ -1,8 +1,6 @@
 //! Lark grammars.
 
-mod common;
-
-use common::{allows, vocab};
+use crate::common::{allows, vocab};
 use trie_core::{Allowed, AnyConstraint, Constraint, Ending, Scratch, Sequence, Span, SpanRules, Trie};
 use trie_schema::{Guided, GuidedError, Lark, LarkError};
 
@@ -56,7 +54,7 @@ fn errors_have_line_and_column() {
 
 #[test]
 fn a_vocabulary_that_cannot_begin_is_named() {
-    let tokens = trie_rules::TokenBytes::new(1, [(&b"x"[..], common::id(0))]).unwrap();
+    let tokens = trie_rules::TokenBytes::new(1, [(&b"x"[..], crate::common::id(0))]).unwrap();
     let made = Lark::new("start: \"a\"").unwrap().over(&std::sync::Arc::new(tokens));
     assert_eq!(made.unwrap_err(), GuidedError::Unspellable { bytes: vec![b'a'] });
     let empty = Lark::new("start: \"\"").unwrap().over(&vocab());
@@ -69,19 +67,19 @@ fn a_limit_that_is_reached_is_said_and_allows_nothing() {
     let all = (0..3000).map(|n| format!("r{n}")).collect::<Vec<_>>().join(" | ");
     let constraint =
         guided(&format!("start: \"a\" \"b\" | \"x\" ({all})\n{}", rules(|n| format!("r{n}: \"a\" \"{n}\""))));
-    let byte = |byte: u8| common::id(usize::from(byte));
+    let byte = |byte: u8| crate::common::id(usize::from(byte));
     let mut at = constraint.start();
     // After it, each token that begins with "a" means three thousand rules.
     constraint.advance(&mut at, byte(b'x')).expect("it may come");
     assert_eq!(constraint.problem(&at), None, "nobody asked");
-    assert_eq!(common::legal(&constraint, &at), (Vec::new(), Ending::No), "never all tokens");
+    assert_eq!(crate::common::legal(&constraint, &at), (Vec::new(), Ending::No), "never all tokens");
     let problem = constraint.problem(&at).expect("it is said");
     assert!(problem.to_string().contains("2000"), "{problem}");
     assert!(constraint.advance(&mut at.clone(), byte(b'a')).is_none());
     // Elsewhere it goes on as before.
     let mut other = constraint.start();
     constraint.advance(&mut other, byte(b'a')).expect("it may come");
-    assert_eq!(common::legal(&constraint, &other).0, [byte(b'b')]);
+    assert_eq!(crate::common::legal(&constraint, &other).0, [byte(b'b')]);
     // And a span says it, also where the grammar is a part of something.
     let alone = AnyConstraint::new(constraint);
     let mut before = Trie::builder();

@@ -1,9 +1,7 @@
 //! Random schemas beside a validator that was written for this: what is valid may be written in any tokens, what may be
 //! written is valid, masks hold exactly the tokens that a step takes, and going back changes nothing.
 
-mod common;
-
-use common::{Random, cut, id, legal, vocab, walk};
+use crate::common::{Random, cut, id, legal, vocab, walk};
 use serde_json::{Value, json};
 use trie_core::{Constraint, Ending, TokenId};
 use trie_rules::MaskLimits;
@@ -312,7 +310,8 @@ fn one_walk_reads_its_text_once_and_walks_side_by_side_too() {
 #[test]
 fn threads_find_the_same() {
     let constraint = over(&json!({"type": "array", "items": {"type": ["integer", "string"]}}), forgetful()).unwrap();
-    let expected: Vec<_> = (0..20).map(|n| common::after(&constraint, &format!("[{n},\"a{n}\"")).unwrap()).collect();
+    let expected: Vec<_> =
+        (0..20).map(|n| crate::common::after(&constraint, &format!("[{n},\"a{n}\"")).unwrap()).collect();
     let expected: Vec<_> = expected.into_iter().map(|at| (legal(&constraint, &at), at)).collect();
     std::thread::scope(|scope| {
         for shift in 0..4 {

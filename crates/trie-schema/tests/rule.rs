@@ -1,8 +1,6 @@
 //! JSON Schemas and Lark grammars beside rules of other kinds.
 
-mod common;
-
-use common::{Random, id, pieces, vocab};
+use crate::common::{Random, id, pieces, vocab};
 use proptest::prelude::*;
 use std::sync::Arc;
 use trie_core::{Constraint, Ending, Scratch, TokenId};

@@ -1,8 +1,6 @@
 //! JSON Schema: what is allowed, what is refused, and with which words.
 
-mod common;
-
-use common::{after, allows, legal, vocab};
+use crate::common::{after, allows, legal, vocab};
 use trie_core::{Constraint, Ending};
 use trie_schema::{Guided, JsonSchema, SchemaError, SchemaOptions, Whitespace};
 
@@ -102,15 +100,15 @@ fn tokens_that_are_no_text_never_come() {
     let constraint = guided("true");
     let last = vocab().n_vocab() - 1;
     for odd in [last, last - 1, 0xff] {
-        assert!(constraint.advance(&mut constraint.start(), common::id(odd)).is_none());
-        assert!(!legal(&constraint, &constraint.start()).0.contains(&common::id(odd)));
+        assert!(constraint.advance(&mut constraint.start(), crate::common::id(odd)).is_none());
+        assert!(!legal(&constraint, &constraint.start()).0.contains(&crate::common::id(odd)));
     }
 }
 
 #[test]
 fn a_token_of_a_thousand_bytes_may_come() {
     let constraint = guided(r#"{"type":"array","items":{"type":"integer"}}"#);
-    let long = common::id(vocab().n_vocab() - 3);
+    let long = crate::common::id(vocab().n_vocab() - 3);
     let at = after(&constraint, "[").unwrap();
     assert!(legal(&constraint, &at).0.contains(&long), "1,100 blanks and a digit");
     assert!(constraint.advance(&mut at.clone(), long).is_some());
@@ -217,7 +215,7 @@ fn hostile_schemas_are_refused_without_harm() {
         let schema = serde_json::json!({"type": "string", "pattern": pattern});
         let Ok(schema) = JsonSchema::of(schema, SchemaOptions::default()) else { continue };
         let Ok(constraint) = schema.over(&vocab()) else { continue };
-        let mut random = common::Random(7);
+        let mut random = crate::common::Random(7);
         let mut at = constraint.start();
         for _ in 0..200 {
             let (tokens, ending) = legal(&constraint, &at);

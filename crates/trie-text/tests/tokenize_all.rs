@@ -70,7 +70,7 @@ fn at_once(vocab: &Vocab, texts: &[String], suffix: &str) -> (Vec<Vec<TokenId>>,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4))]
+    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(4)))]
     #[test]
     fn parts_have_the_tokens_of_the_whole(
         texts in prop::collection::vec("((the|city|s|a|é|'s)[ .]{0,2}){0,6}", 900..1100),

@@ -1,8 +1,8 @@
 //! Beam search, against one that lists everything, and against the exact probability of every value.
 
+use crate::batch::kinds::{Numbers, rules, set};
 use crate::common::multiples::VOCABULARY;
 use crate::common::{Naive, id, ids};
-use crate::kinds::{Numbers, rules, set};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::convert::Infallible;

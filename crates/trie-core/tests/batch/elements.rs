@@ -1,7 +1,7 @@
 //! Rows of halves, against the same numbers as singles.
 
+use crate::batch::kinds::{Numbers, batch};
 use crate::common::multiples::VOCABULARY;
-use crate::kinds::{Numbers, batch};
 use half::{bf16, f16};
 use proptest::prelude::*;
 use trie_core::{Batch, DrawSettings, Logit, Mode, Rows, RowsMut, SamplerOptions, ScoreMode, TokenId};

@@ -1,8 +1,8 @@
 //! Rows that write item after item: against sets that are made again without what was written.
 
+use crate::batch::kinds::{Numbers, rules, set};
 use crate::common::multiples::{Multiples, VOCABULARY};
 use crate::common::{Naive, id, ids};
-use crate::kinds::{Numbers, rules, set};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;

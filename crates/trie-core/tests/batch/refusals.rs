@@ -1,8 +1,8 @@
 //! What a batch refuses, and that nothing has changed then.
 
+use crate::batch::kinds::{rules, set};
 use crate::common::multiples::VOCABULARY;
 use crate::common::{id, ids};
-use crate::kinds::{rules, set};
 use std::sync::Arc;
 use trie_core::{
     Batch, BatchError, DrawSettings, FileOptions, Rows, RowsMut, SamplerOptions, ScoreMode, SpanRules, TokenId, Trie,

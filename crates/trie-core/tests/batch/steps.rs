@@ -1,7 +1,7 @@
 //! Batches step by step: beams, requests that come and go, draws, memory.
 
+use crate::batch::kinds::{rules, set};
 use crate::common::{id, ids};
-use crate::kinds::{rules, set};
 use std::sync::Arc;
 use trie_core::{
     After, Allowed, Batch, BatchMask, DrawSettings, Mode, Rows, RowsMut, SamplerOptions, ScoreMode, Scratch, SpanRules,

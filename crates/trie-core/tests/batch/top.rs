@@ -1,8 +1,8 @@
 //! The best continuations, against every token of every masked row.
 
+use crate::batch::kinds::{Numbers, batch, rules, set};
 use crate::common::multiples::VOCABULARY;
 use crate::common::{id, ids};
-use crate::kinds::{Numbers, batch, rules, set};
 use proptest::prelude::*;
 use std::sync::Arc;
 use trie_core::{

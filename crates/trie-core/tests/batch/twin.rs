@@ -1,8 +1,8 @@
 //! Whatever is done to a batch, each row is where a span of its own would be.
 
+use crate::batch::kinds::{Numbers, Rules, batch, rules};
 use crate::common::id;
 use crate::common::multiples::VOCABULARY;
-use crate::kinds::{Numbers, Rules, batch, rules};
 use proptest::prelude::*;
 use std::sync::Arc;
 use trie_core::{

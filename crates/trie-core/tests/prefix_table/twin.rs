@@ -186,7 +186,7 @@ fn tables() -> impl Strategy<Value = Table> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(4000)))]
 
     #[test]
     fn equals_the_expansion_of_every_path(table in tables()) {

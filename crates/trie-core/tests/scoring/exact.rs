@@ -1,8 +1,8 @@
 //! Probabilities are those of the twin, whatever is asked for.
 
 use crate::common::{Naive, ids};
-use crate::table::{Model, Stopped, Table, VOCABULARY};
-use crate::twin::{
+use crate::scoring::table::{Model, Stopped, Table, VOCABULARY};
+use crate::scoring::twin::{
     all_close, check_bounds, check_whole, close, exact, graph, mass, needed, partial_token, sequences, walked,
 };
 use proptest::prelude::*;

@@ -1,8 +1,8 @@
 //! What hosts, prompts and constraints may be: odd logits, rows that nobody asked for, refusals.
 
 use crate::common::{Naive, id, ids};
-use crate::table::{Model, Stopped, Table, VOCABULARY};
-use crate::twin::{Sequences, all_close, check_whole, exact, graph, partial_token, set};
+use crate::scoring::table::{Model, Stopped, Table, VOCABULARY};
+use crate::scoring::twin::{Sequences, all_close, check_whole, exact, graph, partial_token, set};
 use std::convert::Infallible;
 use trie_core::{
     AnyConstraint, ChooseError, ChooseOptions, Decoded, NotListed, PrefixRows, PrefixRowsError, PromptProblem,

@@ -1,7 +1,7 @@
 //! The naive twin: sets as lists of all their sequences, and the plainest possible sums.
 
 use crate::common::{Naive, id, ids};
-use crate::table::Model;
+use crate::scoring::table::Model;
 use std::collections::{BTreeMap, BTreeSet};
 use trie_core::{ByteTrie, Choice, NamedLeaf, TokenId, TokenizedLeaf, Trie};
 

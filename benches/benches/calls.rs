@@ -1,6 +1,6 @@
 //! What a call through the C ABI costs beside the same call in Rust, and how long a session takes to follow a payload.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../../crates/tokentrie-c/tests/common/mod.rs"]
 mod common;
 
 use common::{input, output, put, text};
@@ -65,9 +65,8 @@ fn steps(criterion: &mut Criterion) {
     assert_eq!(tokentrie_vocab_free(vocab), TOKENTRIE_OK);
 }
 
-#[cfg(feature = "llama")]
 fn set_token_trie(criterion: &mut Criterion) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/tokentrie/models/tiny.gguf");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../python/tokentrie/models/tiny.gguf");
     let mut session = 0;
     assert_eq!(tokentrie_session_open(text(path), path.len(), In::null(), put(&mut session)), TOKENTRIE_OK);
     // Ids that the tiny vocabulary has.
@@ -98,11 +97,6 @@ fn set_token_trie(criterion: &mut Criterion) {
     });
     group.finish();
     assert_eq!(tokentrie_session_close(session), TOKENTRIE_OK);
-}
-
-#[cfg(not(feature = "llama"))]
-fn set_token_trie(_: &mut Criterion) {
-    println!("skipped c_abi/set_token_trie: the feature `llama` is off");
 }
 
 criterion_group!(benches, steps, set_token_trie);

@@ -1,8 +1,6 @@
 //! Exact scoring over a table of logits, against a twin that lists every sequence and adds up softmaxes in double
 //! precision.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod damaged;
 mod exact;
 mod hosts;

@@ -1,8 +1,6 @@
 //! Batches, against a span and a sampler for each row.
 
 mod beams;
-#[path = "../common/mod.rs"]
-mod common;
 mod elements;
 mod items;
 mod kinds;

@@ -1,0 +1,15 @@
+//! Formats of chats: read from templates, held, and read back. One binary, because each is linked anew.
+
+mod analyses;
+mod cases;
+mod checked;
+mod dialects;
+mod everybody;
+mod held;
+mod hostile_analyses;
+mod mutated;
+mod noise;
+mod spans;
+mod streaming;
+mod support;
+mod warnings;

@@ -1,0 +1,39 @@
+//! How many random cases the tests try. `TOKENTRIE_TEST_BUDGET` scales them all: 0.1 unless it is set, 1 in
+//! `./dev nightly`, more for a search over a weekend. Seeds are new in every run; what fails is kept by proptest.
+#![forbid(unsafe_code)]
+
+const VARIABLE: &str = "TOKENTRIE_TEST_BUDGET";
+
+/// The share of the whole.
+///
+/// # Panics
+/// Where the variable is no positive number.
+fn budget() -> f64 {
+    match std::env::var(VARIABLE) {
+        Err(_) => 0.1,
+        Ok(text) => match text.parse() {
+            Ok(share) if share > 0.0 && share < 1e6 => share,
+            _ => panic!("{VARIABLE} must be a positive number, not {text:?}"),
+        },
+    }
+}
+
+/// How many of `all` cases to try, at least one.
+pub fn cases(all: u32) -> u32 {
+    ((f64::from(all) * budget()).round() as u32).max(1)
+}
+
+/// Which one of so many, where cases are counted through: each at full size, each ninth at a tenth. Odd, so that it
+/// meets every bit of a byte.
+pub fn every() -> usize {
+    ((1.0 / budget()) as usize).max(1).next_multiple_of(2) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn some_are_always_tried() {
+        assert_eq!(super::cases(1), 1.max(super::cases(10) / 10));
+        assert!(super::cases(1) >= 1 && super::every() % 2 == 1);
+    }
+}

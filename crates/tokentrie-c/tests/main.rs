@@ -1,0 +1,4 @@
+//! The C library, called from Rust. One binary, because each is linked anew.
+
+mod common;
+mod rtkt_cases;

@@ -1,0 +1,13 @@
+//! Rules. One binary, because each is linked anew.
+
+mod common;
+mod forced;
+mod grammar;
+mod grammar_cases;
+mod patterns;
+mod placed;
+mod regular;
+mod rule_cases;
+mod slices;
+mod vocabularies;
+mod walk;

@@ -1,0 +1,8 @@
+//! JSON Schema and Lark. One binary, because each is linked anew.
+
+mod common;
+mod enums;
+mod lark;
+mod oracle;
+mod rule;
+mod schema;

@@ -1,0 +1,8 @@
+//! Texts, vocabularies and forms. One binary, because each is linked anew.
+
+mod forms;
+mod texts;
+mod tokenize_all;
+mod tokenizer;
+mod values;
+mod vocab;
