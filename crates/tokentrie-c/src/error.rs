@@ -5,10 +5,12 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tokentrie::spec::{SpecError, SpecProblem};
 use trie_core::{
     BatchError, BuildError, DrawError, FileError, FileProblem, NotAllowed, PayloadError, RowError, RowsError,
     RulesError, SamplerError, SpanError, TokenIdError, UnknownPath,
 };
+use trie_text::VocabError;
 
 /// A status and what is wrong, where, and with which value.
 #[derive(Debug, Clone)]
@@ -130,6 +132,13 @@ statuses_of! {
         BatchError::MixedVocabularies { .. } => TOKENTRIE_ERROR_VOCAB,
         _ => TOKENTRIE_ERROR_ARGUMENT,
     };
+    SpecError => |error| match error.problem() {
+        SpecProblem::Vocab(_) | SpecProblem::NeedsVocab { .. } => TOKENTRIE_ERROR_VOCAB,
+        SpecProblem::TooLong { .. } => TOKENTRIE_ERROR_LIMIT,
+        SpecProblem::Payload(_) => TOKENTRIE_ERROR_PAYLOAD,
+        _ => TOKENTRIE_ERROR_SPEC,
+    };
+    VocabError => |_| TOKENTRIE_ERROR_VOCAB;
     FileError => |error| match error {
         FileError::Content { problem: FileProblem::OutsideVocabulary { .. } | FileProblem::OtherVocabulary { .. }, .. }
             => TOKENTRIE_ERROR_VOCAB,

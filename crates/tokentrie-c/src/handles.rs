@@ -31,6 +31,7 @@ pub(crate) enum Kind {
     Sampler,
     Batch,
     Cache,
+    Constraint,
     #[cfg_attr(not(feature = "llama"), expect(dead_code, reason = "only a library with llama.cpp has sessions"))]
     Session,
 }
@@ -41,7 +42,7 @@ impl Kind {
         matches!(self, Self::Sampler | Self::Batch)
     }
 
-    const NAMES: [&'static str; 7] = ["", "vocabulary", "trie", "sampler", "batch", "cache", "session"];
+    const NAMES: [&'static str; 8] = ["", "vocabulary", "trie", "sampler", "batch", "cache", "constraint", "session"];
 
     fn name(self) -> &'static str {
         Self::NAMES[self as usize]
@@ -118,6 +119,11 @@ impl<T> Table<T> {
             Some(page) if kind == self.kind as u64 => Ok((&page[index], generation)),
             _ => Err(self.refuse(handle)),
         }
+    }
+
+    /// Whether the number says that it is of this kind; it may be freed.
+    pub(crate) fn is_of_kind(&self, handle: u64) -> bool {
+        handle >> (SLOT_BITS + GENERATION_BITS) == self.kind as u64
     }
 
     #[cold]

@@ -51,6 +51,8 @@ pub const TOKENTRIE_ERROR_CANCELLED: tokentrie_status = -15;
 pub const TOKENTRIE_ERROR_LIMIT: tokentrie_status = -16;
 /// A fault of the library; what was being changed is closed.
 pub const TOKENTRIE_ERROR_PANIC: tokentrie_status = -17;
+/// A spec that cannot be read or used: the message has the place.
+pub const TOKENTRIE_ERROR_SPEC: tokentrie_status = -18;
 
 /// A mode: the highest logit, ties to the lowest id.
 pub const TOKENTRIE_MODE_GREEDY: i32 = 0;
@@ -124,6 +126,7 @@ pub(crate) fn name_of(status: tokentrie_status) -> &'static CStr {
         TOKENTRIE_ERROR_CANCELLED => c"TOKENTRIE_ERROR_CANCELLED",
         TOKENTRIE_ERROR_LIMIT => c"TOKENTRIE_ERROR_LIMIT",
         TOKENTRIE_ERROR_PANIC => c"TOKENTRIE_ERROR_PANIC",
+        TOKENTRIE_ERROR_SPEC => c"TOKENTRIE_ERROR_SPEC",
         _ => c"unknown status",
     }
 }

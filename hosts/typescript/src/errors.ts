@@ -10,6 +10,11 @@ export class PayloadError extends TokenTrieError {
   override name = "PayloadError";
 }
 
+/** A spec that cannot be read or used; the message begins with the place, as `$.then[1].integer.min`. */
+export class SpecError extends TokenTrieError {
+  override name = "SpecError";
+}
+
 /** Sequences that make no trie. */
 export class SetError extends TokenTrieError {
   override name = "SetError";

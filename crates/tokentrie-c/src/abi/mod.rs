@@ -11,6 +11,8 @@ pub(crate) mod trie;
 
 mod cache;
 
+pub(crate) mod constraint;
+
 mod sampler;
 
 mod batch;
@@ -27,6 +29,7 @@ mod eliza;
 pub use batch::*;
 pub use cache::*;
 pub use chain::*;
+pub use constraint::*;
 #[cfg(all(feature = "llama", target_pointer_width = "64"))]
 pub use eliza::*;
 pub use library::*;

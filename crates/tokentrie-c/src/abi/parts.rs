@@ -1,7 +1,7 @@
 //! What several functions take: token ids, items by their ends, sets of rules, numbers with a meaning.
 
+use super::constraint::spans_of;
 use super::structs::{tokentrie_sampler_options, tokentrie_trie, tokentrie_vocab};
-use super::trie::TRIES;
 use super::vocab::VOCABS;
 use crate::error::{Error, Result};
 use crate::memory::In;
@@ -71,9 +71,9 @@ pub(super) fn rules_and_options(
     end_tokens: &[i32],
 ) -> Result<(Arc<SpanRules>, SamplerOptions)> {
     let given = options.fields("options")?.unwrap_or_else(bytemuck::Zeroable::zeroed);
-    let (payload, vocab) = (TRIES.get(trie)?, VOCABS.get(vocab)?);
-    let mut rules = SpanRules::new(Arc::clone(&payload.constraints), vocab.len())?
-        .with_end_of_generation(vocab.end_of_generation())?;
+    let vocab = VOCABS.get(vocab)?;
+    let mut rules =
+        SpanRules::new(spans_of(trie, vocab.len())?, vocab.len())?.with_end_of_generation(vocab.end_of_generation())?;
     if !end_tokens.is_empty() {
         rules = rules.with_end_tokens(ids(end_tokens, "end_tokens")?)?;
     }

@@ -235,7 +235,7 @@ pub extern "C" fn tokentrie_session_leaf(
 pub extern "C" fn tokentrie_session_vocab(session: tokentrie_session, vocab: Out<tokentrie_vocab>) -> tokentrie_status {
     done(|| {
         vocab.check("vocab")?;
-        vocab.put(VOCABS.insert(SESSIONS.get(session)?.model().vocab()?)?);
+        vocab.put(VOCABS.insert(SESSIONS.get(session)?.model().vocab())?);
         Ok(())
     })
 }

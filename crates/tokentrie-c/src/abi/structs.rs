@@ -7,6 +7,8 @@ use std::ffi::c_void;
 pub type tokentrie_vocab = u64;
 /// A handle: one or several tries, by path.
 pub type tokentrie_trie = u64;
+/// A handle: a constraint of any kind. It will do wherever a tokentrie_trie is followed.
+pub type tokentrie_constraint = u64;
 /// A handle: a sampler over rows of logits.
 pub type tokentrie_sampler = u64;
 /// A handle: many rows.

@@ -7,6 +7,7 @@ use crate::handles::{Kind, Table};
 use crate::memory::{Buffer, In, Out};
 use crate::status::*;
 use std::sync::Arc;
+use tokentrie::spec::Over;
 use trie_core::TokenId;
 
 pub(crate) static VOCABS: Table<Arc<Vocab>> = Table::new(Kind::Vocab);
@@ -16,39 +17,28 @@ pub(crate) static VOCABS: Table<Arc<Vocab>> = Table::new(Kind::Vocab);
 pub(crate) struct Vocab {
     size: usize,
     end_of_generation: Vec<TokenId>,
-    pieces: Option<Pieces>,
-}
-
-/// The bytes of all tokens, one after the other.
-#[derive(Debug)]
-struct Pieces {
-    bytes: Vec<u8>,
-    ends: Vec<u64>,
+    /// Where their bytes are known.
+    tokens: Option<Arc<trie_text::Vocab>>,
 }
 
 impl Vocab {
-    fn new(n_vocab: usize, mut end_of_generation: Vec<TokenId>, pieces: Option<Pieces>) -> Result<Self> {
-        if n_vocab == 0 || n_vocab > TokenId::MAX.index() + 1 {
-            return Err(Error::argument(format!("n_vocab is {n_vocab}: it must be from 1 to 2147483648")));
+    fn of_size(size: usize, mut end_of_generation: Vec<TokenId>) -> Result<Self> {
+        if size == 0 || size > TokenId::MAX.index() + 1 {
+            return Err(Error::argument(format!("n_vocab is {size}: it must be from 1 to 2147483648")));
         }
         end_of_generation.sort_unstable();
         end_of_generation.dedup();
-        if let Some(token) = end_of_generation.last().filter(|token| token.index() >= n_vocab) {
-            let message = format!("end_of_generation: token id {token} is outside the vocabulary of {n_vocab} tokens");
+        if let Some(token) = end_of_generation.last().filter(|token| token.index() >= size) {
+            let message = format!("end_of_generation: token id {token} is outside the vocabulary of {size} tokens");
             return Err(Error::new(TOKENTRIE_ERROR_VOCAB, message));
         }
-        Ok(Self { size: n_vocab, end_of_generation, pieces })
+        Ok(Self { size, end_of_generation, tokens: None })
     }
 
     /// The same tokens as a model has.
-    #[cfg(feature = "llama")]
-    pub(crate) fn of_model(vocab: &trie_text::Vocab) -> Result<Self> {
-        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(vocab.len()));
-        for token in TokenId::all(vocab.len()) {
-            bytes.extend_from_slice(vocab.piece(token).unwrap_or_default());
-            ends.push(bytes.len() as u64);
-        }
-        Self::new(vocab.len(), vocab.end_of_generation().to_vec(), Some(Pieces { bytes, ends }))
+    pub(crate) fn of_tokens(tokens: Arc<trie_text::Vocab>) -> Self {
+        let (size, end_of_generation) = (tokens.len(), tokens.end_of_generation().to_vec());
+        Self { size, end_of_generation, tokens: Some(tokens) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -59,6 +49,11 @@ impl Vocab {
         &self.end_of_generation
     }
 
+    /// For specs.
+    pub(crate) fn over(&self) -> Over<'_> {
+        self.tokens.as_ref().map_or(Over::size(self.size), Over::vocab)
+    }
+
     fn piece(&self, token: TokenId) -> Result<&[u8]> {
         let n_vocab = self.size;
         let outside = || {
@@ -66,10 +61,7 @@ impl Vocab {
             Error::new(TOKENTRIE_ERROR_VOCAB, message)
         };
         let none = || Error::new(TOKENTRIE_ERROR_VOCAB, "this vocabulary was made without the bytes of its tokens");
-        let Pieces { bytes, ends } = self.pieces.as_ref().ok_or_else(none)?;
-        let end = ends.get(token.index()).ok_or_else(outside)?;
-        let begin = token.index().checked_sub(1).map_or(0, |before| ends[before]);
-        Ok(&bytes[begin as usize..*end as usize])
+        self.tokens.as_ref().ok_or_else(none)?.piece(token).ok_or_else(outside)
     }
 }
 
@@ -84,7 +76,7 @@ pub extern "C" fn tokentrie_vocab_new(
     done(|| {
         vocab.check("vocab")?;
         let ends = ids(end_of_generation.slice(n_end_of_generation, "end_of_generation")?, "end_of_generation")?;
-        vocab.put(VOCABS.insert(Arc::new(Vocab::new(n_vocab, ends, None)?))?);
+        vocab.put(VOCABS.insert(Arc::new(Vocab::of_size(n_vocab, ends)?))?);
         Ok(())
     })
 }
@@ -102,17 +94,19 @@ pub extern "C" fn tokentrie_vocab_from_pieces(
     done(|| {
         vocab.check("vocab")?;
         let (bytes, ends) = (bytes.slice(n_bytes, "bytes")?, ends.slice(n_vocab, "ends")?);
-        let _ = items(bytes.len(), ends, "bytes")?;
+        let pieces = items(bytes.len(), ends, "bytes")?;
         let kinds = kinds.slice(if kinds.is_null() { 0 } else { n_vocab }, "kinds")?;
         if let Some((at, kind)) = kinds.iter().enumerate().find(|(_, kind)| **kind > TOKENTRIE_TOKEN_END_OF_GENERATION)
         {
             return Err(Error::argument(format!("kinds[{at}] is {kind}: it must be 0, 1 or 2")));
         }
-        let ending =
-            TokenId::all(kinds.len()).zip(kinds).filter(|(_, kind)| **kind == TOKENTRIE_TOKEN_END_OF_GENERATION);
-        let ending = ending.map(|(token, _)| token).collect();
-        let pieces = Pieces { bytes: bytes.to_vec(), ends: ends.to_vec() };
-        vocab.put(VOCABS.insert(Arc::new(Vocab::new(n_vocab, ending, Some(pieces))?))?);
+        let of_kind = |wanted| {
+            let all = TokenId::all(kinds.len()).zip(kinds).filter(move |(_, kind)| **kind == wanted);
+            all.map(|(token, _)| token).collect()
+        };
+        let (ending, control) = (of_kind(TOKENTRIE_TOKEN_END_OF_GENERATION), of_kind(TOKENTRIE_TOKEN_CONTROL));
+        let tokens = trie_text::Vocab::from_tokens(pieces.map(|range| &bytes[range]), ending, control)?;
+        vocab.put(VOCABS.insert(Arc::new(Vocab::of_tokens(Arc::new(tokens))))?);
         Ok(())
     })
 }

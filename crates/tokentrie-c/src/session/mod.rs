@@ -14,7 +14,7 @@ mod shared;
 
 pub(crate) use generate::{Event, Plan};
 
-use crate::abi::trie::TRIES;
+use crate::abi::constraint::spans_of;
 use crate::abi::{parts, tokentrie_session_info, tokentrie_session_options};
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
@@ -25,8 +25,9 @@ use generate::Events;
 use shared::{SharedModel, Slot};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::{After, Leaf, Mode, Payload, SpanRules, Status, TokenId, TrieCache};
-use trie_text::{ValuesError, VocabError};
+use tokentrie::spec::Spans;
+use trie_core::{After, Leaf, Mode, SpanRules, Status, TokenId, TrieCache};
+use trie_text::ValuesError;
 
 pub(crate) static SESSIONS: Table<Arc<Session>> = Table::new(Kind::Session);
 
@@ -199,12 +200,12 @@ impl Session {
 
     /// What the next generations follow: a payload in JSON.
     pub(crate) fn set_token_trie(self: &Arc<Self>, json: &[u8], mode: i32) -> Result<()> {
-        self.follow(mode, |state, n_vocab| Ok(state.cache.payload(json, Some(n_vocab))?))
+        self.follow(mode, |state, n_vocab| Ok(Arc::clone(&state.cache.payload(json, Some(n_vocab))?.constraints)))
     }
 
-    /// The same: tries that were made before.
+    /// The same: tries or a constraint that were made before.
     pub(crate) fn set_trie(self: &Arc<Self>, trie: u64, mode: i32) -> Result<()> {
-        self.follow(mode, |_, _| TRIES.get(trie))
+        self.follow(mode, |_, n_vocab| spans_of(trie, n_vocab))
     }
 
     /// The same, refused before it was read.
@@ -214,17 +215,12 @@ impl Session {
         }
     }
 
-    fn follow(
-        self: &Arc<Self>,
-        mode: i32,
-        payload: impl FnOnce(&mut State, usize) -> Result<Arc<Payload>>,
-    ) -> Result<()> {
+    fn follow(self: &Arc<Self>, mode: i32, spans: impl FnOnce(&mut State, usize) -> Result<Spans>) -> Result<()> {
         let _turn = self.turns.begin("set_token_trie")?;
         let vocab = self.model.model.vocab();
         let mut state = self.state();
         let following = parts::mode(mode).and_then(|mode| {
-            let constraints = Arc::clone(&payload(&mut state, vocab.len())?.constraints);
-            let rules = SpanRules::new(constraints, vocab.len())?;
+            let rules = SpanRules::new(spans(&mut state, vocab.len())?, vocab.len())?;
             let rules = rules.with_end_of_generation(vocab.end_of_generation())?.with_after(self.after)?;
             Ok(Following::Rules { rules: Arc::new(rules), mode })
         });
@@ -299,12 +295,6 @@ impl From<RuntimeError> for Error {
             }
         }
         Self::new(status(&error), error.to_string())
-    }
-}
-
-impl From<VocabError> for Error {
-    fn from(error: VocabError) -> Self {
-        Self::new(TOKENTRIE_ERROR_VOCAB, error.to_string())
     }
 }
 

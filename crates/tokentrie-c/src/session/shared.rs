@@ -76,12 +76,9 @@ impl SharedModel {
     }
 
     /// The vocabulary as a handle holds it.
-    pub(crate) fn vocab(&self) -> Result<Arc<Vocab>> {
-        if let Some(vocab) = self.vocab.get() {
-            return Ok(Arc::clone(vocab));
-        }
-        let vocab = Arc::new(Vocab::of_model(self.model.vocab())?);
-        Ok(Arc::clone(self.vocab.get_or_init(|| vocab)))
+    pub(crate) fn vocab(&self) -> Arc<Vocab> {
+        let made = || Arc::new(Vocab::of_tokens(Arc::clone(self.model.vocab())));
+        Arc::clone(self.vocab.get_or_init(made))
     }
 
     /// The slot of this number, for sessions with these options.

@@ -27,6 +27,7 @@ export const Status = {
   ERROR_CANCELLED: -15,
   ERROR_LIMIT: -16,
   ERROR_PANIC: -17,
+  ERROR_SPEC: -18,
 } as const;
 
 /** By their numbers. */
@@ -158,6 +159,10 @@ export const FUNCTIONS = {
   tokentrie_cache_get_stats: status("handle", "buffer"),
   tokentrie_cache_clear: status("handle"),
   tokentrie_cache_free: status("handle"),
+
+  tokentrie_constraint_from_json: status("buffer", "usize", "handle", "buffer"),
+  tokentrie_constraint_json: status("handle", "buffer", "usize", "buffer"),
+  tokentrie_constraint_free: status("handle"),
 
   tokentrie_sampler_new: status("handle", "handle", "buffer", "buffer", "usize", "buffer"),
   tokentrie_sampler_allowed: status("handle", "buffer", "usize", "buffer", "buffer"),
