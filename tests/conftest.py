@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Generator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,11 +24,6 @@ settings.load_profile("budget")
 
 # A shell that runs the tests in the background makes them deaf to Ctrl-C, which some of them press.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-FREE = ["batch", "beam_search", "buffers", "chat_template", "filters", "hostile_templates", "payload", "sampler"]
-FREE += ["sets", "think_gate", "trie", "vectors", "logits_constraint"]
-NEED_NO_MODEL = {f"test_{name}.py" for name in FREE}
-"""Files that must pass whole in a package without llama.cpp."""
 
 
 @pytest.fixture
@@ -74,18 +68,3 @@ def pytest_report_header() -> str:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("model") and not has_llama():
         pytest.skip(f"needs a model: this package was built {WITHOUT_LLAMA}")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Skips a test that fails with the sentence by which a package without llama.cpp refuses; not in `NEED_NO_MODEL`.
-
-    `@pytest.mark.model` is for the few that come to need a model and do not show that sentence.
-    """
-    report = yield
-    refused = report.failed and WITHOUT_LLAMA in str(report.longrepr) and item.path.name not in NEED_NO_MODEL
-    # With llama.cpp the sentence may stand in what a failure shows, such as a page of the documentation.
-    if refused and not has_llama():
-        report.outcome = "skipped"
-        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: the package is {WITHOUT_LLAMA}")
-    return report

@@ -21,6 +21,8 @@ from test_cli import Result, Terminal
 from tokentrie import Trie, TrieError, Vocab, VocabularyError
 from tokentrie.cli.lines import LONGEST_LINE
 
+pytestmark = pytest.mark.model
+
 COLUMN = ["--field", "name"]
 BUILD = [sys.executable, "-m", "tokentrie.cli", "build"]
 

@@ -484,6 +484,7 @@ class TestConstraint:
         assert constraint.warnings
         assert 'tool "x"' in str(caught[0].message)
 
+    @pytest.mark.alone
     def test_tools_are_found_again(self, form: ChatFormat) -> None:
         """Three hundred tools: the second time costs microseconds."""
         tools = Tools([{**RING, "name": f"tool_{number}"} for number in range(300)])

@@ -17,6 +17,8 @@ from models import VOCABULARIES, copy_tiny, precise_model
 from random_model import write_random_model
 from tokentrie import Model, ModelError, OptionError, TemplateError, TokenTrieError, Trie
 
+pytestmark = pytest.mark.model
+
 TEMPLATE = "tokenizer.chat_template"
 USER = [{"role": "user", "content": "please get rid of the document"}]
 SYSTEM = {"role": "system", "content": "Answer with one name."}

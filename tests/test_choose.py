@@ -30,6 +30,8 @@ from tokentrie import (
     VocabularyError,
 )
 
+pytestmark = pytest.mark.model
+
 PROMPTS = ["The next action is ", "Is it?", "x", '<tool_call>\n{"name": "']
 VALUES = [
     "REPLY",

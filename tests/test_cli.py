@@ -325,6 +325,7 @@ class TestInspect:
             "└── [300 301 302] → only [bold]",
         ]
 
+    @pytest.mark.model
     def test_text_of_tokens(self, run: Terminal, payload_path: Path, tiny_path: Path) -> None:
         vocab = tokentrie.Vocab.from_gguf(tiny_path)
         lines = run("inspect", payload_path, "--vocab", tiny_path, "--path", "x[]").out.splitlines()
@@ -425,6 +426,7 @@ class TestInspect:
         assert len(lines) == 1 + 12 * (1 + 12 + 1) + 1
         assert lines[-1] == "└── … 38 more (3,800 leaves)"
 
+    @pytest.mark.model
     def test_dropped_leaves_are_reported(self, run: Terminal, tiny_path: Path) -> None:
         text = json.dumps(payload({"near": [300], "far": [1_000_000]}))
         result = run("inspect", "-", "--vocab", tiny_path, stdin=text)
@@ -521,6 +523,7 @@ class TestInputsThatAreNoFiles:
         run("choose", "--choices", "a,b", "--prompt-file", endless).fails(1, str(endless), self.SAYS)
         run("diff", endless, endless).fails(1, str(endless), "not a regular file")
 
+    @pytest.mark.model
     def test_texts(self, run: Terminal, endless: Path, tmp_path: Path) -> None:
         run("build", endless, "-o", tmp_path / "out.ttrie").fails(1, str(endless), self.SAYS)
         for name in ("rows.jsonl", "rows.csv", "rows.parquet"):
@@ -530,6 +533,7 @@ class TestInputsThatAreNoFiles:
         rows = ("--input", tmp_path / "rows.jsonl", "--field", "x", "-o", tmp_path / "out.jsonl")
         run("choose", *rows, "-c", "a,b").fails(1, "rows.jsonl", self.SAYS)
 
+    @pytest.mark.model
     def test_models_and_tokenizers(self, run: Terminal, endless: Path, payload_path: Path, tmp_path: Path) -> None:
         for name in ("model.gguf", "tokenizer.json"):
             (tmp_path / name).symlink_to(endless)

@@ -391,6 +391,7 @@ VALUES = st.sampled_from(GRAMMAR_ALPHABETS).flatmap(
 
 
 class TestGrammars:
+    @pytest.mark.model
     @settings(max_examples=cases(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(values=VALUES)
     def test_llama_cpp_writes_one_of_the_values(self, model: Model, values: list[str]) -> None:
@@ -399,6 +400,7 @@ class TestGrammars:
         assert out.finish == "end_of_generation"
         assert out.text in values
 
+    @pytest.mark.model
     @settings(max_examples=cases(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(before=st.text(CHARACTERS, max_size=3), value=st.text(CHARACTERS, min_size=1, max_size=6))
     def test_what_must_stand_there_does(self, model: Model, before: str, value: str) -> None:
@@ -416,6 +418,7 @@ class TestGrammars:
 
 
 class TestParts:
+    @pytest.mark.model
     def test_sets(self, model: Model) -> None:
         for name, size in (("8-actions", 8), ("30-tools", 30), ("300-tools", 300), ("5000-titles", 5000)):
             values = sets.built_in(name, model.vocab)
@@ -445,6 +448,7 @@ class TestParts:
         assert checks.walk(trie, [1, 2], 100) == checks.Walk(2, [98, 99, 0])
         assert checks.walk(trie, [1, 2, 3, 4, 5], 100) == checks.Walk(3, [98, 99, 0, 0, 99])
 
+    @pytest.mark.model
     def test_a_call_is_ended_when_its_time_is_over(self, model: Model) -> None:
         endless = 'root ::= "a" root'
         with pytest.raises(tokentrie.CancelledError), measure.stopped_after(model, 0.05):
@@ -457,6 +461,7 @@ class TestParts:
             assert kept in (True, False)
             assert kept or not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc"
 
+    @pytest.mark.model
     def test_prompts_of_other_models(self, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
         made = prompts.built_in("action", model)
         assert len(made) == 4

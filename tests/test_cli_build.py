@@ -36,6 +36,7 @@ def lines(path: Path, values: list[str]) -> Path:
 
 
 class TestBuild:
+    @pytest.mark.model
     @pytest.mark.parametrize("kind", ["txt", "csv", "jsonl", "parquet"])
     def test_every_kind_of_file_gives_the_same_set(
         self, run: Terminal, vocab: Vocab, tmp_path: Path, kind: str
@@ -58,6 +59,7 @@ class TestBuild:
         assert summary["bytes"] == out.stat().st_size
         assert Trie.open(out, vocab=vocab, verify=True) == Trie.from_strings(vocab, VALUES)
 
+    @pytest.mark.model
     def test_a_tokenizer_json_in_place_of_a_gguf(self, run: Terminal, vocab: Vocab, tmp_path: Path) -> None:
         pytest.importorskip("tokenizers", reason="the package tokenizers is not installed")
         source, out = lines(tmp_path / "values.txt", VALUES), tmp_path / "out.ttrie"
@@ -73,6 +75,7 @@ class TestBuild:
         assert "missing field `model`" in failed.err
         assert failed.err.count("\n") == 1
 
+    @pytest.mark.model
     def test_token_ids(self, run: Terminal, tmp_path: Path) -> None:
         rows = np.array([[5, 6, 7], [5, 6, 8], [9, 1, 2]], dtype=np.int32)
         np.save(tmp_path / "ids.npy", rows)
@@ -84,6 +87,7 @@ class TestBuild:
         run("build", tmp_path / "no.npy", "-o", tmp_path / "out.ttrie").fails(1, "no array that numpy saved")
         run("build", tmp_path / "ids.npy", "--heal", "-o", tmp_path / "out.ttrie").fails(2, "--heal", "token ids")
 
+    @pytest.mark.model
     @pytest.mark.parametrize("memory", ["1", "64k", "1GiB"])
     def test_any_memory_gives_the_same_file(self, run: Terminal, vocab: Vocab, tmp_path: Path, memory: str) -> None:
         values = [f"open_{row * 7919 % 700}" for row in range(5000)] + [" "]
@@ -103,6 +107,7 @@ class TestBuild:
         source = lines(tmp_path / "v.txt", VALUES)
         run("build", source, "-o", tmp_path / "out.ttrie", f"--memory={memory}").fails(2, "--memory", memory)
 
+    @pytest.mark.model
     def test_refused_values_are_listed(self, run: Terminal, vocab: Vocab, tmp_path: Path) -> None:
         # After "ye" the tokenizer joins what begins with "s".
         source = lines(tmp_path / "v.txt", ["no", "s", "maybe", *(f"x{i}" for i in range(9000)), "same"])
@@ -117,6 +122,7 @@ class TestBuild:
         assert "boundary" in refused[0]["reason"]
         assert len(Trie.open(out, verify=True)) == 9004 - len(refused)
 
+    @pytest.mark.model
     def test_a_column_is_read_by_row_groups(self, run: Terminal, vocab: Vocab, tmp_path: Path) -> None:
         source, out = tmp_path / "names.parquet", tmp_path / "out.ttrie"
         titles = [f"title {number}" for number in range(10_000)]
@@ -153,6 +159,7 @@ print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
         assert done.stderr == ""
         assert int(done.stdout) < 150e6
 
+    @pytest.mark.model
     def test_bad_parquet(self, run: Terminal, tmp_path: Path) -> None:
         source, out = tmp_path / "names.parquet", tmp_path / "out.ttrie"
 
@@ -187,6 +194,7 @@ print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
         source.unlink()
         refused("title", "No such file")
 
+    @pytest.mark.model
     def test_bad_input(self, run: Terminal, tmp_path: Path) -> None:
         out = tmp_path / "out.ttrie"
         run("build", tmp_path / "no.txt", "-o", out).fails(1, "no.txt", "No such file")
@@ -205,6 +213,7 @@ print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 
 
 class TestDiff:
+    @pytest.mark.model
     def test_what_differs(self, run: Terminal, vocab: Vocab, tmp_path: Path) -> None:
         one, two = tmp_path / "one.ttrie", tmp_path / "two.ttrie"
         Trie.from_strings(vocab, VALUES).save(one, vocab)
@@ -225,6 +234,7 @@ class TestDiff:
         run("diff", tmp_path / "no.ttrie", text).fails(1, "no.ttrie")
 
 
+@pytest.mark.model
 def test_a_built_set_constrains_a_model(run: Terminal, tmp_path: Path, tiny_path: Path) -> None:
     out = tmp_path / "tools.ttrie"
     assert run("build", lines(tmp_path / "t.txt", VALUES), "-o", out).code == 0
@@ -234,6 +244,7 @@ def test_a_built_set_constrains_a_model(run: Terminal, tmp_path: Path, tiny_path
         assert model.choose("Next: ", trie).name in VALUES
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("kind", [{"tokenization": "all"}, {"open_end": True}])
 def test_sets_of_many_sequences(run: Terminal, vocab: Vocab, tmp_path: Path, kind: dict[str, object]) -> None:
     source, out = lines(tmp_path / "v.txt", VALUES), tmp_path / "v.ttrie"
@@ -265,6 +276,7 @@ def test_nothing_takes_the_place_of_what_is_read(run: Terminal, tmp_path: Path, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "v.txt"]
 
 
+@pytest.mark.model
 def test_files_for_two_vocabularies_are_not_compared(run: Terminal, tmp_path: Path, vocab: Vocab) -> None:
     one, other = tmp_path / "one.ttrie", tmp_path / "other.ttrie"
     trie = Trie.from_sequences([[1], [2]])

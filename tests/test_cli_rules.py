@@ -141,6 +141,7 @@ class TestInspect:
         assert drawn("--samples", "0") == []
         assert len(drawn("--samples", "20")) == 20
 
+    @pytest.mark.model
     def test_large_automata_are_not_printed(self, run: Terminal, tmp_path: Path) -> None:
         result = run("inspect", "--regex", "[a-z]{300}")
         assert result.code == 0
@@ -152,6 +153,7 @@ class TestInspect:
         run("inspect", "--regex", "[a-z]{300}", "--svg", picture).fails(1, "a.svg", "32 states", "301 states")
         assert not picture.exists()
 
+    @pytest.mark.model
     @pytest.mark.parametrize("pattern", [MONTH, '"([^"\\\\]|\\\\.)*"', "<&>|.", "a*", "(a|b)*c"])
     def test_a_picture(self, run: Terminal, tmp_path: Path, pattern: str) -> None:
         picture = tmp_path / "automaton.svg"
@@ -189,6 +191,7 @@ class TestInspect:
             grammar = tokentrie.Grammar.example(name)  # type: ignore[arg-type]
             assert all(grammar.matches(text) for text in document["samples"])
 
+    @pytest.mark.model
     def test_a_file_beside_the_name_of_an_example(
         self, run: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -218,6 +221,7 @@ class TestInspect:
     def test_wrong_usage(self, run: Terminal, args: list[str], parts: list[str]) -> None:
         run("inspect", *args).fails(2, *parts)
 
+    @pytest.mark.model
     def test_bad_files_and_rules(self, run: Terminal, tmp_path: Path) -> None:
         bad = tmp_path / "bad"
         bad.write_bytes(b"\xff\xff")
@@ -341,6 +345,7 @@ class TestGenerate:
         run("generate", "--prompt-file", "-", "--grammar", "-").fails(2, "only once")
 
 
+@pytest.mark.model
 class TestSpec:
     def test_any_kind_is_generated(self, run: Terminal, tmp_path: Path) -> None:
         spec = {"then": [{"integer": {"min": 1, "max": 99}}, " kg"]}

@@ -282,6 +282,7 @@ def product(model: Model, *parts: Row[str]) -> Trie:
 class TestGenerate:
     PROMPT = "The next action is "
 
+    @pytest.mark.model
     @pytest.mark.parametrize("skip_ahead", [True, False])
     @pytest.mark.parametrize("seed", [None, *range(6)])
     def test_a_sequence_is_walked_part_by_part(self, model: Model, skip_ahead: bool, seed: int | None) -> None:
@@ -296,6 +297,7 @@ class TestGenerate:
         other = model.generate(self.PROMPT, Sequence(*tries), skip_ahead=not skip_ahead, **draw)
         assert (other.tokens, other.leaves) == (out.tokens, out.leaves)
 
+    @pytest.mark.model
     @pytest.mark.parametrize("skip_ahead", [True, False])
     def test_greedy_is_the_argmax_at_every_step(self, model: Model, skip_ahead: bool) -> None:
         sampler = Sampler(model.vocab, constraint := Sequence(VERBS, NOUNS))
@@ -306,6 +308,7 @@ class TestGenerate:
             sampler.accept(token)
         assert (sampler.state, sampler.leaves) == ("complete", out.leaves)
 
+    @pytest.mark.model
     @pytest.mark.parametrize("skip_ahead", [True, False])
     def test_free_text_after_a_value(self, model: Model, skip_ahead: bool) -> None:
         for seed in range(4):
@@ -317,6 +320,7 @@ class TestGenerate:
             assert out.finish in ("max_tokens", "end_of_generation")
             assert out.leaf == (noun if out.leaf else None)
 
+    @pytest.mark.model
     @pytest.mark.parametrize("skip_ahead", [True, False])
     def test_any_is_no_constraint(self, model: Model, skip_ahead: bool) -> None:
         for draw in ({}, {"mode": "sampled", "seed": 3}):
@@ -326,6 +330,7 @@ class TestGenerate:
             if not draw:
                 assert (out.tokens, out.text) == (free.tokens, free.text)
 
+    @pytest.mark.model
     def test_steps_name_what_could_come(self, model: Model) -> None:
         steps: list[Anything] = []
         out = model.generate(self.PROMPT, constraint := Sequence(VERBS, NOUNS), on_step=steps.append)
@@ -337,6 +342,7 @@ class TestGenerate:
 
 
 class TestChoose:
+    @pytest.mark.model
     def test_a_sequence_is_the_set_of_its_values(self, model: Model) -> None:
         listed = product(model, VERBS, NOUNS)
         one, other = (model.choose("It can ", choices) for choices in (Sequence(VERBS, NOUNS), listed))
@@ -347,6 +353,7 @@ class TestChoose:
         assert [len(choice.logprobs) for choice in many] == [6, 6]
         np.testing.assert_allclose(many[0].logprobs, one.logprobs, atol=1e-3)
 
+    @pytest.mark.model
     def test_what_has_no_end_cannot_be_listed(self, model: Model) -> None:
         for choices in (Unconstrained(), Sequence(VERBS, Unconstrained())):
             with pytest.raises(TrieError, match="cannot be listed: any text may be one"):
@@ -356,6 +363,7 @@ class TestChoose:
         with pytest.raises(OptionError, match="made of tokens already"):
             model.choose("It can ", Sequence(VERBS), suffix="\n")
 
+    @pytest.mark.model
     def test_too_many_to_list(self, model: Model) -> None:
         digits = Trie.from_sequences([[token] for token in range(1000)])
         with pytest.raises(TrieError, match="more than 1048576 values"):
@@ -369,6 +377,7 @@ class TestSlot:
         sequence = Sequence(*(alone(model.vocab, tuple(part)) for part in parts))
         return Form("<", Slot("what", sequence), "> ", Slot("sure", ["yes", "no"]))
 
+    @pytest.mark.model
     @pytest.mark.parametrize("seed", [None, *range(8)])
     def test_a_sequence_fills_a_slot(self, model: Model, seed: int | None) -> None:
         draw = {} if seed is None else {"mode": "sampled", "seed": seed, "temperature": 4.0}
@@ -377,6 +386,7 @@ class TestSlot:
         assert out.text == f"<{out.values['what']}> {out.values['sure']}"
         assert b"".join(model.vocab[token] for token in out.tokens).decode() == out.text
 
+    @pytest.mark.model
     def test_a_value_that_others_go_on_from_may_end(self, model: Model) -> None:
         form = self.form(model, NOUNS, ["", *VERBS][1:])
         seen = {
@@ -386,6 +396,7 @@ class TestSlot:
         assert {noun + "get" for noun in NOUNS} & seen
         assert {noun + "get all" for noun in NOUNS} & seen
 
+    @pytest.mark.model
     def test_the_exact_value_and_its_probability(self, model: Model) -> None:
         sequence = self.form(model, VERBS, NOUNS)
         listed = Form("<", Slot("what", product(model, VERBS, NOUNS)), "> ", Slot("sure", ["yes", "no"]))
@@ -395,12 +406,14 @@ class TestSlot:
         assert math.isclose(shares.sum(), 1.0, abs_tol=1e-6)
         np.testing.assert_allclose(shares, other.probabilities["what"], atol=1e-3)
 
+    @pytest.mark.model
     def test_values_without_names_are_text(self, model: Model) -> None:
         rows = [[leaf.tokens for leaf in alone(model.vocab, tuple(part))] for part in (VERBS, NOUNS)]
         sequence = Sequence(*(Trie.from_sequences(row) for row in rows))
         out = model.generate(self.PROMPT, Form("<", Slot("what", sequence), ">"))
         assert out.values["what"] in {verb + noun for verb in VERBS for noun in NOUNS}
 
+    @pytest.mark.model
     def test_what_cannot_be_in_a_slot(self, model: Model) -> None:
         for values in (Unconstrained(), Sequence(Trie.from_sequences([[1]]), Unconstrained())):
             with pytest.raises(OptionError, match=r'slot "note": its values never end.*Text'):
@@ -412,6 +425,7 @@ class TestSlot:
             Form(Slot("note", Sequence(graph)))
         assert repr(Slot("note", Sequence(Trie.from_sequences([[1]])))) == '<tokentrie.Slot "note": a sequence>'
 
+    @pytest.mark.model
     def test_a_healed_beginning(self, model: Model) -> None:
         """The first part spells the end of the literal again; it is taken off there."""
         healed = Trie.from_strings(model.vocab, ["blue", "red"], "is ", heal=True)
@@ -463,6 +477,7 @@ class TestEndTokens:
             again = pickle.loads(pickle.dumps(made))
             assert (again, again.end_tokens.tolist()) == (made, [5, 6])
 
+    @pytest.mark.model
     @pytest.mark.parametrize("skip_ahead", [True, False])
     def test_models_use_them(self, model: Model, skip_ahead: bool) -> None:
         end = model.vocab.tokenize("\n")[0]

@@ -165,6 +165,7 @@ def model() -> Model:
 
 @pytest.mark.parametrize("tokenization", ["canonical", "all"])
 class TestModel:
+    @pytest.mark.model
     @pytest.mark.parametrize("skip_ahead", [True, False])
     @pytest.mark.parametrize("mode", ["greedy", "sampled"])
     def test_generate(
@@ -179,6 +180,7 @@ class TestModel:
         call(trie := Trie.from_strings(model.vocab, VALUES, tokenization=tokenization))
         assert refusals(call, trie, tmp_path) > 0
 
+    @pytest.mark.model
     def test_choose(self, model: Model, tokenization: Anything, tmp_path: Path) -> None:
         def call(opened: Trie) -> None:
             assert model.choose("Next: ", opened).mass <= 1.0 + 1e-6

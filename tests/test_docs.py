@@ -40,8 +40,12 @@ def imports(program: str, packages: list[str]) -> list[str]:
 
 def cases() -> list[Any]:
     """A program each; those inside a host may warn."""
-    ignore = pytest.mark.filterwarnings("ignore")
-    return [pytest.param(*e, id=e[0].name, marks=ignore if imports(e[1], HOSTS) else ()) for e in programs()]
+
+    def marks(program: str) -> list[pytest.MarkDecorator]:
+        warns, runs = bool(imports(program, HOSTS)), "Model(" in program or ".Chooser(" in program
+        return [pytest.mark.filterwarnings("ignore")] * warns + [pytest.mark.model] * runs
+
+    return [pytest.param(*each, id=each[0].name, marks=marks(each[1])) for each in programs()]
 
 
 @pytest.mark.parametrize(("page", "program"), cases())

@@ -108,6 +108,7 @@ SPELLABLE = st.sampled_from(GRAMMAR_ALPHABETS).flatmap(
 )
 
 
+@pytest.mark.model
 @settings(max_examples=cases(60), deadline=None)
 @given(SPELLABLE)
 @example({"REPLY", "REPLY_THREAD", "STOP"})
@@ -121,6 +122,7 @@ def test_llama_cpp_writes_one_of_the_values(model: Model, texts: set[str]) -> No
     assert written.decode() in texts
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("seed", range(3))
 def test_the_grammar_of_a_tokenized_set(model: Model, seed: int) -> None:
     words = random.Random(seed).sample(["alpha", "beta", "alphabet", "be", "gamma ray", 'say "hi"', "naïve"], 4)

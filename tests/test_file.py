@@ -83,6 +83,7 @@ def test_an_open_trie_works_as_any_other(path: Path, trie: Trie) -> None:
         assert sampler.leaf.name == "STÖP"
 
 
+@pytest.mark.model
 def test_a_model_chooses_from_a_file(tmp_path: Path, tiny_path: Path) -> None:
     model = Model(tiny_path)
     trie = Trie.from_strings(model.vocab, ["yes", "no", "never"])
@@ -371,6 +372,7 @@ class TestInspect:
         # Without limits a small set is drawn whole.
         assert "REPLY" in picture.read_text(encoding="utf-8")
 
+    @pytest.mark.model
     def test_text_of_tokens(self, tmp_path: Path, tiny_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         vocab = Vocab.from_gguf(tiny_path)
         Trie.from_strings(vocab, ["yes", "no"]).save(tmp_path / "set.ttrie", vocab)
@@ -380,6 +382,7 @@ class TestInspect:
         assert (tmp_path / "set.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.model
 def test_a_set_for_another_vocabulary_is_refused_wherever_it_is_used(tmp_path: Path) -> None:
     other = Vocab.from_tokens([bytes([byte]) for byte in range(256)])
     model = tokentrie.Model(n_threads=1)

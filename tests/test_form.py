@@ -34,6 +34,7 @@ def draws(model: Model, form: Form, seeds: int = 20, temperature: float = 4.0) -
     return [model.generate(PROMPT, form, mode="sampled", seed=seed, temperature=temperature) for seed in range(seeds)]
 
 
+@pytest.mark.model
 def test_a_json_form_gives_json(model: Model) -> None:
     outs = [model.generate(PROMPT, MAIL), model.generate(PROMPT, MAIL, mode="exact"), *draws(model, MAIL, 40, 8.0)]
     for out in outs:
@@ -47,6 +48,7 @@ def test_a_json_form_gives_json(model: Model) -> None:
     assert {out.values["to"] for out in outs} == set(PEOPLE)
 
 
+@pytest.mark.model
 def test_literals_cost_no_forward_pass(model: Model) -> None:
     out = model.generate(
         PROMPT, Form('{"action": "', Slot("action", ["STOP"]), '", "sure": ', Slot("sure", ["1"]), "}")
@@ -56,6 +58,7 @@ def test_literals_cost_no_forward_pass(model: Model) -> None:
     assert out.stats.forward_passes_saved == out.stats.forced_tokens == len(out.tokens)
 
 
+@pytest.mark.model
 def test_a_slot_is_walked_as_its_trie(model: Model) -> None:
     """The naive twin: the same walk, one set at a time, each with all that stands before it."""
     out = model.generate(PROMPT, MAIL)
@@ -74,6 +77,7 @@ def test_a_slot_is_walked_as_its_trie(model: Model) -> None:
     assert out.text == text
 
 
+@pytest.mark.model
 def test_probabilities_are_those_of_choose(model: Model) -> None:
     out = model.generate(PROMPT, MAIL, probabilities=True)
     prompt = model.vocab.tokenize(PROMPT, parse_special=True)
@@ -91,6 +95,7 @@ def test_probabilities_are_those_of_choose(model: Model) -> None:
         assert exact.values[name] == values[int(exact.probabilities[name].argmax())]
 
 
+@pytest.mark.model
 def test_optional_slots_and_values_that_others_go_on_from(model: Model) -> None:
     form = Form("say ", Slot("what", ["yes", "yes, please", "no"]), Slot("mark", ["", "!", "!!"]), "\n")
     outs = draws(model, form, 60, 8.0)
@@ -100,11 +105,13 @@ def test_optional_slots_and_values_that_others_go_on_from(model: Model) -> None:
     assert {out.values["mark"] for out in outs} == {"", "!", "!!"}
 
 
+@pytest.mark.model
 def test_a_form_may_end_with_a_slot(model: Model) -> None:
     form = Form("to ", Slot("to", ["ann", "anna"]))
     assert {out.values["to"] for out in draws(model, form, 40, 8.0)} == {"ann", "anna"}
 
 
+@pytest.mark.model
 def test_free_text_stops_and_keeps_json_whole(model: Model) -> None:
     form = Form('{"note": "', Text("note", stop='"', max_tokens=8), '", "to": "', Slot("to", PEOPLE), '"}')
     outs = draws(model, form, 60, 2.0)
@@ -117,6 +124,7 @@ def test_free_text_stops_and_keeps_json_whole(model: Model) -> None:
     assert greedy.values == model.generate(PROMPT, form).values
 
 
+@pytest.mark.model
 def test_the_stop_is_no_part_of_the_text(model: Model) -> None:
     form = Form("a: ", Text("a", stop=" ", max_tokens=20), "; b: ", Text("b", stop="e", max_tokens=20, exclude="xyz"))
     for out in draws(model, form, 40, 1.5):
@@ -125,6 +133,7 @@ def test_the_stop_is_no_part_of_the_text(model: Model) -> None:
         assert not set("exyz") & set(out.values["b"])
 
 
+@pytest.mark.model
 def test_token_sets_and_payloads_by_path(model: Model) -> None:
     stop, go = model.vocab.tokenize("STOP"), model.vocab.tokenize("GO")
     both = payload({"halt": stop, "start": go})
@@ -140,6 +149,7 @@ def test_token_sets_and_payloads_by_path(model: Model) -> None:
         Slot("nowhere", both)
 
 
+@pytest.mark.model
 def test_control_tokens_stay_text(model: Model) -> None:
     out = model.generate(PROMPT, Form("<|im_end|> ", Slot("x", ["<|im_start|>", "b"]), "<|im_end|>"))
     assert not set(out.tokens) & set(model.vocab.control)
@@ -147,6 +157,7 @@ def test_control_tokens_stay_text(model: Model) -> None:
     assert out.text.endswith("<|im_end|>")
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("family", VOCABULARIES)
 def test_every_vocabulary_spells_the_form_as_its_tokenizer_does(family: str) -> None:
     """A token such as `"RE` crosses the quote and the value: the set then begins inside the literal."""
@@ -167,6 +178,7 @@ def test_every_vocabulary_spells_the_form_as_its_tokenizer_does(family: str) -> 
 WORDS = st.text(alphabet='ab_ ",:{é1', min_size=0, max_size=5)
 
 
+@pytest.mark.model
 @settings(max_examples=cases(150), deadline=None)
 @given(
     literals=st.lists(WORDS, min_size=3, max_size=3),
@@ -199,6 +211,7 @@ def test_the_text_is_always_literals_and_values(
         ((Text("a", stop="x"), Text("b", stop="x")), tokentrie.OptionError, "put a literal between"),
         ((Text("a", stop=""),), tokentrie.OptionError, "needs a stop"),
         ((Text("a", stop="x", max_tokens=0),), tokentrie.OptionError, "max_tokens of at least 1"),
+        ((Text("a", stop="y", pattern=tokentrie.Regex("x"), max_tokens=0),), tokentrie.OptionError, "at least 1"),
         ((Slot("a", []),), tokentrie.TrieError, 'slot "a" has no values'),
         ((Slot("a", ["x", "y", "x"]),), tokentrie.TrieError, 'value 2, "x", repeats value 0'),
         ((7,), TypeError, "part 0 of a form must be str, Slot or Text, not 7 of type int"),
@@ -218,6 +231,7 @@ def test_bad_slots_and_texts() -> None:
         Text("a", stop="x", max_tokens=-1)
 
 
+@pytest.mark.model
 def test_what_does_not_go_with_forms(model: Model) -> None:
     for wrong in ({"end_tokens": [1]}, {"after": "free"}):
         with pytest.raises(tokentrie.OptionError, match="not for forms"):
@@ -233,6 +247,7 @@ def test_what_does_not_go_with_forms(model: Model) -> None:
     assert json.loads(model.generate(PROMPT, MAIL).text)
 
 
+@pytest.mark.model
 def test_steps_are_seen(model: Model) -> None:
     steps: list[tokentrie.Step] = []
     out = model.generate(PROMPT, MAIL, on_step=steps.append)

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from models import PRECISE, copy_tiny, precise_model
 from tokentrie import Form, Model, OptionError, Slot, Trie, TrieError
 
+pytestmark = pytest.mark.model
+
 PROMPTS = [
     "The next action is ",
     "Is it?",

@@ -13,6 +13,8 @@ import pytest
 from support import payload
 from tokentrie import Model, Sampler, TokenTrieError, Trie, TrieCache
 
+pytestmark = pytest.mark.alone
+
 ROUNDS = 100_000
 ROOM = 4 << 20
 
@@ -84,6 +86,7 @@ def test_arrays_are_not_kept(actions: str, row: np.ndarray) -> None:
     assert sys.getrefcount(row) == count
 
 
+@pytest.mark.model
 def test_models_and_generations(tiny_path: Path) -> None:
     model = Model(n_ctx=256, n_threads=1)
     seen: list[int] = []

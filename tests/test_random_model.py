@@ -27,6 +27,7 @@ def weights(path: Path) -> dict[str, np.ndarray]:
     return {tensor.name: tensor.data for tensor in gguf.GGUFReader(path).tensors}
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_it_loads_with_the_vocabulary_it_was_given(name: str) -> None:
     model = precise_model(name)
@@ -38,6 +39,7 @@ def test_it_loads_with_the_vocabulary_it_was_given(name: str) -> None:
     assert (row != model.logits("Hello, moon!")).any()
 
 
+@pytest.mark.model
 def test_half_precision_is_the_default(tmp_path: Path) -> None:
     half, single = weights(written(tmp_path / "half")), weights(written(tmp_path / "single", f32=True))
     assert list(half) == list(single)

@@ -9,6 +9,8 @@ import pytest
 from models import recurrent_path
 from tokentrie import Form, Model, Slot, Trie
 
+pytestmark = pytest.mark.model
+
 PROMPT = "The next action is "
 VALUES = ["send_mail", "send_mail_now", "send", "cancel", "x", "translate document"]
 

@@ -346,6 +346,7 @@ class FaultError(Exception):
     pass
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("method", ["start", "step", "is_end", "allowed_bytes", "parse"])
 def test_what_a_rule_raises_ends_the_call(model: Model, method: str) -> None:
     class Faulty(Digits):
@@ -407,6 +408,7 @@ def test_a_rule_that_changes_its_mind(vocab: Vocab) -> None:
         sampler.accept(digit)
 
 
+@pytest.mark.model
 def test_a_rule_without_end_is_bounded(vocab: Vocab) -> None:
     class Counts(Rule):
         def start(self) -> Any:
@@ -484,6 +486,7 @@ def test_rules_are_given_back(vocab: Vocab) -> None:
 # With a model
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("skip_ahead", [True, False])
 @pytest.mark.parametrize("mode", ["greedy", "sampled"])
 def test_generation_gives_whole_texts(model: Model, mode: Any, skip_ahead: bool) -> None:
@@ -504,6 +507,7 @@ def test_generation_gives_whole_texts(model: Model, mode: Any, skip_ahead: bool)
         assert again.tokens == out.tokens
 
 
+@pytest.mark.model
 def test_text_that_must_come_is_skipped_in_the_tokenizers_tokens(model: Model) -> None:
     rule = Regex('\\{"location": "Berlin", "unit": "[a-z]+"\\}')
     ahead = model.generate("JSON:\n", rule, max_tokens=60)
@@ -516,6 +520,7 @@ def test_text_that_must_come_is_skipped_in_the_tokenizers_tokens(model: Model) -
     assert ahead.stats.forward_passes <= len(ahead.tokens) - len(canonical) + 1
 
 
+@pytest.mark.model
 def test_a_prompt_is_healed_for_a_rule(model: Model) -> None:
     text = model.generate("The sky is ", Regex("blue|red|green"))
     listed = model.generate("The sky is ", ["blue", "red", "green"])
@@ -525,6 +530,7 @@ def test_a_prompt_is_healed_for_a_rule(model: Model) -> None:
     assert model.generate(ids, Regex("blue|red|green")).stats.healed_bytes == 0
 
 
+@pytest.mark.model
 def test_thinking_before_a_rule(model: Model) -> None:
     gate = ThinkGate("<think>", "</think>", budget=5, then=Digits())
     out = model.generate("How many? ", gate, max_tokens=40)
@@ -532,6 +538,7 @@ def test_thinking_before_a_rule(model: Model) -> None:
     assert out.text.endswith(str(out.value))
 
 
+@pytest.mark.model
 def test_choosing_among_the_texts_of_a_rule(model: Model) -> None:
     days = tokentrie.Integer(1, 7)
     choice = model.choose("Day ", days)
@@ -568,6 +575,7 @@ def bounded(rule: Rule) -> bool:
     return not isinstance(rule, tokentrie.String) and rule != tokentrie.Integer()
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("rule", "text", "value"),
     [
@@ -631,11 +639,13 @@ def test_a_list_of_any_length_stays_a_trie(vocab: Vocab) -> None:
     assert not rule.matches("item-200000")
 
 
+@pytest.mark.model
 def test_values_are_named_for_sets_too(model: Model) -> None:
     assert model.generate("The sky is ", ["blue", "red"]).value in ("blue", "red")
     assert model.generate("The sky is ", max_tokens=2).value is None
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("mode", ["greedy", "sampled"])
 def test_forms_with_rules(model: Model, mode: Any) -> None:
     form = Form(
@@ -663,6 +673,7 @@ def test_forms_with_rules(model: Model, mode: Any) -> None:
         assert pickle.loads(pickle.dumps(out)) == out
 
 
+@pytest.mark.model
 def test_rules_next_to_other_slots(model: Model) -> None:
     units = Slot("unit", ["kg", "lb"])
     for form in (
@@ -676,6 +687,7 @@ def test_rules_next_to_other_slots(model: Model) -> None:
         assert "".join(part if isinstance(part, str) else out.values[part.name] for part in form.parts) == out.text
 
 
+@pytest.mark.model
 def test_patterns_that_are_cut_off(model: Model) -> None:
     form = Form("<", Text("a", stop=">", pattern="[a-z]{2,400}", max_tokens=3), ">")
     out = model.generate("x", form)

@@ -192,6 +192,7 @@ SCHEMAS: Any = st.recursive(
 )
 
 
+@pytest.mark.model
 @settings(max_examples=cases(40), deadline=None)
 @given(schema=SCHEMAS, seed=st.integers(0, 99))
 def test_what_is_generated_is_valid(model: Model, schema: Any, seed: int) -> None:
@@ -203,6 +204,7 @@ def test_what_is_generated_is_valid(model: Model, schema: Any, seed: int) -> Non
     assert not rule.matches(out.text[:-1] + "\x00")
 
 
+@pytest.mark.model
 def test_what_is_generated_is_valid_by_jsonschema(model: Model) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     rule = JsonSchema(PERSON)
@@ -335,6 +337,7 @@ def test_what_makes_no_grammar_is_said(text: str, message: str) -> None:
         Lark(text)
 
 
+@pytest.mark.model
 def test_lark_is_walked_and_generated(model: Model) -> None:
     rule = Lark(CALL)
     assert rule.matches("max(1,20)")
@@ -392,6 +395,7 @@ def test_classes_are_given_back() -> None:
     assert lost() is None
 
 
+@pytest.mark.model
 def test_what_only_finite_automata_can(model: Model) -> None:
     rule = JsonSchema({"enum": ["a", "b"]})
     with pytest.raises(RuleError, match="the texts of a JSON Schema are not listed"):
@@ -500,6 +504,7 @@ def test_schemas_in_several_threads(vocab: Vocab) -> None:
     assert rule.stats(vocab).hits > 0
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("skip_ahead", [True, False])
 def test_generation_gives_documents(model: Model, skip_ahead: bool) -> None:
     rule = JsonSchema(PERSON)
@@ -510,6 +515,7 @@ def test_generation_gives_documents(model: Model, skip_ahead: bool) -> None:
     assert pickle.loads(pickle.dumps(out)) == out
 
 
+@pytest.mark.model
 def test_text_that_must_come_is_skipped_in_the_tokenizers_tokens(model: Model) -> None:
     schema = {"type": "object", "properties": {"the colour of the sky": {"enum": ["blue", "red"]}}}
     schema |= {"required": ["the colour of the sky"], "additionalProperties": False}
@@ -521,6 +527,7 @@ def test_text_that_must_come_is_skipped_in_the_tokenizers_tokens(model: Model) -
     assert out.tokens[: len(own) - 2] == own[: len(own) - 2]
 
 
+@pytest.mark.model
 def test_a_stream_and_thinking(model: Model) -> None:
     rule = JsonSchema({"enum": ["blue", "red", 5]})
     with model.stream("The sky is ", rule) as stream:
@@ -530,6 +537,7 @@ def test_a_stream_and_thinking(model: Model) -> None:
     assert model.generate("How? ", gate, max_tokens=60).value in ("blue", "red", 5)
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("mode", ["greedy", "sampled"])
 def test_forms_with_schemas(model: Model, mode: Any) -> None:
     form = Form(
@@ -557,6 +565,7 @@ def test_forms_with_schemas(model: Model, mode: Any) -> None:
         assert model.vocab.detokenize(out.tokens).removeprefix(" ") == out.text
 
 
+@pytest.mark.model
 def test_schemas_next_to_other_slots(model: Model) -> None:
     number = JsonSchema({"type": "integer", "minimum": 0, "maximum": 999})
     for form in (
@@ -573,6 +582,7 @@ def test_schemas_next_to_other_slots(model: Model) -> None:
             assert written == out.text
 
 
+@pytest.mark.model
 def test_texts_with_schemas_that_are_cut_off(model: Model) -> None:
     form = Form("<", Text("a", stop=">", pattern=JsonSchema({"type": "array", "minItems": 90}), max_tokens=3), ">")
     with pytest.raises(RuleError, match=r'text "a": .* after 3 tokens: raise max_tokens'):
@@ -615,6 +625,7 @@ def test_a_field_that_cannot_be_converted_is_named(monkeypatch: pytest.MonkeyPat
         JsonSchema(Odd)
 
 
+@pytest.mark.model
 def test_generation_gives_objects(model: Model, converted: str) -> None:
     @dataclasses.dataclass
     class Answer:
@@ -628,6 +639,7 @@ def test_generation_gives_objects(model: Model, converted: str) -> None:
     assert isinstance(model.generate("The sky: ", form).values["answer"], Answer)
 
 
+@pytest.mark.model
 def test_pydantic_models_make_schemas(model: Model) -> None:
     pydantic = pytest.importorskip("pydantic")
 

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from models import PRECISE, precise_model
 from tokentrie import Generated, Model, Sampler, Trie
 
+pytestmark = pytest.mark.model
+
 # Prefixes of each other, long forced runs, single tokens.
 VALUES = [
     "cancel_meeting",

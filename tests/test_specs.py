@@ -208,6 +208,7 @@ def of_classes() -> list[Pair]:
     ]
 
 
+@pytest.mark.model
 @settings(max_examples=cases(60), deadline=None)
 @given(st.integers(0, 11), st.data())
 def test_every_class_allows_what_its_spec_does(number: int, data: st.DataObject) -> None:
@@ -217,6 +218,7 @@ def test_every_class_allows_what_its_spec_does(number: int, data: st.DataObject)
     walk(Sampler(vocab, constraint(given_)), Sampler(vocab, constraint(spec)), data)
 
 
+@pytest.mark.model
 def test_classes_say_their_specs() -> None:
     for given_, spec in of_classes():
         said = constraint(given_)
@@ -266,6 +268,7 @@ def test_a_dictionary_stands_where_a_constraint_does() -> None:
     }
 
 
+@pytest.mark.model
 def test_a_model_takes_specs() -> None:
     out = model().generate("A number: ", {"integer": {"min": 10, "max": 99}})
     assert isinstance(out.value, int)
@@ -284,6 +287,7 @@ def test_a_model_takes_specs() -> None:
     assert document in ({"a": 1}, {"a": 2})
 
 
+@pytest.mark.model
 def test_a_model_fills_a_form_that_is_a_spec() -> None:
     spec = {
         "form": [

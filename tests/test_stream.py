@@ -108,6 +108,7 @@ def vocab(tiny_path: Path) -> Vocab:
 
 
 class TestTexts:
+    @pytest.mark.model
     @pytest.mark.parametrize("memory", [None, 0, 1 << 14])
     @pytest.mark.parametrize("around", [("", ""), ('{"a": "', '"')])
     def test_the_same_as_from_a_list(
@@ -122,6 +123,7 @@ class TestTexts:
         assert Trie.from_strings(vocab, values, *around, memory=memory, path=path) == expected
         assert path.read_bytes() == expected.to_bytes(vocab)
 
+    @pytest.mark.model
     def test_errors_are_those_of_a_list(self, vocab: Vocab) -> None:
         # A part of 2^20 bytes and one more value.
         values = ["a"] * 30_000 + ["x" * (1 << 20), "the end"]

@@ -111,11 +111,13 @@ def check(vocab: Vocab, values: list[str], prefix: str, suffix: str) -> Trie:
     return trie
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("prefix", "suffix"), [("", "\n"), ('{"title": "', '"}'), ("The title is", ".")])
 def test_many_names(vocab: Vocab, prefix: str, suffix: str) -> None:
     check(vocab, names(2_000), prefix, suffix)
 
 
+@pytest.mark.model
 def test_a_token_over_the_boundary(vocab: Vocab) -> None:
     values, prefix = ["//example.org", "dog", "//"], "see http:"
     crossing = sum(
@@ -132,6 +134,7 @@ def test_a_token_over_the_boundary(vocab: Vocab) -> None:
         Trie.from_strings(vocab, values, prefix, "\n")
 
 
+@pytest.mark.model
 def test_some_tokens_cross_a_boundary() -> None:
     vocab = vocabulary(TINY)
     letters = [chr(byte) for byte in range(33, 127)]
@@ -142,6 +145,7 @@ def test_some_tokens_cross_a_boundary() -> None:
         assert trie.heal_bytes > 0
 
 
+@pytest.mark.model
 def test_odd_values(vocab: Vocab) -> None:
     odd = [
         " lead",
@@ -171,6 +175,7 @@ def test_odd_values(vocab: Vocab) -> None:
         Trie.from_strings(vocab, [], heal=True)
 
 
+@pytest.mark.model
 def test_a_prefix_that_is_all_taken_back(vocab: Vocab) -> None:
     """Where nothing of the prompt is kept, an empty value is the prompt itself."""
     trie = check(vocab, ["e", "he", "1"], "t", "")
@@ -188,6 +193,7 @@ def test_values_that_do_not_round_trip(tmp_path: Path) -> None:
         Trie.from_strings(vocabulary(path), ["ok"], "\u2581")
 
 
+@pytest.mark.model
 def test_what_is_no_list_of_text() -> None:
     vocab = vocabulary(TINY)
     with pytest.raises(TypeError, match="not one str"):
@@ -245,6 +251,7 @@ def test_tokenisations_without_number() -> None:
     assert [2] * 4999 not in trie
 
 
+@pytest.mark.model
 def test_forced_text_comes_in_canonical_tokens(vocab: Vocab) -> None:
     values = ["create_calendar_entry", "create_calendar_invitation"]
     trie = Trie.from_strings(vocab, values, tokenization="all")
@@ -263,6 +270,7 @@ def test_forced_text_comes_in_canonical_tokens(vocab: Vocab) -> None:
     assert one.forced().tolist() == canonical[0]
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("prefix", "heal"), [("", False), ("see http:", False), ("see http:", True), ("t", True)])
 def test_every_tokenisation(vocab: Vocab, prefix: str, heal: bool) -> None:
     values = ["yes", "//a b", "日"]
@@ -280,6 +288,7 @@ def test_every_tokenisation(vocab: Vocab, prefix: str, heal: bool) -> None:
     assert len(sequences(trie)) > len(trie) == len(values)
 
 
+@pytest.mark.model
 def test_open_ends(vocab: Vocab) -> None:
     values = ["yes", "no", "yes, sir"]
     for suffix in ("", '"'):
@@ -328,6 +337,7 @@ def test_sets_of_many_sequences_are_no_trees(tmp_path: Path) -> None:
         tokentrie.Form(tokentrie.Slot("x", spelled))
 
 
+@pytest.mark.model
 def test_tokens_by_their_bytes(vocab: Vocab) -> None:
     none = {*vocab.eog, *vocab.control}
     texts = {token: vocab[token] for token in range(len(vocab)) if token not in none and vocab[token]}

@@ -33,6 +33,7 @@ def vocab() -> Vocab:
 FACES: dict[str, Callable[..., Sampler]] = {"sampler": Sampler, "session": TrieCache().sampler}
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("make", FACES.values(), ids=FACES)
 @pytest.mark.parametrize("form", [list, tuple])
 def test_a_list_of_texts_is_their_set(vocab: Vocab, make: Callable[..., Sampler], form: Callable[..., Any]) -> None:
@@ -46,11 +47,13 @@ def test_a_list_of_texts_is_their_set(vocab: Vocab, make: Callable[..., Sampler]
     assert sampler.leaf.name == "stop"
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("make", FACES.values(), ids=FACES)
 def test_repeated_texts_are_one_leaf(vocab: Vocab, make: Callable[..., Sampler]) -> None:
     assert len(make(vocab, ["yes", "no", "yes"]).trie) == 2
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("make", FACES.values(), ids=FACES)
 def test_lists_that_are_no_set(vocab: Vocab, make: Callable[..., Sampler]) -> None:
     with pytest.raises(TrieError, match="no leaf"):
@@ -80,6 +83,7 @@ def test_a_tokenizer_of_python_gives_its_ids() -> None:
     assert [leaf.tokens for leaf in sampler.trie] == [[110, 111], [257]]
 
 
+@pytest.mark.model
 def test_slots_take_the_same_texts() -> None:
     out = precise_model("trained").generate("Do: ", Form("-", Slot("what", VALUES), "."))
     assert out.values["what"] in VALUES
@@ -88,6 +92,7 @@ def test_slots_take_the_same_texts() -> None:
 ONE = ["yes", "  no", '"yes"', "true", "5", "a {", "null"]
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("text", ONE)
 def test_one_text_is_no_list(vocab: Vocab, text: str) -> None:
     """A str is a payload's JSON. What does not begin like that was meant as a value."""
@@ -110,12 +115,14 @@ def test_one_text_is_no_list(vocab: Vocab, text: str) -> None:
         Trie.from_strings(vocab, text)
 
 
+@pytest.mark.model
 def test_long_texts_are_not_shown_whole(vocab: Vocab) -> None:
     with pytest.raises(PayloadError) as caught:
         Sampler(vocab, "word " * 10_000)
     assert len(str(caught.value)) < 400
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("text", ["{", ' {"descriptors": []}', "[1]", '\n["yes", "no"]', '{"a": 1} yes'])
 def test_what_begins_like_json_is_a_payload(vocab: Vocab, text: str) -> None:
     for call in (lambda: Sampler(vocab, text), lambda: precise_model("trained").choose("Is it?", text)):

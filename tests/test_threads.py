@@ -107,6 +107,7 @@ def test_one_trie_and_one_vocabulary() -> None:
     assert sorted(seen) == list(range(10)), "an iterator shared by threads gives each leaf once"
 
 
+@pytest.mark.model
 def test_one_model(tiny_path: Path) -> None:
     model = Model(n_ctx=256, n_threads=1)
     names = ["REPLY", "STOP"]
@@ -120,6 +121,7 @@ def test_one_model(tiny_path: Path) -> None:
     hammer(work)
 
 
+@pytest.mark.model
 def test_several_models(tiny_path: Path) -> None:
     expected = Model(n_ctx=256, n_threads=1).generate("Next: ", ["REPLY", "STOP"]).text
 

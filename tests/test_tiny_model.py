@@ -15,6 +15,8 @@ import pytest
 from budget import every
 from tokentrie import Model
 
+pytestmark = pytest.mark.model
+
 TOOLS = Path(__file__).parents[1] / "tools" / "tiny_model"
 QUESTIONS, CHATS = TOOLS / "heldout.jsonl", TOOLS / "heldout_chats.jsonl"
 FLOORS = {

@@ -82,6 +82,7 @@ def test_a_sampler_does_what_its_sequences_say(
     assert sampler.accepted == 0
 
 
+@pytest.mark.model
 def test_generations_end_with_a_value() -> None:
     model = tokentrie.Model(n_threads=1)
     values = [f"create_calendar_{what}_{when}" for what in ("entry", "reminder") for when in ("daily", "once")]
@@ -101,6 +102,7 @@ def test_generations_end_with_a_value() -> None:
     assert ahead.stats.forward_passes <= own.stats.forward_passes, "text that must come is not asked for"
 
 
+@pytest.mark.model
 def test_what_runs_over_is_the_beginning_of_the_free_text() -> None:
     model = tokentrie.Model(n_threads=1)
     values = ["may", "res", "no"]
@@ -126,6 +128,7 @@ def test_what_runs_over_is_the_beginning_of_the_free_text() -> None:
     assert free.text.startswith(f"{free.leaf.name}{free.partial_token.decode()}")
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("kind", [{"tokenization": "all"}, {"open_end": True}])
 def test_a_value_is_at_least_as_probable_as_its_own_tokens(kind: dict[str, str]) -> None:
     model = tokentrie.Model(n_threads=1, precise=True)
@@ -145,6 +148,7 @@ def test_a_value_is_at_least_as_probable_as_its_own_tokens(kind: dict[str, str])
     np.testing.assert_allclose(many.logprobs, choice.logprobs, atol=1e-4)
 
 
+@pytest.mark.model
 def test_the_budget_of_a_choice() -> None:
     model = tokentrie.Model(n_threads=1, precise=True)
     values = ["reply_to_all", "reply", "forward"]
@@ -181,6 +185,7 @@ def test_the_budget_of_a_choice() -> None:
         assert len(few.ranking) == (top or 3)
 
 
+@pytest.mark.model
 def test_a_damaged_set_ends_in_an_error(tmp_path: Path) -> None:
     model = tokentrie.Model(n_threads=1)
     path = tmp_path / "set.ttrie"
@@ -214,6 +219,7 @@ def test_long_names_of_files(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.model
 def test_ctrl_c_ends_a_build() -> None:
     vocab = tokentrie.Model(n_threads=1).vocab
     values = [f"value {number * 7919 % 100_003} of many" for number in range(100_000)]

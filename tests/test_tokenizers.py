@@ -65,6 +65,7 @@ def own_ids(name: str, texts: list[str]) -> list[list[int]]:
     return [found.ids for found in plain(name).encode_batch(texts, add_special_tokens=False)]
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("name", PATHS)
 def test_the_same_tokens_as_the_gguf(name: str) -> None:
     gguf, made = of_gguf(name), of_hugging_face(name)
@@ -79,6 +80,7 @@ def test_the_same_tokens_as_the_gguf(name: str) -> None:
     assert made.kind(made.tokenize("a")[0]) == "text"
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("name", PATHS)
 def test_ten_thousand_names(name: str) -> None:
     vocab, values = of_hugging_face(name), names(10_000)
@@ -91,6 +93,7 @@ def test_ten_thousand_names(name: str) -> None:
     assert around == Trie.from_strings(of_gguf(name), values[:2000], prefix='{"title": "', suffix='"}', heal=True)
 
 
+@pytest.mark.model
 @needs_tiktoken
 @pytest.mark.parametrize("name", BYTE_LEVEL)
 def test_ten_thousand_names_in_tiktoken(name: str) -> None:
@@ -105,6 +108,7 @@ def test_ten_thousand_names_in_tiktoken(name: str) -> None:
     assert (vocab.fingerprint == gguf.fingerprint) == (name != "qwen2")
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("name", PATHS)
 def test_texts_come_back(name: str) -> None:
     vocab = of_hugging_face(name)
@@ -239,6 +243,7 @@ def test_normalizers_that_change_text(normalizer: str, text: str, spelled: str, 
     assert f'spell "{spelled}"' in str(caught.value)
 
 
+@pytest.mark.model
 def test_what_would_change_texts_is_left_out() -> None:
     made = copy.deepcopy(hugging_face("tiny"))
     made.enable_truncation(2)
@@ -257,6 +262,7 @@ def test_what_would_change_texts_is_left_out() -> None:
     assert vocab.tokenize(f"The {text}") == own_ids("tiny", [f"The {text}"])[0]
 
 
+@pytest.mark.model
 def test_added_tokens_that_are_text(tmp_path: Path) -> None:
     def change(made: dict[str, Any]) -> None:
         plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
@@ -357,6 +363,7 @@ def test_custom_parts_cannot_be_copied() -> None:
     assert caught.value.__cause__ is not None
 
 
+@pytest.mark.model
 def test_fast_tokenizers_of_transformers() -> None:
     class Fast:
         backend_tokenizer = hugging_face("tiny")
@@ -459,6 +466,7 @@ def same(one: Vocab, other: Vocab) -> None:
     assert [one.kind(token) for token in range(len(one))] == [other.kind(token) for token in range(len(other))]
 
 
+@pytest.mark.model
 def test_pickles(tiny_path: Path) -> None:
     listed = Vocab.from_tokens([b"a", b"", b"<s>"], eog=[0], control=[2])
     same(pickle.loads(pickle.dumps(listed)), listed)
@@ -478,6 +486,7 @@ def test_pickled_encodings() -> None:
     assert again.tokenize("hello") == vocab.tokenize("hello")
 
 
+@pytest.mark.model
 def test_threads_do_not_wait_for_each_other() -> None:
     values = names(300)
     expected = [Trie.from_strings(of_gguf("tiny"), values), of_gguf("tiny").tokenize("a b c")]

@@ -81,6 +81,7 @@ BAD_FILES: dict[str, tuple[bytes, str]] = {
 }
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("content", "says"), BAD_FILES.values(), ids=BAD_FILES)
 @pytest.mark.parametrize("load", [Vocab.from_gguf, Model], ids=["vocab", "model"])
 def test_files_that_are_no_model(load: Any, content: bytes, says: str, tmp_path: Path) -> None:
@@ -90,6 +91,7 @@ def test_files_that_are_no_model(load: Any, content: bytes, says: str, tmp_path:
         load(path)
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("load", [Vocab.from_gguf, Model], ids=["vocab", "model"])
 def test_paths_that_are_no_file(load: Any, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"missing\.gguf"):
@@ -102,6 +104,7 @@ def test_paths_that_are_no_file(load: Any, tmp_path: Path) -> None:
         load("with\0zero.gguf")
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.999])
 def test_truncated_files(tiny_path: Path, share: float, tmp_path: Path) -> None:
     content, path = tiny_path.read_bytes(), tmp_path / "cut.gguf"
@@ -120,6 +123,7 @@ def round_trip(vocab: Vocab) -> None:
     assert b"".join(vocab[token] for token in vocab.tokenize("REPLY")).strip() == b"REPLY"
 
 
+@pytest.mark.model
 def test_tiny_vocabulary(tiny_path: Path) -> None:
     vocab = Vocab.from_gguf(tiny_path)
     assert len(vocab) > 256
@@ -132,6 +136,7 @@ def test_tiny_vocabulary(tiny_path: Path) -> None:
     assert vocab.eog[0] not in vocab.tokenize(name), "text that is not trusted makes no control token"
 
 
+@pytest.mark.model
 def test_strings(tiny_path: Path) -> None:
     vocab = Vocab.from_gguf(tiny_path)
     trie = Trie.from_strings(vocab, ["yes", "no", "日本語"], suffix='"')
@@ -166,6 +171,7 @@ def test_big_vocabularies(path: Path) -> None:
         Model(path)
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("text", [" ?", "a , b", "don 't", "x .", "  two  spaces ", "\n !"])
 def test_spaces_before_punctuation_stay(tiny_path: Path, text: str) -> None:
     vocab = Vocab.from_gguf(tiny_path)

@@ -33,7 +33,13 @@ def examples() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "text"), [pytest.param(*one, id=one[0]) for one in examples()])
+CASES = [
+    pytest.param(*one, id=one[0], marks=[pytest.mark.model] * any(name in one[1] for name in ("Model(", "Chooser(")))
+    for one in examples()
+]
+
+
+@pytest.mark.parametrize(("name", "text"), CASES)
 def test_example(name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if ">>> " not in text:
         pytest.skip("no example")
