@@ -271,6 +271,11 @@ typedef struct tokentrie_cache_stats {
 } tokentrie_cache_stats;
 
 /**
+ * A handle: a constraint of any kind. It will do wherever a tokentrie_trie is followed.
+ */
+typedef uint64_t tokentrie_constraint;
+
+/**
  * How a sampler or a batch chooses. All zero is greedy, with free text after the leaf.
  */
 typedef struct tokentrie_sampler_options {
@@ -600,6 +605,11 @@ typedef struct tokentrie_choice {
  */
 #define TOKENTRIE_ERROR_PANIC -17
 
+/**
+ * A spec that cannot be read or used: the message has the place.
+ */
+#define TOKENTRIE_ERROR_SPEC -18
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -814,6 +824,31 @@ tokentrie_status tokentrie_cache_clear(tokentrie_cache cache);
  * Ends the handle; tries that were made stay.
  */
 tokentrie_status tokentrie_cache_free(tokentrie_cache cache);
+
+/**
+ * A constraint of any kind over a vocabulary, from a spec: `{"regex": "[0-9]+"}`, `{"choice": ["yes", "no"]}` and all
+ * others of docs/specs.md. Wherever a trie is followed its handle will do: samplers, batches, sessions. Rules need a
+ * vocabulary with the bytes of its tokens, texts one of a model. Files and names are not looked up. The sentence of an
+ * error says which part is wrong, as `$.then[1].integer.min`: mostly TOKENTRIE_ERROR_SPEC, but TOKENTRIE_ERROR_VOCAB
+ * for what this vocabulary cannot do.
+ */
+tokentrie_status tokentrie_constraint_from_json(const char *json,
+                                                size_t length,
+                                                tokentrie_vocab vocab,
+                                                tokentrie_constraint *constraint);
+
+/**
+ * The spec in its canonical form: one text for one content.
+ */
+tokentrie_status tokentrie_constraint_json(tokentrie_constraint constraint,
+                                           char *json,
+                                           size_t capacity,
+                                           size_t *count);
+
+/**
+ * Ends the handle; samplers, batches and sessions that follow it go on.
+ */
+tokentrie_status tokentrie_constraint_free(tokentrie_constraint constraint);
 
 /**
  * A sampler armed at the start of the first trie. `options` may be NULL: all zero. `end_tokens` may end a leaf; none:
@@ -1199,6 +1234,38 @@ tokentrie_status tokentrie_session_choose_leaves(tokentrie_session session,
                                                  double *probabilities,
                                                  size_t capacity,
                                                  struct tokentrie_choice *choice);
+
+/**
+ * The prompt of a request, in tokens: the conversation as the model's own template writes it. What messages and tools
+ * contain is plain text: a control token's name in it stays text.
+ */
+tokentrie_status tokentrie_chat_prompt(tokentrie_session session,
+                                       const char *json,
+                                       size_t length,
+                                       int32_t *ids,
+                                       size_t capacity,
+                                       size_t *count);
+
+/**
+ * Answers a conversation on a thread of the library: `{"messages": [...], "tools": [...], "tool_choice": "auto"}` and
+ * what else docs/c.md lists. Calls of tools are right by construction, whatever the model. tokentrie_session_next
+ * gives the events, each a JSON object as its text, such as `{"kind": "content", "text": "Hel"}`;
+ * tokentrie_chat_message the whole reply once it is over. Of a conversation that goes on only new tokens are decoded.
+ * The prompt that was taken before is gone.
+ */
+tokentrie_status tokentrie_chat_start(tokentrie_session session,
+                                      const char *json,
+                                      size_t length);
+
+/**
+ * The reply of the last chat that is over, cancelled or not, as JSON: `{"message": {"role": "assistant", ...},
+ * "finish": "stop", "warnings": [...], "stats": {...}}`. Its message goes on into the next request. TOKENTRIE_NONE if
+ * there is none.
+ */
+tokentrie_status tokentrie_chat_message(tokentrie_session session,
+                                        char *json,
+                                        size_t capacity,
+                                        size_t *count);
 
 /**
  * A session, or NULL; tokentrie_last_error() says why. Numbers below 1 take the defaults (threads, layers), and more

@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 from models import precise_model
-from tokentrie import Form, Model, OptionError, Sampler, Sampling, Slot, Text, TokenTrieError, TrieCache
+from tokentrie import (
+    Batch,
+    Form,
+    Model,
+    OptionError,
+    Sampler,
+    Sampling,
+    Slot,
+    Text,
+    TokenTrieError,
+    Trie,
+    TrieCache,
+)
 
 DEFAULTS: dict[str, Any] = {
     "mode": "greedy",
@@ -38,6 +50,7 @@ def test_settings_are_as_they_were_given() -> None:
     assert fields(Sampling()) == DEFAULTS
     assert fields(Sampling(**CHANGED)) == CHANGED
     assert fields(Sampling("sampled", 0.7, 40, 0.9, 0.05, 2**32 - 1)) == CHANGED
+    assert Sampling.__match_args__ == tuple(CHANGED)
     assert (Sampling(0).mode, Sampling(1).mode) == ("greedy", "sampled")
 
 
@@ -133,6 +146,36 @@ def test_other_types_are_refused(settings: dict[str, Any]) -> None:
             make(**settings)
 
 
+def test_settings_are_listed_with_what_they_do() -> None:
+    listed = {name: default for name, default, _, _ in Sampling.settings()}
+    assert listed == {name: value for name, value in DEFAULTS.items() if name not in ("mode", "seed")}
+    assert [name for name, default in listed.items() if isinstance(default, int)] == ["top_k"]
+    assert all(values and about for _, _, values, about in Sampling.settings())
+
+
+@pytest.mark.model
+def test_names_that_there_are_not_and_values_given_twice(actions: str) -> None:
+    model = precise_model("trained")
+    for call in (
+        lambda **settings: Sampler(10, actions, **settings),
+        lambda **settings: TrieCache().sampler(10, actions, **settings),
+        lambda **settings: Batch(actions, 2, vocab=10, **settings),
+        lambda **settings: model.generate("Is it?", ["yes", "no"], **settings),
+        lambda **settings: model.stream("Is it?", ["yes", "no"], **settings),
+        Sampling,
+    ):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'tempreature'"):
+            call(tempreature=0.5)  # type: ignore[no-untyped-call]
+    with pytest.raises(TypeError, match="multiple values for argument 'temperature'"):
+        Sampler(10, actions, 1, None, "free", 0.5, temperature=0.5)  # type: ignore[misc]
+    with pytest.raises(TypeError, match="too many values"):
+        Sampling("sampled", 1, 0, 1, 0, None, 2)  # type: ignore[call-arg]
+    rows = [np.arange(10, dtype=np.float32)] * 20
+    by_name = Sampler(10, actions, 1, temperature=0.5, top_k=3, seed=4)
+    by_place = Sampler(10, actions, 1, None, "free", 0.5, 3, 1.0, 0.0, 4)
+    assert [by_place.sample(row) for row in rows] == [by_name.sample(row) for row in rows]
+
+
 FACES: dict[str, Callable[..., Sampler]] = {"sampler": Sampler, "session": TrieCache().sampler}
 
 
@@ -160,6 +203,7 @@ def test_an_open_seed_is_taken_anew_by_each_sampler(actions: str, make: Callable
     assert sampling.seed is None
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_not_both(actions: str, name: str) -> None:
     """Not even with what is the default: who says it means it."""
@@ -174,6 +218,7 @@ def test_not_both(actions: str, name: str) -> None:
             call()
 
 
+@pytest.mark.model
 def test_all_that_is_given_twice_is_named(actions: str) -> None:
     with pytest.raises(OptionError, match=r"^temperature, seed and sampling are both given"):
         Sampler(10, actions, temperature=1.0, seed=1, sampling=Sampling())
@@ -181,6 +226,7 @@ def test_all_that_is_given_twice_is_named(actions: str) -> None:
         precise_model("trained").generate("x", Form("x", Slot("y", ["z"])), mode="exact", sampling=Sampling())
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("wrong", [{}, {"temperature": 1.0}, "greedy", 0, ("greedy", 1.0)])
 def test_no_sampling(actions: str, wrong: Any) -> None:
     for make in FACES.values():
@@ -193,6 +239,7 @@ def test_no_sampling(actions: str, wrong: Any) -> None:
 FORM = Form("a ", Slot("what", ["cat", "dog", "bird"]), " ", Text("more", stop="!", max_tokens=4), "!")
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("constraint", [None, ["blue", "red", "green"], FORM], ids=["free", "texts", "form"])
 def test_generation_takes_it(constraint: Any) -> None:
     model: Model = precise_model("trained")

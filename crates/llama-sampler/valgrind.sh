@@ -12,7 +12,8 @@ export RUSTFLAGS='-C target-cpu=x86-64-v2' CARGO_TARGET_DIR=$target/valgrind
 
 # build CARGO-ARGUMENTS: the paths of the test binaries
 build() {
-  cargo test --profile checked -p llama-sampler --no-run --message-format=json "$@" | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
+  cargo test --profile checked -p llama-sampler --no-run --message-format=json "$@" |
+    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
 }
 
 # watch BINARY HARNESS-ARGUMENTS

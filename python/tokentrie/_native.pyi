@@ -2438,6 +2438,18 @@ class Lark(Rule):
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@type_check_only
+class _Settings(TypedDict, total=False):
+    """Settings of the draw that came after the others."""
+
+@type_check_only
+class _AllSettings(_Settings, total=False):
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    seed: int | None
+
 @final
 class Sampling:
     """How the next token is chosen among the legal ones, as one value.
@@ -2478,6 +2490,17 @@ class Sampling:
         min_p: float = 0.0,
         seed: int | None = None,
     ) -> Sampling: ...
+    @staticmethod
+    def settings() -> list[tuple[str, int | float, str, str]]:
+        """All settings of a draw but mode and seed, with defaults and ranges.
+
+        Returns:
+            A list of (name, default, range, what it does), with an int as default where only whole numbers are taken.
+
+        Example:
+            >>> [(name, default) for name, default, _, _ in tokentrie.Sampling.settings()][:2]
+            [('temperature', 1.0), ('top_k', 0)]
+        """
     @property
     def mode(self) -> Literal["greedy", "sampled"]:
         """str: "greedy" or "sampled"."""
@@ -2496,26 +2519,19 @@ class Sampling:
     @property
     def seed(self) -> int | None:
         """int | None: seed of the draw; with None each sampler takes one from the operating system."""
-    def replace(
-        self,
-        *,
-        mode: _Mode = ...,
-        temperature: float = ...,
-        top_k: int = ...,
-        top_p: float = ...,
-        min_p: float = ...,
-        seed: int | None = ...,
-    ) -> Sampling:
+    def replace(self, *, mode: _Mode = ..., **settings: Unpack[_AllSettings]) -> Sampling:
         """The same value with some settings changed.
 
         Args:
-            mode, temperature, top_k, top_p, min_p, seed: as for `Sampling`; what is not given stays.
+            mode: as for `Sampling`; what is not given stays.
+            settings: temperature, seed and all others, as for `Sampling`.
 
         Returns:
             A new Sampling.
 
         Raises:
             OptionError: a setting is out of range.
+            TypeError: there is no such setting.
 
         Example:
             >>> tokentrie.Sampling("sampled", seed=1).replace(temperature=0.5)
@@ -2540,7 +2556,8 @@ class Sampler:
             has mostly none; then a leaf that cannot go on is complete at once.
         after: what follows a complete leaf: "free" leaves logits alone, "stop" allows only end of generation.
         temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`.
-        sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+        sampling: a Sampling in place of mode and all settings.
+        settings: all other settings of the draw, as for `Sampling`.
 
     One object may be used from several threads: calls take turns.
 
@@ -2578,6 +2595,7 @@ class Sampler:
         seed: int | None = None,
         *,
         sampling: Sampling | None = None,
+        **settings: Unpack[_Settings],
     ) -> Sampler: ...
     def allowed(self) -> NDArray[np.int32]:
         """Tokens that may come next. Cost: O(children).
@@ -2828,11 +2846,12 @@ class Batch:
             tokens; where no such token is known the row is left alone, as with "free".
         temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`. Each place has a generator of
             its own, made from the seed: it stays when rows are reordered.
-        sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+        sampling: a Sampling in place of mode and all settings.
         allow, deny: which leaves may come, as for `Trie.filtered`, where all rows follow one Trie. For rows with
             filters of their own give a list of `Trie.filtered`.
         no_repeat: what a row may not write again after `next_item`: "row" (or True) its own items, "siblings" those of
             all rows of its group, but for the first row of the group, which is held back by its own only.
+        settings: all other settings of the draw, as for `Sampling`.
 
     Logits are [rows, V] or wider: float32, float16 or bfloat16, a numpy array, a tensor of torch, or anything with the
     buffer protocol, never copied. Rows may be strided, the last axis is contiguous. What lies beyond the vocabulary may
@@ -2872,6 +2891,7 @@ class Batch:
         allow: _Leaves | None = None,
         deny: _Leaves | None = None,
         no_repeat: bool | Literal["row", "siblings"] | None = None,
+        **settings: Unpack[_Settings],
     ) -> Batch: ...
     def __len__(self) -> int: ...
     @property
@@ -3429,6 +3449,7 @@ class TrieCache:
         seed: int | None = None,
         *,
         sampling: Sampling | None = None,
+        **settings: Unpack[_Settings],
     ) -> Sampler:
         """Makes a Sampler whose payload comes from this cache.
 
@@ -3436,7 +3457,7 @@ class TrieCache:
 
         Args:
             vocab, constraint, mode, end_tokens, after: as for `Sampler`.
-            temperature, top_k, top_p, min_p, seed, sampling: as for `Sampler`.
+            temperature, top_k, top_p, min_p, seed, sampling, settings: as for `Sampler`.
 
         Returns:
             Sampler.
@@ -3471,15 +3492,10 @@ class TrieCache:
         """
 
 @type_check_only
-class _GenerateOptions(TypedDict, total=False):
+class _GenerateOptions(_AllSettings, total=False):
     mode: _FillMode
     max_tokens: int
     skip_ahead: bool
-    seed: int | None
-    temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
     end_tokens: _Ids | None
     after: _After
     probabilities: bool
@@ -3645,6 +3661,7 @@ class Model:
         sampling: Sampling | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
+        **settings: Unpack[_Settings],
     ) -> Generated:
         """Generates after a prompt, inside a constraint.
 
@@ -3671,9 +3688,10 @@ class Model:
             probabilities: of a Form, also score every value of every slot.
             on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
                 ends the generation. It must not use this model, except for `cancel`.
-            sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+            sampling: a Sampling in place of mode and all settings.
             cancel: a CancelToken that ends this call.
             timeout: the seconds that it may take, waiting for its turn included.
+            settings: all other settings of the draw, as for `Sampling`.
 
         Returns:
             Generated. Its text goes on where the prompt ends; a Form's has values by name.

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
-from tokentrie._native import CancelToken, Generated, Model, Step
+from tokentrie._native import CancelToken, Generated, Model, Sampling, Step
 
 T = TypeVar("T")
 
@@ -48,7 +48,9 @@ class Stream(Iterator[str], AsyncIterator[str]):
     """
 
     def __init__(self, model: Model, prompt: Any, constraint: Any = None, **options: Any) -> None:
-        inspect.signature(model.generate).bind(prompt, constraint, **options)
+        signature = inspect.signature(model.generate)
+        signature.bind(prompt, constraint, **options)
+        Sampling().replace(**{name: value for name, value in options.items() if name not in signature.parameters})
         self._work = _Work(options)
         # Not a method of this object: what only the thread still knew would never be closed.
         target = functools.partial(self._work.run, model, prompt, constraint)

@@ -67,7 +67,6 @@ pub struct ConstraintOptions {
 
 /// What a format cannot do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FormatError {
     /// The template.
     #[error(transparent)]

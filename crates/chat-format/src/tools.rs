@@ -29,7 +29,6 @@ pub struct Tool {
 
 /// Tools that cannot be offered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ToolError {
     /// Not an object with a name.
     #[error(

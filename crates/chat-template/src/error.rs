@@ -4,7 +4,6 @@ use std::fmt;
 
 /// Why a template was refused, or refused what it was given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum TemplateError {
     /// The template is no Jinja.
     #[error("syntax error in line {line}: {reason}")]

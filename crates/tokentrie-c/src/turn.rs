@@ -26,6 +26,8 @@ enum Now {
 pub(crate) struct Turn<'t>(&'t Turns);
 
 pub(crate) const GENERATE: &str = "generate";
+/// A generation too.
+pub(crate) const CHAT: &str = "chat";
 
 impl Turns {
     fn now(&self) -> MutexGuard<'_, Now> {
@@ -67,7 +69,7 @@ impl Turns {
     }
 
     pub(crate) fn is_generating(&self) -> bool {
-        *self.now() == Now::Busy(GENERATE)
+        matches!(*self.now(), Now::Busy(GENERATE | CHAT))
     }
 
     /// No turn any more.

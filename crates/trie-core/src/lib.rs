@@ -47,7 +47,7 @@ pub use rows::batch::{
     Batch, BatchError, BatchMask, BeamOptions, BeamSearch, Child, Children, Hypothesis, MaskMemory, NoRepeat, Rows,
     RowsError, RowsMut, ScoreMode,
 };
-pub use rows::draw::{DrawError, DrawSettings};
+pub use rows::draw::{DrawError, DrawSetting, DrawSettings};
 pub use rows::element::Logit;
 pub use rows::kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
 pub use rows::logits;

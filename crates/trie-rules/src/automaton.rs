@@ -39,7 +39,6 @@ impl AutomatonLimits {
 
 /// What cannot be made an automaton.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum AutomatonError {
     /// It grew beyond its limit.
     #[error(

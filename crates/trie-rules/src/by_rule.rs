@@ -59,7 +59,6 @@ impl<S> ByRuleState<S> {
 
 /// A rule that the vocabulary cannot begin.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ByRuleError {
     /// No token begins a legal text.
     #[error("no token of the vocabulary begins a legal text: it would have to begin with {}", shown(.bytes))]

@@ -28,7 +28,6 @@ pub struct Regex {
 
 /// A pattern that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RegexError {
     /// It is no regular expression.
     #[error("{}, position {position}: {problem}\n{}", named(pattern), pointed_at(pattern, *position))]

@@ -6,7 +6,6 @@ use trie_core::NotListed;
 
 /// Texts that cannot be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum TextsError {
     /// There is no end of them: some state comes back to itself.
     #[error("there is no end of texts: something may be repeated for ever")]

@@ -29,7 +29,6 @@ struct Spelled {
 
 /// Tokens that make no vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum TokenBytesError {
     /// An id that the vocabulary does not have.
     #[error("token id {token} is outside the vocabulary of {n_vocab} tokens")]

@@ -2,7 +2,6 @@
 
 /// What cannot be put over a vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum GuidedError {
     /// No token begins a legal text.
     #[error("no token of the vocabulary begins a legal text: it would have to begin with byte {bytes:?}")]

@@ -30,7 +30,6 @@ pub struct Lark {
 
 /// A grammar that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum LarkError {
     /// The text is no grammar.
     #[error("line {line}, column {column}: {reason}")]

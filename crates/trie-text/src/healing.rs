@@ -10,7 +10,6 @@ use trie_core::{TokenId, Trie};
 
 /// Why a set cannot come after a prompt.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum HealingError {
     /// The set has tokens that the vocabulary does not have.
     #[error(transparent)]

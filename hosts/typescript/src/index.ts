@@ -8,17 +8,21 @@ export {
   ModelError,
   PayloadError,
   SetError,
+  SpecError,
   TokenizerError,
   TokenNotAllowedError,
   TokenTrieError,
   VocabularyError,
 } from "./errors.js";
 export { type Library, loadLibrary } from "./ffi/library.js";
-export { type Allowed, Sampler, type SamplerOptions } from "./native/sampler.js";
+export { Constraint, constraint } from "./native/constraint.js";
+export { type Allowed, type DrawOptions, Sampler, type SamplerOptions } from "./native/sampler.js";
+export type { FormPart, Spec, SpecInteger, SpecMarker, SpecPart } from "./native/spec.js";
 export { type Leaf, Trie, type TrieOptions } from "./native/trie.js";
 export { TrieCache, type TrieCacheStats } from "./native/trie-cache.js";
 export { type PiecesOptions, Vocab } from "./native/vocab.js";
 export type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./session/binding.js";
+export type { ChatEvent, ChatMessage, ChatOptions, ChatReply, ChatStats, Tool, ToolCall } from "./session/chat.js";
 export { Choice } from "./session/choice.js";
 export { elizaBinding } from "./session/eliza.js";
 export { type GeneratedToken, Generation, type GenerationResult } from "./session/generation.js";

@@ -1,112 +1,46 @@
-/** The tables of `src/ffi/abi.ts` are what the header says, function for function and field for field. */
+/** `src/ffi/abi.ts` is what `npm run abi` makes of the header. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import * as abi from "../src/ffi/abi.js";
-import type { CType } from "../src/ffi/backend.js";
-import type { Struct } from "../src/ffi/struct.js";
+import { abiOf } from "../tools/abi.js";
 import { ROOT } from "./support/cases.js";
 
 const file = process.env["TOKENTRIE_HEADER"] || join(ROOT, "include", "tokentrie.h");
-const exists = existsSync(file);
+const made = join(ROOT, "hosts", "typescript", "src", "ffi", "abi.ts");
 
-/** Not called from here: other programs' chains, and rows in batches. */
-const NOT_BOUND = /^tokentrie_(batch_\w+|chain_\w+|bind_llama|token_callback)$|^llama_sampler_init_token_trie$/;
+describe("the header", { skip: existsSync(file) ? false : `there is no ${file}` }, () => {
+  const header = existsSync(file) ? readFileSync(file, "utf8") : "";
 
-/** The type of a parameter or result; `char *` is text only as a result. */
-function typeOf(c: string, isResult: boolean): CType {
-  const type = c
-    .replace(/\bconst\b|\bstruct\b/g, "")
-    .replace(/\s*\b\w+$/, (name) => (isResult ? name : ""))
-    .trim();
-  if (/\*\s*\*/.test(c)) return "buffer";
-  if (type === "void" && !c.includes("*")) return "void";
-  if (c.includes("tokentrie_token_callback")) return "callback";
-  if (/^void\s*\*/.test(type)) return "address";
-  if (c.includes("*")) return isResult ? "string" : "buffer";
-  const plain: Record<string, CType> = {
-    int32_t: "i32",
-    int: "i32",
-    tokentrie_status: "i32",
-    uint32_t: "u32",
-    float: "f32",
-    double: "f64",
-    size_t: "usize",
-  };
-  return plain[type] ?? (/^tokentrie_(vocab|trie|sampler|batch|cache|session)$/.test(type) ? "handle" : ("?" as CType));
-}
-
-describe("the header", { skip: exists ? false : `there is no ${file}` }, () => {
-  const text = exists ? readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, "") : "";
-  const functions = [...text.matchAll(/^((?:const )?(?:struct )?\w+[\s*]+)(\w+)\(([^;{)]*)\);/gm)].filter(
-    ([, , name]) => !NOT_BOUND.test(name ?? ""),
-  );
-
-  it("has the functions that are bound, and no others", () => {
-    assert.deepEqual(functions.map(([, , name]) => name).sort(), Object.keys(abi.FUNCTIONS).sort());
-    assert.ok(functions.length > 60);
+  it("is what the calls are made from", async () => {
+    assert.equal(readFileSync(made, "utf8"), await abiOf(header), "run npm run abi");
   });
 
-  for (const [, result = "", name = "", parameters = ""] of functions) {
-    it(`${name} has these types`, () => {
-      const given = parameters.trim() === "void" ? [] : parameters.split(",").map((parameter) => parameter.trim());
-      // Memory of C's own, and not lent to it.
-      if (name === "eliza_inference_free_string") given[0] = "void *text";
-      const bound = abi.FUNCTIONS[name as abi.FunctionName];
-      assert.deepEqual(
-        [typeOf(result.trim(), true), ...given.map((parameter) => typeOf(parameter, false))],
-        [bound.result, ...bound.arguments],
-      );
-    });
-  }
-
-  const structs: Record<string, Struct<never>> = {
-    tokentrie_sampler_options: abi.SAMPLER_OPTIONS,
-    tokentrie_trie_info: abi.TRIE_INFO,
-    tokentrie_cache_stats: abi.CACHE_STATS,
-    tokentrie_session_options: abi.SESSION_OPTIONS,
-    tokentrie_session_info: abi.SESSION_INFO,
-    tokentrie_choice: abi.CHOICE,
-  } as unknown as Record<string, Struct<never>>;
-  for (const [name, struct] of Object.entries(structs)) {
-    it(`${name} has these fields`, () => {
-      const body = new RegExp(`typedef struct ${name} \\{([^}]*)\\}`).exec(text)?.[1] ?? "";
-      const short: Record<string, string> = {
-        uint32_t: "u32",
-        int32_t: "i32",
-        uint64_t: "u64",
-        float: "f32",
-        double: "f64",
-      };
-      const fields = [...body.matchAll(/(\w+)\s+(\w+);/g)].map(([, type = "", field]) => [field, short[type]]);
-      assert.deepEqual(fields, [["size", "u32"], ...Object.entries(struct.fields)]);
-    });
-  }
-
-  it("has these numbers", () => {
-    const values = new Map<string, number>();
-    for (const [, name = "", value] of text.matchAll(/#define TOKENTRIE_(\w+)\s+\(?(-?\d\w*)/g)) {
-      values.set(name, Number(value));
+  it("has functions, structures and numbers that are found", async () => {
+    const abi = await abiOf(header);
+    for (const line of [
+      'tokentrie_sampler_sample: signature("i32", "handle", "buffer", "usize", "buffer"),',
+      'tokentrie_session_generate: signature("i32", "handle", "u32", "f32", "f32", "callback", "address"),',
+      'tokentrie_last_error: signature("string"),',
+      'eliza_inference_free_string: signature("void", "address"),',
+      'export const STATES = ["active", "complete", "idle", "off"] as const;',
+      '  forcedTokens: "u64",',
+    ]) {
+      assert.ok(abi.includes(line), line);
     }
-    assert.equal(values.get("ABI_VERSION"), abi.ABI_VERSION);
-    assert.equal(values.get("FEATURE_LLAMA"), abi.FEATURE_LLAMA);
-    const statuses = [...values].filter(([name]) => /^(OK|NONE|ERROR_)/.test(name));
-    assert.deepEqual(Object.fromEntries(statuses), abi.Status);
-    const lists: [string, readonly string[]][] = [
-      ["STATE_", abi.STATES],
-      ["ALLOWED_", abi.ALLOWED],
-      ["AFTER_", abi.AFTER],
-      ["TOKEN_", abi.TOKEN_KINDS],
-      ["FINISH_", abi.FINISHES],
-      ["MODE_", ["greedy", "sampled"]],
-    ];
-    for (const [prefix, names] of lists) {
-      const found = [...values].filter(([name]) => name.startsWith(prefix)).sort(([, a], [, b]) => a - b);
-      assert.deepEqual(
-        found.map(([name, value]) => [name.slice(prefix.length).toLowerCase().replaceAll("_", "-"), value]),
-        names.map((name, index) => [name, index]),
-      );
+    assert.ok(!abi.includes("llama_sampler_init") && !abi.includes("tokentrie_batch_"));
+  });
+
+  it("with a type that is not known makes nothing", async () => {
+    for (const [from, to] of [
+      ["uint32_t n_ctx;", "uint16_t n_ctx;"],
+      ["const float *logits", "size_t logits, wchar_t other"],
+      ["#define TOKENTRIE_STATE_OFF", "#define TOKENTRIE_OTHER_OFF"],
+    ] as const) {
+      assert.ok(from === "#define TOKENTRIE_STATE_OFF" || header.includes(from), from);
+      const changed = header.replace(from, to);
+      if (changed.includes("OTHER_OFF")) assert.notEqual(await abiOf(changed), await abiOf(header));
+      else await assert.rejects(abiOf(changed), /does not know it/);
     }
   });
 });

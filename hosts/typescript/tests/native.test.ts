@@ -13,6 +13,7 @@ import { makeHandle, utf8 } from "../src/ffi/call.js";
 import {
   ArgumentError,
   buildTokenTrie,
+  constraint,
   decodeRtkt,
   encodeRtkt,
   FileError,
@@ -21,6 +22,8 @@ import {
   PayloadError,
   Sampler,
   SetError,
+  type Spec,
+  SpecError,
   step,
   TokenNotAllowedError,
   type TokenSequence,
@@ -193,6 +196,105 @@ describe("the trie of the library", { skip: NO_LIBRARY }, () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+});
+
+describe("constraint", { skip: NO_LIBRARY }, () => {
+  const END = 256;
+  const vectors = JSON.parse(readFileSync(join(ROOT, "tests", "vectors", "specs.json"), "utf8"));
+  /** One token a byte, and one that ends the output; a list of texts needs a tokenizer, which this has not. */
+  const bytes = () =>
+    Vocab.fromPieces([...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)), "</s>"], {
+      endOfGeneration: [END],
+    });
+
+  it("takes and refuses texts as in every host", () => {
+    using vocab = bytes();
+    let walked = 0;
+    for (const { spec, legal, illegal, canonical } of vectors.valid) {
+      // A number that this language has rounded already.
+      if (Number.isInteger(spec.integer?.min) && !Number.isSafeInteger(spec.integer.min)) continue;
+      let made: ReturnType<typeof constraint>;
+      try {
+        made = constraint(spec, vocab);
+      } catch (error) {
+        assert.ok(error instanceof SpecError && error.message.length > 10, String(error));
+        continue;
+      }
+      assert.deepEqual(JSON.parse(made.toString()), canonical ?? spec);
+      assert.deepEqual(JSON.parse(JSON.stringify(made)), canonical ?? spec);
+      const takes = (text: string) => {
+        using sampler = Sampler.create(vocab, made, { endTokens: [END] });
+        try {
+          sampler.accept([...utf8(text), END]);
+          return true;
+        } catch (error) {
+          assert.ok(error instanceof TokenNotAllowedError, String(error));
+          return false;
+        }
+      };
+      for (const text of legal ?? []) assert.ok(takes(text), `${JSON.stringify(spec)} should take ${text}`);
+      for (const text of illegal ?? []) assert.ok(!takes(text), `${JSON.stringify(spec)} should refuse ${text}`);
+      walked += Number(legal !== undefined);
+      made.free();
+    }
+    assert.ok(walked > 12, `${walked} specs have texts`);
+  });
+
+  it("names what cannot be read or used, and where", () => {
+    using vocab = bytes();
+    for (const { text, place, says } of vectors.invalid) {
+      assert.throws(
+        () => constraint(text, vocab),
+        (error: Error) => error instanceof SpecError && error.message.includes(place) && error.message.includes(says),
+        text,
+      );
+    }
+    for (const { spec, place } of vectors.unusable) {
+      assert.throws(
+        () => constraint(spec, vocab),
+        (error: Error) =>
+          [SpecError, PayloadError, VocabularyError].some((kind) => error instanceof kind) &&
+          error.message.startsWith(place.split("[")[0]),
+      );
+    }
+  });
+
+  it("refuses what JSON would leave out or change", () => {
+    using vocab = bytes();
+    const wrong: [unknown, string][] = [
+      [{ integer: { min: Number.NaN } }, "$.integer.min"],
+      [{ integer: { max: Number.POSITIVE_INFINITY } }, "$.integer.max"],
+      [{ integer: { max: 5n } }, "$.integer.max: 5n"],
+      [{ regex: /a+/ }, "$.regex: an object of RegExp"],
+      [{ then: ["a", undefined] }, "$.then[1]: undefined"],
+      [{ json_schema: { properties: { a: () => 1 } } }, "$.json_schema.properties.a: a function"],
+      [new Map([["regex", "a"]]), "$: an object of Map"],
+      [null, "$"],
+      [7, "$"],
+    ];
+    for (const [spec, says] of wrong) {
+      assert.throws(
+        () => constraint(spec as Spec, vocab),
+        (error: Error) => error instanceof SpecError && error.message.includes(says),
+        says,
+      );
+    }
+    using one = constraint({ integer: { min: 1, max: undefined as unknown as number } }, vocab);
+    assert.deepEqual(one.toJSON(), { integer: { min: 1 } });
+  });
+
+  it("is made for one vocabulary, and outlives nobody who follows it", () => {
+    using vocab = bytes();
+    const digits = constraint({ regex: "[0-9]" }, vocab);
+    assert.throws(() => Sampler.create(100, digits), VocabularyError);
+    using sampler = Sampler.create(vocab, digits);
+    digits.free();
+    assert.deepEqual([...sampler.allowed().ids], [...utf8("0123456789")]);
+    assert.equal(sampler.set, digits);
+    assert.throws(() => sampler.trie, ArgumentError);
+    assert.throws(() => Sampler.create(vocab, digits), HandleError);
+    assert.throws(() => digits.toJSON(), HandleError);
   });
 });
 
@@ -376,10 +478,18 @@ describe("Sampler", { skip: NO_LIBRARY }, () => {
       { endTokens: [0.5] },
       { temperature: Number.NaN },
       { topP: -1 },
+      { temperature: "hot" },
+      { seed: 2 ** 32 },
+      { tempreature: 0.5 },
     ];
     for (const settings of wrong) {
-      assert.throws(() => Sampler.create(16, payload, settings as never), /./, JSON.stringify(settings));
+      const error = { message: new RegExp(Object.keys(settings)[0] === "mode" ? "mode" : "is|there is no option") };
+      assert.throws(() => Sampler.create(16, payload, settings as never), error, JSON.stringify(settings));
     }
+    assert.throws(() => Sampler.create(16, payload, { tempreature: 0.5 } as never), {
+      name: "ArgumentError",
+      message: /no option tempreature; there are .*temperature/,
+    });
     assert.throws(() => Sampler.create(16, '{"descriptors": 5}'), { name: "PayloadError", message: /line 1/ });
   });
 });

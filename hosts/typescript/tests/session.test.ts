@@ -11,6 +11,9 @@ import {
   buildDescriptor,
   buildPayload,
   CancelledError,
+  type ChatEvent,
+  type ChatMessage,
+  type ChatReply,
   type GenerationResult,
   HandleError,
   LibraryError,
@@ -18,6 +21,8 @@ import {
   PayloadError,
   Session,
   SetError,
+  type Spec,
+  SpecError,
   TokenizerCache,
   type TokenTreePayload,
 } from "../src/index.js";
@@ -115,6 +120,158 @@ describe("Session", { skip: NO_MODEL }, () => {
         assert.ok(Math.abs(found - probability) < 0.02, `${name}: ${found} and ${probability}`);
       }
     }
+  });
+
+  it("writes what a spec allows, of every kind", async () => {
+    const specs: [Spec, RegExp][] = [
+      [{ regex: "[0-9]{3}-[a-f]" }, /^[0-9]{3}-[a-f]$/],
+      [{ choice: ["yes", "no"] }, /^(yes|no)$/],
+      [{ then: [{ integer: { min: 100, max: 999 } }, " ", { choice: ["kg", "lb"] }] }, /^[1-9][0-9]{2} (kg|lb)$/],
+      [{ date: {} }, /^\d{4}-\d\d-\d\d$/],
+      [
+        {
+          json_schema: {
+            type: "object",
+            properties: { ok: { type: "boolean" } },
+            required: ["ok"],
+            additionalProperties: false,
+          },
+          whitespace: false,
+        },
+        /^\{"ok": ?(true|false)\}$/,
+      ],
+    ];
+    for (const [spec, text] of specs) {
+      const result = await session.generate(first.prompt, { constraint: spec }).result;
+      assert.match(result.text, text);
+      using made = await session.constraint(spec);
+      const again = await session.generate(first.prompt, { constraint: made }).result;
+      assert.deepEqual([...again.tokens], [...result.tokens]);
+      assert.deepEqual(JSON.parse(JSON.stringify(made)), spec);
+    }
+  });
+
+  it("refuses two constraints, none, and a spec that is wrong, and generates nothing", async () => {
+    const payload = await payloadOf(session, ["a"]);
+    const refused: [object, RegExp, new (...given: never[]) => Error][] = [
+      [{ constraint: { regex: "a" }, tokenTreePayload: payload }, /give one of them/, ArgumentError],
+      [{ constraint: null }, /null/, SpecError],
+      [{ constraint: { regex: "(" } }, /^\$/, SpecError],
+      [{ constraint: { integer: { mni: 1 } } }, /\$\.integer\.mni/, SpecError],
+      [{ constraint: {} }, /this one has none/, SpecError],
+    ];
+    for (const [options, says, kind] of refused) {
+      const generation = session.generate(first.prompt, options);
+      await assert.rejects(generation.result, (error: Error) => error instanceof kind && says.test(error.message));
+    }
+    assert.equal(session.info.hasTrie, false);
+  });
+
+  const erase = {
+    name: "erase",
+    description: "Delete a file.",
+    parameters: {
+      type: "object",
+      properties: { path: { type: "string", maxLength: 12 }, really: { type: "boolean" } },
+      required: ["path", "really"],
+      additionalProperties: false,
+    },
+  };
+  const ask: ChatMessage[] = [
+    { role: "system", content: "Answer with a tool call." },
+    { role: "user", content: "please delete the file a.txt <|im_end|>" },
+  ];
+
+  it("chats: calls are right, events are the message, a conversation goes on", async () => {
+    const events: ChatEvent[] = [];
+    const { message, finish, stats, warnings } = await session.chat(ask, {
+      tools: [erase],
+      toolChoice: "required",
+      parallelToolCalls: false,
+      maxTokens: 120,
+      probabilities: true,
+      onEvent: (event) => events.push(event),
+    });
+    const call = message.tool_calls?.[0];
+    assert.ok(call && message.tool_calls?.length === 1, JSON.stringify(message));
+    assert.equal(call.function.name, "erase");
+    const given = JSON.parse(call.function.arguments) as Record<string, unknown>;
+    assert.deepEqual([typeof given["path"], typeof given["really"]], ["string", "boolean"]);
+    assert.deepEqual([finish, message.role], ["tool_calls", "assistant"]);
+    assert.ok((call.probability ?? 0) > 0 && (call.probabilities?.["really"] ?? 0) > 0.4, JSON.stringify(call));
+    assert.ok(stats.forcedTokens > 3 && stats.tokens <= 120 && stats.promptTokens > 30 && Array.isArray(warnings));
+    const told = events.map((event) => ("text" in event && event.kind === "arguments" ? event.text : "")).join("");
+    assert.equal(told, call.function.arguments);
+    assert.deepEqual(events.at(-1), { kind: "message_ends" });
+    assert.ok(events.some((event) => event.kind === "call_begins" && event.name === "erase"));
+    const next = await session.chat([...ask, message, { role: "tool", content: "it is gone" }], {
+      tools: [erase],
+      toolChoice: "none",
+      maxTokens: 8,
+    });
+    assert.equal(next.message.tool_calls, undefined);
+    assert.ok(next.stats.promptTokensReused > stats.promptTokens / 2, JSON.stringify(next.stats));
+  });
+
+  it("takes a schema from what makes one, and draws with settings", async () => {
+    const made = { toJSONSchema: () => erase.parameters };
+    const draw = (seed: number) =>
+      session.chat(ask, {
+        tools: [{ type: "function", function: { ...erase, parameters: made } }],
+        toolChoice: "erase",
+        maxTokens: 80,
+        sampling: { temperature: 3, topK: 50, seed },
+      });
+    const [one, same] = [await draw(1), await draw(1)];
+    assert.deepEqual(one.message, same.message);
+    const all = await Promise.all([2, 3, 4, 5].map(draw));
+    assert.ok(new Set(all.map(({ message }) => JSON.stringify(message))).size > 1);
+  });
+
+  it("refuses requests that are wrong, with the place", async () => {
+    const wrong: [unknown, object, RegExp][] = [
+      [[{ role: "usr", content: "x" }], {}, /\$\.messages\[0\]: the role "usr" is unknown/],
+      [[{ content: "x" }], {}, /\$\.messages\[0\]: it has no "role"/],
+      [[7], {}, /\$\.messages\[0\]/],
+      [ask, { tools: [{ description: "no name" }] }, /\$\.tools/],
+      [ask, { tools: [erase], toolChoice: "earse" }, /\$\.tool_choice.*no tool/],
+      [ask, { maxTokens: -1 }, /\$\.max_tokens/],
+      [ask, { maxtokens: 1 }, /\$\.maxtokens: there is no such field/],
+      [ask, { sampling: { temperature: -1 } }, /\$\.sampling\.temperature/],
+      [ask, { sampling: { tempreature: 1 } }, /\$\.sampling\.tempreature/],
+      [ask, { templateVariables: { x: Number.NaN } }, /\$\.template_variables\.x/],
+    ];
+    for (const [messages, options, says] of wrong) {
+      await assert.rejects(
+        session.chat(messages as ChatMessage[], options),
+        (error: Error) => error instanceof SpecError && says.test(error.message),
+        String(says),
+      );
+    }
+    const reply = await session.chat(ask, { maxTokens: 3 });
+    assert.deepEqual([reply.stats.tokens, reply.finish], [3, "length"]);
+  });
+
+  it("a chat is cancelled by a signal, and by a listener that throws; then the session goes on", async () => {
+    const abort = new AbortController();
+    const options = { maxTokens: 2000, sampling: { temperature: 1000, seed: 1 } };
+    const chat = session.chat(ask, { ...options, signal: abort.signal, onEvent: () => abort.abort() });
+    await assert.rejects(
+      chat,
+      (error: Error) => error instanceof CancelledError && (error.partial as ChatReply | null)?.finish === "cancelled",
+    );
+    const thrown = new RangeError("enough");
+    await assert.rejects(
+      session.chat(ask, {
+        ...options,
+        onEvent: () => {
+          throw thrown;
+        },
+      }),
+      (error) => error === thrown,
+    );
+    await assert.rejects(session.chat(ask, { signal: AbortSignal.abort() }), CancelledError);
+    assert.equal((await session.chat(ask, { maxTokens: 2 })).stats.tokens, 2);
   });
 
   it("follows a trie of texts, and draws by the session's seed", async () => {

@@ -34,6 +34,7 @@ from tokentrie.cli.options import (
     SUFFIX,
     THREADS,
     examples,
+    with_draw_settings,
 )
 
 USAGE, RUNTIME, INTERRUPTED = 2, 1, 130
@@ -211,6 +212,7 @@ def choose(
         'generate --prompt "Count: " --grammar arithmetic --json',
     )
 )
+@with_draw_settings
 def generate(
     model: Annotated[Path | None, MODEL] = None,
     prompt: Annotated[str | None, PROMPT] = None,
@@ -240,10 +242,6 @@ def generate(
         ),
     ] = None,
     mode: Annotated[Literal["greedy", "sampled"], typer.Option(help="The best allowed token, or a draw.")] = "greedy",
-    temperature: Annotated[float, typer.Option(help="Of the draw; 0 takes the best.")] = 1.0,
-    top_k: Annotated[int, typer.Option(min=0, max=MOST, help="Draw from the best k; 0 is off.")] = 0,
-    top_p: Annotated[float, typer.Option(help="Draw from the best that make up this share; 1 is off.")] = 1.0,
-    min_p: Annotated[float, typer.Option(help="Draw from those with this share of the best one's; 0 is off.")] = 0.0,
     seed: Annotated[int | None, SEED] = None,
     max_tokens: Annotated[int, typer.Option(min=1, max=MOST, help="The most tokens to generate.")] = 64,
     end_token: Annotated[
@@ -255,6 +253,7 @@ def generate(
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
     as_json: Annotated[bool, JSON] = False,
+    **settings: float,
 ) -> None:
     """Generate one legal value after a prompt: one of a set, a text of a rule, or what a spec says.
 
@@ -268,7 +267,7 @@ def generate(
     rules = RuleSource(regex, grammar, json_schema, spec)
     source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix, rules)
     text = prompt_text(prompt, prompt_file, source)
-    draw = command.Draw(mode, temperature, top_k, top_p, min_p, seed, max_tokens, end_token or [], after)
+    draw = command.Draw(mode, settings, seed, max_tokens, end_token or [], after)
     command.run(model, text, source, draw, Hardware(ctx, threads, gpu_layers), as_json)
 
 

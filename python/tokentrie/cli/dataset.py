@@ -234,7 +234,8 @@ def _choose(rows: Input, prompts: Prompts, chooser: Chooser, output: Output, job
             if not output.finished:
                 output.finish(tally.errors if job.on_error == "skip" else 0)
     except KeyboardInterrupt:
-        kept = console.count(tally.rows, "row is", "rows are")
+        # Not what was tallied: rows are written before.
+        kept = console.count(output.kept(), "row is", "rows are")
         raise InterruptedRun(f"interrupted: {kept} done, the same command goes on from there") from None
     return {
         "output": str(job.output),

@@ -6,7 +6,7 @@ import datetime
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import typer
 
@@ -21,10 +21,7 @@ class Draw:
     """How to generate, as `Model.generate` takes it; end tokens as they were written."""
 
     mode: Literal["greedy", "sampled"]
-    temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
+    settings: dict[str, Any]
     seed: int | None
     max_tokens: int
     end_tokens: list[str]
@@ -45,12 +42,9 @@ def run(path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Ha
             draw.mode,
             draw.max_tokens,
             seed=draw.seed,
-            temperature=draw.temperature,
-            top_k=draw.top_k,
-            top_p=draw.top_p,
-            min_p=draw.min_p,
             end_tokens=[_token(vocab, text) for text in draw.end_tokens] or None,
             after=draw.after,
+            **draw.settings,
         )
     _show(opened, generated, warnings, as_json)
     # The value of a rule may be null, and then the end says that it is whole.

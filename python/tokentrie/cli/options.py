@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
 import typer
+
+import tokentrie
 
 MOST = 2**31 - 1
 
@@ -37,3 +44,32 @@ GPU_LAYERS = typer.Option(min=0, max=MOST, help="Layers to put on a graphics car
 def examples(*lines: str) -> str:
     """The end of a help page. A test runs them."""
     return "\b\nExamples:\n" + "\n".join(f"  tokentrie {line}" for line in lines)
+
+
+def with_draw_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command one option for each setting of the draw, after `mode`; it gets them as keywords."""
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        command(**given)
+
+    hints = get_type_hints(command, include_extras=True)
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
+        parameters.append(parameter.replace(annotation=hints[parameter.name]))
+        if parameter.name == "mode":
+            parameters += [_option(*setting) for setting in tokentrie.Sampling.settings()]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _option(name: str, default: float, _range: str, about: str) -> inspect.Parameter:
+    help_text = f"Of a draw: {about}."
+    is_count = isinstance(default, int)
+    option = typer.Option(min=0, max=2**32 - 1, help=help_text) if is_count else typer.Option(help=help_text)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    annotation = Annotated[int if is_count else float, option]
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)

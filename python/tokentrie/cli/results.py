@@ -117,6 +117,11 @@ class Output:
         """Those of a finished file."""
         return formats.read(self._target)
 
+    def kept(self) -> int:
+        """How many rows have a result that is written; nothing can be added after this."""
+        self._reader.seek(0)
+        return sum(part.count(b"\n") for part in iter(lambda: self._reader.read(1 << 20), b""))
+
     @property
     def left_out(self) -> int:
         """Rows of the input that a finished file does not have."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tokentrie
-from tokentrie.integrations._shared.constraint_rows import constraints
 from tokentrie.integrations._head import SHARE, LegalHead
+from tokentrie.integrations._shared.constraint_rows import constraints
 from tokentrie.integrations._shared.lazy import Lazy
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tokentrie
-from tokentrie.integrations._shared.constraint_rows import constraints
 from tokentrie.integrations._generate import Generation, generate
 from tokentrie.integrations._head import LegalHead, legal_head
+from tokentrie.integrations._shared.constraint_rows import constraints
 from tokentrie.integrations._shared.lazy import Lazy
 from tokentrie.integrations._shared.sets import as_list
 from tokentrie.integrations.torch import DEAD, ConstraintRows, TrieTensors

@@ -7,7 +7,6 @@ use trie_text::{FormError, HealingError, VocabError, quoted};
 
 /// Why the runtime refused or failed. After any of these the model and the context can be used again.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum RuntimeError {
     /// llama.cpp did not start.
     #[error("llama.cpp did not start: {reason}")]

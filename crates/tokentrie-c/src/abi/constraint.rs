@@ -36,10 +36,11 @@ pub(crate) fn spans_of(handle: u64, n_vocab: usize) -> Result<Spans> {
     Ok(Arc::clone(&built.spans))
 }
 
-/// A constraint of any kind over a vocabulary, from a spec: `{"regex": "[0-9]+"}`, `{"choice": ["yes", "no"]}`,
-/// `{"json_schema": {...}}` and all others of docs/specs.md. Wherever a trie is wanted that is followed, the handle of a
-/// constraint will do: samplers, batches, sessions. Rules need a vocabulary with the bytes of its tokens, texts one of a
-/// model. Files and names are not looked up. TOKENTRIE_ERROR_SPEC says which part is wrong, as `$.then[1].integer.min`.
+/// A constraint of any kind over a vocabulary, from a spec: `{"regex": "[0-9]+"}`, `{"choice": ["yes", "no"]}` and all
+/// others of docs/specs.md. Wherever a trie is followed its handle will do: samplers, batches, sessions. Rules need a
+/// vocabulary with the bytes of its tokens, texts one of a model. Files and names are not looked up. The sentence of an
+/// error says which part is wrong, as `$.then[1].integer.min`: mostly TOKENTRIE_ERROR_SPEC, but TOKENTRIE_ERROR_VOCAB
+/// for what this vocabulary cannot do.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_constraint_from_json(
     json: In<c_char>,

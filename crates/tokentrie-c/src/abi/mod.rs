@@ -22,6 +22,9 @@ mod chain;
 #[cfg(feature = "llama")]
 mod session;
 
+#[cfg(feature = "llama")]
+mod chat;
+
 // Its handles are pointers.
 #[cfg(all(feature = "llama", target_pointer_width = "64"))]
 mod eliza;
@@ -29,6 +32,8 @@ mod eliza;
 pub use batch::*;
 pub use cache::*;
 pub use chain::*;
+#[cfg(feature = "llama")]
+pub use chat::*;
 pub use constraint::*;
 #[cfg(all(feature = "llama", target_pointer_width = "64"))]
 pub use eliza::*;

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::memory::In;
 use crate::status::*;
 use std::sync::Arc;
-use trie_core::{After, DrawSettings, Leaf, Mode, SamplerOptions, SpanRules, Status, TokenId};
+use trie_core::{After, Leaf, Mode, SamplerOptions, SpanRules, Status, TokenId};
 
 /// Ids of C as ids.
 pub(crate) fn ids(numbers: &[i32], what: &str) -> Result<Vec<TokenId>> {
@@ -78,10 +78,8 @@ pub(super) fn rules_and_options(
         rules = rules.with_end_tokens(ids(end_tokens, "end_tokens")?)?;
     }
     let rules = rules.with_after(after(given.after)?)?;
-    let top_p = if given.top_p == 0.0 { 1.0 } else { given.top_p };
-    let draw = DrawSettings { temperature: given.temperature, top_k: given.top_k, top_p, min_p: given.min_p };
     let seed = (given.has_seed != 0).then_some(given.seed);
-    Ok((Arc::new(rules), SamplerOptions { mode: mode(given.mode)?, draw, seed }))
+    Ok((Arc::new(rules), SamplerOptions { mode: mode(given.mode)?, draw: given.draw(), seed }))
 }
 
 /// Number and name of a leaf.

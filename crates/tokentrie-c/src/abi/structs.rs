@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use std::ffi::c_void;
+use trie_core::DrawSettings;
 
 /// A handle: a vocabulary. Handles are below 2^53; 0 is none.
 pub type tokentrie_vocab = u64;
@@ -40,6 +41,15 @@ pub struct tokentrie_sampler_options {
     pub seed: u32,
     /// 0: the seed comes from the operating system.
     pub has_seed: u32,
+}
+
+impl tokentrie_sampler_options {
+    /// A share that is left 0 takes all.
+    pub(super) fn draw(&self) -> DrawSettings {
+        let share = |given| if given == 0.0 { 1.0 } else { given };
+        let &Self { temperature, top_k, min_p, .. } = self;
+        DrawSettings { temperature, top_k, top_p: share(self.top_p), min_p }
+    }
 }
 
 /// What a trie holds.

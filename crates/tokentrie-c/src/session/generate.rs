@@ -4,8 +4,8 @@ use super::shared::InCallback;
 use super::{Following, Last, Session, exit, finish};
 use crate::error::{Error, Result, panicked};
 use crate::status::*;
-use crate::turn::GENERATE;
-use ::llama_sampler::{GenerateOptions, Generated, Step, Watch};
+use crate::turn::{GENERATE, Turn};
+use ::llama_sampler::{Finish, GenerateOptions, Generated, Step, Watch};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -112,13 +112,22 @@ impl Session {
     pub(crate) fn start(self: &Arc<Self>, plan: Plan) -> Result<()> {
         let turn = self.turns.begin(GENERATE)?;
         let prepared = self.prepare(plan)?;
+        self.on_thread(turn, move |session, sink| session.run(prepared, sink))
+    }
+
+    /// Goes on with a turn on a thread of its own; [`Session::next`] takes what it says.
+    pub(super) fn on_thread(
+        self: &Arc<Self>,
+        turn: Turn<'_>,
+        run: impl FnOnce(&Self, Sink<'_>) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
         *self.events.queue() = Queue { events: VecDeque::new(), open: true };
         let session = Arc::clone(self);
         let work = move || {
             let told = |token, text: &str| session.events.push(Event::Token(token, text.to_owned()));
-            let result = session.run(prepared, &mut { told });
+            let result = catch_unwind(AssertUnwindSafe(|| run(&session, &mut { told })));
             session.turns.end();
-            session.events.push(Event::Done(result.err()));
+            session.events.push(Event::Done(result.unwrap_or_else(|panic| Err(panicked(&*panic))).err()));
         };
         let spawned = std::thread::Builder::new().name("tokentrie".to_owned()).spawn(work);
         if let Err(error) = spawned {
@@ -215,10 +224,12 @@ impl Session {
             Ok(generated) => {
                 let Generated { tokens, leaf, finish: ended, stats, .. } = generated;
                 state.last.finish = finish(ended);
-                state.last.state = match (&rules, &leaf) {
+                // The text of a rule is no leaf.
+                let is_whole = leaf.is_some() || ended == Finish::Span;
+                state.last.state = match (&rules, is_whole) {
                     (None, _) => Status::Idle,
-                    (Some(_), Some(_)) => Status::Complete,
-                    (Some(_), None) => Status::Active,
+                    (Some(_), true) => Status::Complete,
+                    (Some(_), false) => Status::Active,
                 };
                 (state.last.tokens, state.last.leaf, state.last.stats) = (tokens.len(), leaf, stats);
                 // A set that spells the end of the prompt again begins before it.

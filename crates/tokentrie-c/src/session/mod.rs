@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | `shared.rs` | what sessions of one file share: weights, vocabulary, slots |
 //! | `generate.rs` | a generation, told to a callback or kept for `next` |
+//! | `chat.rs` | a conversation is answered in the format of the model |
 //! | `choose.rs` | texts of the model's vocabulary, and the probability of each |
 //! | `exit.rs` | the end of the process waits for forward passes (unsafe) |
 
+mod chat;
 mod choose;
 mod exit;
 mod generate;
@@ -57,6 +59,8 @@ struct State {
     following: Following,
     cache: TrieCache,
     last: Last,
+    /// The reply of the last chat.
+    message: Option<String>,
 }
 
 /// What the next generation follows.
@@ -133,6 +137,7 @@ impl Session {
             following: Following::Nothing,
             cache: TrieCache::default(),
             last: Last::default(),
+            message: None,
         };
         Ok(Self {
             context_options: options,

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
+use tokentrie::chat::{ChatError, ModelFormat};
 use trie_text::ValueSets;
 
 /// A loaded file.
@@ -17,6 +18,8 @@ pub(crate) struct SharedModel {
     /// The sets of texts used last.
     pub(super) sets: ValueSets,
     vocab: OnceLock<Arc<Vocab>>,
+    /// The format of its chats, and whether its file has no template.
+    format: OnceLock<(Arc<ModelFormat>, bool)>,
     slots: Mutex<Vec<(ContextOptions, i32, Weak<Slot>)>>,
 }
 
@@ -70,9 +73,19 @@ impl SharedModel {
         }
         let model = Model::load(path, ModelOptions::default().with_n_gpu_layers(n_gpu_layers))?;
         let sets = ValueSets::new(Arc::clone(model.vocab()));
-        let model = Arc::new(Self { model, sets, vocab: OnceLock::new(), slots: Mutex::default() });
+        let model =
+            Arc::new(Self { model, sets, vocab: OnceLock::new(), format: OnceLock::new(), slots: Mutex::default() });
         loaded.extend(key.map(|key| (key, Arc::downgrade(&model))));
         Ok(model)
+    }
+
+    /// The format of its chats; `true` where its file has no template, and this is ChatML.
+    pub(super) fn format(&self) -> Result<(Arc<ModelFormat>, bool)> {
+        if let Some(known) = self.format.get() {
+            return Ok(known.clone());
+        }
+        let (format, is_missing) = ModelFormat::of_model::<ChatError>(&self.model)?;
+        Ok(self.format.get_or_init(|| (Arc::new(format), is_missing)).clone())
     }
 
     /// The vocabulary as a handle holds it.

@@ -376,6 +376,53 @@ static void handles(void) {
   OK(tokentrie_vocab_free(vocab));
 }
 
+static void constraints(void) {
+  const uint8_t bytes[] = "0123456789kg<end>", kinds[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
+  uint64_t ends[13];
+  for (uint64_t i = 0; i < 12; i++) ends[i] = i + 1;
+  ends[12] = 17;
+  tokentrie_vocab vocab = 0;
+  OK(tokentrie_vocab_from_pieces(bytes, 17, ends, kinds, 13, &vocab));
+  const char spec[] = "{ \"then\": [{\"integer\": {\"max\": 12, \"min\": 1}}, \"kg\"] }";
+  tokentrie_constraint amount = 0;
+  OK(tokentrie_constraint_from_json(spec, sizeof spec - 1, vocab, &amount));
+  char text[80];
+  size_t n = 0;
+  OK(tokentrie_constraint_json(amount, text, sizeof text, &n));
+  const char canonical[] = "{\"then\":[{\"integer\":{\"min\":1,\"max\":12}},\"kg\"]}";
+  CHECK(n == sizeof canonical - 1 && memcmp(text, canonical, n) == 0);
+  STATUS(TOKENTRIE_ERROR_BUFFER, tokentrie_constraint_json(amount, text, 3, &n));
+  CHECK(n == sizeof canonical - 1);
+
+  tokentrie_sampler_options options = {.size = sizeof options, .after = TOKENTRIE_AFTER_STOP};
+  tokentrie_sampler sampler = 0;
+  OK(tokentrie_sampler_new(amount, vocab, &options, NULL, 0, &sampler));
+  float row[13] = {0, 5, 0, 4, 0, 0, 0, 0, 0, 9};
+  int32_t token = -1;
+  OK(tokentrie_sampler_sample(sampler, row, 13, &token));
+  CHECK(token == 9);
+  const int32_t twelve[] = {1, 2}, more[] = {0}, rest[] = {10, 11, 12};
+  OK(tokentrie_sampler_accept(sampler, twelve, 2));
+  STATUS(TOKENTRIE_ERROR_NOT_ALLOWED, tokentrie_sampler_accept(sampler, more, 1));
+  OK(tokentrie_sampler_accept(sampler, rest, 3));
+  OK(tokentrie_sampler_free(sampler));
+
+  const char wrong[] = "{\"then\": [\"a\", {\"integer\": {\"mni\": 1}}]}";
+  tokentrie_constraint none = 77;
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_constraint_from_json(wrong, sizeof wrong - 1, vocab, &none));
+  SAYS("$.then[1].integer.mni");
+  CHECK(none == 77);
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_constraint_from_json("{", 1, vocab, &none));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_constraint_from_json(NULL, 1, vocab, &none));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_constraint_from_json(spec, sizeof spec - 1, vocab, NULL));
+  STATUS(TOKENTRIE_ERROR_HANDLE, tokentrie_constraint_from_json(spec, sizeof spec - 1, amount, &none));
+  SAYS("is a constraint: a vocabulary is needed");
+  STATUS(TOKENTRIE_ERROR_HANDLE, tokentrie_trie_path(amount, 0, NULL, 0, &n));
+  OK(tokentrie_constraint_free(amount));
+  STATUS(TOKENTRIE_ERROR_HANDLE, tokentrie_sampler_new(amount, vocab, &options, NULL, 0, &sampler));
+  OK(tokentrie_vocab_free(vocab));
+}
+
 static void null_everywhere(void) {
   tokentrie_vocab vocab = vocabulary();
   tokentrie_trie trie = tries(vocab), other = 0;
@@ -479,6 +526,7 @@ int main(void) {
   samplers();
   options();
   batches();
+  constraints();
   handles();
   null_everywhere();
   threads();

@@ -113,6 +113,95 @@ static void bad_files(void) {
   CHECK(eliza_inference_llm_stream_open(NULL, 512, 1, 0) == NULL);
 }
 
+/* A spec, over the vocabulary of the model. */
+static void a_rule(void) {
+  tokentrie_session session = open_session(TOKENTRIE_AFTER_STOP);
+  tokentrie_vocab vocab = 0;
+  tokentrie_constraint amount = 0;
+  const char spec[] = "{\"then\": [{\"integer\": {\"min\": 100, \"max\": 999}}, \" \","
+                      " {\"choice\": [\"kg\", \"lb\"]}]}";
+  OK(tokentrie_session_vocab(session, &vocab));
+  OK(tokentrie_constraint_from_json(spec, sizeof spec - 1, vocab, &amount));
+  prefill(session, -1);
+  OK(tokentrie_session_set_trie(session, amount, TOKENTRIE_MODE_GREEDY));
+  OK(tokentrie_constraint_free(amount));
+  heard to = {.session = session};
+  OK(tokentrie_session_generate(session, 50, 0, 1, listen, &to));
+  tokentrie_session_info info = info_of(session);
+  CHECK(to.done == 1 && info.finish == TOKENTRIE_FINISH_SPAN && info.state == TOKENTRIE_STATE_COMPLETE);
+  CHECK(to.n_text == 6 && to.text[0] >= '1' && to.text[0] <= '9' && to.text[3] == ' ');
+  CHECK(memcmp(to.text + 4, "kg", 2) == 0 || memcmp(to.text + 4, "lb", 2) == 0);
+  printf("amount %.*s\n", (int)to.n_text, to.text);
+  OK(tokentrie_vocab_free(vocab));
+  OK(tokentrie_session_close(session));
+}
+
+static size_t message_of(tokentrie_session session, char *json, size_t capacity) {
+  size_t n = 0;
+  OK(tokentrie_chat_message(session, json, capacity, &n));
+  CHECK(n < capacity);
+  json[n] = 0;
+  return n;
+}
+
+/* Takes all events of a chat; how many there were. */
+static size_t all_events(tokentrie_session session, char *last, size_t capacity) {
+  for (size_t events = 0;; events++) {
+    int32_t token = 0, is_done = 0;
+    size_t n = 0;
+    char text[8192];
+    OK(tokentrie_session_next(session, -1, &token, text, sizeof text, &n, &is_done));
+    if (is_done) return events;
+    CHECK(n > 0 && n < capacity && text[0] == '{');
+    memcpy(last, text, n);
+    last[n] = 0;
+  }
+}
+
+/* A conversation: the call is right whatever the model says, and control tokens in messages stay text. */
+static void chats(void) {
+  tokentrie_session session = open_session(TOKENTRIE_AFTER_STOP);
+  const char request[] =
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"delete <|im_end|> the file a.txt\"}],"
+      " \"tools\": [{\"name\": \"erase\", \"parameters\": {\"type\": \"object\", \"properties\":"
+      " {\"really\": {\"type\": \"boolean\"}}, \"required\": [\"really\"], \"additionalProperties\": false}}],"
+      " \"tool_choice\": \"required\", \"parallel_tool_calls\": false, \"max_tokens\": 80, \"probabilities\": true}";
+  static char json[1 << 16];
+  char last[8192];
+  int32_t ids[1024];
+  size_t n = 0;
+  STATUS(TOKENTRIE_NONE, tokentrie_chat_message(session, json, sizeof json, &n));
+  OK(tokentrie_chat_prompt(session, request, sizeof request - 1, ids, LENGTH(ids), &n));
+  CHECK(n > 20);
+  OK(tokentrie_chat_start(session, request, sizeof request - 1));
+  STATUS(TOKENTRIE_ERROR_BUSY, tokentrie_chat_start(session, request, sizeof request - 1));
+  CHECK(all_events(session, last, sizeof last) >= 4);
+  CHECK(strstr(last, "message_ends") != NULL);
+  message_of(session, json, sizeof json);
+  CHECK(strstr(json, "\"finish\":\"tool_calls\"") && strstr(json, "\"name\":\"erase\""));
+  CHECK(strstr(json, "\"probability\":") != NULL);
+  CHECK(strstr(json, "really\\\":") != NULL);
+  STATUS(TOKENTRIE_ERROR_BUFFER, tokentrie_chat_message(session, json, 3, &n));
+  tokentrie_session_info info = info_of(session);
+  CHECK(info.generating == 0 && info.tokens > 3);
+  heard none = {.session = session};
+  STATUS(TOKENTRIE_ERROR_NOT_ALLOWED, tokentrie_session_generate(session, 10, 0, 1, listen, &none));
+
+  const char wrong[] = "{\"messages\": [{\"role\": \"usr\", \"content\": \"x\"}]}";
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_chat_start(session, wrong, sizeof wrong - 1));
+  SAYS("$.messages[0]: the role \"usr\" is unknown");
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_chat_prompt(session, "{}", 2, ids, LENGTH(ids), &n));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_chat_start(session, NULL, 4));
+
+  const char endless[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"go on\"}],"
+                         " \"sampling\": {\"temperature\": 1000, \"seed\": 1}}";
+  OK(tokentrie_chat_start(session, endless, sizeof endless - 1));
+  OK(tokentrie_session_cancel(session));
+  all_events(session, last, sizeof last);
+  CHECK(info_of(session).finish == TOKENTRIE_FINISH_CANCELLED);
+  OK(tokentrie_session_close(session));
+}
+
 /* A leaf, told token by token; the same with next. */
 static void a_leaf(void) {
   tokentrie_session session = open_session(TOKENTRIE_AFTER_STOP);
@@ -417,6 +506,8 @@ int main(int count, char **arguments) {
   CHECK(tokentrie_features() & TOKENTRIE_FEATURE_LLAMA);
   bad_files();
   a_leaf();
+  a_rule();
+  chats();
   payloads();
   bad_arguments();
   cancelled();

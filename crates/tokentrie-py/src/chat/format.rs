@@ -12,19 +12,17 @@ use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Error, Result, warn};
 use crate::vocab::Vocab;
 use chat_format::analysis::{Continued, PromptOptions};
-use chat_format::{ConstraintOptions, ControlTokens, FormatError, ParserOptions, ReasoningFormat, ToolChoice};
+use chat_format::{ConstraintOptions, FormatError, ParserOptions, ReasoningFormat, ToolChoice};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use trie_core::{AnyConstraint, TokenId};
-
-/// For models that come without a template.
-const CHATML: &str = include_str!("chatml.jinja");
+use tokentrie::chat::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE};
+use trie_core::AnyConstraint;
 
 /// What was warned of is kept up to so many warnings.
 const MOST_TOLD: usize = 10_000;
@@ -62,12 +60,12 @@ pub(crate) struct ChatFormat {
     /// Warnings that were given.
     told: Mutex<HashSet<String>>,
     /// Of the vocabulary that was used last.
-    control: Mutex<Option<(Arc<trie_text::Vocab>, Arc<ControlTokens>)>>,
+    over_vocab: Mutex<Option<Arc<ModelFormat>>>,
 }
 
 impl ChatFormat {
     pub(crate) fn of(core: chat_format::ChatFormat, vocab: Option<Py<Vocab>>) -> Self {
-        Self { core, vocab, analysis: PyOnceLock::new(), told: Mutex::default(), control: Mutex::default() }
+        Self { core, vocab, analysis: PyOnceLock::new(), told: Mutex::default(), over_vocab: Mutex::default() }
     }
 
     /// Of a model file: its template, or else ChatML, with a warning.
@@ -82,9 +80,7 @@ impl ChatFormat {
         let template = if let Some(template) = template {
             template
         } else {
-            let message = "the model file has no chat template: ChatML is used, with calls of tools as JSON in \
-                           <tool_call> tags";
-            warn(py, message)?;
+            warn(py, NO_TEMPLATE)?;
             chat_format::ChatTemplate::new(CHATML, "", "")?
         };
         let core = released(py, || chat_format::ChatFormat::new(template))?;
@@ -110,15 +106,8 @@ impl ChatFormat {
         budget: Option<u32>,
         vocab: &Arc<trie_text::Vocab>,
     ) -> Result<AnyConstraint> {
-        let control = self.control(py, vocab)?;
-        let closing = budget.map(|_| self.closing(vocab)).transpose()?;
-        let made = released(py, || {
-            self.core.constraint(options, &vocab.spelling_with_control(ControlTokens::BYTE), &control)
-        })?;
-        Ok(match (budget, closing) {
-            (Some(budget), Some(closing)) => AnyConstraint::new(made.with_budget(budget, closing)),
-            _ => AnyConstraint::new(made),
-        })
+        let model = self.over_vocab(py, vocab)?;
+        Ok(released(py, || model.constraint(options, budget))?)
     }
 
     /// A whole reply as a message.
@@ -134,25 +123,15 @@ impl ChatFormat {
         })
     }
 
-    fn control(&self, py: Python<'_>, vocab: &Arc<trie_text::Vocab>) -> Result<Arc<ControlTokens>> {
-        let mut control = locked(py, &self.control)?;
-        if let Some((_, known)) = control.as_ref().filter(|(of, _)| Arc::ptr_eq(of, vocab)) {
+    /// What was made for a vocabulary before is kept.
+    fn over_vocab(&self, py: Python<'_>, vocab: &Arc<trie_text::Vocab>) -> Result<Arc<ModelFormat>> {
+        let mut kept = locked(py, &self.over_vocab)?;
+        if let Some(known) = kept.as_ref().filter(|known| Arc::ptr_eq(known.vocab(), vocab)) {
             return Ok(Arc::clone(known));
         }
-        let markers = vocab.control().iter().filter(|&&token| !vocab.is_end_of_generation(token));
-        let texts = markers.filter_map(|&token| Some((vocab.piece(token)?, token)));
-        let made = Arc::new(ControlTokens::new(texts).with_ends(vocab.end_of_generation().to_vec()));
-        *control = Some((Arc::clone(vocab), Arc::clone(&made)));
+        let made = Arc::new(ModelFormat::new(self.core.clone(), Arc::clone(vocab)));
+        *kept = Some(Arc::clone(&made));
         Ok(made)
-    }
-
-    /// The end marker of reasoning in tokens; none where the format has no reasoning.
-    fn closing(&self, vocab: &Arc<trie_text::Vocab>) -> Result<Vec<TokenId>> {
-        let end = &self.core.analysis().dialect.reasoning.end;
-        let tokens = vocab.tokenize_marker(end).filter(|_| vocab.can_tokenize());
-        tokens.or_else(|| pieces(vocab, end.as_bytes())).ok_or_else(|| {
-            Class::Vocabulary.error(format!("thinking_budget: the vocabulary has no tokens for the marker {end:?}"))
-        })
     }
 
     /// Warns of what in the tools' schemas is not held, once.
@@ -169,24 +148,6 @@ impl ChatFormat {
         }
         Ok(warnings)
     }
-}
-
-/// A marker in tokens without a tokenizer: the control token of that name, else the longest text tokens.
-fn pieces(vocab: &trie_text::Vocab, marker: &[u8]) -> Option<Vec<TokenId>> {
-    let named = |token: &&TokenId| vocab.piece(**token) == Some(marker);
-    if let Some(&token) = vocab.control().iter().find(named) {
-        return Some(vec![token]);
-    }
-    let all = TokenId::all(vocab.len()).filter(|&token| vocab.is_text(token));
-    let by_bytes: HashMap<&[u8], TokenId> = all.filter_map(|token| Some((vocab.piece(token)?, token))).collect();
-    let (mut rest, mut found) = (marker, Vec::new());
-    while !rest.is_empty() {
-        let longest = (1..=rest.len()).rev().find_map(|length| Some((length, *by_bytes.get(&rest[..length])?)));
-        let (length, token) = longest?;
-        found.push(token);
-        rest = &rest[length..];
-    }
-    Some(found)
 }
 
 /// What `tool_choice` says.
@@ -574,7 +535,7 @@ impl ChatFormat {
         let tools = Tools::of_optional(slf.py(), tools)?;
         let choice = self::tool_choice(tool_choice, Some(&tools.get().names()))?;
         let budget =
-            thinking_budget.map(|budget| crate::model::options::unsigned("thinking_budget", budget)).transpose()?;
+            thinking_budget.map(|budget| crate::convert::words::unsigned("thinking_budget", budget)).transpose()?;
         let vocab = vocab.or_else(|| slf.get().vocab(slf.py()));
         ChatConstraint::new(slf, tools, vocab, choice, parallel_tool_calls, generation_prompt, budget)
     }
@@ -632,6 +593,15 @@ impl From<FormatError> for Error {
             FormatError::Vocabulary(error) => error.into(),
             FormatError::Schema { .. } => Class::Rule.error(error.to_string()),
             _ => Class::Option.error(error.to_string()),
+        }
+    }
+}
+
+impl From<ConstraintError> for Error {
+    fn from(error: ConstraintError) -> Self {
+        match error {
+            ConstraintError::Format(error) => error.into(),
+            ConstraintError::NoEnd { .. } => Class::Vocabulary.error(format!("thinking_budget: {error}")),
         }
     }
 }

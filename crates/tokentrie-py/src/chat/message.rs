@@ -208,6 +208,18 @@ impl From<chat_format::Message> for Message {
     }
 }
 
+#[cfg(feature = "llama")]
+impl From<tokentrie::chat::ChatReply> for Message {
+    fn from(reply: tokentrie::chat::ChatReply) -> Self {
+        let tokentrie::chat::ChatReply { message, shares, finish, stats } = reply;
+        let mut message = Self::from(message);
+        for (call, share) in message.tool_calls.iter_mut().zip(shares) {
+            (call.probability, call.probabilities) = (share.name, share.values);
+        }
+        Self { finish: Some(finish.name().to_owned()), stats: Some(stats.into()), ..message }
+    }
+}
+
 /// What a reply of `Model.chat` took.
 ///
 /// Example:
@@ -215,7 +227,7 @@ impl From<chat_format::Message> for Message {
 ///     >>> stats.tokens <= 4
 ///     True
 #[pyclass(frozen, get_all, from_py_object, module = "tokentrie")]
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChatStats {
     /// int: tokens of the prompt.
     pub(crate) prompt_tokens: usize,
@@ -237,6 +249,24 @@ pub(crate) struct ChatStats {
     pub(crate) prompt_seconds: f64,
     /// float: tokens of the reply a second, without the time for the prompt.
     pub(crate) tokens_per_second: f64,
+}
+
+#[cfg(feature = "llama")]
+impl From<tokentrie::chat::ChatStats> for ChatStats {
+    fn from(stats: tokentrie::chat::ChatStats) -> Self {
+        Self {
+            prompt_tokens: stats.prompt_tokens,
+            prompt_tokens_reused: stats.prompt_tokens_reused,
+            tokens: stats.tokens,
+            reasoning_tokens: stats.reasoning_tokens,
+            forced_tokens: stats.forced_tokens,
+            forward_passes: stats.forward_passes,
+            forward_passes_saved: stats.forward_passes_saved,
+            seconds: stats.seconds,
+            prompt_seconds: stats.prompt_seconds,
+            tokens_per_second: stats.tokens_per_second,
+        }
+    }
 }
 
 #[pymethods]

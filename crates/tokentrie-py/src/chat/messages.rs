@@ -9,9 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::{Map, Number, Value};
-
-/// Roles that every chat API knows; others must be known to the template.
-const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
+use tokentrie::chat::check_message;
 
 /// # Errors
 /// `OptionError` for an integer that JSON's libraries do not hold.
@@ -69,50 +67,8 @@ pub(crate) fn messages(given: &Bound<'_, PyAny>, template: &str) -> Result<Vec<V
 }
 
 fn check(place: &str, message: &Value, template: &str, py: Python<'_>) -> Result<()> {
-    let refused = |reason: String| Err(Class::Option.error(format!("{place}: {reason}")));
-    let Some(role) = message.get("role") else {
-        return refused("it has no \"role\": a message is {\"role\": \"user\", \"content\": \"...\"}".into());
-    };
-    match role.as_str() {
-        Some(role) if ROLES.contains(&role) || (!role.is_empty() && template.contains(role)) => {}
-        Some(role) => {
-            let near = nearest(py, role, &ROLES)?;
-            let known = ROLES.map(|role| format!("{role:?}")).join(", ");
-            return refused(format!("the role {role:?} is unknown to the template{near}; it may be {known}"));
-        }
-        None => return refused(format!("the role is {role}: it must be a str")),
-    }
-    let part = |part: &Value| part.is_string() || part.get("type").is_some_and(Value::is_string);
-    match message.get("content") {
-        None | Some(Value::Null | Value::String(_)) => {}
-        Some(Value::Array(parts)) if parts.iter().all(part) => {}
-        Some(Value::Array(_)) => {
-            return refused(
-                "a part of the content has no \"type\": it is {\"type\": \"text\", \"text\": \"...\"}".into(),
-            );
-        }
-        Some(other) if role == "tool" => {
-            return refused(format!(
-                "the content is {}: write a tool's result as a str, with json.dumps",
-                short(other)
-            ));
-        }
-        Some(other) => return refused(format!("the content is {}: it must be a str or a list of parts", short(other))),
-    }
-    let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) else { return Ok(()) };
-    let Some(calls) = calls.as_array() else { return refused("\"tool_calls\" must be a list".into()) };
-    for (number, call) in calls.iter().enumerate() {
-        let of = call.get("function").unwrap_or(call);
-        if !of.get("name").is_some_and(Value::is_string) {
-            let like = "{\"type\": \"function\", \"function\": {\"name\": ..., \"arguments\": ...}}";
-            return refused(format!("tool_calls[{number}] has no name: a call is {like}"));
-        }
-    }
-    Ok(())
-}
-
-fn short(value: &Value) -> String {
-    value.to_string().chars().take(60).collect()
+    let near = |name: &str, known: &[&str]| nearest(py, name, known).unwrap_or_default();
+    check_message(message, template, &near).map_err(|reason| Class::Option.error(format!("{place}: {reason}")))
 }
 
 /// "; did you mean ...", where a name is near.
@@ -121,29 +77,4 @@ pub(crate) fn nearest<S: AsRef<str>>(py: Python<'_>, name: &str, known: &[S]) ->
     let found = py.import("difflib")?.call_method1("get_close_matches", (name, known, 1))?;
     let found: Vec<String> = found.extract()?;
     Ok(found.first().map_or_else(String::new, |near| format!(": did you mean {near:?}?")))
-}
-
-/// The same value with every text changed, keys too.
-pub(crate) fn map_texts(value: &Value, change: &impl Fn(&str) -> String) -> Value {
-    match value {
-        Value::String(text) => Value::String(change(text)),
-        Value::Array(items) => Value::Array(items.iter().map(|item| map_texts(item, change)).collect()),
-        Value::Object(entries) => {
-            Value::Object(entries.iter().map(|(key, value)| (change(key), map_texts(value, change))).collect())
-        }
-        other => other.clone(),
-    }
-}
-
-/// Every text in it, keys too.
-pub(crate) fn texts(value: &Value, into: &mut Vec<String>) {
-    match value {
-        Value::String(text) => into.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
-        Value::Object(entries) => {
-            into.extend(entries.keys().cloned());
-            entries.values().for_each(|value| texts(value, into));
-        }
-        _ => {}
-    }
 }

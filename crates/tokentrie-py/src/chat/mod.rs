@@ -5,7 +5,5 @@ pub(crate) mod format;
 pub(crate) mod message;
 pub(crate) mod messages;
 pub(crate) mod parser;
-#[cfg(feature = "llama")]
-pub(crate) mod shares;
 pub(crate) mod template;
 pub(crate) mod tools;

@@ -7,3 +7,4 @@ pub(crate) mod ids;
 pub(crate) mod pickled;
 pub(crate) mod strings;
 pub(crate) mod value;
+pub(crate) mod words;

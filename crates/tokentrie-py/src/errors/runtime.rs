@@ -1,11 +1,14 @@
 //! The errors of the runtime on llama.cpp as Python's exceptions.
+#![deny(clippy::wildcard_enum_match_arm)]
 
-use crate::errors::{Class, Error, caused, class_of_healing, class_of_vocab, raised};
+use crate::errors::maps::{caused, class_of_healing, class_of_vocab, raised};
+use crate::errors::{Class, Error};
 use llama_sampler::RuntimeError;
 use pyo3::PyErr;
 use trie_text::HealingError;
 
 impl From<RuntimeError> for Error {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "class_of names them all")]
     fn from(error: RuntimeError) -> Self {
         let class = class_of(&error);
         if let Some(cause) = raised_in(&error) {
@@ -28,6 +31,7 @@ impl From<RuntimeError> for Error {
 }
 
 /// What a tokenizer in Python raised.
+#[expect(clippy::wildcard_enum_match_arm, reason = "it looks for one cause and maps nothing")]
 fn raised_in(error: &RuntimeError) -> Option<&PyErr> {
     match error {
         RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => raised_in(error),
@@ -61,7 +65,12 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::NoLogits
         | RuntimeError::Unscored { .. }
         | RuntimeError::Decode { .. } => Class::Model,
-        // Draw, Sampler, NotListed, Rules and Form have classes of their own.
-        _ => Class::Base,
+        // These have maps of their own.
+        RuntimeError::Problem(_)
+        | RuntimeError::Draw(_)
+        | RuntimeError::Sampler(_)
+        | RuntimeError::NotListed(_)
+        | RuntimeError::Rules(_)
+        | RuntimeError::Form(_) => Class::Base,
     }
 }

@@ -61,7 +61,7 @@ enum ValueNames {
 ///     >>> stats.forward_passes
 ///     2
 #[pyclass(frozen, get_all, from_py_object, module = "tokentrie")]
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChoiceStats {
     /// int: calls of llama.cpp's decode, the prompt included.
     forward_passes: u64,
@@ -322,7 +322,7 @@ impl PartialEq for Choice {
             let high = choice.logprobs_high.as_deref().map(bits);
             (bits(&choice.logprobs), high, bits(&choice.probabilities), bits(&[choice.mass]))
         };
-        let rest = |choice: &Self| (choice.index, choice.certain, choice.stats, choice.mass_bounds);
+        let rest = |choice: &Self| (choice.index, choice.certain, choice.stats.clone(), choice.mass_bounds);
         self.name == other.name
             && rest(self) == rest(other)
             && scores(self) == scores(other)

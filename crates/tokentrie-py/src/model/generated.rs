@@ -67,7 +67,7 @@ const STOPPED: &str = "stopped";
 ///     >>> stats.forced_tokens + stats.sampled_tokens >= 1
 ///     True
 #[pyclass(frozen, get_all, from_py_object, module = "tokentrie")]
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stats {
     /// int: calls of llama.cpp's decode.
     forward_passes: u64,

@@ -6,9 +6,10 @@ use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
 use crate::convert::gil::{Turns, locked, released};
 use crate::convert::value::Value;
+use crate::convert::words::{After, FillMode};
 use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::model::generated::Generated;
-use crate::model::options::{After, FillMode, Options};
+use crate::model::options::Options;
 use crate::model::rivals;
 use crate::model::watch::Watch;
 use crate::rows::sampling::{Given, Keywords, Sampling};
@@ -109,8 +110,8 @@ impl Model {
     ) -> Result<Self> {
         let path = path.map_or_else(|| tiny(py), Ok)?;
         let number =
-            |name, value: Option<i64>| value.map(|value| crate::model::options::unsigned(name, value)).transpose();
-        let n_gpu_layers = crate::model::options::unsigned("n_gpu_layers", n_gpu_layers)?;
+            |name, value: Option<i64>| value.map(|value| crate::convert::words::unsigned(name, value)).transpose();
+        let n_gpu_layers = crate::convert::words::unsigned("n_gpu_layers", n_gpu_layers)?;
         if n_gpu_layers > 0 && !llama_sampler::supports_graphics_cards()? {
             warn(py, "n_gpu_layers has no effect: this build of tokentrie uses no graphics card")?;
         }
@@ -227,9 +228,10 @@ impl Model {
     ///     probabilities: of a Form, also score every value of every slot.
     ///     on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
     ///         ends the generation. It must not use this model, except for `cancel`.
-    ///     sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+    ///     sampling: a Sampling in place of mode and all settings.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
+    ///     settings: all other settings of the draw, as for `Sampling`.
     ///
     /// Returns:
     ///     Generated. Its text goes on where the prompt ends; a Form's has values by name.
@@ -251,14 +253,13 @@ impl Model {
     ///     (True, True)
     #[pyo3(
         signature = (
-            prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, seed=None,
-            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), end_tokens=None,
+            prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, end_tokens=None,
             after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None, cancel=None,
-            timeout=None
+            timeout=None, **settings
         ),
         text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
-            probabilities=False, on_step=None, sampling=None, cancel=None, timeout=None)",
+            probabilities=False, on_step=None, sampling=None, cancel=None, timeout=None, **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
@@ -268,11 +269,6 @@ impl Model {
         mode: Given<FillMode>,
         max_tokens: i64,
         skip_ahead: bool,
-        seed: Option<i64>,
-        temperature: Given<f64>,
-        top_k: Given<i64>,
-        top_p: Given<f64>,
-        min_p: Given<f64>,
         end_tokens: Option<&Bound<'_, PyAny>>,
         after: After,
         probabilities: bool,
@@ -280,14 +276,15 @@ impl Model {
         sampling: Option<&Bound<'_, Sampling>>,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
+        settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Generated> {
         let py = prompt.py();
         let call = Call::new(cancel, timeout)?;
         let exact = mode.0.is_some_and(|mode| mode.exact);
         let mode = Given(mode.0.map(|mode| mode.mode));
-        let keywords = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling };
+        let keywords = Keywords { call: "generate", mode, placed: None, settings, sampling };
         let options = Options { keywords, end_tokens, after };
-        let max_tokens = crate::model::options::unsigned("max_tokens", max_tokens)? as usize;
+        let max_tokens = crate::convert::words::unsigned("max_tokens", max_tokens)? as usize;
         let sampling = options.keywords.options(py)?;
         let loaded = self.loaded(py)?;
         let started = Instant::now();
@@ -437,7 +434,7 @@ impl Model {
         max_tokens: i64,
     ) -> Result<Generated> {
         let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, self.prompt(prompt, None)?);
-        let max_tokens = crate::model::options::unsigned("max_tokens", max_tokens)? as usize;
+        let max_tokens = crate::convert::words::unsigned("max_tokens", max_tokens)? as usize;
         let vocab = loaded.model.vocab();
         let rules = SpanRules::of(AnyConstraint::new(Unconstrained), vocab.len())?;
         let options = GenerateOptions::default().with_max_tokens(max_tokens);

@@ -3,11 +3,10 @@
 use crate::convert::buffer::{Logits, LogitsMut, Words, on_cpu, over_logits};
 use crate::convert::gil::released;
 use crate::convert::ids::{shown, tokens, type_name};
+use crate::convert::words::{After, Mode, unsigned};
 use crate::errors::{Class, Error, Result};
 use crate::exit::load_numpy;
-use crate::model::options::{After, Mode, unsigned};
-use crate::rows::batch_items::{filtered, which_repeat};
-use crate::rows::batch_rules::Common;
+use crate::rows::batch_rules::{Common, filtered, which_repeat};
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::trie::id_array;
 use crate::trie::leaf::Leaf;
@@ -16,7 +15,7 @@ use crate::vocab::VocabArg;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyString};
+use pyo3::types::{PyDict, PyInt, PyList, PyString};
 use std::sync::Mutex;
 use trie_core::{Allowed, BatchError, Child, Children, MaskMemory, NoRepeat, RowsMut, ScoreMode, Scratch, TokenId};
 
@@ -38,11 +37,12 @@ type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 ///         tokens; where no such token is known the row is left alone, as with "free".
 ///     temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`. Each place has a generator of
 ///         its own, made from the seed: it stays when rows are reordered.
-///     sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+///     sampling: a Sampling in place of mode and all settings.
 ///     allow, deny: which leaves may come, as for `Trie.filtered`, where all rows follow one Trie. For rows with
 ///         filters of their own give a list of `Trie.filtered`.
 ///     no_repeat: what a row may not write again after `next_item`: "row" (or True) its own items, "siblings" those of
 ///         all rows of its group, but for the first row of the group, which is held back by its own only.
+///     settings: all other settings of the draw, as for `Sampling`.
 ///
 /// Logits are [rows, V] or wider: float32, float16 or bfloat16, a numpy array, a tensor of torch, or anything with the
 /// buffer protocol, never copied. Rows may be strided, the last axis is contiguous. What lies beyond the vocabulary may
@@ -194,12 +194,11 @@ impl Batch {
     #[pyo3(
         signature = (
             constraint, rows=None, *, vocab, mode=Given(None), end_tokens=None, after=After(trie_core::After::Stop),
-            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), seed=None, sampling=None,
-            allow=None, deny=None, no_repeat=None
+            sampling=None, allow=None, deny=None, no_repeat=None, **settings
         ),
         text_signature = "(constraint, rows=None, *, vocab, mode=\"greedy\", end_tokens=None, after=\"stop\", \
             temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, sampling=None, allow=None, deny=None, \
-            no_repeat=None)",
+            no_repeat=None, **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn new(
@@ -209,21 +208,17 @@ impl Batch {
         mode: Given<Mode>,
         end_tokens: Option<&Bound<'_, PyAny>>,
         after: After,
-        temperature: Given<f64>,
-        top_k: Given<i64>,
-        top_p: Given<f64>,
-        min_p: Given<f64>,
-        seed: Option<i64>,
         sampling: Option<&Bound<'_, Sampling>>,
         allow: Option<&Bound<'_, PyAny>>,
         deny: Option<&Bound<'_, PyAny>>,
         no_repeat: Option<&Bound<'_, PyAny>>,
+        settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Self> {
         let py = constraint.py();
         let no_repeat = no_repeat.map_or(Ok(None), which_repeat)?;
         let filtered = filtered(constraint, allow, deny)?;
         let constraint = filtered.as_ref().unwrap_or(constraint);
-        let options = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling }.options(py)?;
+        let options = Keywords { call: "Batch", mode, placed: None, settings, sampling }.options(py)?;
         let common = Common::new(&vocab, end_tokens, after)?;
         let rules = common.rows(constraint, rows)?;
         let batch = trie_core::Batch::of_rows(rules, common.n_vocab(), options)?;

@@ -1,47 +1,11 @@
 //! Rows of a batch that write several items, and what they have thought before one.
 
-use crate::convert::ids::{shown, type_name};
-use crate::errors::{Class, Result};
+use crate::errors::Result;
 use crate::rows::batch::{Batch, group_ends};
-use crate::trie::Trie;
-use crate::trie::filter::FilteredTrie;
 use crate::trie::leaf::Leaf;
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
-use trie_core::{Constraint, LeafId, NoRepeat};
-
-/// `"row"` or true, `"siblings"`, or false.
-pub(crate) fn which_repeat(given: &Bound<'_, PyAny>) -> Result<Option<NoRepeat>> {
-    if let Ok(flag) = given.extract::<bool>() {
-        return Ok(flag.then_some(NoRepeat::Row));
-    }
-    let word = given.cast::<PyString>().ok();
-    match word.as_ref().and_then(|word| word.to_str().ok()) {
-        Some("row") => Ok(Some(NoRepeat::Row)),
-        Some("siblings") => Ok(Some(NoRepeat::Siblings)),
-        _ => Err(Class::Option
-            .error(format!("no_repeat is {}: it must be True, False, \"row\" or \"siblings\"", shown(given)))),
-    }
-}
-
-/// The one trie of all rows with a filter; `None` without one.
-pub(crate) fn filtered<'py>(
-    constraint: &Bound<'py, PyAny>,
-    allow: Option<&Bound<'py, PyAny>>,
-    deny: Option<&Bound<'py, PyAny>>,
-) -> Result<Option<Bound<'py, PyAny>>> {
-    if allow.is_none() && deny.is_none() {
-        return Ok(None);
-    }
-    if constraint.is_instance_of::<Trie>() || constraint.is_instance_of::<FilteredTrie>() {
-        return Ok(Some(constraint.call_method1("filtered", (allow, deny))?));
-    }
-    Err(Class::Option.error(format!(
-        "allow and deny go with one Trie for all rows, not with {}: give trie.filtered(...) for each row",
-        type_name(constraint)
-    )))
-}
+use trie_core::{Constraint, LeafId};
 
 #[pymethods]
 impl Batch {

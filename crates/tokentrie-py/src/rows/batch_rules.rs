@@ -1,18 +1,20 @@
 //! From what Python gives for the rows of a batch to their rules.
 
 use crate::convert::gil::released;
-use crate::convert::ids::{tokens, type_name};
+use crate::convert::ids::{shown, tokens, type_name};
 use crate::convert::strings::is_list;
+use crate::convert::words::{After, unsigned};
 use crate::errors::{Class, Result};
-use crate::model::options::{After, unsigned};
+use crate::trie::Trie;
+use crate::trie::filter::FilteredTrie;
 use crate::trie::payload::{Cache, rules_over};
 use crate::vocab::{Vocab, VocabArg};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use std::collections::HashMap;
 use std::sync::Arc;
-use trie_core::{Constraint, RulesError, SpanRules, TokenId};
+use trie_core::{Constraint, NoRepeat, RulesError, SpanRules, TokenId};
 
 /// More rows than that are a mistake, and would end the process where memory does.
 const MOST_ROWS: usize = 1 << 22;
@@ -159,4 +161,36 @@ fn one_vocabulary(rows: &[RowRules]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// `"row"` or true, `"siblings"`, or false.
+pub(crate) fn which_repeat(given: &Bound<'_, PyAny>) -> Result<Option<NoRepeat>> {
+    if let Ok(flag) = given.extract::<bool>() {
+        return Ok(flag.then_some(NoRepeat::Row));
+    }
+    let word = given.cast::<PyString>().ok();
+    match word.as_ref().and_then(|word| word.to_str().ok()) {
+        Some("row") => Ok(Some(NoRepeat::Row)),
+        Some("siblings") => Ok(Some(NoRepeat::Siblings)),
+        _ => Err(Class::Option
+            .error(format!("no_repeat is {}: it must be True, False, \"row\" or \"siblings\"", shown(given)))),
+    }
+}
+
+/// The one trie of all rows with a filter; `None` without one.
+pub(crate) fn filtered<'py>(
+    constraint: &Bound<'py, PyAny>,
+    allow: Option<&Bound<'py, PyAny>>,
+    deny: Option<&Bound<'py, PyAny>>,
+) -> Result<Option<Bound<'py, PyAny>>> {
+    if allow.is_none() && deny.is_none() {
+        return Ok(None);
+    }
+    if constraint.is_instance_of::<Trie>() || constraint.is_instance_of::<FilteredTrie>() {
+        return Ok(Some(constraint.call_method1("filtered", (allow, deny))?));
+    }
+    Err(Class::Option.error(format!(
+        "allow and deny go with one Trie for all rows, not with {}: give trie.filtered(...) for each row",
+        type_name(constraint)
+    )))
 }

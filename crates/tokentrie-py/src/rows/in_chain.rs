@@ -3,8 +3,8 @@
 //! over.
 
 use crate::convert::gil::released;
+use crate::convert::words::Mode;
 use crate::errors::{Class, Result};
-use crate::model::options::Mode;
 use crate::rows::sampler::Sampler;
 use crate::trie::leaf::Leaf;
 use llama_sampler::{SamplerHandle, SamplerInit, TokenTrieSampler};

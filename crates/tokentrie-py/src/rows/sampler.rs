@@ -3,8 +3,9 @@
 use crate::convert::buffer::{LOGITS, Row, WORDS, for_each_row_mut};
 use crate::convert::gil::locked;
 use crate::convert::ids::{OneOrMany, one_or_many};
+use crate::convert::words::{After, Mode};
 use crate::errors::{Class, Result};
-use crate::model::options::{After, Mode, Options};
+use crate::model::options::Options;
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::trie::leaf::Leaf;
 use crate::trie::payload::{Cache, rules_over};
@@ -13,6 +14,7 @@ use crate::trie::{Trie, id_array};
 use crate::vocab::VocabArg;
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard};
 use trie_core::{Allowed, AnyConstraint, SamplerOptions, Span, SpanRules, TokenId, Unconstrained};
 
@@ -29,7 +31,8 @@ use trie_core::{Allowed, AnyConstraint, SamplerOptions, Span, SpanRules, TokenId
 ///         has mostly none; then a leaf that cannot go on is complete at once.
 ///     after: what follows a complete leaf: "free" leaves logits alone, "stop" allows only end of generation.
 ///     temperature, top_k, top_p, min_p, seed: settings of the draw, as for `Sampling`.
-///     sampling: a Sampling in place of mode, temperature, top_k, top_p, min_p and seed.
+///     sampling: a Sampling in place of mode and all settings.
+///     settings: all other settings of the draw, as for `Sampling`.
 ///
 /// One object may be used from several threads: calls take turns.
 ///
@@ -108,11 +111,10 @@ impl Sampler {
     #[pyo3(
         signature = (
             vocab, constraint, mode=Given(None), end_tokens=None, after=After(trie_core::After::Free),
-            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), seed=None, *,
-            sampling=None
+            *placed, sampling=None, **settings
         ),
         text_signature = "(vocab, constraint, mode=\"greedy\", end_tokens=None, after=\"free\", temperature=1.0, \
-            top_k=0, top_p=1.0, min_p=0.0, seed=None, *, sampling=None)",
+            top_k=0, top_p=1.0, min_p=0.0, seed=None, *, sampling=None, **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn make(
@@ -121,14 +123,11 @@ impl Sampler {
         mode: Given<Mode>,
         end_tokens: Option<&Bound<'_, PyAny>>,
         after: After,
-        temperature: Given<f64>,
-        top_k: Given<i64>,
-        top_p: Given<f64>,
-        min_p: Given<f64>,
-        seed: Option<i64>,
+        placed: &Bound<'_, PyTuple>,
         sampling: Option<&Bound<'_, Sampling>>,
+        settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Self> {
-        let keywords = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling };
+        let keywords = Keywords { call: "Sampler", mode, placed: Some(placed), settings, sampling };
         let options = Options { keywords, end_tokens, after };
         Self::build(&vocab, constraint, &options, Cache::Thread)
     }
@@ -287,7 +286,7 @@ impl Sampler {
     ///     >>> sampler.depth
     ///     1
     fn rollback(&self, py: Python<'_>, n: i64) -> Result<()> {
-        let n = crate::model::options::unsigned("n", n)?;
+        let n = crate::convert::words::unsigned("n", n)?;
         Ok(self.lock(py)?.span_mut().rollback(n as usize)?)
     }
 

@@ -1,14 +1,15 @@
 //! How the next token is chosen, as a value, and the keywords that stand for one.
 
-use crate::errors::{Class, Result, warn};
-use crate::model::options::{Mode, unsigned};
+use crate::convert::words::{Mode, unsigned};
+use crate::errors::{Class, Error, Result, warn};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use std::hash::{Hash, Hasher};
-use trie_core::{DrawSettings, SamplerOptions};
+use trie_core::{DrawSetting, DrawSettings, SamplerOptions};
 
 /// An argument that was given, or was not: `None` is a value like any other.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Given<T>(pub(crate) Option<T>);
 
 impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
@@ -49,54 +50,115 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sampling {
     mode: trie_core::Mode,
-    /// float: divides the logits; 0 takes the highest.
-    #[pyo3(get)]
-    temperature: f64,
-    /// int: how many of the highest logits are kept; 0 keeps all.
-    #[pyo3(get)]
-    top_k: u32,
-    /// float: the fewest tokens are kept whose probabilities add up to this; 1 keeps all.
-    #[pyo3(get)]
-    top_p: f64,
-    /// float: tokens at least this times as probable as the best are kept; 0 keeps all.
-    #[pyo3(get)]
-    min_p: f64,
-    /// int | None: seed of the draw; with None each sampler takes one from the operating system.
-    #[pyo3(get)]
+    /// As they were given, in the order of `DrawSettings::ALL`.
+    numbers: [f64; COUNT],
+    draw: DrawSettings,
     seed: Option<u32>,
 }
 
-/// The keywords of a call, and the value that may stand in their place.
+const COUNT: usize = DrawSettings::ALL.len();
+
+/// Name, default, range, and what it does.
+type Listed<'py> = (&'static str, Bound<'py, PyAny>, &'static str, &'static str);
+
+/// Where the seed stands among the settings of a call: what was added later comes after it.
+const SEED_AT: usize = 4;
+const SEED: &str = "seed";
+
+/// How a call says what to draw by: keywords, and the value that may stand in their place.
 pub(crate) struct Keywords<'a, 'py> {
+    /// Who was called, for errors.
+    pub(crate) call: &'static str,
     pub(crate) mode: Given<Mode>,
-    pub(crate) temperature: Given<f64>,
-    pub(crate) top_k: Given<i64>,
-    pub(crate) top_p: Given<f64>,
-    pub(crate) min_p: Given<f64>,
-    /// `None` says nothing: then each sampler takes its own.
-    pub(crate) seed: Option<i64>,
+    /// Settings by position, where a call takes them so.
+    pub(crate) placed: Option<&'a Bound<'py, PyTuple>>,
+    pub(crate) settings: Option<&'a Bound<'py, PyDict>>,
     pub(crate) sampling: Option<&'a Bound<'py, Sampling>>,
+}
+
+/// Settings that were given.
+#[derive(Default)]
+struct Changes {
+    mode: Option<trie_core::Mode>,
+    numbers: [Option<f64>; COUNT],
+    seed: Given<Option<u32>>,
+}
+
+/// The names of settings, as they may stand by position.
+fn names() -> impl Iterator<Item = &'static str> {
+    let (first, later) = DrawSettings::ALL.split_at(SEED_AT);
+    let name = |setting: &DrawSetting| setting.name;
+    first.iter().map(name).chain([SEED]).chain(later.iter().map(name))
+}
+
+impl Changes {
+    /// # Errors
+    /// `TypeError` for names that there are not, too many values, or values of another type; `OptionError` for negative
+    /// numbers and for those that are too large.
+    fn read(
+        call: &str,
+        mode: Given<Mode>,
+        placed: Option<&Bound<'_, PyTuple>>,
+        settings: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Self> {
+        let wrong = |message: String| Error::from(PyTypeError::new_err(format!("{call}() {message}")));
+        let mut changes = Self { mode: mode.0.map(|mode| mode.0), ..Self::default() };
+        for (at, value) in placed.into_iter().flatten().enumerate() {
+            let name = names().nth(at);
+            let name = name.ok_or_else(|| wrong(format!("got too many values: no setting comes after {value}")))?;
+            changes.put(name, &value)?;
+        }
+        for (name, value) in settings.into_iter().flatten() {
+            let name: String = name.extract()?;
+            let known = names().find(|known| *known == name);
+            let known = known.ok_or_else(|| wrong(format!("got an unexpected keyword argument '{name}'")))?;
+            if placed.is_some_and(|placed| names().take(placed.len()).any(|before| before == name)) {
+                return Err(wrong(format!("got multiple values for argument '{name}'")));
+            }
+            changes.put(known, &value)?;
+        }
+        Ok(changes)
+    }
+
+    fn put(&mut self, name: &'static str, value: &Bound<'_, PyAny>) -> Result<()> {
+        let py = value.py();
+        // As pyo3 says it of other arguments.
+        let named = |error: PyErr| {
+            let is_type = error.is_instance_of::<PyTypeError>(py);
+            let message = || PyTypeError::new_err(format!("argument '{name}': {}", error.value(py)));
+            Error::from(if is_type { message() } else { error })
+        };
+        let Some(at) = DrawSettings::ALL.iter().position(|setting| setting.name == name) else {
+            let seed = value.extract::<Option<i64>>().map_err(named)?;
+            self.seed = Given(Some(seed.map(|seed| unsigned(SEED, seed)).transpose()?));
+            return Ok(());
+        };
+        self.numbers[at] = Some(if DrawSettings::ALL[at].is_count {
+            f64::from(unsigned(name, value.extract::<i64>().map_err(named)?)?)
+        } else {
+            // Adding 0.0 makes -0.0 the 0.0 that it is equal to, so that both have one hash.
+            value.extract::<f64>().map_err(named)? + 0.0
+        });
+        Ok(())
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        let is_given = |name: &str| match DrawSettings::ALL.iter().position(|setting| setting.name == name) {
+            Some(at) => self.numbers[at].is_some(),
+            None => self.seed.0.flatten().is_some(),
+        };
+        self.mode.map(|_| "mode").into_iter().chain(names().filter(|name| is_given(name))).collect()
+    }
 }
 
 impl Keywords<'_, '_> {
     /// # Errors
-    /// `OptionError` for a setting out of range, or for keywords beside the value. Settings that have no effect are
-    /// warned of.
+    /// `OptionError` for a setting out of range, or for keywords beside the value; `TypeError` for names that there are
+    /// not. Settings that have no effect are warned of.
     pub(crate) fn options(&self, py: Python<'_>) -> Result<SamplerOptions> {
-        let &Self { mode, temperature, top_k, top_p, min_p, seed, sampling } = self;
-        let Some(sampling) = sampling else {
-            let seed = Given(seed.map(Some));
-            return Sampling::DEFAULT.with(mode, temperature, top_k, top_p, min_p, seed)?.used(py);
-        };
-        let given = [
-            ("mode", mode.0.is_some()),
-            ("temperature", temperature.0.is_some()),
-            ("top_k", top_k.0.is_some()),
-            ("top_p", top_p.0.is_some()),
-            ("min_p", min_p.0.is_some()),
-            ("seed", seed.is_some()),
-        ];
-        let given: Vec<&str> = given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect();
+        let changes = Changes::read(self.call, self.mode, self.placed, self.settings)?;
+        let Some(sampling) = self.sampling else { return Sampling::plain().with(&changes)?.used(py) };
+        let given = changes.names();
         if given.is_empty() {
             return sampling.get().used(py);
         }
@@ -109,67 +171,57 @@ impl Keywords<'_, '_> {
 }
 
 impl Sampling {
-    const DEFAULT: Self =
-        Self { mode: trie_core::Mode::Greedy, temperature: 1.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: None };
+    /// What is not given.
+    fn plain() -> Self {
+        let numbers = DrawSettings::ALL.map(|setting| setting.default.into());
+        Self { mode: trie_core::Mode::Greedy, numbers, draw: DrawSettings::default(), seed: None }
+    }
 
     /// # Errors
     /// `OptionError` for a setting out of range.
-    fn with(
-        self,
-        mode: Given<Mode>,
-        temperature: Given<f64>,
-        top_k: Given<i64>,
-        top_p: Given<f64>,
-        min_p: Given<f64>,
-        seed: Given<Option<i64>>,
-    ) -> Result<Self> {
-        // Adding 0.0 makes -0.0 the 0.0 that it is equal to, so that both have one hash.
-        let float = |given: Given<f64>, before| given.0.unwrap_or(before) + 0.0;
-        let seed = seed.0.map(|seed| seed.map(|seed| unsigned("seed", seed)).transpose()).transpose()?;
-        let sampling = Self {
-            mode: mode.0.map_or(self.mode, |mode| mode.0),
-            temperature: float(temperature, self.temperature),
-            top_k: top_k.0.map_or(Ok(self.top_k), |top_k| unsigned("top_k", top_k))?,
-            top_p: float(top_p, self.top_p),
-            min_p: float(min_p, self.min_p),
-            seed: seed.unwrap_or(self.seed),
-        };
-        sampling.core().draw.check()?;
-        Ok(sampling)
+    fn with(mut self, changes: &Changes) -> Result<Self> {
+        self.mode = changes.mode.unwrap_or(self.mode);
+        self.seed = changes.seed.0.unwrap_or(self.seed);
+        for ((setting, number), given) in DrawSettings::ALL.iter().zip(&mut self.numbers).zip(changes.numbers) {
+            *number = given.unwrap_or(*number);
+            setting.set(&mut self.draw, *number)?;
+        }
+        Ok(self)
     }
 
     /// The settings for use, with a warning of those that have no effect. A seed is none of them: it goes with a loop.
     fn used(&self, py: Python<'_>) -> Result<SamplerOptions> {
         if self.mode == trie_core::Mode::Greedy {
-            let plain = Self::DEFAULT;
-            // Greedy is what temperature 0 and top_k 1 are anyway.
-            let changed = [
-                ("temperature", ![0.0, plain.temperature].contains(&self.temperature)),
-                ("top_k", self.top_k > 1),
-                ("top_p", ![plain.top_p].contains(&self.top_p)),
-                ("min_p", ![plain.min_p].contains(&self.min_p)),
-            ];
-            let names: Vec<&str> = changed.into_iter().filter_map(|(name, changed)| changed.then_some(name)).collect();
+            let lost =
+                DrawSettings::ALL.iter().zip(self.numbers).filter(|(setting, value)| setting.is_lost_in_greedy(*value));
+            let names: Vec<&str> = lost.map(|(setting, _)| setting.name).collect();
             if !names.is_empty() {
                 let (names, verb) = (names.join(" and "), if names.len() == 1 { "has" } else { "have" });
                 warn(py, &format!("{names} {verb} no effect with mode=\"greedy\": use mode=\"sampled\""))?;
             }
         }
-        Ok(self.core())
+        Ok(SamplerOptions { mode: self.mode, draw: self.draw, seed: self.seed })
     }
 
-    fn core(&self) -> SamplerOptions {
-        let &Self { mode, temperature, top_k, top_p, min_p, seed } = self;
-        let [temperature, top_p, min_p] = [temperature as f32, top_p as f32, min_p as f32];
-        SamplerOptions { mode, draw: DrawSettings { temperature, top_k, top_p, min_p }, seed }
+    /// Each with its name, mode first, in the order of positions.
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(&'static str, Bound<'py, PyAny>)>> {
+        let mut items = vec![("mode", self.mode().into_pyobject(py)?.into_any())];
+        for (setting, number) in DrawSettings::ALL.iter().zip(self.numbers) {
+            let value = if setting.is_count {
+                (number as u32).into_pyobject(py)?.into_any()
+            } else {
+                number.into_pyobject(py)?.into_any()
+            };
+            items.push((setting.name, value));
+        }
+        items.insert(SEED_AT + 1, (SEED, self.seed.into_pyobject(py)?));
+        Ok(items)
     }
 }
 
 impl Hash for Sampling {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let &Self { mode, temperature, top_k, top_p, min_p, seed } = self;
-        (mode == trie_core::Mode::Sampled, top_k, seed).hash(state);
-        [temperature, top_p, min_p].map(f64::to_bits).hash(state);
+        (self.mode == trie_core::Mode::Sampled, self.numbers.map(f64::to_bits), self.seed).hash(state);
     }
 }
 
@@ -177,56 +229,54 @@ impl Hash for Sampling {
 impl Sampling {
     #[classattr]
     #[pyo3(name = "__match_args__")]
-    const MATCH_ARGS: (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str) =
-        ("mode", "temperature", "top_k", "top_p", "min_p", "seed");
+    fn match_args(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+        PyTuple::new(py, ["mode"].into_iter().chain(names()).collect::<Vec<_>>())
+    }
 
     #[new]
     #[pyo3(
-        signature = (
-            mode=Given(None), temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None),
-            seed=Given(None)
-        ),
+        signature = (mode=Given(None), *placed, **settings),
         text_signature = "(mode=\"greedy\", temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None)",
     )]
-    fn new(
-        mode: Given<Mode>,
-        temperature: Given<f64>,
-        top_k: Given<i64>,
-        top_p: Given<f64>,
-        min_p: Given<f64>,
-        seed: Given<Option<i64>>,
-    ) -> Result<Self> {
-        Self::DEFAULT.with(mode, temperature, top_k, top_p, min_p, seed)
+    fn new(mode: Given<Mode>, placed: &Bound<'_, PyTuple>, settings: Option<&Bound<'_, PyDict>>) -> Result<Self> {
+        Self::plain().with(&Changes::read("Sampling", mode, Some(placed), settings)?)
     }
 
     /// The same value with some settings changed.
     ///
     /// Args:
-    ///     mode, temperature, top_k, top_p, min_p, seed: as for `Sampling`; what is not given stays.
+    ///     mode: as for `Sampling`; what is not given stays.
+    ///     settings: temperature, seed and all others, as for `Sampling`.
     ///
     /// Returns:
     ///     A new Sampling.
     ///
     /// Raises:
     ///     OptionError: a setting is out of range.
+    ///     TypeError: there is no such setting.
     ///
     /// Example:
     ///     >>> tokentrie.Sampling("sampled", seed=1).replace(temperature=0.5)
     ///     Sampling(mode="sampled", temperature=0.5, top_k=0, top_p=1.0, min_p=0.0, seed=1)
-    #[pyo3(signature = (
-        *, mode=Given(None), temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None),
-        seed=Given(None)
-    ))]
-    fn replace(
-        &self,
-        mode: Given<Mode>,
-        temperature: Given<f64>,
-        top_k: Given<i64>,
-        top_p: Given<f64>,
-        min_p: Given<f64>,
-        seed: Given<Option<i64>>,
-    ) -> Result<Self> {
-        self.with(mode, temperature, top_k, top_p, min_p, seed)
+    #[pyo3(signature = (*, mode=Given(None), **settings), text_signature = "($self, *, mode=\"greedy\", **settings)")]
+    fn replace(&self, mode: Given<Mode>, settings: Option<&Bound<'_, PyDict>>) -> Result<Self> {
+        self.with(&Changes::read("replace", mode, None, settings)?)
+    }
+
+    /// All settings of a draw but mode and seed, with defaults and ranges.
+    ///
+    /// Returns:
+    ///     A list of (name, default, range, what it does), with an int as default where only whole numbers are taken.
+    ///
+    /// Example:
+    ///     >>> [(name, default) for name, default, _, _ in tokentrie.Sampling.settings()][:2]
+    ///     [('temperature', 1.0), ('top_k', 0)]
+    #[staticmethod]
+    fn settings(py: Python<'_>) -> PyResult<Vec<Listed<'_>>> {
+        let items = Self::plain().items(py)?;
+        let default = |name| items.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+        let row = |setting: &DrawSetting| Some((setting.name, default(setting.name)?, setting.range, setting.about));
+        Ok(DrawSettings::ALL.iter().filter_map(row).collect())
     }
 
     /// str: "greedy" or "sampled".
@@ -238,18 +288,47 @@ impl Sampling {
         }
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let &Self { temperature, top_k, top_p, min_p, seed, .. } = slf.get();
-        let arguments = (slf.get().mode(), temperature, top_k, top_p, min_p, seed);
-        Ok((slf.get_type().into_any(), arguments.into_pyobject(slf.py())?))
+    /// float: divides the logits; 0 takes the highest.
+    #[getter]
+    fn temperature(&self) -> f64 {
+        self.numbers[0]
     }
 
-    fn __repr__(&self) -> String {
-        let &Self { temperature, top_k, top_p, min_p, seed, .. } = self;
-        let (mode, seed) = (self.mode(), seed.map_or_else(|| "None".to_owned(), |seed| seed.to_string()));
-        format!(
-            "Sampling(mode={mode:?}, temperature={temperature:?}, top_k={top_k}, top_p={top_p:?}, min_p={min_p:?}, \
-             seed={seed})"
-        )
+    /// int: how many of the highest logits are kept; 0 keeps all.
+    #[getter]
+    fn top_k(&self) -> u32 {
+        self.draw.top_k
+    }
+
+    /// float: the fewest tokens are kept whose probabilities add up to this; 1 keeps all.
+    #[getter]
+    fn top_p(&self) -> f64 {
+        self.numbers[2]
+    }
+
+    /// float: tokens at least this times as probable as the best are kept; 0 keeps all.
+    #[getter]
+    fn min_p(&self) -> f64 {
+        self.numbers[3]
+    }
+
+    /// int | None: seed of the draw; with None each sampler takes one from the operating system.
+    #[getter]
+    fn seed(&self) -> Option<u32> {
+        self.seed
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let items = slf.get().items(slf.py())?;
+        Ok((slf.get_type().into_any(), PyTuple::new(slf.py(), items.into_iter().map(|(_, value)| value))?))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let shown = |(name, value): (&str, Bound<'_, PyAny>)| match name {
+            "mode" => Ok(format!("mode={:?}", self.mode())),
+            _ => Ok(format!("{name}={}", value.repr()?)),
+        };
+        let items = self.items(py)?.into_iter().map(shown).collect::<PyResult<Vec<_>>>()?;
+        Ok(format!("Sampling({})", items.join(", ")))
     }
 }

@@ -155,7 +155,7 @@ impl Text {
         exclude: Option<String>,
         pattern: Option<&Bound<'_, PyAny>>,
     ) -> Result<Self> {
-        let max_tokens = crate::model::options::unsigned("max_tokens", max_tokens)?;
+        let max_tokens = crate::convert::words::unsigned("max_tokens", max_tokens)?;
         if pattern.is_some() && exclude.is_some() {
             let message = "exclude has no effect beside pattern: leave those characters out of the pattern";
             return Err(crate::errors::Class::Option.error(message));

@@ -2,8 +2,9 @@
 
 use crate::convert::gil::released;
 use crate::convert::ids::{shown, tokens};
+use crate::convert::words::{After, Mode, unsigned};
 use crate::errors::{Class, Result};
-use crate::model::options::{After, Mode, Options, unsigned};
+use crate::model::options::Options;
 use crate::rows::sampler::Sampler;
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::spec::data::data_of;
@@ -250,9 +251,7 @@ impl ThinkGate {
                 return Err(Class::Option.error(message));
             }
         }
-        let (none, nothing) = (Given(None), Given(None));
-        let keywords =
-            Keywords { mode, temperature: none, top_k: nothing, top_p: none, min_p: none, seed: None, sampling };
+        let keywords = Keywords { call: "ThinkGate", mode, placed: None, settings: None, sampling };
         let after = after.0.unwrap_or(After(trie_core::After::Free));
         let sampler = bound(py, &gate, vocab.as_ref(), &Options { keywords, end_tokens, after })?;
         Ok(PyClassInitializer::from(sampler).add_subclass(Self(Arc::new(gate))))

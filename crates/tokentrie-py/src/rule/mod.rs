@@ -408,7 +408,7 @@ impl From<ByRuleError> for Error {
         match error {
             ByRuleError::Failed(problem) => of_problem(&problem, String::new()),
             ByRuleError::Unspellable { .. } | ByRuleError::NoWay { .. } => Class::Vocabulary.error(error.to_string()),
-            _ => Class::Rule.error(error.to_string()),
+            ByRuleError::Nothing { .. } => Class::Rule.error(error.to_string()),
         }
     }
 }

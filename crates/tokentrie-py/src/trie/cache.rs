@@ -2,13 +2,15 @@
 
 use crate::convert::gil::Shared;
 use crate::convert::pickled::pickled;
+use crate::convert::words::{After, Mode};
 use crate::errors::{Class, Result};
-use crate::model::options::{After, Mode, Options};
+use crate::model::options::Options;
 use crate::rows::sampler::Sampler;
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::trie::payload::Cache;
 use crate::vocab::VocabArg;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 use std::num::NonZeroUsize;
 use trie_core::CacheStats;
 
@@ -96,7 +98,7 @@ impl TrieCache {
     ///
     /// Args:
     ///     vocab, constraint, mode, end_tokens, after: as for `Sampler`.
-    ///     temperature, top_k, top_p, min_p, seed, sampling: as for `Sampler`.
+    ///     temperature, top_k, top_p, min_p, seed, sampling, settings: as for `Sampler`.
     ///
     /// Returns:
     ///     Sampler.
@@ -112,11 +114,10 @@ impl TrieCache {
     #[pyo3(
         signature = (
             vocab, constraint, mode=Given(None), end_tokens=None, after=After(trie_core::After::Free),
-            temperature=Given(None), top_k=Given(None), top_p=Given(None), min_p=Given(None), seed=None, *,
-            sampling=None
+            *placed, sampling=None, **settings
         ),
         text_signature = "($self, vocab, constraint, mode=\"greedy\", end_tokens=None, after=\"free\", \
-            temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, *, sampling=None)",
+            temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, *, sampling=None, **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn sampler(
@@ -126,14 +127,11 @@ impl TrieCache {
         mode: Given<Mode>,
         end_tokens: Option<&Bound<'_, PyAny>>,
         after: After,
-        temperature: Given<f64>,
-        top_k: Given<i64>,
-        top_p: Given<f64>,
-        min_p: Given<f64>,
-        seed: Option<i64>,
+        placed: &Bound<'_, PyTuple>,
         sampling: Option<&Bound<'_, Sampling>>,
+        settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Sampler> {
-        let keywords = Keywords { mode, temperature, top_k, top_p, min_p, seed, sampling };
+        let keywords = Keywords { call: "sampler", mode, placed: Some(placed), settings, sampling };
         let options = Options { keywords, end_tokens, after };
         Sampler::build(&vocab, constraint, &options, Cache::Session(&self.0))
     }

@@ -90,7 +90,7 @@ impl Trie {
         names: Option<Vec<String>>,
         heal_bytes: i64,
     ) -> Result<Self> {
-        let heal_bytes = crate::model::options::unsigned("heal_bytes", heal_bytes)?;
+        let heal_bytes = crate::convert::words::unsigned("heal_bytes", heal_bytes)?;
         let (tokens, offsets) = (self::tokens(tokens, "tokens, ")?, self::offsets(offsets)?);
         let trie = released(kind.py(), || from_flat(&tokens, &offsets, names.as_deref()))?;
         Ok(Self::new(trie.with_heal_bytes(heal_bytes)))

@@ -1,1 +1,41 @@
-//! Chats: the whole loop from messages to a message.
+//! The chat loop: prompt, constraint, reader, finish reasons, probabilities.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `format.rs` | the format of a model's chats, over its vocabulary |
+//! | `messages.rs` | which messages there may be, and the texts in them |
+//! | `prompt.rs` | the prompt of a conversation, in which only the template's own text names control tokens |
+//! | `request.rs` | a request as JSON: messages, tools, settings |
+//! | `reply.rs` | a reply: generated inside its format, read while it comes |
+//! | `reading.rs` | how a reply is read token by token, and told of |
+//! | `wire.rs` | events and replies as JSON |
+//! | `shares.rs` | how probable the names and the enum values of calls were |
+
+pub(crate) mod format;
+mod messages;
+mod prompt;
+#[cfg(feature = "llama")]
+mod reading;
+#[cfg(feature = "llama")]
+mod reply;
+#[cfg(feature = "llama")]
+mod request;
+#[cfg(feature = "llama")]
+mod shares;
+#[cfg(feature = "llama")]
+mod wire;
+
+pub use chat_format::Event;
+pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE};
+pub use messages::{check_message, map_texts, texts};
+pub use prompt::ChatPrompt;
+#[cfg(feature = "llama")]
+pub use reading::ChatWatch;
+#[cfg(feature = "llama")]
+pub use reply::{ChatFinish, ChatReply, ChatStats, Prepared, ReplyOptions, reply};
+#[cfg(feature = "llama")]
+pub use request::{ChatError, ChatRequest, ReadyChat};
+#[cfg(feature = "llama")]
+pub use shares::CallShares;
+#[cfg(feature = "llama")]
+pub use wire::event_json;

@@ -14,7 +14,7 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    pub(super) fn new(place: &Place<'_>, problem: impl Into<SpecProblem>) -> Self {
+    pub(crate) fn new(place: &Place<'_>, problem: impl Into<SpecProblem>) -> Self {
         Self { place: place.to_string(), problem: Box::new(problem.into()) }
     }
 
@@ -36,7 +36,6 @@ impl SpecError {
 
 /// What can be wrong.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SpecProblem {
     /// The text is no JSON.
     #[error("no JSON: line {line}, column {column}: {reason}")]

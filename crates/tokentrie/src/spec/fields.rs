@@ -9,7 +9,7 @@ use trie_core::TokenId;
 type Result<T> = std::result::Result<T, SpecError>;
 
 /// What a value is, shortened.
-pub(super) fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     const SHOWN: usize = 60;
     let text = match value {
         Value::Array(items) => return format!("an array of {}", items.len()),
@@ -24,19 +24,19 @@ pub(super) fn shown(value: &Value) -> String {
 }
 
 /// That a value is of another type than it must be.
-pub(super) fn wrong_type(place: &Place<'_>, expected: &'static str, value: &Value) -> SpecError {
+pub(crate) fn wrong_type(place: &Place<'_>, expected: &'static str, value: &Value) -> SpecError {
     SpecError::new(place, SpecProblem::Type { expected, given: shown(value) })
 }
 
-pub(super) fn text<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str> {
+pub(crate) fn text<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str> {
     value.as_str().ok_or_else(|| wrong_type(place, "a string", value))
 }
 
-pub(super) fn array<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v [Value]> {
+pub(crate) fn array<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v [Value]> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| wrong_type(place, "an array", value))
 }
 
-pub(super) fn token_ids(place: &Place<'_>, value: &Value) -> Result<Vec<TokenId>> {
+pub(crate) fn token_ids(place: &Place<'_>, value: &Value) -> Result<Vec<TokenId>> {
     let id = |(index, id): (usize, &Value)| {
         let id_or_none = id.as_u64().and_then(|id| u32::try_from(id).ok()).and_then(TokenId::new);
         id_or_none.ok_or_else(|| wrong_type(&place.item(index), "a token id from 0 to 2147483647", id))
@@ -46,19 +46,19 @@ pub(super) fn token_ids(place: &Place<'_>, value: &Value) -> Result<Vec<TokenId>
 
 /// The fields of an object, of which it is known which there may be.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
-    pub(super) place: &'a Place<'a>,
+pub(crate) struct Fields<'a> {
+    pub(crate) place: &'a Place<'a>,
     fields: &'a Map<String, Value>,
 }
 
 impl<'a> Fields<'a> {
     /// An object with no other fields than these.
-    pub(super) fn of(place: &'a Place<'a>, value: &'a Value, known: &[&str]) -> Result<Self> {
+    pub(crate) fn of(place: &'a Place<'a>, value: &'a Value, known: &[&str]) -> Result<Self> {
         let fields = value.as_object().ok_or_else(|| wrong_type(place, "an object", value))?;
         Self::over(place, fields, known)
     }
 
-    pub(super) fn over(place: &'a Place<'a>, fields: &'a Map<String, Value>, known: &[&str]) -> Result<Self> {
+    pub(crate) fn over(place: &'a Place<'a>, fields: &'a Map<String, Value>, known: &[&str]) -> Result<Self> {
         if let Some(name) = fields.keys().find(|name| !known.contains(&name.as_str())) {
             let known = known.iter().map(|&name| name.to_owned()).collect();
             return Err(SpecError::new(&place.field(name), SpecProblem::Unknown { known }));
@@ -66,12 +66,12 @@ impl<'a> Fields<'a> {
         Ok(Self { place, fields })
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
         self.fields.get(name).filter(|value| !value.is_null())
     }
 
     /// A field, read.
-    pub(super) fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         name: &'static str,
         read: impl FnOnce(&Place<'_>, &'a Value) -> Result<T>,
@@ -80,7 +80,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that must be there, read.
-    pub(super) fn need<T>(
+    pub(crate) fn need<T>(
         &self,
         name: &'static str,
         read: impl FnOnce(&Place<'_>, &'a Value) -> Result<T>,
@@ -88,17 +88,17 @@ impl<'a> Fields<'a> {
         self.read(name, read)?.ok_or_else(|| SpecError::new(self.place, SpecProblem::Missing { name }))
     }
 
-    pub(super) fn text(&self, name: &'static str) -> Result<Option<Arc<str>>> {
+    pub(crate) fn text(&self, name: &'static str) -> Result<Option<Arc<str>>> {
         self.read(name, |place, value| Ok(text(place, value)?.into()))
     }
 
-    pub(super) fn flag(&self, name: &'static str, otherwise: bool) -> Result<bool> {
+    pub(crate) fn flag(&self, name: &'static str, otherwise: bool) -> Result<bool> {
         let flag =
             |place: &Place<'_>, value: &Value| value.as_bool().ok_or_else(|| wrong_type(place, "true or false", value));
         Ok(self.read(name, flag)?.unwrap_or(otherwise))
     }
 
-    pub(super) fn count(&self, name: &'static str) -> Result<Option<u32>> {
+    pub(crate) fn count(&self, name: &'static str) -> Result<Option<u32>> {
         self.read(name, |place, value| {
             let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
             count.ok_or_else(|| wrong_type(place, "an integer from 0 to 4294967295", value))
@@ -106,7 +106,7 @@ impl<'a> Fields<'a> {
     }
 
     /// An integer of 128 bits: those that a number of JSON does not hold exactly are strings.
-    pub(super) fn integer(&self, name: &'static str) -> Result<Option<i128>> {
+    pub(crate) fn integer(&self, name: &'static str) -> Result<Option<i128>> {
         self.read(name, |place, value| {
             let digits = |text: &str| text.parse().ok();
             let number = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));

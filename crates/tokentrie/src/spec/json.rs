@@ -15,7 +15,7 @@ pub const MOST_BYTES: usize = 64 << 20;
 pub const MOST_DEPTH: usize = 32;
 
 /// The tree of a text.
-pub(super) fn parse(text: &[u8]) -> Result<Value, SpecError> {
+pub(crate) fn parse(text: &[u8]) -> Result<Value, SpecError> {
     if text.len() > MOST_BYTES {
         let problem = SpecProblem::TooLong { bytes: text.len(), most: MOST_BYTES };
         return Err(SpecError::new(&Place::ROOT, problem));

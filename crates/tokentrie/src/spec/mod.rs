@@ -14,12 +14,12 @@
 mod build;
 mod cache;
 mod error;
-mod fields;
+pub(crate) mod fields;
 mod host;
-mod json;
-mod kinds;
+pub(crate) mod json;
+pub(crate) mod kinds;
 mod object;
-mod place;
+pub(crate) mod place;
 mod read;
 mod resolve;
 mod write;

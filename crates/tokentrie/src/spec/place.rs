@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A place, written as `$.form[1].value`. Lives on the stack of whoever walks a spec.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'p> {
+pub(crate) struct Place<'p> {
     before: Option<&'p Place<'p>>,
     step: Step<'p>,
 }
@@ -17,13 +17,13 @@ enum Step<'p> {
 }
 
 impl<'p> Place<'p> {
-    pub(super) const ROOT: Place<'static> = Place { before: None, step: Step::Root };
+    pub(crate) const ROOT: Place<'static> = Place { before: None, step: Step::Root };
 
-    pub(super) fn field(&'p self, name: &'p str) -> Self {
+    pub(crate) fn field(&'p self, name: &'p str) -> Self {
         Self { before: Some(self), step: Step::Field(name) }
     }
 
-    pub(super) fn item(&'p self, index: usize) -> Self {
+    pub(crate) fn item(&'p self, index: usize) -> Self {
         Self { before: Some(self), step: Step::Item(index) }
     }
 }

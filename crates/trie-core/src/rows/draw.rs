@@ -1,8 +1,7 @@
 //! A seeded draw over a few candidates, step for step as llama.cpp does it.
 //!
-//! The order is that of llama.cpp's default chain: top-k, top-p, min-p, temperature, draw. Arithmetic, order of
-//! summation and
-//! the generator (`std::mt19937` through `std::uniform_real_distribution<double>`) are those of
+//! The order is that of llama.cpp's default chain: top-k, top-p, min-p, temperature, draw. Arithmetic, order
+//! of summation and the generator (`std::mt19937` through `std::uniform_real_distribution<double>`) are those of
 //! `llama.cpp/src/llama-sampler.cpp`, so the same seed over the same candidates draws the same token; only ties between
 //! equal logits, whose order is unspecified there, go to the lower id here.
 
@@ -10,17 +9,39 @@ use crate::rows::logits::{clean, is_usable};
 use crate::set::ids::TokenId;
 use rand_mt::Mt;
 
-/// How to draw. The default changes nothing: temperature 1 and no truncation.
+/// How to draw. The default changes nothing: temperature 1 and no truncation. What each means: [`DrawSettings::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(missing_docs, reason = "each is described once, in the table that hosts read")]
 pub struct DrawSettings {
-    /// Divides the logits; 0 takes the highest.
     pub temperature: f32,
-    /// Keep the `top_k` highest; 0 keeps all.
     pub top_k: u32,
-    /// Keep the fewest whose probabilities sum to this; 1 keeps all.
     pub top_p: f32,
-    /// Keep those at least this times as probable as the best; 0 keeps all.
     pub min_p: f32,
+}
+
+/// One of them, for hosts that read settings by name.
+#[derive(Debug, Clone, Copy)]
+pub struct DrawSetting {
+    /// As in every host.
+    pub name: &'static str,
+    /// What it does, for help texts.
+    pub about: &'static str,
+    /// Without effect: what it is where it is not given.
+    pub default: f32,
+    /// What it may be, in words.
+    pub range: &'static str,
+    /// Whether it is counted, and no fraction.
+    pub is_count: bool,
+    /// Another value that has no effect on a greedy choice.
+    greedy: f32,
+    most: f64,
+    field: Field,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Field {
+    Number(fn(&mut DrawSettings) -> &mut f32),
+    Count(fn(&mut DrawSettings) -> &mut u32),
 }
 
 /// A setting out of range.
@@ -35,6 +56,45 @@ pub struct DrawError {
     pub range: &'static str,
 }
 
+const SHARE: &str = "from 0 to 1";
+
+impl DrawSetting {
+    const fn share(name: &'static str, about: &'static str, default: f32, field: Field) -> Self {
+        Self { name, about, default, range: SHARE, is_count: false, greedy: default, most: 1.0, field }
+    }
+
+    /// Its value.
+    pub fn get(&self, mut settings: DrawSettings) -> f64 {
+        match self.field {
+            Field::Number(field) => f64::from(*field(&mut settings)),
+            Field::Count(field) => f64::from(*field(&mut settings)),
+        }
+    }
+
+    /// # Errors
+    /// A value out of its range; a count is a whole number.
+    pub fn set(&self, settings: &mut DrawSettings, value: f64) -> Result<(), DrawError> {
+        match self.field {
+            Field::Number(field) => *field(settings) = self.checked(f64::from(value as f32))? as f32,
+            Field::Count(field) => *field(settings) = self.checked(value)? as u32,
+        }
+        Ok(())
+    }
+
+    /// Whether it asks for something that a greedy choice does not do.
+    pub fn is_lost_in_greedy(&self, value: f64) -> bool {
+        ![self.default, self.greedy].map(f64::from).contains(&value)
+    }
+
+    fn checked(&self, value: f64) -> Result<f64, DrawError> {
+        let is_whole = !self.is_count || value.fract() == 0.0;
+        if (0.0..=self.most).contains(&value) && is_whole {
+            return Ok(value);
+        }
+        Err(DrawError { name: self.name, value: value as f32, range: self.range })
+    }
+}
+
 impl Default for DrawSettings {
     fn default() -> Self {
         Self { temperature: 1.0, top_k: 0, top_p: 1.0, min_p: 0.0 }
@@ -42,19 +102,51 @@ impl Default for DrawSettings {
 }
 
 impl DrawSettings {
+    /// All of them, in the order in which hosts list them.
+    pub const ALL: [DrawSetting; 4] = [
+        DrawSetting {
+            name: "temperature",
+            about: "divides the logits; 0 takes the highest",
+            default: 1.0,
+            range: "finite and at least 0",
+            is_count: false,
+            greedy: 0.0,
+            most: f32::MAX as f64,
+            field: Field::Number(|settings| &mut settings.temperature),
+        },
+        DrawSetting {
+            name: "top_k",
+            about: "keep the k highest logits; 0 keeps all",
+            default: 0.0,
+            range: "an integer from 0 to 2**32 - 1",
+            is_count: true,
+            greedy: 1.0,
+            most: u32::MAX as f64,
+            field: Field::Count(|settings| &mut settings.top_k),
+        },
+        DrawSetting::share(
+            "top_p",
+            "keep the fewest tokens whose probabilities add up to this; 1 keeps all",
+            1.0,
+            Field::Number(|settings| &mut settings.top_p),
+        ),
+        DrawSetting::share(
+            "min_p",
+            "keep tokens at least this times as probable as the best; 0 keeps all",
+            0.0,
+            Field::Number(|settings| &mut settings.min_p),
+        ),
+    ];
+
+    /// The setting of this name.
+    pub fn named(name: &str) -> Option<DrawSetting> {
+        Self::ALL.into_iter().find(|setting| setting.name == name)
+    }
+
     /// # Errors
     /// A temperature that is negative or not finite, or a probability outside 0 … 1.
     pub fn check(&self) -> Result<(), DrawError> {
-        let Self { temperature, top_p, min_p, .. } = *self;
-        if !(temperature.is_finite() && temperature >= 0.0) {
-            return Err(DrawError { name: "temperature", value: temperature, range: "finite and at least 0" });
-        }
-        for (name, value) in [("top_p", top_p), ("min_p", min_p)] {
-            if !(0.0..=1.0).contains(&value) {
-                return Err(DrawError { name, value, range: "from 0 to 1" });
-            }
-        }
-        Ok(())
+        Self::ALL.iter().try_for_each(|setting| setting.checked(setting.get(*self)).map(drop))
     }
 }
 

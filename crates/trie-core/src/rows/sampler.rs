@@ -45,7 +45,6 @@ pub struct RowError {
 
 /// Why a sampler refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SamplerError {
     /// The row is too short.
     #[error(transparent)]

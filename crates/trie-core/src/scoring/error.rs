@@ -7,7 +7,6 @@ use crate::set::ids::TokenId;
 
 /// A choice that cannot be made. `E` is the host's own error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ChooseError<E> {
     /// What the host says; also where it was asked to stop.
     #[error(transparent)]
@@ -71,7 +70,6 @@ pub enum ChooseError<E> {
 
 /// A prompt after which no value can be scored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PromptProblem {
     /// There is no row before the first token.
     #[error("the prompt is empty")]
@@ -113,7 +111,6 @@ pub enum PromptProblem {
 
 /// Rows that were not the ones that a host was asked for: an error of the host's author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RowProblem {
     /// A row must have one number for each token of the vocabulary.
     #[error("a row of {found} logits: the vocabulary has {n_vocab} tokens")]

@@ -18,7 +18,6 @@ pub struct PrefixRows<F> {
 
 /// A function of prefixes that gave no rows, or not as many as prefixes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PrefixRowsError<E> {
     /// Its own error.
     #[error(transparent)]

@@ -38,7 +38,6 @@ struct Bits {
 
 /// Leaves that do not go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum LeafSetError {
     /// A leaf that the trie does not have.
     #[error("entry {entry}: leaf {leaf} is out of range: the trie has {len} leaves, numbered from 0")]

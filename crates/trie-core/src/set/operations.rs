@@ -24,7 +24,6 @@ pub enum SetOperation {
 
 /// Sets that make no trie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SetError {
     /// A trie without leaves would allow nothing.
     #[error("{what} is empty: a trie has at least one leaf")]

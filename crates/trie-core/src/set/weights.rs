@@ -15,7 +15,6 @@ pub(crate) struct Weights {
 
 /// Weights that do not fit a trie.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum WeightsError {
     /// Not one for each.
     #[error("{got} weights of {what}, of which there are {need}")]

@@ -32,7 +32,6 @@ pub struct GrammarError {
 
 /// What is wrong with a grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum GrammarProblem {
     /// The text is no grammar.
     #[error("{problem}")]

@@ -3,7 +3,6 @@ use crate::regex::RegexError;
 
 /// What makes no rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RegularError {
     /// No number is in the range.
     #[error("no integer is at least {low} and at most {high}: give the smaller one first")]

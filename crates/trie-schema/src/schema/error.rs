@@ -4,7 +4,6 @@ use serde_json::Value;
 
 /// A schema that cannot be used. Places are JSON pointers: empty for the whole schema, else `/properties/name`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SchemaError {
     /// The text is no JSON.
     #[error("the schema is not JSON: line {line}, column {column}: {reason}")]

@@ -5,7 +5,6 @@ use trie_rules::ByRuleError;
 
 /// Why parts make no form.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FormError {
     /// Nothing to fill in.
     #[error("a form needs at least one slot or text")]

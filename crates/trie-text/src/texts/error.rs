@@ -5,7 +5,6 @@ use trie_core::{BuildError, ExternalError};
 
 /// Why texts make no trie.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum TextError {
     /// The vocabulary cannot tokenize, or a text is too long.
     #[error(transparent)]

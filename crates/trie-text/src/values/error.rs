@@ -6,7 +6,6 @@ use crate::vocab::VocabError;
 
 /// Why values cannot be chosen from.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ValuesError {
     /// The texts make no set.
     #[error(transparent)]

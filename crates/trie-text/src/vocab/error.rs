@@ -5,7 +5,6 @@ use trie_core::TokenId;
 
 /// Why a vocabulary cannot be made or used, or a text cannot be tokenized.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum VocabError {
     /// A number out of range.
     #[error("{what} is {value}: it must be from {least} to {most}")]

@@ -1,15 +1,15 @@
-/** The functions, numbers and structures of `include/tokentrie.h`; a test compares them with it, name for name. */
-import type { Callable, CType, Signature } from "./backend.js";
+/** What `include/tokentrie.h` has. Made by `npm run abi`: do not edit. */
+import { type Callable, signature } from "./backend.js";
 import { Struct } from "./struct.js";
 
 /** A library fits if its upper 16 bits are these and its lower ones are no smaller. */
-export const ABI_VERSION = 0x00010000;
+export const ABI_VERSION = 65536;
 
 export const FEATURE_LLAMA = 1;
 
 export const Status = {
-  OK: 0,
   NONE: 1,
+  OK: 0,
   ERROR_HANDLE: -1,
   ERROR_ARGUMENT: -2,
   ERROR_BUFFER: -3,
@@ -31,6 +31,7 @@ export const Status = {
 } as const;
 
 /** By their numbers. */
+export const MODES = ["greedy", "sampled"] as const;
 export const STATES = ["active", "complete", "idle", "off"] as const;
 export const ALLOWED = ["only", "open", "all"] as const;
 export const AFTER = ["free", "stop"] as const;
@@ -45,157 +46,274 @@ export const FINISHES = [
   "error",
 ] as const;
 
-export const SAMPLER_OPTIONS = new Struct({
-  mode: "i32",
-  after: "i32",
-  top_k: "u32",
-  temperature: "f32",
-  top_p: "f32",
-  min_p: "f32",
-  seed: "u32",
-  has_seed: "u32",
-});
+/** Fields of `tokentrie_trie_info`. */
+export interface TrieInfo {
+  /** How many tries there are, by path. What follows is of the first. */
+  readonly tries: number;
+  /** Leaves. */
+  readonly leaves: number;
+  /** Nodes, with the root. */
+  readonly nodes: number;
+  /** Bytes of memory. */
+  readonly bytes: number;
+  /** The largest id. */
+  readonly maxToken: number;
+  /** Tokens of the longest leaf. */
+  readonly maxDepth: number;
+  /** Leaves of the payload that were left out: they have no tokens. */
+  readonly emptyLeaves: number;
+  /** Leaves of the payload that were left out: the vocabulary does not have their ids. */
+  readonly outsideVocabulary: number;
+}
 
-export const TRIE_INFO = new Struct({
+export const TRIE_INFO = new Struct<TrieInfo>({
   tries: "u32",
   leaves: "u64",
   nodes: "u64",
   bytes: "u64",
-  max_token: "i32",
-  max_depth: "u32",
-  empty_leaves: "u64",
-  outside_vocabulary: "u64",
+  maxToken: "i32",
+  maxDepth: "u32",
+  emptyLeaves: "u64",
+  outsideVocabulary: "u64",
 });
 
-export const CACHE_STATS = new Struct({
+/** Fields of `tokentrie_cache_stats`. */
+export interface CacheStats {
+  /** Payloads that can be held. */
+  readonly capacity: number;
+  /** Payloads that are held. */
+  readonly held: number;
+  /** Found by the text. */
+  readonly hits: number;
+  /** Other text with the same content. */
+  readonly contentHits: number;
+  /** Built anew. */
+  readonly misses: number;
+  /** Texts that had to leave. */
+  readonly evictions: number;
+}
+
+export const CACHE_STATS = new Struct<CacheStats>({
   capacity: "u32",
   held: "u64",
   hits: "u64",
-  content_hits: "u64",
+  contentHits: "u64",
   misses: "u64",
   evictions: "u64",
 });
 
-export const SESSION_OPTIONS = new Struct({
-  n_ctx: "u32",
-  n_batch: "u32",
-  n_threads: "u32",
-  n_gpu_layers: "u32",
+/** Fields of `tokentrie_sampler_options`. */
+export interface SamplerOptions {
+  /** TOKENTRIE_MODE_… */
+  readonly mode: number;
+  /** TOKENTRIE_AFTER_… */
+  readonly after: number;
+  /** 0: all. */
+  readonly topK: number;
+  /** 0 takes the highest; not used in greedy mode. */
+  readonly temperature: number;
+  /** 0 counts as 1: all. */
+  readonly topP: number;
+  /** 0: all. */
+  readonly minP: number;
+  /** Of the draw. */
+  readonly seed: number;
+  /** 0: the seed comes from the operating system. */
+  readonly hasSeed: number;
+}
+
+export const SAMPLER_OPTIONS = new Struct<SamplerOptions>({
+  mode: "i32",
   after: "i32",
+  topK: "u32",
+  temperature: "f32",
+  topP: "f32",
+  minP: "f32",
   seed: "u32",
-  has_seed: "u32",
+  hasSeed: "u32",
 });
 
-export const SESSION_INFO = new Struct({
+/** Fields of `tokentrie_session_options`. */
+export interface SessionOptions {
+  /** Tokens of context. 0: 4096, or what the model was trained on if that is less. */
+  readonly nCtx: number;
+  /** The most tokens in one forward pass. 0: 512. */
+  readonly nBatch: number;
+  /** 0: as many as pay off. */
+  readonly nThreads: number;
+  /** Layers on a graphics card. */
+  readonly nGpuLayers: number;
+  /** TOKENTRIE_AFTER_FREE: text goes on after the leaf; TOKENTRIE_AFTER_STOP: the generation ends with it. */
+  readonly after: number;
+  /** Of the draws. */
+  readonly seed: number;
+  /** 0: the seed comes from the operating system. */
+  readonly hasSeed: number;
+}
+
+export const SESSION_OPTIONS = new Struct<SessionOptions>({
+  nCtx: "u32",
+  nBatch: "u32",
+  nThreads: "u32",
+  nGpuLayers: "u32",
+  after: "i32",
+  seed: "u32",
+  hasSeed: "u32",
+});
+
+/** Fields of `tokentrie_session_info`. */
+export interface SessionInfo {
+  /** 1 while a generation runs. */
+  readonly generating: number;
+  /** 1 while a trie is set. */
+  readonly hasTrie: number;
+  /** Of the trie in the last generation: TOKENTRIE_STATE_… */
+  readonly state: number;
+  /** Of the last generation: TOKENTRIE_FINISH_… */
+  readonly finish: number;
+  /** Of the last prefill, or -1. */
+  readonly slot: number;
+  /** Tokens of context. */
+  readonly nCtx: number;
+  /** Tokens of the vocabulary. */
+  readonly nVocab: number;
+  /** Tokens that the next generation begins after. */
+  readonly promptTokens: number;
+  /** Tokens of the last generation. */
+  readonly tokens: number;
+  /** Those of them that had no rival. */
+  readonly forcedTokens: number;
+  /** Those of them that had. */
+  readonly sampledTokens: number;
+  /** Its forward passes. */
+  readonly forwardPasses: number;
+  /** Tokens of it that needed none of their own. */
+  readonly forwardPassesSaved: number;
+  /** Tokens of the prompt that were in the cache already. */
+  readonly promptTokensReused: number;
+  /** Times that no legal token had a usable logit. */
+  readonly starved: number;
+  /** Its time. */
+  readonly seconds: number;
+}
+
+export const SESSION_INFO = new Struct<SessionInfo>({
   generating: "i32",
-  has_trie: "i32",
+  hasTrie: "i32",
   state: "i32",
   finish: "i32",
   slot: "i32",
-  n_ctx: "u32",
-  n_vocab: "u32",
-  prompt_tokens: "u64",
+  nCtx: "u32",
+  nVocab: "u32",
+  promptTokens: "u64",
   tokens: "u64",
-  forced_tokens: "u64",
-  sampled_tokens: "u64",
-  forward_passes: "u64",
-  forward_passes_saved: "u64",
-  prompt_tokens_reused: "u64",
+  forcedTokens: "u64",
+  sampledTokens: "u64",
+  forwardPasses: "u64",
+  forwardPassesSaved: "u64",
+  promptTokensReused: "u64",
   starved: "u64",
   seconds: "f64",
 });
 
-export const CHOICE = new Struct({
+/** Fields of `tokentrie_choice`. */
+export interface Choice {
+  /** Number of the most probable value. */
+  readonly best: number;
+  /** How many values there are. */
+  readonly values: number;
+  /** The probability that the model says any of them unasked. */
+  readonly mass: number;
+  /** Forward passes. */
+  readonly forwardPasses: number;
+  /** Time. */
+  readonly seconds: number;
+}
+
+export const CHOICE = new Struct<Choice>({
   best: "u32",
   values: "u64",
   mass: "f64",
-  forward_passes: "u64",
+  forwardPasses: "u64",
   seconds: "f64",
 });
 
-function returns<const Result extends CType, const Arguments extends CType[]>(
-  result: Result,
-  ...given: Arguments
-): Signature<Arguments, Result> {
-  return { arguments: given, result };
-}
-
-/** A function that returns a status. */
-function status<const Arguments extends CType[]>(...given: Arguments): Signature<Arguments, "i32"> {
-  return { arguments: given, result: "i32" };
-}
-
 export const FUNCTIONS = {
-  tokentrie_abi_version: returns("u32"),
-  tokentrie_features: returns("u32"),
-  tokentrie_last_error: returns("string"),
-  tokentrie_status_name: returns("string", "i32"),
-
-  tokentrie_vocab_new: status("usize", "buffer", "usize", "buffer"),
-  tokentrie_vocab_from_pieces: status("buffer", "usize", "buffer", "buffer", "usize", "buffer"),
-  tokentrie_vocab_size: status("handle", "buffer"),
-  tokentrie_vocab_end_of_generation: status("handle", "buffer", "usize", "buffer"),
-  tokentrie_vocab_bytes: status("handle", "buffer", "usize", "buffer", "usize", "buffer"),
-  tokentrie_vocab_free: status("handle"),
-
-  tokentrie_trie_from_json: status("buffer", "usize", "handle", "buffer"),
-  tokentrie_trie_from_sequences: status("buffer", "usize", "buffer", "buffer", "usize", "buffer", "usize", "buffer"),
-  tokentrie_trie_from_rtkt: status("buffer", "usize", "buffer"),
-  tokentrie_trie_to_rtkt: status("handle", "buffer", "usize", "buffer"),
-  tokentrie_trie_open: status("buffer", "usize", "i32", "buffer"),
-  tokentrie_trie_save: status("handle", "buffer", "usize", "handle"),
-  tokentrie_trie_select: status("handle", "buffer", "usize", "buffer"),
-  tokentrie_trie_path: status("handle", "usize", "buffer", "usize", "buffer"),
-  tokentrie_trie_get_info: status("handle", "buffer"),
-  tokentrie_trie_children: status("handle", "buffer", "usize", "buffer", "usize", "buffer"),
-  tokentrie_trie_forced: status("handle", "buffer", "usize", "buffer", "usize", "buffer"),
-  tokentrie_trie_find: status("handle", "buffer", "usize", "buffer"),
-  tokentrie_trie_leaf_tokens: status("handle", "u32", "buffer", "usize", "buffer"),
-  tokentrie_trie_leaf_name: status("handle", "u32", "buffer", "usize", "buffer"),
-  tokentrie_trie_free: status("handle"),
-
-  tokentrie_cache_new: status("usize", "buffer"),
-  tokentrie_cache_trie: status("handle", "buffer", "usize", "handle", "buffer"),
-  tokentrie_cache_get_stats: status("handle", "buffer"),
-  tokentrie_cache_clear: status("handle"),
-  tokentrie_cache_free: status("handle"),
-
-  tokentrie_constraint_from_json: status("buffer", "usize", "handle", "buffer"),
-  tokentrie_constraint_json: status("handle", "buffer", "usize", "buffer"),
-  tokentrie_constraint_free: status("handle"),
-
-  tokentrie_sampler_new: status("handle", "handle", "buffer", "buffer", "usize", "buffer"),
-  tokentrie_sampler_allowed: status("handle", "buffer", "usize", "buffer", "buffer"),
-  tokentrie_sampler_apply: status("handle", "buffer", "usize"),
-  tokentrie_sampler_sample: status("handle", "buffer", "usize", "buffer"),
-  tokentrie_sampler_advance: status("handle", "buffer", "usize", "buffer", "usize", "buffer"),
-  tokentrie_sampler_accept: status("handle", "buffer", "usize"),
-  tokentrie_sampler_rollback: status("handle", "usize"),
-  tokentrie_sampler_reset: status("handle"),
-  tokentrie_sampler_activate: status("handle", "buffer", "usize"),
-  tokentrie_sampler_deactivate: status("handle"),
-  tokentrie_sampler_clone: status("handle", "buffer"),
-  tokentrie_sampler_forced: status("handle", "buffer", "usize", "buffer"),
-  tokentrie_sampler_bitmask: status("handle", "buffer", "usize"),
-  tokentrie_sampler_state: status("handle", "buffer", "buffer"),
-  tokentrie_sampler_leaf: status("handle", "buffer", "buffer", "usize", "buffer"),
-  tokentrie_sampler_free: status("handle"),
-
-  tokentrie_session_open: status("buffer", "usize", "buffer", "buffer"),
-  tokentrie_session_prefill: status("handle", "buffer", "usize", "i32", "buffer"),
-  tokentrie_session_generate: status("handle", "u32", "f32", "f32", "callback", "address"),
-  tokentrie_session_start: status("handle", "u32", "f32", "f32"),
-  tokentrie_session_next: status("handle", "i32", "buffer", "buffer", "usize", "buffer", "buffer"),
-  tokentrie_session_cancel: status("handle"),
-  tokentrie_session_close: status("handle"),
-  tokentrie_session_set_token_trie: status("handle", "buffer", "usize", "i32"),
-  tokentrie_session_set_trie: status("handle", "handle", "i32"),
-  tokentrie_session_clear_token_trie: status("handle"),
-  tokentrie_session_get_info: status("handle", "buffer"),
-  tokentrie_session_leaf: status("handle", "buffer", "buffer", "usize", "buffer"),
-  tokentrie_session_vocab: status("handle", "buffer"),
-  tokentrie_session_tokenize: status("handle", "buffer", "usize", "i32", "i32", "buffer", "usize", "buffer"),
-  tokentrie_session_texts: status(
+  tokentrie_abi_version: signature("u32"),
+  tokentrie_features: signature("u32"),
+  tokentrie_last_error: signature("string"),
+  tokentrie_status_name: signature("string", "i32"),
+  tokentrie_vocab_new: signature("i32", "usize", "buffer", "usize", "buffer"),
+  tokentrie_vocab_from_pieces: signature("i32", "buffer", "usize", "buffer", "buffer", "usize", "buffer"),
+  tokentrie_vocab_size: signature("i32", "handle", "buffer"),
+  tokentrie_vocab_end_of_generation: signature("i32", "handle", "buffer", "usize", "buffer"),
+  tokentrie_vocab_bytes: signature("i32", "handle", "buffer", "usize", "buffer", "usize", "buffer"),
+  tokentrie_vocab_free: signature("i32", "handle"),
+  tokentrie_trie_from_json: signature("i32", "buffer", "usize", "handle", "buffer"),
+  tokentrie_trie_from_sequences: signature(
+    "i32",
+    "buffer",
+    "usize",
+    "buffer",
+    "buffer",
+    "usize",
+    "buffer",
+    "usize",
+    "buffer",
+  ),
+  tokentrie_trie_from_rtkt: signature("i32", "buffer", "usize", "buffer"),
+  tokentrie_trie_to_rtkt: signature("i32", "handle", "buffer", "usize", "buffer"),
+  tokentrie_trie_open: signature("i32", "buffer", "usize", "i32", "buffer"),
+  tokentrie_trie_save: signature("i32", "handle", "buffer", "usize", "handle"),
+  tokentrie_trie_select: signature("i32", "handle", "buffer", "usize", "buffer"),
+  tokentrie_trie_path: signature("i32", "handle", "usize", "buffer", "usize", "buffer"),
+  tokentrie_trie_get_info: signature("i32", "handle", "buffer"),
+  tokentrie_trie_children: signature("i32", "handle", "buffer", "usize", "buffer", "usize", "buffer"),
+  tokentrie_trie_forced: signature("i32", "handle", "buffer", "usize", "buffer", "usize", "buffer"),
+  tokentrie_trie_find: signature("i32", "handle", "buffer", "usize", "buffer"),
+  tokentrie_trie_leaf_tokens: signature("i32", "handle", "u32", "buffer", "usize", "buffer"),
+  tokentrie_trie_leaf_name: signature("i32", "handle", "u32", "buffer", "usize", "buffer"),
+  tokentrie_trie_free: signature("i32", "handle"),
+  tokentrie_cache_new: signature("i32", "usize", "buffer"),
+  tokentrie_cache_trie: signature("i32", "handle", "buffer", "usize", "handle", "buffer"),
+  tokentrie_cache_get_stats: signature("i32", "handle", "buffer"),
+  tokentrie_cache_clear: signature("i32", "handle"),
+  tokentrie_cache_free: signature("i32", "handle"),
+  tokentrie_constraint_from_json: signature("i32", "buffer", "usize", "handle", "buffer"),
+  tokentrie_constraint_json: signature("i32", "handle", "buffer", "usize", "buffer"),
+  tokentrie_constraint_free: signature("i32", "handle"),
+  tokentrie_sampler_new: signature("i32", "handle", "handle", "buffer", "buffer", "usize", "buffer"),
+  tokentrie_sampler_allowed: signature("i32", "handle", "buffer", "usize", "buffer", "buffer"),
+  tokentrie_sampler_apply: signature("i32", "handle", "buffer", "usize"),
+  tokentrie_sampler_sample: signature("i32", "handle", "buffer", "usize", "buffer"),
+  tokentrie_sampler_advance: signature("i32", "handle", "buffer", "usize", "buffer", "usize", "buffer"),
+  tokentrie_sampler_accept: signature("i32", "handle", "buffer", "usize"),
+  tokentrie_sampler_rollback: signature("i32", "handle", "usize"),
+  tokentrie_sampler_reset: signature("i32", "handle"),
+  tokentrie_sampler_activate: signature("i32", "handle", "buffer", "usize"),
+  tokentrie_sampler_deactivate: signature("i32", "handle"),
+  tokentrie_sampler_clone: signature("i32", "handle", "buffer"),
+  tokentrie_sampler_forced: signature("i32", "handle", "buffer", "usize", "buffer"),
+  tokentrie_sampler_bitmask: signature("i32", "handle", "buffer", "usize"),
+  tokentrie_sampler_state: signature("i32", "handle", "buffer", "buffer"),
+  tokentrie_sampler_leaf: signature("i32", "handle", "buffer", "buffer", "usize", "buffer"),
+  tokentrie_sampler_free: signature("i32", "handle"),
+  tokentrie_session_open: signature("i32", "buffer", "usize", "buffer", "buffer"),
+  tokentrie_session_prefill: signature("i32", "handle", "buffer", "usize", "i32", "buffer"),
+  tokentrie_session_generate: signature("i32", "handle", "u32", "f32", "f32", "callback", "address"),
+  tokentrie_session_start: signature("i32", "handle", "u32", "f32", "f32"),
+  tokentrie_session_next: signature("i32", "handle", "i32", "buffer", "buffer", "usize", "buffer", "buffer"),
+  tokentrie_session_cancel: signature("i32", "handle"),
+  tokentrie_session_close: signature("i32", "handle"),
+  tokentrie_session_set_token_trie: signature("i32", "handle", "buffer", "usize", "i32"),
+  tokentrie_session_set_trie: signature("i32", "handle", "handle", "i32"),
+  tokentrie_session_clear_token_trie: signature("i32", "handle"),
+  tokentrie_session_get_info: signature("i32", "handle", "buffer"),
+  tokentrie_session_leaf: signature("i32", "handle", "buffer", "buffer", "usize", "buffer"),
+  tokentrie_session_vocab: signature("i32", "handle", "buffer"),
+  tokentrie_session_tokenize: signature("i32", "handle", "buffer", "usize", "i32", "i32", "buffer", "usize", "buffer"),
+  tokentrie_session_texts: signature(
+    "i32",
     "handle",
     "buffer",
     "usize",
@@ -207,7 +325,8 @@ export const FUNCTIONS = {
     "usize",
     "buffer",
   ),
-  tokentrie_session_choose: status(
+  tokentrie_session_choose: signature(
+    "i32",
     "handle",
     "buffer",
     "usize",
@@ -219,13 +338,15 @@ export const FUNCTIONS = {
     "usize",
     "buffer",
   ),
-  tokentrie_session_choose_leaves: status("handle", "buffer", "usize", "handle", "buffer", "usize", "buffer"),
-
-  eliza_inference_llm_stream_open: returns("address", "buffer", "i32", "i32", "i32"),
-  eliza_inference_llm_stream_supported: returns("i32"),
-  eliza_inference_llm_stream_prefill: returns("i32", "address", "buffer", "i32", "i32"),
-  eliza_inference_llm_stream_generate: returns("i32", "address", "i32", "f32", "f32", "callback", "address"),
-  eliza_inference_llm_stream_next: returns(
+  tokentrie_session_choose_leaves: signature("i32", "handle", "buffer", "usize", "handle", "buffer", "usize", "buffer"),
+  tokentrie_chat_prompt: signature("i32", "handle", "buffer", "usize", "buffer", "usize", "buffer"),
+  tokentrie_chat_start: signature("i32", "handle", "buffer", "usize"),
+  tokentrie_chat_message: signature("i32", "handle", "buffer", "usize", "buffer"),
+  eliza_inference_llm_stream_open: signature("address", "buffer", "i32", "i32", "i32"),
+  eliza_inference_llm_stream_supported: signature("i32"),
+  eliza_inference_llm_stream_prefill: signature("i32", "address", "buffer", "i32", "i32"),
+  eliza_inference_llm_stream_generate: signature("i32", "address", "i32", "f32", "f32", "callback", "address"),
+  eliza_inference_llm_stream_next: signature(
     "i32",
     "address",
     "buffer",
@@ -237,11 +358,11 @@ export const FUNCTIONS = {
     "buffer",
     "buffer",
   ),
-  eliza_inference_llm_stream_cancel: returns("void", "address"),
-  eliza_inference_llm_stream_close: returns("void", "address"),
-  eliza_inference_set_token_trie: returns("i32", "address", "buffer", "usize", "i32"),
-  eliza_inference_clear_token_trie: returns("i32", "address"),
-  eliza_inference_free_string: returns("void", "address"),
+  eliza_inference_llm_stream_cancel: signature("void", "address"),
+  eliza_inference_llm_stream_close: signature("void", "address"),
+  eliza_inference_set_token_trie: signature("i32", "address", "buffer", "usize", "i32"),
+  eliza_inference_clear_token_trie: signature("i32", "address"),
+  eliza_inference_free_string: signature("void", "address"),
 } as const;
 
 export type FunctionName = keyof typeof FUNCTIONS;

@@ -16,6 +16,13 @@ export interface Signature<Arguments extends readonly CType[] = readonly CType[]
   readonly result: Result;
 }
 
+export function signature<const Result extends CType, const Arguments extends CType[]>(
+  result: Result,
+  ...given: Arguments
+): Signature<Arguments, Result> {
+  return { arguments: given, result };
+}
+
 /** One token, its text, and whether the generation is over. */
 export type TokenCallback = (token: number, text: string, isDone: boolean) => void;
 

@@ -9,6 +9,7 @@ import {
   ModelError,
   PayloadError,
   SetError,
+  SpecError,
   TokenNotAllowedError,
   TokenTrieError,
   VocabularyError,
@@ -50,6 +51,8 @@ function classOf(status: number): new (message: string) => TokenTrieError {
       return PayloadError;
     case Status.ERROR_SET:
       return SetError;
+    case Status.ERROR_SPEC:
+      return SpecError;
     case Status.ERROR_FILE:
     case Status.ERROR_DAMAGED:
       return FileError;

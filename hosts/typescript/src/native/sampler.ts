@@ -1,23 +1,22 @@
 import { ArgumentError } from "../errors.js";
-import { AFTER, ALLOWED, SAMPLER_OPTIONS, STATES, Status } from "../ffi/abi.js";
+import { AFTER, ALLOWED, SAMPLER_OPTIONS, type SamplerOptions as Numbers, STATES, Status } from "../ffi/abi.js";
 import { check, makeHandle, Resource, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
 import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { Constraint } from "./constraint.js";
 import { type Leaf, Trie } from "./trie.js";
 import { countOf, idsOf, Vocab } from "./vocab.js";
 
-export interface SamplerOptions {
+/** Settings of the draw as the library has them; what is left out has no effect, and the seed is one of the system. */
+export type DrawOptions = Partial<Omit<Numbers, "mode" | "after" | "hasSeed">>;
+
+/** How a sampler chooses. */
+export interface SamplerOptions extends DrawOptions {
   /** `"greedy"` unless given. */
   readonly mode?: TokenTreeMode;
   /** Tokens that may end a value, such as a closing quote. */
   readonly endTokens?: readonly number[];
   /** After a value: `"free"` text (unless given), or `"stop"`: only end of generation. */
   readonly after?: (typeof AFTER)[number];
-  /** These are for `"sampled"`: 1, all, all, 0, and a seed of the operating system unless given. */
-  readonly temperature?: number;
-  readonly topK?: number;
-  readonly topP?: number;
-  readonly minP?: number;
-  readonly seed?: number;
 }
 
 /** What may come next. */
@@ -31,51 +30,63 @@ export interface Allowed {
   readonly ids: Int32Array;
 }
 
-/** Walks a trie over rows of logits. A row is a `Float32Array` at least as long as the vocabulary. */
+/** Walks a trie or another constraint over rows of logits: each a `Float32Array` at least as long as the vocabulary. */
 export class Sampler extends Resource {
   // What every step calls and writes to: found and made once.
   readonly #sample: (sampler: number, row: Float32Array, length: number, token: Int32Array) => number;
   readonly #token = new Int32Array(1);
   readonly #kind = new Int32Array(1);
 
-  private constructor(trie: Trie, handle: number) {
-    super(trie.library, handle, trie.library.functions.tokentrie_sampler_free);
-    this.#sample = trie.library.functions.tokentrie_sampler_sample;
-    this.trie = trie;
+  private constructor(set: Trie | Constraint, handle: number) {
+    super(set.library, handle, set.library.functions.tokentrie_sampler_free);
+    this.#sample = set.library.functions.tokentrie_sampler_sample;
+    this.set = set;
   }
 
-  /** The set that it walks. */
-  readonly trie: Trie;
+  /** What it walks. */
+  readonly set: Trie | Constraint;
+
+  /**
+   * @deprecated Since constraints of other kinds are walked too: `set`.
+   * @throws ArgumentError if it walks no trie.
+   */
+  get trie(): Trie {
+    if (this.set instanceof Trie) return this.set;
+    throw new ArgumentError("trie: this sampler walks a constraint that is no trie; `set` gives it");
+  }
 
   /**
    * @param vocab - a vocabulary, or the number of its tokens; then no token is known to end the output.
-   * @param set - a trie, or a payload as object or JSON text.
+   * @param set - a trie, a constraint, or a payload as object or JSON text.
    * @throws PayloadError, VocabularyError, ArgumentError: it says what, where, and with which value.
    * @example
    * const sampler = Sampler.create(32_000, { modelId: "m", descriptors: [{ path: "action", leaves }] });
    */
-  static create(vocab: Vocab | number, set: Trie | TokenTreePayload | string, options: SamplerOptions = {}): Sampler {
-    const library = set instanceof Trie ? set.library : typeof vocab === "number" ? undefined : vocab.library;
+  static create(
+    vocab: Vocab | number,
+    set: Trie | Constraint | TokenTreePayload | string,
+    options: SamplerOptions = {},
+  ): Sampler {
+    const isMade = set instanceof Trie || set instanceof Constraint;
+    const library = isMade ? set.library : typeof vocab === "number" ? undefined : vocab.library;
     const words = typeof vocab === "number" ? Vocab.ofSize(vocab, [], library) : vocab;
-    const trie = set instanceof Trie ? set : Trie.fromPayload(set, { vocab: words });
+    const walked = isMade ? set : Trie.fromPayload(set, { vocab: words });
+    const { mode = 0, after = "free", endTokens = [], ...draw } = options;
     const settings = SAMPLER_OPTIONS.write({
-      mode: modeNumber(options.mode ?? 0),
-      after: afterNumber(options.after ?? "free"),
-      temperature: options.temperature ?? 1,
-      top_k: countOf(options.topK ?? 0, "topK"),
-      top_p: options.topP ?? 1,
-      min_p: options.minP ?? 0,
-      seed: countOf(options.seed ?? 0, "seed"),
-      has_seed: Number(options.seed !== undefined),
+      temperature: 1,
+      ...draw,
+      mode: modeNumber(mode),
+      after: afterNumber(after),
+      hasSeed: Number(draw.seed !== undefined),
     });
-    const ends = idsOf(options.endTokens ?? [], "endTokens");
+    const ends = idsOf(endTokens, "endTokens");
     const { tokentrie_sampler_new } = words.library.functions;
     const handle = makeHandle(words.library, (out) =>
-      tokentrie_sampler_new(trie.handle, words.handle, settings, ends, ends.length, out),
+      tokentrie_sampler_new(walked.handle, words.handle, settings, ends, ends.length, out),
     );
     // The sampler keeps what it needs of it.
     if (words !== vocab) words.free();
-    return new Sampler(trie, handle);
+    return new Sampler(walked, handle);
   }
 
   /** What may come next. */
@@ -154,7 +165,7 @@ export class Sampler extends Resource {
   clone(): Sampler {
     const { tokentrie_sampler_clone } = this.library.functions;
     return new Sampler(
-      this.trie,
+      this.set,
       makeHandle(this.library, (out) => tokentrie_sampler_clone(this.handle, out)),
     );
   }

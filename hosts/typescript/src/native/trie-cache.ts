@@ -57,8 +57,7 @@ export class TrieCache extends Resource {
   get stats(): TrieCacheStats {
     const memory = CACHE_STATS.write();
     check(this.library, this.library.functions.tokentrie_cache_get_stats(this.handle, memory));
-    const { content_hits, ...stats } = CACHE_STATS.read(memory);
-    return { ...stats, contentHits: content_hits };
+    return CACHE_STATS.read(memory);
   }
 
   /** Forgets every trie; those that are in use stay usable. */

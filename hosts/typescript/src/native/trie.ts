@@ -42,7 +42,7 @@ export class Trie extends Resource {
     this.size = info.leaves;
     this.nodes = info.nodes;
     this.byteLength = info.bytes;
-    this.skipped = { empty: info.empty_leaves, outside: info.outside_vocabulary };
+    this.skipped = { empty: info.emptyLeaves, outside: info.outsideVocabulary };
     this.paths = Array.from(
       { length: info.tries },
       (_, number) =>

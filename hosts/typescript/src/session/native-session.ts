@@ -1,7 +1,8 @@
 /** The blocking calls of one session; they run on the thread that `worker.ts` is. */
 import { CHOICE, FINISHES, SESSION_INFO, SESSION_OPTIONS, STATES, Status } from "../ffi/abi.js";
-import { check, errorOf, joined, makeHandle, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
+import { check, errorOf, joined, makeHandle, readInts, readText, SizeOut, text, utf8 } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
+import { constraintHandle } from "../native/constraint.js";
 import type { StreamSampling } from "./binding.js";
 import {
   type Calls,
@@ -17,6 +18,8 @@ export class NativeSession implements Calls {
   readonly #library: Library;
   readonly #onToken: (token: number, text: string) => void;
   #handle = 0;
+  /** Made when the first constraint is. */
+  #vocab = 0;
 
   constructor(library: Library, onToken: (token: number, text: string) => void) {
     this.#library = library;
@@ -27,13 +30,13 @@ export class NativeSession implements Calls {
     this.#library.needLlama();
     const name = utf8(path);
     const options = SESSION_OPTIONS.write({
-      n_ctx: settings.nCtx,
-      n_batch: settings.nBatch,
-      n_threads: settings.nThreads,
-      n_gpu_layers: settings.nGpuLayers,
+      nCtx: settings.nCtx,
+      nBatch: settings.nBatch,
+      nThreads: settings.nThreads,
+      nGpuLayers: settings.nGpuLayers,
       after: settings.after,
       seed: settings.seed ?? 0,
-      has_seed: Number(settings.seed !== null),
+      hasSeed: Number(settings.seed !== null),
     });
     const { tokentrie_session_open } = this.#library.functions;
     this.#handle = makeHandle(this.#library, (out) => tokentrie_session_open(name, name.length, options, out));
@@ -86,9 +89,26 @@ export class NativeSession implements Calls {
     return { outcome: this.#outcome(), error };
   }
 
+  chat(request: string): { reply: string | null; error: PlainError | null } {
+    const json = utf8(request);
+    const { tokentrie_chat_start, tokentrie_chat_message } = this.#library.functions;
+    this.#check(tokentrie_chat_start(this.#handle, json, json.length));
+    const status = this.#pull();
+    const error = status < 0 ? plain(errorOf(this.#library, status)) : null;
+    const reply = readText(this.#library, (buffer, capacity, count) =>
+      tokentrie_chat_message(this.#handle, buffer, capacity, count),
+    );
+    return { reply, error };
+  }
+
   vocab(): number {
     const { tokentrie_session_vocab } = this.#library.functions;
     return makeHandle(this.#library, (out) => tokentrie_session_vocab(this.#handle, out));
+  }
+
+  constraint(spec: string): number {
+    this.#vocab ||= this.vocab();
+    return constraintHandle(this.#library, spec, this.#vocab);
   }
 
   texts({ texts, prefix, suffix }: TextsRequest): number {
@@ -147,6 +167,8 @@ export class NativeSession implements Calls {
   }
 
   close(): void {
+    if (this.#vocab !== 0) this.#check(this.#library.functions.tokentrie_vocab_free(this.#vocab));
+    this.#vocab = 0;
     this.#check(this.#library.functions.tokentrie_session_close(this.#handle));
   }
 
@@ -174,13 +196,13 @@ export class NativeSession implements Calls {
       state: STATES[info.state] ?? "off",
       leaf: this.#leaf(),
       stats: {
-        promptTokens: info.prompt_tokens,
-        promptTokensReused: info.prompt_tokens_reused,
+        promptTokens: info.promptTokens,
+        promptTokensReused: info.promptTokensReused,
         tokens: info.tokens,
-        forcedTokens: info.forced_tokens,
-        sampledTokens: info.sampled_tokens,
-        forwardPasses: info.forward_passes,
-        forwardPassesSaved: info.forward_passes_saved,
+        forcedTokens: info.forcedTokens,
+        sampledTokens: info.sampledTokens,
+        forwardPasses: info.forwardPasses,
+        forwardPassesSaved: info.forwardPassesSaved,
         starved: info.starved,
         seconds: info.seconds,
       },
@@ -205,8 +227,8 @@ export class NativeSession implements Calls {
     const probabilities = new Float64Array(count);
     const memory = CHOICE.write();
     this.#check(call(probabilities, memory));
-    const { best, mass, forward_passes, seconds } = CHOICE.read(memory);
-    return { probabilities, best, mass, forwardPasses: forward_passes, seconds };
+    const { best, mass, forwardPasses, seconds } = CHOICE.read(memory);
+    return { probabilities, best, mass, forwardPasses, seconds };
   }
 
   #check(status: number): number {

@@ -72,7 +72,11 @@ export interface Calls {
   /** Tokens come as `TokenMessage` before it is answered. A generation that fails is answered too. */
   generate(sampling: StreamSampling): { outcome: Outcome; error: PlainError | null };
   vocab(): number;
+  /** Events come as `TokenMessage`, each as JSON, before it is answered. A chat that fails is answered too. */
+  chat(request: string): { reply: string | null; error: PlainError | null };
   texts(request: TextsRequest): number;
+  /** @returns the handle of a constraint over the tokens of the model. */
+  constraint(spec: string): number;
   choose(prompt: string, texts: readonly string[]): ChosenValues;
   chooseLeaves(tokens: Int32Array, trie: number, leaves: number): ChosenValues;
   close(): void;
@@ -116,6 +120,7 @@ const KINDS: Record<string, new (message: string) => errors.TokenTrieError> = {
   ModelError: errors.ModelError,
   PayloadError: errors.PayloadError,
   SetError: errors.SetError,
+  SpecError: errors.SpecError,
   TokenNotAllowedError: errors.TokenNotAllowedError,
   VocabularyError: errors.VocabularyError,
 };

@@ -112,6 +112,20 @@ export class RemoteSession implements StreamBinding<number> {
     return 0;
   }
 
+  /** Answers a request; each event as JSON. */
+  async chat(request: string, onEvent: (json: string) => void): Promise<string | null> {
+    if (this.#onToken !== null) throw new BusyError("this session is generating");
+    this.#onToken = (_token, json) => onEvent(json);
+    this.#thrown = null;
+    try {
+      const { reply, error } = await this.call("chat", request);
+      if (error !== null) throw revived(error);
+      return reply;
+    } finally {
+      this.#onToken = null;
+    }
+  }
+
   /** From this thread, while the other one waits for tokens: the library allows that. */
   llmStreamCancel(): void {
     // Its status is no news: there is nothing to cancel, or it is cancelled.
@@ -125,10 +139,10 @@ export class RemoteSession implements StreamBinding<number> {
     const info = SESSION_INFO.read(memory);
     return {
       isGenerating: info.generating !== 0,
-      hasTrie: info.has_trie !== 0,
-      nCtx: info.n_ctx,
-      nVocab: info.n_vocab,
-      promptTokens: info.prompt_tokens,
+      hasTrie: info.hasTrie !== 0,
+      nCtx: info.nCtx,
+      nVocab: info.nVocab,
+      promptTokens: info.promptTokens,
     };
   }
 

@@ -1,10 +1,13 @@
-import { ArgumentError, BusyError, CancelledError, PayloadError } from "../errors.js";
+import { ArgumentError, BusyError, CancelledError, PayloadError, SpecError } from "../errors.js";
 import { AFTER } from "../ffi/abi.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
+import { Constraint } from "../native/constraint.js";
+import { type Spec, specText } from "../native/spec.js";
 import { Trie } from "../native/trie.js";
 import { countOf, idsOf, Vocab } from "../native/vocab.js";
 import { shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import { cancelling } from "./cancelling.js";
+import { type ChatEvent, type ChatMessage, type ChatOptions, type ChatReply, chatText, replyOf } from "./chat.js";
 import { Choice } from "./choice.js";
 import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
 import type { Outcome, SessionInfo } from "./protocol.js";
@@ -34,6 +37,8 @@ export type Prompt = string | readonly number[] | Int32Array;
 export interface GenerateOptions {
   /** What the output must begin with one of: a payload as object or JSON text, or a trie. Without it text is free. */
   readonly tokenTreePayload?: TokenTreePayload | string | Trie;
+  /** The same for any kind of constraint: a spec, such as `{ regex: "[0-9]+" }`, or one that was made before. */
+  readonly constraint?: Spec | Constraint | Trie;
   /** `"greedy"` unless given. */
   readonly tokenTreeMode?: TokenTreeMode;
   readonly signal?: AbortSignal;
@@ -164,6 +169,44 @@ export class Session implements AsyncDisposable {
     });
   }
 
+  /**
+   * Answers a conversation in the model's own format. Calls of tools are right by construction, whatever the model:
+   * the name is a tool's, the arguments follow its schema. Of a conversation that goes on only new tokens are decoded.
+   *
+   * @throws SpecError that says which message, tool or option is wrong, as `$.messages[0].role`.
+   * @throws CancelledError if the signal aborts; `partial` is the reply so far, or null.
+   * @example
+   * const { message } = await session.chat([{ role: "user", content: "Ring twice" }], { tools: [ring] });
+   */
+  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Promise<ChatReply> {
+    const { signal, onEvent } = options;
+    const aborted = (partial: ChatReply | null): CancelledError<ChatReply | null> =>
+      new CancelledError("the chat was cancelled by its signal", partial, signal?.reason);
+    return this.#turns.take(
+      signal,
+      () => aborted(null),
+      async () => {
+        const request = chatText(messages, options);
+        const cancel = () => this.#remote.llmStreamCancel();
+        let thrown: { error: unknown } | null = null;
+        const tell = (json: string) => {
+          if (thrown !== null) return;
+          try {
+            onEvent?.(JSON.parse(json) as ChatEvent);
+          } catch (error) {
+            thrown = { error };
+            cancel();
+          }
+        };
+        const json = await cancelling(signal, cancel, () => this.#remote.chat(request, tell));
+        if (thrown !== null) throw (thrown as { error: unknown }).error;
+        const reply = json === null ? null : replyOf(json);
+        if (reply === null || reply.finish === "cancelled") throw aborted(reply);
+        return reply;
+      },
+    );
+  }
+
   /** What the session is and does right now; also while it generates. */
   get info(): SessionInfo {
     return this.#remote.info();
@@ -186,6 +229,17 @@ export class Session implements AsyncDisposable {
   async texts(texts: readonly string[], options: TextsOptions = {}): Promise<Trie> {
     const { prefix = "", suffix = "" } = options;
     return new Trie(this.#remote.library, await this.#remote.call("texts", { texts, prefix, suffix }));
+  }
+
+  /**
+   * A constraint of any kind in the tokens of this model. Whoever uses one often makes it once.
+   *
+   * @throws SpecError that says which part is wrong, as `$.then[1].integer.min`.
+   * @example
+   * using amount = await session.constraint({ then: [{ integer: { min: 1, max: 99 } }, " kg"] });
+   */
+  async constraint(spec: Spec | string): Promise<Constraint> {
+    return new Constraint(this.#remote.library, await this.#remote.call("constraint", specText(spec)));
   }
 
   /** Plain text as token ids; `addSpecial` adds what begins a text, `parseSpecial` reads names of control tokens. */
@@ -227,10 +281,11 @@ export class Session implements AsyncDisposable {
       ...(this.#remote.outcome ?? EMPTY),
     });
     this.#remote.outcome = null;
+    const set = await this.#setOf(options);
     try {
       const stream = await this.#runner.generate(this.#remote.handle, {
         promptTokens: await this.#tokens(prompt),
-        ...constraintOf(options),
+        ...(set === undefined ? {} : { tokenTreePayload: set }),
         tokenTreeMode: options.tokenTreeMode ?? 0,
         maxTokens: countOf(options.maxTokens ?? 256, "maxTokens"),
         temperature: options.temperature ?? 0,
@@ -245,7 +300,19 @@ export class Session implements AsyncDisposable {
     } catch (error) {
       if (!(error instanceof CancelledError)) throw error;
       throw new CancelledError(error.message, whole(error.partial as StreamResult), error.cause);
+    } finally {
+      // Made here of a spec, for this generation alone.
+      if (set instanceof Constraint && set !== options.constraint) set.free();
     }
+  }
+
+  /** @throws PayloadError, SpecError for null: a set of which nothing is left must not become no set. */
+  async #setOf({ tokenTreePayload, constraint }: GenerateOptions): Promise<StreamArguments["tokenTreePayload"]> {
+    if (tokenTreePayload === null) throw new PayloadError("tokenTreePayload is null: leave it out for free text");
+    if (constraint === null) throw new SpecError("constraint is null: leave it out for free text");
+    if (constraint === undefined) return tokenTreePayload;
+    if (tokenTreePayload !== undefined) throw new ArgumentError("constraint and tokenTreePayload: give one of them");
+    return constraint instanceof Constraint || constraint instanceof Trie ? constraint : this.constraint(constraint);
   }
 
   async #tokens(prompt: Prompt): Promise<Int32Array> {
@@ -258,13 +325,4 @@ export class Session implements AsyncDisposable {
     if (Array.isArray(values)) return this.texts(values as readonly string[]);
     return Trie.fromPayload(values as TokenTreePayload, { vocab: await this.vocab() });
   }
-}
-
-/** @throws PayloadError for null: a set of which nothing is left must not become no set. */
-function constraintOf(options: GenerateOptions): Pick<StreamArguments, "tokenTreePayload"> {
-  if (options.tokenTreePayload === undefined) return {};
-  if (options.tokenTreePayload === null) {
-    throw new PayloadError("tokenTreePayload is null: leave it out for free text");
-  }
-  return { tokenTreePayload: options.tokenTreePayload };
 }

@@ -235,7 +235,9 @@ fn finished(reader: &Reader, shapes: &Shapes, state: ArgsState, text: Vec<u8>) -
 const MOST_STATES: usize = 3_000;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: test_budget::cases(24), max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: test_budget::cases(24), max_shrink_iters: 200, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn what_a_schema_allows_is_taken_as_json_is_written((schema, value) in top()) {

@@ -79,7 +79,7 @@ impl From<ChooseError<Self>> for RuntimeError {
             ChooseError::Rules(error) => error.into(),
             ChooseError::Zero { what } => Self::OutOfRange { what, value: 0, least: 1, most: u32::MAX.into() },
             ChooseError::Prompt { number, problem } => Self::Prompt { number, error: Box::new(problem.into()) },
-            other => Self::Unscored { reason: other.to_string() },
+            ChooseError::ManySequences | ChooseError::Rows(_) => Self::Unscored { reason: error.to_string() },
         }
     }
 }
@@ -95,7 +95,6 @@ impl From<PromptProblem> for RuntimeError {
             PromptProblem::ValueTooLong { value, tokens, prompt, room } => {
                 Self::ValueTooLong { value: value.unwrap_or_default(), tokens, prompt, n_ctx: room }
             }
-            other => Self::Unscored { reason: other.to_string() },
         }
     }
 }

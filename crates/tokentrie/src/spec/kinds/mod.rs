@@ -1,6 +1,6 @@
 //! Kinds that hold much of their own.
 
 pub(super) mod form;
-pub(super) mod reply;
+pub(crate) mod reply;
 pub(super) mod rules;
 pub(super) mod think;

@@ -44,7 +44,7 @@ const FIELDS: [&str; 8] =
     ["tools", "tool_choice", "parallel_tool_calls", "generation_prompt", "thinking_budget", "template", "bos", "eos"];
 
 impl ToolUse {
-    fn read(place: &Place<'_>, value: &Value) -> Result<Self, SpecError> {
+    pub(crate) fn read(place: &Place<'_>, value: &Value) -> Result<Self, SpecError> {
         if let Some(word) = value.as_str() {
             return Ok(match word {
                 "auto" => Self::Auto,
@@ -56,6 +56,31 @@ impl ToolUse {
         let name = value.get("function").and_then(|function| function.get("name")).and_then(Value::as_str);
         let expected = "\"auto\", \"none\", \"required\" or the name of a tool, or {\"function\": {\"name\": ...}}";
         name.map(|name| Self::Tool(name.into())).ok_or_else(|| wrong_type(place, expected, value))
+    }
+
+    /// As the machine takes it.
+    ///
+    /// # Errors
+    /// A name that is no tool.
+    #[cfg(feature = "chat")]
+    pub(crate) fn among(
+        &self,
+        tools: &chat_format::Tools,
+        place: &Place<'_>,
+    ) -> Result<chat_format::ToolChoice, SpecError> {
+        use chat_format::ToolChoice;
+
+        Ok(match self {
+            Self::Auto => ToolChoice::Auto,
+            Self::None => ToolChoice::None,
+            Self::Required => ToolChoice::Required,
+            Self::Tool(name) if tools.position(name).is_none() => {
+                let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+                let reason = format!("it is {name:?}, which is no tool; the tools are {names:?}");
+                return Err(SpecError::new(place, SpecProblem::Value(reason)));
+            }
+            Self::Tool(name) => ToolChoice::Tool((**name).to_owned()),
+        })
     }
 
     fn write(&self) -> Value {
@@ -139,7 +164,8 @@ impl Reply {
         over: &Over<'_>,
         host: &dyn Host,
     ) -> Result<AnyConstraint, SpecError> {
-        use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, ToolChoice, Tools};
+        use crate::chat::format::{ConstraintError, ModelFormat};
+        use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, Tools};
 
         let at = |problem: SpecProblem| SpecError::new(place, problem);
         let vocab = over.need("reply", "the bytes of each token").map_err(at)?;
@@ -156,40 +182,19 @@ impl Reply {
         let tools: Vec<Value> = serde_json::from_str(&self.tools).unwrap_or_default();
         let tools = Tools::new(&tools).map_err(|error| SpecError::new(&place.field("tools"), error))?;
         let mut options = ConstraintOptions::default();
-        options.choice = match &self.tool_choice {
-            ToolUse::Auto => ToolChoice::Auto,
-            ToolUse::None => ToolChoice::None,
-            ToolUse::Required => ToolChoice::Required,
-            ToolUse::Tool(name) if tools.position(name).is_none() => {
-                let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-                let reason = format!("it is {name:?}, which is no tool; the tools are {names:?}");
-                return Err(SpecError::new(&place.field("tool_choice"), SpecProblem::Value(reason)));
-            }
-            ToolUse::Tool(name) => ToolChoice::Tool((**name).to_owned()),
-        };
+        options.choice = self.tool_choice.among(&tools, &place.field("tool_choice"))?;
         options.tools = tools;
         options.parallel = self.parallel_tool_calls;
         options.prompt = self.generation_prompt.as_deref().map(str::to_owned);
         for warning in format.warnings(&options).map_err(|error| at(error.into()))?.iter() {
             host.warn(warning);
         }
-        let spelling = vocab.spelling_with_control(ControlTokens::BYTE);
-        let made = format.constraint(&options, &spelling, &control_tokens(vocab));
-        let made = made.map_err(|error| at(error.into()))?;
-        let Some(budget) = self.thinking_budget else { return Ok(AnyConstraint::new(made)) };
-        let end = &format.analysis().dialect.reasoning.end;
-        let closing = vocab.tokenize_marker(end).filter(|_| vocab.can_tokenize()).ok_or_else(|| {
-            let reason = format!("the vocabulary has no tokens for the marker {end:?}");
-            SpecError::new(&place.field("thinking_budget"), SpecProblem::Marker(reason))
-        })?;
-        Ok(AnyConstraint::new(made.with_budget(budget, closing)))
+        let made = ModelFormat::new(format, Arc::clone(vocab)).constraint(&options, self.thinking_budget);
+        made.map_err(|error| match error {
+            ConstraintError::Format(error) => at(error.into()),
+            ConstraintError::NoEnd { .. } => {
+                SpecError::new(&place.field("thinking_budget"), SpecProblem::Marker(error.to_string()))
+            }
+        })
     }
-}
-
-/// Control tokens that a reply may name, and those that end it.
-#[cfg(feature = "chat")]
-fn control_tokens(vocab: &trie_text::Vocab) -> chat_format::ControlTokens {
-    let markers = vocab.control().iter().filter(|&&token| !vocab.is_end_of_generation(token));
-    let texts = markers.filter_map(|&token| Some((vocab.piece(token)?, token)));
-    chat_format::ControlTokens::new(texts).with_ends(vocab.end_of_generation().to_vec())
 }

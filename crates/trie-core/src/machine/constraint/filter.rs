@@ -56,7 +56,6 @@ struct Base {
 
 /// A filter that cannot be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FilterError {
     /// No leaf is allowed.
     #[error("none of the {leaves} leaves is left: there would be nothing to write")]

@@ -127,7 +127,6 @@ impl Budget {
 
 /// A gate that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum GateError {
     /// No end marker.
     #[error("the end marker has no tokens: nothing would tell where thinking ends")]

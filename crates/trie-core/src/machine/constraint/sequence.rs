@@ -37,7 +37,6 @@ pub struct Sequence {
 
 /// Parts that make no sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SequenceError {
     /// No part at all.
     #[error("a sequence needs at least one part")]

@@ -5,7 +5,6 @@ use crate::set::trie::NotAllowed;
 
 /// A request that the span refuses; its state is as before.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SpanError {
     /// The token is not among the allowed ones.
     #[error(transparent)]

@@ -40,7 +40,6 @@ enum EndTokens {
 
 /// Rules that contradict the vocabulary or each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RulesError {
     /// No constraint at all.
     #[error("a span needs at least one constraint")]

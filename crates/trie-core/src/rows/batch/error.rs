@@ -8,7 +8,6 @@ use crate::set::ids::TokenId;
 
 /// A request that the batch refuses. No row has changed, and nothing was written.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum BatchError {
     /// Not one entry for each row.
     #[error("{got} {what} for a batch of {rows} rows: there must be one a row")]

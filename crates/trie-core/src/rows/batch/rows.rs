@@ -33,7 +33,6 @@ pub(super) struct Shape {
 
 /// A shape that the memory does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum RowsError {
     /// The last row ends after the memory.
     #[error("{count} rows of {width} entries, {stride} apart, need more than the {len} entries there are")]

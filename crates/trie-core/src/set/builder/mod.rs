@@ -76,7 +76,6 @@ pub(crate) struct SortedLeaf<'a> {
 
 /// Leaves that make no trie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum BuildError {
     /// There is nothing to choose from.
     #[error("the set has no leaf")]

@@ -12,7 +12,6 @@ const CHECKSUM: usize = 20;
 
 /// Bytes that are no byte trie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ByteTrieError {
     /// They do not begin as one does.
     #[error("not a byte trie: it begins with {found:02x?}")]

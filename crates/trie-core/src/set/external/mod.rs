@@ -45,7 +45,6 @@ pub struct ExternalBuilder {
 
 /// What keeps leaves from becoming a trie.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ExternalError {
     /// The leaves.
     #[error(transparent)]

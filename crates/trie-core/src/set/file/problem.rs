@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 /// A file that could not be opened or saved.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum FileError {
     /// What the operating system says.
     #[error("{}: cannot {action}: {source}", path.display())]
@@ -30,7 +29,6 @@ pub enum FileError {
 
 /// Contents that make no trie, or not the one that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FileProblem {
     /// It does not begin as a `.ttrie` file does.
     #[error("not a .ttrie file: it begins with {found:02x?}")]

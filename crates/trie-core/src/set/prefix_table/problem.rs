@@ -124,7 +124,6 @@ pub(super) fn shortened(text: &str) -> String {
 
 /// A table that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum PrefixTableError {
     /// It could not be read.
     #[error("prefix table: cannot read it: {0}")]

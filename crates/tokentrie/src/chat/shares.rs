@@ -1,13 +1,21 @@
 //! How probable the names and the enum values of calls were.
 
-use crate::chat::message::{Message, ToolCall};
-use chat_format::Event;
+use chat_format::{Event, Message, ToolCall, Tools};
 use serde_json::Value;
 use std::ops::Range;
 
+/// How probable a call was.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CallShares {
+    /// Its name's tokens among what was legal; `None` where the name began inside a token of free text.
+    pub name: Option<f64>,
+    /// Its arguments with an enum or a boolean.
+    pub values: Vec<(String, f64)>,
+}
+
 /// The tokens of a reply with their probabilities among what was legal.
-#[derive(Default)]
-pub(crate) struct Shares {
+#[derive(Debug, Default)]
+pub(super) struct Shares {
     text: Vec<u8>,
     /// Where each token ends, and how probable it was; `None` where everything could come.
     tokens: Vec<(usize, Option<f64>)>,
@@ -19,7 +27,7 @@ pub(crate) struct Shares {
 
 impl Shares {
     /// Sees a token before it is read.
-    pub(crate) fn token(&mut self, bytes: &[u8], step: &llama_sampler::Step<'_>) {
+    pub(super) fn token(&mut self, bytes: &[u8], step: &llama_sampler::Step<'_>) {
         self.text.extend_from_slice(bytes);
         let listed = step.allowed.iter().find(|(token, _)| *token == step.token);
         let share = if step.forced { Some(1.0) } else { listed.map(|&(_, share)| f64::from(share)) };
@@ -27,7 +35,7 @@ impl Shares {
     }
 
     /// Sees an event of what was read last.
-    pub(crate) fn see(&mut self, event: &Event) {
+    pub(super) fn see(&mut self, event: &Event) {
         match event {
             Event::CallBegins { name, .. } => {
                 let from = self.calls.last().map_or(0, |(name, _)| name.end);
@@ -50,17 +58,16 @@ impl Shares {
         self.tokens.get(first..=last)?.iter().map(|&(_, share)| share).product()
     }
 
-    /// Writes into a message what is known of its calls.
-    pub(crate) fn put_into(&self, message: &mut Message, tools: &chat_format::Tools) {
-        for (number, call) in message.tool_calls.iter_mut().enumerate() {
-            let Some((name, arguments)) = self.calls.get(number) else { continue };
-            call.probability = self.of(name);
+    /// What is known of the calls of a message.
+    pub(super) fn of_calls(&self, message: &Message, tools: &Tools) -> Vec<CallShares> {
+        let of_call = |(number, call): (usize, &ToolCall)| {
+            let Some((name, arguments)) = self.calls.get(number) else { return CallShares::default() };
             let end = self.ends.get(number).copied().unwrap_or(self.text.len());
             let tool = tools.position(&call.name).and_then(|number| tools.get(number));
-            if let Some(tool) = tool {
-                call.probabilities = self.of_values(call, &tool.parameters, *arguments..end.max(*arguments));
-            }
-        }
+            let values = tool.map(|tool| self.of_values(call, &tool.parameters, *arguments..end.max(*arguments)));
+            CallShares { name: self.of(name), values: values.unwrap_or_default() }
+        };
+        message.tool_calls.iter().enumerate().map(of_call).collect()
     }
 
     /// Of arguments with an enum or a boolean: each is looked for after its name, in their order.

@@ -1,0 +1,58 @@
+//! Chats of sessions: requests and replies are JSON.
+
+use super::structs::tokentrie_session;
+use super::trie::payload_bytes;
+use crate::error::{Result, done, guarded};
+use crate::memory::{Buffer, In, Out};
+use crate::session::SESSIONS;
+use crate::status::*;
+use std::ffi::c_char;
+
+/// The prompt of a request, in tokens: the conversation as the model's own template writes it. What messages and tools
+/// contain is plain text: a control token's name in it stays text.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_chat_prompt(
+    session: tokentrie_session,
+    json: In<c_char>,
+    length: usize,
+    ids: Out<i32>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    done(|| {
+        let buffer = Buffer::new(&ids, capacity, &count, "ids")?;
+        let tokens = SESSIONS.get(session)?.chat_prompt(payload_bytes(&json, length, "json")?)?;
+        buffer.fill_with(tokens.len(), tokens.iter().map(|token| token.as_i32()))
+    })
+}
+
+/// Answers a conversation on a thread of the library: `{"messages": [...], "tools": [...], "tool_choice": "auto"}` and
+/// what else docs/c.md lists. Calls of tools are right by construction, whatever the model. tokentrie_session_next
+/// gives the events, each a JSON object as its text, such as `{"kind": "content", "text": "Hel"}`;
+/// tokentrie_chat_message the whole reply once it is over. Of a conversation that goes on only new tokens are decoded.
+/// The prompt that was taken before is gone.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_chat_start(
+    session: tokentrie_session,
+    json: In<c_char>,
+    length: usize,
+) -> tokentrie_status {
+    done(|| SESSIONS.get(session)?.chat_start(payload_bytes(&json, length, "json")?))
+}
+
+/// The reply of the last chat that is over, cancelled or not, as JSON: `{"message": {"role": "assistant", ...},
+/// "finish": "stop", "warnings": [...], "stats": {...}}`. Its message goes on into the next request. TOKENTRIE_NONE if
+/// there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_chat_message(
+    session: tokentrie_session,
+    json: Out<c_char>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    guarded(|| -> Result<tokentrie_status> {
+        let buffer = Buffer::new(&json, capacity, &count, "json")?;
+        let Some(message) = SESSIONS.get(session)?.chat_message() else { return Ok(TOKENTRIE_NONE) };
+        buffer.fill_text(&message).map(|()| TOKENTRIE_OK)
+    })
+}

@@ -1,0 +1,62 @@
+//! Words and numbers among the keyword arguments that many calls share.
+
+use crate::convert::ids::shown;
+use crate::errors::{Class, Error, Result};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// `"greedy"`/`0` or `"sampled"`/`1`.
+#[derive(Clone, Copy)]
+pub(crate) struct Mode(pub(crate) trie_core::Mode);
+
+/// A [`Mode`], or `"exact"`: of each slot of a form the most probable value as a whole.
+#[derive(Clone, Copy)]
+pub(crate) struct FillMode {
+    pub(crate) mode: Mode,
+    pub(crate) exact: bool,
+}
+
+/// `"free"` or `"stop"`.
+#[derive(Clone, Copy)]
+pub(crate) struct After(pub(crate) trie_core::After);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Mode {
+    type Error = Error;
+
+    fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
+        let word = obj.cast::<PyString>().ok();
+        match (word.as_ref().and_then(|word| word.to_str().ok()), obj.extract::<i64>()) {
+            (Some("greedy"), _) | (None, Ok(0)) => Ok(Self(trie_core::Mode::Greedy)),
+            (Some("sampled"), _) | (None, Ok(1)) => Ok(Self(trie_core::Mode::Sampled)),
+            _ => Err(Class::Option
+                .error(format!("mode is {}: it must be \"greedy\" or 0, or \"sampled\" or 1", shown(&obj)))),
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for FillMode {
+    type Error = Error;
+
+    fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
+        let exact = obj.cast::<PyString>().is_ok_and(|word| word.to_str().is_ok_and(|word| word == "exact"));
+        let mode = if exact { Mode(trie_core::Mode::Greedy) } else { obj.extract()? };
+        Ok(Self { mode, exact })
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for After {
+    type Error = Error;
+
+    fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
+        let word = obj.cast::<PyString>().ok();
+        match word.as_ref().and_then(|word| word.to_str().ok()) {
+            Some("free") => Ok(Self(trie_core::After::Free)),
+            Some("stop") => Ok(Self(trie_core::After::Stop)),
+            _ => Err(Class::Option.error(format!("after is {}: it must be \"free\" or \"stop\"", shown(&obj)))),
+        }
+    }
+}
+
+pub(crate) fn unsigned(name: &str, value: i64) -> Result<u32> {
+    u32::try_from(value).map_err(|_| Class::Option.error(format!("{name} is {value}: it must be from 0 to 4294967295")))
+}

@@ -1,0 +1,124 @@
+//! The format of a model's chats, over its vocabulary.
+
+use chat_format::{ChatFormat, ConstraintOptions, ControlTokens, FormatError};
+use std::collections::HashMap;
+use std::sync::Arc;
+use trie_core::{AnyConstraint, TokenId};
+use trie_text::Vocab;
+
+/// The template of a model whose file has none: that of `ChatML`, with calls of tools as JSON in `<tool_call>` tags.
+pub const CHATML: &str = include_str!("chatml.jinja");
+
+/// What users are told then.
+pub const NO_TEMPLATE: &str =
+    "the model file has no chat template: ChatML is used, with calls of tools as JSON in <tool_call> tags";
+
+/// A format over a vocabulary: what replies may be, token by token.
+#[derive(Debug)]
+pub struct ModelFormat {
+    format: ChatFormat,
+    vocab: Arc<Vocab>,
+    control: ControlTokens,
+}
+
+/// Why there is no constraint.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ConstraintError {
+    /// The format, the tools, or a vocabulary that cannot spell them.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// Reasoning cannot be ended.
+    #[error("the vocabulary has no tokens for the marker {end:?}")]
+    NoEnd {
+        /// The marker.
+        end: String,
+    },
+}
+
+impl ModelFormat {
+    /// A format over a vocabulary.
+    #[must_use]
+    pub fn new(format: ChatFormat, vocab: Arc<Vocab>) -> Self {
+        let markers = vocab.control().iter().filter(|&&token| !vocab.is_end_of_generation(token));
+        let texts = markers.filter_map(|&token| Some((vocab.piece(token)?, token)));
+        let control = ControlTokens::new(texts).with_ends(vocab.end_of_generation().to_vec());
+        Self { format, vocab, control }
+    }
+
+    /// The format.
+    #[must_use]
+    pub fn format(&self) -> &ChatFormat {
+        &self.format
+    }
+
+    /// The vocabulary.
+    #[must_use]
+    pub fn vocab(&self) -> &Arc<Vocab> {
+        &self.vocab
+    }
+
+    /// A reply of at most so many tokens of reasoning. What was made before is kept.
+    ///
+    /// # Errors
+    /// As [`ChatFormat::constraint`]; with a budget also [`ConstraintError::NoEnd`].
+    pub fn constraint(
+        &self,
+        options: &ConstraintOptions,
+        budget: Option<u32>,
+    ) -> Result<AnyConstraint, ConstraintError> {
+        let closing = budget.map(|_| self.closing()).transpose()?;
+        let spelling = self.vocab.spelling_with_control(ControlTokens::BYTE);
+        let made = self.format.constraint(options, &spelling, &self.control)?;
+        Ok(match (budget, closing) {
+            (Some(budget), Some(closing)) => AnyConstraint::new(made.with_budget(budget, closing)),
+            _ => AnyConstraint::new(made),
+        })
+    }
+
+    /// The end marker of reasoning in tokens; none where the format has no reasoning.
+    fn closing(&self) -> Result<Vec<TokenId>, ConstraintError> {
+        let end = &self.format.analysis().dialect.reasoning.end;
+        let tokens = self.vocab.tokenize_marker(end).filter(|_| self.vocab.can_tokenize());
+        tokens.or_else(|| self.pieces(end.as_bytes())).ok_or_else(|| ConstraintError::NoEnd { end: end.clone() })
+    }
+
+    /// A marker in tokens without a tokenizer: the control token of that name, else the longest text tokens.
+    fn pieces(&self, marker: &[u8]) -> Option<Vec<TokenId>> {
+        let vocab = &self.vocab;
+        let named = |token: &&TokenId| vocab.piece(**token) == Some(marker);
+        if let Some(&token) = vocab.control().iter().find(named) {
+            return Some(vec![token]);
+        }
+        let all = TokenId::all(vocab.len()).filter(|&token| vocab.is_text(token));
+        let by_bytes: HashMap<&[u8], TokenId> = all.filter_map(|token| Some((vocab.piece(token)?, token))).collect();
+        let (mut rest, mut found) = (marker, Vec::new());
+        while !rest.is_empty() {
+            let longest = (1..=rest.len()).rev().find_map(|length| Some((length, *by_bytes.get(&rest[..length])?)));
+            let (length, token) = longest?;
+            found.push(token);
+            rest = &rest[length..];
+        }
+        Some(found)
+    }
+}
+
+#[cfg(feature = "llama")]
+impl ModelFormat {
+    /// The format of a model's chats, from the template in its file; [`CHATML`] where it has none, and then `true`.
+    ///
+    /// # Errors
+    /// A faulty template.
+    pub fn of_model<E>(model: &llama_sampler::Model) -> Result<(Self, bool), E>
+    where
+        E: From<llama_sampler::RuntimeError> + From<chat_format::TemplateError> + From<FormatError>,
+    {
+        use llama_sampler::RuntimeError;
+
+        let (template, is_missing) = match model.chat_template() {
+            Ok(template) => (template.clone(), false),
+            Err(RuntimeError::NoTemplate { .. }) => (chat_format::ChatTemplate::new(CHATML, "", "")?, true),
+            Err(error) => return Err(error.into()),
+        };
+        Ok((Self::new(ChatFormat::new(template)?, Arc::clone(model.vocab())), is_missing))
+    }
+}

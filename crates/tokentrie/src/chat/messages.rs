@@ -1,0 +1,82 @@
+//! Which messages there may be, and the texts in them.
+
+use serde_json::Value;
+
+/// Roles that every chat API knows; others must be known to the template.
+const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
+
+/// Whether a message has a role and content of a shape that templates know. `template` may know more roles; `near` says
+/// which known name is meant.
+///
+/// # Errors
+/// What is wrong, as a sentence.
+pub fn check_message(
+    message: &Value,
+    template: &str,
+    near: &dyn Fn(&str, &[&str]) -> String,
+) -> std::result::Result<(), String> {
+    let Some(role) = message.get("role") else {
+        return Err("it has no \"role\": a message is {\"role\": \"user\", \"content\": \"...\"}".into());
+    };
+    match role.as_str() {
+        Some(role) if ROLES.contains(&role) || (!role.is_empty() && template.contains(role)) => {}
+        Some(role) => {
+            let known = ROLES.map(|role| format!("{role:?}")).join(", ");
+            let near = near(role, &ROLES);
+            return Err(format!("the role {role:?} is unknown to the template{near}; it may be {known}"));
+        }
+        None => return Err(format!("the role is {role}: it must be a str")),
+    }
+    let part = |part: &Value| part.is_string() || part.get("type").is_some_and(Value::is_string);
+    match message.get("content") {
+        None | Some(Value::Null | Value::String(_)) => {}
+        Some(Value::Array(parts)) if parts.iter().all(part) => {}
+        Some(Value::Array(_)) => {
+            return Err("a part of the content has no \"type\": it is {\"type\": \"text\", \"text\": \"...\"}".into());
+        }
+        Some(other) if role == "tool" => {
+            return Err(format!("the content is {}: write a tool's result as a str, with json.dumps", short(other)));
+        }
+        Some(other) => return Err(format!("the content is {}: it must be a str or a list of parts", short(other))),
+    }
+    let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) else { return Ok(()) };
+    let calls = calls.as_array().ok_or_else(|| "\"tool_calls\" must be a list".to_owned())?;
+    for (number, call) in calls.iter().enumerate() {
+        let of = call.get("function").unwrap_or(call);
+        if !of.get("name").is_some_and(Value::is_string) {
+            let like = "{\"type\": \"function\", \"function\": {\"name\": ..., \"arguments\": ...}}";
+            return Err(format!("tool_calls[{number}] has no name: a call is {like}"));
+        }
+    }
+    Ok(())
+}
+
+fn short(value: &Value) -> String {
+    value.to_string().chars().take(60).collect()
+}
+
+/// The same value with every text changed, keys too.
+#[must_use]
+pub fn map_texts(value: &Value, change: &impl Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(change(text)),
+        Value::Array(items) => Value::Array(items.iter().map(|item| map_texts(item, change)).collect()),
+        Value::Object(entries) => {
+            Value::Object(entries.iter().map(|(key, value)| (change(key), map_texts(value, change))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Every text in it, keys too.
+pub fn texts(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
+        Value::Object(entries) => {
+            into.extend(entries.keys().cloned());
+            entries.values().for_each(|value| texts(value, into));
+        }
+        _ => {}
+    }
+}

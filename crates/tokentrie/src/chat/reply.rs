@@ -1,0 +1,172 @@
+//! A reply: generated inside its format, and read while it comes.
+
+use crate::chat::prompt::ChatPrompt;
+use crate::chat::reading::{ChatWatch, Reading};
+use crate::chat::shares::CallShares;
+use chat_format::{ChatFormat, ConstraintOptions, FormatError, Message, ParserOptions, ToolChoice, Tools};
+use llama_sampler::{Context, Finish, GenerateOptions, RuntimeError};
+use std::sync::Arc;
+use std::time::Instant;
+use trie_core::{SamplerOptions, SpanRules};
+use trie_text::Vocab;
+
+/// How a reply is made and read.
+#[derive(Debug, Clone)]
+pub struct ReplyOptions {
+    /// The tools that may be called.
+    pub tools: Tools,
+    /// Whether they may or must be.
+    pub choice: ToolChoice,
+    /// Whether more than one may be.
+    pub parallel: bool,
+    /// The most tokens; `None` is what the context has room for.
+    pub max_tokens: Option<u32>,
+    /// How tokens are chosen.
+    pub sampling: SamplerOptions,
+    /// Whether it is told how probable calls were.
+    pub probabilities: bool,
+}
+
+impl ReplyOptions {
+    /// What the reply may be after this prompt.
+    #[must_use]
+    pub fn constraint(&self, prompt: &ChatPrompt) -> ConstraintOptions {
+        let mut options = ConstraintOptions::default();
+        options.tools = self.tools.clone();
+        options.choice = self.choice.clone();
+        options.parallel = self.parallel;
+        options.prompt = Some(prompt.turn.clone());
+        options
+    }
+
+    /// What reads it.
+    ///
+    /// # Errors
+    /// As [`ChatFormat::parser`].
+    pub fn parser(&self, format: &ChatFormat, prompt: &ChatPrompt) -> Result<chat_format::Parser, FormatError> {
+        let mut options = ParserOptions::default();
+        options.tools = Some(self.tools.clone());
+        options.tool_choice = self.choice.clone();
+        options.prompt = Some(prompt.turn.clone());
+        format.parser(&options)
+    }
+}
+
+/// Why a reply ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChatFinish {
+    /// The model ended it.
+    Stop,
+    /// It calls something.
+    ToolCalls,
+    /// No more tokens fitted.
+    Length,
+    /// Nobody waited for it any more.
+    Cancelled,
+}
+
+impl ChatFinish {
+    /// As chat APIs have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::ToolCalls => "tool_calls",
+            Self::Length => "length",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What a reply took.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ChatStats {
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Of these, those that were still in the context.
+    pub prompt_tokens_reused: usize,
+    /// Tokens of the reply.
+    pub tokens: usize,
+    /// Of these, those of the reasoning.
+    pub reasoning_tokens: usize,
+    /// Those that had to come.
+    pub forced_tokens: usize,
+    /// Forward passes after the prompt.
+    pub forward_passes: u64,
+    /// Those that forced tokens saved.
+    pub forward_passes_saved: usize,
+    /// All of it.
+    pub seconds: f64,
+    /// Until the prompt was decoded.
+    pub prompt_seconds: f64,
+    /// Without the prompt.
+    pub tokens_per_second: f64,
+}
+
+/// A reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChatReply {
+    /// What it says; part of it where it was cancelled.
+    pub message: Message,
+    /// Of each call, where that was asked for.
+    pub shares: Vec<CallShares>,
+    /// Why it ended.
+    pub finish: ChatFinish,
+    /// What it took.
+    pub stats: ChatStats,
+}
+
+/// What goes into a reply, made before the context is needed.
+pub struct Prepared<'a> {
+    /// After what.
+    pub prompt: &'a ChatPrompt,
+    /// Inside what.
+    pub rules: &'a Arc<SpanRules>,
+    /// Read by what.
+    pub parser: chat_format::Parser,
+    /// When the call began.
+    pub started: Instant,
+}
+
+/// Generates a reply after a prompt. Cancelling is no error: the reply is what had come.
+///
+/// # Errors
+/// As [`Context::generate`].
+pub fn reply(
+    context: &mut Context,
+    vocab: &Arc<Vocab>,
+    prepared: Prepared<'_>,
+    options: &ReplyOptions,
+    watch: &mut dyn ChatWatch,
+) -> Result<ChatReply, RuntimeError> {
+    let Prepared { prompt, rules, parser, started } = prepared;
+    let room = context.n_ctx().saturating_sub(prompt.tokens.len()).max(1);
+    let most = options.max_tokens.map_or(room, |most| most as usize);
+    let generate = GenerateOptions::default().with_sampling(options.sampling).with_max_tokens(most);
+    let mut reading = Reading::new(watch, parser, Arc::clone(vocab), options.probabilities);
+    let generated = context.generate(&prompt.tokens, Some(rules), &generate.with_skip_ahead(true), &mut reading)?;
+    let stopped = generated.finish == Finish::Stopped && !reading.over;
+    let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
+    let (message, shares, reasoning_tokens) = reading.finish(cut, &options.tools);
+    let finish = match (stopped, cut, message.tool_calls.is_empty()) {
+        (true, ..) => ChatFinish::Cancelled,
+        (_, true, _) => ChatFinish::Length,
+        (.., false) => ChatFinish::ToolCalls,
+        _ => ChatFinish::Stop,
+    };
+    let (stats, tokens) = (&generated.stats, generated.tokens.len());
+    let spent = stats.decode_seconds + stats.sample_seconds;
+    let stats = ChatStats {
+        prompt_tokens: prompt.tokens.len(),
+        prompt_tokens_reused: stats.prompt_tokens_reused,
+        tokens,
+        reasoning_tokens,
+        forced_tokens: stats.forced_tokens,
+        forward_passes: stats.forward_passes,
+        forward_passes_saved: stats.forward_passes_saved,
+        seconds: started.elapsed().as_secs_f64(),
+        prompt_seconds: stats.prompt_seconds,
+        tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
+    };
+    Ok(ChatReply { message, shares, finish, stats })
+}

@@ -1,0 +1,45 @@
+import { makeHandle, Resource, readText, utf8 } from "../ffi/call.js";
+import type { Library } from "../ffi/library.js";
+import { type Spec, specText } from "./spec.js";
+import type { Vocab } from "./vocab.js";
+
+/** What may be written, over a vocabulary. It never changes, and any number of samplers and generations share it. */
+export class Constraint extends Resource {
+  /** @internal */
+  constructor(library: Library, handle: number) {
+    super(library, handle, library.functions.tokentrie_constraint_free);
+  }
+
+  /** The spec in its canonical form: one text for one content. */
+  toJSON(): Spec {
+    return JSON.parse(this.toString()) as Spec;
+  }
+
+  /** The text of `toJSON`; integers of any size keep their digits. */
+  override toString(): string {
+    const { tokentrie_constraint_json } = this.library.functions;
+    const json = readText(this.library, (buffer, capacity, count) =>
+      tokentrie_constraint_json(this.handle, buffer, capacity, count),
+    );
+    return json ?? "";
+  }
+}
+
+/**
+ * A constraint of any kind, from a spec as object or JSON text. Rules need a vocabulary with the bytes of its tokens,
+ * texts one of a model: `session.vocab()`. `session.constraint` makes one without holding up the event loop.
+ *
+ * @throws SpecError that says which part is wrong, as `$.then[1].integer.min`.
+ * @example
+ * const amount = constraint({ then: [{ integer: { min: 1, max: 99 } }, " kg"] }, vocab);
+ */
+export function constraint(spec: Spec | string, vocab: Vocab): Constraint {
+  return new Constraint(vocab.library, constraintHandle(vocab.library, specText(spec), vocab.handle));
+}
+
+/** @internal */
+export function constraintHandle(library: Library, spec: string, vocab: number): number {
+  const json = utf8(spec);
+  const { tokentrie_constraint_from_json } = library.functions;
+  return makeHandle(library, (out) => tokentrie_constraint_from_json(json, json.length, vocab, out));
+}

@@ -1,0 +1,134 @@
+/** Constraints as data: the JSON form that all hosts share, written down in `docs/specs.md` of the repository. */
+import { SpecError } from "../errors.js";
+import { shown, type TokenTreePayload } from "../tree/payload.js";
+
+/** A text that stands there as it is, or a spec that is a finite automaton. */
+export type SpecPart = string | Spec;
+
+/** Part of a form: a text, a slot with a value, or free text up to `stop` or as `pattern` says. */
+export type FormPart =
+  | string
+  | { readonly slot: string; readonly value: Spec }
+  | {
+      readonly text: string;
+      readonly stop?: string;
+      readonly max_tokens?: number;
+      readonly exclude?: string;
+      readonly pattern?: Spec;
+    };
+
+/** An integer of any size: a string of digits where a number would round it. */
+export type SpecInteger = number | string;
+
+/** A text of the marker's own spelling, or ids of tokens. */
+export type SpecMarker = string | readonly number[];
+
+/**
+ * What may be written, without a vocabulary: an object of exactly one kind, with the fields that may stand beside it.
+ *
+ * @example
+ * const amount: Spec = { then: [{ integer: { min: 1, max: 99 } }, " kg"] };
+ */
+export type Spec = { readonly version?: 1 } & (
+  | { readonly any: Readonly<Record<string, never>> }
+  | {
+      readonly choice: readonly string[];
+      readonly prefix?: string;
+      readonly suffix?: string;
+      readonly tokenization?: "canonical" | "open_end" | "all";
+    }
+  | { readonly payload: TokenTreePayload; readonly path?: string }
+  | { readonly regex: string; readonly max_bytes?: number }
+  | { readonly grammar: string; readonly lenient?: boolean }
+  | { readonly lark: string }
+  | {
+      readonly json_schema: object | boolean;
+      readonly whitespace?: boolean | string;
+      readonly unicode_escapes?: boolean;
+      readonly lenient?: boolean;
+    }
+  | { readonly integer: { readonly min?: SpecInteger; readonly max?: SpecInteger } }
+  | {
+      readonly number: {
+        readonly integer_digits?: number;
+        readonly fraction_digits?: number;
+        readonly exponent_digits?: number;
+      };
+    }
+  | { readonly date: Readonly<Record<string, never>> }
+  | { readonly string: { readonly min_chars?: number; readonly max_chars?: number; readonly quotes?: boolean } }
+  | { readonly one_of: readonly SpecPart[] }
+  | { readonly then: readonly SpecPart[] }
+  | { readonly sequence: readonly Spec[] }
+  | { readonly form: readonly FormPart[] }
+  | {
+      readonly think: {
+        readonly end: SpecMarker;
+        readonly begin?: SpecMarker;
+        readonly message?: SpecMarker;
+        readonly budget?: number;
+        readonly budget_from?: "start" | "begin";
+        readonly started?: boolean;
+        readonly optional?: boolean;
+        readonly at_once?: boolean;
+        readonly masked?: readonly number[];
+        readonly then?: Spec;
+      };
+    }
+  | {
+      readonly reply: {
+        readonly tools?: readonly object[];
+        readonly tool_choice?: string | { readonly function: { readonly name: string } };
+        readonly parallel_tool_calls?: boolean;
+        readonly generation_prompt?: string;
+        readonly thinking_budget?: number;
+        readonly template: string;
+        readonly bos?: string;
+        readonly eos?: string;
+      };
+    }
+);
+
+/**
+ * The text that the library reads; a text is given on as it is. What JSON would change in silence is refused: it would
+ * be read as a field that was left out, and allow more than was asked for.
+ *
+ * @throws SpecError with the place.
+ */
+export function specText(spec: Spec | string): string {
+  return typeof spec === "string" ? spec : jsonText(spec);
+}
+
+/** @throws SpecError with the place, for what JSON would leave out or change. */
+export function jsonText(value: object): string {
+  check(value, "$");
+  return JSON.stringify(value);
+}
+
+function check(value: unknown, place: string): void {
+  if (Array.isArray(value)) {
+    // Of an array nothing can be left out: JSON would write null.
+    const at = value.findIndex((item) => item === undefined);
+    if (at >= 0) throw new SpecError(`${place}[${at}]: undefined is no JSON`);
+    value.forEach((item, index) => check(item, `${place}[${index}]`));
+  } else if (isPlain(value)) {
+    for (const [name, item] of Object.entries(value)) check(item, `${place}.${name}`);
+  } else if (!isScalar(value)) {
+    throw new SpecError(`${place}: ${described(value)} is no JSON: plain objects, arrays, texts and numbers are`);
+  }
+}
+
+/** Undefined is a field that was left out. */
+const isScalar = (value: unknown) =>
+  value === null || ["string", "boolean", "undefined"].includes(typeof value) || Number.isFinite(value);
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function described(value: unknown): string {
+  if (typeof value === "object") return `an object of ${(value as object).constructor?.name ?? "its own class"}`;
+  return typeof value === "bigint" ? `${value}n` : typeof value === "function" ? "a function" : shown(value);
+}

@@ -1,0 +1,125 @@
+/** Chats: what is asked, and what a model answers in its own format. */
+import type { DrawOptions } from "../native/sampler.js";
+import { jsonText } from "../native/spec.js";
+
+/** A call of a tool, as chat APIs write it. */
+export interface ToolCall {
+  /** Empty where the format of the model has none. */
+  readonly id: string;
+  readonly type: "function";
+  /** `arguments` is JSON text, valid under the tool's schema; cut off where the reply was. */
+  readonly function: { readonly name: string; readonly arguments: string };
+  /** Where `probabilities` were asked for: of the name; null where it began inside a token of free text. */
+  readonly probability?: number | null;
+  /** Of arguments with an enum or a boolean. */
+  readonly probabilities?: Readonly<Record<string, number>>;
+}
+
+/** A message of a conversation. */
+export interface ChatMessage {
+  readonly role: string;
+  readonly content?: string | readonly { readonly type: string; readonly text?: string }[] | null;
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly ToolCall[];
+  readonly [more: string]: unknown;
+}
+
+/** A tool that may be called: a definition as chat APIs have it, or what stands in its `function`. */
+export interface Tool {
+  readonly name: string;
+  readonly description?: string;
+  /** A JSON Schema of its arguments, or what makes one, such as a schema of zod. */
+  readonly parameters?: object | { toJSONSchema(): object };
+}
+
+/** A part of a reply, as soon as it is certain. All events together are the message; none is ever taken back. */
+export type ChatEvent =
+  | { readonly kind: "reasoning" | "content" | "warning"; readonly text: string }
+  | { readonly kind: "call_begins"; readonly index: number; readonly id: string; readonly name: string }
+  | { readonly kind: "arguments"; readonly index: number; readonly text: string }
+  | { readonly kind: "call_ends"; readonly index: number; readonly id: string }
+  | { readonly kind: "message_ends" };
+
+export interface ChatOptions {
+  readonly tools?: readonly (Tool | { readonly type: "function"; readonly function: Tool })[];
+  /** `"auto"` unless given; `"none"`, `"required"`, or the name of the tool to call. */
+  readonly toolChoice?: string;
+  /** Whether there may be several calls: yes, unless given. */
+  readonly parallelToolCalls?: boolean;
+  /** Whether the model may think, where its template knows this: yes, unless given. */
+  readonly enableThinking?: boolean;
+  /** The most tokens of reasoning; then its end marker is forced. */
+  readonly thinkingBudget?: number;
+  /** The most tokens of the reply; what the context has room for unless given. */
+  readonly maxTokens?: number;
+  /** Tell of each call how probable its name was, and its enum and boolean arguments. */
+  readonly probabilities?: boolean;
+  /** With any of these tokens are drawn; without, the best are taken. */
+  readonly sampling?: DrawOptions;
+  /** Go on with the last message, which is the assistant's. */
+  readonly continueFinalMessage?: "auto" | "reasoning" | "content";
+  /** What the template finds under other names. */
+  readonly templateVariables?: Readonly<Record<string, unknown>>;
+  readonly signal?: AbortSignal;
+  /** Hears each event as soon as it is certain; what it throws ends the chat. */
+  readonly onEvent?: (event: ChatEvent) => void;
+}
+
+/** What the model answered. */
+export interface ChatReply {
+  /** Append it to the messages to go on. */
+  readonly message: ChatMessage & { readonly role: "assistant"; readonly content: string };
+  readonly finish: "stop" | "tool_calls" | "length" | "cancelled";
+  /** What of tools, template or reply was not as it should be. */
+  readonly warnings: readonly string[];
+  readonly stats: ChatStats;
+}
+
+/** What a reply took; seconds, and tokens a second without the prompt. */
+export interface ChatStats {
+  readonly promptTokens: number;
+  readonly promptTokensReused: number;
+  readonly tokens: number;
+  readonly reasoningTokens: number;
+  readonly forcedTokens: number;
+  readonly forwardPasses: number;
+  readonly forwardPassesSaved: number;
+  readonly seconds: number;
+  readonly promptSeconds: number;
+  readonly tokensPerSecond: number;
+}
+
+const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+const renamed = (object: object, name: (name: string) => string): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [name(key), value as unknown]));
+
+/**
+ * A request as the library reads it.
+ *
+ * @throws SpecError for what is no JSON, with the place.
+ */
+export function chatText(messages: readonly ChatMessage[], options: ChatOptions): string {
+  const { signal: _signal, onEvent: _onEvent, tools, sampling, ...others } = options;
+  return jsonText({
+    messages,
+    tools: tools?.map((tool) => {
+      const inner = "function" in tool ? tool.function : tool;
+      return { type: "function", function: { ...inner, parameters: schemaOf(inner.parameters) } };
+    }),
+    sampling: sampling && renamed(sampling, snake),
+    ...renamed(others, snake),
+  });
+}
+
+function schemaOf(parameters: Tool["parameters"]): object | undefined {
+  const makes = parameters as { toJSONSchema?: () => object } | undefined;
+  return typeof makes?.toJSONSchema === "function" ? makes.toJSONSchema() : parameters;
+}
+
+/** A reply as the library writes it. */
+export function replyOf(json: string): ChatReply {
+  const reply = JSON.parse(json) as ChatReply;
+  return { ...reply, stats: renamed(reply.stats, camel) as unknown as ChatStats };
+}
