@@ -315,6 +315,10 @@ typedef struct tokentrie_sampler_options {
    * 0: the seed comes from the operating system.
    */
   uint32_t has_seed;
+  /**
+   * 0 counts as 1: all.
+   */
+  float typical_p;
 } tokentrie_sampler_options;
 
 /**

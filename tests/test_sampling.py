@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from budget import cases
 from models import precise_model
 from tokentrie import (
     Batch,
@@ -31,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "top_p": 1.0,
     "min_p": 0.0,
     "seed": None,
+    "typical_p": 1.0,
 }
 CHANGED: dict[str, Any] = {
     "mode": "sampled",
@@ -39,6 +41,7 @@ CHANGED: dict[str, Any] = {
     "top_p": 0.9,
     "min_p": 0.05,
     "seed": 2**32 - 1,
+    "typical_p": 0.95,
 }
 
 
@@ -49,7 +52,7 @@ def fields(sampling: Sampling) -> dict[str, Any]:
 def test_settings_are_as_they_were_given() -> None:
     assert fields(Sampling()) == DEFAULTS
     assert fields(Sampling(**CHANGED)) == CHANGED
-    assert fields(Sampling("sampled", 0.7, 40, 0.9, 0.05, 2**32 - 1)) == CHANGED
+    assert fields(Sampling("sampled", 0.7, 40, 0.9, 0.05, 2**32 - 1, 0.95)) == CHANGED
     assert Sampling.__match_args__ == tuple(CHANGED)
     assert (Sampling(0).mode, Sampling(1).mode) == ("greedy", "sampled")
 
@@ -122,6 +125,7 @@ OUT_OF_RANGE = [
     ({"top_k": 2**32}, "top_k is 4294967296"),
     ({"top_p": 1.5}, "top_p is 1.5"),
     ({"min_p": -0.1}, "min_p is -0.1"),
+    ({"typical_p": 1.01}, "typical_p is 1.01: it must be from 0 to 1"),
     ({"seed": -1}, "seed is -1"),
     ({"seed": 2**32}, "seed is 4294967296"),
 ]
@@ -169,11 +173,29 @@ def test_names_that_there_are_not_and_values_given_twice(actions: str) -> None:
     with pytest.raises(TypeError, match="multiple values for argument 'temperature'"):
         Sampler(10, actions, 1, None, "free", 0.5, temperature=0.5)  # type: ignore[misc]
     with pytest.raises(TypeError, match="too many values"):
-        Sampling("sampled", 1, 0, 1, 0, None, 2)  # type: ignore[call-arg]
+        Sampling("sampled", 1, 0, 1, 0, None, 1, 2)  # type: ignore[call-arg]
     rows = [np.arange(10, dtype=np.float32)] * 20
     by_name = Sampler(10, actions, 1, temperature=0.5, top_k=3, seed=4)
     by_place = Sampler(10, actions, 1, None, "free", 0.5, 3, 1.0, 0.0, 4)
     assert [by_place.sample(row) for row in rows] == [by_name.sample(row) for row in rows]
+
+
+def test_typical_p_keeps_what_surprises_as_much_as_the_mean() -> None:
+    """Against the definition, over many rows; a temperature of 0 would hide what is kept."""
+    random = np.random.default_rng(5)
+    trie = Trie.from_sequences([[token, 0] for token in range(1, 9)])
+    for seed in range(cases(60)):
+        row = random.normal(scale=2, size=10).astype(np.float32)
+        logits = row[1:9].astype(np.float64)
+        p = np.exp(logits - logits.max())
+        p /= p.sum()
+        distance = np.abs(-np.log(p) - -(p * np.log(p)).sum())
+        order = np.argsort(distance)
+        share = float(random.uniform(0.1, 0.9))
+        kept = order[: np.searchsorted(np.cumsum(p[order]), share, side="right") + 1] + 1
+        sampler = Sampler(10, trie, "sampled", temperature=50.0, seed=seed, typical_p=share)
+        drawn = {sampler.sample(row) for _ in range(400)}
+        assert drawn == {int(token) for token in kept}, (share, p)
 
 
 FACES: dict[str, Callable[..., Sampler]] = {"sampler": Sampler, "session": TrieCache().sampler}

@@ -2442,6 +2442,8 @@ class Lark(Rule):
 class _Settings(TypedDict, total=False):
     """Settings of the draw that came after the others."""
 
+    typical_p: float
+
 @type_check_only
 class _AllSettings(_Settings, total=False):
     temperature: float
@@ -2465,8 +2467,10 @@ class Sampling:
         top_p: keep the fewest tokens whose probabilities add up to this, 0 to 1; 1 keeps all.
         min_p: keep tokens at least this times as probable as the best, 0 to 1; 0 keeps all.
         seed: seed of the draw, 0 to 2**32 - 1; with None each sampler takes one from the operating system.
+        typical_p: keep the tokens whose surprise, -log p, is nearest to the mean one, until their probabilities add
+            up to this, 0 to 1; 1 keeps all.
 
-    Truncation and draw are those of llama.cpp, in its order: top_k, top_p, min_p, temperature, draw.
+    Truncation and draw are those of llama.cpp, in its order: top_k, typical_p, top_p, min_p, temperature, draw.
 
     Raises:
         OptionError: a setting is out of range.
@@ -2480,7 +2484,7 @@ class Sampling:
         1
     """
 
-    __match_args__: Final = ("mode", "temperature", "top_k", "top_p", "min_p", "seed")
+    __match_args__: Final = ("mode", "temperature", "top_k", "top_p", "min_p", "seed", "typical_p")
     def __new__(
         cls,
         mode: _Mode = "greedy",
@@ -2489,6 +2493,7 @@ class Sampling:
         top_p: float = 1.0,
         min_p: float = 0.0,
         seed: int | None = None,
+        typical_p: float = 1.0,
     ) -> Sampling: ...
     @staticmethod
     def settings() -> list[tuple[str, int | float, str, str]]:
@@ -2517,6 +2522,9 @@ class Sampling:
     def min_p(self) -> float:
         """float: tokens at least this times as probable as the best are kept; 0 keeps all."""
     @property
+    def typical_p(self) -> float:
+        """float: tokens nearest to the mean surprise are kept until their probabilities add up to this; 1 keeps all."""
+    @property
     def seed(self) -> int | None:
         """int | None: seed of the draw; with None each sampler takes one from the operating system."""
     def replace(self, *, mode: _Mode = ..., **settings: Unpack[_AllSettings]) -> Sampling:
@@ -2535,7 +2543,7 @@ class Sampling:
 
         Example:
             >>> tokentrie.Sampling("sampled", seed=1).replace(temperature=0.5)
-            Sampling(mode="sampled", temperature=0.5, top_k=0, top_p=1.0, min_p=0.0, seed=1)
+            Sampling(mode="sampled", temperature=0.5, top_k=0, top_p=1.0, min_p=0.0, seed=1, typical_p=1.0)
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...

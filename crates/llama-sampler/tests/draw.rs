@@ -19,6 +19,7 @@ fn ours(k: usize, draw: DrawSettings, seed: u32) -> Sampler {
 fn theirs(draw: &DrawSettings, seed: u32) -> LlamaSampler {
     let chain = [
         LlamaSampler::top_k(draw.top_k as i32),
+        LlamaSampler::typical(draw.typical_p, 1),
         LlamaSampler::top_p(draw.top_p, 1),
         LlamaSampler::min_p(draw.min_p, 1),
         LlamaSampler::temp(draw.temperature),
@@ -51,11 +52,9 @@ fn settings() -> impl Strategy<Value = DrawSettings> {
     let top_k = prop_oneof![1 => Just(0u32), 2 => 1..60u32];
     let top_p = prop_oneof![1 => Just(1.0f32), 2 => 0.05..1.0f32];
     let min_p = prop_oneof![1 => Just(0.0f32), 2 => 0.001..0.9f32];
-    (temperature, top_k, top_p, min_p).prop_map(|(temperature, top_k, top_p, min_p)| DrawSettings {
-        temperature,
-        top_k,
-        top_p,
-        min_p,
+    let typical_p = prop_oneof![1 => Just(1.0f32), 1 => 0.05..1.0f32];
+    (temperature, top_k, top_p, min_p, typical_p).prop_map(|(temperature, top_k, top_p, min_p, typical_p)| {
+        DrawSettings { temperature, top_k, top_p, min_p, typical_p }
     })
 }
 

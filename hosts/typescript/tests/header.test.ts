@@ -25,6 +25,7 @@ describe("the header", { skip: existsSync(file) ? false : `there is no ${file}` 
       'eliza_inference_free_string: signature("void", "address"),',
       'export const STATES = ["active", "complete", "idle", "off"] as const;',
       '  forcedTokens: "u64",',
+      "  readonly typicalP: number;",
     ]) {
       assert.ok(abi.includes(line), line);
     }

@@ -405,6 +405,10 @@ describe("Sampler", { skip: NO_LIBRARY }, () => {
     assert.deepEqual(draws(3), draws(3));
     assert.deepEqual(new Set(draws(3)), new Set([1, 9]));
     assert.notDeepEqual(draws(3), draws(4));
+    // Of two that are as probable each surprises as much as the mean: one is enough.
+    using typical = Sampler.create(16, payload, { mode: "sampled", typicalP: 0.3, seed: 3 });
+    const level = Array.from({ length: 40 }, () => typical.sample(new Float32Array(16)));
+    assert.deepEqual(new Set(level), new Set([1]));
   });
 
   it("copies itself, and changes between tries", () => {
@@ -478,6 +482,7 @@ describe("Sampler", { skip: NO_LIBRARY }, () => {
       { endTokens: [0.5] },
       { temperature: Number.NaN },
       { topP: -1 },
+      { typicalP: 1.5 },
       { temperature: "hot" },
       { seed: 2 ** 32 },
       { tempreature: 0.5 },

@@ -220,7 +220,7 @@ describe("Session", { skip: NO_MODEL }, () => {
         tools: [{ type: "function", function: { ...erase, parameters: made } }],
         toolChoice: "erase",
         maxTokens: 80,
-        sampling: { temperature: 3, topK: 50, seed },
+        sampling: { temperature: 3, topK: 50, typicalP: 0.99, seed },
       });
     const [one, same] = [await draw(1), await draw(1)];
     assert.deepEqual(one.message, same.message);

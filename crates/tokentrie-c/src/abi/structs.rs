@@ -41,6 +41,8 @@ pub struct tokentrie_sampler_options {
     pub seed: u32,
     /// 0: the seed comes from the operating system.
     pub has_seed: u32,
+    /// 0 counts as 1: all.
+    pub typical_p: f32,
 }
 
 impl tokentrie_sampler_options {
@@ -48,7 +50,7 @@ impl tokentrie_sampler_options {
     pub(super) fn draw(&self) -> DrawSettings {
         let share = |given| if given == 0.0 { 1.0 } else { given };
         let &Self { temperature, top_k, min_p, .. } = self;
-        DrawSettings { temperature, top_k, top_p: share(self.top_p), min_p }
+        DrawSettings { temperature, top_k, top_p: share(self.top_p), min_p, typical_p: share(self.typical_p) }
     }
 }
 

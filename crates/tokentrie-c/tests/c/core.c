@@ -295,6 +295,18 @@ static void options(void) {
   STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_sampler_new(trie, vocab, &draw, NULL, 0, &sampler));
   draw.after = 0, draw.temperature = NAN;
   STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_sampler_new(trie, vocab, &draw, NULL, 0, &sampler));
+  draw.temperature = 1.0f, draw.typical_p = 1.5f;
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_sampler_new(trie, vocab, &draw, NULL, 0, &sampler));
+  SAYS("typical_p is 1.5: it must be from 0 to 1");
+  /* Of equal tokens each surprises as much as the mean: the first is enough. */
+  draw.typical_p = 0.25f;
+  OK(tokentrie_sampler_new(trie, vocab, &draw, NULL, 0, &sampler));
+  for (int i = 0; i < 50; i++) {
+    int32_t token = -1;
+    OK(tokentrie_sampler_sample(sampler, row, N_VOCAB, &token));
+    CHECK(token == 5);
+  }
+  OK(tokentrie_sampler_free(sampler));
   draw.size = 7;
   STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_sampler_new(trie, vocab, &draw, NULL, 0, &sampler));
   const int32_t outside[] = {N_VOCAB};

@@ -33,8 +33,10 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
 ///     top_p: keep the fewest tokens whose probabilities add up to this, 0 to 1; 1 keeps all.
 ///     min_p: keep tokens at least this times as probable as the best, 0 to 1; 0 keeps all.
 ///     seed: seed of the draw, 0 to 2**32 - 1; with None each sampler takes one from the operating system.
+///     typical_p: keep the tokens whose surprise, -log p, is nearest to the mean one, until their probabilities add
+///         up to this, 0 to 1; 1 keeps all.
 ///
-/// Truncation and draw are those of llama.cpp, in its order: top_k, top_p, min_p, temperature, draw.
+/// Truncation and draw are those of llama.cpp, in its order: top_k, typical_p, top_p, min_p, temperature, draw.
 ///
 /// Raises:
 ///     OptionError: a setting is out of range.
@@ -236,7 +238,7 @@ impl Sampling {
     #[new]
     #[pyo3(
         signature = (mode=Given(None), *placed, **settings),
-        text_signature = "(mode=\"greedy\", temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None)",
+        text_signature = "(mode=\"greedy\", temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, seed=None, typical_p=1.0)",
     )]
     fn new(mode: Given<Mode>, placed: &Bound<'_, PyTuple>, settings: Option<&Bound<'_, PyDict>>) -> Result<Self> {
         Self::plain().with(&Changes::read("Sampling", mode, Some(placed), settings)?)
@@ -257,7 +259,7 @@ impl Sampling {
     ///
     /// Example:
     ///     >>> tokentrie.Sampling("sampled", seed=1).replace(temperature=0.5)
-    ///     Sampling(mode="sampled", temperature=0.5, top_k=0, top_p=1.0, min_p=0.0, seed=1)
+    ///     Sampling(mode="sampled", temperature=0.5, top_k=0, top_p=1.0, min_p=0.0, seed=1, typical_p=1.0)
     #[pyo3(signature = (*, mode=Given(None), **settings), text_signature = "($self, *, mode=\"greedy\", **settings)")]
     fn replace(&self, mode: Given<Mode>, settings: Option<&Bound<'_, PyDict>>) -> Result<Self> {
         self.with(&Changes::read("replace", mode, None, settings)?)
@@ -310,6 +312,12 @@ impl Sampling {
     #[getter]
     fn min_p(&self) -> f64 {
         self.numbers[3]
+    }
+
+    /// float: tokens nearest to the mean surprise are kept until their probabilities add up to this; 1 keeps all.
+    #[getter]
+    fn typical_p(&self) -> f64 {
+        self.numbers[4]
     }
 
     /// int | None: seed of the draw; with None each sampler takes one from the operating system.

@@ -1,6 +1,6 @@
 //! A seeded draw over a few candidates, step for step as llama.cpp does it.
 //!
-//! The order is that of llama.cpp's default chain: top-k, top-p, min-p, temperature, draw. Arithmetic, order
+//! The order is that of llama.cpp's default chain: top-k, typical-p, top-p, min-p, temperature, draw. Arithmetic, order
 //! of summation and the generator (`std::mt19937` through `std::uniform_real_distribution<double>`) are those of
 //! `llama.cpp/src/llama-sampler.cpp`, so the same seed over the same candidates draws the same token; only ties between
 //! equal logits, whose order is unspecified there, go to the lower id here.
@@ -17,6 +17,7 @@ pub struct DrawSettings {
     pub top_k: u32,
     pub top_p: f32,
     pub min_p: f32,
+    pub typical_p: f32,
 }
 
 /// One of them, for hosts that read settings by name.
@@ -97,13 +98,13 @@ impl DrawSetting {
 
 impl Default for DrawSettings {
     fn default() -> Self {
-        Self { temperature: 1.0, top_k: 0, top_p: 1.0, min_p: 0.0 }
+        Self { temperature: 1.0, top_k: 0, top_p: 1.0, min_p: 0.0, typical_p: 1.0 }
     }
 }
 
 impl DrawSettings {
     /// All of them, in the order in which hosts list them.
-    pub const ALL: [DrawSetting; 4] = [
+    pub const ALL: [DrawSetting; 5] = [
         DrawSetting {
             name: "temperature",
             about: "divides the logits; 0 takes the highest",
@@ -135,6 +136,12 @@ impl DrawSettings {
             "keep tokens at least this times as probable as the best; 0 keeps all",
             0.0,
             Field::Number(|settings| &mut settings.min_p),
+        ),
+        DrawSetting::share(
+            "typical_p",
+            "keep tokens nearest to the mean surprise until their probabilities add up to this; 1 keeps all",
+            1.0,
+            Field::Number(|settings| &mut settings.typical_p),
         ),
     ];
 
@@ -204,6 +211,7 @@ impl Draw {
             self.candidates.retain_mut(|c| std::mem::replace(&mut c.logit, 0.0) == f32::INFINITY);
         }
         self.top_k(settings.top_k as usize);
+        self.typical_p(settings.typical_p);
         self.top_p(settings.top_p);
         self.min_p(settings.min_p);
         self.temperature(settings.temperature);
@@ -251,6 +259,26 @@ impl Draw {
             self.sort(keep);
             self.candidates.truncate(keep);
         }
+    }
+
+    fn typical_p(&mut self, p: f32) {
+        if p >= 1.0 {
+            return;
+        }
+        self.sort(self.candidates.len());
+        self.softmax();
+        // What is impossible says nothing; in llama.cpp it makes the mean NaN, and the order arbitrary.
+        let surprise = |c: &Candidate| if c.p > 0.0 { -c.p.ln() } else { f32::INFINITY };
+        let mean = self.candidates.iter().filter(|c| c.p > 0.0).fold(0.0f32, |sum, c| sum + c.p * surprise(c));
+        let distance = |c: &Candidate| (surprise(c) - mean).abs();
+        self.candidates.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        self.sorted = false;
+        let mut sum = 0.0f32;
+        let enough = self.candidates.iter().position(|c| {
+            sum += c.p;
+            sum > p
+        });
+        self.candidates.truncate(enough.map_or(self.candidates.len(), |last| last + 1));
     }
 
     fn top_p(&mut self, p: f32) {

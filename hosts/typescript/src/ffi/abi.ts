@@ -120,6 +120,8 @@ export interface SamplerOptions {
   readonly seed: number;
   /** 0: the seed comes from the operating system. */
   readonly hasSeed: number;
+  /** 0 counts as 1: all. */
+  readonly typicalP: number;
 }
 
 export const SAMPLER_OPTIONS = new Struct<SamplerOptions>({
@@ -131,6 +133,7 @@ export const SAMPLER_OPTIONS = new Struct<SamplerOptions>({
   minP: "f32",
   seed: "u32",
   hasSeed: "u32",
+  typicalP: "f32",
 });
 
 /** Fields of `tokentrie_session_options`. */

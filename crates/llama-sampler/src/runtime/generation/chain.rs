@@ -31,6 +31,9 @@ pub(super) fn build(rules: Option<&Arc<SpanRules>>, options: &SamplerOptions) ->
             if draw.top_k > 0 {
                 samplers.push(LlamaSampler::top_k(i32::try_from(draw.top_k).unwrap_or(i32::MAX)));
             }
+            if draw.typical_p < 1.0 {
+                samplers.push(LlamaSampler::typical(draw.typical_p, 1));
+            }
             if draw.top_p < 1.0 {
                 samplers.push(LlamaSampler::top_p(draw.top_p, 1));
             }
