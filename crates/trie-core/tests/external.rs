@@ -125,7 +125,7 @@ fn bad_rows_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let build = |error| match error {
         ExternalError::Build(error) => error,
-        error => panic!("{error}"),
+        error @ ExternalError::File(_) => panic!("{error}"),
     };
     for budget in [0, 1 << 20] {
         let builder = || ExternalBuilder::new(budget).in_folder(folder.path());

@@ -630,7 +630,7 @@ fn the_system_has_its_say() {
     let open = |name: &str| Trie::open(folder.0.join(name), FileOptions::default()).unwrap_err();
     let kind = |error: FileError| match error {
         FileError::Io { source, .. } => source.kind(),
-        error => panic!("{error}"),
+        error @ FileError::Content { .. } => panic!("{error}"),
     };
     assert_eq!(kind(open("missing.ttrie")), std::io::ErrorKind::NotFound);
     assert_eq!(kind(open(".")), std::io::ErrorKind::IsADirectory);

@@ -26,8 +26,14 @@ const skip = "bun" in process.versions ? "Node runs it" : NO_MODEL;
 const blocksOf = (page: string) =>
   [...readFileSync(join(ROOT, page), "utf8").matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = ""]) => code);
 
+const DATE = /^(19|20)\d\d-[01]\d-[0-3]\d (true|false)/;
 /** What the examples of the README print; those of the other page assert by themselves. */
-const PRINTED = [/^ (blue|green|made of cheese) (0\.\d+|1)/, /(REPLY|STOP).*: \d tokens, \d forced/, /5, 6.*THINK/s];
+const PRINTED = [
+  /^ (blue|green|made of cheese) (0\.\d+|1)/,
+  /(REPLY|STOP).*: \d tokens, \d forced/,
+  DATE,
+  /5, 6.*THINK/s,
+];
 const PAGES = {
   "hosts/typescript/README.md": blocksOf("hosts/typescript/README.md"),
   "docs/typescript.md": blocksOf("docs/typescript.md"),

@@ -71,5 +71,5 @@ def _option(name: str, default: float, _range: str, about: str) -> inspect.Param
     is_count = isinstance(default, int)
     option = typer.Option(min=0, max=2**32 - 1, help=help_text) if is_count else typer.Option(help=help_text)
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    annotation = Annotated[int if is_count else float, option]
+    annotation: Any = Annotated[int, option] if is_count else Annotated[float, option]
     return inspect.Parameter(name, kind, default=default, annotation=annotation)

@@ -127,7 +127,8 @@ class _SecondInterface:
             part.cpu().tolist() for part in (ctx.expanded_idx_mapping, ctx.expanded_local_pos, ctx.input_ids)
         )
         tokens, total = self.req_states.all_token_ids.gpu, self.req_states.total_len.gpu.cpu().tolist()
-        first, drafts = {}, {}
+        first: dict[int, int] = {}
+        drafts: dict[int, list[int]] = {}
         for row, (slot, nth) in enumerate(zip(rows, place, strict=True)):
             if slot not in self.walk.on_host:
                 continue
