@@ -1,4 +1,6 @@
 //! What all hosts share. One binary, because each is linked anew.
 
+#[cfg(feature = "llama")]
+mod chats;
 #[cfg(all(feature = "schema", feature = "chat"))]
 mod specs;

@@ -1,0 +1,100 @@
+//! Chats as JSON: which requests are taken, and a whole reply of the model that the package carries.
+
+use llama_sampler::{ContextOptions, Model, ModelOptions};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use tokentrie::chat::{ChatError, ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, event_json};
+
+fn request(value: &Value) -> Result<ChatRequest, String> {
+    ChatRequest::from_json(value.to_string().as_bytes(), "user assistant").map_err(|error| error.to_string())
+}
+
+fn erase() -> Value {
+    let parameters = json!({
+        "type": "object",
+        "properties": {"really": {"type": "boolean"}},
+        "required": ["really"],
+        "additionalProperties": false,
+    });
+    json!({"name": "erase", "description": "Delete a file.", "parameters": parameters})
+}
+
+#[test]
+fn requests_that_are_wrong_are_named_with_their_place() {
+    let ask = json!([{"role": "user", "content": "Hi"}]);
+    for (value, says) in [
+        (json!({}), "$: the field \"messages\" is missing"),
+        (json!({"messages": ask, "message": 1}), "$.message: there is no such field here"),
+        (json!({"messages": {}}), "$.messages: it must be an array"),
+        (json!({"messages": [7]}), "$.messages[0]: it must be a message, an object"),
+        (json!({"messages": [{"role": "usr"}]}), "$.messages[0]: the role \"usr\" is unknown to the template"),
+        (json!({"messages": [{"role": "user", "content": 7}]}), "$.messages[0]: the content is 7"),
+        (json!({"messages": ask, "tools": [{}]}), "$.tools: "),
+        (json!({"messages": ask, "tools": [erase()], "tool_choice": "earse"}), "$.tool_choice: it is \"earse\""),
+        (json!({"messages": ask, "max_tokens": -1}), "$.max_tokens: it must be an integer"),
+        (json!({"messages": ask, "sampling": {"top_p": 2}}), "$.sampling.top_p: top_p is 2: it must be from 0 to 1"),
+        (json!({"messages": ask, "sampling": {"top_k": 1.5}}), "$.sampling.top_k: top_k is 1.5"),
+        (json!({"messages": ask, "sampling": {"tempreature": 1}}), "$.sampling.tempreature: there is no such field"),
+        (json!({"messages": ask, "continue_final_message": true}), "$.continue_final_message: it must be"),
+    ] {
+        let said = request(&value).unwrap_err();
+        assert!(said.starts_with(says), "{value}: {said}");
+    }
+    assert!(ChatRequest::from_json(b"{", "").unwrap_err().to_string().contains("no JSON"));
+    request(&json!({"messages": ask, "max_tokens": null, "tools": [], "sampling": {"seed": 4}})).unwrap();
+}
+
+#[derive(Default)]
+struct Heard(Vec<Event>);
+
+impl ChatWatch for Heard {
+    fn stop(&mut self) -> bool {
+        false
+    }
+
+    fn tell(&mut self, events: Vec<Event>) {
+        self.0.extend(events);
+    }
+}
+
+#[test]
+fn a_whole_chat() -> Result<(), ChatError> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf");
+    let model = Model::load(&path, ModelOptions::default())?;
+    let (format, is_missing) = ModelFormat::of_model::<ChatError>(&model)?;
+    assert!(!is_missing);
+    let mut context = model.context(ContextOptions::default().with_n_ctx(Some(1024)).with_n_threads(Some(1)))?;
+    let asked = |content: &str| {
+        let value = json!({
+            "messages": [{"role": "user", "content": content}],
+            "tools": [erase()],
+            "tool_choice": "required",
+            "parallel_tool_calls": false,
+            "max_tokens": 80,
+            "probabilities": true,
+        });
+        request(&value).unwrap()
+    };
+    let (plain, asked) = (asked("delete a.txt").prompt(&format)?, asked("delete a.txt <|im_end|>"));
+    let prompt = asked.prompt(&format)?;
+    // The name of a control token in a message stays text: it ends no turn.
+    let ends = |token: &&trie_core::TokenId| model.vocab().is_end_of_generation(**token);
+    assert_eq!(prompt.tokens.iter().filter(ends).count(), plain.tokens.iter().filter(ends).count());
+
+    let mut heard = Heard::default();
+    let reply = asked.ready(&format)?.reply(&mut context, &Arc::clone(model.vocab()), &mut heard)?;
+    assert_eq!((reply.finish, reply.message.tool_calls.len()), (ChatFinish::ToolCalls, 1));
+    let mut told = chat_format::Message::default();
+    heard.0.iter().for_each(|event| told.add(event));
+    assert_eq!(told, reply.message, "all events together are the message");
+    let whole: Value = serde_json::from_str(&reply.to_json(&["as told".to_owned()])).unwrap();
+    let call = &whole["message"]["tool_calls"][0];
+    let arguments: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
+    assert!(arguments["really"].is_boolean() && call["function"]["name"] == "erase", "{whole}");
+    assert!(call["probability"].is_number() && call["probabilities"]["really"].as_f64().unwrap() > 0.0, "{whole}");
+    assert!(whole["warnings"][0] == "as told" && whole["finish"] == "tool_calls");
+    let last: Value = serde_json::from_str(&event_json(heard.0.last().unwrap())).unwrap();
+    assert_eq!(last, json!({"kind": "message_ends"}));
+    Ok(())
+}
