@@ -702,6 +702,7 @@ def test_patterns_that_are_cut_off(model: Model) -> None:
         Text("a", stop=">", pattern=5)  # type: ignore[arg-type]
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("path", vocabulary_files()[:2], ids=lambda path: path.stem)
 def test_masks_over_real_vocabularies(path: Any) -> None:
     vocab = Vocab.from_gguf(path)

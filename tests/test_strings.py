@@ -183,6 +183,7 @@ def test_a_prefix_that_is_all_taken_back(vocab: Vocab) -> None:
         assert len(check(vocab, ["", "e", "he", "1"], "t", "")) == 4
 
 
+@pytest.mark.model
 def test_values_that_do_not_round_trip(tmp_path: Path) -> None:
     path = next((path for path in vocabulary_files() if path.stem.endswith("spm")), None)
     if path is None:

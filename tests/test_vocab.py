@@ -156,6 +156,7 @@ def test_strings(tiny_path: Path) -> None:
         Trie.from_strings(Vocab.from_tokens([b"a"]), ["a"])
 
 
+@pytest.mark.model
 @pytest.mark.skipif(not vocabulary_files(), reason="TOKENTRIE_VOCAB_DIR names no folder with GGUF files")
 @pytest.mark.parametrize("path", vocabulary_files(), ids=lambda path: path.stem)
 def test_big_vocabularies(path: Path) -> None:
