@@ -158,6 +158,12 @@ impl Keywords<'_, '_> {
     /// `OptionError` for a setting out of range, or for keywords beside the value; `TypeError` for names that there are
     /// not. Settings that have no effect are warned of.
     pub(crate) fn options(&self, py: Python<'_>) -> Result<SamplerOptions> {
+        let is_bare = self.settings.is_none() && self.placed.is_none_or(PyTupleMethods::is_empty);
+        if let (true, None) = (is_bare, self.sampling) {
+            // Nothing to look up, to check or to warn of.
+            let mode = self.mode.0.map_or(trie_core::Mode::Greedy, |mode| mode.0);
+            return Ok(SamplerOptions { mode, ..SamplerOptions::default() });
+        }
         let changes = Changes::read(self.call, self.mode, self.placed, self.settings)?;
         let Some(sampling) = self.sampling else { return Sampling::plain().with(&changes)?.used(py) };
         let given = changes.names();

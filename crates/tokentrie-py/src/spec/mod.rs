@@ -127,6 +127,18 @@ pub(crate) fn constraint(what: &str, given: &Bound<'_, PyAny>, around: &Around<'
         return with_host(py, around, |over, host| cache.constraint(spec, over, host));
     }
     let spec = spec_of(what, given, around.over.vocab)?;
+    let is_made = match &spec {
+        Spec::Any | Spec::Object(Object::Set(_) | Object::Spans(_)) => true,
+        // That cache lets go of the GIL itself.
+        Spec::Payload { .. } => matches!(around.cache, Cache::Session(_)),
+        _ => false,
+    };
+    if is_made {
+        // Letting go of the GIL and taking it back would cost more than all else.
+        let host = HostOfPython { around, told: Mutex::default() };
+        let made = spec.constraint(&around.over, &host);
+        return host.finish(py, made);
+    }
     with_host(py, around, |over, host| spec.constraint(over, host))
 }
 
@@ -137,13 +149,8 @@ pub(crate) fn with_host<T: Send>(
     build: impl FnOnce(&Over<'_>, &dyn Host) -> std::result::Result<T, SpecError> + Send,
 ) -> Result<T> {
     let host = HostOfPython { around, told: Mutex::default() };
-    let made = released(py, || build(&around.over, &host))?;
-    let told = host.told.into_inner().unwrap_or_else(PoisonError::into_inner);
-    for report in &told.reports {
-        warn_dropped(py, report, around.over.n_vocab)?;
-    }
-    told.warnings.iter().try_for_each(|warning| warn(py, warning))?;
-    Ok(made)
+    let made = released(py, || build(&around.over, &host));
+    host.finish(py, made)
 }
 
 /// What specs find in a Python program. Names and files were put in their place before.
@@ -156,6 +163,19 @@ struct HostOfPython<'a, 't> {
 struct Told {
     reports: Vec<PayloadReport>,
     warnings: Vec<String>,
+}
+
+impl HostOfPython<'_, '_> {
+    /// What was made, once it was said what it warned of.
+    fn finish<T>(self, py: Python<'_>, made: std::result::Result<T, SpecError>) -> Result<T> {
+        let made = made?;
+        let told = self.told.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for report in &told.reports {
+            warn_dropped(py, report, self.around.over.n_vocab)?;
+        }
+        told.warnings.iter().try_for_each(|warning| warn(py, warning))?;
+        Ok(made)
+    }
 }
 
 impl Host for HostOfPython<'_, '_> {
@@ -172,6 +192,9 @@ impl Host for HostOfPython<'_, '_> {
     }
 
     fn dropped(&self, report: &PayloadReport) {
+        if report.dropped.is_empty() {
+            return;
+        }
         self.told.lock().unwrap_or_else(PoisonError::into_inner).reports.push(report.clone());
     }
 
