@@ -15,7 +15,7 @@ target=${CARGO_TARGET_DIR:-target}
 model=$PWD/python/tokentrie/models/tiny.gguf
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-most=2000000
+most=6000000
 cc=(cc -std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Werror -Iinclude)
 libraries=(-lpthread -ldl -lm)
 
