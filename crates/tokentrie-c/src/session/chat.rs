@@ -1,7 +1,7 @@
 //! Chats: a conversation is answered inside the format of the model.
 
 use super::generate::Sink;
-use super::{Last, Session, exit};
+use super::{Last, Session};
 use crate::error::{Error, Result};
 use crate::status::*;
 use crate::turn::CHAT;
@@ -18,7 +18,7 @@ struct Told<'a> {
 
 impl ChatWatch for Told<'_> {
     fn stop(&mut self) -> bool {
-        self.session.turns.is_cancelled() || exit::is_ending()
+        self.session.gives_up()
     }
 
     fn tell(&mut self, events: Vec<Event>) {

@@ -1,6 +1,6 @@
 //! Texts in the tokens of the model, and the probability of each.
 
-use super::{Session, exit};
+use super::Session;
 use crate::abi::tokentrie_choice;
 use crate::error::{Error, Result};
 use crate::status::TOKENTRIE_ERROR_SET;
@@ -13,7 +13,7 @@ struct UntilCancelled<'a>(&'a Session);
 
 impl Watch for UntilCancelled<'_> {
     fn stop(&mut self) -> bool {
-        self.0.turns.is_cancelled() || exit::is_ending()
+        self.0.gives_up()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A generation: on the calling thread, told to a callback; or on a thread of the library, kept until `next` asks.
 
 use super::shared::InCallback;
-use super::{Following, Last, Session, exit, finish};
+use super::{Following, Last, Session, finish};
 use crate::error::{Error, Result, panicked};
 use crate::status::*;
 use crate::turn::{GENERATE, Turn};
@@ -77,7 +77,7 @@ struct Told<'a> {
 
 impl Watch for Told<'_> {
     fn stop(&mut self) -> bool {
-        self.session.turns.is_cancelled() || exit::is_ending()
+        self.session.gives_up()
     }
 
     fn wants_steps(&self) -> bool {

@@ -165,8 +165,7 @@ impl Session {
     ) -> Result<R> {
         let _working = exit::Working::begin()?;
         let make = || Ok(self.model.model.context(self.context_options)?);
-        let give_up = || self.turns.is_cancelled() || exit::is_ending();
-        let done = slot.with(make, give_up, |context| Ok(work(context)?));
+        let done = slot.with(make, || self.gives_up(), |context| Ok(work(context)?));
         exit::wait_before_losing(exit::After::Pass);
         done
     }
@@ -184,13 +183,16 @@ impl Session {
         };
         // If this fails, no generation goes on after another prompt than the one that was wanted.
         self.state().prompt.clear();
-        self.with_context(&slot, |context| {
-            context.prefill(&tokens, &mut || self.turns.is_cancelled() || exit::is_ending())
-        })?;
+        self.with_context(&slot, |context| context.prefill(&tokens, &mut || self.gives_up()))?;
         let mut state = self.state();
         let taken = tokens.len();
         (state.prompt, state.slot, state.slot_number) = (tokens, slot, slot_number);
         Ok(taken)
+    }
+
+    /// Whether nobody waits for what runs any more; asked between two forward passes.
+    fn gives_up(&self) -> bool {
+        self.turns.is_cancelled() || exit::is_ending()
     }
 
     /// Ends what runs as soon as its forward pass is over.

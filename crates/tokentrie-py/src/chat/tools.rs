@@ -5,19 +5,12 @@ use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::called;
 use chat_format::ToolError;
-use lru::LruCache;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
-use serde_json::{Value, json};
-use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
-
-/// Lists of tools that are known again by what they say.
-const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-
-static KNOWN: Mutex<Option<LruCache<String, chat_format::Tools>>> = Mutex::new(None);
+use serde_json::Value;
+use tokentrie::chat::{known_tools, wrapped_tool};
 
 /// The tools that a model may call, prepared once.
 ///
@@ -86,34 +79,14 @@ impl Tools {
     }
 }
 
-/// The same list of tools for the same definitions, so that what was worked out for them is found again.
-fn known(definitions: &Value) -> Result<chat_format::Tools> {
-    let key = definitions.to_string();
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_with(|| LruCache::new(KEPT));
-    if let Some(tools) = known.get(&key) {
-        return Ok(tools.clone());
-    }
-    let tools = chat_format::Tools::new(definitions.as_array().map_or(&[], Vec::as_slice))?;
-    known.put(key, tools.clone());
-    Ok(tools)
-}
-
-/// As templates expect them: a bare function in the dict around it.
-fn wrapped(definition: Value) -> Value {
-    let is_wrapped = definition.get("function").is_some_and(Value::is_object);
-    let is_named = definition.get("name").is_some();
-    if is_wrapped || !is_named { definition } else { json!({"type": "function", "function": definition}) }
-}
-
 fn one(number: usize, tool: &Bound<'_, PyAny>) -> Result<Value> {
     let (py, place) = (tool.py(), format!("tools[{number}]"));
     if tool.is_instance_of::<PyDict>() {
-        return Ok(wrapped(dict(&place, tool)?));
+        return Ok(wrapped_tool(dict(&place, tool)?));
     }
     if tool.is_callable() && !tool.is_instance_of::<PyType>() {
         let made = called(&py.import("tokentrie.tools")?.getattr("of_function")?, &(tool,).into_pyobject(py)?, None)?;
-        return Ok(wrapped(dict(&place, &made)?));
+        return Ok(wrapped_tool(dict(&place, &made)?));
     }
     let message = format!(
         "{place} must be a dict or a function, not {} of type {}; of a class give its definition as a dict",
@@ -143,7 +116,7 @@ impl Tools {
             given.push(tool.unbind());
         }
         let definitions = Value::Array(definitions);
-        Ok(Self { core: known(&definitions)?, definitions, given })
+        Ok(Self { core: known_tools(&definitions)?, definitions, given })
     }
 
     /// list[str]: their names, in order.

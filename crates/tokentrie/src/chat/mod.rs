@@ -8,6 +8,7 @@
 //! | `request.rs` | a request as JSON: messages, tools, settings |
 //! | `reply.rs` | a reply: generated inside its format, read while it comes |
 //! | `reading.rs` | how a reply is read token by token, and told of |
+//! | `tools.rs` | definitions of tools, as they are given and as they are known again |
 //! | `wire.rs` | events and replies as JSON |
 //! | `shares.rs` | how probable the names and the enum values of calls were |
 
@@ -22,6 +23,7 @@ mod reply;
 mod request;
 #[cfg(feature = "llama")]
 mod shares;
+mod tools;
 #[cfg(feature = "llama")]
 mod wire;
 
@@ -37,5 +39,6 @@ pub use reply::{ChatFinish, ChatReply, ChatStats, Prepared, ReplyOptions, reply}
 pub use request::{ChatError, ChatRequest, ReadyChat};
 #[cfg(feature = "llama")]
 pub use shares::CallShares;
+pub use tools::{known_tools, wrapped_tool};
 #[cfg(feature = "llama")]
 pub use wire::event_json;

@@ -5,15 +5,16 @@ use crate::chat::messages::check_message;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::ChatWatch;
 use crate::chat::reply::{ChatReply, Prepared, ReplyOptions, reply};
+use crate::chat::tools::{known_tools, wrapped_tool};
 use crate::spec::fields::{Fields, array, text, wrong_type};
 use crate::spec::json::parse;
 use crate::spec::kinds::reply::ToolUse;
 use crate::spec::place::Place;
 use crate::spec::{SpecError, SpecProblem};
 use chat_format::analysis::{Continued, PromptOptions};
-use chat_format::{Data, FormatError, Parser, RenderOptions, TemplateError, Tools};
+use chat_format::{Data, FormatError, Parser, RenderOptions, TemplateError};
 use llama_sampler::{Context, RuntimeError};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{DrawSettings, Mode, RulesError, SamplerOptions, SpanRules};
@@ -67,9 +68,12 @@ impl ChatRequest {
             }
             Ok(messages.to_vec())
         })?;
-        let definitions = fields.read("tools", |place, value| Ok(wrapped(array(place, value)?)))?.unwrap_or_default();
+        let definitions = fields.read("tools", |place, value| {
+            Ok(array(place, value)?.iter().cloned().map(wrapped_tool).collect::<Vec<_>>())
+        })?;
+        let definitions = Value::Array(definitions.unwrap_or_default());
         let tools_at = Place::ROOT.field("tools");
-        let tools = Tools::new(&definitions).map_err(|error| SpecError::new(&tools_at, error))?;
+        let tools = known_tools(&definitions).map_err(|error| SpecError::new(&tools_at, error))?;
         let choice = fields.read("tool_choice", ToolUse::read)?.unwrap_or_default();
         let choice = choice.among(&tools, &Place::ROOT.field("tool_choice"))?;
         let reply = ReplyOptions {
@@ -97,7 +101,7 @@ impl ChatRequest {
             };
             prompt.render = variables.iter().fold(prompt.render, with);
         }
-        let definitions = (!definitions.is_empty()).then_some(Value::Array(definitions));
+        let definitions = Some(definitions).filter(|_| !reply.tools.is_empty());
         Ok(Self { messages, definitions, prompt, thinking_budget: fields.count("thinking_budget")?, reply })
     }
 
@@ -175,16 +179,6 @@ pub enum ChatError {
     /// The model.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
-}
-
-/// As templates expect them: a bare function in the object around it.
-fn wrapped(tools: &[Value]) -> Vec<Value> {
-    let one = |tool: &Value| {
-        let is_wrapped = tool.get("function").is_some_and(Value::is_object);
-        let is_named = tool.get("name").is_some();
-        if is_wrapped || !is_named { tool.clone() } else { json!({"type": "function", "function": tool}) }
-    };
-    tools.iter().map(one).collect()
 }
 
 /// `{"temperature": 0.7, "seed": 1}`: with any setting of the draw tokens are drawn, without one the best are taken.

@@ -1,0 +1,36 @@
+//! Definitions of tools, as they are given and as they are known again.
+
+use chat_format::{ToolError, Tools};
+use lru::LruCache;
+use serde_json::{Value, json};
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+
+/// Lists of tools that are known again by what they say.
+const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+static KNOWN: Mutex<Option<LruCache<String, Tools>>> = Mutex::new(None);
+
+/// The same list of tools for the same definitions, so that what was worked out for them is found again.
+///
+/// # Errors
+/// As [`Tools::new`].
+pub fn known_tools(definitions: &Value) -> Result<Tools, ToolError> {
+    let key = definitions.to_string();
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_with(|| LruCache::new(KEPT));
+    if let Some(tools) = known.get(&key) {
+        return Ok(tools.clone());
+    }
+    let tools = Tools::new(definitions.as_array().map_or(&[], Vec::as_slice))?;
+    known.put(key, tools.clone());
+    Ok(tools)
+}
+
+/// A definition as templates expect it: a bare function in the object around it.
+#[must_use]
+pub fn wrapped_tool(definition: Value) -> Value {
+    let is_wrapped = definition.get("function").is_some_and(Value::is_object);
+    let is_named = definition.get("name").is_some();
+    if is_wrapped || !is_named { definition } else { json!({"type": "function", "function": definition}) }
+}
