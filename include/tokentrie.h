@@ -1179,6 +1179,15 @@ tokentrie_status tokentrie_session_leaf(tokentrie_session session,
                                         size_t *count);
 
 /**
+ * What the last generation filled into a form, by name, as JSON: `{"action": "STOP"}`. TOKENTRIE_NONE if it filled
+ * none. A form is always filled to its end, whatever max_tokens is.
+ */
+tokentrie_status tokentrie_session_values(tokentrie_session session,
+                                          char *json,
+                                          size_t capacity,
+                                          size_t *count);
+
+/**
  * The vocabulary of the model, as a handle of its own.
  */
 tokentrie_status tokentrie_session_vocab(tokentrie_session session, tokentrie_vocab *vocab);

@@ -49,6 +49,39 @@ def test_a_json_form_gives_json(model: Model) -> None:
 
 
 @pytest.mark.model
+def test_a_sampler_walks_a_form(model: Model) -> None:
+    """Token by token, as a host does that can take none back."""
+    out, sampler, tokens = model.generate(PROMPT, MAIL), tokentrie.Sampler(model.vocab, MAIL), []
+    prompt = model.vocab.tokenize(PROMPT, parse_special=True)
+    while sampler.state == "active":
+        tokens.append(sampler.sample(model.logits([*prompt, *tokens])))
+        sampler.accept(tokens[-1])
+    assert tokens == out.tokens
+    assert [leaf.name for leaf in sampler.leaves] == list(out.values.values())
+    sampler.rollback(3)
+    assert sampler.accept(tokens[-3:]) is None
+    assert sampler.state == "complete"
+
+
+@pytest.mark.model
+def test_free_text_that_is_walked_stays_inside_its_part(model: Model) -> None:
+    form = Form('{"note": "', Text("note", stop='"', max_tokens=6), '", "sure": ', Slot("sure", ["1", "10"]), "}")
+    rng = np.random.default_rng(7)
+    seen = set()
+    for _ in range(30):
+        sampler, tokens = tokentrie.Sampler(model.vocab, form), []
+        while sampler.state == "active":
+            tokens.append(sampler.sample(rng.normal(size=len(model.vocab)).astype(np.float32)))
+            sampler.accept(tokens[-1])
+        said = json.loads(spelled(model, tokens))
+        assert [leaf.name for leaf in sampler.leaves] == [said["note"], str(said["sure"])]
+        seen.add(said["note"])
+    assert len(seen) > 10
+    with pytest.raises(TypeError, match="a form needs a Vocab"):
+        tokentrie.Sampler(len(model.vocab), form)
+
+
+@pytest.mark.model
 def test_literals_cost_no_forward_pass(model: Model) -> None:
     out = model.generate(
         PROMPT, Form('{"action": "', Slot("action", ["STOP"]), '", "sure": ', Slot("sure", ["1"]), "}")

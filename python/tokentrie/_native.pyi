@@ -5188,7 +5188,9 @@ class Form:
     """Text with parts to fill in: literals (str), Slot and Text, in their order.
 
     Give it to `Model.generate` as the constraint. Literals are never sampled, each slot gets one of its values, and
-    the result has the values by name. It is bound to no model; what it works out for a vocabulary, it keeps.
+    the result has the values by name. It is bound to no model; what it works out for a vocabulary, it keeps. A Sampler,
+    a Batch or a gate with a Vocab walks it as any constraint: `leaves` are its values in order, and free text ends with
+    its stop to the byte, which stays in the text unless the literal behind it begins with it.
 
     Args:
         parts: str, Slot or Text, at least one of them no str.

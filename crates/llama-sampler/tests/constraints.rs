@@ -215,7 +215,7 @@ fn a_sequence_in_a_slot() {
     assert_eq!(listed.len(), 6);
     let form = |values: SlotValues| {
         let slot = Part::Slot { name: "what".to_owned(), values };
-        Form::new([Part::Literal("<".to_owned()), slot, Part::Literal(">".to_owned())]).unwrap()
+        Form::new([Part::Literal("<".to_owned()), slot, Part::Literal(">".to_owned())]).map(Arc::new).unwrap()
     };
     let (one, other) = (form(SlotValues::Tokens(values)), form(listed.into()));
     for seed in 0..12 {

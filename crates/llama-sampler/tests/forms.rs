@@ -7,7 +7,7 @@ use llama_sampler::{
 };
 use std::sync::Arc;
 use trie_core::{After, AnyConstraint, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId, Unconstrained};
-use trie_text::{Form, Part, SlotValues};
+use trie_text::{Form, FormConstraint, FormOptions, Part, SlotValues};
 
 const ACTIONS: [&str; 3] = ["REPLY", "REPLY_THREAD", "STOP"];
 
@@ -25,17 +25,18 @@ fn slot(name: &str, values: &[&str]) -> Part {
     Part::Slot { name: name.to_owned(), values: SlotValues::Texts(values) }
 }
 
-fn mail() -> Form {
+fn mail() -> Arc<Form> {
     let people = slot("to", &["ann", "anna", ""]);
     Form::new([literal("{\"action\": \""), slot("action", &ACTIONS), literal("\", \"to\": \""), people, literal("\"}")])
         .unwrap()
+        .into()
 }
 
 fn prompt(context: &Context) -> Vec<TokenId> {
     context.vocab().tokenize("The next action is ", true, true).unwrap()
 }
 
-fn fill(context: &mut Context, form: &Form, options: &FillOptions) -> Filled {
+fn fill(context: &mut Context, form: &Arc<Form>, options: &FillOptions) -> Filled {
     let prompt = prompt(context);
     context.fill(&prompt, form, options, &mut ()).unwrap()
 }
@@ -84,15 +85,36 @@ fn only_branch_points_cost_a_pass() {
     let stats = fill(&mut context, &form, &FillOptions::default()).stats;
     assert_eq!(stats.forward_passes as usize, stats.sampled_tokens);
     assert_eq!(stats.forward_passes_saved, stats.forced_tokens);
-    let fixed = Form::new([literal("a "), slot("b", &["c"]), literal(" d")]).unwrap();
+    let fixed = Form::new([literal("a "), slot("b", &["c"]), literal(" d")]).map(Arc::new).unwrap();
     let stats = fill(&mut context, &fixed, &FillOptions::default()).stats;
     assert_eq!((stats.forward_passes, stats.sampled_tokens), (0, 0));
 }
 
 #[test]
+fn a_chain_of_llama_cpps_walks_a_form() {
+    let (mut context, form) = (context(), mail());
+    let filled = fill(&mut context, &form, &FillOptions::default());
+    let vocab = Arc::clone(context.vocab());
+    let walked = FormConstraint::new(form, &vocab, FormOptions::default()).unwrap();
+    let rules = SpanRules::of(AnyConstraint::new(walked), vocab.len()).unwrap();
+    let rules = rules.with_end_of_generation(vocab.end_of_generation()).unwrap().with_after(After::Stop).unwrap();
+    let (rules, prompt) = (Arc::new(rules), prompt(&context));
+    for skip_ahead in [true, false] {
+        let options = GenerateOptions::default().with_max_tokens(200).with_skip_ahead(skip_ahead);
+        let out = context.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
+        assert_eq!((&out.tokens, &out.text, out.finish), (&filled.tokens, &filled.text, Finish::Span));
+        let names: Vec<_> = out.leaves.iter().map(|leaf| leaf.name.clone().unwrap()).collect();
+        assert_eq!(names, [filled.values[0].value.clone(), filled.values[1].value.clone()]);
+        assert_eq!(out.fields.len(), if skip_ahead { 2 } else { 0 });
+    }
+}
+
+#[test]
 fn free_text_ends_at_its_stop_or_its_limit() {
     let mut context = context();
-    let form = Form::new([literal("\""), Part::text("note", "\"", 6), literal("\"}"), slot("x", &["1", "2"])]).unwrap();
+    let form = Form::new([literal("\""), Part::text("note", "\"", 6), literal("\"}"), slot("x", &["1", "2"])])
+        .map(Arc::new)
+        .unwrap();
     for seed in 0..40 {
         let filled = fill(&mut context, &form, &sampled(seed));
         let (note, x) = (&filled.values[0], &filled.values[1]);
@@ -115,7 +137,7 @@ impl Watch for Stop {
 #[test]
 fn a_form_that_does_not_fit_leaves_the_context_usable() {
     let mut context = context();
-    let long = Form::new([literal(&"far too long ".repeat(2000)), slot("x", &["1", "2"])]).unwrap();
+    let long = Form::new([literal(&"far too long ".repeat(2000)), slot("x", &["1", "2"])]).map(Arc::new).unwrap();
     let prompt = prompt(&context);
     let refused = context.fill(&prompt, &long, &FillOptions::default(), &mut ()).unwrap_err();
     assert!(matches!(refused, RuntimeError::ContextFull { .. }), "{refused}");

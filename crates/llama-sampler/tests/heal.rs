@@ -188,14 +188,14 @@ fn slots_of_healed_sets() {
         let options = FillOptions::default().with_exact(exact).with_probabilities(true);
         let prompt: Vec<TokenId> = vocab.tokenize("The sky. ", true, true).unwrap();
         let literal = |text: &str| Part::Literal(text.to_owned());
-        let form = Form::new([literal("It is "), slot(&set), literal(", I think.")]).unwrap();
+        let form = Form::new([literal("It is "), slot(&set), literal(", I think.")]).map(Arc::new).unwrap();
         let out = context.fill(&prompt, &form, &options, &mut ()).unwrap();
         assert_eq!(out.text, format!("It is {}, I think.", out.values[0].value));
         assert_eq!(out.text.as_bytes(), vocab.join(&out.tokens).unwrap());
         assert!(out.canonical && out.stats.healed_bytes == 0);
 
         // At the beginning of the form it is the prompt that ends so.
-        let form = Form::new([slot(&set), literal(", I think.")]).unwrap();
+        let form = Form::new([slot(&set), literal(", I think.")]).map(Arc::new).unwrap();
         let prompt = vocab.tokenize_before("The sky is ", form.begins_with().unwrap()).unwrap();
         let out = context.fill(&prompt, &form, &options, &mut ()).unwrap();
         assert_eq!(out.text, format!("{}, I think.", out.values[0].value));
@@ -205,7 +205,7 @@ fn slots_of_healed_sets() {
         let choice = context.choose(&prompt, &set, &ChooseOptions::default(), &mut ()).unwrap();
         assert!(shares.iter().zip(choice.probabilities()).all(|(a, b)| (a - b).abs() < 0.05));
 
-        let form = Form::new([literal("It is"), slot(&set)]).unwrap();
+        let form = Form::new([literal("It is"), slot(&set)]).map(Arc::new).unwrap();
         let error = context.fill(&prompt, &form, &options, &mut ()).unwrap_err().to_string();
         assert_eq!(
             error,

@@ -47,11 +47,12 @@ pub use rows::batch::{
     Batch, BatchError, BatchMask, BeamOptions, BeamSearch, Child, Children, Hypothesis, MaskMemory, NoRepeat, Rows,
     RowsError, RowsMut, ScoreMode,
 };
+pub use rows::chooser::{Mode, RowChooser, SamplerOptions};
 pub use rows::draw::{DrawError, DrawSetting, DrawSettings};
 pub use rows::element::Logit;
 pub use rows::kernel::{Pick, argmax, clear_bits, fill_bits, mask_row};
 pub use rows::logits;
-pub use rows::sampler::{Mode, RowError, Sampler, SamplerError, SamplerOptions};
+pub use rows::sampler::{RowError, Sampler, SamplerError};
 pub use rows::softmax::{log_add, log_probability, log_sum_exp};
 pub use scoring::{
     Choice, ChooseError, ChooseOptions, ChooseStats, Decoded, PrefixRows, PrefixRowsError, PromptProblem, RowProblem,

@@ -39,7 +39,10 @@ mod values;
 mod vocab;
 
 pub use control_text::ControlTextGuard;
-pub use forms::{Form, FormError, Part, SlotRule, SlotSet, SlotValues, Written};
+pub use forms::{
+    FilledField, Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Overshoot, Part, SlotSet,
+    SlotValues, Written,
+};
 pub use healing::HealingError;
 pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quoted};
 pub use tokenizer::{SplitPoints, SplitRule, Tokenizer, TokenizerError};

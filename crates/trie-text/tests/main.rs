@@ -1,5 +1,6 @@
 //! Texts, vocabularies and forms. One binary, because each is linked anew.
 
+mod form_walk;
 mod forms;
 mod texts;
 mod tokenize_all;

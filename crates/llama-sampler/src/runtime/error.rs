@@ -119,19 +119,6 @@ pub enum RuntimeError {
     /// Nothing may come, because something went wrong in the constraint.
     #[error(transparent)]
     Problem(Problem),
-    /// Text of a form that has a pattern, and was cut off before it matched.
-    #[error(
-        "text {name:?}: {text:?} does not match its pattern, nor does any beginning of it, after {max_tokens} tokens: \
-         raise max_tokens, or allow less in the pattern"
-    )]
-    PatternCut {
-        /// The text's name.
-        name: String,
-        /// What was written.
-        text: String,
-        /// The most tokens of it.
-        max_tokens: usize,
-    },
     /// More tokens than the context holds.
     #[error("{asked} tokens after {held} do not fit: the context has room for {n_ctx}")]
     ContextFull {

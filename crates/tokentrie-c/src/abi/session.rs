@@ -230,6 +230,22 @@ pub extern "C" fn tokentrie_session_leaf(
     })
 }
 
+/// What the last generation filled into a form, by name, as JSON: `{"action": "STOP"}`. TOKENTRIE_NONE if it filled
+/// none. A form is always filled to its end, whatever max_tokens is.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_values(
+    session: tokentrie_session,
+    json: Out<c_char>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    guarded(|| {
+        let buffer = Buffer::new(&json, capacity, &count, "json")?;
+        let Some(values) = SESSIONS.get(session)?.values() else { return Ok(TOKENTRIE_NONE) };
+        buffer.fill_text(&values).map(|()| TOKENTRIE_OK)
+    })
+}
+
 /// The vocabulary of the model, as a handle of its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_vocab(session: tokentrie_session, vocab: Out<tokentrie_vocab>) -> tokentrie_status {

@@ -6,6 +6,7 @@ use crate::error::{Error, Result, panicked};
 use crate::status::*;
 use crate::turn::{GENERATE, Turn};
 use ::llama_sampler::{Finish, GenerateOptions, Generated, Step, Watch};
+use serde_json::{Map, Value};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -222,7 +223,7 @@ impl Session {
         state.last.seconds = began.elapsed().as_secs_f64();
         match result {
             Ok(generated) => {
-                let Generated { tokens, leaf, finish: ended, stats, .. } = generated;
+                let Generated { tokens, leaf, fields, finish: ended, stats, .. } = generated;
                 state.last.finish = finish(ended);
                 // The text of a rule is no leaf.
                 let is_whole = leaf.is_some() || ended == Finish::Span;
@@ -231,6 +232,9 @@ impl Session {
                     (Some(_), true) => Status::Complete,
                     (Some(_), false) => Status::Active,
                 };
+                let values: Map<String, Value> =
+                    fields.into_iter().map(|field| (field.name, field.value.into())).collect();
+                state.last.values = (!values.is_empty()).then(|| Value::Object(values).to_string());
                 (state.last.tokens, state.last.leaf, state.last.stats) = (tokens.len(), leaf, stats);
                 // A set that spells the end of the prompt again begins before it.
                 let kept = self.kept(&prompt, rules.as_deref());

@@ -79,6 +79,8 @@ struct Last {
     finish: i32,
     state: Status,
     leaf: Option<Leaf>,
+    /// The fields of a form by name, as JSON.
+    values: Option<String>,
     tokens: usize,
     stats: GenerateStats,
     seconds: f64,
@@ -87,7 +89,15 @@ struct Last {
 impl Default for Last {
     fn default() -> Self {
         let stats = GenerateStats::default();
-        Self { finish: TOKENTRIE_FINISH_NONE, state: Status::Idle, leaf: None, tokens: 0, stats, seconds: 0.0 }
+        Self {
+            finish: TOKENTRIE_FINISH_NONE,
+            state: Status::Idle,
+            leaf: None,
+            values: None,
+            tokens: 0,
+            stats,
+            seconds: 0.0,
+        }
     }
 }
 
@@ -244,6 +254,11 @@ impl Session {
 
     pub(crate) fn leaf(&self) -> Option<Leaf> {
         self.state().last.leaf.clone()
+    }
+
+    /// What the last generation filled into a form, by name, as JSON.
+    pub(crate) fn values(&self) -> Option<String> {
+        self.state().last.values.clone()
     }
 
     pub(crate) fn model(&self) -> &SharedModel {

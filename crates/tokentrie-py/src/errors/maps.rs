@@ -234,12 +234,16 @@ impl From<FormError> for Error {
             | FormError::NotHealed { .. }
             | FormError::NotListed { .. }
             | FormError::NoTokensLeft { .. }
+            | FormError::NotLast { .. }
+            | FormError::Begins { .. }
             | FormError::Endless { .. } => Class::Option,
             FormError::NoValues { .. }
             | FormError::RepeatedValue { .. }
             | FormError::NoTokens { .. }
             | FormError::NotATree { .. }
+            | FormError::Damaged { .. }
             | FormError::Ambiguous { .. } => Class::Trie,
+            FormError::PatternCut { .. } => Class::Rule,
             FormError::Unspellable { .. } => Class::Vocabulary,
         };
         class.error(error.to_string())

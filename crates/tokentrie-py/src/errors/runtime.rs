@@ -50,7 +50,6 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => Class::Option,
         RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => Class::Trie,
-        RuntimeError::PatternCut { .. } => Class::Rule,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
         RuntimeError::Backend { .. }
         | RuntimeError::File { .. }

@@ -104,7 +104,8 @@ pub(crate) struct Stats {
 #[cfg(feature = "llama")]
 impl Generated {
     pub(crate) fn new(generated: llama_sampler::Generated, value: Option<Value>, seconds: f64) -> Self {
-        let llama_sampler::Generated { tokens, text, leaf, leaves, value: _, partial_token, finish, stats } = generated;
+        let llama_sampler::Generated { tokens, text, leaf, leaves, value: _, fields: _, partial_token, finish, stats } =
+            generated;
         let finish = match finish {
             Finish::Span => "span",
             Finish::EndOfGeneration => "end_of_generation",

@@ -119,7 +119,7 @@ pub(crate) fn built(what: &str, given: &Bound<'_, PyAny>, around: &Around<'_>) -
 /// Constraints by path of one that was given.
 ///
 /// # Errors
-/// As [`built`]; `TypeError` for a form, which is filled and not walked.
+/// As [`built`].
 pub(crate) fn constraint(what: &str, given: &Bound<'_, PyAny>, around: &Around<'_>) -> Result<tokentrie::spec::Spans> {
     let py = given.py();
     if let Ok(spec) = given.cast::<SpecObject>() {

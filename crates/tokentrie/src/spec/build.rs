@@ -7,7 +7,7 @@ use super::{Host, Object, Spec};
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Constraint, Sequence, Unconstrained};
 use trie_rules::{MaskLimits, Spelled};
-use trie_text::{Form, TextValues, Vocab};
+use trie_text::{Form, FormConstraint, FormOptions, TextValues, Vocab};
 
 /// Constraints by path; at least one.
 pub type Spans = Arc<[(String, AnyConstraint)]>;
@@ -66,7 +66,7 @@ impl Spec {
     /// Constraints by path, without regard to what stands before: texts are tokenised alone.
     ///
     /// # Errors
-    /// As [`Spec::build`]; also a form, which is filled and not walked.
+    /// As [`Spec::build`].
     pub fn constraint(&self, over: &Over<'_>, host: &dyn Host) -> Result<Spans> {
         self.spans(&Place::ROOT, over, host, MOST_DEPTH)
     }
@@ -165,9 +165,10 @@ impl Spec {
                     let set = host.texts(&texts, vocab);
                     alone(set.map_err(|error| SpecError::new(&place.field("choice"), error))?.into())
                 }
-                Built::Form(_) => {
-                    let reason = "a form is filled by a generation and cannot be walked token by token";
-                    Err(at(SpecProblem::NotHere { kind: "form".to_owned(), here: "here", reason }))
+                Built::Form(form) => {
+                    let vocab = over.need("form", "how to tokenize").map_err(at)?;
+                    let form = FormConstraint::new(form, vocab, FormOptions::default());
+                    alone(AnyConstraint::new(form.map_err(|error| SpecError::new(&place.field("form"), error))?))
                 }
             },
         }

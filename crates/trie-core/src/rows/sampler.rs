@@ -2,32 +2,11 @@
 
 use crate::machine::constraint::{Problem, Role, Scratch};
 use crate::machine::span::{Allowed, Span, SpanError, SpanRules, Status};
-use crate::rows::draw::{Draw, DrawError, DrawSettings};
+use crate::rows::chooser::{Mode, RowChooser, SamplerOptions};
+use crate::rows::draw::DrawError;
 use crate::rows::row;
 use crate::set::ids::TokenId;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-
-/// How a token is chosen among the allowed ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// The highest logit, ties to the lowest id.
-    #[default]
-    Greedy,
-    /// A seeded draw: see [`DrawSettings`].
-    Sampled,
-}
-
-/// How a [`Sampler`] chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct SamplerOptions {
-    /// Highest logit or seeded draw.
-    pub mode: Mode,
-    /// What the draw does with the logits.
-    pub draw: DrawSettings,
-    /// Seed of the draw; `None` takes one from the operating system.
-    pub seed: Option<u32>,
-}
 
 /// A row or mask of the wrong length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -76,11 +55,7 @@ pub enum SamplerError {
 #[derive(Debug, Clone)]
 pub struct Sampler {
     span: Span,
-    mode: Mode,
-    settings: DrawSettings,
-    draw: Option<Box<Draw>>,
-    seed: u32,
-    starved: u64,
+    chooser: RowChooser,
     saved: Vec<f32>,
     scratch: Scratch,
 }
@@ -91,20 +66,8 @@ impl Sampler {
     /// # Errors
     /// A setting out of range.
     pub fn new(rules: Arc<SpanRules>, options: SamplerOptions) -> Result<Self, DrawError> {
-        options.draw.check()?;
-        let sampled = options.mode == Mode::Sampled;
-        let seed = options.seed.unwrap_or_else(|| if sampled { RandomState::new().hash_one(()) as u32 } else { 0 });
-        Ok(Self {
-            span: Span::new(rules),
-            mode: options.mode,
-            settings: options.draw,
-            // The generator's state is 2.5 KB: greedy samplers do without.
-            draw: sampled.then(|| Box::new(Draw::new(seed))),
-            seed,
-            starved: 0,
-            saved: Vec::new(),
-            scratch: Scratch::default(),
-        })
+        let chooser = RowChooser::new(options)?;
+        Ok(Self { span: Span::new(rules), chooser, saved: Vec::new(), scratch: Scratch::default() })
     }
 
     /// The position.
@@ -119,31 +82,28 @@ impl Sampler {
 
     /// Greedy or sampled.
     pub fn mode(&self) -> Mode {
-        self.mode
+        self.chooser.options().mode
     }
 
     /// How it chooses; the seed is the one in use.
     pub fn options(&self) -> SamplerOptions {
-        SamplerOptions { mode: self.mode, draw: self.settings, seed: Some(self.seed) }
+        self.chooser.options()
     }
 
     /// The seed in use: the one given, or the one taken from the operating system.
     pub fn seed(&self) -> u32 {
-        self.seed
+        self.chooser.seed()
     }
 
     /// How often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
     pub fn starved(&self) -> u64 {
-        self.starved
+        self.chooser.starved()
     }
 
     /// As after creation: armed, and the draws begin again.
     pub fn reset(&mut self) {
         self.span.reset();
-        self.starved = 0;
-        if let Some(draw) = &mut self.draw {
-            draw.reset();
-        }
+        self.chooser.reset();
     }
 
     fn row<'r>(&self, logits: &'r [f32]) -> Result<&'r [f32], RowError> {
@@ -162,11 +122,7 @@ impl Sampler {
     pub fn sample(&mut self, logits: &[f32]) -> Result<TokenId, SamplerError> {
         let row = self.row(logits)?;
         let allowed = self.span.allowed(&mut self.scratch);
-        let Some(chosen) = row::choose(row, allowed, self.draw.as_deref_mut(), &self.settings) else {
-            return Err(self.damaged());
-        };
-        self.starved += u64::from(chosen.starved);
-        Ok(chosen.token)
+        self.chooser.choose(row, allowed).ok_or_else(|| self.damaged())
     }
 
     #[cold]
@@ -185,9 +141,7 @@ impl Sampler {
     /// As [`Span::accept`]; nothing changed then.
     pub fn accept_forced(&mut self, token: TokenId) -> Result<Role, SpanError> {
         let role = self.span.accept(token)?;
-        if let Some(draw) = &mut self.draw {
-            draw.skip();
-        }
+        self.chooser.skip();
         Ok(role)
     }
 
@@ -214,7 +168,7 @@ impl Sampler {
         self.row(logits)?;
         let allowed = self.span.allowed(&mut self.scratch);
         let Some(starved) = row::mask(logits, allowed, &mut self.saved) else { return Err(self.damaged()) };
-        self.starved += u64::from(starved);
+        self.chooser.count_starved(starved);
         Ok(())
     }
 

@@ -59,6 +59,40 @@ pub enum FormError {
         /// The slot.
         slot: String,
     },
+    /// Text that ends where the model ends its output, before other parts, where tokens cannot be taken back.
+    #[error(
+        "text {name:?} ends where the model ends its output: it must be the last part here, where a token that is \
+         written cannot be taken back"
+    )]
+    NotLast {
+        /// The text.
+        name: String,
+    },
+    /// A text with a pattern that was cut off before it matched.
+    #[error(
+        "text {name:?}: {text:?} does not match its pattern, nor does any beginning of it, after {max_tokens} tokens: \
+         raise max_tokens, or allow less in the pattern"
+    )]
+    PatternCut {
+        /// The text's name.
+        name: String,
+        /// What was written.
+        text: String,
+        /// The most tokens of it.
+        max_tokens: usize,
+    },
+    /// A value that ended where its set has none.
+    #[error("slot {slot:?}: a value ended where the set has none: it is damaged; verifying its file says where")]
+    Damaged {
+        /// The slot.
+        slot: String,
+    },
+    /// A first set that cannot begin inside the text before it.
+    #[error("{reason}")]
+    Begins {
+        /// Why not.
+        reason: String,
+    },
     /// Values that were to be scored, and cannot be listed.
     #[error("slot {slot:?}: {error}")]
     NotListed {

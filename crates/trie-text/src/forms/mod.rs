@@ -1,13 +1,22 @@
 //! A form: literal text, slots with finite sets, and free text, filled in order.
 
 mod cache;
+mod constraint;
 mod error;
+mod filling;
+mod free_text;
+mod listed;
+mod options;
 mod slot_rule;
 mod slot_set;
+mod state;
 
+pub use constraint::FormConstraint;
 pub use error::FormError;
-pub use slot_rule::SlotRule;
+
+pub use options::{FormOptions, Overshoot};
 pub use slot_set::{SlotSet, Written};
+pub use state::{FilledField, FormState, LastToken};
 
 use cache::Cache;
 use std::collections::{HashMap, HashSet};
@@ -66,6 +75,16 @@ impl Part {
         match self {
             Self::Literal(_) => None,
             Self::Slot { name, .. } | Self::Text { name, .. } | Self::Held { name, .. } => Some(name),
+        }
+    }
+
+    /// The constraint that the user gave for it.
+    fn constraint(&self) -> Option<&AnyConstraint> {
+        match self {
+            Self::Slot { values: SlotValues::Tokens(constraint), .. } | Self::Held { constraint, .. } => {
+                Some(constraint)
+            }
+            Self::Literal(_) | Self::Slot { .. } | Self::Text { .. } => None,
         }
     }
 }

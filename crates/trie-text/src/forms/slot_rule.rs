@@ -3,20 +3,21 @@
 //! A rule that is walked token by token stands alone: what is before it is written first, and it ends where nothing can
 //! go on, or with the first token of what stands behind.
 
+use super::options::Overshoot;
 use super::slot_set::{SlotHere, Written};
 use super::{Form, FormError, Part, SlotValues};
 use crate::vocab::Vocab;
 use std::sync::Arc;
 use trie_core::{AnyConstraint, AnyState, Constraint, Ending, SpanRules, TokenId};
-use trie_rules::{ByRuleError, MaskLimits, SpelledBetween};
+use trie_rules::{AnyRule, ByRuleError, MaskLimits, Regex, SpelledBetween};
 
 /// A rule, ready to be walked after what was written before it.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct SlotRule {
+pub(super) struct SlotRule {
     /// What may be written, and the tokens that may end it where nothing stands behind it.
-    pub rules: Arc<SpanRules>,
+    pub(super) rules: Arc<SpanRules>,
     walked: Walked,
+    max_tokens: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -27,7 +28,7 @@ enum Walked {
 
 impl SlotRule {
     /// How many bytes of what stands behind are written, once it is known where the value ends.
-    pub fn behind(&self, at: &AnyState) -> Option<usize> {
+    pub(super) fn behind(&self, at: &AnyState) -> Option<usize> {
         match &self.walked {
             Walked::Between(spelled) => spelled.behind(at),
             Walked::Alone(constraint) => (constraint.ending(at) == Ending::Must).then_some(0),
@@ -35,36 +36,58 @@ impl SlotRule {
     }
 
     /// Whether the value may end here.
-    pub fn may_end(&self, at: &AnyState) -> bool {
+    pub(super) fn may_end(&self, at: &AnyState) -> bool {
         match &self.walked {
             Walked::Between(spelled) => spelled.may_end(at),
             Walked::Alone(constraint) => constraint.ending(at) != Ending::No,
         }
     }
 
+    /// The most tokens of it, where it is a text.
+    pub(super) fn max_tokens(&self) -> Option<usize> {
+        self.max_tokens
+    }
+
     /// Whether it begins after all that stands before it: that must be written first.
-    pub fn stands_alone(&self) -> bool {
+    pub(super) fn stands_alone(&self) -> bool {
         matches!(self.walked, Walked::Alone(_))
     }
 }
 
 impl Form {
+    /// What is written after the text that is the part at `index` and ends with `stop`: the literal behind it. Where
+    /// tokens are not taken back, the stop stays that no literal begins with.
+    pub(super) fn behind(&self, index: usize, stop: &str, overshoot: Overshoot) -> String {
+        let literal = self.literal(index + 1);
+        let stays = overshoot == Overshoot::Refused && !literal.starts_with(stop);
+        if stays { format!("{stop}{literal}") } else { literal.to_owned() }
+    }
+
     /// The rule of the slot or text that is the part at `index`, after what was written. What is not written of that
-    /// yet comes first.
+    /// yet comes first. Free text is a rule where its tokens are not taken back.
     ///
     /// # Errors
     /// A part without a rule, and what the vocabulary cannot spell.
-    pub fn rule(&self, index: usize, written: &Written, vocab: &Arc<Vocab>) -> Result<Arc<SlotRule>, FormError> {
+    pub(super) fn rule(
+        &self,
+        index: usize,
+        written: &Written,
+        vocab: &Arc<Vocab>,
+        overshoot: Overshoot,
+    ) -> Result<Arc<SlotRule>, FormError> {
         let literal = self.literal(index + 1);
-        let (name, rule, behind) = match self.parts().get(index) {
-            Some(Part::Slot { name, values: SlotValues::Rule(rule) }) => (name, rule, literal),
-            Some(Part::Text { name, pattern: Some(rule), stop, .. }) => (name, rule, stop.as_str()),
+        let (name, rule, behind, max_tokens) = match self.parts().get(index) {
+            Some(Part::Slot { name, values: SlotValues::Rule(rule) }) => (name, Some(rule), literal, None),
+            Some(Part::Text { name, pattern, stop, max_tokens, .. }) => {
+                (name, pattern.as_ref(), stop.as_str(), Some(*max_tokens))
+            }
             _ => return Err(FormError::NoSlot { index }),
         };
         let before = written.rest_bytes();
-        let key = (vocab.fingerprint().to_owned(), index, before.to_vec());
+        let key = (vocab.fingerprint().to_owned(), index, before.to_vec(), overshoot);
         self.cache.rules.get_or_make(key, |_| {
             let refused = |error: ByRuleError| FormError::Rule { what: format!("slot {name:?}"), error };
+            let rule = rule.map_or_else(|| self.free_text(index), Arc::clone);
             let placed = rule.placed(before, behind.as_bytes(), vocab.spelling(), MaskLimits::default());
             let (constraint, walked) = if let Some(spelled) = placed.map_err(refused)? {
                 (spelled.constraint(), Walked::Between(spelled))
@@ -86,7 +109,18 @@ impl Form {
                 }
             }
             let rules = SpanRules::of(constraint, vocab.len())?.with_end_tokens(ends)?;
-            Ok(Arc::new(SlotRule { rules: Arc::new(rules), walked }))
+            Ok(Arc::new(SlotRule { rules: Arc::new(rules), walked, max_tokens }))
         })
+    }
+
+    /// Any characters but those that are excluded from the free text that is the part at `index`.
+    fn free_text(&self, index: usize) -> Arc<dyn AnyRule> {
+        let excluded = match self.parts().get(index) {
+            Some(Part::Text { exclude, .. }) => exclude.as_slice(),
+            _ => &[],
+        };
+        let class: Vec<String> = excluded.iter().map(|&char| format!("\\u{{{:x}}}", u32::from(char))).collect();
+        let pattern = if class.is_empty() { "(?s:.)*".to_owned() } else { format!("[^{}]*", class.concat()) };
+        Arc::new(Regex::new(&pattern).expect("characters by their numbers make a class"))
     }
 }

@@ -52,7 +52,7 @@ impl SlotSet {
 }
 
 /// What was written of a form, and what must follow it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Written {
     /// The text up to the slot: written, and the rest that is not yet.
     pub text: String,
@@ -82,7 +82,13 @@ impl Written {
                 return Some(tokens.to_vec());
             }
         }
-        vocab.tokenize_inside(&format!("{}{more}", self.rest()?))
+        // The last token may end inside a character: its other bytes are tokens of their own.
+        let from = self.text.len().checked_sub(self.rest)?;
+        let whole = (from..=self.text.len()).find(|&at| self.text.is_char_boundary(at))?;
+        let mut tokens: Vec<TokenId> =
+            self.text.as_bytes()[from..whole].iter().map(|&byte| byte_token(vocab, byte)).collect::<Option<_>>()?;
+        tokens.extend(vocab.tokenize_inside(&format!("{}{more}", &self.text[whole..]))?);
+        Some(tokens)
     }
 
     /// The tokens of the rest.
@@ -98,6 +104,12 @@ impl Written {
     fn alone(&self) -> Option<Self> {
         Some(Self { text: self.rest()?.to_owned(), rest: self.rest, tokens: Vec::new() })
     }
+}
+
+/// The token that is this byte.
+fn byte_token(vocab: &Vocab, byte: u8) -> Option<TokenId> {
+    let mut tokens = vocab.tokens_with_prefix(&[byte]).into_iter();
+    tokens.find(|&token| vocab.is_text(token) && vocab.piece(token) == Some(&[byte]))
 }
 
 impl Form {

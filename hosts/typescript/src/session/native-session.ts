@@ -195,6 +195,7 @@ export class NativeSession implements Calls {
       finish: FINISHES[info.finish] ?? "none",
       state: STATES[info.state] ?? "off",
       leaf: this.#leaf(),
+      values: this.#values(),
       stats: {
         promptTokens: info.promptTokens,
         promptTokensReused: info.promptTokensReused,
@@ -221,6 +222,14 @@ export class NativeSession implements Calls {
     }
     if (this.#check(status) === Status.NONE) return null;
     return { index: index[0] as number, name: text(name.subarray(0, length.value)) || null };
+  }
+
+  #values(): Outcome["values"] {
+    const { tokentrie_session_values } = this.#library.functions;
+    const json = readText(this.#library, (buffer, capacity, count) =>
+      tokentrie_session_values(this.#handle, buffer, capacity, count),
+    );
+    return json === null ? null : (JSON.parse(json) as Record<string, string>);
   }
 
   #chosen(count: number, call: (probabilities: Float64Array, choice: Uint8Array) => number): ChosenValues {

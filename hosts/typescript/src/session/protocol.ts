@@ -24,6 +24,8 @@ export interface Outcome {
   readonly finish: (typeof FINISHES)[number];
   readonly state: (typeof STATES)[number];
   readonly leaf: { readonly index: number; readonly name: string | null } | null;
+  /** What was filled into a form, by name; null where the constraint was none. */
+  readonly values: Readonly<Record<string, string>> | null;
   readonly stats: GenerationStats;
 }
 

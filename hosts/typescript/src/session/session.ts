@@ -67,6 +67,7 @@ const EMPTY: Outcome = {
   finish: "none",
   state: "idle",
   leaf: null,
+  values: null,
   stats: {
     promptTokens: 0,
     promptTokensReused: 0,

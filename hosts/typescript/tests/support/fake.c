@@ -46,6 +46,10 @@ int32_t tokentrie_session_leaf(uint64_t session, uint32_t *leaf, char *name, siz
   (void)session, (void)leaf, (void)name, (void)capacity, (void)count;
   return 1;
 }
+int32_t tokentrie_session_values(uint64_t session, char *json, size_t capacity, size_t *count) {
+  (void)session, (void)json, (void)capacity, (void)count;
+  return 1;
+}
 int32_t tokentrie_session_cancel(uint64_t session) { return session == 5 ? 0 : -1; }
 int32_t tokentrie_session_close(uint64_t session) { return session == 5 ? 0 : -1; }
 #else

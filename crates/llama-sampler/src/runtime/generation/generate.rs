@@ -6,6 +6,7 @@
 //! and takes one forward pass a token.
 
 use super::ahead::{ChainOverSpan, Chooser, SpanThenFree};
+use super::fill::{FillOptions, form_of};
 use super::generated::{Finish, GenerateOptions, Generated};
 use super::{Generation, chain};
 use crate::callbacks::SamplerHandle;
@@ -23,7 +24,7 @@ impl Context {
     /// Ends with the span under [`After::Stop`](trie_core::After::Stop); a token that ends an open leaf is left out.
     /// Without rules, or under [`After::Free`](trie_core::After::Free), it goes on until the model ends its output. A
     /// first set that begins inside the prompt ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it
-    /// leaves of it.
+    /// leaves of it. A form that stands alone is filled to its end: see [`Context::fill`].
     ///
     /// # Errors
     /// A setting out of range, rules for another vocabulary, an empty prompt, one that does not fit, or a failed
@@ -36,6 +37,10 @@ impl Context {
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
         self.check_rules(rules, options)?;
+        if let Some(form) = rules.and_then(|rules| form_of(rules)).filter(|_| options.skip_ahead) {
+            let fill = FillOptions::default().with_sampling(options.sampling);
+            return self.fill(prompt, form, &fill, watch).map(Generated::from);
+        }
         let mut generation = Generation::before(self, prompt, rules.and_then(|rules| rules.first_set()), watch)?;
         generation.heal(options.healed_bytes);
         let (finish, span) = match rules {
@@ -103,7 +108,8 @@ fn generated(generation: Generation<'_>, finish: Finish, span: Option<&Span>) ->
         let walked = vocab.join(&tokens[..span.depth().min(tokens.len())])?;
         partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
     }
-    Ok(Generated { tokens, text, leaf, leaves, value, partial_token, finish, stats })
+    let fields = Vec::new();
+    Ok(Generated { tokens, text, leaf, leaves, fields, value, partial_token, finish, stats })
 }
 
 /// Being stopped is one way to end.

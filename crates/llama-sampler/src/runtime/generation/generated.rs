@@ -73,6 +73,22 @@ pub enum Finish {
     Stopped,
 }
 
+/// A slot or text that was filled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Its name in the form.
+    pub name: String,
+    /// The value that was chosen, or the text that was written.
+    pub value: String,
+    /// The value's number; `None` for text, and where the values are no set.
+    pub index: Option<usize>,
+    /// Probability of each value of a slot among them, if it was asked for; where the values are no set, in the order
+    /// of [`SlotSet::values`].
+    pub probabilities: Option<Vec<f64>>,
+    /// The tokens that were written for it, with what stands around it in the same tokens.
+    pub tokens: Vec<TokenId>,
+}
+
 /// What a generation gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {
@@ -86,6 +102,8 @@ pub struct Generated {
     pub leaf: Option<Leaf>,
     /// The values of constraints that follow each other, in order.
     pub leaves: Vec<Leaf>,
+    /// What was filled into a form, in order; none elsewhere.
+    pub fields: Vec<Field>,
     /// The text of the value, if the span was completed: of tokens that were part of one, healed bytes excluded.
     pub value: Option<String>,
     /// What the last token of the value spells beyond it: the beginning of the free text. Empty unless the set lets a

@@ -3,15 +3,12 @@
 mod ahead;
 mod chain;
 mod fill;
-mod fill_held;
-mod fill_rule;
-mod free_text;
 mod generate;
 mod generated;
 mod report;
 
-pub use fill::{Field, FillOptions, Filled};
-pub use generated::{Finish, GenerateOptions, GenerateStats, Generated};
+pub use fill::{FillOptions, Filled};
+pub use generated::{Field, Finish, GenerateOptions, GenerateStats, Generated};
 
 use super::context::{Context, fits, not_empty};
 use super::error::RuntimeError;

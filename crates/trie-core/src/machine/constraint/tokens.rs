@@ -164,7 +164,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// All of them, ascending, each with its weight; 0 where there are none.
-    pub(crate) fn weigh(&self) -> impl Iterator<Item = (TokenId, f32)> + use<'a> {
+    pub fn weigh(&self) -> impl Iterator<Item = (TokenId, f32)> + use<'a> {
         let weights = self.weighted().map_or(&[][..], |weighted| weighted.weights());
         self.iter().zip(weights.iter().copied().chain(std::iter::repeat(0.0)))
     }

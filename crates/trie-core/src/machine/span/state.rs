@@ -74,6 +74,11 @@ impl<S> SpanState<S> {
         &self.at
     }
 
+    /// Puts the walk at another state of the constraint that it is in.
+    pub fn set_position(&mut self, at: S) {
+        self.at = at;
+    }
+
     /// Which of the constraints is walked.
     pub(crate) fn constraint_number(&self) -> usize {
         self.constraint as usize

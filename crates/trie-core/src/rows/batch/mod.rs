@@ -25,8 +25,8 @@ pub use top::Child;
 
 use crate::machine::constraint::{AnyConstraint, AnyState, Scratch, Thought, Unconstrained};
 use crate::machine::span::{Allowed, SpanRules, SpanState, Status, Trail};
+use crate::rows::chooser::{Mode, SamplerOptions};
 use crate::rows::draw::Draw;
-use crate::rows::sampler::{Mode, SamplerOptions};
 use crate::set::ids::TokenId;
 use crate::set::trie::Leaf;
 use std::hash::{BuildHasher, RandomState};

@@ -1,9 +1,8 @@
 //! Free text on its way to its stop.
 
 /// What a model writes until a stop: its bytes, and which of its tokens can no longer be taken back.
-#[derive(Debug)]
-pub(super) struct FreeText<'s> {
-    stop: &'s [u8],
+#[derive(Debug, Clone, Default)]
+pub(super) struct FreeText {
     pub(super) bytes: Vec<u8>,
     /// Where each token ends.
     ends: Vec<usize>,
@@ -13,15 +12,11 @@ pub(super) struct FreeText<'s> {
     pub(super) certain: usize,
 }
 
-impl<'s> FreeText<'s> {
-    /// `stop` is not empty.
-    pub(super) fn new(stop: &'s str) -> Self {
-        Self { stop: stop.as_bytes(), bytes: Vec::new(), ends: Vec::new(), whole: 0, certain: 0 }
-    }
-
-    /// Takes a token's bytes, and says where the stop begins if they complete it. `O(bytes of token and stop)`.
-    pub(super) fn push(&mut self, piece: &[u8]) -> Option<usize> {
-        let might_begin = |length: usize| (length + 1).saturating_sub(self.stop.len());
+impl FreeText {
+    /// Takes a token's bytes, and says where the stop, which is not empty, begins if they complete it.
+    /// `O(bytes of token and stop)`.
+    pub(super) fn push(&mut self, piece: &[u8], stop: &[u8]) -> Option<usize> {
+        let might_begin = |length: usize| (length + 1).saturating_sub(stop.len());
         let from = might_begin(self.bytes.len());
         self.bytes.extend_from_slice(piece);
         self.ends.push(self.bytes.len());
@@ -29,7 +24,7 @@ impl<'s> FreeText<'s> {
             Ok(text) => text.len(),
             Err(error) => error.valid_up_to(),
         };
-        let found = self.bytes[from..].windows(self.stop.len()).position(|window| window == self.stop);
+        let found = self.bytes[from..].windows(stop.len()).position(|window| window == stop);
         if found.is_none() {
             let settled = might_begin(self.bytes.len()).min(self.whole);
             self.certain += self.ends[self.certain..].iter().take_while(|&&end| end <= settled).count();
@@ -38,7 +33,7 @@ impl<'s> FreeText<'s> {
     }
 
     /// The text up to there, or all of it; a character that the last token only begins is left out.
-    pub(super) fn value(self, end: Option<usize>) -> String {
+    pub(super) fn value(&self, end: Option<usize>) -> String {
         let end = end.unwrap_or(self.whole).min(self.whole);
         String::from_utf8_lossy(&self.bytes[..end]).into_owned()
     }
@@ -50,10 +45,10 @@ mod tests {
 
     #[test]
     fn tokens_are_certain_once_no_stop_can_begin_in_them() {
-        let mut text = FreeText::new("\n\n");
+        let mut text = FreeText::default();
         let pushed: Vec<_> = [&b"ab"[..], b"\n", b"c\xc3", b"\xa4", b"d\n", b"\ne"]
             .map(|piece| {
-                let found = text.push(piece);
+                let found = text.push(piece, b"\n\n");
                 (found, text.certain)
             })
             .into();
@@ -63,8 +58,8 @@ mod tests {
 
     #[test]
     fn a_character_that_is_cut_off_is_left_out() {
-        let mut text = FreeText::new("|");
-        assert_eq!([text.push(b"a"), text.push(b"\xe2\x82")], [None; 2]);
+        let mut text = FreeText::default();
+        assert_eq!([text.push(b"a", b"|"), text.push(b"\xe2\x82", b"|")], [None; 2]);
         assert_eq!(text.certain, 1);
         assert_eq!(text.value(None), "a");
     }

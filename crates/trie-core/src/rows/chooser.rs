@@ -1,0 +1,101 @@
+//! The choice of a token from a row of logits, among those that may come.
+
+use crate::machine::span::Allowed;
+use crate::rows::draw::{Draw, DrawError, DrawSettings};
+use crate::rows::row;
+use crate::set::ids::TokenId;
+use std::hash::{BuildHasher, RandomState};
+
+/// How a token is chosen among the allowed ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// The highest logit, ties to the lowest id.
+    #[default]
+    Greedy,
+    /// A seeded draw: see [`DrawSettings`].
+    Sampled,
+}
+
+/// How a [`Sampler`] chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SamplerOptions {
+    /// Highest logit or seeded draw.
+    pub mode: Mode,
+    /// What the draw does with the logits.
+    pub draw: DrawSettings,
+    /// Seed of the draw; `None` takes one from the operating system.
+    pub seed: Option<u32>,
+}
+
+/// Chooses tokens from rows of logits: the best ones, or those of one sequence of draws.
+#[derive(Debug, Clone)]
+pub struct RowChooser {
+    mode: Mode,
+    settings: DrawSettings,
+    draw: Option<Box<Draw>>,
+    seed: u32,
+    starved: u64,
+}
+
+impl RowChooser {
+    /// Before its first choice.
+    ///
+    /// # Errors
+    /// A setting out of range.
+    pub fn new(options: SamplerOptions) -> Result<Self, DrawError> {
+        options.draw.check()?;
+        let sampled = options.mode == Mode::Sampled;
+        let seed = options.seed.unwrap_or_else(|| if sampled { RandomState::new().hash_one(()) as u32 } else { 0 });
+        Ok(Self {
+            mode: options.mode,
+            settings: options.draw,
+            // The generator's state is 2.5 KB: greedy ones do without.
+            draw: sampled.then(|| Box::new(Draw::new(seed))),
+            seed,
+            starved: 0,
+        })
+    }
+
+    /// The token to take; `None` where nothing may come. The row is as long as the vocabulary. `O(k)` in the number of
+    /// allowed tokens; where everything is allowed, `O(V)`.
+    #[inline]
+    pub fn choose(&mut self, row: &[f32], allowed: Allowed<'_>) -> Option<TokenId> {
+        let chosen = row::choose(row, allowed, self.draw.as_deref_mut(), &self.settings)?;
+        self.starved += u64::from(chosen.starved);
+        Some(chosen.token)
+    }
+
+    /// Uses up one draw, as choosing a token that must come does.
+    pub fn skip(&mut self) {
+        if let Some(draw) = &mut self.draw {
+            draw.skip();
+        }
+    }
+
+    /// How it chooses; the seed is the one in use.
+    pub fn options(&self) -> SamplerOptions {
+        SamplerOptions { mode: self.mode, draw: self.settings, seed: Some(self.seed) }
+    }
+
+    /// The seed in use: the one given, or the one taken from the operating system.
+    pub fn seed(&self) -> u32 {
+        self.seed
+    }
+
+    /// How often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
+    pub fn starved(&self) -> u64 {
+        self.starved
+    }
+
+    pub(crate) fn count_starved(&mut self, starved: bool) {
+        self.starved += u64::from(starved);
+    }
+
+    /// As after creation: the draws begin again.
+    pub fn reset(&mut self) {
+        self.starved = 0;
+        if let Some(draw) = &mut self.draw {
+            draw.reset();
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! A form as a constraint: what may come in it, token by token.
+
+use super::free_text::FreeText;
+use super::options::{FormOptions, Overshoot};
+use super::slot_rule::SlotRule;
+use super::slot_set::SlotSet;
+use super::state::{At, FormState, LastToken};
+use super::{Form, FormError, Part};
+use crate::vocab::Vocab;
+use std::sync::Arc;
+use trie_core::{
+    AnyConstraint, AnyState, Constraint, Ending, Except, Leaf, LeafId, Next, NotListed, Problem, Role, Scratch,
+    TokenId, Tokens, Trie,
+};
+
+/// A form over a vocabulary: a [`Constraint`] like any other. Literals are forced, slots and texts are walked where
+/// they stand, and the form is over with its last part.
+///
+/// ```
+/// # use trie_core::TokenId;
+/// # use trie_text::{TokenKind, Tokenizer, TokenizerError};
+/// use trie_core::{AnyConstraint, Span, SpanRules};
+/// use trie_text::{Form, FormConstraint, FormOptions, Part, SlotValues, Vocab};
+/// # #[derive(Debug)]
+/// # struct Bytes;
+/// # impl Tokenizer for Bytes {
+/// #     fn tokenize(&self, text: &str, _: bool, _: bool) -> Result<Vec<TokenId>, TokenizerError> {
+/// #         Ok(text.bytes().filter_map(|byte| TokenId::new(byte.into())).collect())
+/// #     }
+/// # }
+/// # let bytes = (0..=255u8).map(|byte| ([byte], TokenKind::Text));
+/// # let vocab = std::sync::Arc::new(Vocab::new(bytes, vec![], Some(std::sync::Arc::new(Bytes)))?);
+///
+/// let values = SlotValues::Texts(vec!["yes".to_owned(), "no".to_owned()]);
+/// let slot = Part::Slot { name: "answer".to_owned(), values };
+/// let form = Form::new([Part::Literal("A: ".to_owned()), slot, Part::Literal(".".to_owned())])?;
+/// let form = FormConstraint::new(form.into(), &vocab, FormOptions::default())?;
+/// let mut span = Span::new(SpanRules::of(AnyConstraint::new(form), 256)?.into());
+/// span.accept_all(&b"A: no.".map(|byte| TokenId::new(byte.into()).unwrap()))?;
+/// assert_eq!(span.leaves()[0].name.as_deref(), Some("no"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct FormConstraint {
+    pub(super) form: Arc<Form>,
+    pub(super) vocab: Arc<Vocab>,
+    pub(super) options: FormOptions,
+    start: FormState,
+}
+
+impl FormConstraint {
+    /// A form in tokens of this vocabulary. If it begins with a set that begins inside the text before it, so does it.
+    ///
+    /// # Errors
+    /// What the vocabulary cannot spell; text that ends where the model ends its output, before other parts, where
+    /// tokens are not taken back; a first set of another vocabulary.
+    pub fn new(form: Arc<Form>, vocab: &Arc<Vocab>, options: FormOptions) -> Result<Self, FormError> {
+        let mut texts = form.parts().iter().rev().skip(1);
+        if let Some(Part::Held { name, .. }) = texts.find(|part| matches!(part, Part::Held { .. }))
+            && options.overshoot == Overshoot::Refused
+        {
+            return Err(FormError::NotLast { name: name.clone() });
+        }
+        let begun = match form.begins_with() {
+            Some(set) if set.heal_bytes() > 0 => {
+                let healed = vocab.healed_text(set, &[]);
+                healed.map_err(|error| FormError::Begins { reason: error.to_string() })?
+            }
+            _ => form.literal(0).to_owned(),
+        };
+        let unset = FormState {
+            filled: None,
+            before: Arc::default(),
+            tokens: Vec::new(),
+            part: 0,
+            at: At::Over,
+            last: LastToken::Written,
+        };
+        let mut made = Self { form, vocab: Arc::clone(vocab), options, start: unset };
+        made.start = made.begun(begun)?;
+        Ok(made)
+    }
+
+    /// The form.
+    pub fn form(&self) -> &Arc<Form> {
+        &self.form
+    }
+
+    pub(super) fn takes_back(&self) -> bool {
+        self.options.overshoot == Overshoot::TakenBack
+    }
+
+    /// Whether the part is the last, and nothing stands behind it.
+    fn is_last(&self, part: usize) -> bool {
+        part + 1 >= self.form.parts().len()
+    }
+
+    /// Tokens that end a value that might go on, where any of them may: what they begin instead may be dropped.
+    fn end_tokens(state: &FormState) -> &[TokenId] {
+        match &state.at {
+            At::Set(set, _) => set.rules.end_tokens(),
+            At::Rule { rule, .. } => rule.rules.end_tokens(),
+            _ => &[],
+        }
+    }
+
+    /// Whether what is around the form tells where a value ends that might go on: it ends with the form; or everything
+    /// may come after it, and what does not fit is dropped.
+    fn is_open(&self, state: &FormState) -> bool {
+        if self.takes_back() { Self::end_tokens(state).is_empty() } else { self.is_last(state.part) }
+    }
+
+    /// After a value that might have gone on, and a token of what follows. Where tokens are taken back, it is not
+    /// written: what follows may have no place for it.
+    fn carry(&self, state: &FormState, token: TokenId) -> Option<FormState> {
+        if self.takes_back() {
+            let ends = self.is_open(state) || Self::end_tokens(state).binary_search(&token).is_ok();
+            return ends.then(|| FormState { last: LastToken::Ended, ..self.ended(state) });
+        }
+        if self.is_open(state) {
+            return None;
+        }
+        let mut after = self.ended(state);
+        self.advance(&mut after, token)?;
+        Some(after)
+    }
+}
+
+/// The constraint of a slot or text, and where it is.
+fn inner(state: &FormState) -> Option<(&AnyConstraint, &AnyState)> {
+    match &state.at {
+        At::Set(set, at) => Some((set.constraint(), at)),
+        At::Rule { rule, at, .. } => Some((rule.constraint(), at)),
+        At::Held(rules, at) => Some((rules.constraint(at), at.position())),
+        At::Lead(..) | At::Free(_) | At::Over | At::Failed(_) => None,
+    }
+}
+
+const EVERYTHING: Tokens<'static> = Tokens::Except(Except::new(&[]));
+const NOTHING: Next<'static> = Next { tokens: Tokens::Ids(&[]), ending: Ending::No };
+
+impl Constraint for FormConstraint {
+    type State = FormState;
+
+    fn start(&self) -> FormState {
+        self.start.clone()
+    }
+
+    fn next<'a>(&'a self, state: &'a FormState, scratch: &'a mut Scratch) -> Next<'a> {
+        match &state.at {
+            At::Lead(tokens, _) => {
+                let next = tokens.get(state.tokens.len()..).and_then(|left| left.get(..1)).unwrap_or_default();
+                Next { tokens: Tokens::Ids(next), ending: Ending::No }
+            }
+            At::Free(_) => {
+                let tokens = scratch.keep_ids(self.form.text_tokens(state.part, &self.vocab));
+                Next { tokens: Tokens::Ids(tokens), ending: Ending::No }
+            }
+            At::Held(rules, at) if self.takes_back() => {
+                let tokens = match rules.allowed(at, scratch) {
+                    trie_core::Allowed::Only { tokens, .. } => tokens,
+                    trie_core::Allowed::All | trie_core::Allowed::Open { .. } => EVERYTHING,
+                    trie_core::Allowed::Nothing => return NOTHING,
+                };
+                Next { tokens, ending: Ending::No }
+            }
+            At::Held(rules, at) => rules.constraint(at).next(at.position(), scratch),
+            At::Set(..) | At::Rule { .. } => {
+                let Some((constraint, at)) = inner(state) else { return NOTHING };
+                if constraint.ending(at) != Ending::May {
+                    return Next { ending: Ending::No, ..constraint.next(at, scratch) };
+                }
+                if self.is_open(state) {
+                    return constraint.next(at, scratch);
+                }
+                self.or_after(state, constraint, at, scratch)
+            }
+            At::Over => Next { tokens: Tokens::default(), ending: Ending::Must },
+            At::Failed(_) => NOTHING,
+        }
+    }
+
+    fn advance(&self, state: &mut FormState, token: TokenId) -> Option<Role> {
+        let mut next = match &state.at {
+            At::Lead(tokens, _) => {
+                (tokens.get(state.tokens.len()) == Some(&token)).then_some(())?;
+                state.tokens.push(token);
+                self.settle(state);
+                state.last = LastToken::Written;
+                return Some(Role::Value);
+            }
+            At::Free(text) => {
+                self.form.text_tokens(state.part, &self.vocab).binary_search(&token).ok()?;
+                if self.vocab.is_end_of_generation(token) {
+                    let value = text.value(None);
+                    FormState { last: LastToken::Dropped, ..self.kept(state, 0, value) }
+                } else {
+                    self.more_text(state, text.clone(), token)
+                }
+            }
+            At::Held(rules, at) => {
+                let ends = self.takes_back()
+                    && self.vocab.is_end_of_generation(token)
+                    && rules.forced(at, &mut Scratch::default()) != Some(token);
+                if ends {
+                    FormState { last: LastToken::Dropped, ..self.ended(state) }
+                } else {
+                    let mut at = at.clone();
+                    rules.advance(&mut at, token)?;
+                    self.more(state, At::Held(Arc::clone(rules), at), token)
+                }
+            }
+            At::Set(set, at) => {
+                let mut at = at.clone();
+                match set.constraint().advance(&mut at, token) {
+                    Some(_) => self.more(state, At::Set(Arc::clone(set), at), token),
+                    None if set.constraint().ending(&at) == Ending::May => self.carry(state, token)?,
+                    None => return None,
+                }
+            }
+            At::Rule { rule, at, whole } => {
+                let mut at = at.clone();
+                match rule.constraint().advance(&mut at, token) {
+                    Some(_) => {
+                        let whole = if rule.may_end(&at) { Some(state.tokens.len() + 1) } else { *whole };
+                        self.more(state, At::Rule { rule: Arc::clone(rule), at, whole }, token)
+                    }
+                    None if rule.constraint().ending(&at) == Ending::May => self.carry(state, token)?,
+                    None => return None,
+                }
+            }
+            At::Over | At::Failed(_) => return None,
+        };
+        std::mem::swap(state, &mut next);
+        Some(Role::Value)
+    }
+
+    fn ending(&self, state: &FormState) -> Ending {
+        match &state.at {
+            At::Over => Ending::Must,
+            At::Held(rules, at) if !self.takes_back() => rules.constraint(at).ending(at.position()),
+            At::Set(..) | At::Rule { .. } => match inner(state).map(|(constraint, at)| constraint.ending(at)) {
+                Some(Ending::May) if self.is_open(state) => Ending::May,
+                _ => Ending::No,
+            },
+            _ => Ending::No,
+        }
+    }
+
+    fn forced_token(&self, state: &FormState, scratch: &mut Scratch) -> Option<TokenId> {
+        match inner(state) {
+            Some((constraint, at)) if constraint.ending(at) == Ending::No => constraint.forced_token(at, scratch),
+            _ => {
+                let Next { tokens, ending } = self.next(state, scratch);
+                (ending == Ending::No).then(|| tokens.only()).flatten()
+            }
+        }
+    }
+
+    fn value(&self, state: &FormState) -> Option<Leaf> {
+        self.values(state, true).pop()
+    }
+
+    fn values(&self, state: &FormState, over: bool) -> Vec<Leaf> {
+        let ended;
+        let state = if over && !state.is_over() && self.ending(state) != Ending::No {
+            ended = self.ended(state);
+            &ended
+        } else {
+            state
+        };
+        let leaf = |field: &super::FilledField| Leaf {
+            index: LeafId::new(field.index.unwrap_or_default() as u32),
+            name: Some(field.value.clone()),
+            tokens: field.tokens.clone(),
+        };
+        state.fields().into_iter().map(leaf).collect()
+    }
+
+    fn problem(&self, state: &FormState) -> Option<Problem> {
+        match &state.at {
+            At::Failed(problem) => Some(problem.clone()),
+            _ => inner(state).and_then(|(constraint, at)| constraint.problem(at)),
+        }
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        self.sets().into_iter().map(Trie::max_token).max()
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        let parts = self.form.parts().iter();
+        parts.flat_map(|part| part.constraint().map_or_else(Vec::new, Constraint::sets)).collect()
+    }
+
+    fn first_set(&self) -> Option<&Trie> {
+        self.form.begins_with()
+    }
+
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
+        if self.form.parts().iter().any(|part| matches!(part, Part::Text { .. } | Part::Held { .. })) {
+            return Err(NotListed::Endless);
+        }
+        // Rules as lists of their texts, and every token stays.
+        let listed = Self::new(Arc::clone(&self.form), &self.vocab, FormOptions::default().with_listed(true));
+        let listed = listed.map_err(|_| NotListed::Endless)?;
+        let healed = self.form.begins_with().map_or(0, Trie::heal_bytes);
+        let set =
+            super::listed::listed(&listed, |state| listed.ended(state).text().get(healed..).map(str::to_owned), limit)?;
+        Ok(set.with_heal_bytes(healed as u32))
+    }
+}
+
+impl FormConstraint {
+    /// What goes on in this value, or ends it.
+    fn or_after<'a>(
+        &self,
+        state: &FormState,
+        constraint: &AnyConstraint,
+        at: &AnyState,
+        scratch: &'a mut Scratch,
+    ) -> Next<'a> {
+        let (ids, weighted, scratch) = scratch.split_weighted();
+        ids.clear();
+        let tokens = constraint.next(at, scratch).tokens;
+        let end = tokens.weighted().map(|weighted| weighted.end());
+        weighted.clear(end.unwrap_or_default());
+        if end.is_some() {
+            weighted.extend(tokens.weigh());
+        }
+        ids.extend(tokens.iter());
+        if self.takes_back() {
+            ids.extend(Self::end_tokens(state));
+        } else {
+            ids.extend(self.next(&self.ended(state), scratch).tokens.iter());
+        }
+        ids.retain(|token| token.index() < self.vocab.len());
+        ids.sort_unstable();
+        ids.dedup();
+        if let Some(end) = end {
+            weighted.extend(ids.iter().map(|&token| (token, end)));
+            return Next { tokens: weighted.tokens(), ending: Ending::No };
+        }
+        Next { tokens: Tokens::Ids(ids), ending: Ending::No }
+    }
+}
+
+impl SlotSet {
+    pub(super) fn constraint(&self) -> &AnyConstraint {
+        &self.rules.constraints()[0].1
+    }
+}
+
+impl SlotRule {
+    pub(super) fn constraint(&self) -> &AnyConstraint {
+        &self.rules.constraints()[0].1
+    }
+}
+
+impl FormConstraint {
+    /// A token more of free text.
+    fn more_text(&self, state: &FormState, mut text: FreeText, token: TokenId) -> FormState {
+        let Some(Part::Text { stop, max_tokens, .. }) = self.form.parts().get(state.part) else { return state.clone() };
+        let length = text.push(self.vocab.piece(token).unwrap_or_default(), stop.as_bytes());
+        let mut next = state.clone();
+        next.tokens.push(token);
+        next.last = LastToken::Written;
+        if length.is_some() || next.tokens.len() >= *max_tokens {
+            let value = text.value(length);
+            return self.kept(&next, 0, value);
+        }
+        next.at = At::Free(text);
+        next
+    }
+
+    /// A token more of a value.
+    fn more(&self, state: &FormState, at: At, token: TokenId) -> FormState {
+        let FormState { filled, before, tokens, part, .. } = state;
+        let tokens = tokens.iter().copied().chain([token]).collect();
+        let (filled, before) = (filled.clone(), Arc::clone(before));
+        let mut next = FormState { filled, before, tokens, part: *part, at, last: LastToken::Written };
+        self.settle(&mut next);
+        next.last = LastToken::Written;
+        next
+    }
+}

@@ -1,0 +1,263 @@
+//! From part to part of a form: where each begins, when it is over, and what then is written.
+
+use super::constraint::FormConstraint;
+use super::free_text::FreeText;
+use super::slot_rule::SlotRule;
+use super::slot_set::{SlotSet, Written};
+use super::state::{At, Filled, FilledField, FormState, LastToken};
+use super::{FormError, Part, SlotValues};
+use std::sync::Arc;
+use trie_core::{AnyState, Constraint, Ending, LeafId, Problem, SpanRules, TokenId, Trie};
+
+impl FormConstraint {
+    /// Before the first part, after this text, of which nothing is written.
+    pub(super) fn begun(&self, text: String) -> Result<FormState, FormError> {
+        let rest = text.len();
+        self.entered(None, Written { text, rest, tokens: Vec::new() }, 0)
+    }
+
+    /// At the part with this number or at the one after the literal there.
+    fn entered(&self, filled: Option<Arc<Filled>>, before: Written, part: usize) -> Result<FormState, FormError> {
+        let part = part + usize::from(matches!(self.form.parts().get(part), Some(Part::Literal(_))));
+        let (lead, at) = self.beginning(part, &before)?;
+        let at = if lead.is_empty() { at } else { At::Lead(lead.into(), Arc::new(at)) };
+        let last = LastToken::Written;
+        let mut state = FormState { filled, before: Arc::new(before), tokens: Vec::new(), part, at, last };
+        self.settle(&mut state);
+        Ok(state)
+    }
+
+    /// What must be written before a part, and where the part begins.
+    fn beginning(&self, part: usize, before: &Written) -> Result<(Vec<TokenId>, At), FormError> {
+        let rest = || before.rest_tokens(&self.vocab);
+        let rule = |before: &Written| {
+            let rule = self.form.rule(part, before, &self.vocab, self.options.overshoot)?;
+            let lead = if rule.stands_alone() { rest()? } else { Vec::new() };
+            Ok((lead, At::Rule { at: rule.constraint().start(), whole: None, rule }))
+        };
+        let set = || {
+            let set = self.form.set(part, before, &self.vocab)?;
+            Ok((set.lead.clone(), At::Set(Arc::clone(&set), set.constraint().start())))
+        };
+        match self.form.parts().get(part) {
+            None => Ok((rest()?, At::Over)),
+            Some(Part::Slot { values: SlotValues::Rule(_), .. }) if self.options.listed => set(),
+            Some(Part::Text { pattern: None, .. }) if self.takes_back() => Ok((rest()?, At::Free(FreeText::default()))),
+            Some(Part::Text { pattern: None, .. }) => {
+                let alone = Written { rest: 0, ..before.clone() };
+                Ok((rest()?, rule(&alone)?.1))
+            }
+            Some(Part::Slot { values: SlotValues::Rule(_), .. } | Part::Text { .. }) => rule(before),
+            Some(Part::Slot { .. } | Part::Literal(_)) => set(),
+            Some(Part::Held { constraint, .. }) => {
+                let rules = Arc::new(SpanRules::of(constraint.clone(), self.vocab.len())?);
+                let at = rules.start();
+                Ok((rest()?, At::Held(rules, at)))
+            }
+        }
+    }
+
+    /// Goes on to the next part where this one is over.
+    pub(super) fn settle(&self, state: &mut FormState) {
+        loop {
+            let over = match &state.at {
+                At::Lead(lead, then) if state.tokens.len() >= lead.len() => {
+                    let at = (**then).clone();
+                    let before = &*state.before;
+                    let tokens = [before.tokens.as_slice(), &state.tokens].concat();
+                    let rest = before.rest.saturating_sub(self.bytes_of(&state.tokens));
+                    let text = before.text.clone();
+                    state.before = Arc::new(Written { text, rest, tokens });
+                    state.tokens.clear();
+                    state.at = at;
+                    continue;
+                }
+                At::Set(set, at) => set.constraint().ending(at) == Ending::Must,
+                At::Rule { rule, at, .. } => {
+                    let cut = rule.max_tokens().is_some_and(|most| state.tokens.len() >= most);
+                    rule.constraint().ending(at) == Ending::Must || cut && (self.takes_back() || rule.may_end(at))
+                }
+                At::Held(rules, at) => {
+                    let most = match self.form.parts().get(state.part) {
+                        Some(&Part::Held { max_tokens, .. }) => max_tokens,
+                        _ => 0,
+                    };
+                    state.tokens.len() >= most || rules.constraint(at).ending(at.position()) == Ending::Must
+                }
+                At::Lead(..) | At::Free(_) | At::Over | At::Failed(_) => false,
+            };
+            if !over {
+                return;
+            }
+            *state = self.ended(state);
+        }
+    }
+
+    /// After the value that ends here.
+    pub(super) fn ended(&self, state: &FormState) -> FormState {
+        let after = match &state.at {
+            At::Set(set, at) => {
+                let leaves = set.constraint().values(at, true);
+                let number = set.trie().and_then(|_| leaves.last()).map(|leaf| leaf.index);
+                self.set_ended(state, set, number, &leaves)
+            }
+            At::Rule { rule, at, whole } => self.rule_ended(state, rule, at, *whole),
+            At::Held(..) => Ok(self.kept(state, 0, whole_characters(&self.spelled(&state.tokens)))),
+            At::Free(text) => Ok(self.kept(state, 0, text.value(None))),
+            At::Lead(..) | At::Over | At::Failed(_) => Ok(state.clone()),
+        };
+        after.unwrap_or_else(|error| failed(state, error))
+    }
+
+    /// After the value of the set that begins here which has this number in it. Its tokens are not written yet: they
+    /// come next, whatever the model says.
+    ///
+    /// # Errors
+    /// No set begins here, or it has no such value.
+    pub fn taken(&self, state: &FormState, value: LeafId) -> Result<FormState, FormError> {
+        let none = || FormError::NoSlot { index: state.part };
+        let set = state.begun_set().ok_or_else(none)?;
+        let leaf = set.values()?.leaf(value).ok_or_else(none)?;
+        let mut written = state.clone();
+        written.tokens.clone_from(&leaf.tokens);
+        let after = self.set_ended(&written, set, set.trie().map(|_| value), &[leaf])?;
+        Ok(after)
+    }
+
+    fn set_ended(
+        &self,
+        state: &FormState,
+        set: &SlotSet,
+        number: Option<LeafId>,
+        leaves: &[trie_core::Leaf],
+    ) -> Result<FormState, FormError> {
+        let Some(Part::Slot { name, values }) = self.form.parts().get(state.part) else {
+            return Err(FormError::NoSlot { index: state.part });
+        };
+        let damaged = || FormError::Damaged { slot: name.clone() };
+        if leaves.is_empty() {
+            return Err(damaged());
+        }
+        let number = number.and_then(|number| set.order.get(number.index()).copied());
+        let value = match (values, number) {
+            (SlotValues::Texts(values), Some(number)) => values[number].clone(),
+            // Its texts were listed, and each leaf has its text for a name.
+            (SlotValues::Rule(_), Some(_)) => leaves.last().and_then(|leaf| leaf.name.clone()).unwrap_or_default(),
+            (SlotValues::Texts(_) | SlotValues::Rule(_), None) => return Err(damaged()),
+            (SlotValues::Tokens(constraint), _) => {
+                let tokens: Vec<TokenId> = leaves.iter().flat_map(|leaf| leaf.tokens.iter().copied()).collect();
+                let healed = constraint.first_set().map_or(0, Trie::heal_bytes);
+                String::from_utf8_lossy(self.spelled(&tokens).get(healed..).unwrap_or_default()).into_owned()
+            }
+        };
+        let before = &*state.before;
+        let ahead = format!("{value}{}", self.form.literal(state.part + 1));
+        let text = format!("{}{ahead}", before.text);
+        let rest = (before.rest + ahead.len()).saturating_sub(self.bytes_of(&state.tokens));
+        let tokens = [before.tokens.as_slice(), &state.tokens].concat();
+        // A set of tokens is called by its names.
+        let names: Option<String> = leaves.iter().map(|leaf| leaf.name.clone()).collect();
+        let field = FilledField {
+            name: name.clone(),
+            value: names.unwrap_or(value),
+            index: number,
+            scored: true,
+            tokens: state.tokens.clone(),
+        };
+        self.next_part(state, field, Written { text, rest, tokens })
+    }
+
+    fn rule_ended(
+        &self,
+        state: &FormState,
+        rule: &SlotRule,
+        at: &AnyState,
+        whole: Option<usize>,
+    ) -> Result<FormState, FormError> {
+        let rest = state.before.rest;
+        let written = self.spelled(&state.tokens);
+        let (end, tokens) = match (rule.behind(at), whole) {
+            (Some(behind), _) => (written.len() - behind, state.tokens.len()),
+            // Another token ended it, or it was cut off.
+            (None, _) if rule.may_end(at) => (written.len(), state.tokens.len()),
+            (None, Some(whole)) => (self.bytes_of(&state.tokens[..whole]), whole),
+            (None, None) => {
+                let name = self.name_of(state.part);
+                let text = String::from_utf8_lossy(written.get(rest..).unwrap_or_default()).into_owned();
+                return Err(FormError::PatternCut { name, text, max_tokens: rule.max_tokens().unwrap_or_default() });
+            }
+        };
+        let value = String::from_utf8_lossy(written.get(rest..end).unwrap_or_default()).into_owned();
+        let mut state = state.clone();
+        state.tokens.truncate(tokens);
+        Ok(self.kept(&state, rest, value))
+    }
+
+    /// After a text, of which some is written in the part's tokens, behind `rest` bytes of the text before it. What
+    /// they spell beyond it does not stay.
+    pub(super) fn kept(&self, state: &FormState, rest: usize, value: String) -> FormState {
+        let then = match self.form.parts().get(state.part) {
+            Some(Part::Text { stop, .. }) => self.form.behind(state.part, stop, self.options.overshoot),
+            _ => self.form.literal(state.part + 1).to_owned(),
+        };
+        let before = &*state.before;
+        let text = format!("{}{value}{then}", before.text);
+        let from = before.text.len() - rest;
+        let ahead = &text.as_bytes()[from..];
+        let (mut spelled, mut kept) = (0, 0);
+        while let Some(piece) = state.tokens.get(kept).and_then(|&token| self.vocab.piece(token)) {
+            if self.takes_back() && !ahead[spelled..].starts_with(piece) {
+                break;
+            }
+            spelled += piece.len();
+            kept += 1;
+        }
+        let tokens = state.tokens[..kept].to_vec();
+        let field =
+            FilledField { name: self.name_of(state.part), value, index: None, scored: false, tokens: tokens.clone() };
+        let tokens = [before.tokens.as_slice(), &tokens].concat();
+        let rest = ahead.len().saturating_sub(spelled);
+        let written = Written { text, rest, tokens };
+        self.next_part(state, field, written).unwrap_or_else(|error| failed(state, error))
+    }
+
+    fn next_part(&self, state: &FormState, field: FilledField, written: Written) -> Result<FormState, FormError> {
+        let filled = Some(Arc::new(Filled { field, before: state.filled.clone() }));
+        self.entered(filled, written, state.part + 1)
+    }
+
+    fn name_of(&self, part: usize) -> String {
+        self.form.parts().get(part).and_then(Part::name).unwrap_or_default().to_owned()
+    }
+
+    fn spelled(&self, tokens: &[TokenId]) -> Vec<u8> {
+        tokens.iter().flat_map(|&token| self.vocab.piece(token).unwrap_or_default()).copied().collect()
+    }
+
+    fn bytes_of(&self, tokens: &[TokenId]) -> usize {
+        tokens.iter().map(|&token| self.vocab.piece(token).map_or(0, <[u8]>::len)).sum()
+    }
+}
+
+fn failed(state: &FormState, error: FormError) -> FormState {
+    FormState { at: At::Failed(Problem::new(error)), ..state.clone() }
+}
+
+/// The text, without a character that its end only begins.
+fn whole_characters(bytes: &[u8]) -> String {
+    let begun = bytes.utf8_chunks().last().map_or(0, |chunk| {
+        let cut = std::str::from_utf8(chunk.invalid()).is_err_and(|error| error.error_len().is_none());
+        if cut { chunk.invalid().len() } else { 0 }
+    });
+    String::from_utf8_lossy(&bytes[..bytes.len() - begun]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_character_that_is_cut_off_is_left_out() {
+        for (bytes, text) in [(&b"a\xc3"[..], "a"), (b"a\xff", "a\u{fffd}"), (b"\xc3\xa4", "ä"), (b"", "")] {
+            assert_eq!(super::whole_characters(bytes), text);
+        }
+    }
+}

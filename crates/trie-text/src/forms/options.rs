@@ -1,0 +1,36 @@
+//! How a form is walked.
+
+/// What becomes of tokens that say more than a part of a form holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Overshoot {
+    /// They never come, so every token stays: for whoever cannot take a token back.
+    #[default]
+    Refused,
+    /// They end the part, and [`FormState::written`](super::FormState::written) says how many tokens stay. So free
+    /// text is as the model would write it, and its stop need not stand in the text.
+    TakenBack,
+}
+
+/// How a form is walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct FormOptions {
+    /// What becomes of tokens that say more than a part holds.
+    pub overshoot: Overshoot,
+    /// Whether the texts of slots with rules are listed, so that they can be scored.
+    pub listed: bool,
+}
+
+impl FormOptions {
+    /// With [`FormOptions::overshoot`].
+    #[must_use]
+    pub fn with_overshoot(self, overshoot: Overshoot) -> Self {
+        Self { overshoot, ..self }
+    }
+
+    /// With [`FormOptions::listed`].
+    #[must_use]
+    pub fn with_listed(self, listed: bool) -> Self {
+        Self { listed, ..self }
+    }
+}

@@ -1,0 +1,161 @@
+//! A place in a form, as a value.
+
+use super::free_text::FreeText;
+use super::slot_rule::SlotRule;
+use super::slot_set::{SlotSet, Written};
+use std::sync::Arc;
+use trie_core::{AnyState, Problem, SpanRules, SpanState, TokenId};
+
+/// A slot or text of a form, with what was written into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FilledField {
+    /// Its name in the form.
+    pub name: String,
+    /// The value that was chosen, by its name where it has one, or the text that was written.
+    pub value: String,
+    /// The value's number; `None` for text, and where the values are no set.
+    pub index: Option<usize>,
+    /// Whether its values can be scored: it is a slot with a set.
+    pub scored: bool,
+    /// The tokens that were written for it, with what stands around it in the same tokens.
+    pub tokens: Vec<TokenId>,
+}
+
+/// Where a walk through a [`FormConstraint`](super::FormConstraint) is. A clone copies the tokens of one part.
+#[derive(Debug, Clone)]
+pub struct FormState {
+    pub(super) filled: Option<Arc<Filled>>,
+    /// Everything before the part's own tokens.
+    pub(super) before: Arc<Written>,
+    /// The part's own tokens.
+    pub(super) tokens: Vec<TokenId>,
+    pub(super) part: usize,
+    pub(super) at: At,
+    pub(super) last: LastToken,
+}
+
+/// Fields that were filled, the last one first.
+#[derive(Debug, PartialEq)]
+pub(super) struct Filled {
+    pub(super) field: FilledField,
+    pub(super) before: Option<Arc<Filled>>,
+}
+
+/// Where in a part.
+#[derive(Debug, Clone)]
+pub(super) enum At {
+    /// Tokens that must stand there, and what comes after them.
+    Lead(Arc<[TokenId]>, Arc<At>),
+    Set(Arc<SlotSet>, AnyState),
+    Rule {
+        rule: Arc<SlotRule>,
+        at: AnyState,
+        /// Tokens after which the value was whole the last time.
+        whole: Option<usize>,
+    },
+    Free(FreeText),
+    Held(Arc<SpanRules>, SpanState<AnyState>),
+    Over,
+    /// Nothing may come: the vocabulary cannot write what is next.
+    Failed(Problem),
+}
+
+/// What became of the last token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LastToken {
+    /// It was written into the part that it was chosen for. It may be taken back as the part ends.
+    #[default]
+    Written,
+    /// It ended a value that might have gone on, and is not written: it may begin what follows.
+    Ended,
+    /// It ended the part, and is no part of the text.
+    Dropped,
+}
+
+impl PartialEq for FormState {
+    /// Where a walk is follows from what was written.
+    fn eq(&self, other: &Self) -> bool {
+        let kind = |state: &Self| std::mem::discriminant(&state.at);
+        (self.part, &self.tokens, &self.before, kind(self)) == (other.part, &other.tokens, &other.before, kind(other))
+            && self.filled == other.filled
+    }
+}
+
+impl FormState {
+    /// The fields that are filled, in order.
+    pub fn fields(&self) -> Vec<&FilledField> {
+        let mut fields: Vec<_> =
+            std::iter::successors(self.filled.as_deref(), |one| one.before.as_deref()).map(|one| &one.field).collect();
+        fields.reverse();
+        fields
+    }
+
+    /// How many fields are filled.
+    pub fn filled(&self) -> usize {
+        self.filled.as_ref().map_or(0, |filled| filled.count())
+    }
+
+    /// How many tokens are written: those that were taken back do not count.
+    pub fn written(&self) -> usize {
+        self.before.tokens.len() + self.tokens.len()
+    }
+
+    /// How many of them are never taken back.
+    pub fn certain(&self) -> usize {
+        self.before.tokens.len()
+            + match &self.at {
+                At::Free(text) => text.certain,
+                At::Rule { rule, .. } if rule.max_tokens().is_some() => 0,
+                _ => self.tokens.len(),
+            }
+    }
+
+    /// The whole text up to here. What must follow is in it already.
+    pub fn text(&self) -> &str {
+        &self.before.text
+    }
+
+    /// What became of the last token.
+    pub fn last_token(&self) -> LastToken {
+        self.last
+    }
+
+    /// Where the part is: in tokens; of free text in bytes.
+    pub fn depth(&self) -> usize {
+        match &self.at {
+            At::Lead(..) | At::Over | At::Failed(_) => 0,
+            At::Free(text) => text.bytes.len(),
+            At::Set(..) | At::Rule { .. } | At::Held(..) => self.tokens.len(),
+        }
+    }
+
+    /// Whether tokens that must stand before the next part are being written.
+    pub fn is_before_part(&self) -> bool {
+        matches!(self.at, At::Lead(..) | At::Over)
+    }
+
+    /// Whether nothing but its end holds the text that is being written.
+    pub fn is_free(&self) -> bool {
+        matches!(self.at, At::Free(_))
+    }
+
+    /// Whether the form is filled.
+    pub fn is_over(&self) -> bool {
+        matches!(self.at, At::Over)
+    }
+
+    /// The set of the slot that begins here.
+    pub fn begun_set(&self) -> Option<&Arc<SlotSet>> {
+        match &self.at {
+            At::Set(set, _) if self.tokens.is_empty() => Some(set),
+            _ => None,
+        }
+    }
+}
+
+impl Filled {
+    fn count(&self) -> usize {
+        1 + self.before.as_ref().map_or(0, |before| before.count())
+    }
+}
