@@ -316,6 +316,19 @@ def test_a_model_fills_a_form_that_is_a_spec() -> None:
     assert rows.allowed(0).tolist() == rows.allowed(1).tolist()
 
 
+@pytest.mark.model
+def test_the_examples_of_every_host() -> None:
+    vectors = json.loads((Path(__file__).parent / "vectors" / "examples.json").read_text(encoding="utf-8"))
+    for example in vectors["generations"]:
+        out = model().generate(example["prompt"], example["constraint"])
+        assert (out.text, out.tokens) == (example["text"], example["tokens"]), example["name"]
+        assert {name: str(value) for name, value in out.values.items()} == example.get("values", {})
+    request = dict(vectors["chat"]["request"])
+    reply = model().chat(request.pop("messages"), request.pop("tools"), **request)
+    calls = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in reply.tool_calls]
+    assert calls == vectors["chat"]["tool_calls"]
+
+
 def test_names_and_files_are_what_the_caller_says(tmp_path: Path) -> None:
     trie = Trie.from_sequences([[1, 2], [3]], names=["a", "b"])
     trie.save(tmp_path / "letters.ttrie")

@@ -51,6 +51,16 @@ shared_and_static() {
   "$work/$program-sanitized" "$@"
 }
 
+# examples FOLDER: those that all hosts share, as a program of C and as one of C++.
+examples() {
+  local source=$here/tests/c/examples
+  "${cc[@]}" "$source.c" -L"$1" -ltokentrie "${libraries[@]}" -Wl,-rpath,"$1" -o "$work/examples"
+  python3 "$source.py" "$work/examples" "$model"
+  c++ -std=c++17 -Wall -Wextra -Werror -Iinclude -x c++ "$source.c" -L"$1" -ltokentrie "${libraries[@]}" \
+    -Wl,-rpath,"$1" -o "$work/examples-cpp"
+  python3 "$source.py" "$work/examples-cpp" "$model"
+}
+
 # install_from FOLDER PREFIX
 install_from() {
   cmake -S "$here" -B "$work/install" -DTOKENTRIE_BUILT="$1" >/dev/null
@@ -105,6 +115,7 @@ with_llama() {
   cargo build --release -p tokentrie-c --features llama
   built=$(built_in release)
   shared_and_static "$built" session "$model"
+  examples "$built"
 
   unset CMAKE_PROJECT_INCLUDE
   command -v cmake >/dev/null || { say 'the examples: NOT tested, there is no cmake' && return; }
@@ -135,6 +146,7 @@ quick() {
   say 'the library with llama.cpp and debug assertions'
   shared_and_static "$built" core
   shared_and_static "$built" session "$model"
+  examples "$built"
 }
 
 case ${1-} in

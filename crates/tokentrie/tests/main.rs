@@ -2,5 +2,7 @@
 
 #[cfg(feature = "llama")]
 mod chats;
+#[cfg(all(feature = "llama", feature = "schema"))]
+mod examples;
 #[cfg(all(feature = "schema", feature = "chat"))]
 mod specs;

@@ -151,6 +151,24 @@ describe("Session", { skip: NO_MODEL }, () => {
     }
   });
 
+  it("writes what every host writes", async () => {
+    const vectors = JSON.parse(readFileSync(join(ROOT, "tests", "vectors", "examples.json"), "utf8"));
+    for (const { name, prompt, constraint, text, tokens, values } of vectors.generations) {
+      const result = await session.generate(prompt, { constraint }).result;
+      assert.deepEqual([result.text, [...result.tokens]], [text, tokens], name);
+      assert.deepEqual(result.values, values ?? null, name);
+    }
+    const { messages, tools, max_tokens: maxTokens } = vectors.chat.request;
+    const options = { tools, toolChoice: "required", parallelToolCalls: false, maxTokens };
+    const calls = (await session.chat(messages, options)).message.tool_calls?.map(
+      ({ function: { name, arguments: text } }) => ({
+        name,
+        arguments: JSON.parse(text),
+      }),
+    );
+    assert.deepEqual(calls, vectors.chat.tool_calls);
+  });
+
   it("refuses two constraints, none, and a spec that is wrong, and generates nothing", async () => {
     const payload = await payloadOf(session, ["a"]);
     const refused: [object, RegExp, new (...given: never[]) => Error][] = [

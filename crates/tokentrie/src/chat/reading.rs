@@ -20,6 +20,14 @@ pub trait ChatWatch {
     fn tell(&mut self, events: Vec<Event>);
 }
 
+impl ChatWatch for () {
+    fn stop(&mut self) -> bool {
+        false
+    }
+
+    fn tell(&mut self, _events: Vec<Event>) {}
+}
+
 /// Watches a generation.
 pub(super) struct Reading<'w> {
     watch: &'w mut dyn ChatWatch,

@@ -1,6 +1,5 @@
 //! A form as a constraint: what may come in it, token by token.
 
-use super::free_text::FreeText;
 use super::options::{FormOptions, Overshoot};
 use super::slot_rule::SlotRule;
 use super::slot_set::SlotSet;
@@ -132,7 +131,7 @@ fn inner(state: &FormState) -> Option<(&AnyConstraint, &AnyState)> {
         At::Set(set, at) => Some((set.constraint(), at)),
         At::Rule { rule, at, .. } => Some((rule.constraint(), at)),
         At::Held(rules, at) => Some((rules.constraint(at), at.position())),
-        At::Lead(..) | At::Free(_) | At::Over | At::Failed(_) => None,
+        At::Lead(..) | At::Free(..) | At::Over | At::Failed(_) => None,
     }
 }
 
@@ -152,10 +151,7 @@ impl Constraint for FormConstraint {
                 let next = tokens.get(state.tokens.len()..).and_then(|left| left.get(..1)).unwrap_or_default();
                 Next { tokens: Tokens::Ids(next), ending: Ending::No }
             }
-            At::Free(_) => {
-                let tokens = scratch.keep_ids(self.form.text_tokens(state.part, &self.vocab));
-                Next { tokens: Tokens::Ids(tokens), ending: Ending::No }
-            }
+            At::Free(_, allowed) => Next { tokens: Tokens::Ids(allowed), ending: Ending::No },
             At::Held(rules, at) if self.takes_back() => {
                 let tokens = match rules.allowed(at, scratch) {
                     trie_core::Allowed::Only { tokens, .. } => tokens,
@@ -181,57 +177,47 @@ impl Constraint for FormConstraint {
     }
 
     fn advance(&self, state: &mut FormState, token: TokenId) -> Option<Role> {
-        let mut next = match &state.at {
-            At::Lead(tokens, _) => {
-                (tokens.get(state.tokens.len()) == Some(&token)).then_some(())?;
-                state.tokens.push(token);
-                self.settle(state);
-                state.last = LastToken::Written;
+        let goes_on = match &mut state.at {
+            At::Lead(tokens, _) => tokens.get(state.tokens.len()) == Some(&token),
+            At::Free(_, allowed) if allowed.binary_search(&token).is_err() => false,
+            At::Free(..) if self.vocab.is_end_of_generation(token) => {
+                *state = FormState { last: LastToken::Dropped, ..self.ended(state) };
                 return Some(Role::Value);
             }
-            At::Free(text) => {
-                self.form.text_tokens(state.part, &self.vocab).binary_search(&token).ok()?;
-                if self.vocab.is_end_of_generation(token) {
-                    let value = text.value(None);
-                    FormState { last: LastToken::Dropped, ..self.kept(state, 0, value) }
-                } else {
-                    self.more_text(state, text.clone(), token)
-                }
+            At::Free(text, _) => {
+                let Some(Part::Text { stop, .. }) = self.form.parts().get(state.part) else { return None };
+                text.push(self.vocab.piece(token).unwrap_or_default(), stop.as_bytes());
+                true
             }
             At::Held(rules, at) => {
                 let ends = self.takes_back()
                     && self.vocab.is_end_of_generation(token)
                     && rules.forced(at, &mut Scratch::default()) != Some(token);
                 if ends {
-                    FormState { last: LastToken::Dropped, ..self.ended(state) }
-                } else {
-                    let mut at = at.clone();
-                    rules.advance(&mut at, token)?;
-                    self.more(state, At::Held(Arc::clone(rules), at), token)
+                    *state = FormState { last: LastToken::Dropped, ..self.ended(state) };
+                    return Some(Role::Value);
                 }
+                rules.advance(at, token).is_some()
             }
-            At::Set(set, at) => {
-                let mut at = at.clone();
-                match set.constraint().advance(&mut at, token) {
-                    Some(_) => self.more(state, At::Set(Arc::clone(set), at), token),
-                    None if set.constraint().ending(&at) == Ending::May => self.carry(state, token)?,
-                    None => return None,
-                }
-            }
+            At::Set(set, at) => set.constraint().advance(at, token).is_some(),
             At::Rule { rule, at, whole } => {
-                let mut at = at.clone();
-                match rule.constraint().advance(&mut at, token) {
-                    Some(_) => {
-                        let whole = if rule.may_end(&at) { Some(state.tokens.len() + 1) } else { *whole };
-                        self.more(state, At::Rule { rule: Arc::clone(rule), at, whole }, token)
-                    }
-                    None if rule.constraint().ending(&at) == Ending::May => self.carry(state, token)?,
-                    None => return None,
+                let accepted = rule.constraint().advance(at, token).is_some();
+                if accepted && rule.may_end(at) {
+                    *whole = Some(state.tokens.len() + 1);
                 }
+                accepted
             }
             At::Over | At::Failed(_) => return None,
         };
-        std::mem::swap(state, &mut next);
+        if goes_on {
+            state.tokens.push(token);
+            state.last = LastToken::Written;
+            self.settle(state);
+        } else {
+            // Perhaps a value ended that might have gone on.
+            inner(state).filter(|(constraint, at)| constraint.ending(at) == Ending::May)?;
+            *state = self.carry(state, token)?;
+        }
         Some(Role::Value)
     }
 
@@ -354,33 +340,5 @@ impl SlotSet {
 impl SlotRule {
     pub(super) fn constraint(&self) -> &AnyConstraint {
         &self.rules.constraints()[0].1
-    }
-}
-
-impl FormConstraint {
-    /// A token more of free text.
-    fn more_text(&self, state: &FormState, mut text: FreeText, token: TokenId) -> FormState {
-        let Some(Part::Text { stop, max_tokens, .. }) = self.form.parts().get(state.part) else { return state.clone() };
-        let length = text.push(self.vocab.piece(token).unwrap_or_default(), stop.as_bytes());
-        let mut next = state.clone();
-        next.tokens.push(token);
-        next.last = LastToken::Written;
-        if length.is_some() || next.tokens.len() >= *max_tokens {
-            let value = text.value(length);
-            return self.kept(&next, 0, value);
-        }
-        next.at = At::Free(text);
-        next
-    }
-
-    /// A token more of a value.
-    fn more(&self, state: &FormState, at: At, token: TokenId) -> FormState {
-        let FormState { filled, before, tokens, part, .. } = state;
-        let tokens = tokens.iter().copied().chain([token]).collect();
-        let (filled, before) = (filled.clone(), Arc::clone(before));
-        let mut next = FormState { filled, before, tokens, part: *part, at, last: LastToken::Written };
-        self.settle(&mut next);
-        next.last = LastToken::Written;
-        next
     }
 }

@@ -42,7 +42,10 @@ impl FormConstraint {
         match self.form.parts().get(part) {
             None => Ok((rest()?, At::Over)),
             Some(Part::Slot { values: SlotValues::Rule(_), .. }) if self.options.listed => set(),
-            Some(Part::Text { pattern: None, .. }) if self.takes_back() => Ok((rest()?, At::Free(FreeText::default()))),
+            Some(Part::Text { pattern: None, .. }) if self.takes_back() => {
+                let allowed = self.form.text_tokens(part, &self.vocab);
+                Ok((rest()?, At::Free(FreeText::default(), allowed)))
+            }
             Some(Part::Text { pattern: None, .. }) => {
                 let alone = Written { rest: 0, ..before.clone() };
                 Ok((rest()?, rule(&alone)?.1))
@@ -77,19 +80,24 @@ impl FormConstraint {
                     let cut = rule.max_tokens().is_some_and(|most| state.tokens.len() >= most);
                     rule.constraint().ending(at) == Ending::Must || cut && (self.takes_back() || rule.may_end(at))
                 }
+                At::Free(text, _) => text.is_over() || state.tokens.len() >= self.most_tokens(state.part),
                 At::Held(rules, at) => {
-                    let most = match self.form.parts().get(state.part) {
-                        Some(&Part::Held { max_tokens, .. }) => max_tokens,
-                        _ => 0,
-                    };
-                    state.tokens.len() >= most || rules.constraint(at).ending(at.position()) == Ending::Must
+                    state.tokens.len() >= self.most_tokens(state.part)
+                        || rules.constraint(at).ending(at.position()) == Ending::Must
                 }
-                At::Lead(..) | At::Free(_) | At::Over | At::Failed(_) => false,
+                At::Lead(..) | At::Over | At::Failed(_) => false,
             };
             if !over {
                 return;
             }
             *state = self.ended(state);
+        }
+    }
+
+    fn most_tokens(&self, part: usize) -> usize {
+        match self.form.parts().get(part) {
+            Some(&Part::Text { max_tokens, .. } | &Part::Held { max_tokens, .. }) => max_tokens,
+            _ => 0,
         }
     }
 
@@ -103,7 +111,7 @@ impl FormConstraint {
             }
             At::Rule { rule, at, whole } => self.rule_ended(state, rule, at, *whole),
             At::Held(..) => Ok(self.kept(state, 0, whole_characters(&self.spelled(&state.tokens)))),
-            At::Free(text) => Ok(self.kept(state, 0, text.value(None))),
+            At::Free(text, _) => Ok(self.kept(state, 0, text.value())),
             At::Lead(..) | At::Over | At::Failed(_) => Ok(state.clone()),
         };
         after.unwrap_or_else(|error| failed(state, error))

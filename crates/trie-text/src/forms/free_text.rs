@@ -8,14 +8,15 @@ pub(super) struct FreeText {
     ends: Vec<usize>,
     /// Bytes from the beginning that are whole characters.
     whole: usize,
+    /// Where the stop begins.
+    stop: Option<usize>,
     /// Tokens that neither the stop nor a character that was only begun can reach.
     pub(super) certain: usize,
 }
 
 impl FreeText {
-    /// Takes a token's bytes, and says where the stop, which is not empty, begins if they complete it.
-    /// `O(bytes of token and stop)`.
-    pub(super) fn push(&mut self, piece: &[u8], stop: &[u8]) -> Option<usize> {
+    /// Takes a token's bytes, and looks for the stop, which is not empty. `O(bytes of token and stop)`.
+    pub(super) fn push(&mut self, piece: &[u8], stop: &[u8]) {
         let might_begin = |length: usize| (length + 1).saturating_sub(stop.len());
         let from = might_begin(self.bytes.len());
         self.bytes.extend_from_slice(piece);
@@ -29,12 +30,17 @@ impl FreeText {
             let settled = might_begin(self.bytes.len()).min(self.whole);
             self.certain += self.ends[self.certain..].iter().take_while(|&&end| end <= settled).count();
         }
-        found.map(|found| from + found)
+        self.stop = found.map(|found| from + found);
     }
 
-    /// The text up to there, or all of it; a character that the last token only begins is left out.
-    pub(super) fn value(&self, end: Option<usize>) -> String {
-        let end = end.unwrap_or(self.whole).min(self.whole);
+    /// Whether the stop is written.
+    pub(super) fn is_over(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    /// The text up to the stop, or all of it; a character that the last token only begins is left out.
+    pub(super) fn value(&self) -> String {
+        let end = self.stop.unwrap_or(self.whole).min(self.whole);
         String::from_utf8_lossy(&self.bytes[..end]).into_owned()
     }
 }
@@ -48,19 +54,21 @@ mod tests {
         let mut text = FreeText::default();
         let pushed: Vec<_> = [&b"ab"[..], b"\n", b"c\xc3", b"\xa4", b"d\n", b"\ne"]
             .map(|piece| {
-                let found = text.push(piece, b"\n\n");
-                (found, text.certain)
+                text.push(piece, b"\n\n");
+                (text.stop, text.certain)
             })
             .into();
         assert_eq!(pushed, [(None, 0), (None, 1), (None, 2), (None, 3), (None, 4), (Some(7), 4)]);
-        assert_eq!(text.value(Some(7)), "ab\ncäd");
+        assert_eq!(text.value(), "ab\ncäd");
     }
 
     #[test]
     fn a_character_that_is_cut_off_is_left_out() {
         let mut text = FreeText::default();
-        assert_eq!([text.push(b"a", b"|"), text.push(b"\xe2\x82", b"|")], [None; 2]);
+        for piece in [&b"a"[..], b"\xe2\x82"] {
+            text.push(piece, b"|");
+        }
         assert_eq!(text.certain, 1);
-        assert_eq!(text.value(None), "a");
+        assert_eq!(text.value(), "a");
     }
 }

@@ -54,7 +54,8 @@ pub(super) enum At {
         /// Tokens after which the value was whole the last time.
         whole: Option<usize>,
     },
-    Free(FreeText),
+    /// Free text, and the tokens that it may be made of.
+    Free(FreeText, Arc<[TokenId]>),
     Held(Arc<SpanRules>, SpanState<AnyState>),
     Over,
     /// Nothing may come: the vocabulary cannot write what is next.
@@ -105,7 +106,7 @@ impl FormState {
     pub fn certain(&self) -> usize {
         self.before.tokens.len()
             + match &self.at {
-                At::Free(text) => text.certain,
+                At::Free(text, _) => text.certain,
                 At::Rule { rule, .. } if rule.max_tokens().is_some() => 0,
                 _ => self.tokens.len(),
             }
@@ -125,7 +126,7 @@ impl FormState {
     pub fn depth(&self) -> usize {
         match &self.at {
             At::Lead(..) | At::Over | At::Failed(_) => 0,
-            At::Free(text) => text.bytes.len(),
+            At::Free(text, _) => text.bytes.len(),
             At::Set(..) | At::Rule { .. } | At::Held(..) => self.tokens.len(),
         }
     }
@@ -137,7 +138,7 @@ impl FormState {
 
     /// Whether nothing but its end holds the text that is being written.
     pub fn is_free(&self) -> bool {
-        matches!(self.at, At::Free(_))
+        matches!(self.at, At::Free(..))
     }
 
     /// Whether the form is filled.

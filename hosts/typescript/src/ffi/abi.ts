@@ -313,6 +313,7 @@ export const FUNCTIONS = {
   tokentrie_session_clear_token_trie: signature("i32", "handle"),
   tokentrie_session_get_info: signature("i32", "handle", "buffer"),
   tokentrie_session_leaf: signature("i32", "handle", "buffer", "buffer", "usize", "buffer"),
+  tokentrie_session_values: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_session_vocab: signature("i32", "handle", "buffer"),
   tokentrie_session_tokenize: signature("i32", "handle", "buffer", "usize", "i32", "i32", "buffer", "usize", "buffer"),
   tokentrie_session_texts: signature(

@@ -1,0 +1,61 @@
+/* What a model writes inside a constraint, or answers in a chat. C and C++.
+ *   examples MODEL.gguf PROMPT SPEC      the tokens, a line; then the values of a form, or nothing
+ *   examples MODEL.gguf REQUEST          the reply of a chat as JSON */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tokentrie.h>
+
+static void done(tokentrie_status status) {
+  if (status >= 0) return;
+  fprintf(stderr, "%s\n", tokentrie_last_error());
+  exit(1);
+}
+
+static void print_token(int32_t token, const char *text, int32_t is_done, void *user) {
+  (void)text, (void)user;
+  if (!is_done) printf("%d ", (int)token);
+}
+
+static void generate(tokentrie_session session, const char *prompt, const char *spec) {
+  static int32_t ids[1024];
+  static char values[4096];
+  size_t n = 0;
+  tokentrie_vocab vocab = 0;
+  tokentrie_constraint constraint = 0;
+  done(tokentrie_session_tokenize(session, prompt, strlen(prompt), 1, 1, ids, 1024, &n));
+  done(tokentrie_session_prefill(session, ids, n, -1, NULL));
+  done(tokentrie_session_vocab(session, &vocab));
+  done(tokentrie_constraint_from_json(spec, strlen(spec), vocab, &constraint));
+  done(tokentrie_session_set_trie(session, constraint, TOKENTRIE_MODE_GREEDY));
+  done(tokentrie_session_generate(session, 64, 0, 1, print_token, NULL));
+  done(tokentrie_session_values(session, values, sizeof values, &n));
+  printf("\n%.*s\n", (int)n, values);
+  done(tokentrie_constraint_free(constraint));
+  done(tokentrie_vocab_free(vocab));
+}
+
+static void chat(tokentrie_session session, const char *request) {
+  static char text[65536];
+  int32_t token = 0, is_done = 0;
+  size_t n = 0;
+  done(tokentrie_chat_start(session, request, strlen(request)));
+  while (!is_done) done(tokentrie_session_next(session, -1, &token, text, sizeof text, &n, &is_done));
+  done(tokentrie_chat_message(session, text, sizeof text, &n));
+  printf("%.*s\n", (int)n, text);
+}
+
+int main(int argc, char **argv) {
+  tokentrie_session session = 0;
+  tokentrie_session_options options;
+  if (argc < 3) return 2;
+  memset(&options, 0, sizeof options);
+  options.size = sizeof options;
+  options.n_threads = 1;
+  options.after = TOKENTRIE_AFTER_STOP;
+  done(tokentrie_session_open(argv[1], strlen(argv[1]), &options, &session));
+  if (argc == 3) chat(session, argv[2]);
+  else generate(session, argv[2], argv[3]);
+  done(tokentrie_session_close(session));
+  return 0;
+}

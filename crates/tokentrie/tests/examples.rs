@@ -1,0 +1,52 @@
+//! The examples that all hosts share, in Rust.
+
+use llama_sampler::{ContextOptions, GenerateOptions, Model, ModelOptions};
+use serde_json::{Map, Value};
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use tokentrie::chat::{ChatError, ChatRequest, ModelFormat};
+use tokentrie::spec::{DataOnly, Over, Spec};
+use trie_core::{After, SpanRules};
+
+const VECTORS: &str = include_str!("../../../tests/vectors/examples.json");
+
+#[test]
+fn every_example_gives_the_same_tokens() -> Result<(), Box<dyn Error>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf");
+    let model = Model::load(&path, ModelOptions::default())?;
+    let mut context = model.context(ContextOptions::default().with_n_threads(Some(1)))?;
+    let vocab = Arc::clone(model.vocab());
+    let vectors: Value = serde_json::from_str(VECTORS)?;
+    for example in vectors["generations"].as_array().unwrap() {
+        let text = |name: &str| example[name].as_str().unwrap();
+        let spec = Spec::from_json(example["constraint"].to_string().as_bytes())?;
+        let rules = SpanRules::new(spec.constraint(&Over::vocab(&vocab), &DataOnly)?, vocab.len())?;
+        let rules = rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?;
+        let prompt = vocab.tokenize(text("prompt"), true, true)?;
+        let out = context.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ())?;
+        let tokens: Vec<u32> = out.tokens.iter().map(|token| token.get()).collect();
+        assert_eq!((out.text.as_str(), Value::from(tokens)), (text("text"), example["tokens"].clone()));
+        let values: Map<String, Value> = out.fields.into_iter().map(|field| (field.name, field.value.into())).collect();
+        assert_eq!(
+            Value::from(values),
+            example.get("values").cloned().unwrap_or(Map::new().into()),
+            "{}",
+            text("name")
+        );
+    }
+
+    let (format, _) = ModelFormat::of_model::<ChatError>(&model)?;
+    let request = vectors["chat"]["request"].to_string();
+    let request = ChatRequest::from_json(request.as_bytes(), format.format().template().text())?;
+    let reply = request.ready(&format)?.reply(&mut context, &vocab, &mut ())?;
+    let reply: Value = serde_json::from_str(&reply.to_json(&[]))?;
+    let wanted = vectors["chat"]["tool_calls"].as_array().unwrap();
+    let calls = reply["message"]["tool_calls"].as_array().unwrap();
+    assert_eq!(calls.len(), wanted.len());
+    for (call, wanted) in calls.iter().zip(wanted) {
+        let arguments: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap())?;
+        assert_eq!((&call["function"]["name"], &arguments), (&wanted["name"], &wanted["arguments"]));
+    }
+    Ok(())
+}
