@@ -850,6 +850,14 @@ tokentrie_status tokentrie_constraint_json(tokentrie_constraint constraint,
                                            size_t *count);
 
 /**
+ * All values of a constraint that has few, as a trie: tokentrie_session_choose_leaves gives the probability of each.
+ * Texts that a rule allows are tokenised as a list of texts is; the leaves have their names. TOKENTRIE_ERROR_SPEC
+ * where the values have no end or are too many to list.
+ */
+tokentrie_status tokentrie_constraint_trie(tokentrie_constraint constraint,
+                                           tokentrie_trie *trie);
+
+/**
  * Ends the handle; samplers, batches and sessions that follow it go on.
  */
 tokentrie_status tokentrie_constraint_free(tokentrie_constraint constraint);

@@ -82,6 +82,19 @@ def test_free_text_that_is_walked_stays_inside_its_part(model: Model) -> None:
 
 
 @pytest.mark.model
+def test_forms_without_free_text_are_chosen_as_a_whole(model: Model) -> None:
+    form = Form("<", Slot("a", ["x", "yy"]), ":", Slot("b", tokentrie.Integer(1, 2)), ">")
+    choice = model.choose(PROMPT, form)
+    texts = ["<x:1>", "<x:2>", "<yy:1>", "<yy:2>"]
+    assert sorted(choice.names) == texts
+    listed = model.choose(PROMPT, texts)
+    for name, share in zip(choice.names, choice.probabilities, strict=True):
+        assert abs(share - listed.probabilities[texts.index(name)]) < 1e-6
+    with pytest.raises(tokentrie.TrieError, match="cannot be listed"):
+        model.choose(PROMPT, Form(Text("t", stop=".")))
+
+
+@pytest.mark.model
 def test_literals_cost_no_forward_pass(model: Model) -> None:
     out = model.generate(
         PROMPT, Form('{"action": "', Slot("action", ["STOP"]), '", "sure": ', Slot("sure", ["1"]), "}")

@@ -247,3 +247,25 @@ fn finite_rules_are_listed() {
     assert!(listed(r#"{"any": {}}"#).unwrap().is_none());
     assert!(listed(r#"{"integer": {}}"#).is_err());
 }
+
+#[test]
+fn constraints_with_few_values_are_listed() {
+    let (vocab, host) = (vocab(), DataOnly);
+    let names = |spec: &str| -> Result<Vec<String>, String> {
+        let set = read(&serde_json::from_str(spec).unwrap()).values(&Over::vocab(&vocab), &host);
+        let set = set.map_err(|error| error.to_string())?;
+        let mut names: Vec<String> = set.leaves().map(|leaf| leaf.name.unwrap()).collect();
+        assert!(set.leaves().all(|leaf| vocab.join(&leaf.tokens).unwrap() == leaf.name.unwrap().as_bytes()));
+        names.sort_unstable();
+        Ok(names)
+    };
+    assert_eq!(names(r#"{"choice": ["no", "yes"]}"#).unwrap(), ["no", "yes"]);
+    assert_eq!(names(r#"{"then": [{"integer": {"min": 8, "max": 10}}, " kg"]}"#).unwrap(), ["10 kg", "8 kg", "9 kg"]);
+    let form = r#"{"form": ["<", {"slot": "a", "value": {"regex": "x|yy?"}}, ":", {"slot": "b", "value":
+        {"choice": ["1", "2"]}}, ">"]}"#;
+    assert_eq!(names(form).unwrap(), ["<x:1>", "<x:2>", "<y:1>", "<y:2>", "<yy:1>", "<yy:2>"]);
+    assert_eq!(names(r#"{"sequence": [{"choice": ["a"]}, {"choice": ["b", "c"]}]}"#).unwrap(), ["ab", "ac"]);
+    for endless in [r#"{"regex": "a+"}"#, r#"{"any": {}}"#, r#"{"form": [{"text": "t", "stop": "."}]}"#] {
+        assert!(names(endless).is_err(), "{endless}");
+    }
+}

@@ -169,6 +169,24 @@ describe("Session", { skip: NO_MODEL }, () => {
     assert.deepEqual(calls, vectors.chat.tool_calls);
   });
 
+  it("gives the probability of every value of a constraint", async () => {
+    using grade = await session.constraint({ integer: { min: 1, max: 12 } });
+    using trie = grade.trie();
+    const names = Array.from({ length: trie.size }, (_, index) => trie.leafName(index) ?? "");
+    assert.deepEqual(
+      names.map(Number).sort((a, b) => a - b),
+      [...Array(12).keys()].map((at) => at + 1),
+    );
+    const choice = await session.choose(FREE, grade);
+    const listed = await session.choose(FREE, trie);
+    assert.deepEqual([choice.name, ...choice.probabilities], [listed.name, ...listed.probabilities]);
+    assert.ok(Math.abs(choice.probabilities.reduce((sum, share) => sum + share) - 1) < 1e-9);
+    using form = await session.constraint({ form: ["<", { slot: "a", value: { choice: ["x", "y"] } }, ">"] });
+    assert.ok(["<x>", "<y>"].includes((await session.choose(FREE, form)).name));
+    using endless = await session.constraint({ regex: "a+" });
+    await assert.rejects(session.choose(FREE, endless), SpecError);
+  });
+
   it("refuses two constraints, none, and a spec that is wrong, and generates nothing", async () => {
     const payload = await payloadOf(session, ["a"]);
     const refused: [object, RegExp, new (...given: never[]) => Error][] = [

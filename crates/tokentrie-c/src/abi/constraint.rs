@@ -1,8 +1,8 @@
 //! Constraints of any kind, from the JSON form that all hosts share.
 
-use super::structs::{tokentrie_constraint, tokentrie_vocab};
-use super::trie::{TRIES, payload_bytes};
-use super::vocab::VOCABS;
+use super::structs::{tokentrie_constraint, tokentrie_trie, tokentrie_vocab};
+use super::trie::{TRIES, payload_bytes, payload_of};
+use super::vocab::{VOCABS, Vocab};
 use crate::error::{Result, done};
 use crate::handles::{Kind, Table};
 use crate::memory::{Buffer, In, Out};
@@ -17,7 +17,7 @@ static CONSTRAINTS: Table<Arc<Built>> = Table::new(Kind::Constraint);
 struct Built {
     spec: Spec,
     spans: Spans,
-    n_vocab: usize,
+    vocab: Arc<Vocab>,
 }
 
 /// What a handle of a trie or of a constraint says may come.
@@ -26,10 +26,10 @@ pub(crate) fn spans_of(handle: u64, n_vocab: usize) -> Result<Spans> {
         return Ok(Arc::clone(&TRIES.get(handle)?.constraints));
     }
     let built = CONSTRAINTS.get(handle)?;
-    if built.n_vocab != n_vocab {
+    if built.vocab.len() != n_vocab {
         let message = format!(
             "the constraint {handle:#x} was made for a vocabulary of {} tokens, and this one has {n_vocab}",
-            built.n_vocab
+            built.vocab.len()
         );
         return Err(crate::error::Error::new(crate::status::TOKENTRIE_ERROR_VOCAB, message));
     }
@@ -53,7 +53,7 @@ pub extern "C" fn tokentrie_constraint_from_json(
         let spec = Spec::from_json(payload_bytes(&json, length, "json")?)?;
         let vocab = VOCABS.get(vocab)?;
         let spans = spec.constraint(&vocab.over(), &DataOnly)?;
-        constraint.put(CONSTRAINTS.insert(Arc::new(Built { spec, spans, n_vocab: vocab.len() }))?);
+        constraint.put(CONSTRAINTS.insert(Arc::new(Built { spec, spans, vocab }))?);
         Ok(())
     })
 }
@@ -69,6 +69,23 @@ pub extern "C" fn tokentrie_constraint_json(
     done(|| {
         let (buffer, built) = (Buffer::new(&json, capacity, &count, "json")?, CONSTRAINTS.get(constraint)?);
         buffer.fill_text(&built.spec.to_json()?)
+    })
+}
+
+/// All values of a constraint that has few, as a trie: tokentrie_session_choose_leaves gives the probability of each.
+/// Texts that a rule allows are tokenised as a list of texts is; the leaves have their names. TOKENTRIE_ERROR_SPEC
+/// where the values have no end or are too many to list.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_constraint_trie(
+    constraint: tokentrie_constraint,
+    trie: Out<tokentrie_trie>,
+) -> tokentrie_status {
+    done(|| {
+        trie.check("trie")?;
+        let built = CONSTRAINTS.get(constraint)?;
+        let values = built.spec.values(&built.vocab.over(), &DataOnly)?;
+        trie.put(TRIES.insert(Arc::new(payload_of(String::new(), values)))?);
+        Ok(())
     })
 }
 

@@ -124,7 +124,15 @@ static void a_rule(void) {
   OK(tokentrie_constraint_from_json(spec, sizeof spec - 1, vocab, &amount));
   prefill(session, -1);
   OK(tokentrie_session_set_trie(session, amount, TOKENTRIE_MODE_GREEDY));
+  tokentrie_trie values = 0;
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_constraint_trie(amount, NULL));
+  OK(tokentrie_constraint_trie(amount, &values));
   OK(tokentrie_constraint_free(amount));
+  STATUS(TOKENTRIE_ERROR_HANDLE, tokentrie_constraint_trie(amount, &values));
+  tokentrie_trie_info shape = {.size = sizeof shape};
+  OK(tokentrie_trie_get_info(values, &shape));
+  CHECK(shape.leaves == 1800);
+  OK(tokentrie_trie_free(values));
   heard to = {.session = session};
   OK(tokentrie_session_generate(session, 50, 0, 1, listen, &to));
   tokentrie_session_info info = info_of(session);

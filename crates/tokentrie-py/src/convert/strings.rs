@@ -28,7 +28,7 @@ pub(crate) fn texts(values: &Bound<'_, PyAny>) -> Result<TextValues> {
 /// As [`list`], and those of a rule that has too many texts.
 pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
     /// More are no choice.
-    const MOST: usize = 1 << 16;
+    const MOST: usize = tokentrie::spec::MOST_TEXTS;
     if let Ok(rule) = values.cast::<Rule>() {
         return Ok(Some(TextValues::new(Rule::listed(rule, MOST)?)));
     }

@@ -15,9 +15,6 @@ use pyo3::types::{PyIterator, PyString};
 use trie_core::Constraint;
 use trie_text::{Tokenization, Values};
 
-/// Values of a constraint that is no set: they are listed to be scored.
-const MOST_VALUES: usize = 1 << 20;
-
 /// What makes a set of the texts of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Around<'t> {
@@ -196,7 +193,7 @@ impl Model {
         let constraints = crate::spec::constraint("choices", choices, &loaded.around())?;
         let weighted = constraints[0].1.sets().iter().any(|set| set.is_weighted());
         warn_unweighted(choices.py(), weighted, NOT_IN_PROBABILITIES)?;
-        let trie = released(choices.py(), || constraints[0].1.to_trie(MOST_VALUES))?;
+        let trie = released(choices.py(), || constraints[0].1.to_trie(tokentrie::spec::MOST_VALUES))?;
         Ok(ChoiceSet { values: Values::Set(trie.into()), end_tokens, top, max_rows })
     }
 }

@@ -274,6 +274,7 @@ pub(crate) fn of_spec(problem: SpecProblem) -> Error {
         SpecProblem::Lark(error) => error.into(),
         SpecProblem::Schema(error) => error.into(),
         SpecProblem::Rule(error) => error.into(),
+        SpecProblem::NotListed(error) => error.into(),
         SpecProblem::Sequence(error) => error.into(),
         SpecProblem::Gate(error) => error.into(),
         SpecProblem::Form(error) => error.into(),

@@ -5,9 +5,14 @@ use super::json::MOST_DEPTH;
 use super::place::Place;
 use super::{Host, Object, Spec};
 use std::sync::Arc;
-use trie_core::{AnyConstraint, Constraint, Sequence, Unconstrained};
+use trie_core::{AnyConstraint, Constraint, Sequence, Trie, Unconstrained};
 use trie_rules::{MaskLimits, Spelled};
 use trie_text::{Form, FormConstraint, FormOptions, TextValues, Vocab};
+
+/// The most values that are listed.
+pub const MOST_VALUES: usize = 1 << 20;
+/// The most texts of a rule that are listed.
+pub const MOST_TEXTS: usize = 1 << 16;
 
 /// Constraints by path; at least one.
 pub type Spans = Arc<[(String, AnyConstraint)]>;
@@ -69,6 +74,20 @@ impl Spec {
     /// As [`Spec::build`].
     pub fn constraint(&self, over: &Over<'_>, host: &dyn Host) -> Result<Spans> {
         self.spans(&Place::ROOT, over, host, MOST_DEPTH)
+    }
+
+    /// All values of a constraint that has few, as a set: `choose` gives the probability of each. Texts of rules are
+    /// tokenised as those of a list.
+    ///
+    /// # Errors
+    /// As [`Spec::build`]; also values without end, more than [`MOST_VALUES`], or more than [`MOST_TEXTS`] of a rule.
+    pub fn values(&self, over: &Over<'_>, host: &dyn Host) -> Result<Trie> {
+        let at = |problem| SpecError::new(&Place::ROOT, problem);
+        if let Some(texts) = self.texts(host, MOST_TEXTS)? {
+            let vocab = over.need(self.kind(), "how to tokenize").map_err(at)?;
+            return host.texts(&TextValues::new(texts), vocab).map_err(|error| at(error.into()));
+        }
+        self.constraint(over, host)?[0].1.to_trie(MOST_VALUES).map_err(|error| at(error.into()))
     }
 
     fn built(&self, place: &Place<'_>, over: &Over<'_>, host: &dyn Host, deeper: usize) -> Result<Built> {

@@ -1,7 +1,7 @@
 //! What is wrong with a spec, and where.
 
 use super::place::Place;
-use trie_core::{GateError, PayloadError, Problem, SequenceError, UnknownPath};
+use trie_core::{GateError, NotListed, PayloadError, Problem, SequenceError, UnknownPath};
 use trie_rules::{ByRuleError, GrammarError, RegexError, RegularError, TextsError};
 use trie_text::{FormError, ValuesError, VocabError};
 
@@ -173,6 +173,9 @@ pub enum SpecProblem {
     /// A rule whose texts cannot be listed.
     #[error(transparent)]
     Listed(#[from] TextsError),
+    /// Values that cannot be listed.
+    #[error(transparent)]
+    NotListed(#[from] NotListed),
     /// Constraints one after the other.
     #[error(transparent)]
     Sequence(#[from] SequenceError),

@@ -24,7 +24,7 @@ mod read;
 mod resolve;
 mod write;
 
-pub use build::{Built, Over, Spans};
+pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans};
 pub use cache::SpecCache;
 pub use error::{SpecError, SpecProblem};
 pub use host::{DataOnly, Host};

@@ -1,6 +1,7 @@
 import { makeHandle, Resource, readText, utf8 } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
 import { type Spec, specText } from "./spec.js";
+import { Trie } from "./trie.js";
 import type { Vocab } from "./vocab.js";
 
 /** What may be written, over a vocabulary. It never changes, and any number of samplers and generations share it. */
@@ -8,6 +9,22 @@ export class Constraint extends Resource {
   /** @internal */
   constructor(library: Library, handle: number) {
     super(library, handle, library.functions.tokentrie_constraint_free);
+  }
+
+  /**
+   * All values of a constraint that has few, as a trie, named by their texts: for `session.choose`, or to look at.
+   *
+   * @throws SpecError where the values have no end or are too many to list.
+   * @example
+   * using grades = constraint({ integer: { min: 1, max: 6 } }, vocab);
+   * using trie = grades.trie(); // trie.size === 6
+   */
+  trie(): Trie {
+    const { tokentrie_constraint_trie } = this.library.functions;
+    return new Trie(
+      this.library,
+      makeHandle(this.library, (out) => tokentrie_constraint_trie(this.handle, out)),
+    );
   }
 
   /** The spec in its canonical form: one text for one content. */

@@ -150,12 +150,14 @@ export class Session implements AsyncDisposable {
   /**
    * The exact probability of every value as the continuation of the prompt, and the most probable one.
    *
-   * @param values - texts, or a trie or a payload: then its leaves, which have names.
-   * @throws SetError if there are no values; CancelledError if the signal aborts.
+   * @param values - texts; a trie or a payload: then its leaves, which have names; or a constraint with few values,
+   *   such as `await session.constraint({ integer: { min: 1, max: 6 } })`.
+   * @throws SetError if there are no values; SpecError if those of a constraint cannot be listed; CancelledError if the
+   *   signal aborts.
    */
   choose(
     prompt: Prompt,
-    values: readonly string[] | Trie | TokenTreePayload,
+    values: readonly string[] | Trie | Constraint | TokenTreePayload,
     { signal }: ChooseOptions = {},
   ): Promise<Choice> {
     const aborted = (): CancelledError<null> =>
@@ -213,10 +215,14 @@ export class Session implements AsyncDisposable {
     return this.#remote.info();
   }
 
-  async #choose(prompt: Prompt, values: readonly string[] | Trie | TokenTreePayload): Promise<Choice> {
+  async #choose(prompt: Prompt, values: readonly string[] | Trie | Constraint | TokenTreePayload): Promise<Choice> {
     if (typeof prompt === "string" && Array.isArray(values)) {
       const texts = values as readonly string[];
       return new Choice([...texts], await this.#remote.call("choose", prompt, texts));
+    }
+    if (values instanceof Constraint) {
+      using listed = values.trie();
+      return await this.#choose(prompt, listed);
     }
     const trie = await this.#trieOf(values);
     const chosen = await this.#remote.call("chooseLeaves", await this.#tokens(prompt), trie.handle, trie.size);
