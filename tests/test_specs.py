@@ -304,8 +304,8 @@ def test_a_model_fills_a_form_that_is_a_spec() -> None:
     assert isinstance(one.values["n"], int)
     # Whoever walks it, and writes what must come as the tokenizer does, writes the same tokens.
     prompt = model().vocab.tokenize("JSON: ", add_special=True)
-    for given in (spec, classes):
-        sampler, tokens = Sampler(model().vocab, given), list[int]()
+    for form in (spec, classes):
+        sampler, tokens = Sampler(model().vocab, form), list[int]()
         while sampler.state == "active":
             tokens += sampler.advance(model().logits([*prompt, *tokens])) if not len(sampler.forced()) else []
             forced = sampler.forced().tolist()

@@ -16,7 +16,7 @@ pub enum Mode {
     Sampled,
 }
 
-/// How a [`Sampler`] chooses.
+/// How a [`RowChooser`] chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SamplerOptions {
     /// Highest logit or seeded draw.

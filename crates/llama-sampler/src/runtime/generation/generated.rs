@@ -83,7 +83,7 @@ pub struct Field {
     /// The value's number; `None` for text, and where the values are no set.
     pub index: Option<usize>,
     /// Probability of each value of a slot among them, if it was asked for; where the values are no set, in the order
-    /// of [`SlotSet::values`].
+    /// of [`SlotSet::values`](trie_text::SlotSet::values).
     pub probabilities: Option<Vec<f64>>,
     /// The tokens that were written for it, with what stands around it in the same tokens.
     pub tokens: Vec<TokenId>,
