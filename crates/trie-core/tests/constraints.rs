@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use trie_core::{
     After, Allowed, AnyConstraint, Constraint, DrawSettings, Ending, Mode, NotListed, Observed, Role, Sampler,
-    SamplerOptions, Scratch, Sequence, SequenceError, Span, SpanRules, Status, TokenId, Trie, Unconstrained,
+    SamplerOptions, Scratch, Sequence, SequenceError, Span, SpanRules, Special, Status, TokenId, Trie, Unconstrained,
 };
 
 /// Two constraints with the same values do the same at every step of a random walk, whatever the rules around them.

@@ -173,7 +173,7 @@ fn sequences<C: Constraint>(constraint: &C) -> BTreeMap<Vec<TokenId>, LeafId> {
     while let Some((tokens, at)) = open.pop() {
         let next = constraint.next(&at, &mut scratch);
         if matches!(next.ending, Ending::May | Ending::Must) {
-            found.insert(tokens.clone(), constraint.value(&at).unwrap().index);
+            found.insert(tokens.clone(), constraint.values(&at, true)[0].index);
         }
         let follow: Vec<TokenId> = next.tokens.iter().collect();
         assert!(!follow.is_empty() || next.ending == Ending::Must, "a dead end after {tokens:?}");

@@ -12,7 +12,7 @@ use lru::LruCache;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::{Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
+use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
 
 /// States of which it is kept what must come after them, and of which it is kept what went wrong there.
 const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
@@ -274,10 +274,6 @@ impl<R: Rule> Constraint for ByRule<R> {
         forced
     }
 
-    fn value(&self, _at: &Self::State) -> Option<Leaf> {
-        None
-    }
-
     fn problem(&self, at: &Self::State) -> Option<Problem> {
         if let Some(problem) = kept(&self.0.failed).get(&at.0) {
             return Some(problem.clone());
@@ -295,3 +291,5 @@ impl<R: Rule> Constraint for ByRule<R> {
         Err(NotListed::Endless)
     }
 }
+
+impl<R: Rule> Special for ByRule<R> {}

@@ -7,7 +7,7 @@ use crate::rule::{Rule, Walker};
 use crate::spelling::Spelling;
 use crate::token_bytes::TokenBytes;
 use std::sync::Arc;
-use trie_core::{Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
+use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
 
 /// A text, a rule, and another text. Tokens may cross both boundaries. As a constraint it is over as soon as it is
 /// known where the rule's text ends: the rest of the text behind it is left to whoever writes that.
@@ -184,10 +184,6 @@ impl<R: Rule> Constraint for Placed<R> {
         if self.behind(at).is_some() { None } else { self.0.forced_token(&at.0, scratch) }
     }
 
-    fn value(&self, _at: &Self::State) -> Option<Leaf> {
-        None
-    }
-
     fn problem(&self, at: &Self::State) -> Option<Problem> {
         self.0.problem(&at.0)
     }
@@ -200,3 +196,5 @@ impl<R: Rule> Constraint for Placed<R> {
         Err(NotListed::Endless)
     }
 }
+
+impl<R: Rule> Special for Placed<R> {}

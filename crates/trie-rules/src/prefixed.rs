@@ -4,7 +4,7 @@ use crate::by_rule::{ByRule, ByRuleError, ByRuleState};
 use crate::masks::MaskLimits;
 use crate::placed::{At, Between};
 use crate::rule::Rule;
-use trie_core::{Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Trie};
+use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Trie};
 
 /// Bytes that come first, and then a rule. A token may cross from one to the other. Masks behind the bytes are those of
 /// the rule alone.
@@ -78,10 +78,6 @@ impl<R: Rule + Clone> Constraint for Prefixed<R> {
         }
     }
 
-    fn value(&self, _at: &Self::State) -> Option<Leaf> {
-        None
-    }
-
     fn problem(&self, at: &Self::State) -> Option<Problem> {
         match at {
             PrefixedState::Before(at) => self.before.problem(at),
@@ -97,3 +93,5 @@ impl<R: Rule + Clone> Constraint for Prefixed<R> {
         Err(NotListed::Endless)
     }
 }
+
+impl<R: Rule + Clone> Special for Prefixed<R> {}

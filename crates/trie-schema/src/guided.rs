@@ -11,7 +11,7 @@ use lru::LruCache;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use trie_core::{Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Trie};
+use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Trie};
 use trie_rules::{DeadEnd, Legal, MaskLimits, MaskStats, Spelling, TokenBytes};
 
 /// Texts of which it is kept what must come after them.
@@ -243,10 +243,6 @@ impl Constraint for Guided {
         self.known(&at.0).ending
     }
 
-    fn value(&self, _at: &GuidedState) -> Option<Leaf> {
-        None
-    }
-
     fn problem(&self, at: &GuidedState) -> Option<Problem> {
         self.0.kept.problem(at.0.key)
     }
@@ -259,3 +255,5 @@ impl Constraint for Guided {
         Err(NotListed::Endless)
     }
 }
+
+impl Special for Guided {}

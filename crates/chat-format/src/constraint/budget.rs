@@ -2,7 +2,7 @@
 
 use super::{ReplyConstraint, ReplyState};
 use std::sync::Arc;
-use trie_core::{Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratch, Thought, TokenId, Tokens, Trie};
+use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, Thought, TokenId, Tokens, Trie};
 
 /// So many tokens after the budget a marker that is begun must be whole.
 const GRACE: u32 = 16;
@@ -109,18 +109,6 @@ impl Constraint for BudgetedReply {
         }
     }
 
-    fn value(&self, _at: &BudgetedState) -> Option<Leaf> {
-        None
-    }
-
-    fn thought(&self, at: &BudgetedState) -> Thought {
-        let mut thought = Thought::default();
-        thought.tokens = at.thought as usize;
-        thought.forced = at.closed as usize;
-        thought.cut_short = at.closed > 0;
-        thought
-    }
-
     fn problem(&self, at: &BudgetedState) -> Option<Problem> {
         self.0.reply.problem(&at.at)
     }
@@ -131,5 +119,15 @@ impl Constraint for BudgetedReply {
 
     fn to_trie(&self, _limit: usize) -> Result<Trie, NotListed> {
         Err(NotListed::Endless)
+    }
+}
+
+impl Special for BudgetedReply {
+    fn thought(&self, at: &BudgetedState) -> Thought {
+        let mut thought = Thought::default();
+        thought.tokens = at.thought as usize;
+        thought.forced = at.closed as usize;
+        thought.cut_short = at.closed > 0;
+        thought
     }
 }

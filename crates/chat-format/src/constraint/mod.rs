@@ -15,7 +15,7 @@ use rule::ReplyRule;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
-use trie_core::{Constraint, Ending, Except, Leaf, Next, NotListed, Problem, Role, Scratch, TokenId, Tokens, Trie};
+use trie_core::{Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
 use trie_rules::{ByRule, ByRuleError, ByRuleState, MaskStats, Rule, Spelling};
 
 /// States of which it is kept what may not come there.
@@ -172,10 +172,6 @@ impl Constraint for ReplyConstraint {
         forced
     }
 
-    fn value(&self, _at: &Self::State) -> Option<Leaf> {
-        None
-    }
-
     fn problem(&self, at: &Self::State) -> Option<Problem> {
         if self.0.machine.is_end(at.0.rule_state()) { None } else { self.0.tokens.problem(&at.0) }
     }
@@ -188,3 +184,5 @@ impl Constraint for ReplyConstraint {
         Err(NotListed::Endless)
     }
 }
+
+impl Special for ReplyConstraint {}

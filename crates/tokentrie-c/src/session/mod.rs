@@ -312,6 +312,7 @@ impl From<RuntimeError> for Error {
                     TOKENTRIE_ERROR_DAMAGED
                 }
                 RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
+                RuntimeError::Form(_) => TOKENTRIE_ERROR_SPEC,
                 RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => status(error),
                 _ => TOKENTRIE_ERROR_MODEL,
             }

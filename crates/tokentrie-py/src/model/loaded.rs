@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokentrie::spec::{Built, Over, Spans};
-use trie_core::{AnyConstraint, Constraint, SpanRules, TokenId, Trie, Unconstrained};
+use trie_core::{AnyConstraint, SpanRules, Special, TokenId, Trie, Unconstrained};
 use trie_rules::Spelled;
 use trie_text::ValueSets;
 

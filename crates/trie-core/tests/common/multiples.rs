@@ -1,6 +1,6 @@
 //! A kind of constraint as another crate would write one: its states are no integers, and it lends bits.
 
-use trie_core::{Constraint, Ending, Leaf, Mask, Next, NotListed, Role, Scratch, TokenId, Tokens, Trie};
+use trie_core::{Constraint, Ending, Leaf, Mask, Next, NotListed, Role, Scratch, Special, TokenId, Tokens, Trie};
 
 pub const VOCABULARY: usize = 70;
 
@@ -41,8 +41,9 @@ impl Constraint for Multiples {
         })
     }
 
-    fn value(&self, at: &Vec<TokenId>) -> Option<Leaf> {
-        (at.len() == self.count).then(|| Leaf { index: trie_core::LeafId::new(0), name: None, tokens: at.clone() })
+    fn values(&self, at: &Vec<TokenId>, over: bool) -> Vec<Leaf> {
+        let leaf = || Leaf { index: trie_core::LeafId::new(0), name: None, tokens: at.clone() };
+        (over && at.len() == self.count).then(leaf).into_iter().collect()
     }
 
     fn max_token(&self) -> Option<TokenId> {
@@ -69,3 +70,5 @@ impl Constraint for Multiples {
         builder.build().map_err(|_| NotListed::Damaged)
     }
 }
+
+impl Special for Multiples {}

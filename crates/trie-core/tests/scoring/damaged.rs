@@ -5,8 +5,8 @@ use crate::scoring::table::{Model, Stopped, Table, VOCABULARY};
 use crate::scoring::twin::{graph, partial_token, set, unnamed};
 use std::collections::BTreeSet;
 use trie_core::{
-    AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, Ending, FileOptions, FileProblem, Leaf, LeafId,
-    Next, NotListed, Role, Scratch, Sequence, TokenId, Tokens, Trie, VocabularyId, choose,
+    AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, Ending, FileOptions, FileProblem, LeafId, Next,
+    NotListed, Role, Scratch, Sequence, Special, TokenId, Tokens, Trie, VocabularyId, choose,
 };
 
 fn bytes(trie: &Trie, fingerprint: Option<&str>) -> Vec<u8> {
@@ -148,10 +148,6 @@ impl Constraint for Late {
         None
     }
 
-    fn value(&self, (): &()) -> Option<Leaf> {
-        None
-    }
-
     fn max_token(&self) -> Option<TokenId> {
         None
     }
@@ -160,6 +156,8 @@ impl Constraint for Late {
         Trie::from_bytes(&self.0, FileOptions::default()).map_err(|_| NotListed::Damaged)
     }
 }
+
+impl Special for Late {}
 
 #[test]
 fn a_set_that_comes_late_is_read_whole_as_well() {

@@ -9,7 +9,7 @@ use crate::vocab::Vocab;
 use std::sync::Arc;
 use trie_core::{
     AnyConstraint, AnyState, Constraint, Ending, Except, Leaf, LeafId, Next, NotListed, Problem, Role, Scratch,
-    TokenId, Tokens, Trie,
+    Special, TokenId, Tokens, Trie,
 };
 
 /// A form over a vocabulary: a [`Constraint`] like any other. Literals are forced, slots and texts are walked where
@@ -243,10 +243,6 @@ impl Constraint for FormConstraint {
         }
     }
 
-    fn value(&self, state: &FormState) -> Option<Leaf> {
-        self.values(state, true).pop()
-    }
-
     fn values(&self, state: &FormState, over: bool) -> Vec<Leaf> {
         let ended;
         let state = if over && !state.is_over() && self.ending(state) != Ending::No {
@@ -279,10 +275,6 @@ impl Constraint for FormConstraint {
         parts.flat_map(|part| part.constraint().map_or_else(Vec::new, Constraint::sets)).collect()
     }
 
-    fn first_set(&self) -> Option<&Trie> {
-        self.form.begins_with()
-    }
-
     fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
         if self.form.parts().iter().any(|part| matches!(part, Part::Text { .. } | Part::Held { .. })) {
             return Err(NotListed::Endless);
@@ -294,6 +286,12 @@ impl Constraint for FormConstraint {
         let set =
             super::listed::listed(&listed, |state| listed.ended(state).text().get(healed..).map(str::to_owned), limit)?;
         Ok(set.with_heal_bytes(healed as u32))
+    }
+}
+
+impl Special for FormConstraint {
+    fn first_set(&self) -> Option<&Trie> {
+        self.form.begins_with()
     }
 }
 

@@ -7,7 +7,7 @@ use super::slot_set::{SlotSet, Written};
 use super::state::{At, Filled, FilledField, FormState, LastToken};
 use super::{FormError, Part, SlotValues};
 use std::sync::Arc;
-use trie_core::{AnyState, Constraint, Ending, LeafId, Problem, SpanRules, TokenId, Trie};
+use trie_core::{AnyState, Constraint, Ending, LeafId, Problem, SpanRules, Special, TokenId, Trie};
 
 impl FormConstraint {
     /// Before the first part, after this text, of which nothing is written.

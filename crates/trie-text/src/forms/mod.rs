@@ -21,7 +21,7 @@ pub use state::{FilledField, FormState, LastToken};
 use cache::Cache;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use trie_core::{AnyConstraint, Constraint, Trie};
+use trie_core::{AnyConstraint, Constraint, Special, Trie};
 use trie_rules::AnyRule;
 
 /// A piece of a form.

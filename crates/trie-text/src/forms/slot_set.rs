@@ -8,7 +8,7 @@ use super::{Form, FormError, Part, SlotValues};
 use crate::vocab::Vocab;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
-use trie_core::{AnyConstraint, Constraint, NotListed, Scratch, Sequence, SpanRules, TokenId, Trie};
+use trie_core::{AnyConstraint, Constraint, NotListed, Scratch, Sequence, SpanRules, Special, TokenId, Trie};
 use trie_rules::{AnyRule, MaskLimits};
 
 /// The most texts of a rule that are scored as a whole.

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::error::RuntimeError;
 use super::watch::Watch;
 use decoder::ContextDecoder;
-use trie_core::{AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, PromptProblem, TokenId};
+use trie_core::{AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, PromptProblem, Special, TokenId};
 use trie_text::VocabError;
 
 impl Context {

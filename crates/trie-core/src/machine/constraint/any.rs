@@ -1,7 +1,9 @@
 //! A constraint of any kind, behind one type: a trie and a filter over one directly, because they must cost nothing;
 //! every other kind behind a pointer.
 
-use super::{Constraint, Ending, FilteredTrie, Next, NotListed, Problem, Role, Scratch, Thought, Tokens, TrieState};
+use super::{
+    Constraint, Ending, FilteredTrie, Next, NotListed, Problem, Role, Scratch, Special, Thought, Tokens, TrieState,
+};
 use crate::set::ids::TokenId;
 use crate::set::trie::{Leaf, Trie};
 use std::any::Any;
@@ -73,111 +75,97 @@ impl PartialEq for StateKind {
     }
 }
 
-/// [`Constraint`] without its type of state.
+/// [`Constraint`] and [`Special`] without their type of state. A state of another kind has nothing.
 trait Erased: Any + fmt::Debug + Send + Sync {
     fn start(&self) -> Arc<dyn ErasedState>;
     fn next<'a>(&'a self, at: &'a dyn Any, scratch: &'a mut Scratch) -> Next<'a>;
     fn advance(&self, at: &mut dyn Any, token: TokenId) -> Option<Role>;
     fn ending(&self, at: &dyn Any) -> Ending;
     fn forced_token(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId>;
-    fn value(&self, at: &dyn Any) -> Option<Leaf>;
     fn values(&self, at: &dyn Any, over: bool) -> Vec<Leaf>;
+    fn problem(&self, at: &dyn Any) -> Option<Problem>;
+    fn max_token(&self) -> Option<TokenId>;
+    fn sets(&self) -> Vec<&Trie>;
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed>;
     fn remembers(&self) -> bool;
     fn back(&self, at: &mut dyn Any, tokens: usize) -> bool;
     fn never_ends(&self) -> bool;
     fn barred(&self) -> &[TokenId];
     fn thought(&self, at: &dyn Any) -> Thought;
-    fn problem(&self, at: &dyn Any) -> Option<Problem>;
-    fn max_token(&self) -> Option<TokenId>;
-    fn sets(&self) -> Vec<&Trie>;
     fn first_set(&self) -> Option<&Trie>;
-    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed>;
 }
 
 const NOTHING: Next<'static> = Next { tokens: Tokens::Ids(&[]), ending: Ending::No };
 
-/// What implements [`Erased`]: the kinds themselves would have every method twice.
-struct Of<C>(C);
-
-impl<C: fmt::Debug> fmt::Debug for Of<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl<C: Constraint> Erased for Of<C> {
+impl<C: Special> Erased for C {
     fn start(&self) -> Arc<dyn ErasedState> {
-        Arc::new(self.0.start())
+        Arc::new(Constraint::start(self))
     }
 
     fn next<'a>(&'a self, at: &'a dyn Any, scratch: &'a mut Scratch) -> Next<'a> {
-        at.downcast_ref().map_or(NOTHING, |at| self.0.next(at, scratch))
+        at.downcast_ref().map_or(NOTHING, |at| Constraint::next(self, at, scratch))
     }
 
     fn advance(&self, at: &mut dyn Any, token: TokenId) -> Option<Role> {
-        self.0.advance(at.downcast_mut()?, token)
+        Constraint::advance(self, at.downcast_mut()?, token)
     }
 
     fn ending(&self, at: &dyn Any) -> Ending {
-        at.downcast_ref().map_or(Ending::No, |at| self.0.ending(at))
+        at.downcast_ref().map_or(Ending::No, |at| Constraint::ending(self, at))
     }
 
     fn forced_token(&self, at: &dyn Any, scratch: &mut Scratch) -> Option<TokenId> {
-        self.0.forced_token(at.downcast_ref()?, scratch)
-    }
-
-    fn value(&self, at: &dyn Any) -> Option<Leaf> {
-        self.0.value(at.downcast_ref()?)
+        Constraint::forced_token(self, at.downcast_ref()?, scratch)
     }
 
     fn values(&self, at: &dyn Any, over: bool) -> Vec<Leaf> {
-        at.downcast_ref().map_or_else(Vec::new, |at| self.0.values(at, over))
-    }
-
-    fn remembers(&self) -> bool {
-        self.0.remembers()
-    }
-
-    fn back(&self, at: &mut dyn Any, tokens: usize) -> bool {
-        at.downcast_mut().is_some_and(|at| self.0.back(at, tokens))
-    }
-
-    fn never_ends(&self) -> bool {
-        self.0.never_ends()
-    }
-
-    fn barred(&self) -> &[TokenId] {
-        self.0.barred()
-    }
-
-    fn thought(&self, at: &dyn Any) -> Thought {
-        at.downcast_ref().map_or_else(Thought::default, |at| self.0.thought(at))
+        at.downcast_ref().map_or_else(Vec::new, |at| Constraint::values(self, at, over))
     }
 
     fn problem(&self, at: &dyn Any) -> Option<Problem> {
-        self.0.problem(at.downcast_ref()?)
+        Constraint::problem(self, at.downcast_ref()?)
     }
 
     fn max_token(&self) -> Option<TokenId> {
-        self.0.max_token()
+        Constraint::max_token(self)
     }
 
     fn sets(&self) -> Vec<&Trie> {
-        self.0.sets()
-    }
-
-    fn first_set(&self) -> Option<&Trie> {
-        self.0.first_set()
+        Constraint::sets(self)
     }
 
     fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
-        self.0.to_trie(limit)
+        Constraint::to_trie(self, limit)
+    }
+
+    fn remembers(&self) -> bool {
+        Special::remembers(self)
+    }
+
+    fn back(&self, at: &mut dyn Any, tokens: usize) -> bool {
+        at.downcast_mut().is_some_and(|at| Special::back(self, at, tokens))
+    }
+
+    fn never_ends(&self) -> bool {
+        Special::never_ends(self)
+    }
+
+    fn barred(&self) -> &[TokenId] {
+        Special::barred(self)
+    }
+
+    fn thought(&self, at: &dyn Any) -> Thought {
+        at.downcast_ref().map_or_else(Thought::default, |at| Special::thought(self, at))
+    }
+
+    fn first_set(&self) -> Option<&Trie> {
+        Special::first_set(self)
     }
 }
 
 impl AnyConstraint {
     /// A constraint of whatever kind.
-    pub fn new<C: Constraint>(constraint: C) -> Self {
+    pub fn new<C: Special>(constraint: C) -> Self {
         let any: &dyn Any = &constraint;
         if let Some(same) = any.downcast_ref::<Self>() {
             return same.clone();
@@ -188,7 +176,7 @@ impl AnyConstraint {
         if let Some(filtered) = any.downcast_ref::<FilteredTrie>() {
             return Self(Kind::Filtered(filtered.clone()));
         }
-        Self(Kind::Other(Arc::new(Of(constraint))))
+        Self(Kind::Other(Arc::new(constraint)))
     }
 
     /// The trie, if it is one.
@@ -205,7 +193,7 @@ impl AnyConstraint {
         match &self.0 {
             Kind::Trie(trie) => (trie as &dyn Any).downcast_ref(),
             Kind::Filtered(filtered) => (filtered as &dyn Any).downcast_ref(),
-            Kind::Other(other) => (&**other as &dyn Any).downcast_ref::<Of<C>>().map(|of| &of.0),
+            Kind::Other(other) => (&**other as &dyn Any).downcast_ref(),
         }
     }
 }
@@ -250,36 +238,41 @@ impl fmt::Debug for AnyConstraint {
     }
 }
 
-/// A constraint with a state of its own kind.
-enum Pair<'a> {
-    Trie(&'a Trie, &'a TrieState),
-    Filtered(&'a FilteredTrie, &'a TrieState),
-    Other(&'a dyn Erased, &'a dyn Any),
-    /// The state is of another kind: nothing may follow it.
-    Mismatch,
-}
-
 impl AnyConstraint {
-    #[inline]
-    fn with<'a>(&'a self, at: &'a AnyState) -> Pair<'a> {
-        match (&self.0, &at.0) {
-            (Kind::Trie(trie), StateKind::Trie(at)) => Pair::Trie(trie, at),
-            (Kind::Filtered(filtered), StateKind::Trie(at)) => Pair::Filtered(filtered, at),
-            (Kind::Other(other), StateKind::Other(at)) => Pair::Other(&**other, &**at),
-            _ => Pair::Mismatch,
+    /// For what is asked seldom. What every step asks looks at the kind first, and costs a trie nothing.
+    fn erased(&self) -> &dyn Erased {
+        match &self.0 {
+            Kind::Trie(trie) => trie,
+            Kind::Filtered(filtered) => filtered,
+            Kind::Other(other) => &**other,
         }
     }
 }
 
-/// In place where nobody else holds the state.
-fn advance_shared(constraint: &dyn Erased, at: &mut Arc<dyn ErasedState>, token: TokenId) -> Option<Role> {
-    if let Some(own) = Arc::get_mut(at) {
-        return constraint.advance(own, token);
+impl AnyState {
+    fn as_any(&self) -> &dyn Any {
+        match &self.0 {
+            StateKind::Trie(at) => at,
+            StateKind::Other(at) => &**at,
+        }
     }
-    let mut copy = at.copy();
-    let role = constraint.advance(Arc::get_mut(&mut copy)?, token)?;
-    *at = copy;
-    Some(role)
+
+    /// In place where nobody else holds the state; else on a copy, which takes its place if that is wanted.
+    fn change<R>(&mut self, change: impl FnOnce(&mut dyn Any) -> R, wanted: impl FnOnce(&R) -> bool) -> Option<R> {
+        let shared = match &mut self.0 {
+            StateKind::Trie(at) => return Some(change(at)),
+            StateKind::Other(at) => at,
+        };
+        if let Some(own) = Arc::get_mut(shared) {
+            return Some(change(own));
+        }
+        let mut copy = shared.copy();
+        let changed = change(Arc::get_mut(&mut copy)?);
+        if wanted(&changed) {
+            *shared = copy;
+        }
+        Some(changed)
+    }
 }
 
 impl Constraint for AnyConstraint {
@@ -288,153 +281,90 @@ impl Constraint for AnyConstraint {
     #[inline]
     fn start(&self) -> AnyState {
         match &self.0 {
-            Kind::Trie(trie) => AnyState(StateKind::Trie(trie.start())),
-            Kind::Filtered(filtered) => AnyState(StateKind::Trie(filtered.start())),
+            Kind::Trie(trie) => AnyState(StateKind::Trie(Constraint::start(trie))),
+            Kind::Filtered(filtered) => AnyState(StateKind::Trie(Constraint::start(filtered))),
             Kind::Other(other) => AnyState(StateKind::Other(other.start())),
         }
     }
 
     #[inline]
     fn next<'a>(&'a self, at: &'a AnyState, scratch: &'a mut Scratch) -> Next<'a> {
-        match self.with(at) {
-            Pair::Trie(trie, at) => trie.next(at, scratch),
-            Pair::Filtered(filtered, at) => filtered.next(at, scratch),
-            Pair::Other(other, at) => other.next(at, scratch),
-            Pair::Mismatch => NOTHING,
+        match (&self.0, &at.0) {
+            (Kind::Trie(trie), StateKind::Trie(at)) => Constraint::next(trie, at, scratch),
+            (Kind::Filtered(filtered), StateKind::Trie(at)) => Constraint::next(filtered, at, scratch),
+            _ => self.erased().next(at.as_any(), scratch),
         }
     }
 
     #[inline]
     fn advance(&self, at: &mut AnyState, token: TokenId) -> Option<Role> {
         match (&self.0, &mut at.0) {
-            (Kind::Trie(trie), StateKind::Trie(at)) => trie.advance(at, token),
-            (Kind::Filtered(filtered), StateKind::Trie(at)) => filtered.advance(at, token),
-            (Kind::Other(other), StateKind::Other(at)) => advance_shared(&**other, at, token),
-            // The state is of another kind: nothing may follow it.
-            _ => None,
+            (Kind::Trie(trie), StateKind::Trie(at)) => Constraint::advance(trie, at, token),
+            (Kind::Filtered(filtered), StateKind::Trie(at)) => Constraint::advance(filtered, at, token),
+            _ => at.change(|at| self.erased().advance(at, token), Option::is_some)?,
         }
     }
 
     #[inline]
     fn ending(&self, at: &AnyState) -> Ending {
-        match self.with(at) {
-            Pair::Trie(trie, at) => trie.ending(at),
-            Pair::Filtered(filtered, at) => filtered.ending(at),
-            Pair::Other(other, at) => other.ending(at),
-            Pair::Mismatch => Ending::No,
+        match (&self.0, &at.0) {
+            (Kind::Trie(trie), StateKind::Trie(at)) => Constraint::ending(trie, at),
+            (Kind::Filtered(filtered), StateKind::Trie(at)) => Constraint::ending(filtered, at),
+            _ => self.erased().ending(at.as_any()),
         }
     }
 
     fn forced_token(&self, at: &AnyState, scratch: &mut Scratch) -> Option<TokenId> {
-        match self.with(at) {
-            Pair::Trie(trie, at) => trie.forced_token(at, scratch),
-            Pair::Filtered(filtered, at) => filtered.forced_token(at, scratch),
-            Pair::Other(other, at) => other.forced_token(at, scratch),
-            Pair::Mismatch => None,
-        }
-    }
-
-    fn value(&self, at: &AnyState) -> Option<Leaf> {
-        match self.with(at) {
-            Pair::Trie(trie, at) => trie.value(at),
-            Pair::Filtered(filtered, at) => filtered.value(at),
-            Pair::Other(other, at) => other.value(at),
-            Pair::Mismatch => None,
-        }
+        self.erased().forced_token(at.as_any(), scratch)
     }
 
     fn values(&self, at: &AnyState, over: bool) -> Vec<Leaf> {
-        match self.with(at) {
-            Pair::Trie(trie, at) => trie.values(at, over),
-            Pair::Filtered(filtered, at) => filtered.values(at, over),
-            Pair::Other(other, at) => other.values(at, over),
-            Pair::Mismatch => Vec::new(),
-        }
+        self.erased().values(at.as_any(), over)
     }
 
+    fn problem(&self, at: &AnyState) -> Option<Problem> {
+        self.erased().problem(at.as_any())
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        self.erased().max_token()
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        self.erased().sets()
+    }
+
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
+        self.erased().to_trie(limit)
+    }
+}
+
+impl Special for AnyConstraint {
     #[inline]
     fn remembers(&self) -> bool {
         match &self.0 {
-            Kind::Trie(trie) => trie.remembers(),
-            Kind::Filtered(filtered) => filtered.remembers(),
-            Kind::Other(other) => other.remembers(),
+            Kind::Trie(trie) => Special::remembers(trie),
+            _ => self.erased().remembers(),
         }
     }
 
     fn back(&self, at: &mut AnyState, tokens: usize) -> bool {
-        match (&self.0, &mut at.0) {
-            (Kind::Trie(trie), StateKind::Trie(at)) => trie.back(at, tokens),
-            (Kind::Filtered(filtered), StateKind::Trie(at)) => filtered.back(at, tokens),
-            (Kind::Other(other), StateKind::Other(at)) => {
-                let mut own = at.copy();
-                let back = Arc::get_mut(&mut own).is_some_and(|own| other.back(own, tokens));
-                if back {
-                    *at = own;
-                }
-                back
-            }
-            _ => false,
-        }
+        at.change(|at| self.erased().back(at, tokens), |&back| back).unwrap_or_default()
     }
 
     fn never_ends(&self) -> bool {
-        match &self.0 {
-            Kind::Trie(trie) => trie.never_ends(),
-            Kind::Filtered(filtered) => filtered.never_ends(),
-            Kind::Other(other) => other.never_ends(),
-        }
+        self.erased().never_ends()
     }
 
     fn barred(&self) -> &[TokenId] {
-        match &self.0 {
-            Kind::Trie(_) | Kind::Filtered(_) => &[],
-            Kind::Other(other) => other.barred(),
-        }
+        self.erased().barred()
     }
 
     fn thought(&self, at: &AnyState) -> Thought {
-        match self.with(at) {
-            Pair::Other(other, at) => other.thought(at),
-            Pair::Trie(..) | Pair::Filtered(..) | Pair::Mismatch => Thought::default(),
-        }
-    }
-
-    fn problem(&self, at: &AnyState) -> Option<Problem> {
-        match self.with(at) {
-            Pair::Other(other, at) => other.problem(at),
-            Pair::Trie(..) | Pair::Filtered(..) | Pair::Mismatch => None,
-        }
-    }
-
-    fn max_token(&self) -> Option<TokenId> {
-        match &self.0 {
-            Kind::Trie(trie) => Some(trie.max_token()),
-            Kind::Filtered(filtered) => Constraint::max_token(filtered),
-            Kind::Other(other) => other.max_token(),
-        }
-    }
-
-    fn sets(&self) -> Vec<&Trie> {
-        match &self.0 {
-            Kind::Trie(trie) => vec![trie],
-            Kind::Filtered(filtered) => filtered.sets(),
-            Kind::Other(other) => other.sets(),
-        }
+        self.erased().thought(at.as_any())
     }
 
     fn first_set(&self) -> Option<&Trie> {
-        match &self.0 {
-            Kind::Trie(trie) => Some(trie),
-            Kind::Filtered(filtered) => filtered.first_set(),
-            Kind::Other(other) => other.first_set(),
-        }
-    }
-
-    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
-        match &self.0 {
-            Kind::Trie(trie) => Constraint::to_trie(trie, limit),
-            Kind::Filtered(filtered) => Constraint::to_trie(filtered, limit),
-            Kind::Other(other) => other.to_trie(limit),
-        }
+        self.erased().first_set()
     }
 }

@@ -1,7 +1,7 @@
 //! A trie of which some leaves may not come, without dead ends.
 
 use super::live::{Live, ends_allowed};
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens, TrieState};
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Special, Tokens, TrieState};
 use crate::set::ids::{LeafId, NodeId, TokenId};
 use crate::set::leaf_set::{LeafSet, within};
 use crate::set::trie::{Leaf, NotAllowed, Trie};
@@ -304,20 +304,8 @@ impl Constraint for FilteredTrie {
         forced.or_else(|| self.next(at, scratch).tokens.only())
     }
 
-    fn value(&self, at: &TrieState) -> Option<Leaf> {
-        if at.ending == Ending::No { None } else { self.0.trie.value(at) }
-    }
-
-    fn remembers(&self) -> bool {
-        self.0.trie.remembers()
-    }
-
-    fn back(&self, at: &mut TrieState, tokens: usize) -> bool {
-        let back = self.0.trie.back(at, tokens);
-        if back {
-            *at = self.0.settle(*at);
-        }
-        back
+    fn values(&self, at: &TrieState, over: bool) -> Vec<Leaf> {
+        if at.ending == Ending::No { Vec::new() } else { self.0.trie.values(at, over) }
     }
 
     fn max_token(&self) -> Option<TokenId> {
@@ -326,10 +314,6 @@ impl Constraint for FilteredTrie {
 
     fn sets(&self) -> Vec<&Trie> {
         vec![&self.0.trie]
-    }
-
-    fn first_set(&self) -> Option<&Trie> {
-        Some(&self.0.trie)
     }
 
     /// The leaves that may come as a trie of their own; their numbers are other ones.
@@ -351,6 +335,24 @@ impl Constraint for FilteredTrie {
         }
         let made = builder.build().map_err(|_| NotListed::Damaged)?;
         Ok(made.with_info(trie.info().clone().with_weights(None)).weighed_as(&[trie]))
+    }
+}
+
+impl Special for FilteredTrie {
+    fn remembers(&self) -> bool {
+        self.0.trie.remembers()
+    }
+
+    fn back(&self, at: &mut TrieState, tokens: usize) -> bool {
+        let back = self.0.trie.back(at, tokens);
+        if back {
+            *at = self.0.settle(*at);
+        }
+        back
+    }
+
+    fn first_set(&self) -> Option<&Trie> {
+        Some(&self.0.trie)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Thinking before a value: free text up to a marker or a budget, then another constraint.
 
 use super::marker::Marker;
-use super::{AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Tokens};
+use super::{
+    AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, Tokens,
+};
 use crate::set::ids::TokenId;
 use crate::set::trie::{Leaf, Trie};
 use std::ops::Add;
@@ -448,14 +450,31 @@ impl Constraint for ThinkGate {
         }
     }
 
-    fn value(&self, at: &ThinkState) -> Option<Leaf> {
-        if matches!(self.place(at), Place::Then) { self.0.then.value(&at.then) } else { None }
-    }
-
     fn values(&self, at: &ThinkState, over: bool) -> Vec<Leaf> {
         if matches!(self.place(at), Place::Then) { self.0.then.values(&at.then, over) } else { Vec::new() }
     }
 
+    fn problem(&self, at: &ThinkState) -> Option<Problem> {
+        self.0.then.problem(&at.then)
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        let gate = &*self.0;
+        let own = gate.begin.iter().chain(&gate.closing).chain(gate.denied.iter().flatten());
+        own.copied().chain(gate.then.max_token()).max()
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        self.0.then.sets()
+    }
+
+    /// Anything may be thought.
+    fn to_trie(&self, _: usize) -> Result<Trie, NotListed> {
+        Err(NotListed::Endless)
+    }
+}
+
+impl Special for ThinkGate {
     fn remembers(&self) -> bool {
         // How much of the end marker stood there before cannot be told from what stands there now.
         self.0.at_once && self.0.then.remembers()
@@ -499,25 +518,6 @@ impl Constraint for ThinkGate {
             end_matched: ended.max(at.matched as usize),
         };
         here + self.0.then.thought(&at.then)
-    }
-
-    fn problem(&self, at: &ThinkState) -> Option<Problem> {
-        self.0.then.problem(&at.then)
-    }
-
-    fn max_token(&self) -> Option<TokenId> {
-        let gate = &*self.0;
-        let own = gate.begin.iter().chain(&gate.closing).chain(gate.denied.iter().flatten());
-        own.copied().chain(gate.then.max_token()).max()
-    }
-
-    fn sets(&self) -> Vec<&Trie> {
-        self.0.then.sets()
-    }
-
-    /// Anything may be thought.
-    fn to_trie(&self, _: usize) -> Result<Trie, NotListed> {
-        Err(NotListed::Endless)
     }
 }
 

@@ -1,10 +1,8 @@
 //! What may be written, token by token: the one trait that every kind of constraint implements.
 //!
-//! A kind says which tokens go on from a state, whether a value ends there, and where a token leads. Everything around
-//! a
-//! value (end tokens, free text after it, tokens that are refused or ignored) is decided once, in `span/`. So a new
-//! kind is one
-//! file with one `impl`, and every face walks it.
+//! A kind says which tokens go on from a state, whether a value ends there, and where a token leads. Everything around a
+//! value (end tokens, free text after it, tokens that are refused or ignored) is decided once, in `span/`. So a new kind
+//! is one file with one `impl`, and every face walks it. What only some kinds have stands in [`Special`].
 
 mod any;
 mod filter;
@@ -177,17 +175,36 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
         (ending == Ending::No).then(|| tokens.only()).flatten()
     }
 
-    /// The value that ends at this state, or that ended last.
-    fn value(&self, at: &Self::State) -> Option<Leaf>;
-
     /// The values known at this state, in order: more than one where constraints follow each other. The one that ends
-    /// here counts
-    /// if the span is `over`; until then it may go on.
-    fn values(&self, at: &Self::State, over: bool) -> Vec<Leaf> {
-        over.then(|| self.value(at)).flatten().into_iter().collect()
+    /// here, or that ended last, counts if the span is `over`; until then it may go on. By default none is known.
+    fn values(&self, _at: &Self::State, _over: bool) -> Vec<Leaf> {
+        Vec::new()
     }
 
-    /// Whether [`Constraint::back`] always answers. Where it does not, walkers keep the states they passed.
+    /// Why nothing may come at this state, where something went wrong: what a rule of a user's raised, for one.
+    fn problem(&self, _at: &Self::State) -> Option<Problem> {
+        None
+    }
+
+    /// The largest id that may be named; `None` where ids are not the constraint's own.
+    fn max_token(&self) -> Option<TokenId>;
+
+    /// The sets of tokens in it, in the order in which they are walked.
+    fn sets(&self) -> Vec<&Trie> {
+        Vec::new()
+    }
+
+    /// The same values as one set.
+    ///
+    /// # Errors
+    /// Values without end, or more than `limit`.
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed>;
+}
+
+/// What only some kinds have: those that hold other constraints, and those that know how a state was reached. A kind
+/// that has nothing of it says `impl Special for Kind {}`.
+pub trait Special: Constraint {
+    /// Whether [`Special::back`] always answers. Where it does not, walkers keep the states they passed.
     fn remembers(&self) -> bool {
         false
     }
@@ -213,27 +230,8 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
         Thought::default()
     }
 
-    /// Why nothing may come at this state, where something went wrong: what a rule of a user's raised, for one.
-    fn problem(&self, _at: &Self::State) -> Option<Problem> {
-        None
-    }
-
-    /// The largest id that may be named; `None` where ids are not the constraint's own.
-    fn max_token(&self) -> Option<TokenId>;
-
-    /// The sets of tokens in it, in the order in which they are walked.
-    fn sets(&self) -> Vec<&Trie> {
-        Vec::new()
-    }
-
     /// The set that it begins with: a prompt may be healed for it.
     fn first_set(&self) -> Option<&Trie> {
         None
     }
-
-    /// The same values as one set.
-    ///
-    /// # Errors
-    /// Values without end, or more than `limit`.
-    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed>;
 }

@@ -1,8 +1,8 @@
 //! Constraints one after the other.
 
 use super::{
-    AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Thought, Tokens,
-    WeightedList,
+    AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, Thought,
+    Tokens, WeightedList,
 };
 use crate::set::ids::TokenId;
 use crate::set::trie::{Leaf, Trie};
@@ -87,7 +87,7 @@ impl Sequence {
         if parts.is_empty() {
             return Err(SequenceError::NoParts);
         }
-        if let Some(part) = parts[..parts.len() - 1].iter().position(Constraint::never_ends) {
+        if let Some(part) = parts[..parts.len() - 1].iter().position(Special::never_ends) {
             return Err(SequenceError::NeverEnds { part, parts: parts.len() });
         }
         let healed = |part: &AnyConstraint| part.first_set().is_some_and(|set| set.heal_bytes() > 0);
@@ -180,10 +180,6 @@ impl Constraint for Sequence {
         (ending == Ending::No).then(|| tokens.only()).flatten()
     }
 
-    fn value(&self, state: &SequenceState) -> Option<Leaf> {
-        self.values(state, true).pop()
-    }
-
     fn values(&self, state: &SequenceState, over: bool) -> Vec<Leaf> {
         let mut passed = Vec::new();
         let mut before = &state.before;
@@ -193,22 +189,6 @@ impl Constraint for Sequence {
         }
         let passed = passed.into_iter().rev().zip(self.parts.iter()).flat_map(|(at, part)| part.values(at, true));
         passed.chain(self.parts.get(state.part).map_or_else(Vec::new, |part| part.values(&state.at, over))).collect()
-    }
-
-    fn never_ends(&self) -> bool {
-        self.parts.last().is_some_and(Constraint::never_ends)
-    }
-
-    fn barred(&self) -> &[TokenId] {
-        // Of several gates each bars what follows it: only the last one is followed by what comes after the span.
-        self.parts.iter().rev().map(Constraint::barred).find(|barred| !barred.is_empty()).unwrap_or_default()
-    }
-
-    fn thought(&self, state: &SequenceState) -> Thought {
-        let passed = std::iter::successors(state.before.as_deref(), |part| part.before.as_deref());
-        let passed = passed.zip(self.parts[..state.part.min(self.parts.len())].iter().rev());
-        let now = self.parts.get(state.part).map_or_else(Thought::default, |part| part.thought(&state.at));
-        passed.fold(now, |sum, (passed, part)| sum + part.thought(&passed.at))
     }
 
     fn problem(&self, state: &SequenceState) -> Option<Problem> {
@@ -221,10 +201,6 @@ impl Constraint for Sequence {
 
     fn sets(&self) -> Vec<&Trie> {
         self.parts.iter().flat_map(Constraint::sets).collect()
-    }
-
-    fn first_set(&self) -> Option<&Trie> {
-        self.parts.first().and_then(Constraint::first_set)
     }
 
     /// A value for each way through the parts; its name joins theirs.
@@ -257,6 +233,28 @@ impl Constraint for Sequence {
         let ends = self.sets().last().map_or(&[][..], |last| last.end_tokens());
         let trie = builder.build().map_err(|_| NotListed::Damaged)?;
         Ok(trie.with_heal_bytes(heal_bytes).with_end_tokens(ends))
+    }
+}
+
+impl Special for Sequence {
+    fn never_ends(&self) -> bool {
+        self.parts.last().is_some_and(Special::never_ends)
+    }
+
+    fn barred(&self) -> &[TokenId] {
+        // Of several gates each bars what follows it: only the last one is followed by what comes after the span.
+        self.parts.iter().rev().map(Special::barred).find(|barred| !barred.is_empty()).unwrap_or_default()
+    }
+
+    fn thought(&self, state: &SequenceState) -> Thought {
+        let passed = std::iter::successors(state.before.as_deref(), |part| part.before.as_deref());
+        let passed = passed.zip(self.parts[..state.part.min(self.parts.len())].iter().rev());
+        let now = self.parts.get(state.part).map_or_else(Thought::default, |part| part.thought(&state.at));
+        passed.fold(now, |sum, (passed, part)| sum + part.thought(&passed.at))
+    }
+
+    fn first_set(&self) -> Option<&Trie> {
+        self.parts.first().and_then(Special::first_set)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A trie as a constraint: its children may follow, and its leaves are the values.
 
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens, WeightedTokens};
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Special, Tokens, WeightedTokens};
 use crate::set::ids::TokenId;
 use crate::set::trie::{Cursor, Leaf, Trie};
 
@@ -90,10 +90,25 @@ impl Constraint for Trie {
         self.forced_child(at.at).map(|(token, _)| token)
     }
 
-    fn value(&self, at: &TrieState) -> Option<Leaf> {
-        self.leaf_at(at.at).and_then(|leaf| Trie::leaf(self, leaf))
+    fn values(&self, at: &TrieState, over: bool) -> Vec<Leaf> {
+        let leaf = if over { self.leaf_at(at.at) } else { None };
+        leaf.and_then(|leaf| Trie::leaf(self, leaf)).into_iter().collect()
     }
 
+    fn max_token(&self) -> Option<TokenId> {
+        Some(Trie::max_token(self))
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        vec![self]
+    }
+
+    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
+        if self.len() > limit { Err(NotListed::TooMany { limit }) } else { Ok(self.clone()) }
+    }
+}
+
+impl Special for Trie {
     fn remembers(&self) -> bool {
         self.is_tree()
     }
@@ -106,19 +121,7 @@ impl Constraint for Trie {
         before.is_some()
     }
 
-    fn max_token(&self) -> Option<TokenId> {
-        Some(Trie::max_token(self))
-    }
-
-    fn sets(&self) -> Vec<&Trie> {
-        vec![self]
-    }
-
     fn first_set(&self) -> Option<&Trie> {
         Some(self)
-    }
-
-    fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
-        if self.len() > limit { Err(NotListed::TooMany { limit }) } else { Ok(self.clone()) }
     }
 }

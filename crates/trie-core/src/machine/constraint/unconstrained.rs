@@ -1,8 +1,8 @@
 //! No constraint: everything may come.
 
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Tokens};
+use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Special, Tokens};
 use crate::set::ids::TokenId;
-use crate::set::trie::{Leaf, Trie};
+use crate::set::trie::Trie;
 
 /// Lets every token come. Alone it leaves a span as it is, to be given where a constraint is wanted; as the last part
 /// of a
@@ -31,23 +31,21 @@ impl Constraint for Unconstrained {
         Some(Role::Free)
     }
 
-    fn value(&self, (): &()) -> Option<Leaf> {
-        None
-    }
-
-    fn remembers(&self) -> bool {
-        true
-    }
-
-    fn back(&self, (): &mut (), _: usize) -> bool {
-        true
-    }
-
     fn max_token(&self) -> Option<TokenId> {
         None
     }
 
     fn to_trie(&self, _: usize) -> Result<Trie, NotListed> {
         Err(NotListed::Endless)
+    }
+}
+
+impl Special for Unconstrained {
+    fn remembers(&self) -> bool {
+        true
+    }
+
+    fn back(&self, (): &mut (), _: usize) -> bool {
+        true
     }
 }

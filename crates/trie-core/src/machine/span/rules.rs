@@ -1,7 +1,7 @@
 //! What does not change during the life of a span: its constraints and the tokens around their values.
 
 use super::error::UnknownPath;
-use crate::machine::constraint::{AnyConstraint, Constraint};
+use crate::machine::constraint::{AnyConstraint, Constraint, Special};
 use crate::set::ids::TokenId;
 use std::sync::{Arc, OnceLock};
 
@@ -78,7 +78,7 @@ impl SpanRules {
     }
 }
 
-impl<C: Constraint> SpanRules<C> {
+impl<C: Special> SpanRules<C> {
     /// Accepted tokens without progress after which an armed span turns itself off.
     pub const PATIENCE: u32 = 500;
 

@@ -4,7 +4,7 @@ use super::error::SpanError;
 use super::rules::SpanRules;
 use super::state::{SpanState, Status};
 use super::walk;
-use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Role, Scratch, Thought};
+use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Role, Scratch, Special, Thought};
 use crate::set::ids::TokenId;
 use crate::set::trie::{Leaf, NotAllowed};
 
@@ -114,12 +114,12 @@ impl Trail {
 
     /// The value that ends at the state, or that ended last.
     pub(crate) fn value(&self, constraint: &AnyConstraint) -> Option<Leaf> {
-        constraint.value(&self.state.at)
+        constraint.values(&self.state.at, true).pop()
     }
 
     /// The value, once complete.
     pub(crate) fn leaf(&self, constraint: &AnyConstraint) -> Option<Leaf> {
-        if self.state.status == Status::Complete { constraint.value(&self.state.at) } else { None }
+        if self.state.status == Status::Complete { self.value(constraint) } else { None }
     }
 
     /// What was thought so far.

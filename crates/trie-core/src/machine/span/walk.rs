@@ -11,7 +11,7 @@
 use super::allowed::Allowed;
 use super::rules::{After, SpanRules};
 use super::state::{SpanState, Status};
-use crate::machine::constraint::{Constraint, Ending, Except, Problem, Role, Scratch, Step, Tokens};
+use crate::machine::constraint::{Ending, Except, Problem, Role, Scratch, Special, Step, Tokens};
 use crate::set::ids::TokenId;
 
 /// What became of a token that a host reported and could not be refused.
@@ -25,7 +25,7 @@ pub enum Observed {
     TurnedOff,
 }
 
-impl<C: Constraint> SpanRules<C> {
+impl<C: Special> SpanRules<C> {
     /// Armed at the start of the first constraint.
     pub fn start(&self) -> SpanState<C::State> {
         self.armed(0)
@@ -215,20 +215,20 @@ fn is_in(ascending: &[TokenId], token: TokenId) -> bool {
 
 /// Tokens that must come next: see [`SpanRules::forced_run`].
 #[derive(Debug, Clone)]
-pub struct ForcedRun<'a, C: Constraint> {
+pub struct ForcedRun<'a, C: Special> {
     rules: &'a SpanRules<C>,
     state: SpanState<C::State>,
     scratch: Scratch,
 }
 
-impl<C: Constraint> ForcedRun<'_, C> {
+impl<C: Special> ForcedRun<'_, C> {
     /// The state after the tokens yielded so far.
     pub fn state(&self) -> &SpanState<C::State> {
         &self.state
     }
 }
 
-impl<C: Constraint> Iterator for ForcedRun<'_, C> {
+impl<C: Special> Iterator for ForcedRun<'_, C> {
     type Item = TokenId;
 
     fn next(&mut self) -> Option<TokenId> {
