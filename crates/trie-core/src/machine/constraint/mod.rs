@@ -1,8 +1,8 @@
 //! What may be written, token by token: the one trait that every kind of constraint implements.
 //!
-//! A kind says which tokens go on from a state, whether a value ends there, and where a token leads. Everything around a
-//! value (end tokens, free text after it, tokens that are refused or ignored) is decided once, in `span/`. So a new kind
-//! is one file with one `impl`, and every face walks it. What only some kinds have stands in [`Special`].
+//! A kind says which tokens go on from a state, whether a value ends there, and where a token leads. Everything around
+//! a value (end tokens, free text after it, tokens that are refused or ignored) is decided once, in `span/`. So a new
+//! kind is one file with one `impl`, and every face walks it. What only some kinds have stands in [`Special`].
 
 mod any;
 mod filter;
