@@ -1,8 +1,6 @@
 //! A form as a constraint: what may come in it, token by token.
 
 use super::options::{FormOptions, Overshoot};
-use super::slot_rule::SlotRule;
-use super::slot_set::SlotSet;
 use super::state::{At, FormState, LastToken};
 use super::{Form, FormError, Part};
 use crate::vocab::Vocab;
@@ -326,17 +324,5 @@ impl FormConstraint {
             return Next { tokens: weighted.tokens(), ending: Ending::No };
         }
         Next { tokens: Tokens::Ids(ids), ending: Ending::No }
-    }
-}
-
-impl SlotSet {
-    pub(super) fn constraint(&self) -> &AnyConstraint {
-        &self.rules.constraints()[0].1
-    }
-}
-
-impl SlotRule {
-    pub(super) fn constraint(&self) -> &AnyConstraint {
-        &self.rules.constraints()[0].1
     }
 }

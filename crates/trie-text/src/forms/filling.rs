@@ -110,8 +110,8 @@ impl FormConstraint {
                 self.set_ended(state, set, number, &leaves)
             }
             At::Rule { rule, at, whole } => self.rule_ended(state, rule, at, *whole),
-            At::Held(..) => Ok(self.kept(state, 0, whole_characters(&self.spelled(&state.tokens)))),
-            At::Free(text, _) => Ok(self.kept(state, 0, text.value())),
+            At::Held(..) => self.kept(state, 0, whole_characters(&self.spelled(&state.tokens))),
+            At::Free(text, _) => self.kept(state, 0, text.value()),
             At::Lead(..) | At::Over | At::Failed(_) => Ok(state.clone()),
         };
         after.unwrap_or_else(|error| failed(state, error))
@@ -128,8 +128,7 @@ impl FormConstraint {
         let leaf = set.values()?.leaf(value).ok_or_else(none)?;
         let mut written = state.clone();
         written.tokens.clone_from(&leaf.tokens);
-        let after = self.set_ended(&written, set, set.trie().map(|_| value), &[leaf])?;
-        Ok(after)
+        self.set_ended(&written, set, set.trie().map(|_| value), &[leaf])
     }
 
     fn set_ended(
@@ -169,7 +168,6 @@ impl FormConstraint {
             name: name.clone(),
             value: names.unwrap_or(value),
             index: number,
-            scored: true,
             tokens: state.tokens.clone(),
         };
         self.next_part(state, field, Written { text, rest, tokens })
@@ -198,12 +196,12 @@ impl FormConstraint {
         let value = String::from_utf8_lossy(written.get(rest..end).unwrap_or_default()).into_owned();
         let mut state = state.clone();
         state.tokens.truncate(tokens);
-        Ok(self.kept(&state, rest, value))
+        self.kept(&state, rest, value)
     }
 
     /// After a text, of which some is written in the part's tokens, behind `rest` bytes of the text before it. What
     /// they spell beyond it does not stay.
-    pub(super) fn kept(&self, state: &FormState, rest: usize, value: String) -> FormState {
+    fn kept(&self, state: &FormState, rest: usize, value: String) -> Result<FormState, FormError> {
         let then = match self.form.parts().get(state.part) {
             Some(Part::Text { stop, .. }) => self.form.behind(state.part, stop, self.options.overshoot),
             _ => self.form.literal(state.part + 1).to_owned(),
@@ -221,12 +219,11 @@ impl FormConstraint {
             kept += 1;
         }
         let tokens = state.tokens[..kept].to_vec();
-        let field =
-            FilledField { name: self.name_of(state.part), value, index: None, scored: false, tokens: tokens.clone() };
+        let field = FilledField { name: self.name_of(state.part), value, index: None, tokens: tokens.clone() };
         let tokens = [before.tokens.as_slice(), &tokens].concat();
         let rest = ahead.len().saturating_sub(spelled);
         let written = Written { text, rest, tokens };
-        self.next_part(state, field, written).unwrap_or_else(|error| failed(state, error))
+        self.next_part(state, field, written)
     }
 
     fn next_part(&self, state: &FormState, field: FilledField, written: Written) -> Result<FormState, FormError> {

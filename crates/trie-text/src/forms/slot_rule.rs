@@ -16,30 +16,30 @@ use trie_rules::{AnyRule, ByRuleError, MaskLimits, Regex, SpelledBetween};
 pub(super) struct SlotRule {
     /// What may be written, and the tokens that may end it where nothing stands behind it.
     pub(super) rules: Arc<SpanRules>,
-    walked: Walked,
+    /// `None` where it stands alone.
+    between: Option<Arc<dyn SpelledBetween>>,
     max_tokens: Option<usize>,
 }
 
-#[derive(Debug)]
-enum Walked {
-    Between(Arc<dyn SpelledBetween>),
-    Alone(AnyConstraint),
-}
-
 impl SlotRule {
+    /// What is walked.
+    pub(super) fn constraint(&self) -> &AnyConstraint {
+        &self.rules.constraints()[0].1
+    }
+
     /// How many bytes of what stands behind are written, once it is known where the value ends.
     pub(super) fn behind(&self, at: &AnyState) -> Option<usize> {
-        match &self.walked {
-            Walked::Between(spelled) => spelled.behind(at),
-            Walked::Alone(constraint) => (constraint.ending(at) == Ending::Must).then_some(0),
+        match &self.between {
+            Some(between) => between.behind(at),
+            None => (self.constraint().ending(at) == Ending::Must).then_some(0),
         }
     }
 
     /// Whether the value may end here.
     pub(super) fn may_end(&self, at: &AnyState) -> bool {
-        match &self.walked {
-            Walked::Between(spelled) => spelled.may_end(at),
-            Walked::Alone(constraint) => constraint.ending(at) != Ending::No,
+        match &self.between {
+            Some(between) => between.may_end(at),
+            None => self.constraint().ending(at) != Ending::No,
         }
     }
 
@@ -50,7 +50,7 @@ impl SlotRule {
 
     /// Whether it begins after all that stands before it: that must be written first.
     pub(super) fn stands_alone(&self) -> bool {
-        matches!(self.walked, Walked::Alone(_))
+        self.between.is_none()
     }
 }
 
@@ -89,15 +89,13 @@ impl Form {
             let refused = |error: ByRuleError| FormError::Rule { what: format!("slot {name:?}"), error };
             let rule = rule.map_or_else(|| self.free_text(index), Arc::clone);
             let placed = rule.placed(before, behind.as_bytes(), vocab.spelling(), MaskLimits::default());
-            let (constraint, walked) = if let Some(spelled) = placed.map_err(refused)? {
-                (spelled.constraint(), Walked::Between(spelled))
-            } else {
-                let spelled = rule.spelled(vocab.spelling(), MaskLimits::default()).map_err(refused)?;
-                (spelled.constraint(), Walked::Alone(spelled.constraint()))
+            let between = placed.map_err(refused)?;
+            let constraint = match &between {
+                Some(between) => between.constraint(),
+                None => rule.spelled(vocab.spelling(), MaskLimits::default()).map_err(refused)?.constraint(),
             };
-            let alone = matches!(walked, Walked::Alone(_));
             let mut ends = Vec::new();
-            if behind.is_empty() || alone {
+            if behind.is_empty() || between.is_none() {
                 let unspellable = || FormError::Unspellable { what: "literal".to_owned(), text: behind.to_owned() };
                 let after: Vec<TokenId> = vocab.tokenize_inside(behind).ok_or_else(unspellable)?;
                 if matches!(self.parts().get(index), Some(Part::Text { .. })) {
@@ -109,7 +107,7 @@ impl Form {
                 }
             }
             let rules = SpanRules::of(constraint, vocab.len())?.with_end_tokens(ends)?;
-            Ok(Arc::new(SlotRule { rules: Arc::new(rules), walked, max_tokens }))
+            Ok(Arc::new(SlotRule { rules: Arc::new(rules), between, max_tokens }))
         })
     }
 

@@ -32,9 +32,14 @@ impl SlotSet {
     /// Values up to which they are listed to be scored.
     pub const MOST_LISTED: usize = 1 << 20;
 
+    /// What is walked.
+    pub(super) fn constraint(&self) -> &AnyConstraint {
+        &self.rules.constraints()[0].1
+    }
+
     /// The set that is walked, where the values are one.
     pub fn trie(&self) -> Option<&Trie> {
-        self.rules.constraints()[0].1.as_trie()
+        self.constraint().as_trie()
     }
 
     /// The values as one set; those of another constraint are listed the first time.
@@ -42,7 +47,7 @@ impl SlotSet {
     /// # Errors
     /// [`FormError::NotListed`] for more than [`SlotSet::MOST_LISTED`].
     pub fn values(&self) -> Result<&Trie, FormError> {
-        let list = || self.rules.constraints()[0].1.to_trie(Self::MOST_LISTED);
+        let list = || self.constraint().to_trie(Self::MOST_LISTED);
         let listed = match self.trie() {
             Some(trie) => return Ok(trie),
             None => self.listed.get_or_init(list),

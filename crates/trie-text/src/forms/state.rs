@@ -16,8 +16,6 @@ pub struct FilledField {
     pub value: String,
     /// The value's number; `None` for text, and where the values are no set.
     pub index: Option<usize>,
-    /// Whether its values can be scored: it is a slot with a set.
-    pub scored: bool,
     /// The tokens that were written for it, with what stands around it in the same tokens.
     pub tokens: Vec<TokenId>,
 }
@@ -35,8 +33,8 @@ pub struct FormState {
     pub(super) last: LastToken,
 }
 
-/// Fields that were filled, the last one first.
-#[derive(Debug, PartialEq)]
+/// Fields that were filled, the last one first. There may be very many: nothing goes through them by recursion.
+#[derive(Debug)]
 pub(super) struct Filled {
     pub(super) field: FilledField,
     pub(super) before: Option<Arc<Filled>>,
@@ -79,22 +77,25 @@ impl PartialEq for FormState {
     fn eq(&self, other: &Self) -> bool {
         let kind = |state: &Self| std::mem::discriminant(&state.at);
         (self.part, &self.tokens, &self.before, kind(self)) == (other.part, &other.tokens, &other.before, kind(other))
-            && self.filled == other.filled
+            && self.fields() == other.fields()
     }
 }
 
 impl FormState {
     /// The fields that are filled, in order.
     pub fn fields(&self) -> Vec<&FilledField> {
-        let mut fields: Vec<_> =
-            std::iter::successors(self.filled.as_deref(), |one| one.before.as_deref()).map(|one| &one.field).collect();
+        let mut fields: Vec<_> = self.last_first().map(|filled| &filled.field).collect();
         fields.reverse();
         fields
     }
 
+    fn last_first(&self) -> impl Iterator<Item = &Filled> {
+        std::iter::successors(self.filled.as_deref(), |filled| filled.before.as_deref())
+    }
+
     /// How many fields are filled.
     pub fn filled(&self) -> usize {
-        self.filled.as_ref().map_or(0, |filled| filled.count())
+        self.last_first().count()
     }
 
     /// How many tokens are written: those that were taken back do not count.
@@ -155,8 +156,11 @@ impl FormState {
     }
 }
 
-impl Filled {
-    fn count(&self) -> usize {
-        1 + self.before.as_ref().map_or(0, |before| before.count())
+impl Drop for Filled {
+    fn drop(&mut self) {
+        let mut before = self.before.take();
+        while let Some(mut last) = before.and_then(Arc::into_inner) {
+            before = last.before.take();
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::{Generation, chain};
 use crate::runtime::context::Context;
 use crate::runtime::error::RuntimeError;
 use crate::runtime::watch::Watch;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{
@@ -124,7 +125,7 @@ impl Context {
             chooser: (0, RowChooser::new(sampling)?),
             seed,
             carried: None,
-            scores: Vec::new(),
+            scores: BTreeMap::new(),
             scratch: Scratch::default(),
         };
         filler.fill()
@@ -142,8 +143,8 @@ struct Filler<'r, 'f> {
     seed: u32,
     /// A token that the model chose beyond a value's end, where others go on.
     carried: Option<TokenId>,
-    /// The probabilities of the values of the slots so far.
-    scores: Vec<Vec<f64>>,
+    /// The probabilities of the values of slots, by the number of the field.
+    scores: BTreeMap<usize, Vec<f64>>,
     scratch: Scratch,
 }
 
@@ -153,22 +154,21 @@ impl Filler<'_, '_> {
             Err(RuntimeError::Stopped { .. }) => true,
             ended => ended.map(|()| false)?,
         };
-        let Self { at, options, mut generation, chooser, scores, .. } = self;
+        let Self { at, mut generation, chooser, mut scores, .. } = self;
         let filled = at.position();
         generation.stats.starved += chooser.1.starved();
         let canonical = !stopped
             && generation.vocab.tokenize_inside(filled.text()).is_some_and(|tokens| tokens == generation.tokens);
         let (tokens, text, stats) = generation.finish()?;
         let text = if stopped { text } else { filled.text()[stats.healed_bytes..].to_owned() };
-        let mut scores = scores.into_iter().filter(|_| options.probabilities);
-        let field = |field: &trie_text::FilledField| Field {
+        let field = |(number, field): (usize, &trie_text::FilledField)| Field {
             name: field.name.clone(),
             value: field.value.clone(),
             index: field.index,
-            probabilities: if field.scored { scores.next() } else { None },
+            probabilities: scores.remove(&number),
             tokens: field.tokens.clone(),
         };
-        let values = filled.fields().into_iter().map(field).collect();
+        let values = filled.fields().into_iter().enumerate().map(field).collect();
         Ok(Filled { values, text, tokens, canonical, stopped, stats })
     }
 
@@ -287,7 +287,9 @@ impl Filler<'_, '_> {
         for (&index, share) in set.order.iter().zip(shares.clone()) {
             shares[index] = share;
         }
-        self.scores.push(shares);
+        if self.options.probabilities {
+            self.scores.insert(self.at.position().filled(), shares);
+        }
         Ok(choice.ranking.first().copied())
     }
 
