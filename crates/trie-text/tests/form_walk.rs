@@ -333,3 +333,32 @@ fn a_sampler_fills_a_form() {
     assert!(matches!(walk.next(&state, &mut Scratch::default()).tokens, Tokens::Ids([_])));
     assert!(state.text().ends_with("\"ab\"}"));
 }
+
+#[test]
+fn many_slots_that_may_be_empty_are_walked_without_recursion() {
+    let slots = |count: usize| {
+        let slot = |number| Part::Slot { name: format!("s{number}"), values: SlotValues::Rule(rule("a?")) };
+        Form::new((0..count).map(slot).chain([Part::Literal("x".to_owned())]))
+    };
+    let refused = slots(65).unwrap_err();
+    assert!(matches!(&refused, FormError::TooManyEmpty { name, most: 64 } if name == "s64"), "{refused}");
+
+    // A stack that a frame for each slot would not fit on.
+    let walk = move || {
+        let vocab = vocab();
+        let form = FormConstraint::new(slots(64).unwrap().into(), &vocab, FormOptions::default()).unwrap();
+        let rules = Arc::new(SpanRules::of(AnyConstraint::new(form), vocab.len()).unwrap());
+        let mut span = Span::new(Arc::clone(&rules));
+        for _ in 0..64 {
+            span.accept(id(b'a'.into())).unwrap();
+        }
+        span.accept(id(b'a'.into())).unwrap_err();
+        span.accept(id(b'x'.into())).unwrap();
+        assert_eq!(span.leaves().iter().map(|leaf| leaf.name.as_deref()).collect::<Vec<_>>(), [Some("a"); 64]);
+
+        let mut span = Span::new(rules);
+        span.accept(id(b'x'.into())).unwrap();
+        assert_eq!(span.leaves().iter().map(|leaf| leaf.name.as_deref()).collect::<Vec<_>>(), [Some(""); 64]);
+    };
+    std::thread::Builder::new().stack_size(96 << 10).spawn(walk).unwrap().join().unwrap();
+}

@@ -229,6 +229,7 @@ impl From<FormError> for Error {
             FormError::NeverEnds { .. } => return Class::Option.error(format!("{error} (Text)")),
             FormError::NothingToFill
             | FormError::RepeatedName { .. }
+            | FormError::TooManyEmpty { .. }
             | FormError::TextAfterText { .. }
             | FormError::NoSlot { .. }
             | FormError::NotHealed { .. }

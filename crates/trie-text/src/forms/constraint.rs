@@ -107,19 +107,24 @@ impl FormConstraint {
         if self.takes_back() { Self::end_tokens(state).is_empty() } else { self.is_last(state.part) }
     }
 
-    /// After a value that might have gone on, and a token of what follows. Where tokens are taken back, it is not
-    /// written: what follows may have no place for it.
+    /// After a value that might have gone on, and a token of what follows, perhaps after values that are empty. Where
+    /// tokens are taken back, it is not written: what follows may have no place for it.
     fn carry(&self, state: &FormState, token: TokenId) -> Option<FormState> {
         if self.takes_back() {
             let ends = self.is_open(state) || Self::end_tokens(state).binary_search(&token).is_ok();
             return ends.then(|| FormState { last: LastToken::Ended, ..self.ended(state) });
         }
-        if self.is_open(state) {
-            return None;
+        let mut after = self.behind(state)?;
+        while !self.goes_on(&mut after, token)? {
+            after = self.behind(&after)?;
         }
-        let mut after = self.ended(state);
-        self.advance(&mut after, token)?;
         Some(after)
+    }
+
+    /// After a value that might go on where what follows tells its end.
+    fn behind(&self, state: &FormState) -> Option<FormState> {
+        let (constraint, at) = inner(state)?;
+        (constraint.ending(at) == Ending::May && !self.is_open(state)).then(|| self.ended(state))
     }
 }
 
@@ -175,43 +180,7 @@ impl Constraint for FormConstraint {
     }
 
     fn advance(&self, state: &mut FormState, token: TokenId) -> Option<Role> {
-        let goes_on = match &mut state.at {
-            At::Lead(tokens, _) => tokens.get(state.tokens.len()) == Some(&token),
-            At::Free(_, allowed) if allowed.binary_search(&token).is_err() => false,
-            At::Free(..) if self.vocab.is_end_of_generation(token) => {
-                *state = FormState { last: LastToken::Dropped, ..self.ended(state) };
-                return Some(Role::Value);
-            }
-            At::Free(text, _) => {
-                let Some(Part::Text { stop, .. }) = self.form.parts().get(state.part) else { return None };
-                text.push(self.vocab.piece(token).unwrap_or_default(), stop.as_bytes());
-                true
-            }
-            At::Held(rules, at) => {
-                let ends = self.takes_back()
-                    && self.vocab.is_end_of_generation(token)
-                    && rules.forced(at, &mut Scratch::default()) != Some(token);
-                if ends {
-                    *state = FormState { last: LastToken::Dropped, ..self.ended(state) };
-                    return Some(Role::Value);
-                }
-                rules.advance(at, token).is_some()
-            }
-            At::Set(set, at) => set.constraint().advance(at, token).is_some(),
-            At::Rule { rule, at, whole } => {
-                let accepted = rule.constraint().advance(at, token).is_some();
-                if accepted && rule.may_end(at) {
-                    *whole = Some(state.tokens.len() + 1);
-                }
-                accepted
-            }
-            At::Over | At::Failed(_) => return None,
-        };
-        if goes_on {
-            state.tokens.push(token);
-            state.last = LastToken::Written;
-            self.settle(state);
-        } else {
+        if !self.goes_on(state, token)? {
             // Perhaps a value ended that might have gone on.
             inner(state).filter(|(constraint, at)| constraint.ending(at) == Ending::May)?;
             *state = self.carry(state, token)?;
@@ -294,6 +263,48 @@ impl Special for FormConstraint {
 }
 
 impl FormConstraint {
+    /// Takes a token of the part; whether it is one. `None` where no part takes it.
+    fn goes_on(&self, state: &mut FormState, token: TokenId) -> Option<bool> {
+        let goes_on = match &mut state.at {
+            At::Lead(tokens, _) => tokens.get(state.tokens.len()) == Some(&token),
+            At::Free(_, allowed) if allowed.binary_search(&token).is_err() => false,
+            At::Free(..) if self.vocab.is_end_of_generation(token) => {
+                *state = FormState { last: LastToken::Dropped, ..self.ended(state) };
+                return Some(true);
+            }
+            At::Free(text, _) => {
+                let Some(Part::Text { stop, .. }) = self.form.parts().get(state.part) else { return None };
+                text.push(self.vocab.piece(token).unwrap_or_default(), stop.as_bytes());
+                true
+            }
+            At::Held(rules, at) => {
+                let ends = self.takes_back()
+                    && self.vocab.is_end_of_generation(token)
+                    && rules.forced(at, &mut Scratch::default()) != Some(token);
+                if ends {
+                    *state = FormState { last: LastToken::Dropped, ..self.ended(state) };
+                    return Some(true);
+                }
+                rules.advance(at, token).is_some()
+            }
+            At::Set(set, at) => set.constraint().advance(at, token).is_some(),
+            At::Rule { rule, at, whole } => {
+                let accepted = rule.constraint().advance(at, token).is_some();
+                if accepted && rule.may_end(at) {
+                    *whole = Some(state.tokens.len() + 1);
+                }
+                accepted
+            }
+            At::Over | At::Failed(_) => return None,
+        };
+        if goes_on {
+            state.tokens.push(token);
+            state.last = LastToken::Written;
+            self.settle(state);
+        }
+        Some(goes_on)
+    }
+
     /// What goes on in this value, or ends it.
     fn or_after<'a>(
         &self,
@@ -314,7 +325,15 @@ impl FormConstraint {
         if self.takes_back() {
             ids.extend(Self::end_tokens(state));
         } else {
-            ids.extend(self.next(&self.ended(state), scratch).tokens.iter());
+            let mut after = self.behind(state);
+            while let Some(state) = after {
+                after = self.behind(&state);
+                let tokens = match inner(&state).filter(|_| after.is_some()) {
+                    Some((constraint, at)) => constraint.next(at, scratch).tokens,
+                    None => self.next(&state, scratch).tokens,
+                };
+                ids.extend(tokens.iter());
+            }
         }
         ids.retain(|token| token.index() < self.vocab.len());
         ids.sort_unstable();

@@ -23,6 +23,14 @@ pub enum FormError {
         /// The first.
         before: String,
     },
+    /// Too many slots side by side that may all be empty.
+    #[error("slot {name:?}: more than {most} slots side by side may be empty: put literals between them")]
+    TooManyEmpty {
+        /// The first slot that is too many.
+        name: String,
+        /// So many may be.
+        most: usize,
+    },
     /// A slot without values.
     #[error("slot {slot:?} has no values")]
     NoValues {

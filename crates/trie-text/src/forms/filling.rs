@@ -13,18 +13,18 @@ impl FormConstraint {
     /// Before the first part, after this text, of which nothing is written.
     pub(super) fn begun(&self, text: String) -> Result<FormState, FormError> {
         let rest = text.len();
-        self.entered(None, Written { text, rest, tokens: Vec::new() }, 0)
+        let mut state = self.entered(None, Written { text, rest, tokens: Vec::new() }, 0)?;
+        self.settle(&mut state);
+        Ok(state)
     }
 
-    /// At the part with this number or at the one after the literal there.
+    /// At the part with this number or at the one after the literal there, which may be over already.
     fn entered(&self, filled: Option<Arc<Filled>>, before: Written, part: usize) -> Result<FormState, FormError> {
         let part = part + usize::from(matches!(self.form.parts().get(part), Some(Part::Literal(_))));
         let (lead, at) = self.beginning(part, &before)?;
         let at = if lead.is_empty() { at } else { At::Lead(lead.into(), Arc::new(at)) };
         let last = LastToken::Written;
-        let mut state = FormState { filled, before: Arc::new(before), tokens: Vec::new(), part, at, last };
-        self.settle(&mut state);
-        Ok(state)
+        Ok(FormState { filled, before: Arc::new(before), tokens: Vec::new(), part, at, last })
     }
 
     /// What must be written before a part, and where the part begins.
@@ -90,7 +90,7 @@ impl FormConstraint {
             if !over {
                 return;
             }
-            *state = self.ended(state);
+            *state = self.left(state);
         }
     }
 
@@ -101,8 +101,15 @@ impl FormConstraint {
         }
     }
 
-    /// After the value that ends here.
+    /// After the value that ends here, and after those that are over at once.
     pub(super) fn ended(&self, state: &FormState) -> FormState {
+        let mut after = self.left(state);
+        self.settle(&mut after);
+        after
+    }
+
+    /// After the value that ends here.
+    fn left(&self, state: &FormState) -> FormState {
         let after = match &state.at {
             At::Set(set, at) => {
                 let leaves = set.constraint().values(at, true);
@@ -128,7 +135,9 @@ impl FormConstraint {
         let leaf = set.values()?.leaf(value).ok_or_else(none)?;
         let mut written = state.clone();
         written.tokens.clone_from(&leaf.tokens);
-        self.set_ended(&written, set, set.trie().map(|_| value), &[leaf])
+        let mut after = self.set_ended(&written, set, set.trie().map(|_| value), &[leaf])?;
+        self.settle(&mut after);
+        Ok(after)
     }
 
     fn set_ended(

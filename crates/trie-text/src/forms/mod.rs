@@ -21,8 +21,11 @@ pub use state::{FilledField, FormState, LastToken};
 use cache::Cache;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use trie_core::{AnyConstraint, Constraint, Special, Trie};
+use trie_core::{AnyConstraint, Constraint, Ending, Special, Trie};
 use trie_rules::AnyRule;
+
+/// The most slots side by side that may be empty.
+const MOST_EMPTY: usize = 64;
 
 /// A piece of a form.
 #[derive(Debug, Clone)]
@@ -75,6 +78,16 @@ impl Part {
         match self {
             Self::Literal(_) => None,
             Self::Slot { name, .. } | Self::Text { name, .. } | Self::Held { name, .. } => Some(name),
+        }
+    }
+
+    /// Whether nothing may be written for it, as far as is known without walking it.
+    fn may_be_empty(&self) -> bool {
+        match self {
+            Self::Slot { values: SlotValues::Texts(values), .. } => values.iter().any(String::is_empty),
+            Self::Slot { values: SlotValues::Tokens(values), .. } => values.ending(&values.start()) != Ending::No,
+            Self::Slot { values: SlotValues::Rule(_), .. } => true,
+            Self::Literal(_) | Self::Text { .. } | Self::Held { .. } => false,
         }
     }
 
@@ -157,6 +170,15 @@ impl Form {
         for pair in joined.windows(2) {
             if let [Part::Text { name: before, .. }, Part::Text { name, .. }] = pair {
                 return Err(FormError::TextAfterText { name: name.clone(), before: before.clone() });
+            }
+        }
+        // All of them are asked for what may come, and each is made for it.
+        let mut empty = 0;
+        for part in &joined {
+            empty = if part.may_be_empty() { empty + 1 } else { 0 };
+            if empty > MOST_EMPTY {
+                let name = part.name().unwrap_or_default().to_owned();
+                return Err(FormError::TooManyEmpty { name, most: MOST_EMPTY });
             }
         }
         Ok(Self { parts: joined, cache: Cache::default() })
