@@ -858,6 +858,16 @@ tokentrie_status tokentrie_constraint_trie(tokentrie_constraint constraint,
                                            tokentrie_trie *trie);
 
 /**
+ * The texts of a constraint that is a list of texts or a rule with few, as a JSON array, in the order of a list;
+ * TOKENTRIE_NONE for every other kind. tokentrie_session_choose gives the probability of each after a text.
+ * TOKENTRIE_ERROR_SPEC where they have no end or are too many to list.
+ */
+tokentrie_status tokentrie_constraint_texts(tokentrie_constraint constraint,
+                                            char *json,
+                                            size_t capacity,
+                                            size_t *count);
+
+/**
  * Ends the handle; samplers, batches and sessions that follow it go on.
  */
 tokentrie_status tokentrie_constraint_free(tokentrie_constraint constraint);
@@ -1108,6 +1118,17 @@ tokentrie_status tokentrie_session_prefill(tokentrie_session session,
                                            size_t n_ids,
                                            int32_t slot,
                                            size_t *taken);
+
+/**
+ * The same with a text, in which names of control tokens become those tokens. A constraint of
+ * tokentrie_constraint_from_json that the next generation follows is tokenised together with its end (token healing):
+ * the first tokens may spell the end of the prompt again, which is no part of the text that comes.
+ */
+tokentrie_status tokentrie_session_prefill_text(tokentrie_session session,
+                                                const char *prompt,
+                                                size_t length,
+                                                int32_t slot,
+                                                size_t *taken);
 
 /**
  * Generates after the prompt and what was generated before, on the calling thread, and returns at the end.

@@ -1,11 +1,14 @@
 //! What went wrong: a status for programs, a sentence for people, and where both leave the library.
+//!
+//! No match over errors has a wildcard: one that is added breaks the build until it is mapped here.
+#![deny(clippy::wildcard_enum_match_arm)]
 
 use crate::status::*;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tokentrie::spec::{SpecError, SpecProblem};
+use tokentrie::spec::{Concern, SpecError, SpecProblem};
 use trie_core::{
     BatchError, BuildError, DrawError, FileError, FileProblem, NotAllowed, PayloadError, RowError, RowsError,
     RulesError, SamplerError, SpanError, TokenIdError, UnknownPath,
@@ -116,49 +119,79 @@ statuses_of! {
     BuildError => build;
     PayloadError => |error| match error {
         PayloadError::Build { source, .. } => build(source),
-        _ => TOKENTRIE_ERROR_PAYLOAD,
+        PayloadError::Malformed { .. } | PayloadError::DuplicatePath { .. } | PayloadError::NoUsableLeaf { .. } => {
+            TOKENTRIE_ERROR_PAYLOAD
+        }
     };
     RulesError => rules;
     SpanError => span;
     SamplerError => |error| match error {
         SamplerError::Row(_) => TOKENTRIE_ERROR_ROW,
         SamplerError::Span(error) => span(error),
-        _ => TOKENTRIE_ERROR_DAMAGED,
+        SamplerError::Damaged { .. } | SamplerError::Problem { .. } => TOKENTRIE_ERROR_DAMAGED,
     };
     BatchError => |error| match error {
         BatchError::Width { .. } | BatchError::Rows(_) => TOKENTRIE_ERROR_ROW,
         BatchError::Refused { source, .. } => span(source),
         BatchError::Damaged { .. } | BatchError::Problem { .. } => TOKENTRIE_ERROR_DAMAGED,
         BatchError::MixedVocabularies { .. } => TOKENTRIE_ERROR_VOCAB,
-        _ => TOKENTRIE_ERROR_ARGUMENT,
+        BatchError::Rules(error) => rules(error),
+        BatchError::Count { .. }
+        | BatchError::NoSuchRow { .. }
+        | BatchError::Score { .. }
+        | BatchError::Groups { .. }
+        | BatchError::Listed { .. }
+        | BatchError::Endless { .. }
+        | BatchError::NoWidth
+        | BatchError::LengthPenalty { .. }
+        | BatchError::NothingLeft { .. }
+        | BatchError::NoItems { .. }
+        | BatchError::Draw(_) => TOKENTRIE_ERROR_ARGUMENT,
     };
-    SpecError => |error| match error.problem() {
-        SpecProblem::Vocab(_) | SpecProblem::NeedsVocab { .. } => TOKENTRIE_ERROR_VOCAB,
-        SpecProblem::TooLong { .. } => TOKENTRIE_ERROR_LIMIT,
-        SpecProblem::Payload(_) => TOKENTRIE_ERROR_PAYLOAD,
-        _ => TOKENTRIE_ERROR_SPEC,
-    };
+    SpecError => |error| spec_status(error.problem());
     VocabError => |_| TOKENTRIE_ERROR_VOCAB;
     FileError => |error| match error {
         FileError::Content { problem: FileProblem::OutsideVocabulary { .. } | FileProblem::OtherVocabulary { .. }, .. }
             => TOKENTRIE_ERROR_VOCAB,
-        _ => TOKENTRIE_ERROR_FILE,
+        FileError::Io { .. } | FileError::Content { .. } => TOKENTRIE_ERROR_FILE,
     };
 }
 
 fn build(error: &BuildError) -> tokentrie_status {
-    if matches!(error, BuildError::TooLarge { .. }) { TOKENTRIE_ERROR_LIMIT } else { TOKENTRIE_ERROR_SET }
+    match error {
+        BuildError::TooLarge { .. } => TOKENTRIE_ERROR_LIMIT,
+        BuildError::NoLeaves
+        | BuildError::EmptySequence { .. }
+        | BuildError::MixedNames { .. }
+        | BuildError::Stopped => TOKENTRIE_ERROR_SET,
+    }
 }
 
 fn rules(error: &RulesError) -> tokentrie_status {
-    if matches!(error, RulesError::OutsideVocabulary { .. }) { TOKENTRIE_ERROR_VOCAB } else { TOKENTRIE_ERROR_ARGUMENT }
+    match error {
+        RulesError::OutsideVocabulary { .. } => TOKENTRIE_ERROR_VOCAB,
+        RulesError::NoConstraint | RulesError::VocabularySize { .. } | RulesError::NothingToStopOn => {
+            TOKENTRIE_ERROR_ARGUMENT
+        }
+    }
 }
 
 fn span(error: &SpanError) -> tokentrie_status {
-    if matches!(error, SpanError::OutsideVocabulary { .. }) {
-        TOKENTRIE_ERROR_VOCAB
-    } else {
-        TOKENTRIE_ERROR_NOT_ALLOWED
+    match error {
+        SpanError::OutsideVocabulary { .. } => TOKENTRIE_ERROR_VOCAB,
+        SpanError::NotAllowed(_) | SpanError::RollbackTooFar { .. } | SpanError::UnknownPath(_) => {
+            TOKENTRIE_ERROR_NOT_ALLOWED
+        }
+    }
+}
+
+/// Of what is wrong with a spec.
+pub(crate) fn spec_status(problem: &SpecProblem) -> tokentrie_status {
+    match problem.concern() {
+        Concern::Vocabulary => TOKENTRIE_ERROR_VOCAB,
+        Concern::Limit => TOKENTRIE_ERROR_LIMIT,
+        Concern::Payload => TOKENTRIE_ERROR_PAYLOAD,
+        Concern::Spec => TOKENTRIE_ERROR_SPEC,
     }
 }
 

@@ -6,8 +6,9 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use tokentrie::chat::{ChatError, ChatRequest, ModelFormat};
-use tokentrie::spec::{DataOnly, Over, Spec};
+use tokentrie::spec::{AfterPrompt, DataOnly, Over, Spec};
 use trie_core::{After, SpanRules};
+use trie_text::{Prompt, ValueSets};
 
 const VECTORS: &str = include_str!("../../../tests/vectors/examples.json");
 
@@ -17,14 +18,18 @@ fn every_example_gives_the_same_tokens() -> Result<(), Box<dyn Error>> {
     let model = Model::load(&path, ModelOptions::default())?;
     let mut context = model.context(ContextOptions::default().with_n_threads(Some(1)))?;
     let vocab = Arc::clone(model.vocab());
+    let sets = ValueSets::new(Arc::clone(&vocab));
     let vectors: Value = serde_json::from_str(VECTORS)?;
     for example in vectors["generations"].as_array().unwrap() {
         let text = |name: &str| example[name].as_str().unwrap();
         let spec = Spec::from_json(example["constraint"].to_string().as_bytes())?;
-        let rules = SpanRules::new(spec.constraint(&Over::vocab(&vocab), &DataOnly)?, vocab.len())?;
+        let built = spec.build(&Over::vocab(&vocab), &DataOnly)?;
+        let AfterPrompt { prompt, healed_bytes, spans, .. } =
+            built.after(Prompt::Text(text("prompt").into()), &sets)?;
+        let rules = SpanRules::new(spans, vocab.len())?;
         let rules = rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?;
-        let prompt = vocab.tokenize(text("prompt"), true, true)?;
-        let out = context.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ())?;
+        let options = GenerateOptions::default().with_healed_bytes(healed_bytes);
+        let out = context.generate(&prompt, Some(&Arc::new(rules)), &options, &mut ())?;
         let tokens: Vec<u32> = out.tokens.iter().map(|token| token.get()).collect();
         assert_eq!((out.text.as_str(), Value::from(tokens)), (text("text"), example["tokens"].clone()));
         let values: Map<String, Value> = out.fields.into_iter().map(|field| (field.name, field.value.into())).collect();

@@ -14,6 +14,7 @@ import {
   type ChatEvent,
   type ChatMessage,
   type ChatReply,
+  type Choice,
   type GenerationResult,
   HandleError,
   LibraryError,
@@ -179,7 +180,15 @@ describe("Session", { skip: NO_MODEL }, () => {
     );
     const choice = await session.choose(FREE, grade);
     const listed = await session.choose(FREE, trie);
-    assert.deepEqual([choice.name, ...choice.probabilities], [listed.name, ...listed.probabilities]);
+    const byName = (choice: Choice) => Object.fromEntries(choice.items());
+    assert.deepEqual(byName(choice), byName(listed));
+    // Their texts are tokenised together with the end of the prompt, as those of a list.
+    const healed = "<|im_start|>user\nPet?<|im_end|>\n<|im_start|>assistant\nI have a ";
+    using pet = await session.constraint({ regex: "cat|dog|a dog" });
+    using pets = pet.trie();
+    const chosen = byName(await session.choose(healed, pet));
+    assert.deepEqual(chosen, byName(await session.choose(healed, ["cat", "dog", "a dog"])));
+    assert.notDeepEqual(chosen, byName(await session.choose(healed, pets)));
     assert.ok(Math.abs(choice.probabilities.reduce((sum, share) => sum + share) - 1) < 1e-9);
     using form = await session.constraint({ form: ["<", { slot: "a", value: { choice: ["x", "y"] } }, ">"] });
     assert.ok(["<x>", "<y>"].includes((await session.choose(FREE, form)).name));

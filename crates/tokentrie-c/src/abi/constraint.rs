@@ -3,21 +3,42 @@
 use super::structs::{tokentrie_constraint, tokentrie_trie, tokentrie_vocab};
 use super::trie::{TRIES, payload_bytes, payload_of};
 use super::vocab::{VOCABS, Vocab};
-use crate::error::{Result, done};
+use crate::error::{Result, done, guarded};
 use crate::handles::{Kind, Table};
 use crate::memory::{Buffer, In, Out};
-use crate::status::tokentrie_status;
+use crate::status::*;
 use std::ffi::c_char;
 use std::sync::Arc;
-use tokentrie::spec::{DataOnly, Spans, Spec};
+use tokentrie::spec::{DataOnly, MOST_TEXTS, Spans, Spec};
 
-static CONSTRAINTS: Table<Arc<Built>> = Table::new(Kind::Constraint);
+static CONSTRAINTS: Table<Arc<OfSpec>> = Table::new(Kind::Constraint);
 
 /// A spec, and what it is over a vocabulary.
-struct Built {
+struct OfSpec {
     spec: Spec,
+    #[cfg(feature = "llama")]
+    built: tokentrie::spec::Built,
     spans: Spans,
     vocab: Arc<Vocab>,
+}
+
+/// What a handle says may come.
+#[cfg(feature = "llama")]
+pub(crate) struct Follows {
+    /// Without regard to what stands before.
+    pub(crate) spans: Spans,
+    /// For whoever knows what stands before; where the vocabulary is the same.
+    pub(crate) built: Option<tokentrie::spec::Built>,
+}
+
+/// What follows a text in this vocabulary.
+#[cfg(feature = "llama")]
+pub(crate) fn follows(handle: u64, vocab: &trie_text::Vocab) -> Result<Follows> {
+    let spans = spans_of(handle, vocab.len())?;
+    let same = |own: &Vocab| own.over().vocab.is_some_and(|own| own.fingerprint() == vocab.fingerprint());
+    let of_spec = if CONSTRAINTS.is_of_kind(handle) { Some(CONSTRAINTS.get(handle)?) } else { None };
+    let built = of_spec.filter(|of_spec| same(&of_spec.vocab)).map(|of_spec| of_spec.built.clone());
+    Ok(Follows { spans, built })
 }
 
 /// What a handle of a trie or of a constraint says may come.
@@ -31,7 +52,7 @@ pub(crate) fn spans_of(handle: u64, n_vocab: usize) -> Result<Spans> {
             "the constraint {handle:#x} was made for a vocabulary of {} tokens, and this one has {n_vocab}",
             built.vocab.len()
         );
-        return Err(crate::error::Error::new(crate::status::TOKENTRIE_ERROR_VOCAB, message));
+        return Err(crate::error::Error::new(TOKENTRIE_ERROR_VOCAB, message));
     }
     Ok(Arc::clone(&built.spans))
 }
@@ -52,8 +73,15 @@ pub extern "C" fn tokentrie_constraint_from_json(
         constraint.check("constraint")?;
         let spec = Spec::from_json(payload_bytes(&json, length, "json")?)?;
         let vocab = VOCABS.get(vocab)?;
-        let spans = spec.constraint(&vocab.over(), &DataOnly)?;
-        constraint.put(CONSTRAINTS.insert(Arc::new(Built { spec, spans, vocab }))?);
+        let built = spec.build(&vocab.over(), &DataOnly)?;
+        let spans = built.spans(&vocab.over(), &DataOnly)?;
+        constraint.put(CONSTRAINTS.insert(Arc::new(OfSpec {
+            spec,
+            #[cfg(feature = "llama")]
+            built,
+            spans,
+            vocab,
+        }))?);
         Ok(())
     })
 }
@@ -86,6 +114,24 @@ pub extern "C" fn tokentrie_constraint_trie(
         let values = built.spec.values(&built.vocab.over(), &DataOnly)?;
         trie.put(TRIES.insert(Arc::new(payload_of(String::new(), values)))?);
         Ok(())
+    })
+}
+
+/// The texts of a constraint that is a list of texts or a rule with few, as a JSON array, in the order of a list;
+/// TOKENTRIE_NONE for every other kind. tokentrie_session_choose gives the probability of each after a text.
+/// TOKENTRIE_ERROR_SPEC where they have no end or are too many to list.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_constraint_texts(
+    constraint: tokentrie_constraint,
+    json: Out<c_char>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    guarded(|| {
+        let (buffer, of_spec) = (Buffer::new(&json, capacity, &count, "json")?, CONSTRAINTS.get(constraint)?);
+        let Some(texts) = of_spec.spec.texts(&DataOnly, MOST_TEXTS)? else { return Ok(TOKENTRIE_NONE) };
+        buffer.fill_text(&serde_json::Value::from(texts).to_string())?;
+        Ok(TOKENTRIE_OK)
     })
 }
 

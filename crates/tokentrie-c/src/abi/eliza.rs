@@ -15,6 +15,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::Duration;
 use trie_core::After;
+use trie_text::Prompt;
 
 const FAILED: i32 = -1;
 
@@ -62,7 +63,7 @@ pub extern "C" fn eliza_inference_llm_stream_prefill(handle: *mut c_void, ids: I
     done(|| {
         let count = usize::try_from(n_ids).map_err(|_| Error::argument(format!("n_ids is {n_ids}")))?;
         let tokens = super::parts::ids(ids.slice(count, "ids")?, "ids")?;
-        taken = SESSIONS.get(number(handle))?.prefill(tokens, slot)? as i32;
+        taken = SESSIONS.get(number(handle))?.prefill(Prompt::Tokens(tokens), slot)? as i32;
         Ok(())
     });
     taken

@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use trie_core::TokenId;
+use trie_text::Prompt;
 
 /// Called for every token, in order, on the thread that generates. `text` is UTF-8 with a zero at the end: whole
 /// characters that the token completes, often none; it lives until the callback returns. The last call of a generation
@@ -57,7 +58,25 @@ pub extern "C" fn tokentrie_session_prefill(
 ) -> tokentrie_status {
     done(|| {
         let tokens = parts::ids(ids.slice(n_ids, "ids")?, "ids")?;
-        taken.put(SESSIONS.get(session)?.prefill(tokens, slot)?);
+        taken.put(SESSIONS.get(session)?.prefill(Prompt::Tokens(tokens), slot)?);
+        Ok(())
+    })
+}
+
+/// The same with a text, in which names of control tokens become those tokens. A constraint of
+/// tokentrie_constraint_from_json that the next generation follows is tokenised together with its end (token healing):
+/// the first tokens may spell the end of the prompt again, which is no part of the text that comes.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_prefill_text(
+    session: tokentrie_session,
+    prompt: In<c_char>,
+    length: usize,
+    slot: i32,
+    taken: Out<usize>,
+) -> tokentrie_status {
+    done(|| {
+        let prompt = prompt.text(length, "prompt")?.to_owned();
+        taken.put(SESSIONS.get(session)?.prefill(Prompt::Text(prompt), slot)?);
         Ok(())
     })
 }
@@ -177,13 +196,8 @@ pub extern "C" fn tokentrie_session_set_token_trie(
 ) -> tokentrie_status {
     done(|| {
         let session = SESSIONS.get(session)?;
-        match payload_bytes(&json, length, "json") {
-            Ok(json) => session.set_token_trie(json, mode),
-            Err(error) => {
-                session.refuse_token_trie(&error);
-                Err(error)
-            }
-        }
+        let json = payload_bytes(&json, length, "json").inspect_err(|error| session.refuse_token_trie(error))?;
+        session.set_token_trie(json, mode)
     })
 }
 

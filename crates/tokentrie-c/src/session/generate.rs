@@ -2,7 +2,7 @@
 
 use super::shared::InCallback;
 use super::{Following, Last, Session, finish};
-use crate::error::{Error, Result, panicked};
+use crate::error::{Error, Result, panicked, spec_status};
 use crate::status::*;
 use crate::turn::{GENERATE, Turn};
 use ::llama_sampler::{Finish, GenerateOptions, Generated, Step, Watch};
@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trie_core::{DrawSettings, Mode, SamplerOptions, SpanRules, Status, TokenId};
+use trie_text::Prompt;
 
 /// How to generate.
 #[derive(Debug, Clone, Copy)]
@@ -188,11 +189,20 @@ impl Session {
             return Err(Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "there is no prompt: call prefill first"));
         }
         let greedy = self.free_sampling(plan);
+        let mut prompt = state.prompt.clone();
         let (rules, options) = match &state.following {
             Following::Nothing => (None, GenerateOptions::default().with_sampling(greedy)),
-            Following::Rules { rules, mode } => {
+            Following::Rules { rules, mode, built } => {
                 let sampling = plan.sampling(*mode, self.seed);
-                (Some(Arc::clone(rules)), GenerateOptions::default().with_sampling(sampling).with_free(greedy))
+                let mut options = GenerateOptions::default().with_sampling(sampling).with_free(greedy);
+                let mut rules = Arc::clone(rules);
+                if let Some((text, built)) = state.text.clone().zip(built.clone()) {
+                    let placed = built.after(Prompt::Text(text), &self.model.sets);
+                    let placed = placed.map_err(|problem| Error::new(spec_status(&problem), problem.to_string()))?;
+                    (prompt, rules) = (placed.prompt, self.rules(placed.spans)?);
+                    options = options.with_healed_bytes(placed.healed_bytes);
+                }
+                (Some(rules), options)
             }
             Following::Refused(error) => {
                 let error = error.clone().of("the trie that was set was refused");
@@ -202,7 +212,7 @@ impl Session {
         };
         state.last = Last::default();
         let options = options.with_max_tokens(plan.max_tokens);
-        Ok(Prepared { prompt: state.prompt.clone(), rules, options })
+        Ok(Prepared { prompt, rules, options })
     }
 
     /// How free text is chosen.
@@ -238,8 +248,8 @@ impl Session {
                 (state.last.tokens, state.last.leaf, state.last.stats) = (tokens.len(), leaf, stats);
                 // A set that spells the end of the prompt again begins before it.
                 let kept = self.kept(&prompt, rules.as_deref());
-                state.prompt.truncate(kept);
-                state.prompt.extend(tokens);
+                state.prompt = [&prompt[..kept], &tokens].concat();
+                state.text = None;
                 Ok(())
             }
             Err(error) if error.status == TOKENTRIE_ERROR_CANCELLED => {

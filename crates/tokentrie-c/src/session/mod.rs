@@ -16,7 +16,7 @@ mod shared;
 
 pub(crate) use generate::{Event, Plan};
 
-use crate::abi::constraint::spans_of;
+use crate::abi::constraint::{Follows, follows};
 use crate::abi::{parts, tokentrie_session_info, tokentrie_session_options};
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
@@ -27,9 +27,9 @@ use generate::Events;
 use shared::{SharedModel, Slot};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokentrie::spec::Spans;
+use tokentrie::spec::{Built, Spans};
 use trie_core::{After, Leaf, Mode, SpanRules, Status, TokenId, TrieCache};
-use trie_text::ValuesError;
+use trie_text::{Prompt, ValuesError, Vocab};
 
 pub(crate) static SESSIONS: Table<Arc<Session>> = Table::new(Kind::Session);
 
@@ -54,6 +54,8 @@ pub(crate) struct Session {
 /// What changes between calls.
 struct State {
     prompt: Vec<TokenId>,
+    /// The text that the prompt was given as, until something was generated after it.
+    text: Option<String>,
     slot: Arc<Slot>,
     slot_number: i32,
     following: Following,
@@ -69,6 +71,8 @@ enum Following {
     Rules {
         rules: Arc<SpanRules>,
         mode: Mode,
+        /// For a prompt that is text.
+        built: Option<Built>,
     },
     /// The payload that was set cannot be used: going on without it would allow every token.
     Refused(Error),
@@ -142,6 +146,7 @@ impl Session {
         let own = Arc::new(Slot::new(Some(context)));
         let state = State {
             prompt: Vec::new(),
+            text: None,
             slot: Arc::clone(&own),
             slot_number: OWN_SLOT,
             following: Following::Nothing,
@@ -181,12 +186,14 @@ impl Session {
     }
 
     /// Takes a prompt, and computes what the slot does not hold of it.
-    pub(crate) fn prefill(self: &Arc<Self>, tokens: Vec<TokenId>, slot_number: i32) -> Result<usize> {
+    pub(crate) fn prefill(self: &Arc<Self>, prompt: Prompt, slot_number: i32) -> Result<usize> {
         if !(OWN_SLOT..SLOTS).contains(&slot_number) {
             let message = format!("slot is {slot_number}: it must be from 0 to {}, or -1 for its own", SLOTS - 1);
             return Err(Error::argument(message));
         }
         let _turn = self.turns.begin("prefill")?;
+        let text = if let Prompt::Text(text) = &prompt { Some(text.clone()) } else { None };
+        let tokens = prompt.tokens(self.model.model.vocab(), None)?;
         let slot = match slot_number {
             OWN_SLOT => Arc::clone(&self.own),
             number => self.model.slot(self.context_options, number),
@@ -196,7 +203,7 @@ impl Session {
         self.with_context(&slot, |context| context.prefill(&tokens, &mut || self.gives_up()))?;
         let mut state = self.state();
         let taken = tokens.len();
-        (state.prompt, state.slot, state.slot_number) = (tokens, slot, slot_number);
+        (state.prompt, state.text, state.slot, state.slot_number) = (tokens, text, slot, slot_number);
         Ok(taken)
     }
 
@@ -217,12 +224,15 @@ impl Session {
 
     /// What the next generations follow: a payload in JSON.
     pub(crate) fn set_token_trie(self: &Arc<Self>, json: &[u8], mode: i32) -> Result<()> {
-        self.follow(mode, |state, n_vocab| Ok(Arc::clone(&state.cache.payload(json, Some(n_vocab))?.constraints)))
+        self.follow(mode, |state, vocab| {
+            let spans = Arc::clone(&state.cache.payload(json, Some(vocab.len()))?.constraints);
+            Ok(Follows { spans, built: None })
+        })
     }
 
     /// The same: tries or a constraint that were made before.
     pub(crate) fn set_trie(self: &Arc<Self>, trie: u64, mode: i32) -> Result<()> {
-        self.follow(mode, |_, n_vocab| spans_of(trie, n_vocab))
+        self.follow(mode, |_, vocab| follows(trie, vocab))
     }
 
     /// The same, refused before it was read.
@@ -232,18 +242,23 @@ impl Session {
         }
     }
 
-    fn follow(self: &Arc<Self>, mode: i32, spans: impl FnOnce(&mut State, usize) -> Result<Spans>) -> Result<()> {
+    fn follow(self: &Arc<Self>, mode: i32, follows: impl FnOnce(&mut State, &Vocab) -> Result<Follows>) -> Result<()> {
         let _turn = self.turns.begin("set_token_trie")?;
-        let vocab = self.model.model.vocab();
         let mut state = self.state();
         let following = parts::mode(mode).and_then(|mode| {
-            let rules = SpanRules::new(spans(&mut state, vocab.len())?, vocab.len())?;
-            let rules = rules.with_end_of_generation(vocab.end_of_generation())?.with_after(self.after)?;
-            Ok(Following::Rules { rules: Arc::new(rules), mode })
+            let Follows { spans, built } = follows(&mut state, self.model.model.vocab())?;
+            Ok(Following::Rules { rules: self.rules(spans)?, mode, built })
         });
         let failed = following.as_ref().err().cloned();
         state.following = following.unwrap_or_else(Following::Refused);
         failed.map_or(Ok(()), Err)
+    }
+
+    /// What a generation inside these constraints follows.
+    fn rules(&self, spans: Spans) -> Result<Arc<SpanRules>> {
+        let vocab = self.model.model.vocab();
+        let rules = SpanRules::new(spans, vocab.len())?;
+        Ok(Arc::new(rules.with_end_of_generation(vocab.end_of_generation())?.with_after(self.after)?))
     }
 
     pub(crate) fn clear_token_trie(self: &Arc<Self>) -> Result<()> {
@@ -301,6 +316,7 @@ fn finish(finish: Finish) -> i32 {
     }
 }
 
+#[deny(clippy::wildcard_enum_match_arm)]
 impl From<RuntimeError> for Error {
     fn from(error: RuntimeError) -> Self {
         fn status(error: &RuntimeError) -> tokentrie_status {
@@ -314,7 +330,27 @@ impl From<RuntimeError> for Error {
                 RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
                 RuntimeError::Form(_) => TOKENTRIE_ERROR_SPEC,
                 RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => status(error),
-                _ => TOKENTRIE_ERROR_MODEL,
+                RuntimeError::Backend { .. }
+                | RuntimeError::File { .. }
+                | RuntimeError::Path { .. }
+                | RuntimeError::NotGguf { .. }
+                | RuntimeError::Metadata { .. }
+                | RuntimeError::VocabularyOnly { .. }
+                | RuntimeError::NoVocabulary { .. }
+                | RuntimeError::NotADecoder { .. }
+                | RuntimeError::Load { .. }
+                | RuntimeError::Context { .. }
+                | RuntimeError::EmptyPrompt
+                | RuntimeError::ContextFull { .. }
+                | RuntimeError::ValueTooLong { .. }
+                | RuntimeError::NoLogits
+                | RuntimeError::Decode { .. }
+                | RuntimeError::NoTemplate { .. }
+                | RuntimeError::Template(_)
+                | RuntimeError::NothingSelected
+                | RuntimeError::Sampler(_)
+                | RuntimeError::Rules(_)
+                | RuntimeError::Unscored { .. } => TOKENTRIE_ERROR_MODEL,
             }
         }
         Self::new(status(&error), error.to_string())

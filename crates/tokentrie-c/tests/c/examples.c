@@ -18,13 +18,11 @@ static void print_token(int32_t token, const char *text, int32_t is_done, void *
 }
 
 static void generate(tokentrie_session session, const char *prompt, const char *spec) {
-  static int32_t ids[1024];
   static char values[4096];
   size_t n = 0;
   tokentrie_vocab vocab = 0;
   tokentrie_constraint constraint = 0;
-  done(tokentrie_session_tokenize(session, prompt, strlen(prompt), 1, 1, ids, 1024, &n));
-  done(tokentrie_session_prefill(session, ids, n, -1, NULL));
+  done(tokentrie_session_prefill_text(session, prompt, strlen(prompt), -1, NULL));
   done(tokentrie_session_vocab(session, &vocab));
   done(tokentrie_constraint_from_json(spec, strlen(spec), vocab, &constraint));
   done(tokentrie_session_set_trie(session, constraint, TOKENTRIE_MODE_GREEDY));

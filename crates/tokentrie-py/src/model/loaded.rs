@@ -18,7 +18,7 @@ use crate::rule::form;
 use crate::rule::gate::ThinkGate;
 use crate::rule::of_user::UserRule;
 use crate::spec::object::SpecObject;
-use crate::spec::{Around, as_object, built};
+use crate::spec::{Around, as_object, built, of_spec};
 use crate::trie::payload::Cache;
 use crate::vocab::Vocab;
 use llama_cpp_2::sampling::LlamaSampler;
@@ -32,8 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokentrie::spec::{Built, Over, Spans};
-use trie_core::{AnyConstraint, SpanRules, Special, TokenId, Trie, Unconstrained};
-use trie_rules::Spelled;
+use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
 
 /// A GGUF model with one context.
@@ -310,23 +309,15 @@ impl Model {
             return Err(Class::Option.error(format!("{what} for forms: use `choose` for a set")));
         }
         let vocab = loaded.model.vocab();
-        let mut healed = 0;
-        let (prompt, spans) = match built {
-            None => (self.prompt(prompt, None)?, None),
-            Some(Built::Rule(rule)) => {
-                let before = before_rule(prompt, &rule, vocab)?;
-                healed = before.healed;
-                (before.prompt, Some(Arc::new([(String::new(), before.constraint)]) as Spans))
+        let (prompt, healed, spans) = match built {
+            None => (self.prompt(prompt, None)?, 0, None),
+            Some(built) => {
+                let prompt = crate::model::prompt::read(prompt)?;
+                let placed = released(py, || built.after(prompt, &loaded.sets));
+                UserRule::raised()?;
+                let placed = placed.map_err(of_spec)?;
+                (placed.prompt, placed.healed_bytes, Some(placed.spans))
             }
-            Some(Built::Texts(texts)) => {
-                let (texts, prompt) = (texts.with_distinct(true), crate::model::prompt::read(prompt)?);
-                let (prompt, set) = released(py, || loaded.sets.place_texts(prompt, &texts))?;
-                (prompt, Some(Arc::new([(String::new(), set.trie().clone().into())]) as Spans))
-            }
-            Some(Built::Spans(spans)) => {
-                (self.prompt(prompt, spans.first().and_then(|(_, constraint)| constraint.first_set()))?, Some(spans))
-            }
-            Some(_) => return Err(Class::Option.error("this constraint is filled and not walked")),
         };
         let rules = |spans: Spans| {
             let rules = SpanRules::new(spans, vocab.len())?;
@@ -623,37 +614,6 @@ fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>
     let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
     let given = gate.unwrap_or_else(|| constraint.clone());
     (given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>()).then_some(given)
-}
-
-/// A rule where it stands after a prompt.
-struct BeforeRule {
-    prompt: Vec<TokenId>,
-    /// Bytes at the end of the prompt that come first.
-    healed: usize,
-    constraint: AnyConstraint,
-}
-
-/// Takes the last tokens off a prompt that is text, where a token could cross from it into what the rule allows.
-fn before_rule(
-    prompt: &Bound<'_, PyAny>,
-    spelled: &Arc<dyn Spelled>,
-    vocab: &Arc<trie_text::Vocab>,
-) -> Result<BeforeRule> {
-    const CHARACTERS: usize = 64;
-    let (py, prompt) = (prompt.py(), crate::model::prompt::read(prompt)?);
-    let is_text = matches!(prompt, trie_text::Prompt::Text(_));
-    let tokens = released(py, || prompt.tokens(vocab, None))?;
-    if is_text {
-        let beginnings = spelled.beginnings(CHARACTERS);
-        UserRule::raised()?;
-        let (left, bytes) = vocab.before_texts(&tokens, beginnings.as_deref());
-        if !bytes.is_empty()
-            && let Some(constraint) = released(py, || spelled.after(&bytes))?
-        {
-            return Ok(BeforeRule { prompt: left.to_vec(), healed: bytes.len(), constraint });
-        }
-    }
-    Ok(BeforeRule { prompt: tokens, healed: 0, constraint: spelled.constraint() })
 }
 
 fn stopped_with(py: Python<'_>, call: &Call, partial: Generated) -> Error {

@@ -262,6 +262,7 @@ impl From<SpecError> for Error {
     }
 }
 
+#[deny(clippy::wildcard_enum_match_arm)]
 pub(crate) fn of_spec(problem: SpecProblem) -> Error {
     let message = problem.to_string();
     match problem {
@@ -295,6 +296,19 @@ pub(crate) fn of_spec(problem: SpecProblem) -> Error {
             );
             PyTypeError::new_err(message).into()
         }
-        _ => Class::Option.error(message),
+        SpecProblem::Json { .. }
+        | SpecProblem::TooLong { .. }
+        | SpecProblem::TooDeep { .. }
+        | SpecProblem::Repeated
+        | SpecProblem::Unknown { .. }
+        | SpecProblem::Missing { .. }
+        | SpecProblem::NoKind { .. }
+        | SpecProblem::Kinds { .. }
+        | SpecProblem::Type { .. }
+        | SpecProblem::Value(_)
+        | SpecProblem::NotGiven(_)
+        | SpecProblem::NotBuilt { .. }
+        | SpecProblem::NoData { .. }
+        | SpecProblem::Tools(_) => Class::Option.error(message),
     }
 }

@@ -7,7 +7,7 @@ use super::{Host, Object, Spec};
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Constraint, Sequence, Trie, Unconstrained};
 use trie_rules::{MaskLimits, Spelled};
-use trie_text::{Form, FormConstraint, FormOptions, TextValues, Vocab};
+use trie_text::{Form, FormConstraint, FormError, FormOptions, TextValues, Vocab};
 
 /// The most values that are listed.
 pub const MOST_VALUES: usize = 1 << 20;
@@ -176,22 +176,42 @@ impl Spec {
                 let (spec, deeper) = self.named(place, host, deeper)?;
                 spec.spans(place, over, host, deeper)
             }
-            other => match other.built(place, over, host, deeper)? {
-                Built::Spans(spans) => Ok(spans),
-                Built::Rule(rule) => alone(rule.constraint()),
-                Built::Texts(texts) => {
-                    let vocab = over.need("choice", "how to tokenize").map_err(at)?;
-                    let set = host.texts(&texts, vocab);
-                    alone(set.map_err(|error| SpecError::new(&place.field("choice"), error))?.into())
-                }
-                Built::Form(form) => {
-                    let vocab = over.need("form", "how to tokenize").map_err(at)?;
-                    let form = FormConstraint::new(form, vocab, FormOptions::default());
-                    alone(AnyConstraint::new(form.map_err(|error| SpecError::new(&place.field("form"), error))?))
-                }
-            },
+            other => other.built(place, over, host, deeper)?.spans_at(place, over, host),
         }
     }
+}
+
+impl Built {
+    /// Constraints by path, without regard to what stands before: texts are tokenised alone.
+    ///
+    /// # Errors
+    /// [`SpecError`]: what the vocabulary cannot write.
+    pub fn spans(&self, over: &Over<'_>, host: &dyn Host) -> Result<Spans> {
+        self.spans_at(&Place::ROOT, over, host)
+    }
+
+    fn spans_at(&self, place: &Place<'_>, over: &Over<'_>, host: &dyn Host) -> Result<Spans> {
+        let at = |problem| SpecError::new(place, problem);
+        let alone = |constraint| Ok(Arc::from([(String::new(), constraint)]));
+        match self {
+            Self::Spans(spans) => Ok(Arc::clone(spans)),
+            Self::Rule(rule) => alone(rule.constraint()),
+            Self::Texts(texts) => {
+                let vocab = over.need("choice", "how to tokenize").map_err(at)?;
+                let set = host.texts(texts, vocab);
+                alone(set.map_err(|error| SpecError::new(&place.field("choice"), error))?.into())
+            }
+            Self::Form(form) => {
+                let vocab = over.need("form", "how to tokenize").map_err(at)?;
+                let form = form_constraint(Arc::clone(form), vocab);
+                alone(form.map_err(|error| SpecError::new(&place.field("form"), error))?)
+            }
+        }
+    }
+}
+
+pub(super) fn form_constraint(form: Arc<Form>, vocab: &Arc<Vocab>) -> std::result::Result<AnyConstraint, FormError> {
+    Ok(AnyConstraint::new(FormConstraint::new(form, vocab, FormOptions::default())?))
 }
 
 /// That a set is not known to be of another vocabulary.

@@ -58,11 +58,7 @@ impl SpecCache {
     /// # Errors
     /// As there.
     pub fn constraint(&self, spec: &Spec, over: &Over<'_>, host: &dyn Host) -> Result<Spans, SpecError> {
-        match self.build(spec, over, host)? {
-            Built::Spans(spans) => Ok(spans),
-            Built::Rule(rule) => Ok(Arc::from([(String::new(), rule.constraint())])),
-            Built::Texts(_) | Built::Form(_) => spec.constraint(over, host),
-        }
+        self.build(spec, over, host)?.spans(over, host)
     }
 
     /// Forgets everything.

@@ -205,6 +205,61 @@ pub enum SpecProblem {
     Host(#[from] Problem),
 }
 
+/// What a problem concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Concern {
+    /// The spec itself.
+    Spec,
+    /// A payload in it.
+    Payload,
+    /// The vocabulary: another one would do.
+    Vocabulary,
+    /// How much is read.
+    Limit,
+}
+
+impl SpecProblem {
+    /// What it concerns, for a host with few kinds of errors. No wildcard: whoever adds a problem says it.
+    #[deny(clippy::wildcard_enum_match_arm)]
+    pub fn concern(&self) -> Concern {
+        match self {
+            Self::Vocab(_) | Self::NeedsVocab { .. } => Concern::Vocabulary,
+            Self::TooLong { .. } => Concern::Limit,
+            Self::Payload(_) => Concern::Payload,
+            Self::Json { .. }
+            | Self::TooDeep { .. }
+            | Self::Repeated
+            | Self::Unknown { .. }
+            | Self::Missing { .. }
+            | Self::NoKind { .. }
+            | Self::Kinds { .. }
+            | Self::Type { .. }
+            | Self::Value(_)
+            | Self::NotHere { .. }
+            | Self::NotGiven(_)
+            | Self::NotBuilt { .. }
+            | Self::NoData { .. }
+            | Self::Marker(_)
+            | Self::Texts(_)
+            | Self::Path(_)
+            | Self::Regex(_)
+            | Self::Regular(_)
+            | Self::Grammar(_)
+            | Self::Rule(_)
+            | Self::Listed(_)
+            | Self::NotListed(_)
+            | Self::Sequence(_)
+            | Self::Gate(_)
+            | Self::Form(_)
+            | Self::Host(_) => Concern::Spec,
+            #[cfg(feature = "schema")]
+            Self::Lark(_) | Self::Schema(_) => Concern::Spec,
+            #[cfg(feature = "chat")]
+            Self::Tools(_) | Self::Template(_) | Self::Reply(_) => Concern::Spec,
+        }
+    }
+}
+
 fn quoted(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();

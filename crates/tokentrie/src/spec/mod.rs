@@ -5,12 +5,13 @@
 //! | `mod.rs` | the kinds |
 //! | `read.rs`, `fields.rs`, `json.rs` | from JSON: kinds, fields of an object, text within limits |
 //! | `write.rs` | to JSON |
-//! | `build.rs` | over a vocabulary |
+//! | `build.rs`, `after.rs` | over a vocabulary; after a prompt |
 //! | `kinds/` | kinds that hold much of their own: rules over bytes, forms, gates, replies |
 //! | `host.rs`, `object.rs`, `resolve.rs` | what a host has: files, names; objects that are no data |
 //! | `cache.rs` | what was built before |
 //! | `error.rs`, `place.rs` | what is wrong, and where |
 
+mod after;
 mod build;
 mod cache;
 mod error;
@@ -24,9 +25,10 @@ mod read;
 mod resolve;
 mod write;
 
+pub use after::AfterPrompt;
 pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans};
 pub use cache::SpecCache;
-pub use error::{SpecError, SpecProblem};
+pub use error::{Concern, SpecError, SpecProblem};
 pub use host::{DataOnly, Host};
 pub use json::{MOST_BYTES, MOST_DEPTH};
 pub use kinds::form::Part;

@@ -194,6 +194,11 @@ impl ValueSets {
         Self { vocab, kept: Mutex::new(LruCache::new(ENTRIES)) }
     }
 
+    /// The vocabulary that it was made for.
+    pub fn vocab(&self) -> &Arc<Vocab> {
+        &self.vocab
+    }
+
     /// The tokens of a prompt, and the set of these values after it. What walks the set takes off the prompt what the
     /// set spells again ([`Vocab::before_set`]).
     ///

@@ -27,6 +27,19 @@ export class Constraint extends Resource {
     );
   }
 
+  /**
+   * The texts of a list or of a rule with few, in the order of a list; null for every other kind.
+   *
+   * @throws SpecError where they have no end or are too many to list.
+   */
+  texts(): string[] | null {
+    const { tokentrie_constraint_texts } = this.library.functions;
+    const json = readText(this.library, (buffer, capacity, count) =>
+      tokentrie_constraint_texts(this.handle, buffer, capacity, count),
+    );
+    return json === null ? null : (JSON.parse(json) as string[]);
+  }
+
   /** The spec in its canonical form: one text for one content. */
   toJSON(): Spec {
     return JSON.parse(this.toString()) as Spec;

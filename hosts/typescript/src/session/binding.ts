@@ -37,6 +37,8 @@ export interface StreamBinding<Handle> {
   llmStreamOpen?(options: StreamOptions): Awaitable<Handle>;
   /** @returns the number of tokens taken. */
   llmStreamPrefill?(stream: Handle, tokens: Int32Array, slotId: number): Awaitable<number>;
+  /** The same with text, so that what follows it is tokenised together with its end. */
+  llmStreamPrefillText?(stream: Handle, prompt: string, slotId: number): Awaitable<number>;
   /** The push form. @returns 0 */
   llmStreamGenerate?(stream: Handle, sampling: StreamSampling, onToken: OnToken): Awaitable<number>;
   /** The pull form, for libraries without the push form: at least one token, and no more than `maxTokens`. */

@@ -67,6 +67,13 @@ export class NativeSession implements Calls {
     return taken.value;
   }
 
+  prefillText(prompt: string, slotId: number): number {
+    const [taken, bytes] = [new SizeOut(), utf8(prompt)];
+    const { tokentrie_session_prefill_text } = this.#library.functions;
+    this.#check(tokentrie_session_prefill_text(this.#handle, bytes, bytes.length, slotId, taken.memory));
+    return taken.value;
+  }
+
   setTokenTrie(json: string, mode: number): void {
     const bytes = utf8(json);
     const { tokentrie_session_set_token_trie } = this.#library.functions;

@@ -68,6 +68,7 @@ export interface Calls {
   open(path: string, settings: SessionSettings): number;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array;
   prefill(tokens: Int32Array, slotId: number): number;
+  prefillText(prompt: string, slotId: number): number;
   setTokenTrie(json: string, mode: number): void;
   setTrie(trie: number, mode: number): void;
   clearTokenTrie(): void;

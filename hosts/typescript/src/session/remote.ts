@@ -27,6 +27,7 @@ export class RemoteSession implements StreamBinding<number> {
   readonly library: Library;
   /** Of the last generation. */
   outcome: Outcome | null = null;
+  readonly llmStreamPrefillText?: (stream: number, prompt: string, slotId: number) => Promise<number>;
   readonly setTokenTrie?: (stream: number, json: string, mode: 0 | 1) => Promise<void>;
   readonly setTrie?: (stream: number, trie: number, mode: 0 | 1) => Promise<void>;
   readonly clearTokenTrie?: () => Promise<void>;
@@ -50,6 +51,9 @@ export class RemoteSession implements StreamBinding<number> {
       if (library.has("tokentrie_session_set_trie")) {
         this.setTrie = (_stream, trie, mode) => this.call("setTrie", trie, mode);
       }
+    }
+    if (library.has("tokentrie_session_prefill_text")) {
+      this.llmStreamPrefillText = (_stream, prompt, slotId) => this.call("prefillText", prompt, slotId);
     }
     // Sources run as they are in bun; compiled, the worker lies beside this file in the same way.
     const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";

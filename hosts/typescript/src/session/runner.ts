@@ -8,6 +8,8 @@ import type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep 
 
 export interface StreamArguments {
   readonly promptTokens: Int32Array | readonly number[];
+  /** Text in place of them, for a library that takes text: constraints are tokenised together with its end. */
+  readonly promptText?: string;
   /** Which cache the prompt may use; -1, unless given, is the stream's own. Calls on one slot wait for each other. */
   readonly slotId?: number;
   /** 256 unless given. */
@@ -115,8 +117,13 @@ export class StreamRunner<Handle> {
   }
 
   async #prefill(stream: Handle, given: StreamArguments): Promise<void> {
-    const tokens = Int32Array.from(given.promptTokens);
-    const taken = (await this.#binding.llmStreamPrefill?.(stream, tokens, given.slotId ?? -1)) ?? -1;
+    const { promptText, slotId = -1 } = given;
+    if (promptText !== undefined) this.#need("llmStreamPrefillText");
+    const prefilled =
+      promptText === undefined
+        ? this.#binding.llmStreamPrefill?.(stream, Int32Array.from(given.promptTokens), slotId)
+        : this.#binding.llmStreamPrefillText?.(stream, promptText, slotId);
+    const taken = (await prefilled) ?? -1;
     if (taken < 0) throw new ModelError(`Prefill failed: ${taken}${this.#why()}`);
   }
 

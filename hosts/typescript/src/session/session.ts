@@ -221,6 +221,8 @@ export class Session implements AsyncDisposable {
       return new Choice([...texts], await this.#remote.call("choose", prompt, texts));
     }
     if (values instanceof Constraint) {
+      const texts = typeof prompt === "string" ? values.texts() : null;
+      if (texts !== null) return await this.#choose(prompt, texts);
       using listed = values.trie();
       return await this.#choose(prompt, listed);
     }
@@ -290,8 +292,10 @@ export class Session implements AsyncDisposable {
     this.#remote.outcome = null;
     const set = await this.#setOf(options);
     try {
+      const isText = typeof prompt === "string" && this.#remote.llmStreamPrefillText !== undefined;
       const stream = await this.#runner.generate(this.#remote.handle, {
-        promptTokens: await this.#tokens(prompt),
+        promptTokens: isText ? [] : await this.#tokens(prompt),
+        ...(isText ? { promptText: prompt } : {}),
         ...(set === undefined ? {} : { tokenTreePayload: set }),
         tokenTreeMode: options.tokenTreeMode ?? 0,
         maxTokens: countOf(options.maxTokens ?? 256, "maxTokens"),

@@ -1,0 +1,59 @@
+//! What is built of a spec where it stands after a prompt: tokens may cross from one into the other.
+
+use super::build::{Built, Spans, form_constraint};
+use super::error::SpecProblem;
+use std::sync::Arc;
+use trie_core::{Special, TokenId};
+use trie_text::{Prompt, ValueSets};
+
+/// Characters that a rule may begin with, beyond which they are many.
+const FEW_CHARACTERS: usize = 64;
+
+/// The tokens of a prompt, and the constraints that stand after them.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct AfterPrompt {
+    /// The tokens. Those that a token could cross from into what follows were taken off a prompt that is text.
+    pub prompt: Vec<TokenId>,
+    /// Bytes at the end of the prompt that a rule spells again first. Sets and forms know their own.
+    pub healed_bytes: usize,
+    /// Constraints by path; at least one.
+    pub spans: Spans,
+}
+
+impl Built {
+    /// Where it stands after a prompt. Token ids are taken as they are; the end of a text is tokenised together with
+    /// what follows it (token healing). Texts of a list must differ.
+    ///
+    /// # Errors
+    /// What the tokenizer cannot write; a set that does not begin as the prompt ends.
+    pub fn after(self, prompt: Prompt, sets: &ValueSets) -> Result<AfterPrompt, SpecProblem> {
+        let vocab = sets.vocab();
+        let alone = |constraint| Arc::from([(String::new(), constraint)]);
+        let (prompt, spans) = match self {
+            Self::Spans(spans) => {
+                let set = spans.first().and_then(|(_, constraint)| constraint.first_set());
+                (prompt.tokens(vocab, set)?, spans)
+            }
+            Self::Texts(texts) => {
+                let (prompt, set) = sets.place_texts(prompt, &texts.with_distinct(true))?;
+                (prompt, alone(set.trie().clone().into()))
+            }
+            Self::Form(form) => (prompt.tokens(vocab, form.begins_with())?, alone(form_constraint(form, vocab)?)),
+            Self::Rule(rule) => {
+                let is_text = matches!(prompt, Prompt::Text(_));
+                let prompt = prompt.tokens(vocab, None)?;
+                if is_text {
+                    let (left, bytes) = vocab.before_texts(&prompt, rule.beginnings(FEW_CHARACTERS).as_deref());
+                    let healed = if bytes.is_empty() { None } else { rule.after(&bytes)? };
+                    if let Some(constraint) = healed {
+                        let healed_bytes = bytes.len();
+                        return Ok(AfterPrompt { prompt: left.to_vec(), healed_bytes, spans: alone(constraint) });
+                    }
+                }
+                (prompt, alone(rule.constraint()))
+            }
+        };
+        Ok(AfterPrompt { prompt, healed_bytes: 0, spans })
+    }
+}
