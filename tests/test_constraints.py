@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import re
 from collections.abc import Sequence as Row
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any as Anything
 
 import numpy as np
 import pytest
+import tokentrie
 from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,15 +22,18 @@ from tokentrie import (
     Form,
     Model,
     OptionError,
+    Regex,
     Sampler,
     Sequence,
     Slot,
+    Text,
     TokenNotAllowedError,
     Trie,
     TrieCache,
     TrieError,
     Vocab,
     VocabularyError,
+    constraint,
 )
 from tokentrie.rules import Unconstrained
 
@@ -251,7 +256,7 @@ class TestValue:
             Sequence(trie, Trie.from_numpy(*trie.to_numpy()[:2], heal_bytes=2))
         payload = {"descriptors": [{"path": "a", "leaves": [{"name": "A", "tokens": [1]}]}]}
         with pytest.raises(TypeError, match=r"part 1 of a sequence .* not .* of type dict; a payload's set is"):
-            Sequence(trie, payload)  # type: ignore[arg-type]
+            Sequence(trie, payload)
         with pytest.raises(TypeError, match="part 0 of a sequence must be a list of str, not one str"):
             Sequence("yes")  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="value 1 must be a str"):
@@ -264,6 +269,59 @@ class TestValue:
             Sampler(Vocab.from_tokens([b"a"]), Sequence(["a"]))
         with pytest.raises(VocabularyError, match="outside the vocabulary of 10"):
             Sampler(10, Sequence(Trie.from_sequences([[1]]), Trie.from_sequences([[10]])))
+
+    def test_plus_puts_one_after_the_other(self) -> None:
+        trie, slot, text = Trie.from_sequences([[1], [2]]), Slot("a", ["x", "y"]), Text("b", stop=".")
+        rule, form, texts = Regex("[0-9]"), Form("<", slot, ">"), ["a", "b"]
+        allowed = trie.filtered(deny=[0])
+        made: list[tuple[object, object]] = [
+            (trie + trie, Sequence(trie, trie)),
+            (trie + texts, Sequence(trie, texts)),
+            (texts + trie, Sequence(texts, trie)),
+            (trie + "a", Sequence(trie, ["a"])),
+            ("a" + trie, Sequence(["a"], trie)),
+            (trie + rule, Sequence(trie, rule)),
+            (rule + trie, Sequence(rule, trie)),
+            (trie + form + Unconstrained(), Sequence(trie, form, Unconstrained())),
+            (form + rule, Sequence(form, rule)),
+            (trie + {"regex": "[0-9]"}, Sequence(trie, constraint({"regex": "[0-9]"}))),
+            (allowed + trie, Sequence(allowed, trie)),
+            (form + Text("b", stop=".") + ".", Form("<", slot, ">", text, ".")),
+            ("<" + slot + ">", form),
+            (slot + " " + text, Form(slot, " ", text)),
+            (rule + "a", tokentrie.rules.Concatenation(rule, "a")),
+        ]
+        for one, other in made:
+            assert (one, hash(one)) == (other, hash(other))
+        with pytest.raises(OptionError, match="must be the last"):
+            Unconstrained() + trie
+        for other in (3, None, {"no": "spec"}):
+            with pytest.raises(TypeError):
+                trie + other  # type: ignore[operator]
+
+    @pytest.mark.model
+    def test_a_sequence_of_every_kind_is_walked(self, model: Model) -> None:
+        vocab, texts = model.vocab, ["a", "b"]
+        form = Form("<", Slot("a", ["x", "yes"]), ">")
+        sequence = texts + Regex("[0-9]{2}") + form + {"integer": {"min": 1, "max": 3}}
+        assert isinstance(sequence, Sequence)
+        seen = set()
+        for seed in range(20):
+            out = model.generate("Say: ", sequence, mode="sampled", seed=seed)
+            assert re.fullmatch("[ab][0-9]{2}<(x|yes)>[1-3]", out.text), out.text
+            seen.add(out.text)
+        assert len(seen) > 5
+        assert constraint(sequence).to_dict() == {
+            "sequence": [
+                {"choice": ["a", "b"]},
+                {"regex": "[0-9]{2}"},
+                {"form": ["<", {"slot": "a", "value": {"choice": ["x", "yes"]}}, ">"]},
+                {"integer": {"max": 3, "min": 1}},
+            ]
+        }
+        again = pickle.loads(pickle.dumps(sequence))
+        assert again == sequence
+        assert Sampler(vocab, again).allowed().tolist() == Sampler(vocab, constraint(sequence)).allowed().tolist()
 
     def test_names_are_in_the_docstrings(self) -> None:
         assert "frozen" not in (Unconstrained.__doc__ or "")

@@ -84,8 +84,8 @@ LONG |= {
     for name, lines in {
         "rows/batch": 860, "model/loaded": 680, "chat/format": 640,
         "chat/message": 430, "trie/mod": 580, "rule/regular": 580,
-        "rows/sampler": 470, "trie/export": 450, "trie/filter": 450, "vocab/mod": 450,
-        "rule/mod": 440, "rule/form": 420,
+        "rows/sampler": 470, "trie/export": 450, "trie/filter": 460, "vocab/mod": 450,
+        "rule/mod": 440, "rule/form": 450,
     }.items()
 }  # fmt: skip
 """Files of the product that are longer, how long they may be, and why."""

@@ -100,8 +100,31 @@ __version__: Final[str]
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
 _Constraint: TypeAlias = (
-    _Payload | Trie | FilteredTrie | Iterable[str] | Unconstrained | Sequence | ThinkGate | Rule | ChatConstraint | Spec
+    _Payload
+    | Trie
+    | FilteredTrie
+    | Iterable[str]
+    | Unconstrained
+    | Sequence
+    | ThinkGate
+    | Rule
+    | ChatConstraint
+    | Spec
+    | Form
 )
+_Tokens: TypeAlias = (
+    dict[str, _Any]
+    | Trie
+    | FilteredTrie
+    | list[str]
+    | tuple[str, ...]
+    | Unconstrained
+    | Sequence
+    | ThinkGate
+    | ChatConstraint
+    | Spec
+)
+_Part: TypeAlias = _Tokens | Rule | Form
 _Messages: TypeAlias = _Sequence[dict[str, _Any] | Message]
 _Tools: TypeAlias = _Sequence[dict[str, _Any] | Callable[..., _Any]] | Tools
 _ToolChoice: TypeAlias = str | dict[str, _Any]
@@ -433,6 +456,8 @@ class FilteredTrie:
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    def __add__(self, other: _Part | str, /) -> Sequence: ...
+    def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 
 @final
 class Leaf:
@@ -1622,6 +1647,8 @@ class Trie:
     def __reduce__(self) -> tuple[_Any, ...]: ...
     @classmethod
     def _reopen(cls, path: str | PathLike[str], stamp: bytes, verify: bool) -> Self: ...
+    def __add__(self, other: _Part | str, /) -> Sequence: ...
+    def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 
 def _levels(trie: Trie) -> list[list[int]]: ...
 def _outline(
@@ -1665,17 +1692,21 @@ class Unconstrained:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[type[Unconstrained], tuple[()]]: ...
+    def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 
 @final
 class Sequence:
     """One constraint after the other: each part begins where a value of the part before ends.
 
-    Where a value ends that longer ones go on from, a token of a longer one is taken as that. `leaf` is the value of the
-    last set, `leaves` those of all sets in their order. Compares by content; can be pickled.
+    `a + b` of two constraints is one too. Where a value ends that longer ones go on from, a token of a longer one is
+    taken as that. Each part has tokens of its own; in rules put together with `+`, and in a Form, tokens may cross from
+    one into the next. `leaf` is the value of the last set, `leaves` those of all sets in their order. Compares by
+    content; can be pickled.
 
     Args:
-        parts: a Trie; a list of str, which is tokenised alone and needs a Vocab where the sequence is used;
-            Unconstrained, as the last part; or another Sequence, which counts as its parts.
+        parts: constraints of any kind but payloads: a Trie, a Rule, a Form, a ThinkGate, a ChatConstraint, a spec; a
+            list of str, which is tokenised alone and needs a Vocab where the sequence is used; Unconstrained, as the
+            last part; or another Sequence, which counts as its parts.
 
     Raises:
         OptionError: there is no part, something follows Unconstrained, or a healed Trie is not the first.
@@ -1684,21 +1715,23 @@ class Sequence:
     Example:
         >>> verbs = tokentrie.Trie.from_sequences([[1], [2]], names=["get", "set"])
         >>> nouns = tokentrie.Trie.from_sequences([[7], [8, 9]], names=["name", "colour"])
-        >>> sampler = tokentrie.Sampler(10, tokentrie.Sequence(verbs, nouns))
+        >>> sampler = tokentrie.Sampler(10, verbs + nouns)
         >>> sampler.accept([2, 8, 9])
         >>> [leaf.name for leaf in sampler.leaves]
         ['set', 'colour']
-        >>> out = tokentrie.Model().generate("The door is ", tokentrie.Sequence(["open", "shut"], [" now", " again"]))
-        >>> out.text == "".join(leaf.name for leaf in out.leaves)
+        >>> door = tokentrie.Sequence(["open", "shut"], tokentrie.Regex(" (now|at [0-9]{2}:00)"))
+        >>> tokentrie.Model().generate("The door is ", door).text[:4] in ("open", "shut")
         True
     """
-    def __new__(cls, *parts: Trie | list[str] | tuple[str, ...] | Unconstrained | Sequence) -> Sequence: ...
+    def __new__(cls, *parts: _Part) -> Sequence: ...
     @property
-    def parts(self) -> tuple[Trie | list[str] | Unconstrained, ...]:
-        """tuple[Trie | list[str] | Unconstrained, ...]: the parts, those of a Sequence among them one by one."""
+    def parts(self) -> tuple[_Part, ...]:
+        """tuple[Constraint, ...]: the parts, those of a Sequence among them one by one."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
-    def __reduce__(self) -> tuple[type[Sequence], tuple[Trie | list[str] | Unconstrained, ...]]: ...
+    def __reduce__(self) -> tuple[type[Sequence], tuple[_Part, ...]]: ...
+    def __add__(self, other: _Part | str, /) -> Sequence: ...
+    def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 
 @final
 class Spec:
@@ -1760,9 +1793,11 @@ class Spec:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Callable[[str], Spec], tuple[str]]: ...
+    def __add__(self, other: _Part | str, /) -> Sequence: ...
+    def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 
 def constraint(
-    spec: _Constraint | Form,
+    spec: _Constraint,
     *,
     names: dict[str, _Any] | None = None,
     sets: str | PathLike[str] | None = None,
@@ -1955,8 +1990,14 @@ class Rule:
             >>> tokentrie.Regex("[a-z]{3}").check()
             True
         """
+    @overload
     def __add__(self, other: Rule | str, /) -> Concatenation: ...
+    @overload
+    def __add__(self, other: _Tokens | Form, /) -> Sequence: ...
+    @overload
     def __radd__(self, other: str, /) -> Concatenation: ...
+    @overload
+    def __radd__(self, other: list[str] | tuple[str, ...], /) -> Sequence: ...
     def stats(self, vocab: Vocab) -> RuleStats:
         """What is kept of it for a vocabulary, and how often that was of use.
 
@@ -3652,7 +3693,7 @@ class Model:
     def generate(
         self,
         prompt: str | _Ids,
-        constraint: _Constraint | Form | None = None,
+        constraint: _Constraint | None = None,
         mode: _FillMode = "greedy",
         max_tokens: int = 64,
         skip_ahead: bool = True,
@@ -3766,7 +3807,7 @@ class Model:
     def stream(
         self,
         prompt: str | _Ids,
-        constraint: _Constraint | Form | None = None,
+        constraint: _Constraint | None = None,
         **options: Unpack[_GenerateOptions],
     ) -> Stream:
         """Generates as `generate` does, on a thread of its own, and gives the text as it grows.
@@ -3887,7 +3928,7 @@ class Model:
     def agenerate(
         self,
         prompt: str | _Ids,
-        constraint: _Constraint | Form | None = None,
+        constraint: _Constraint | None = None,
         **options: Unpack[_GenerateOptions],
     ) -> Coroutine[_Any, _Any, Generated]:
         """`generate` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the generation.
@@ -4790,6 +4831,8 @@ class ChatConstraint:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
+    def __add__(self, other: _Part | str, /) -> Sequence: ...
+    def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 
 @final
 class ChatTemplate:
@@ -5038,6 +5081,8 @@ class Slot:
     @property
     def name(self) -> str:
         """str: its name."""
+    def __add__(self, other: str | Slot | Text | Form, /) -> Form: ...
+    def __radd__(self, other: str, /) -> Form: ...
 
 @final
 class ThinkGate(Sampler):
@@ -5126,6 +5171,8 @@ class ThinkGate(Sampler):
     @property
     def end_matched(self) -> int:
         """int: tokens of the end marker that the last tokens are; all of them once thinking is over."""
+    def __add__(self, other: _Part | str, /) -> Sequence: ...
+    def __radd__(self, other: str | list[str] | tuple[str, ...], /) -> Sequence: ...
 
 @final
 class Text:
@@ -5182,6 +5229,8 @@ class Text:
     @property
     def name(self) -> str:
         """str: its name."""
+    def __add__(self, other: str | Slot | Text | Form, /) -> Form: ...
+    def __radd__(self, other: str, /) -> Form: ...
 
 @final
 class Form:
@@ -5211,6 +5260,14 @@ class Form:
     @property
     def parts(self) -> tuple[str | Slot | Text, ...]:
         """tuple[str | Slot | Text, ...]: its parts."""
+    @overload
+    def __add__(self, other: str | Slot | Text | Form, /) -> Form: ...
+    @overload
+    def __add__(self, other: _Tokens | Rule, /) -> Sequence: ...
+    @overload
+    def __radd__(self, other: str, /) -> Form: ...
+    @overload
+    def __radd__(self, other: list[str] | tuple[str, ...], /) -> Sequence: ...
 
 @final
 class Generated:

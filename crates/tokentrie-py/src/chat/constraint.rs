@@ -233,4 +233,12 @@ impl ChatConstraint {
         let choice = crate::chat::format::tool_choice(Some(&choice), Some(&tools.get().names()))?;
         Ok(Py::new(py, Self::new(format, tools, vocab, choice, parallel, prompt, thinking_budget)?)?)
     }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(other, slf.as_any())
+    }
 }

@@ -97,6 +97,14 @@ impl Slot {
         let count = count.map_or_else(|| "a sequence".to_owned(), |count| format!("{count} values"));
         Ok(format!("<tokentrie.Slot {:?}: {count}>", self.name))
     }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(other, slf.as_any())
+    }
 }
 
 /// The part of a form that the model writes freely. The end of the model's output ends it as well.
@@ -229,6 +237,14 @@ impl Text {
 
     fn __repr__(&self) -> String {
         format!("<tokentrie.Text {:?}>", self.name)
+    }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(other, slf.as_any())
     }
 }
 
@@ -414,5 +430,13 @@ impl Form {
             Part::Text { name, .. } | Part::Held { name, .. } => format!("Text({name:?})"),
         });
         format!("<tokentrie.Form: {}>", parts.collect::<Vec<_>>().join(", "))
+    }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(other, slf.as_any())
     }
 }

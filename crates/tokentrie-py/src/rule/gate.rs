@@ -301,4 +301,12 @@ impl ThinkGate {
         let (span, state) = (sampler.span(), sampler.status().as_str());
         Ok(format!("<tokentrie.ThinkGate: {state}, {} tokens thought, depth {}>", span.thought().tokens, span.depth()))
     }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(other, slf.as_any())
+    }
 }

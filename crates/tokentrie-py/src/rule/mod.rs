@@ -1,5 +1,6 @@
 //! Rules over bytes: the class that all of them extend, and what is worked out of one for a vocabulary.
 
+pub(crate) mod algebra;
 pub(crate) mod form;
 pub(crate) mod gate;
 pub(crate) mod grammar;
@@ -15,8 +16,8 @@ use crate::convert::ids::shown;
 use crate::convert::pickled::pickled;
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Error, Result};
+use crate::rule::algebra::added;
 use crate::rule::of_user::{Raised, UserRule};
-use crate::rule::regular::Concatenation;
 use crate::vocab::Vocab;
 use lru::LruCache;
 use pyo3::exceptions::PyNotImplementedError;
@@ -170,16 +171,6 @@ impl Rule {
         locked(py, &slf.get().over)?.get_or_insert_with(|| LruCache::new(VOCABULARIES)).put(key, over);
         Ok(spelled)
     }
-}
-
-/// One after the other; what is no rule and no str is left to Python.
-fn added<'py>(one: &Bound<'py, PyAny>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-    let py = one.py();
-    let fits = |part: &Bound<'_, PyAny>| part.is_instance_of::<Rule>() || part.is_instance_of::<PyString>();
-    if !fits(one) || !fits(other) {
-        return Ok(py.NotImplemented().into_bound(py));
-    }
-    Ok(py.get_type::<Concatenation>().call1((one, other))?)
 }
 
 fn defined_by_users(slf: &Bound<'_, Rule>, method: &str) -> PyErr {

@@ -1,16 +1,19 @@
 //! Constraints that are no set: everything may come, and one constraint after the other.
 
 use crate::convert::ids::{shown, type_name};
-use crate::convert::strings::{is_list, one_text, texts};
+use crate::convert::strings::{is_list, list, one_text};
 use crate::errors::{Error, Result};
+use crate::rule::algebra::{added, is_constraint};
+use crate::spec::data::data_of;
+use crate::spec::{as_object, spec_of};
 use crate::trie::Trie;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use tokentrie::spec::{Object, Spec};
+use std::sync::Arc;
+use tokentrie::spec::Spec;
 use trie_core::SequenceError;
-use trie_text::TextValues;
+use trie_text::Vocab;
 
 /// No constraint: every token may come.
 ///
@@ -42,16 +45,23 @@ impl Unconstrained {
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, Bound<'py, PyTuple>) {
         (py.get_type::<Self>().into_any(), PyTuple::empty(py))
     }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        added(other, slf.as_any())
+    }
 }
 
 /// One constraint after the other: each part begins where a value of the part before ends.
 ///
-/// Where a value ends that longer ones go on from, a token of a longer one is taken as that. `leaf` is the value of the
-/// last set, `leaves` those of all sets in their order. Compares by content; can be pickled.
+/// `a + b` of two constraints is one too. Where a value ends that longer ones go on from, a token of a longer one is
+/// taken as that. Each part has tokens of its own; in rules put together with `+`, and in a Form, tokens may cross from
+/// one into the next. `leaf` is the value of the last set, `leaves` those of all sets in their order. Compares by
+/// content; can be pickled.
 ///
 /// Args:
-///     parts: a Trie; a list of str, which is tokenised alone and needs a Vocab where the sequence is used;
-///         Unconstrained, as the last part; or another Sequence, which counts as its parts.
+///     parts: constraints of any kind but payloads: a Trie, a Rule, a Form, a ThinkGate, a ChatConstraint, a spec; a
+///         list of str, which is tokenised alone and needs a Vocab where the sequence is used; Unconstrained, as the
+///         last part; or another Sequence, which counts as its parts.
 ///
 /// Raises:
 ///     OptionError: there is no part, something follows Unconstrained, or a healed Trie is not the first.
@@ -60,71 +70,41 @@ impl Unconstrained {
 /// Example:
 ///     >>> verbs = tokentrie.Trie.from_sequences([[1], [2]], names=["get", "set"])
 ///     >>> nouns = tokentrie.Trie.from_sequences([[7], [8, 9]], names=["name", "colour"])
-///     >>> sampler = tokentrie.Sampler(10, tokentrie.Sequence(verbs, nouns))
+///     >>> sampler = tokentrie.Sampler(10, verbs + nouns)
 ///     >>> sampler.accept([2, 8, 9])
 ///     >>> [leaf.name for leaf in sampler.leaves]
 ///     ['set', 'colour']
-///     >>> out = tokentrie.Model().generate("The door is ", tokentrie.Sequence(["open", "shut"], [" now", " again"]))
-///     >>> out.text == "".join(leaf.name for leaf in out.leaves)
+///     >>> door = tokentrie.Sequence(["open", "shut"], tokentrie.Regex(" (now|at [0-9]{2}:00)"))
+///     >>> tokentrie.Model().generate("The door is ", door).text[:4] in ("open", "shut")
 ///     True
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Sequence {
-    parts: Vec<Part>,
+    /// As they were given; of an iterable its list, of a dict its Spec.
+    parts: Py<PyTuple>,
 }
 
-enum Part {
-    Any,
-    Set(Py<Trie>),
-    Texts(TextValues),
-}
-
-impl Part {
-    /// Reads a part, or those of a sequence.
-    fn read(number: usize, part: &Bound<'_, PyAny>, into: &mut Vec<Self>) -> Result<()> {
-        if part.is_instance_of::<Unconstrained>() {
-            into.push(Self::Any);
-        } else if let Ok(trie) = part.cast::<Trie>() {
-            into.push(Self::Set(trie.clone().unbind()));
-        } else if let Ok(sequence) = part.cast::<Sequence>() {
-            into.extend(sequence.get().parts.iter().map(|part| part.again(sequence.py())));
-        } else if is_list(part) {
-            into.push(Self::Texts(texts(part)?));
-        } else {
-            return Err(refused(number, part));
-        }
-        Ok(())
+/// Reads a part, or those of a sequence.
+fn read<'py>(number: usize, part: &Bound<'py, PyAny>, into: &mut Vec<Bound<'py, PyAny>>) -> Result<()> {
+    let py = part.py();
+    let part = as_object(part)?;
+    if let Ok(sequence) = part.cast::<Sequence>() {
+        into.extend(sequence.get().parts.bind(py));
+    } else if is_constraint(&part) {
+        into.push(part);
+    } else if is_list(&part) {
+        into.push(PyList::new(py, list(&part)?)?.into_any());
+    } else {
+        return Err(refused(number, &part));
     }
-
-    fn again(&self, py: Python<'_>) -> Self {
-        match self {
-            Self::Any => Self::Any,
-            Self::Set(trie) => Self::Set(trie.clone_ref(py)),
-            Self::Texts(texts) => Self::Texts(texts.clone()),
-        }
-    }
-
-    fn heal_bytes(&self) -> usize {
-        if let Self::Set(trie) = self { trie.get().core().heal_bytes() } else { 0 }
-    }
-}
-
-impl PartialEq for Part {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Any, Self::Any) => true,
-            (Self::Set(one), Self::Set(other)) => one.get().core() == other.get().core(),
-            (Self::Texts(one), Self::Texts(other)) => one == other,
-            _ => false,
-        }
-    }
+    Ok(())
 }
 
 fn refused(number: usize, part: &Bound<'_, PyAny>) -> Error {
     let message = match part.cast::<PyString>() {
         Ok(text) => one_text(&format!("part {number} of a sequence"), text),
         Err(_) => format!(
-            "part {number} of a sequence must be a Trie, a list of str, Unconstrained or a Sequence, not {} of type \
-             {}; a payload's set is Trie.from_payload(payload), and rules are put together with + or stand in a Form",
+            "part {number} of a sequence must be a constraint or a list of str, not {} of type {}; a payload's set is \
+             Trie.from_payload(payload)",
             shown(part),
             type_name(part)
         ),
@@ -133,13 +113,17 @@ fn refused(number: usize, part: &Bound<'_, PyAny>) -> Error {
 }
 
 impl Sequence {
-    pub(crate) fn spec(&self, py: Python<'_>) -> Spec {
-        let part = |part: &Part| match part {
-            Part::Any => Spec::Any,
-            Part::Set(trie) => Spec::Object(Object::Set(trie.bind(py).get().core().clone())),
-            Part::Texts(texts) => Spec::Choice(texts.clone()),
-        };
-        Spec::Sequence(self.parts.iter().map(part).collect())
+    pub(crate) fn spec(&self, py: Python<'_>, vocab: Option<&Arc<Vocab>>) -> Result<Spec> {
+        self.specs(py, |part| spec_of("part", part, vocab))
+    }
+
+    /// As data.
+    pub(crate) fn data(&self, py: Python<'_>) -> Result<Spec> {
+        self.specs(py, |part| data_of("part", part))
+    }
+
+    fn specs(&self, py: Python<'_>, spec: impl Fn(&Bound<'_, PyAny>) -> Result<Spec>) -> Result<Spec> {
+        self.parts.bind(py).iter().map(|part| spec(&part)).collect::<Result<_>>().map(Spec::Sequence)
     }
 }
 
@@ -148,62 +132,68 @@ impl Sequence {
     #[new]
     #[pyo3(signature = (*parts))]
     fn new(parts: &Bound<'_, PyTuple>) -> Result<Self> {
-        let mut read = Vec::new();
+        let mut all = Vec::new();
         for (number, part) in parts.iter().enumerate() {
-            Part::read(number, &part, &mut read)?;
+            read(number, &part, &mut all)?;
         }
-        let count = read.len();
+        let healed = |part: &Bound<'_, PyAny>| part.cast::<Trie>().is_ok_and(|trie| trie.get().core().heal_bytes() > 0);
+        let count = all.len();
         let error = if count == 0 {
             Some(SequenceError::NoParts)
-        } else if let Some(part) = read[..count - 1].iter().position(|part| matches!(part, Part::Any)) {
+        } else if let Some(part) = all[..count - 1].iter().position(PyAnyMethods::is_instance_of::<Unconstrained>) {
             Some(SequenceError::NeverEnds { part, parts: count })
         } else {
-            let healed = read.iter().skip(1).position(|part| part.heal_bytes() > 0);
-            healed.map(|part| SequenceError::Healed { part: part + 1 })
+            all.iter().skip(1).position(healed).map(|part| SequenceError::Healed { part: part + 1 })
         };
-        error.map_or(Ok(Self { parts: read }), |error| Err(error.into()))
+        error.map_or_else(|| Ok(Self { parts: PyTuple::new(parts.py(), all)?.unbind() }), |error| Err(error.into()))
     }
 
-    /// tuple[Trie | list[str] | Unconstrained, ...]: the parts, those of a Sequence among them one by one.
+    /// tuple[Constraint, ...]: the parts, those of a Sequence among them one by one.
     #[getter]
-    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let part = |part: &Part| -> PyResult<Bound<'py, PyAny>> {
-            Ok(match part {
-                Part::Any => Bound::new(py, Unconstrained)?.into_any(),
-                Part::Set(trie) => trie.bind(py).clone().into_any(),
-                Part::Texts(texts) => PyList::new(py, texts.values.iter())?.into_any(),
-            })
+    fn parts<'py>(&self, py: Python<'py>) -> Bound<'py, PyTuple> {
+        self.parts.bind(py).clone()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        self.parts.bind(other.py()).eq(&other.get().parts)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        let hashable = |part: Bound<'_, PyAny>| match part.cast::<PyList>() {
+            Ok(list) => list.to_tuple().hash(),
+            Err(_) => part.hash(),
         };
-        PyTuple::new(py, self.parts.iter().map(part).collect::<PyResult<Vec<_>>>()?)
+        PyTuple::new(py, self.parts.bind(py).iter().map(hashable).collect::<PyResult<Vec<_>>>()?)?.hash()
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self.parts == other.get().parts)
-    }
-
-    fn __hash__(&self) -> u64 {
-        let mut hash = DefaultHasher::new();
-        for part in &self.parts {
-            match part {
-                Part::Any => 0.hash(&mut hash),
-                Part::Set(trie) => trie.get().core().len().hash(&mut hash),
-                Part::Texts(texts) => texts.values.hash(&mut hash),
-            }
-        }
-        hash.finish()
-    }
-
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let values = |count| format!("{count} value{}", if count == 1 { "" } else { "s" });
-        let part = |part: &Part| match part {
-            Part::Any => "anything".to_owned(),
-            Part::Set(trie) => values(trie.get().core().len()),
-            Part::Texts(texts) => values(texts.values.len()),
+        let part = |part: Bound<'_, PyAny>| {
+            if part.is_instance_of::<Unconstrained>() {
+                return Ok("anything".to_owned());
+            }
+            if let Ok(trie) = part.cast::<Trie>() {
+                return Ok(values(trie.get().core().len()));
+            }
+            if let Ok(list) = part.cast::<PyList>() {
+                return Ok(values(list.len()));
+            }
+            Ok(part.repr()?.to_string())
         };
-        format!("<tokentrie.Sequence: {}>", self.parts.iter().map(part).collect::<Vec<_>>().join(", then "))
+        let parts = self.parts.bind(py).iter().map(part).collect::<PyResult<Vec<_>>>()?;
+        Ok(format!("<tokentrie.Sequence: {}>", parts.join(", then ")))
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        Ok((py.get_type::<Self>().into_any(), self.parts(py)?))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, Bound<'py, PyTuple>) {
+        (py.get_type::<Self>().into_any(), self.parts(py))
+    }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        added(slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        added(other, slf.as_any())
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
         return Ok(reply.get().spec(py));
     }
     if let Ok(sequence) = given.cast::<Sequence>() {
-        return Ok(sequence.get().spec(py));
+        return sequence.get().data(py);
     }
     if let Ok(form) = given.cast::<Form>() {
         return form.get().parts(py).iter().map(|part| form_part(&part)).collect::<Result<_>>().map(Spec::Form);

@@ -61,7 +61,7 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
         return Ok(Spec::Object(Object::Constraint(Arc::new(ReplyOfPython(reply.clone().unbind())))));
     }
     if let Ok(sequence) = given.cast::<Sequence>() {
-        return Ok(sequence.get().spec(given.py()));
+        return sequence.get().spec(given.py(), vocab);
     }
     if let Ok(form) = given.cast::<Form>() {
         return Ok(Spec::Object(Object::Form(Arc::new(FormOfPython(form.clone().unbind())))));

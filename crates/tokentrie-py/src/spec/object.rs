@@ -242,4 +242,12 @@ impl SpecObject {
     fn _restore(text: &str) -> Result<Self> {
         Self::new(Spec::from_json(text.as_bytes())?, &DataOnly)
     }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(other, slf.as_any())
+    }
 }

@@ -262,6 +262,14 @@ impl FilteredTrie {
         let leaves = self.allowed_leaves().ids(py)?;
         Ok((self.trie.bind(py).getattr("filtered")?, PyTuple::new(py, [leaves])?))
     }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(other, slf.as_any())
+    }
 }
 
 #[pymethods]

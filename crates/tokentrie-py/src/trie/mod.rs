@@ -530,6 +530,14 @@ impl Trie {
     fn __repr__(&self) -> String {
         format!("<tokentrie.Trie: {} leaves, {} nodes, {} bytes>", self.0.len(), self.0.nodes(), self.0.nbytes())
     }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        crate::rule::algebra::added(other, slf.as_any())
+    }
 }
 
 impl Trie {
