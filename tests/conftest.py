@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and share modules
+# Test files are imported by path and share modules.
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent / "cli"))
+sys.path.append(str(Path(__file__).parent / "sets"))
 
 from budget import cases
 from support import WITHOUT_LLAMA, has_llama, payload, vocabulary_files

@@ -8,7 +8,7 @@ from pathlib import Path
 import tokentrie
 from tokentrie.bench import texts
 from tokentrie.bench.engines import Prompt
-from tokentrie.cli import catalogue
+from tokentrie.cli.demo import catalogue
 from tokentrie.cli.lines import as_text
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import tokentrie
 from tokentrie.bench import texts
 from tokentrie.bench.grammars import Parts
-from tokentrie.cli import catalogue
+from tokentrie.cli.demo import catalogue
 
 NAMES = ("8-actions", "30-tools", "300-tools", "5000-titles", "form")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tokentrie.cli.catalogue import Tool
+from tokentrie.cli.demo.catalogue import Tool
 
 ACTIONS = [
     Tool("reply_to_sender", "Reply to the sender."),

@@ -12,7 +12,8 @@ from typing import Annotated, Literal
 import typer
 
 import tokentrie
-from tokentrie.cli import chat_commands, completion, console
+from tokentrie.cli import completion, console
+from tokentrie.cli.chats import chat_commands
 from tokentrie.cli.options import (
     CHOICE,
     CHOICES,
@@ -98,7 +99,7 @@ def demo(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Watch a model choose a tool, fill in a JSON call and pick one of 100,000 names, in a few seconds."""
-    from tokentrie.cli.demo import run
+    from tokentrie.cli.demo.demo import run
 
     run(model, request, tools, names, seed, threads, as_json)
 
@@ -174,7 +175,7 @@ def choose(
     collects them. An interrupted run goes on when the same command is given again: NAME.run.json says what made it.
     The text of rows stays text: names of control tokens count in --prompt and --template alone.
     """
-    from tokentrie.cli import choose as command
+    from tokentrie.cli.choosing import choose as command
     from tokentrie.cli.source import Hardware, Source, prompt_text
 
     command.check_usage(
@@ -191,14 +192,14 @@ def choose(
         text = prompt_text(prompt, prompt_file, source)
         command.run(model, text, source, top, plot, hardware, as_json)
     else:
-        from tokentrie.cli import dataset
+        from tokentrie.cli.choosing import dataset
 
         passing = "return" if skip_errors else on_error
         job = dataset.Job(rows, output, field, template, top, passing, restart, gold, plot)
         if ray is None:
             dataset.run(model, source, job, hardware, as_json)
         else:
-            from tokentrie.cli import cluster
+            from tokentrie.cli.choosing import cluster
 
             cluster.run(model, source, job, hardware, ray, as_json)
 
@@ -340,13 +341,13 @@ def inspect(
     if payload is None:
         if svg and grammar is not None:
             raise typer.BadParameter("it draws sets and automata, and a grammar is neither", param_hint="--svg")
-        from tokentrie.cli import inspect_rule
+        from tokentrie.cli.inspecting import inspect_rule
         from tokentrie.cli.rules import RuleSource
 
         rules = RuleSource(regex, grammar)
         inspect_rule.run(rules, vocab, 5 if samples is None else samples, seed or 0, svg, as_json)
         return
-    from tokentrie.cli.inspect import run
+    from tokentrie.cli.inspecting.inspect import run
 
     run(payload, vocab, path, depth, max_children, find, svg, as_json)
 

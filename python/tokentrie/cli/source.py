@@ -11,7 +11,8 @@ from pathlib import Path
 import typer
 
 import tokentrie
-from tokentrie.cli import console, inspect_file
+from tokentrie.cli import console
+from tokentrie.cli.inspecting import inspect_file
 from tokentrie.cli.lines import as_text, blank_ends
 from tokentrie.cli.rules import RuleSource
 

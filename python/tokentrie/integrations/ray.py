@@ -72,7 +72,7 @@ class Chooser:
         precise: bool = False,
     ) -> None:
         # The command line is imported where it is needed: it brings typer and rich.
-        from tokentrie.cli import dataset
+        from tokentrie.cli.choosing import dataset
 
         self._arrow = required("pyarrow", "ray")
         if on_error not in ("raise", "skip", "return"):
@@ -142,8 +142,8 @@ class Chooser:
                 yield result
 
     def _tokens(self, fields: dict[str, Any]) -> list[int] | str:
-        from tokentrie.cli.parquet import as_json
-        from tokentrie.cli.rows import Row, RowError
+        from tokentrie.cli.choosing.parquet import as_json
+        from tokentrie.cli.choosing.rows import Row, RowError
 
         try:
             row = Row(0, {name: as_json(value) for name, value in fields.items()})
@@ -163,7 +163,7 @@ def _cell(result: dict[str, Any] | str, name: str) -> Any:
 def _prompts(field: str | None, template: str | None) -> Any:
     import typer
 
-    from tokentrie.cli.rows import Prompts
+    from tokentrie.cli.choosing.rows import Prompts
 
     if field is None and template is None:
         raise tokentrie.OptionError("give field= or template=: what the prompt of a row is")
@@ -198,7 +198,7 @@ def _trie(values: Any, vocab: tokentrie.Vocab, prefix: str, suffix: str) -> toke
 
 def _anchor(prompts: Any, vocab: tokentrie.Vocab) -> list[int]:
     """What prompts begin with whatever their rows are: decoded once by an actor. Rows that differ are decoded alone."""
-    from tokentrie.cli.rows import Row, RowError
+    from tokentrie.cli.choosing.rows import Row, RowError
 
     made = []
     for text in SAMPLES:

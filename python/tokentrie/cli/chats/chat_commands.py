@@ -1,0 +1,102 @@
+"""The commands about chats with their options: `template` and `chat`. The work is in files of these names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tokentrie.cli.options import CTX, GPU_LAYERS, JSON, MODEL, MOST, SEED, THREADS, examples
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    epilog=examples(
+        "template",
+        "template chat.jinja --json",
+        "template chat.jinja --tools tools.json --parse reply.txt",
+    )
+)
+def template(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="A template or a GGUF model; - is a template from standard input. Without it the tiny model's.",
+            show_default=False,
+        ),
+    ] = None,
+    tools: Annotated[
+        Path | None,
+        typer.Option("--tools", metavar="TOOLS.json", help="Definitions, for the example and for --parse."),
+    ] = None,
+    parse: Annotated[
+        Path | None,
+        typer.Option("--parse", metavar="OUTPUT.txt", help="Read this reply of a model; - is standard input."),
+    ] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Show what was found out about a chat template: how replies, reasoning and calls of tools are written.
+
+    Below the findings stands an example conversation, in which every marker is named. With --parse: what a reply
+    means, and after which of its bytes each part of it was certain.
+    """
+    from tokentrie.cli.chats.template import run
+
+    if str(file) == str(parse) == "-":
+        raise typer.BadParameter("standard input can be read only once", param_hint="--parse")
+    run(file, tools, parse, as_json)
+
+
+@app.command(
+    epilog=examples(
+        'chat --prompt "please delete the file a.txt" --tools tools.json --max-tokens 60',
+        'chat --prompt "Hello" --system "You are brief." --max-tokens 8 --json',
+        'chat --prompt "ring the bell" --tools tools.py --run --tool-choice ring --max-tokens 60',
+    )
+)
+def chat(
+    model: Annotated[Path | None, MODEL] = None,
+    tools: Annotated[
+        Path | None,
+        typer.Option("--tools", metavar="FILE.json|FILE.py", help="What may be called: definitions, or functions."),
+    ] = None,
+    run_tools: Annotated[
+        bool, typer.Option("--run", help="Execute the Python file of --tools, and the functions that are called.")
+    ] = False,
+    tool_choice: Annotated[
+        str, typer.Option("--tool-choice", metavar="auto|none|required|NAME", help="What is to be called.")
+    ] = "auto",
+    no_thinking: Annotated[bool, typer.Option("--no-thinking", help="Ask the template for no reasoning.")] = False,
+    thinking_budget: Annotated[
+        int | None, typer.Option(min=0, max=MOST, help="The most tokens of reasoning; then it is closed.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="The most tokens of a reply; without it what has room.")
+    ] = None,
+    system: Annotated[str | None, typer.Option(metavar="TEXT", help="The system message.")] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="Answer this message, and end.")
+    ] = None,
+    temperature: Annotated[float, typer.Option(help="Of the draw; 0 takes the best token.")] = 0.0,
+    seed: Annotated[int | None, SEED] = None,
+    ctx: Annotated[int | None, CTX] = None,
+    threads: Annotated[int | None, THREADS] = None,
+    gpu_layers: Annotated[int, GPU_LAYERS] = 0,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Chat with a model. Its calls of tools are always right: an offered name, arguments as the schema has them.
+
+    On a terminal: /reset begins anew, /save FILE.json writes the conversation, /quit or Ctrl-D ends, Ctrl-C ends a
+    reply. Elsewhere each line of standard input is a message. Results of tools from a JSON file are asked for, a line
+    each; functions of a Python file run themselves, which executes code and so needs --run.
+    """
+    from tokentrie.cli.chats import chat as command
+    from tokentrie.cli.source import Hardware
+
+    settings = command.Settings(
+        tool_choice, not no_thinking, thinking_budget, max_tokens, system, temperature, seed, as_json
+    )
+    command.run(model, tools, run_tools, settings, prompt, Hardware(ctx, threads, gpu_layers))

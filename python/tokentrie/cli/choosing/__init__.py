@@ -1,0 +1,1 @@
+"""Choices after one prompt or for the rows of a file: `tokentrie choose`."""

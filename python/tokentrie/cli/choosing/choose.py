@@ -1,0 +1,108 @@
+"""`tokentrie choose`: the exact probability of every value after a prompt."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+import tokentrie
+from tokentrie.cli import console
+from tokentrie.cli.choosing import picture as pictures
+from tokentrie.cli.loading import Opened, open_model
+from tokentrie.cli.source import Hardware, Names, Source, exactly_one
+
+SHOWN = 20
+
+
+def check_usage(where: dict[str, object], of_rows: dict[str, object]) -> None:
+    """One of the options that say where prompts come from; those about rows only with `--input`."""
+    exactly_one(where)
+    astray = [name for name, value in of_rows.items() if value is not None]
+    if where["--input"] is None and astray:
+        raise typer.BadParameter("it goes with --input", param_hint=astray)
+
+
+def run(
+    path: Path | None,
+    prompt: str,
+    source: Source,
+    top: int | None,
+    picture: Path | None,
+    hardware: Hardware,
+    as_json: bool,
+) -> None:
+    """Chooses and prints."""
+    if picture:
+        pictures.check(picture)
+    content = source.read()
+    opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
+    vocab = opened.model.vocab
+    with console.collected_warnings() as warnings:
+        trie = source.trie(vocab, content, distinct_names=True)
+    with console.working("choosing"):
+        choice = opened.model.choose(prompt, trie, top=top)
+    names = Names(trie, vocab)
+    if picture:
+        pictures.of_choice(picture, shares(choice, names), opened.model.path.name)
+    if as_json:
+        # The number of a value is its place as it was given; other sets have an order of their own.
+        as_given = not (source.payload or source.set_file)
+        index = int(trie.input_rows[choice.index]) if as_given else choice.index
+        console.print_json(_document(choice, index, names, opened, warnings))
+        return
+    for warning in warnings:
+        console.say(f"warning: {warning}")
+    _show(choice, trie, names)
+
+
+def shares(choice: tokentrie.Choice, names: Names) -> dict[str, float]:
+    """The probabilities of the values that were scored, best first."""
+    probabilities = choice.probabilities
+    found = {names[leaf]: float(probabilities[leaf]) for leaf in choice.ranking}
+    if len(found) < len(choice.ranking):
+        # Those of a .ttrie file cannot be compared beforehand: it may be larger than the memory.
+        raise tokentrie.TrieError("two values of the set have the same name: their probabilities cannot be told apart")
+    return found
+
+
+def _show(choice: tokentrie.Choice, trie: tokentrie.Trie, names: Names) -> None:
+    screen = console.screen()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("Value")
+    table.add_column("Probability", justify="right")
+    table.add_column("Log-probability", justify="right")
+    probabilities, logprobs = choice.probabilities, choice.logprobs
+    for place, number in enumerate(choice.ranking[:SHOWN]):
+        name = Text(console.printable(names[number] or '""'), style="" if place else "bold green")
+        table.add_row(name, f"{probabilities[number]:.4g}", f"{logprobs[number]:.4f}")
+    screen.print(table)
+    scored = len(choice.ranking)
+    if more := len(trie) - min(scored, SHOWN):
+        unscored = f", {len(trie) - scored:,} of them not scored" if scored < len(trie) else ""
+        screen.print(Text(f"… {more:,} more{unscored}", style="dim"))
+    low, high = choice.mass_bounds
+    mass = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+    screen.print(Text(f"The probability that the model answers with any of them at all is {mass}.", style="dim"))
+
+
+def _document(
+    choice: tokentrie.Choice, index: int, names: Names, opened: Opened, warnings: list[str]
+) -> dict[str, Any]:
+    logprobs = choice.logprobs
+    return {
+        "name": names[choice.index],
+        "index": index,
+        "probabilities": shares(choice, names),
+        # Impossible is no number in JSON.
+        "logprobs": {names[i]: float(logprobs[i]) if math.isfinite(logprobs[i]) else None for i in choice.ranking},
+        "mass": choice.mass,
+        "mass_bounds": list(choice.mass_bounds),
+        "stats": choice.stats.to_dict(),
+        "model": opened.describe(),
+        "warnings": warnings,
+    }

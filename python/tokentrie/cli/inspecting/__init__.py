@@ -1,0 +1,1 @@
+"""What a set or a rule holds: `tokentrie inspect`."""

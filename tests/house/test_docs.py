@@ -1,0 +1,56 @@
+"""Examples in the documentation run as they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+HOSTS = ["jax", "llama_cpp", "onnxruntime", "ray", "torch", "transformers", "vllm"]
+"""Hosts warn of their own affairs, which are none of ours."""
+OPTIONAL = ["tokenizers", "tiktoken", *HOSTS]
+APART = {"own-loop.md"}
+"""Pages on which every block stands alone."""
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def programs() -> list[tuple[Path, str]]:
+    """File and code of every page with python blocks: one program, whose lines stand where they stand on the page."""
+    found = []
+    for page in filter(Path.is_file, PAGES):
+        text, program = page.read_text(encoding="utf-8"), ""
+        for block in BLOCK.finditer(text):
+            if page.name in APART:
+                found.append((page, "\n" * text.count("\n", 0, block.start(1)) + block[1]))
+                continue
+            program += "\n" * (text.count("\n", 0, block.start(1)) - program.count("\n")) + block[1]
+        if program:
+            found.append((page, program))
+    return found
+
+
+def imports(program: str, packages: list[str]) -> list[str]:
+    """Those of the packages that a program imports."""
+    return [package for package in packages if re.search(rf"^(import|from) {package}\b", program, re.MULTILINE)]
+
+
+def cases() -> list[Any]:
+    """A program each; those inside a host may warn."""
+
+    def marks(program: str) -> list[pytest.MarkDecorator]:
+        warns, runs = bool(imports(program, HOSTS)), "Model(" in program or ".Chooser(" in program
+        return [pytest.mark.filterwarnings("ignore")] * warns + [pytest.mark.model] * runs
+
+    return [pytest.param(*each, id=each[0].name, marks=marks(each[1])) for each in programs()]
+
+
+@pytest.mark.parametrize(("page", "program"), cases())
+def test_example(page: Path, program: str, tiny_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for package in imports(program, OPTIONAL):
+        pytest.importorskip(package, reason=f"the package {package} is not installed")
+    exec(compile(program, str(page), "exec"), {"__name__": "__example__"})

@@ -1,0 +1,135 @@
+"""Data flows one way: which crate may know which, and what is free of llama.cpp and Python. And: how wide lines are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [
+    pytest.mark.skipif(not (ROOT / "crates").is_dir(), reason="only a checkout has the crates"),
+    pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not on PATH"),
+]
+
+LEFT: dict[str, list[str]] = {"trie-core": []}
+"""Each crate, in the order of the arrows, and those that it may depend on, in builds and in tests alike."""
+LEFT["trie-rules"] = ["trie-core"]
+LEFT["trie-schema"] = ["trie-core", "trie-rules"]
+LEFT["trie-text"] = ["trie-core", "trie-rules", "trie-schema"]
+LEFT["chat-template"] = []
+LEFT["chat-format"] = ["trie-core", "trie-rules", "chat-template"]
+LEFT["llama-sampler"] = ["trie-core", "trie-text", "trie-rules", "trie-schema", "chat-template", "chat-format"]
+LEFT["tokentrie"] = [*LEFT["llama-sampler"], "llama-sampler"]
+LEFT["tokentrie-py"] = LEFT["tokentrie-c"] = [*LEFT["tokentrie"], "tokentrie"]
+LEFT["tokentrie-benches"] = [*LEFT["tokentrie-c"], "tokentrie-c"]
+LEFT["tokentrie-c-header"] = LEFT["test-budget"] = []
+
+FOR_TESTS = {"test-budget"}
+"""What every crate may take for its tests."""
+
+HEAVY = {"llama-cpp-2", "llama-cpp-sys-2", "pyo3"}
+"""What only the llama.cpp runtime, the bindings and the benches may pull in."""
+
+WIDEST = 120
+CODE = ["crates/**/*.rs", "benches/**/*.rs", "fuzz/fuzz_targets/*.rs", "**/*.sh", "build_backend/*", ".ci/run", "dev"]
+CODE += ["include/*.h", "examples/**/*.c*", "crates/**/*.[ch]"]
+CODE += [
+    f"hosts/typescript/{folder}/**/*.{kind}" for folder in ("src", "tests", "bench", "examples") for kind in ("ts", "c")
+]
+CODE += [f"hosts/typescript/{files}" for files in ("tools/*", "*.js")]
+CODE += [f"{folder}/**/*.{kind}" for folder in ("python", "tests", "benches", "tools") for kind in ("py", "pyi")]
+
+
+def cargo(*arguments: str) -> str:
+    done = subprocess.run(["cargo", *arguments, "--offline"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@cache
+def metadata() -> dict[str, Any]:
+    return json.loads(cargo("metadata", "--format-version", "1", "--no-deps"))
+
+
+def wrong_arrows(packages: list[dict[str, Any]]) -> list[str]:
+    """Dependencies between crates of the workspace that the table does not allow, and crates that it lacks."""
+    names = {package["name"] for package in packages}
+    wrong = [f"{name}: not in the table" for name in sorted(names - set(LEFT))]
+    for package in packages:
+        inside = {dependency["name"] for dependency in package["dependencies"]} & names
+        allowed = {package["name"], *LEFT.get(package["name"], []), *FOR_TESTS}
+        wrong += [f"{package['name']} -> {name}" for name in sorted(inside - allowed)]
+    return wrong
+
+
+def tree(crate: str) -> set[str]:
+    """Names of every package in a build of the crate without its default features."""
+    listed = cargo("tree", "-p", crate, "--no-default-features", "-e", "normal,build", "--prefix", "none")
+    return {line.split()[0] for line in listed.splitlines() if line.strip()}
+
+
+def test_the_table_itself_has_one_direction() -> None:
+    names = list(LEFT)
+    for index, name in enumerate(names):
+        assert set(LEFT[name]) <= set(names[:index]), f"{name} may depend on crates to its right"
+
+
+def test_arrows_point_left() -> None:
+    assert not wrong_arrows(metadata()["packages"])
+
+
+def test_a_wrong_arrow_and_an_unknown_crate_are_noticed() -> None:
+    def package(name: str, *needs: str) -> dict[str, Any]:
+        return {"name": name, "dependencies": [{"name": need} for need in needs]}
+
+    good = [package("trie-core", "serde"), package("llama-sampler", "trie-core", "llama-cpp-2")]
+    assert not wrong_arrows(good)
+    bad = [package("trie-core", "llama-sampler"), good[1], package("stray", "trie-core")]
+    assert wrong_arrows(bad) == ["stray: not in the table", "trie-core -> llama-sampler", "stray -> trie-core"]
+
+
+def test_every_crate_is_a_member_of_the_workspace() -> None:
+    folders = {path.parent.resolve() for path in ROOT.glob("crates/*/Cargo.toml")}
+    members = {Path(package["manifest_path"]).parent.resolve() for package in metadata()["packages"]}
+    assert folders
+    assert folders <= members
+
+
+def test_default_members_are_what_can_do_without_llama_cpp() -> None:
+    """`./dev test` tests them a second time without default features; a crate left out would go untested."""
+    members = metadata()["workspace_default_members"]
+    listed = {package["name"] for package in metadata()["packages"] if package["id"] in members}
+    assert listed == {package["name"] for package in metadata()["packages"]} & set(LEFT["tokentrie-py"])
+
+
+@pytest.mark.parametrize("crate", [*LEFT["tokentrie-py"], "tokentrie-c"])
+def test_no_llama_cpp_and_no_python_in_what_must_do_without(crate: str) -> None:
+    packages = {package["name"]: package for package in metadata()["packages"]}
+    if crate not in packages:
+        pytest.skip(f"there is no crate {crate} yet")
+    if crate == "llama-sampler" and "llama" not in packages[crate]["features"]:
+        pytest.skip("llama-sampler has no feature `llama` yet")
+    pulled = tree(crate)
+    assert crate in pulled
+    assert not pulled & HEAVY
+
+
+def test_the_tree_shows_what_is_heavy() -> None:
+    assert "pyo3" in tree("tokentrie-py")
+
+
+def test_no_line_is_too_wide() -> None:
+    files = {path for pattern in CODE for path in ROOT.glob(pattern) if path.is_file() and path.suffix != ".pyc"}
+    files = {path for path in files if not {"target", ".venv", "node_modules"} & set(path.relative_to(ROOT).parts)}
+    assert len(files) > 100, "the patterns find the code"
+    wide = []
+    for path in sorted(files):
+        name, lines = path.relative_to(ROOT), path.read_text(encoding="utf-8").splitlines()
+        wide += [f"{name}:{number}" for number, line in enumerate(lines, 1) if len(line) > WIDEST]
+    assert not wide, "\n".join(["lines over 120 columns:", *wide])

@@ -1,0 +1,212 @@
+"""Rooms that a reader finds the way in: files that need each other, files beside each other, long files, `unsafe`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import rust_files
+from rust_files import Crate, circles, reachable
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(not (ROOT / "crates").is_dir(), reason="only a checkout has the crates")
+
+STOREYS = ["set", "machine", "rows", "scoring"]
+"""The storeys of trie-core: a file needs files of its own storey and of those before it."""
+
+CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
+    "trie-core": {
+        "machine/constraint": (
+            6,
+            "a constraint of any kind holds each kind, and gates and filters hold one of any kind",
+        ),
+        "rows/batch": (3, "a batch is one type, and its methods stand in a file for each thing that is asked of it"),
+        "set": (8, "a trie makes its builder, and what is built, weighed, read or verified is a trie"),
+    },
+    "trie-rules": {
+        "grammar": (5, "the tokens of a grammar are found on its own tables"),
+        "regular": (5, "a value is made of values"),
+        "{automaton,automaton_walk,dense,subsets,table}": (5, "an automaton is its table, which is made of automata"),
+        "{placed,placed_walk}": (2, "the rule and the walk through it are one thing of two files' length"),
+        "{rule,slices,token_bytes,walk}": (4, "a vocabulary keeps its slices, which are found by walking it"),
+    },
+    "trie-schema": {"schema": (2, "what is wrong in a schema is found by compiling parts of it")},
+    "trie-text": {"forms": (4, "the cache of a form keeps its slots, which ask it")},
+    "chat-template": {
+        "{builtins,eval,syntax,value}": (19, "values hold macros, which hold the tree of a template: an interpreter"),
+        "syntax": (2, "numbers are tokens"),
+    },
+    "chat-format": {
+        "analysis": (8, "an analysis is asked by what completes it"),
+        "machine": (4, "the machine and its states are one thing of several files' length"),
+        "values": (24, "a value holds values: each style reads those of the others"),
+        "{check,format}": (2, "a format is checked by reading with it"),
+    },
+    "tokentrie": {
+        "spec": (9, "a spec holds specs: each kind that does reads, builds and writes those in it"),
+    },
+    "llama-sampler": {
+        "callbacks": (2, "the table of callbacks and what it points to name each other's types"),
+        "runtime/context/gguf": (2, "a file of metadata and the reader of it share their errors"),
+    },
+}
+"""Files in circles that are left: the folder, or the files at the root of a crate, that they lie in; how many
+they are at most, and their reason."""
+
+CIRCLES_AT_MOST = {"tokentrie-c": 2, "tokentrie-py": 2}
+"""Crates that are being moved into their rooms, and how many circles they may have; none may be added."""
+
+MOST_BESIDE = 15
+FULL = {
+    "crates/chat-format/src/values": 30,
+    "crates/trie-rules/src": 26,
+}
+"""Folders with more files than a reader can hold, and how many they may have. The numbers only shrink."""
+
+LONGEST = 400
+LONG = {
+    "crates/trie-core/src/set/trie.rs": (540, "one type, and each question that is asked of it"),
+    "crates/trie-core/src/machine/constraint/gate.rs": (540, "one machine of few states, with the reasons of each"),
+    "crates/trie-text/src/vocab/tokenizer_json.rs": (530, "one format, read in one pass"),
+    "crates/trie-rules/src/table.rs": (480, "one table and its walk"),
+    "crates/chat-template/src/builtins/methods_of_text.rs": (440, "a table of Python's methods of text"),
+    "crates/chat-template/src/value/mod.rs": (440, "one type"),
+    "crates/chat-template/src/syntax/expressions.rs": (410, "one grammar, from its weakest operator to its strongest"),
+    "crates/llama-sampler/src/runtime/context/mod.rs": (430, "what a model and a context may be asked"),
+    "python/tokentrie/cli/app.py": (540, "the one place that knows all commands"),
+    "python/tokentrie/integrations/torch.py": (490, "the arrays of a trie and each operation on them"),
+}
+LONG |= {
+    f"crates/tokentrie-py/src/{name}.rs": (lines, "a Python class, most of it its documentation")
+    for name, lines in {
+        "rows/batch": 860, "model/loaded": 680, "chat/format": 640,
+        "chat/message": 430, "trie/mod": 580, "rule/regular": 580,
+        "rows/sampler": 470, "trie/export": 450, "trie/filter": 460, "vocab/mod": 450,
+        "rule/mod": 440, "rule/form": 450,
+    }.items()
+}  # fmt: skip
+"""Files of the product that are longer, how long they may be, and why."""
+
+UNSAFE: dict[str, list[str]] = {
+    "trie-core": ["set/storage/map.rs"],
+    "llama-sampler": [
+        "callbacks/abi.rs", "callbacks/init.rs", "callbacks/linked.rs", "callbacks/status.rs",
+        "callbacks/table.rs", "callbacks/tests.rs", "runtime/context/backend.rs",
+        "runtime/context/set_threads.rs",
+    ],
+    "tokentrie-c": ["abi/", "chain.rs", "memory.rs", "process.rs", "session/exit.rs"],
+    "tokentrie-py": ["convert/buffer/mod.rs", "convert/buffer/tables.rs", "exit.rs", "rows/in_chain.rs"],
+}  # fmt: skip
+"""Files and folders that may say `unsafe`; crates that are not here forbid it."""
+
+
+def sources() -> list[Path]:
+    return sorted(path for path in ROOT.glob("crates/*/src") if path.is_dir())
+
+
+def room(files: list[str]) -> str:
+    """The folder that a circle lies in; where that is the whole crate, its folders or, at the root, its files."""
+    parents = [Path(file).parent.parts for file in files]
+    shared = []
+    for parts in zip(*parents, strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    if shared:
+        return "/".join(shared)
+    names = {Path(file).with_suffix("").parts[0] for file in files}
+    return "{" + ",".join(sorted(names)) + "}"
+
+
+def test_arrows_are_read_from_the_sources(tmp_path: Path) -> None:
+    files = {
+        "lib.rs": "mod a;\nmod b;\nmod c;\npub use a::A;",
+        "a/mod.rs": "mod inner;\npub use inner::Inner;\npub struct A(crate::b::B);",
+        "a/inner.rs": "/// [`crate::c::C`]\npub struct Inner;\n#[cfg(test)]\nmod tests { use crate::c::C; }",
+        "b.rs": "use crate::{A, c::{self, C as D}};\npub struct B;\nfn f(_: A) { c::g(); }",
+        "c.rs": 'use crate::a::Inner;\npub struct C(Inner);\npub(crate) fn g() {}\nconst S: &str = "crate::b::B";',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    arrows = Crate(tmp_path).arrows()
+    assert arrows["a/mod.rs"] == {"b.rs"}, "what is only handed on is not needed"
+    assert arrows["a/inner.rs"] == set(), "neither is what tests or comments name"
+    assert arrows["b.rs"] == {"a/mod.rs", "c.rs"}
+    assert arrows["c.rs"] == {"a/inner.rs"}
+    assert circles(arrows) == [["a/mod.rs", "b.rs"]]
+    assert reachable(arrows, "b.rs") == {"a/mod.rs", "b.rs", "c.rs", "a/inner.rs"}
+    assert rust_files.branches("a::{self, b::{c, d as e}}") == [
+        (("a",), "a"), (("a", "b", "c"), "c"), (("a", "b", "d"), "e")]  # fmt: skip
+
+
+@pytest.mark.parametrize("src", sources(), ids=lambda src: src.parent.name)
+def test_circles_of_files_are_those_of_the_table(src: Path) -> None:
+    """A new one is broken by moving what both need to a file of its own, or has a reason that a reader accepts."""
+    name = src.parent.name
+    found: dict[str, list[str]] = {}
+    groups = circles(Crate(src).arrows())
+    for files in groups:
+        found.setdefault(room(files), []).extend(files)
+    if name in CIRCLES_AT_MOST:
+        assert len(groups) <= CIRCLES_AT_MOST[name], groups
+        return
+    allowed = CIRCLES.get(name, {})
+    assert {room: files for room, files in found.items() if len(files) > allowed.get(room, (0, ""))[0]} == {}
+    assert set(allowed) <= set(found), "circles that are gone: take them out of the table"
+
+
+def test_storeys_of_the_core_point_left() -> None:
+    arrows = Crate(ROOT / "crates/trie-core/src").arrows()
+    storey = {file: STOREYS.index(file.split("/")[0]) for file in arrows if "/" in file}
+    assert set(STOREYS) == {file.split("/")[0] for file in storey}
+    assert [f"{file} -> {other}" for file in storey for other in arrows[file] if storey[other] > storey[file]] == []
+    assert [file for file in arrows if "/" not in file] == ["lib.rs"], "each file has its storey"
+
+
+def beside() -> dict[str, int]:
+    """Files in each folder of sources."""
+    folders: dict[str, int] = {}
+    patterns = ["crates/*/src/**/*.rs", "python/tokentrie/**/*.py", "tests/*.py"]
+    for path in (path for pattern in patterns for path in ROOT.glob(pattern)):
+        folder = path.parent.relative_to(ROOT).as_posix()
+        folders[folder] = folders.get(folder, 0) + 1
+    return folders
+
+
+def test_no_folder_is_too_full() -> None:
+    found = beside()
+    full = {folder: files for folder, files in found.items() if files > FULL.get(folder, MOST_BESIDE)}
+    assert full == {}, f"more than {MOST_BESIDE} files beside each other"
+    assert [folder for folder in FULL if found.get(folder, 0) <= MOST_BESIDE] == [], "take them out of the table"
+
+
+def test_no_file_is_too_long() -> None:
+    found = {}
+    for pattern in ("crates/*/src/**/*.rs", "python/tokentrie/**/*.py"):
+        for path in ROOT.glob(pattern):
+            found[path.relative_to(ROOT).as_posix()] = len(path.read_text(encoding="utf-8").splitlines())
+    long = {file: lines for file, lines in found.items() if lines > LONG.get(file, (LONGEST, ""))[0]}
+    assert long == {}, f"more than {LONGEST} lines"
+    assert [file for file in LONG if found.get(file, 0) <= LONGEST] == [], "take them out of the table"
+
+
+@pytest.mark.parametrize("src", sources(), ids=lambda src: src.parent.name)
+def test_every_crate_forbids_unsafe_or_lists_its_files(src: Path) -> None:
+    allowed = UNSAFE.get(src.parent.name)
+    if allowed is None:
+        head = (src / "lib.rs").read_text(encoding="utf-8")
+        assert re.search(r"^#!\[forbid\(unsafe_code\)\]$", head, re.MULTILINE), f"{src}/lib.rs: forbid(unsafe_code)"
+        return
+    strangers, used = [], set()
+    for path in sorted(src.rglob("*.rs")):
+        name = path.relative_to(src).as_posix()
+        if re.search(r"\bunsafe\b", rust_files.silent(path.read_text(encoding="utf-8"))):
+            place = next(
+                (place for place in allowed if name == place or (place[-1] == "/" and name.startswith(place))), ""
+            )
+            used.add(place)
+            strangers += [] if place else [name]
+    assert strangers == [], "files that may not say `unsafe`"
+    assert used == set(allowed), "files without `unsafe`: take them out of the table"

@@ -1,0 +1,99 @@
+"""One name for one thing: the table of docs/design.md against what every host has, and names of former versions."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tokentrie
+
+ROOT = Path(__file__).parents[2]
+HEADING = "| what | Rust | Python | C | TypeScript |"
+
+
+def rows() -> list[list[str]]:
+    """The cells of the table, without its head."""
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    lines = page[page.index(HEADING) :].splitlines()[2:]
+    table = [line.strip("|").split(" | ") for line in lines[: next(n for n, line in enumerate(lines) if not line)]]
+    return [[cell.strip() for cell in row] for row in table]
+
+
+def names(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def sources(pattern: str) -> str:
+    found = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob(pattern)))
+    assert found, f"nothing is {pattern}"
+    return found
+
+
+def in_rust(name: str, source: str) -> bool:
+    """A type, a function, a field or a variant."""
+    last = name.rsplit("::", 1)[-1]
+    said = rf"pub (?:(?:const )?(?:fn|struct|enum|trait|type|mod) )?{last}\b"
+    return bool(re.search(said, source) or ("::" in name and re.search(rf"^ +{last}\b[ ,({{]", source, re.MULTILINE)))
+
+
+def in_python(name: str) -> bool:
+    found: object = tokentrie
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is not None
+
+
+def in_typescript(name: str, source: str) -> bool:
+    last = name.rsplit(".", 1)[-1]
+    return bool(re.search(rf"\b{last}\b", source))
+
+
+@pytest.mark.model
+def test_every_host_has_the_names_of_the_table() -> None:
+    table = rows()
+    assert len(table) > 12
+    assert all(len(row) == 5 for row in table), table
+    rust = sources("crates/*/src/**/*.rs")
+    header = sources("include/tokentrie.h")
+    typescript = sources("hosts/typescript/src/**/*.ts")
+    wrong = []
+    for what, *cells in table:
+        looked: list[tuple[str, Callable[[str], bool]]] = [
+            ("Rust", lambda name: in_rust(name, rust)),
+            ("Python", in_python),
+            ("C", lambda name: name in header),
+            ("TypeScript", lambda name: in_typescript(name, typescript)),
+        ]
+        for (host, has), cell in zip(looked, cells, strict=True):
+            assert names(cell) or cell == "–", f"{what}: {host} has {cell!r}"
+            wrong += [f"{what}: {host} has no {name}" for name in names(cell) if not has(name)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("former", "name"), [("Any", "rules.Unconstrained"), ("Date", "rules.Date"), ("Session", "TrieCache")]
+)
+def test_former_names_still_import_and_say_which_is_theirs(former: str, name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"tokentrie\.{former} is now tokentrie\.{name}"):
+        found = getattr(tokentrie, former)
+    *_, last = name.split(".")
+    assert found.__name__ == last
+    assert former not in tokentrie.__all__
+    with pytest.raises(AttributeError, match="no attribute 'Dates'"):
+        _ = tokentrie.Dates  # type: ignore[attr-defined]
+
+
+def test_what_moved_is_pickled_where_it_is() -> None:
+    for value in (tokentrie.rules.Unconstrained(), tokentrie.rules.Date()):
+        assert type(value).__module__ == "tokentrie.rules"
+        assert pickle.loads(pickle.dumps(value)) == value
+
+
+@pytest.mark.model
+def test_stats_are_dictionaries_by_one_name() -> None:
+    stats = tokentrie.Model().generate("The sky is ", ["blue", "red"]).stats
+    with pytest.warns(DeprecationWarning, match="to_dict"):
+        assert stats.as_dict() == stats.to_dict()
