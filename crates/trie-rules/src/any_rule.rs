@@ -1,14 +1,14 @@
 //! Rules of every kind behind one type, for hosts that take whatever a user gives.
 
-use crate::by_rule::{ByRule, ByRuleError};
 use crate::check::{Broken, Checked, check_rule};
-use crate::masks::{MaskLimits, MaskStats};
+use crate::placed::prefixed::Prefixed;
 use crate::placed::{Placed, PlacedState};
-use crate::prefixed::Prefixed;
 use crate::rule::Rule;
 use crate::samples::samples;
-use crate::spelling::Spelling;
 use crate::texts::{TextsError, texts};
+use crate::tokens::by_rule::{ByRule, ByRuleError};
+use crate::tokens::masks::{MaskLimits, MaskStats};
+use crate::tokens::spelling::Spelling;
 use lru::LruCache;
 use std::fmt;
 use std::num::NonZeroUsize;

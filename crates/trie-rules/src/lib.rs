@@ -26,48 +26,31 @@
 
 mod any_rule;
 mod automaton;
-mod automaton_walk;
-mod by_rule;
 mod check;
-mod dense;
-mod forced;
 mod grammar;
-mod lazy_walk;
-mod masks;
-mod order;
 mod placed;
-mod placed_walk;
-mod prefixed;
-mod prepare;
-mod regex;
 mod regular;
 mod rule;
 mod samples;
-mod slices;
-mod spellable;
-mod spelling;
-mod subsets;
-mod table;
 mod texts;
-mod token_bytes;
-mod walk;
+mod tokens;
 
 pub use any_rule::{AnyRule, Read, Spelled, SpelledBetween};
+pub use automaton::regex::{Regex, RegexError};
 pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
-pub use by_rule::{ByRule, ByRuleError, ByRuleState, DeadEnd};
 pub use check::{Broken, Checked, check_rule};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
-pub use lazy_walk::LazyWalk;
-pub use masks::{Legal, MaskLimits, MaskStats};
 pub use placed::{Placed, PlacedState};
-pub use prepare::{PrepareLimits, Prepared};
-pub use regex::{Regex, RegexError};
 pub use regular::{
     Choice, ChoiceState, Machine, NumberOptions, Parts, PartsState, Regular, RegularError, RegularState, StringOptions,
     Value,
 };
 pub use rule::{Rule, Walker};
 pub use samples::samples;
-pub use spelling::{Spelling, Tokenize};
 pub use texts::{TextsError, texts};
-pub use token_bytes::{TokenBytes, TokenBytesError};
+pub use tokens::by_rule::{ByRule, ByRuleError, ByRuleState, DeadEnd};
+pub use tokens::lazy_walk::LazyWalk;
+pub use tokens::masks::{Legal, MaskLimits, MaskStats};
+pub use tokens::prepare::{PrepareLimits, Prepared};
+pub use tokens::spelling::{Spelling, Tokenize};
+pub use tokens::token_bytes::{TokenBytes, TokenBytesError};

@@ -1,6 +1,6 @@
 //! What may be written, byte by byte: the one trait that regular expressions, grammars and rules of users implement.
 
-use crate::token_bytes::TokenBytes;
+use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Text as JSON strings write it.
 
-use super::Out;
+use crate::values::Out;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 

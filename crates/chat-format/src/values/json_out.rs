@@ -1,8 +1,8 @@
 //! The JSON text of arguments, as it becomes certain.
 
-use super::raw::json_of;
-use super::utf8::Utf8;
-use super::{Out, ShapeId, Shapes, Types};
+use crate::values::styles::raw::json_of;
+use crate::values::utf8::Utf8;
+use crate::values::{Out, ShapeId, Shapes, Types};
 use std::ops::Deref;
 
 /// Assembles the JSON text of arguments. Text is only ever added to its end; it is UTF-8: what is none becomes U+FFFD.

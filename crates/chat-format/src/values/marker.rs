@@ -1,6 +1,6 @@
 //! Texts to look for, and texts that must come.
 
-use super::CONTROL;
+use crate::values::CONTROL;
 
 /// With so many bytes of `mark` read as possible text, what of them is still the beginning of it when `byte` comes: the
 /// bytes kept, and whether `byte` goes on after them. What is not kept is text.

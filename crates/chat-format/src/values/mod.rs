@@ -6,44 +6,29 @@
 //! accepts too, with the same output.
 
 mod blanks;
-mod bounded;
-mod elements;
 mod escaped;
-mod guard;
 mod hold;
 mod json_out;
-mod json_text;
-mod limits;
-mod listed;
-mod literal;
 mod marker;
 mod number_grammar;
-mod numbers;
 mod out;
-mod pairs;
-mod quoted;
 mod quoted_text;
-mod ranges;
-mod raw;
 mod reader;
 mod schema;
 mod shapes;
-mod slot;
-mod strings;
+mod styles;
 mod syntax;
-mod tagged;
 #[cfg(test)]
 mod tests;
-mod track;
 mod types;
 mod utf8;
 mod watch;
 
 pub(crate) use json_out::JsonOut;
-pub(crate) use limits::Limits;
 pub(crate) use out::{Nobody, Out};
 pub(crate) use reader::{ArgsState, Reader, Step};
 pub use shapes::ShapeError;
+pub(crate) use shapes::limits::Limits;
 pub(crate) use shapes::{ShapeId, ShapeWarning, Shapes};
 pub(crate) use types::Types;
 

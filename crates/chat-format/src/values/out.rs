@@ -1,7 +1,7 @@
 //! Where the JSON of arguments goes.
 
-use super::ShapeId;
-use super::types::Types;
+use crate::values::ShapeId;
+use crate::values::types::Types;
 
 /// What a reader writes to.
 pub(crate) trait Out {

@@ -1,6 +1,6 @@
 //! JSON text that is collected.
 
-use super::{Out, ShapeId, Types};
+use crate::values::{Out, ShapeId, Types};
 
 /// JSON text, as it comes; no raw values.
 #[derive(Debug, Default)]

@@ -1,17 +1,17 @@
 //! Reading the arguments of a call.
 
-use super::blanks::is_blank;
-use super::elements::{Elements, ElementsAt};
-use super::guard::{Guard, Strict};
-use super::hold::Held;
-use super::json_text::JsonText;
-use super::literal::Literal;
-use super::pairs::{Pairs, PairsAt};
-use super::syntax::Syntax;
-use super::tagged::{Tagged, TaggedAt};
-use super::watch::{Event, Lenient, Watch};
-use super::{CONTROL, Nobody, Out, ShapeId, Shapes};
 use crate::dialect::Arguments;
+use crate::values::blanks::is_blank;
+use crate::values::hold::Held;
+use crate::values::styles::elements::{Elements, ElementsAt};
+use crate::values::styles::guard::{Guard, Strict};
+use crate::values::styles::json_text::JsonText;
+use crate::values::styles::literal::Literal;
+use crate::values::styles::pairs::{Pairs, PairsAt};
+use crate::values::styles::tagged::{Tagged, TaggedAt};
+use crate::values::syntax::Syntax;
+use crate::values::watch::{Event, Lenient, Watch};
+use crate::values::{CONTROL, Nobody, Out, ShapeId, Shapes};
 
 /// Reads arguments of one style.
 #[derive(Debug)]

@@ -2,6 +2,12 @@
 
 use crate::dialect::Style;
 
+/// How deep objects and lists may stand in each other.
+pub(super) const MOST_LEVELS: u8 = 64;
+
+/// What a section of plain text begins with.
+pub(super) const CDATA: &[u8] = b"<![CDATA[";
+
 /// How nested values are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Syntax {

@@ -5,8 +5,8 @@ use super::bits::Bits;
 use super::error::{GrammarError, GrammarProblem};
 use super::names::{Pattern, Resolved};
 use super::{GrammarOptions, TextOf};
+use crate::automaton::dense::Dense;
 use crate::automaton::{AutomatonError, DEAD, Several};
-use crate::dense::Dense;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
 

@@ -17,7 +17,7 @@ pub use examples::Example;
 
 use crate::automaton::AutomatonLimits;
 use crate::rule::{Rule, Walker};
-use crate::token_bytes::TokenBytes;
+use crate::tokens::token_bytes::TokenBytes;
 use joints::Neighbours;
 use lexer::Lexer;
 use parser::Parser;

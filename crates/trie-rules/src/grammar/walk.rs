@@ -6,12 +6,12 @@
 use super::lexer::NONE;
 use super::stack::Stack;
 use super::{Grammar, GrammarState};
-use crate::dense::Alphabet;
-use crate::masks::Legal;
+use crate::automaton::dense::Alphabet;
 use crate::rule::Walker;
-use crate::slices::{MOST_CHARS, add, set};
-use crate::token_bytes::TokenBytes;
-use crate::walk::{Path, tokens_from};
+use crate::tokens::masks::Legal;
+use crate::tokens::slices::{MOST_CHARS, add, set};
+use crate::tokens::token_bytes::TokenBytes;
+use crate::tokens::walk::{Path, tokens_from};
 use lru::LruCache;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -5,10 +5,10 @@ use super::list::{List, Place};
 use super::parts::{Factor, Parts};
 use super::parts_walk::PartsWalk;
 use crate::automaton::Automaton;
+use crate::automaton::table::DEAD;
 use crate::rule::{Rule, Walker};
-use crate::table::DEAD;
 use crate::texts::{TextsError, texts};
-use crate::token_bytes::TokenBytes;
+use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Days of the calendar, as an automaton.
 
+use crate::automaton::table::{Classes, Table};
 use crate::automaton::{Automaton, AutomatonLimits};
-use crate::table::{Classes, Table};
 use std::sync::OnceLock;
 
 /// Days of a month; 0 for what is no month.

@@ -1,5 +1,5 @@
 use crate::automaton::AutomatonError;
-use crate::regex::RegexError;
+use crate::automaton::regex::RegexError;
 
 /// What makes no rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

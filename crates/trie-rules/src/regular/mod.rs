@@ -18,8 +18,8 @@ pub use string::StringOptions;
 pub use value::Value;
 
 use crate::any_rule::AnyRule;
+use crate::automaton::regex::{Regex, RegexError};
 use crate::automaton::{Automaton, AutomatonLimits};
-use crate::regex::{Regex, RegexError};
 use crate::rule::Rule;
 use crate::texts::{TextsError, texts};
 use parts::Factor;

@@ -1,8 +1,8 @@
 //! Integers of a range and JSON numbers, as automata.
 
 use super::RegularError;
+use crate::automaton::table::{Classes, Table};
 use crate::automaton::{Automaton, AutomatonLimits};
-use crate::table::{Classes, Table};
 use std::cmp::Ordering;
 
 /// How what was read compares with the beginning of a bound.

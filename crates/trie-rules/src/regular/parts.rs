@@ -4,10 +4,10 @@ use super::RegularError;
 use super::choice::Choice;
 use super::list::{List, Place};
 use super::parts_walk::PartsWalk;
+use crate::automaton::table::{Classes, Table};
 use crate::automaton::{Automaton, AutomatonLimits};
 use crate::rule::{Rule, Walker};
-use crate::table::{Classes, Table};
-use crate::token_bytes::TokenBytes;
+use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
 use std::sync::Arc;
 

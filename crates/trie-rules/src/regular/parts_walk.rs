@@ -4,11 +4,11 @@
 use super::choice::ChoiceState;
 use super::list::Place;
 use super::parts::{Item, Of, Parts, PartsState};
-use crate::masks::Legal;
 use crate::rule::{Rule, Walker};
-use crate::slices::set;
-use crate::token_bytes::TokenBytes;
-use crate::walk::{Path, tokens_from};
+use crate::tokens::masks::Legal;
+use crate::tokens::slices::set;
+use crate::tokens::token_bytes::TokenBytes;
+use crate::tokens::walk::{Path, tokens_from};
 use lru::LruCache;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

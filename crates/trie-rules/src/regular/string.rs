@@ -1,8 +1,8 @@
 //! The inside of JSON strings, as an automaton whose table is written down directly.
 
 use super::RegularError;
+use crate::automaton::table::{Classes, DEAD, Table};
 use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
-use crate::table::{Classes, DEAD, Table};
 use std::mem::size_of;
 
 /// How long a string is, and whether its quotes belong to the text.

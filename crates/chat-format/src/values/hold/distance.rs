@@ -3,9 +3,9 @@
 use super::Hold;
 use super::keys::{Container, ObjectAt};
 use super::thread::{Thread, Top};
-use crate::values::numbers::{CountedAt, NumberShape};
+use crate::values::shapes::numbers::{CountedAt, NumberShape};
+use crate::values::shapes::strings::{TextAt, TextShape};
 use crate::values::shapes::{Alternative, NEVER, ShapeId, Shapes};
-use crate::values::strings::{TextAt, TextShape};
 use std::collections::HashSet;
 use std::hash::Hash;
 

@@ -1,8 +1,8 @@
 //! Objects and lists on the way, and the keys of objects.
 
-use crate::values::listed::Listed;
-use crate::values::literal::MOST_LEVELS;
+use crate::values::shapes::listed::Listed;
 use crate::values::shapes::{NEVER, ObjectShape, ShapeId, Shapes};
+use crate::values::syntax::MOST_LEVELS;
 use std::sync::Arc;
 
 /// An object or a list.

@@ -5,8 +5,8 @@ mod distance;
 mod keys;
 mod thread;
 
+use super::shapes::strings::TextAt;
 use super::shapes::{ShapeId, Shapes};
-use super::strings::TextAt;
 use super::types::Types;
 use super::watch::{Escaped, Event, Watch};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! One alternative, followed.
 
 use super::keys::{Container, KeyAt, ObjectAt, next_item};
-use crate::values::literal::MOST_LEVELS;
-use crate::values::numbers::CountedAt;
+use crate::values::shapes::numbers::CountedAt;
+use crate::values::shapes::strings::TextAt;
 use crate::values::shapes::{Alternative, ShapeId, Shapes};
-use crate::values::strings::TextAt;
+use crate::values::syntax::MOST_LEVELS;
 use crate::values::types::Types;
 use crate::values::watch::Event;
 use smallvec::SmallVec;

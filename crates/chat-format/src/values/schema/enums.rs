@@ -2,9 +2,9 @@
 
 use super::place::Place;
 use super::{Compiler, SILENT};
-use crate::values::numbers::NumberShape;
+use crate::values::shapes::numbers::NumberShape;
+use crate::values::shapes::strings::TextShape;
 use crate::values::shapes::{Alternative, ArrayShape, ObjectShape, ShapeError, ShapeId, Shapes};
-use crate::values::strings::TextShape;
 use serde_json::{Map, Value};
 
 impl Compiler<'_> {

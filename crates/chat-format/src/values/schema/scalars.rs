@@ -4,10 +4,10 @@ use super::Compiler;
 use super::objects::count;
 use super::pattern::{Held, held};
 use super::place::Place;
-use crate::values::bounded::{Bounds, Unbounded};
-use crate::values::numbers::{Bound, NumberShape};
+use crate::values::shapes::bounded::{Bounds, Unbounded};
+use crate::values::shapes::numbers::{Bound, NumberShape};
+use crate::values::shapes::strings::{TextShape, format_pattern};
 use crate::values::shapes::{Alternative, ShapeError};
-use crate::values::strings::{TextShape, format_pattern};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 

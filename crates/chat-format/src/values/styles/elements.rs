@@ -1,0 +1,357 @@
+//! Arguments as elements named as their keys, inside each other.
+
+use crate::values::blanks::{Blanks, is_blank};
+use crate::values::escaped::write;
+use crate::values::marker::{Choices, Chooses, Chosen, Finder};
+use crate::values::reader::Step;
+use crate::values::styles::guard::Guard;
+use crate::values::styles::slot::{Slot, Slotted};
+use crate::values::styles::track::Track;
+use crate::values::types::Types;
+use crate::values::utf8::Utf8;
+use crate::values::watch::Event;
+use crate::values::{CONTROL, Out, ShapeId};
+use std::sync::Arc;
+
+/// How deep elements may stand in each other.
+const MOST_LEVELS: usize = 64;
+/// The name of the items of a list.
+const ITEM: &[u8] = b"item";
+
+/// Elements, ready to be read.
+#[derive(Debug)]
+pub(crate) struct Elements {
+    /// Before the name of an element that opens: the mark and `<`.
+    open: Vec<u8>,
+    /// What may come at the top: [`KEY`], or the text after the arguments.
+    top: Choices,
+    /// What may come in an element: [`KEY`], or what closes one.
+    inner: Choices,
+    has_after: bool,
+}
+
+const KEY: usize = 0;
+
+/// Where in elements.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ElementsAt {
+    /// The arguments and the elements that are open, the innermost last.
+    open: Vec<Level>,
+    at: At,
+    blanks: Blanks,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Level {
+    name: Arc<[u8]>,
+    shape: ShapeId,
+    kind: Kind,
+    /// How many children it has, as far as that matters: whether there are any; of a list, which item has which shape.
+    children: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    /// Nothing of it was read.
+    Open,
+    Object,
+    List,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum At {
+    /// Between elements, or before the first.
+    Around(Chosen),
+    /// In the name of an element that opens.
+    Name(Vec<u8>, Track, Utf8),
+    /// In the name of one that closes: so much of it.
+    Close(u16),
+    /// In a value that is text.
+    Value(Slot, Ending),
+}
+
+/// What ends a value. It follows from the name of its element.
+#[derive(Debug, Clone)]
+struct Ending(Arc<Finder>);
+
+impl PartialEq for Ending {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Ending {}
+
+impl std::hash::Hash for Ending {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
+#[cfg(test)]
+impl ElementsAt {
+    /// Whether it is in the name of the first element in one that may be text.
+    pub(crate) fn is_in_open_name(&self) -> bool {
+        matches!(self.at, At::Name(..)) && self.open.last().is_some_and(|level| level.kind == Kind::Open)
+    }
+}
+
+impl Elements {
+    pub(crate) fn new(mark: &str, after: &str) -> Self {
+        let open = format!("{}<", mark.trim()).into_bytes();
+        let close = format!("{}</", mark.trim()).into_bytes();
+        let after = after.trim();
+        Self {
+            top: Choices::new([open.clone(), after.as_bytes().to_vec()]),
+            inner: Choices::new([open.clone(), close]),
+            open,
+            has_after: !after.is_empty(),
+        }
+    }
+
+    pub(crate) fn begin(shape: ShapeId) -> ElementsAt {
+        let top = Level { name: Arc::from(&b""[..]), shape, kind: Kind::Object, children: 0 };
+        ElementsAt { open: vec![top], at: At::Around(Chosen::default()), blanks: Blanks::default() }
+    }
+
+    pub(crate) fn step(&self, state: &mut ElementsAt, byte: u8, guard: &mut Guard, out: &mut impl Out) -> Step {
+        match &mut state.at {
+            At::Value(slot, ending) => match slot.step(&ending.0, false, byte, guard, out) {
+                Slotted::Inside => Step::Inside,
+                Slotted::Over => {
+                    state.open.pop();
+                    go(state, At::Around(Chosen::default()))
+                }
+                Slotted::Dead => Step::Dead,
+            },
+            &mut At::Around(chosen) => self.around(state, chosen, byte, guard, out),
+            At::Name(..) => self.name(state, byte, guard, out),
+            &mut At::Close(read) => {
+                let Some(level) = state.open.last() else { return Step::Dead };
+                let (name, read) = (&level.name, usize::from(read));
+                if read == name.len() && byte == b'>' {
+                    return close(state, guard, out);
+                }
+                if name.get(read) == Some(&byte) { go(state, At::Close(read as u16 + 1)) } else { Step::Dead }
+            }
+        }
+    }
+
+    /// Reads bytes of a value at once, leniently: how many.
+    #[inline]
+    pub(crate) fn run(state: &ElementsAt, bytes: &[u8], out: &mut impl Out) -> usize {
+        match &state.at {
+            At::Value(slot, ending) => slot.run(&ending.0, false, bytes, out),
+            _ => 0,
+        }
+    }
+
+    fn around(&self, state: &mut ElementsAt, chosen: Chosen, byte: u8, guard: &mut Guard, out: &mut impl Out) -> Step {
+        if is_blank(byte) && Choices::is_untouched(chosen) {
+            if guard.is_strict() {
+                let Some(blanks) = state.blanks.step(byte, 0) else { return Step::Dead };
+                state.blanks = blanks;
+            }
+            return Step::Inside;
+        }
+        let levels = state.open.len();
+        let at_top = levels == 1;
+        let Some(level) = state.open.last() else { return Step::Dead };
+        let may = |what: usize| match what {
+            KEY => levels <= MOST_LEVELS && may_open(level, guard),
+            _ => level.kind == Kind::Open && may_be_empty(level, guard) || guard.may(&[Event::Close]),
+        };
+        let choices = if at_top { &self.top } else { &self.inner };
+        match choices.step(chosen, byte, guard.is_strict(), may) {
+            Chooses::Is(KEY) => opens(state, guard),
+            Chooses::Was(KEY) => match opens(state, guard) {
+                Step::Inside => self.name(state, byte, guard, out),
+                step => step,
+            },
+            Chooses::Is(_) if !at_top => go(state, At::Close(0)),
+            Chooses::Is(_) if guard.on(Event::Close) => {
+                out.json(if level.children == 0 { b"{}" } else { b"}" });
+                Step::Done
+            }
+            Chooses::More(chosen) => go(state, At::Around(chosen)),
+            Chooses::No if at_top && !self.has_after && Choices::is_untouched(chosen) && guard.on(Event::Close) => {
+                out.json(if level.children == 0 { b"{}" } else { b"}" });
+                Step::DoneBefore
+            }
+            // No elements inside: what was read is the value.
+            Chooses::No if level.kind == Kind::Open => {
+                let (shape, name) = (level.shape, Arc::clone(&level.name));
+                let step = self.value(state, shape, &name, guard, out);
+                let read = &self.open[..chosen.len().min(self.open.len())];
+                let again = |step: Step, byte: u8| {
+                    if step == Step::Inside { self.step(state, byte, guard, out) } else { step }
+                };
+                read.iter().copied().chain([byte]).fold(step, again)
+            }
+            _ => Step::Dead,
+        }
+    }
+
+    /// A byte of the name of an element that opens.
+    fn name(&self, state: &mut ElementsAt, byte: u8, guard: &mut Guard, out: &mut impl Out) -> Step {
+        let At::Name(name, track, utf8) = &mut state.at else { return Step::Dead };
+        let Some(level) = state.open.last_mut() else { return Step::Dead };
+        let strict = guard.is_strict();
+        if byte != b'>' {
+            let next = utf8.step(byte);
+            if strict && (next.is_none() || b"</ \n\t\r".contains(&byte) || byte == CONTROL) {
+                return Step::Dead;
+            }
+            *utf8 = next.unwrap_or_default();
+            *track = track.step(guard.shapes, byte);
+            name.push(byte);
+            let fits = !strict
+                || match level.kind {
+                    Kind::List => ITEM.starts_with(name),
+                    Kind::Object => guard.on(Event::Text(byte)),
+                    Kind::Open => (ITEM.starts_with(name) && may_be_list(level, guard)) || may_be_object(name, guard),
+                };
+            return if fits { Step::Inside } else { Step::Dead };
+        }
+        if strict && name.is_empty() {
+            return Step::Dead;
+        }
+        let name: Arc<[u8]> = std::mem::take(name).into();
+        let track = *track;
+        if level.kind == Kind::Open {
+            level.kind = kind_of(level, &name, guard);
+            let fits = match level.kind {
+                Kind::List => guard.on(Event::ArrayOpen) && guard.first_item(),
+                _ => {
+                    guard.on(Event::ObjectOpen)
+                        && guard.on(Event::TextOpen)
+                        && name.iter().all(|&byte| guard.on(Event::Text(byte)))
+                }
+            };
+            if !fits {
+                return Step::Dead;
+            }
+        }
+        let first = level.children == 0;
+        let shape = if level.kind == Kind::List {
+            if strict && *name != *ITEM {
+                return Step::Dead;
+            }
+            out.json(if first { b"[" } else { b"," });
+            let (shape, known) = guard.shapes.item(level.shape, level.children);
+            level.children = (level.children + 1).min(known + 1);
+            shape
+        } else {
+            if !guard.on(Event::TextClose) {
+                return Step::Dead;
+            }
+            out.json(if first { b"{\"" } else { b",\"" });
+            write(&name, out);
+            out.json(b"\":");
+            level.children = 1;
+            track.shape(guard.shapes)
+        };
+        let nested = guard.shapes.types(shape).meets(Types::OBJECT.or(Types::ARRAY));
+        state.open.push(Level { name: Arc::clone(&name), shape, kind: Kind::Open, children: 0 });
+        if nested { go(state, At::Around(Chosen::default())) } else { self.value(state, shape, &name, guard, out) }
+    }
+
+    fn value(
+        &self,
+        state: &mut ElementsAt,
+        shape: ShapeId,
+        name: &[u8],
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Step {
+        let closing = [&self.open[..], b"/", name, b">"].concat();
+        let Some(slot) = Slot::begin(shape, Types::ALL, guard, out) else { return Step::Dead };
+        go(state, At::Value(slot, Ending(Arc::new(Finder::new([closing])))))
+    }
+}
+
+/// An element opens here.
+fn opens(state: &mut ElementsAt, guard: &mut Guard) -> Step {
+    let levels = state.open.len();
+    let Some(level) = state.open.last_mut() else { return Step::Dead };
+    let fits = match level.kind {
+        Kind::Open => true,
+        Kind::List => guard.on(Event::Comma),
+        Kind::Object => (level.children == 0 || guard.on(Event::Comma)) && guard.on(Event::TextOpen),
+    };
+    if !fits || levels > MOST_LEVELS {
+        return Step::Dead;
+    }
+    let track = Track::new(guard.shapes, level.shape);
+    go(state, At::Name(Vec::new(), track, Utf8::WHOLE))
+}
+
+/// Whether an element may open here.
+fn may_open(level: &Level, guard: &Guard) -> bool {
+    match (level.kind, level.children) {
+        (Kind::Object, 0) => guard.may(&[Event::TextOpen]),
+        (Kind::Object, _) => guard.may(&[Event::Comma, Event::TextOpen]),
+        (Kind::List, _) => guard.may(&[Event::Comma]),
+        (Kind::Open, _) => may_be_list(level, guard) || may_be_object(b"", guard),
+    }
+}
+
+fn may_be_object(name: &[u8], guard: &Guard) -> bool {
+    let begin = [Event::ObjectOpen, Event::TextOpen];
+    let events: Vec<Event> = begin.into_iter().chain(name.iter().map(|&byte| Event::Text(byte))).collect();
+    guard.may(&events)
+}
+
+fn may_be_list(level: &Level, guard: &Guard) -> bool {
+    guard.shapes.types(level.shape).meets(Types::ARRAY) && guard.may_have_items()
+}
+
+fn may_be_empty(level: &Level, guard: &Guard) -> bool {
+    guard.may(empty(level, guard))
+}
+
+/// What an element without anything inside is.
+fn empty(level: &Level, guard: &Guard) -> &'static [Event] {
+    let types = guard.shapes.types(level.shape);
+    if types.meets(Types::STRING) {
+        &[Event::TextOpen, Event::TextClose]
+    } else if types.meets(Types::OBJECT) {
+        &[Event::ObjectOpen, Event::Close]
+    } else {
+        &[Event::ArrayOpen, Event::Close]
+    }
+}
+
+/// What an element is in which one of this name comes first.
+fn kind_of(level: &Level, name: &[u8], guard: &Guard) -> Kind {
+    let types = guard.shapes.types(level.shape);
+    let list = types.meets(Types::ARRAY) && (name == ITEM || !types.meets(Types::OBJECT));
+    if list { Kind::List } else { Kind::Object }
+}
+
+/// The innermost element ends.
+fn close(state: &mut ElementsAt, guard: &mut Guard, out: &mut impl Out) -> Step {
+    let Some(level) = state.open.pop() else { return Step::Dead };
+    let (events, json): (&[Event], &[u8]) = match level.kind {
+        Kind::List => (&[Event::Close], b"]"),
+        Kind::Object => (&[Event::Close], b"}"),
+        Kind::Open => {
+            let events = empty(&level, guard);
+            let json: &[u8] = match events[0] {
+                Event::TextOpen => b"\"\"",
+                Event::ObjectOpen => b"{}",
+                _ => b"[]",
+            };
+            (events, json)
+        }
+    };
+    if !events.iter().all(|&event| guard.on(event)) {
+        return Step::Dead;
+    }
+    out.json(json);
+    go(state, At::Around(Chosen::default()))
+}
+
+fn go(state: &mut ElementsAt, at: At) -> Step {
+    state.at = at;
+    state.blanks = Blanks::default();
+    Step::Inside
+}

@@ -1,0 +1,352 @@
+//! Arguments between tags, one after the other.
+
+use crate::dialect::Keyed;
+use crate::values::blanks::{Blanks, is_blank};
+use crate::values::escaped::{write, write_byte};
+use crate::values::marker::{Choices, Chooses, Chosen, Finder, Finds, Search};
+use crate::values::reader::Step;
+use crate::values::styles::guard::Guard;
+use crate::values::styles::slot::{Slot, Slotted};
+use crate::values::styles::track::Track;
+use crate::values::syntax::CDATA;
+use crate::values::types::Types;
+use crate::values::utf8::Utf8;
+use crate::values::watch::Event;
+use crate::values::{CONTROL, Out, ShapeId};
+
+/// Arguments between tags, ready to be read.
+#[derive(Debug)]
+pub(crate) struct Tagged {
+    /// What may come between two arguments: [`KEY`], [`AFTER`], [`JOINT`].
+    around: Choices,
+    has_after: bool,
+    has_joint: bool,
+    /// What ends a key.
+    opened: Finder,
+    /// What more must come between key and value, with white space before it.
+    more: Vec<Choices>,
+    types: Vec<Types>,
+    value_end: Finder,
+    /// Whether a newline after each of `opened` is not part of the value.
+    begins_line: Vec<bool>,
+    /// Whether one before the end is not.
+    ends_line: bool,
+    cdata: Option<Cdata>,
+}
+
+#[derive(Debug)]
+struct Cdata {
+    start: Choices,
+    end: Finder,
+    after: Choices,
+}
+
+const KEY: usize = 0;
+const AFTER: usize = 1;
+const JOINT: usize = 2;
+
+/// Where in arguments between tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct TaggedAt {
+    first: bool,
+    at: At,
+    blanks: Blanks,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum At {
+    /// Between two arguments; whether the text between them came.
+    Around(Chosen, bool),
+    Key(Track, Search, Utf8),
+    /// After a part of what stands between key and value.
+    More(ShapeId, u8, Chosen),
+    /// Before a value: whether a newline may still be dropped, and how much of the beginning of a CDATA section came.
+    Begin(Slot, bool, Chosen),
+    Value(Slot),
+    Cdata(Slot),
+    /// After a CDATA section, before the end of the value.
+    Ending(Chosen),
+}
+
+impl Tagged {
+    pub(crate) fn new(keyed: &Keyed, after: &str) -> Self {
+        let trimmed = |text: &str| text.trim().as_bytes().to_vec();
+        let has_newline = |text: &str, end: bool| {
+            let rest = if end { &text[text.trim_end().len()..] } else { &text[..text.len() - text.trim_start().len()] };
+            rest.contains('\n')
+        };
+        let mut opened: Vec<Vec<u8>> = keyed.opened.iter().map(|opened| trimmed(&opened.text)).collect();
+        let mut more = Vec::new();
+        if let [only] = &keyed.opened[..] {
+            let mut parts = only.text.trim().lines().map(trimmed).filter(|part| !part.is_empty());
+            opened = vec![parts.next().unwrap_or_default()];
+            more = parts.map(|part| Choices::new([part])).collect();
+        }
+        let value_end = trimmed(&keyed.value_end);
+        Self {
+            around: Choices::new([trimmed(&keyed.key_start), trimmed(after), trimmed(&keyed.between)]),
+            has_after: !after.trim().is_empty(),
+            has_joint: !keyed.between.trim().is_empty(),
+            opened: Finder::new(opened),
+            more,
+            types: keyed.opened.iter().map(|opened| Types::of_names(&opened.types)).collect(),
+            begins_line: keyed.opened.iter().map(|opened| has_newline(&opened.text, true)).collect(),
+            ends_line: has_newline(&keyed.value_end, false),
+            cdata: keyed.cdata.then(|| Cdata {
+                start: Choices::new([CDATA.to_vec()]),
+                end: Finder::new([b"]]>".to_vec()]),
+                after: Choices::new([value_end.clone()]),
+            }),
+            value_end: Finder::new([value_end]),
+        }
+    }
+
+    pub(crate) fn begin() -> TaggedAt {
+        TaggedAt { first: true, at: At::Around(Chosen::default(), false), blanks: Blanks::default() }
+    }
+
+    /// Reads a byte of arguments of this shape.
+    #[inline]
+    pub(crate) fn step(
+        &self,
+        state: &mut TaggedAt,
+        shape: ShapeId,
+        byte: u8,
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Step {
+        match &mut state.at {
+            At::Value(slot) => match slot.step(&self.value_end, self.ends_line, byte, guard, out) {
+                Slotted::Inside => Step::Inside,
+                Slotted::Over => go(state, At::Around(Chosen::default(), false)),
+                Slotted::Dead => Step::Dead,
+            },
+            At::Cdata(slot) => match (&self.cdata, guard.is_strict() && byte == CONTROL) {
+                (Some(cdata), false) => match slot.step(&cdata.end, false, byte, guard, out) {
+                    Slotted::Inside => Step::Inside,
+                    Slotted::Over => go(state, At::Ending(Chosen::default())),
+                    Slotted::Dead => Step::Dead,
+                },
+                _ => Step::Dead,
+            },
+            &mut At::Around(chosen, joined) => self.around(state, shape, chosen, joined, byte, guard, out),
+            &mut At::Key(track, search, utf8) => self.key(state, track, search, utf8, byte, guard, out),
+            &mut At::More(shape, part, chosen) => {
+                if is_blank(byte) && Choices::is_untouched(chosen) {
+                    return blank(state, byte, guard);
+                }
+                match self.more[usize::from(part)].step(chosen, byte, guard.is_strict(), |_| true) {
+                    Chooses::More(chosen) => go(state, At::More(shape, part, chosen)),
+                    Chooses::Is(_) if usize::from(part) + 1 < self.more.len() => {
+                        go(state, At::More(shape, part + 1, Chosen::default()))
+                    }
+                    Chooses::Is(_) => self.value(state, shape, 0, guard, out),
+                    _ => Step::Dead,
+                }
+            }
+            &mut At::Begin(slot, newline, chosen) => self.first_byte(state, slot, newline, chosen, byte, guard, out),
+            &mut At::Ending(chosen) => {
+                let Some(cdata) = &self.cdata else { return Step::Dead };
+                if is_blank(byte) && Choices::is_untouched(chosen) {
+                    return blank(state, byte, guard);
+                }
+                match cdata.after.step(chosen, byte, guard.is_strict(), |_| true) {
+                    Chooses::More(chosen) => go(state, At::Ending(chosen)),
+                    Chooses::Is(_) => go(state, At::Around(Chosen::default(), false)),
+                    _ => Step::Dead,
+                }
+            }
+        }
+    }
+
+    /// Reads bytes of a value at once, leniently: how many.
+    #[inline]
+    pub(crate) fn run(&self, state: &TaggedAt, bytes: &[u8], out: &mut impl Out) -> usize {
+        match (&state.at, &self.cdata) {
+            (At::Value(slot), _) => slot.run(&self.value_end, self.ends_line, bytes, out),
+            (At::Cdata(slot), Some(cdata)) => slot.run(&cdata.end, false, bytes, out),
+            _ => 0,
+        }
+    }
+
+    /// What of the texts around arguments may come, in strict use.
+    fn may(&self, what: usize, first: bool, joined: bool, guard: &Guard) -> bool {
+        if !guard.is_strict() {
+            return true;
+        }
+        let key: &[Event] = if first { &[Event::TextOpen] } else { &[Event::Comma, Event::TextOpen] };
+        match what {
+            KEY => (first || joined || !self.has_joint) && guard.may(key),
+            JOINT => !first && !joined && guard.may(key),
+            AFTER => !joined && guard.may(&[Event::Close]),
+            _ => false,
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "where it is, and what every step has")]
+    fn around(
+        &self,
+        state: &mut TaggedAt,
+        shape: ShapeId,
+        chosen: Chosen,
+        joined: bool,
+        byte: u8,
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Step {
+        if is_blank(byte) && Choices::is_untouched(chosen) {
+            return blank(state, byte, guard);
+        }
+        let first = state.first;
+        match self.around.step(chosen, byte, guard.is_strict(), |what| self.may(what, first, joined, guard)) {
+            Chooses::More(chosen) => go(state, At::Around(chosen, joined)),
+            Chooses::Is(KEY) => {
+                if !first && !guard.on(Event::Comma) || !guard.on(Event::TextOpen) {
+                    return Step::Dead;
+                }
+                out.json(if first { b"{\"" } else { b",\"" });
+                state.first = false;
+                go(state, At::Key(Track::new(guard.shapes, shape), Search::default(), Utf8::WHOLE))
+            }
+            Chooses::Is(JOINT) => go(state, At::Around(Chosen::default(), true)),
+            Chooses::Is(AFTER) if guard.on(Event::Close) => {
+                out.json(if first { b"{}" } else { b"}" });
+                Step::Done
+            }
+            Chooses::No if !self.has_after && Choices::is_untouched(chosen) && guard.on(Event::Close) => {
+                out.json(if first { b"{}" } else { b"}" });
+                Step::DoneBefore
+            }
+            _ => Step::Dead,
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "where it is, and what every step has")]
+    fn key(
+        &self,
+        state: &mut TaggedAt,
+        mut track: Track,
+        search: Search,
+        mut utf8: Utf8,
+        byte: u8,
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Step {
+        let strict = guard.is_strict();
+        let (flushed, finds) = self.opened.step(search, byte, strict);
+        let held = &self.opened.held(search)[..flushed];
+        let mut text = |byte: u8, guard: &mut Guard| {
+            track = track.step(guard.shapes, byte);
+            let next = utf8.step(byte);
+            utf8 = next.unwrap_or_default();
+            !strict || (next.is_some() && guard.on(Event::Text(byte)))
+        };
+        if !held.iter().all(|&byte| text(byte, guard)) {
+            return Step::Dead;
+        }
+        write(held, out);
+        match finds {
+            Finds::Dead => Step::Dead,
+            Finds::Text => {
+                if !text(byte, guard) {
+                    return Step::Dead;
+                }
+                write_byte(byte, out);
+                go(state, At::Key(track, Search::default(), utf8))
+            }
+            Finds::Held(next) => {
+                let held = self.opened.held(next);
+                let opens =
+                    |(text, types): (usize, &Types)| self.opened.text(text).starts_with(held) && guard.may_be(*types);
+                let may_open = || self.types.iter().enumerate().any(opens);
+                let may_go_on = || {
+                    !next.is_forced()
+                        && guard.strict.as_ref().is_some_and(|strict| strict.hold.takes(guard.shapes, held))
+                };
+                if strict && !(utf8.is_whole() && (may_open() || may_go_on())) {
+                    return Step::Dead;
+                }
+                go(state, At::Key(track, next, utf8))
+            }
+            Finds::Found(which) => {
+                let types = self.types[which];
+                if !guard.may_be(types) || !guard.on(Event::TextClose) {
+                    return Step::Dead;
+                }
+                out.json(b"\":");
+                let shape = track.shape(guard.shapes);
+                if !self.more.is_empty() {
+                    return go(state, At::More(shape, 0, Chosen::default()));
+                }
+                self.value(state, shape, which, guard, out)
+            }
+        }
+    }
+
+    /// A value begins, after this text of `opened`.
+    fn value(
+        &self,
+        state: &mut TaggedAt,
+        shape: ShapeId,
+        opened: usize,
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Step {
+        let Some(slot) = Slot::begin(shape, self.types[opened], guard, out) else { return Step::Dead };
+        go(state, At::Begin(slot, self.begins_line[opened], Chosen::default()))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "where it is, and what every step has")]
+    fn first_byte(
+        &self,
+        state: &mut TaggedAt,
+        mut slot: Slot,
+        newline: bool,
+        chosen: Chosen,
+        byte: u8,
+        guard: &mut Guard,
+        out: &mut impl Out,
+    ) -> Step {
+        let untouched = Choices::is_untouched(chosen);
+        if newline && byte == b'\n' && untouched {
+            return go(state, At::Begin(slot, false, chosen));
+        }
+        // A model writes what the template writes.
+        if newline && guard.is_strict() {
+            return Step::Dead;
+        }
+        let may_be_section = || !guard.is_strict() || (byte != CONTROL && guard.is_unlisted_text());
+        if let Some(cdata) = self.cdata.as_ref().filter(|_| may_be_section()) {
+            match cdata.start.step(chosen, byte, guard.is_strict(), |_| true) {
+                Chooses::More(chosen) => return go(state, At::Begin(slot, false, chosen)),
+                Chooses::Is(_) => return go(state, At::Cdata(slot)),
+                _ => {}
+            }
+        }
+        // It is no CDATA section: what was read of its beginning is of the value, or begins the end of it.
+        let read = CDATA.iter().take(chosen.len());
+        for &byte in read {
+            if slot.step(&self.value_end, self.ends_line, byte, guard, out) != Slotted::Inside {
+                return Step::Dead;
+            }
+        }
+        state.at = At::Value(slot);
+        let shape = crate::values::Shapes::ANY;
+        self.step(state, shape, byte, guard, out)
+    }
+}
+
+fn go(state: &mut TaggedAt, at: At) -> Step {
+    state.at = at;
+    state.blanks = Blanks::default();
+    Step::Inside
+}
+
+/// White space: bounded in strict use.
+fn blank(state: &mut TaggedAt, byte: u8, guard: &Guard) -> Step {
+    if guard.is_strict() {
+        let Some(blanks) = state.blanks.step(byte, 0) else { return Step::Dead };
+        state.blanks = blanks;
+    }
+    Step::Inside
+}

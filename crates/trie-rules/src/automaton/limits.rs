@@ -1,0 +1,46 @@
+//! How large an automaton may become, and what cannot be made one.
+
+/// How large an automaton may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct AutomatonLimits {
+    /// Bytes of the automaton, and of the memory in which it is made, each.
+    pub bytes: usize,
+}
+
+impl Default for AutomatonLimits {
+    /// 32 MiB.
+    fn default() -> Self {
+        Self { bytes: 32 << 20 }
+    }
+}
+
+impl AutomatonLimits {
+    /// So many bytes.
+    pub const fn bytes(bytes: usize) -> Self {
+        Self { bytes }
+    }
+}
+
+/// What cannot be made an automaton.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AutomatonError {
+    /// It grew beyond its limit.
+    #[error(
+        "the automaton needs more than {limit} bytes: raise the limit (max_bytes, AutomatonLimits::bytes), or repeat \
+         less, such as .{{1,50}} for .{{1,500}}"
+    )]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// Something that automata do not have.
+    #[error("{what} cannot be decided byte by byte")]
+    Unsupported {
+        /// What it is.
+        what: String,
+    },
+    /// No text is legal.
+    #[error("no text matches")]
+    Nothing,
+}

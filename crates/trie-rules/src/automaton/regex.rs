@@ -1,0 +1,173 @@
+//! Regular expressions: whole values, UTF-8 text.
+
+use crate::automaton::{Automaton, AutomatonError, AutomatonLimits};
+use crate::rule::{Rule, Walker};
+use crate::tokens::token_bytes::TokenBytes;
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::Hir;
+use std::fmt;
+use std::sync::Arc;
+
+/// A regular expression as a rule: the whole text must match, and every way to match counts, whatever the order of
+/// alternatives. Syntax of the crate `regex`; text is UTF-8.
+///
+/// ```
+/// use trie_rules::{Regex, Rule};
+///
+/// let names = Regex::new("foo|foobar")?;
+/// let state = b"foo".iter().try_fold(names.start(), |state, &byte| names.step(&state, byte)).unwrap();
+/// assert!(names.is_end(&state) && names.step(&state, b'b').is_some() && names.step(&state, b'x').is_none());
+/// # Ok::<(), trie_rules::RegexError>(())
+/// ```
+#[derive(Clone)]
+pub struct Regex {
+    pattern: String,
+    hir: Hir,
+    automaton: Automaton,
+}
+
+/// A pattern that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegexError {
+    /// It is no regular expression.
+    #[error("{}, position {position}: {problem}\n{}", named(pattern), pointed_at(pattern, *position))]
+    Syntax {
+        /// The pattern.
+        pattern: String,
+        /// Where, in characters from 0.
+        position: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It makes no automaton.
+    #[error("{}: {problem}", named(pattern))]
+    Automaton {
+        /// The pattern.
+        pattern: String,
+        /// Why.
+        problem: AutomatonError,
+    },
+}
+
+/// Of long patterns the beginning.
+fn named(pattern: &str) -> String {
+    const MOST: usize = 80;
+    let some: String = pattern.chars().take(MOST).collect();
+    if some.len() == pattern.len() { format!("{pattern:?}") } else { format!("{some:?} and more") }
+}
+
+/// What is around a place, with a mark below it.
+fn pointed_at(pattern: &str, position: usize) -> String {
+    const AROUND: usize = 30;
+    let skipped = position.saturating_sub(AROUND);
+    let plain = |char: char| if char.is_control() { ' ' } else { char };
+    let some: String = pattern.chars().skip(skipped).take(2 * AROUND).map(plain).collect();
+    let (before, after) = (skipped > 0, pattern.chars().count() > skipped + 2 * AROUND);
+    let [before, after] = [before, after].map(|cut| if cut { "..." } else { "" });
+    let blank = " ".repeat(before.len() + position - skipped);
+    format!("  {before}{some}{after}\n  {blank}^")
+}
+
+impl fmt::Debug for Regex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Regex").field(&self.pattern).field(&self.automaton).finish()
+    }
+}
+
+impl PartialEq for Regex {
+    fn eq(&self, other: &Self) -> bool {
+        self.pattern == other.pattern
+    }
+}
+
+impl Eq for Regex {}
+
+impl Regex {
+    /// Parses a pattern and makes its automaton.
+    ///
+    /// # Errors
+    /// A pattern that is none, one that looks around or back, one whose automaton is too large, or that nothing
+    /// matches.
+    pub fn new(pattern: &str) -> Result<Self, RegexError> {
+        Self::with_limits(pattern, AutomatonLimits::default())
+    }
+
+    /// [`Regex::new`] with other limits.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_limits(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
+        let hir = ParserBuilder::new().utf8(true).nest_limit(200).build().parse(pattern).map_err(|error| {
+            let (position, problem) = match &error {
+                regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),
+                regex_syntax::Error::Translate(error) => (error.span().start.offset, error.kind().to_string()),
+                other => (0, other.to_string()),
+            };
+            let position = pattern.get(..position).map_or(0, |before| before.chars().count());
+            RegexError::Syntax { pattern: pattern.to_owned(), position, problem }
+        })?;
+        Self::of(pattern.to_owned(), hir, limits)
+    }
+
+    fn of(pattern: String, hir: Hir, limits: AutomatonLimits) -> Result<Self, RegexError> {
+        match Automaton::of(&hir, limits) {
+            Ok(automaton) => Ok(Self { pattern, hir, automaton }),
+            Err(problem) => Err(RegexError::Automaton { pattern, problem }),
+        }
+    }
+
+    /// The pattern.
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    /// The automaton.
+    pub fn automaton(&self) -> &Automaton {
+        &self.automaton
+    }
+
+    /// This text, and then that one.
+    ///
+    /// # Errors
+    /// An automaton that is too large.
+    pub fn then(&self, other: &Self) -> Result<Self, RegexError> {
+        let hir = Hir::concat(vec![self.hir.clone(), other.hir.clone()]);
+        Self::of(format!("(?:{})(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
+    }
+
+    /// This text, or that one.
+    ///
+    /// # Errors
+    /// An automaton that is too large.
+    pub fn or(&self, other: &Self) -> Result<Self, RegexError> {
+        let hir = Hir::alternation(vec![self.hir.clone(), other.hir.clone()]);
+        Self::of(format!("(?:{})|(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
+    }
+}
+
+impl Rule for Regex {
+    type State = u32;
+
+    #[inline]
+    fn start(&self) -> u32 {
+        self.automaton.start()
+    }
+
+    #[inline]
+    fn step(&self, state: &u32, byte: u8) -> Option<u32> {
+        self.automaton.step(state, byte)
+    }
+
+    #[inline]
+    fn is_end(&self, state: &u32) -> bool {
+        self.automaton.is_end(state)
+    }
+
+    fn is_finite(&self) -> bool {
+        true
+    }
+
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<u32>>> {
+        self.automaton.walker(tokens)
+    }
+}

@@ -1,0 +1,181 @@
+//! A walk that learns the rule as an automaton while it goes: each state and byte is asked once.
+
+use crate::rule::{Rule, Walker};
+use crate::tokens::slices::set;
+use crate::tokens::token_bytes::TokenBytes;
+use crate::tokens::walk::{Path, tokens_from};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::mem::size_of;
+use std::sync::{Arc, Mutex, PoisonError};
+use trie_core::TokenId;
+
+/// A [`Walker`] for rules whose states cost much to clone or to step, of which few are met in a vocabulary: those of
+/// free text, or of strings. The states met are numbered, and a number's way by a byte is looked up. They are kept from
+/// walk to walk, up to a limit.
+pub struct LazyWalk<R: Rule> {
+    rule: Arc<R>,
+    tokens: Arc<TokenBytes>,
+    known: Mutex<Known<R::State>>,
+}
+
+/// No way on, and a way that was not asked yet. Numbers of states are less.
+const DEAD: u32 = u32::MAX;
+const UNKNOWN: u32 = u32::MAX - 1;
+
+/// States beyond which all are forgotten.
+const MOST: usize = 8192;
+
+/// Walks that later ones may copy from.
+const COPIED: usize = 8;
+
+struct Known<S> {
+    numbers: HashMap<S, u32>,
+    states: Vec<S>,
+    next: Vec<[u32; 256]>,
+    most: usize,
+    path: Path<u32>,
+    /// Where many tokens may come: those of the last such walks.
+    walked: VecDeque<(u32, Box<[u32]>)>,
+}
+
+impl<R: Rule> fmt::Debug for LazyWalk<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyWalk").field("rule", &self.rule).finish_non_exhaustive()
+    }
+}
+
+impl<R: Rule> LazyWalk<R> {
+    /// Over these tokens.
+    pub fn new(rule: Arc<R>, tokens: Arc<TokenBytes>) -> Self {
+        Self { rule, tokens, known: Mutex::default() }
+    }
+}
+
+impl<S> Default for Known<S> {
+    fn default() -> Self {
+        let (numbers, states, next) = (HashMap::new(), Vec::new(), Vec::new());
+        Self { numbers, states, next, most: MOST, path: Path::default(), walked: VecDeque::new() }
+    }
+}
+
+impl<S: Clone + Eq + std::hash::Hash> Known<S> {
+    fn number(&mut self, state: S) -> u32 {
+        if let Some(&number) = self.numbers.get(&state) {
+            return number;
+        }
+        let number = self.states.len() as u32;
+        self.numbers.insert(state.clone(), number);
+        self.states.push(state);
+        self.next.push([UNKNOWN; 256]);
+        number
+    }
+
+    fn step(&mut self, rule: &impl Rule<State = S>, at: u32, byte: u8) -> Option<u32> {
+        let known = self.next[at as usize][usize::from(byte)];
+        if known < UNKNOWN {
+            return Some(known);
+        }
+        if known == DEAD {
+            return None;
+        }
+        let next = rule.step(&self.states[at as usize], byte).map(|state| self.number(state));
+        self.next[at as usize][usize::from(byte)] = next.unwrap_or(DEAD);
+        next
+    }
+
+    /// The walk whose state goes on most alike, if it is more like than not.
+    fn walked_like(&mut self, rule: &impl Rule<State = S>, from: u32) -> Option<usize> {
+        let mut best = (128, None);
+        for number in 0..self.walked.len() {
+            let other = self.walked[number].0;
+            let alike = (0..=255).filter(|&byte| self.step(rule, from, byte) == self.step(rule, other, byte)).count();
+            if alike > best.0 {
+                best = (alike, Some(number));
+            }
+        }
+        best.1
+    }
+
+    fn nbytes(&self) -> usize {
+        let walked: usize = self.walked.iter().map(|(_, words)| size_of_val(&**words)).sum();
+        walked + self.states.len() * (2 * size_of::<S>() + size_of::<[u32; 256]>() + size_of::<u32>())
+    }
+}
+
+fn unset(words: &mut [u32], token: TokenId) {
+    words[token.index() / 32] &= !(1 << (token.index() % 32));
+}
+
+impl<R: Rule> Walker<R::State> for LazyWalk<R> {
+    fn tokens(&self, state: &R::State, words: &mut [u32]) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.states.len() >= known.most {
+            let most = known.most;
+            *known = Known { most, ..Known::default() };
+        }
+        let known = &mut *known;
+        let from = known.number(state.clone());
+        let like = known.walked_like(&*self.rule, from);
+        if let Some(number) = like {
+            words.copy_from_slice(&known.walked[number].1);
+        }
+        let other = like.map(|number| known.walked[number].0);
+        let mut path = std::mem::take(&mut known.path);
+        let (order, all) = self.tokens.all();
+        let mut at = all.start;
+        // What begins with a byte that leads to the same state as in the other walk was found there.
+        while at < all.end {
+            let node = order.nodes()[at];
+            let (nodes, byte) = (at..node.behind(), node.byte());
+            at = nodes.end;
+            if let Some(other) = other {
+                if known.step(&*self.rule, from, byte) == known.step(&*self.rule, other, byte) {
+                    continue;
+                }
+                order.ending(nodes.clone()).iter().for_each(|&token| unset(words, token));
+            }
+            let step = |at: &u32, byte| known.step(&*self.rule, *at, byte);
+            tokens_from(step, (order, nodes), &from, &mut path, |token, _| set(words, token));
+        }
+        known.path = path;
+        let count: usize = words.iter().map(|word| word.count_ones() as usize).sum();
+        if count > words.len() && like.is_none() {
+            known.walked.truncate(COPIED - 1);
+            known.walked.push_front((from, (&*words).into()));
+        }
+    }
+
+    fn nbytes(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).nbytes()
+    }
+
+    fn limit(&self, bytes: usize) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.most = (bytes / size_of::<[u32; 256]>()).clamp(64, MOST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Regex;
+
+    #[test]
+    fn finds_what_a_walk_without_memory_finds() {
+        let pieces: Vec<Vec<u8>> = (0..2000_u32).map(|n| format!("{n:b}a{n}").into_bytes()).collect();
+        let tokens = pieces.iter().zip(0..).map(|(piece, n)| (&piece[..], TokenId::new(n).unwrap()));
+        let tokens = Arc::new(TokenBytes::new(pieces.len(), tokens).unwrap());
+        let rule = Arc::new(Regex::new("[01]*1a[0-9]*7[0-9]*").unwrap());
+        let walker = LazyWalk::new(Arc::clone(&rule), Arc::clone(&tokens));
+        walker.limit(1);
+        for from in ["", "1", "10", "1a", "1a7"] {
+            let state = from.bytes().fold(rule.start(), |state, byte| rule.step(&state, byte).unwrap());
+            let (mut lazy, mut plain) = (vec![0; 63], vec![0; 63]);
+            walker.tokens(&state, &mut lazy);
+            tokens.walk(&state, |state, byte| rule.step(state, byte), |token| set(&mut plain, token));
+            assert_eq!(lazy, plain, "after {from:?}");
+        }
+        assert!(walker.nbytes() > 0);
+    }
+}

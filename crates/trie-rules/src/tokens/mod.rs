@@ -1,0 +1,13 @@
+//! Rules over the tokens of a vocabulary: their bytes, the walk through them, and masks that are kept.
+
+pub(crate) mod by_rule;
+pub(crate) mod forced;
+pub(crate) mod lazy_walk;
+pub(crate) mod masks;
+pub(crate) mod order;
+pub(crate) mod prepare;
+pub(crate) mod slices;
+pub(crate) mod spellable;
+pub(crate) mod spelling;
+pub(crate) mod token_bytes;
+pub(crate) mod walk;

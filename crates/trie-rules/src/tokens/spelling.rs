@@ -1,0 +1,50 @@
+//! How texts are spelled: the bytes of every token, and the tokens that a tokenizer writes.
+
+use crate::tokens::token_bytes::TokenBytes;
+use std::fmt;
+use std::sync::Arc;
+use trie_core::TokenId;
+
+/// The tokens of a text as it stands in the middle of another; `None` if the tokenizer has none that spell it.
+pub type Tokenize = dyn Fn(&str) -> Option<Vec<TokenId>> + Send + Sync;
+
+/// What a rule is spelled with: the tokens of a vocabulary, and its tokenizer, if there is one. With a tokenizer, text
+/// that must come is written in the tokenizer's own tokens. A clone is two reference counts.
+#[derive(Clone)]
+pub struct Spelling {
+    tokens: Arc<TokenBytes>,
+    tokenizer: Option<Arc<Tokenize>>,
+}
+
+impl Spelling {
+    /// With a tokenizer.
+    pub fn with_tokenizer(
+        tokens: Arc<TokenBytes>,
+        tokenizer: impl Fn(&str) -> Option<Vec<TokenId>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { tokens, tokenizer: Some(Arc::new(tokenizer)) }
+    }
+
+    /// The tokens by their bytes.
+    pub fn tokens(&self) -> &Arc<TokenBytes> {
+        &self.tokens
+    }
+
+    pub(crate) fn tokenizer(&self) -> Option<&Tokenize> {
+        self.tokenizer.as_deref()
+    }
+}
+
+impl From<Arc<TokenBytes>> for Spelling {
+    /// Without a tokenizer.
+    fn from(tokens: Arc<TokenBytes>) -> Self {
+        Self { tokens, tokenizer: None }
+    }
+}
+
+impl fmt::Debug for Spelling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tokenizer = if self.tokenizer.is_some() { "its tokenizer" } else { "no tokenizer" };
+        write!(f, "Spelling({} tokens, {tokenizer})", self.tokens.len())
+    }
+}

@@ -1,0 +1,171 @@
+//! The tokens of a vocabulary in the order of their bytes: what a walk goes through once from front to back.
+
+use crate::tokens::order::{LONGEST, Order, common};
+use crate::tokens::slices::Slices;
+use crate::tokens::walk::{Path, tokens_from};
+use std::mem::size_of;
+use std::ops::Range;
+use trie_core::TokenId;
+
+/// Tokens sorted by their bytes. Of each it is known how many bytes it shares with the one before: what was walked for
+/// those is not walked again. Tokens of any length; several may have the same bytes; one without bytes never comes.
+#[derive(Debug, Clone)]
+pub struct TokenBytes {
+    n_vocab: usize,
+    order: Order,
+    slices: Slices,
+    /// Bytes of each token by its id, for single steps.
+    spelled: Spelled,
+    /// Which bytes are tokens.
+    single: [bool; 256],
+    longest: usize,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Spelled {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+/// Tokens that make no vocabulary.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenBytesError {
+    /// An id that the vocabulary does not have.
+    #[error("token id {token} is outside the vocabulary of {n_vocab} tokens")]
+    OutsideVocabulary {
+        /// The id.
+        token: TokenId,
+        /// Size of the vocabulary.
+        n_vocab: usize,
+    },
+    /// An id that comes twice.
+    #[error("token id {token} comes twice: each token has one text")]
+    Repeated {
+        /// The id.
+        token: TokenId,
+    },
+    /// More bytes than can be counted.
+    #[error("a token has 16 MiB or more, or the tokens have 4 GiB or more together")]
+    TooLong,
+}
+
+impl Default for TokenBytes {
+    /// Without tokens.
+    fn default() -> Self {
+        let (order, slices) = (Order::new(std::iter::empty()), Slices::new(std::iter::empty()));
+        Self { n_vocab: 0, order, slices, spelled: Spelled::default(), single: [false; 256], longest: 0 }
+    }
+}
+
+impl TokenBytes {
+    /// The tokens that are text, with their bytes. Leave control tokens out: they are never text. `n_vocab` is the
+    /// number of token ids.
+    ///
+    /// # Errors
+    /// [`TokenBytesError`].
+    pub fn new<'b>(
+        n_vocab: usize,
+        tokens: impl IntoIterator<Item = (&'b [u8], TokenId)>,
+    ) -> Result<Self, TokenBytesError> {
+        let mut rows: Vec<(&[u8], TokenId)> = tokens.into_iter().collect();
+        if let Some(&(_, token)) = rows.iter().find(|(_, token)| token.index() >= n_vocab) {
+            return Err(TokenBytesError::OutsideVocabulary { token, n_vocab });
+        }
+        let lengths = || rows.iter().map(|(bytes, _)| bytes.len());
+        if lengths().any(|length| length > LONGEST) || u32::try_from(lengths().sum::<usize>()).is_err() {
+            return Err(TokenBytesError::TooLong);
+        }
+        let mut by_id = vec![None; n_vocab];
+        for &(bytes, token) in &rows {
+            if by_id[token.index()].replace(bytes).is_some() {
+                return Err(TokenBytesError::Repeated { token });
+            }
+        }
+        let mut spelled = Spelled { bytes: Vec::new(), ends: Vec::with_capacity(n_vocab) };
+        for bytes in by_id {
+            spelled.bytes.extend_from_slice(bytes.unwrap_or_default());
+            spelled.ends.push(spelled.bytes.len() as u32);
+        }
+        rows.retain(|(bytes, _)| !bytes.is_empty());
+        rows.sort_unstable();
+        let longest = rows.iter().map(|(bytes, _)| bytes.len()).max().unwrap_or(0);
+        let mut before: &[u8] = &[];
+        let order = Order::new(rows.iter().map(|&(bytes, token)| {
+            let common = common(bytes, std::mem::replace(&mut before, bytes));
+            (bytes, common, token)
+        }));
+        let mut single = [false; 256];
+        rows.iter().filter(|(bytes, _)| bytes.len() == 1).for_each(|(bytes, _)| single[usize::from(bytes[0])] = true);
+        let slices = Slices::new(rows.iter().map(|&(bytes, _)| bytes));
+        Ok(Self { n_vocab, order, slices, spelled, single, longest })
+    }
+
+    /// Number of token ids.
+    pub fn n_vocab(&self) -> usize {
+        self.n_vocab
+    }
+
+    /// Number of tokens that are text.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether no token is text.
+    pub fn is_empty(&self) -> bool {
+        self.order.len() == 0
+    }
+
+    /// Bytes of the longest token.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// The bytes of a token; empty for what is no text.
+    pub fn bytes(&self, token: TokenId) -> &[u8] {
+        let Some(&end) = self.spelled.ends.get(token.index()) else { return &[] };
+        let begin = token.index().checked_sub(1).map_or(0, |before| self.spelled.ends[before]);
+        &self.spelled.bytes[begin as usize..end as usize]
+    }
+
+    /// Whether a token is this byte alone.
+    pub fn has_byte(&self, byte: u8) -> bool {
+        self.single[usize::from(byte)]
+    }
+
+    /// Bytes held: of the tokens, and of what was derived from them for walks so far.
+    pub fn nbytes(&self) -> usize {
+        let spelled = self.spelled.bytes.len() + size_of::<u32>() * self.spelled.ends.len();
+        self.order.nbytes() + self.slices.nbytes() + spelled
+    }
+
+    /// Gives `each` every token all of whose bytes `step` takes from a state, in the order of their bytes.
+    ///
+    /// What shares a beginning is walked once, and what shares a refused one not at all.
+    pub fn walk<S>(&self, from: &S, step: impl FnMut(&S, u8) -> Option<S>, mut each: impl FnMut(TokenId)) {
+        let mut path = Path::default();
+        tokens_from(step, self.all(), from, &mut path, |token, _| each(token));
+    }
+
+    /// The tokens that begin with all of these bytes and go on, in the order of their bytes; none for no bytes.
+    pub(crate) fn longer_than(&self, bytes: &[u8]) -> impl Iterator<Item = TokenId> {
+        let all = self.order.tokens();
+        // In the order of bytes they are neighbours, after what comes before them and equals them.
+        let from = if bytes.is_empty() { all.len() } else { all.partition_point(|&token| self.bytes(token) <= bytes) };
+        all[from..].iter().copied().take_while(|&token| self.bytes(token).starts_with(bytes))
+    }
+
+    /// All tokens, for a walk.
+    pub(crate) fn all(&self) -> (&Order, Range<usize>) {
+        (&self.order, 0..self.order.nodes().len())
+    }
+
+    /// All tokens.
+    #[inline]
+    pub(crate) fn order(&self) -> &Order {
+        &self.order
+    }
+
+    pub(crate) fn slices(&self) -> &Slices {
+        &self.slices
+    }
+}
