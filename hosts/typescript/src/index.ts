@@ -16,6 +16,7 @@ export {
 } from "./errors.js";
 export { type Library, loadLibrary } from "./ffi/library.js";
 export { Constraint, constraint } from "./native/constraint.js";
+export { Form, type FormValues, type ValueOf } from "./native/form.js";
 export { type Allowed, type DrawOptions, Sampler, type SamplerOptions } from "./native/sampler.js";
 export type { FormPart, Spec, SpecInteger, SpecMarker, SpecPart } from "./native/spec.js";
 export { type Leaf, Trie, type TrieOptions } from "./native/trie.js";
@@ -36,6 +37,7 @@ export {
   type SessionOptions,
   type TextsOptions,
 } from "./session/session.js";
+export { type RunnableTool, type RunToolsOptions, tool, type ToolRun } from "./session/tools.js";
 export { type Tokenize, TokenizerCache, type TokenizerCacheOptions } from "./tokenizer/cache.js";
 export { type HttpTokenizerOptions, httpTokenizer } from "./tokenizer/http.js";
 export { buildDescriptor, type TokenMap } from "./tree/descriptor.js";

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -66,6 +67,8 @@ describe("the package", { skip }, () => {
       join(folder, "user"),
     );
     copyFileSync(MODEL, join(folder, "user", "model.gguf"));
+    // The pages use it.
+    cpSync(join(PACKAGE, "node_modules", "zod"), join(folder, "user", "node_modules", "zod"), { recursive: true });
   });
   after(() => rmSync(folder, { recursive: true }));
 

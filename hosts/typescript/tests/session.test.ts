@@ -15,6 +15,7 @@ import {
   type ChatMessage,
   type ChatReply,
   type Choice,
+  Form,
   type GenerationResult,
   HandleError,
   LibraryError,
@@ -25,8 +26,10 @@ import {
   type Spec,
   SpecError,
   TokenizerCache,
+  tool,
   type TokenTreePayload,
 } from "../src/index.js";
+import { z } from "zod";
 import { ROOT } from "./support/cases.js";
 import { LIBRARY, MODEL, NO_LIBRARY, NO_MODEL } from "./support/library.js";
 
@@ -168,6 +171,52 @@ describe("Session", { skip: NO_MODEL }, () => {
       }),
     );
     assert.deepEqual(calls, vectors.chat.tool_calls);
+  });
+
+  it("fills a form with types", async () => {
+    const city = { slot: "city", value: { choice: ["Bonn", "Oslo"] } } as const;
+    const guests = { slot: "guests", value: { integer: { min: 1, max: 12 } } } as const;
+    const form = new Form('{"city": "', city, '", "guests": ', guests, "}");
+    const result = await session.generate(FREE, { constraint: form }).result;
+    const values: { readonly city: "Bonn" | "Oslo"; readonly guests: number } = form.values(result);
+    assert.deepEqual(JSON.parse(result.text), values);
+    // It is the spec that it says it is, wherever one stands.
+    using made = await session.constraint({ think: { end: "</t>", at_once: true, then: form } });
+    assert.match(JSON.stringify(made), /"form"/);
+    assert.deepEqual(JSON.parse(JSON.stringify(form)), { form: form.form });
+    assert.throws(() => new Form(guests).values({ values: { guests: "9".repeat(30) } }), ArgumentError);
+    assert.throws(() => form.values({ values: null }), ArgumentError);
+    // @ts-expect-error there is no such value
+    void values.nobody;
+  });
+
+  it("runs functions that the model calls, with schemas of zod", async () => {
+    const asked: { city: "Bonn" | "Oslo"; nights: number }[] = [];
+    const book = tool({
+      name: "book",
+      description: "Books a room.",
+      parameters: z.object({ city: z.enum(["Bonn", "Oslo"]), nights: z.literal([1, 2]).default(2) }),
+      run: (given) => {
+        asked.push(given);
+        return { booked: given.city };
+      },
+    });
+    const messages = [{ role: "user", content: "A room in Oslo, please." }];
+    const options = { toolChoice: "book", parallelToolCalls: false, maxTokens: 200, maxRounds: 2 };
+    const run = await session.runTools(messages, { ...options, tools: [book] });
+    assert.equal(run.rounds, 2);
+    assert.equal(messages.length, 1);
+    assert.equal(asked.length, 1);
+    assert.ok(["Bonn", "Oslo"].includes(asked[0]?.city ?? "") && [1, 2].includes(asked[0]?.nights ?? 0));
+    const told = run.messages[2] as ChatMessage;
+    assert.deepEqual([told.role, told.content], ["tool", JSON.stringify({ booked: asked[0]?.city })]);
+
+    const fails = { ...book, run: () => Promise.reject(new RangeError("no room")) };
+    const failed = await session.runTools(messages, { ...options, tools: [fails] });
+    assert.equal(failed.messages[2]?.content, "error: RangeError: no room");
+    await assert.rejects(session.runTools(messages, { ...options, tools: [fails], onError: "throw" }), RangeError);
+    await assert.rejects(session.runTools(messages, { tools: [{ name: "x" } as never] }), ArgumentError);
+    await assert.rejects(session.runTools(messages, { tools: [book], maxRounds: 0 }), ArgumentError);
   });
 
   it("gives the probability of every value of a constraint", async () => {

@@ -1,5 +1,6 @@
 /** Constraints as data: the JSON form that all hosts share, written down in `docs/specs.md` of the repository. */
 import { SpecError } from "../errors.js";
+import { Form } from "./form.js";
 import { shown, type TokenTreePayload } from "../tree/payload.js";
 
 /** A text that stands there as it is, or a spec that is a finite automaton. */
@@ -124,6 +125,7 @@ const isScalar = (value: unknown) =>
 
 function isPlain(value: unknown): value is object {
   if (typeof value !== "object" || value === null) return false;
+  if (value instanceof Form) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }

@@ -13,6 +13,7 @@ import { type GeneratedToken, Generation, type GenerationResult } from "./genera
 import type { Outcome, SessionInfo } from "./protocol.js";
 import { RemoteSession } from "./remote.js";
 import { type StreamArguments, type StreamResult, StreamRunner } from "./runner.js";
+import { type RunToolsOptions, runTools, type ToolRun } from "./tools.js";
 import { Turns } from "./turns.js";
 
 export interface SessionOptions {
@@ -208,6 +209,19 @@ export class Session implements AsyncDisposable {
         return reply;
       },
     );
+  }
+
+  /**
+   * Chats, and runs the functions that the model calls, until it calls none. `toolChoice` other than `"none"` counts
+   * for the first reply alone.
+   *
+   * @throws ArgumentError for a tool without a function; what `chat` throws.
+   * @example
+   * const ring = tool({ name: "ring", parameters: z.object({ times: z.int() }), run: ({ times }) => bell(times) });
+   * const { reply } = await session.runTools([{ role: "user", content: "Ring twice" }], { tools: [ring] });
+   */
+  runTools(messages: readonly ChatMessage[], options: RunToolsOptions): Promise<ToolRun> {
+    return runTools((said, asked) => this.chat(said, asked), messages, options);
   }
 
   /** What the session is and does right now; also while it generates. */
