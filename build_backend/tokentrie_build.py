@@ -5,6 +5,8 @@ Where the machine lacks them they come as Python wheels, so nothing here needs r
 throw-away folder, while cargo and CMake remember where a tool was and build anew when it moves. So each is copied once
 into `<cargo target folder>/build-tools`, and every later build, by pip or by cargo, finds it in the same place.
 
+The stub of the module gets the docstrings of what was built: see stubs.py.
+
 A package without llama.cpp (`pip install . -C build-args="--no-default-features"`) asks for none of these.
 
 Variables that the user has set always win.
@@ -16,6 +18,8 @@ Variables that the user has set always win.
 from __future__ import annotations
 
 import ast
+import base64
+import hashlib
 import os
 import re
 import shlex
@@ -23,10 +27,15 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python" / "tokentrie"
+STUB = PACKAGE / "_native.pyi"
+MODULES = (".so", ".pyd")
 EXE = ".exe" if os.name == "nt" else ""
 LIBCLANG_FOLDERS = ("lib", "lib64", "local/lib", "lib/*-linux-gnu", "lib/llvm*/lib", "lib64/llvm*/lib")
 LIBCLANG = re.compile(r"libclang(-\d[\d.]*)?\.so(\.\d.*)?")  # not libclang-cpp.so, another library
@@ -174,11 +183,53 @@ def prepare_metadata_for_build_editable(metadata_directory, config_settings=None
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    return _maturin(config_settings).build_wheel(wheel_directory, config_settings, metadata_directory)
+    _signatures()
+    name = _maturin(config_settings).build_wheel(wheel_directory, config_settings, metadata_directory)
+    _document_wheel(Path(wheel_directory) / name)
+    return name
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    return _maturin(config_settings).build_editable(wheel_directory, config_settings, metadata_directory)
+    _signatures()
+    name = _maturin(config_settings).build_editable(wheel_directory, config_settings, metadata_directory)
+    for module in PACKAGE.glob("_native*"):
+        if module.suffix in MODULES:
+            _document(module, STUB)
+    return name
+
+
+def _signatures() -> None:
+    """What editors and type checkers get where the docstrings of the module cannot be read."""
+    shutil.copyfile(ROOT / "crates" / "tokentrie-py" / "_native.pyi", STUB)
+
+
+def _document(module: Path, stub: Path) -> bool:
+    """Puts the docstrings of the built module into the stub; not where this machine cannot load it."""
+    command = [sys.executable, str(Path(__file__).with_name("stubs.py")), str(module), str(stub)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"tokentrie: the stub has no docstrings, the module was not loaded: {done.stderr}", file=sys.stderr)
+    return done.returncode == 0
+
+
+def _document_wheel(wheel: Path) -> None:
+    """The same in a wheel."""
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
+        module = next(name for name in names if name.startswith("tokentrie/_native") and Path(name).suffix in MODULES)
+        stub, record = Path(folder) / "stub.pyi", next(name for name in names if name.endswith(".dist-info/RECORD"))
+        if not _document(Path(packed.extract(module, folder)), stub):
+            return
+        text, said = stub.read_bytes(), packed.read(record).decode()
+        digest = base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
+        line = f"tokentrie/_native.pyi,sha256={digest},{len(text)}"
+        said, count = re.subn(r"^tokentrie/_native\.pyi,.*$", line, said, flags=re.MULTILINE)
+        assert count == 1, "maturin packs the stub once"
+        new, started = {"tokentrie/_native.pyi": text, record: said.encode()}, Path(folder) / "wheel"
+        with zipfile.ZipFile(started, "w", zipfile.ZIP_DEFLATED) as documented:
+            for entry in packed.infolist():
+                documented.writestr(entry, new.get(entry.filename) or packed.read(entry), zipfile.ZIP_DEFLATED)
+        shutil.move(started, wheel)
 
 
 def build_sdist(sdist_directory, config_settings=None):

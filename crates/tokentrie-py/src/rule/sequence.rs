@@ -46,6 +46,10 @@ impl Unconstrained {
         (py.get_type::<Self>().into_any(), PyTuple::empty(py))
     }
 
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        added(slf.as_any(), other)
+    }
+
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         added(other, slf.as_any())
     }
