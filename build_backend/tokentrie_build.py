@@ -12,6 +12,7 @@ A package without llama.cpp (`pip install . -C build-args="--no-default-features
 Variables that the user has set always win.
 
     python build_backend/tokentrie_build.py --requires    what `pip install --no-build-isolation` needs, one a line
+    python build_backend/tokentrie_build.py --document WHEEL    docstrings into the stub of a wheel of maturin's
     eval "$(python build_backend/tokentrie_build.py --env)"    then plain cargo calls share one build with pip
 """
 
@@ -199,8 +200,9 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 
 
 def _signatures() -> None:
-    """What editors and type checkers get where the docstrings of the module cannot be read."""
-    shutil.copyfile(ROOT / "crates" / "tokentrie-py" / "_native.pyi", STUB)
+    """What is packed where the docstrings of the module cannot be read; an editable package keeps its own."""
+    if not STUB.exists():
+        shutil.copyfile(ROOT / "crates" / "tokentrie-py" / "_native.pyi", STUB)
 
 
 def _document(module: Path, stub: Path) -> bool:
@@ -242,6 +244,9 @@ def main() -> None:
             listed = re.search(r"^requires = (\[.*\])$", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
             assert listed, "pyproject.toml lists its build requirements in one line"
             print(*ast.literal_eval(listed[1]), *_needed(), sep="\n")
+        case ["--document", *wheels] if wheels:
+            for wheel in wheels:
+                _document_wheel(Path(wheel))
         case ["--env"]:
             for name, value in environment().items():
                 print(f"export {name}={shlex.quote(value)}")

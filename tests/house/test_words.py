@@ -53,6 +53,8 @@ def in_typescript(name: str, source: str) -> bool:
 
 @pytest.mark.model
 def test_every_host_has_the_names_of_the_table() -> None:
+    if not (ROOT / "crates").is_dir():
+        pytest.skip("these tests stand alone, without the sources")
     table = rows()
     assert len(table) > 12
     assert all(len(row) == 5 for row in table), table
