@@ -21,7 +21,7 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tokentrie::chat::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE};
+use tokentrie::chat::{ConstraintError, ModelFormat, NO_TEMPLATE, template_or_chatml};
 use trie_core::AnyConstraint;
 
 /// What was warned of is kept up to so many warnings.
@@ -77,12 +77,10 @@ impl ChatFormat {
         template: Option<chat_format::ChatTemplate>,
         vocab: Arc<trie_text::Vocab>,
     ) -> Result<Self> {
-        let template = if let Some(template) = template {
-            template
-        } else {
+        let (template, is_missing) = template_or_chatml(template)?;
+        if is_missing {
             warn(py, NO_TEMPLATE)?;
-            chat_format::ChatTemplate::new(CHATML, "", "")?
-        };
+        }
         let core = released(py, || chat_format::ChatFormat::new(template))?;
         Ok(Self::of(core, Some(Py::new(py, Vocab::new(vocab))?)))
     }

@@ -1,6 +1,6 @@
 //! The format of a model's chats, over its vocabulary.
 
-use chat_format::{ChatFormat, ConstraintOptions, ControlTokens, FormatError};
+use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, FormatError, TemplateError};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trie_core::{AnyConstraint, TokenId};
@@ -12,6 +12,14 @@ pub const CHATML: &str = include_str!("chatml.jinja");
 /// What users are told then.
 pub const NO_TEMPLATE: &str =
     "the model file has no chat template: ChatML is used, with calls of tools as JSON in <tool_call> tags";
+
+/// The template of a model file; [`CHATML`] where it has none, and then `true`: users are told [`NO_TEMPLATE`].
+///
+/// # Errors
+/// None, unless [`CHATML`] is faulty.
+pub fn template_or_chatml(template: Option<ChatTemplate>) -> Result<(ChatTemplate, bool), TemplateError> {
+    template.map_or_else(|| Ok((ChatTemplate::new(CHATML, "", "")?, true)), |template| Ok((template, false)))
+}
 
 /// A format over a vocabulary: what replies may be, token by token.
 #[derive(Debug)]
@@ -114,11 +122,12 @@ impl ModelFormat {
     {
         use llama_sampler::RuntimeError;
 
-        let (template, is_missing) = match model.chat_template() {
-            Ok(template) => (template.clone(), false),
-            Err(RuntimeError::NoTemplate { .. }) => (chat_format::ChatTemplate::new(CHATML, "", "")?, true),
+        let given = match model.chat_template() {
+            Ok(template) => Some(template.clone()),
+            Err(RuntimeError::NoTemplate { .. }) => None,
             Err(error) => return Err(error.into()),
         };
+        let (template, is_missing) = template_or_chatml(given)?;
         Ok((Self::new(ChatFormat::new(template)?, Arc::clone(model.vocab())), is_missing))
     }
 }

@@ -28,7 +28,7 @@ mod tools;
 mod wire;
 
 pub use chat_format::Event;
-pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE};
+pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, template_or_chatml};
 pub use messages::{check_message, map_texts, texts};
 pub use prompt::ChatPrompt;
 #[cfg(feature = "llama")]
