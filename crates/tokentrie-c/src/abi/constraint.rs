@@ -35,10 +35,12 @@ pub(crate) struct Follows {
 #[cfg(feature = "llama")]
 pub(crate) fn follows(handle: u64, vocab: &trie_text::Vocab) -> Result<Follows> {
     let spans = spans_of(handle, vocab.len())?;
-    let same = |own: &Vocab| own.over().vocab.is_some_and(|own| own.fingerprint() == vocab.fingerprint());
-    let of_spec = if CONSTRAINTS.is_of_kind(handle) { Some(CONSTRAINTS.get(handle)?) } else { None };
-    let built = of_spec.filter(|of_spec| same(&of_spec.vocab)).map(|of_spec| of_spec.built.clone());
-    Ok(Follows { spans, built })
+    if !CONSTRAINTS.is_of_kind(handle) {
+        return Ok(Follows { spans, built: None });
+    }
+    let of_spec = CONSTRAINTS.get(handle)?;
+    let same = of_spec.vocab.over().vocab.is_some_and(|own| own.fingerprint() == vocab.fingerprint());
+    Ok(Follows { spans, built: same.then(|| of_spec.built.clone()) })
 }
 
 /// What a handle of a trie or of a constraint says may come.

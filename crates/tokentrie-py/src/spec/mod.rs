@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokentrie::spec::{
-    Built, DataOnly, Host, HostConstraint, HostForm, HostRule, Object, Over, Spec, SpecError, SpecProblem,
+    Built, DataOnly, Host, HostConstraint, HostForm, HostRule, Object, Over, Spec, SpecError, SpecProblem, alone,
 };
 use trie_core::{AnyConstraint, Payload, PayloadReport, Problem};
 use trie_rules::{AnyRule, Spelled};
@@ -48,8 +48,7 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
         return Ok(Spec::Object(Object::Set(trie.get().core().clone())));
     }
     if let Ok(filtered) = given.cast::<FilteredTrie>() {
-        let alone = (String::new(), filtered.get().core().clone().into());
-        return Ok(Spec::Object(Object::Spans(Arc::new([alone]))));
+        return Ok(Spec::Object(Object::Spans(alone(filtered.get().core().clone().into()))));
     }
     if let Ok(gate) = given.cast::<ThinkGate>() {
         return gate.get().spec(given.py(), vocab);

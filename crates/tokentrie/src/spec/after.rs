@@ -1,8 +1,7 @@
 //! What is built of a spec where it stands after a prompt: tokens may cross from one into the other.
 
-use super::build::{Built, Spans, form_constraint};
+use super::build::{Built, Spans, alone, form_constraint};
 use super::error::SpecProblem;
-use std::sync::Arc;
 use trie_core::{Special, TokenId};
 use trie_text::{Prompt, ValueSets};
 
@@ -29,7 +28,6 @@ impl Built {
     /// What the tokenizer cannot write; a set that does not begin as the prompt ends.
     pub fn after(self, prompt: Prompt, sets: &ValueSets) -> Result<AfterPrompt, SpecProblem> {
         let vocab = sets.vocab();
-        let alone = |constraint| Arc::from([(String::new(), constraint)]);
         let (prompt, spans) = match self {
             Self::Spans(spans) => {
                 let set = spans.first().and_then(|(_, constraint)| constraint.first_set());

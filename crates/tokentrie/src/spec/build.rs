@@ -129,16 +129,15 @@ impl Spec {
         let Some(deeper) = deeper.checked_sub(1) else {
             return Err(at(SpecProblem::TooDeep { most: MOST_DEPTH }));
         };
-        let alone = |constraint| Ok(Arc::from([(String::new(), constraint)]));
         match self {
-            Self::Any => alone(AnyConstraint::new(Unconstrained)),
+            Self::Any => Ok(alone(AnyConstraint::new(Unconstrained))),
             Self::Set(name) => {
                 let at = place.field("set");
                 let set = host.set(name).map_err(|problem| SpecError::new(&at, problem))?;
                 let none = || SpecProblem::NotGiven(format!("there is no saved set {name:?} here"));
                 let set = set.ok_or_else(|| SpecError::new(&at, none()))?;
                 checked(&at, over, &set.clone().into())?;
-                alone(set.into())
+                Ok(alone(set.into()))
             }
             Self::Payload { text, path } => {
                 let payload = host.payload(text, Some(over.n_vocab));
@@ -163,14 +162,14 @@ impl Spec {
                     }
                 };
                 let parts = parts.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
-                alone(AnyConstraint::new(Sequence::new(parts).map_err(|error| SpecError::new(&at, error))?))
+                Ok(alone(AnyConstraint::new(Sequence::new(parts).map_err(|error| SpecError::new(&at, error))?)))
             }
             Self::Think(think) => think.spans(&place.field("think"), over, host, deeper),
-            Self::Reply(reply) => alone(reply.over(&place.field("reply"), over, host)?),
-            Self::Object(Object::Set(set)) => alone(set.clone().into()),
+            Self::Reply(reply) => Ok(alone(reply.over(&place.field("reply"), over, host)?)),
+            Self::Object(Object::Set(set)) => Ok(alone(set.clone().into())),
             Self::Object(Object::Spans(spans)) => Ok(Arc::clone(spans)),
             Self::Object(Object::Constraint(constraint)) => {
-                alone(constraint.over(over).map_err(|error| at(error.into()))?)
+                Ok(alone(constraint.over(over).map_err(|error| at(error.into()))?))
             }
             Self::Name(_) => {
                 let (spec, deeper) = self.named(place, host, deeper)?;
@@ -192,22 +191,26 @@ impl Built {
 
     fn spans_at(&self, place: &Place<'_>, over: &Over<'_>, host: &dyn Host) -> Result<Spans> {
         let at = |problem| SpecError::new(place, problem);
-        let alone = |constraint| Ok(Arc::from([(String::new(), constraint)]));
         match self {
             Self::Spans(spans) => Ok(Arc::clone(spans)),
-            Self::Rule(rule) => alone(rule.constraint()),
+            Self::Rule(rule) => Ok(alone(rule.constraint())),
             Self::Texts(texts) => {
                 let vocab = over.need("choice", "how to tokenize").map_err(at)?;
                 let set = host.texts(texts, vocab);
-                alone(set.map_err(|error| SpecError::new(&place.field("choice"), error))?.into())
+                Ok(alone(set.map_err(|error| SpecError::new(&place.field("choice"), error))?.into()))
             }
             Self::Form(form) => {
                 let vocab = over.need("form", "how to tokenize").map_err(at)?;
                 let form = form_constraint(Arc::clone(form), vocab);
-                alone(form.map_err(|error| SpecError::new(&place.field("form"), error))?)
+                Ok(alone(form.map_err(|error| SpecError::new(&place.field("form"), error))?))
             }
         }
     }
+}
+
+/// A constraint without a path.
+pub fn alone(constraint: AnyConstraint) -> Spans {
+    Arc::from([(String::new(), constraint)])
 }
 
 pub(super) fn form_constraint(form: Arc<Form>, vocab: &Arc<Vocab>) -> std::result::Result<AnyConstraint, FormError> {

@@ -26,7 +26,7 @@ mod resolve;
 mod write;
 
 pub use after::AfterPrompt;
-pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans};
+pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans, alone};
 pub use cache::SpecCache;
 pub use error::{Concern, SpecError, SpecProblem};
 pub use host::{DataOnly, Host};

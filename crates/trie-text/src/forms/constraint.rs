@@ -111,6 +111,7 @@ impl FormConstraint {
     /// tokens are taken back, it is not written: what follows may have no place for it.
     fn carry(&self, state: &FormState, token: TokenId) -> Option<FormState> {
         if self.takes_back() {
+            inner(state).filter(|(constraint, at)| constraint.ending(at) == Ending::May)?;
             let ends = self.is_open(state) || Self::end_tokens(state).binary_search(&token).is_ok();
             return ends.then(|| FormState { last: LastToken::Ended, ..self.ended(state) });
         }
@@ -182,7 +183,6 @@ impl Constraint for FormConstraint {
     fn advance(&self, state: &mut FormState, token: TokenId) -> Option<Role> {
         if !self.goes_on(state, token)? {
             // Perhaps a value ended that might have gone on.
-            inner(state).filter(|(constraint, at)| constraint.ending(at) == Ending::May)?;
             *state = self.carry(state, token)?;
         }
         Some(Role::Value)
