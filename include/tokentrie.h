@@ -160,6 +160,11 @@
 #define TOKENTRIE_FINISH_ERROR 6
 
 /**
+ * The time of its request was over.
+ */
+#define TOKENTRIE_FINISH_TIMED_OUT 7
+
+/**
  * llama.cpp's sampler.
  */
 typedef struct llama_sampler llama_sampler;
@@ -1150,6 +1155,32 @@ tokentrie_status tokentrie_session_start(tokentrie_session session,
                                          float top_p);
 
 /**
+ * Generates as a request in JSON says it: `{"prompt": "The sky is ", "constraint": {"choice": ["blue", "red"]},
+ * "sampling": {"temperature": 0.7, "seed": 1}, "max_tokens": 64, "timeout": 2.5}` and what else docs/c.md lists.
+ * Without a prompt it goes on after what was taken and generated before, without a constraint inside what was set.
+ * tokentrie_session_result has what came of it. `callback` may be NULL.
+ */
+tokentrie_status tokentrie_session_generate_json(tokentrie_session session,
+                                                 const char *json,
+                                                 size_t length,
+                                                 tokentrie_token_callback callback,
+                                                 void *user);
+
+/**
+ * The same on a thread of the library; tokentrie_session_next takes its tokens.
+ */
+tokentrie_status tokentrie_session_start_json(tokentrie_session session, const char *json, size_t length);
+
+/**
+ * What the last generation or choice gave, as JSON: text, tokens, finish, values and what it took; or the probability
+ * of each value. docs/c.md lists the fields. TOKENTRIE_NONE if there is nothing.
+ */
+tokentrie_status tokentrie_session_result(tokentrie_session session,
+                                          char *json,
+                                          size_t capacity,
+                                          size_t *count);
+
+/**
  * The next token of a generation that was started: waits up to timeout_ms (0: not at all, -1: as long as it takes),
  * else gives TOKENTRIE_NONE. After the last token is_done becomes 1, token -1, without text, once; if the generation
  * failed, its status is returned then. A text buffer that is too small leaves the token for the next call.
@@ -1276,6 +1307,16 @@ tokentrie_status tokentrie_session_choose_leaves(tokentrie_session session,
                                                  double *probabilities,
                                                  size_t capacity,
                                                  struct tokentrie_choice *choice);
+
+/**
+ * The probability of each value, as a request in JSON says it: `{"prompt": "Is it on? ", "choices": ["yes", "no"],
+ * "top": 1}`; choices are texts or a spec with values that can be listed. Without them the values are those of what
+ * was set, without a prompt it is asked after what was taken and generated before. tokentrie_session_result has what
+ * came of it.
+ */
+tokentrie_status tokentrie_session_choose_json(tokentrie_session session,
+                                               const char *json,
+                                               size_t length);
 
 /**
  * The prompt of a request, in tokens: the conversation as the model's own template writes it. What messages and tools

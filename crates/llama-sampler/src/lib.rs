@@ -66,13 +66,14 @@
 //! One sequence a context; device-side sampling is not provided yet. Set `TOKENTRIE_LLAMA_LOG` to see llama.cpp's log.
 
 mod callbacks;
+pub mod exit;
 #[cfg(feature = "llama")]
 mod runtime;
 
 pub use callbacks::{SamplerCounts, SamplerHandle, SamplerInit, SamplerStatus, TokenTrieSampler, abi};
 #[cfg(feature = "llama")]
 pub use runtime::{
-    Answers, Context, ContextOptions, Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated,
-    Model, ModelOptions, Progress, Question, RuntimeError, Step, Watch, chat_from_gguf, default_threads,
-    supports_graphics_cards, vocab_from_gguf,
+    Answers, Context, ContextOptions, Field, Finish, GenerateOptions, GenerateStats, Generated, Model, ModelOptions,
+    Progress, Question, RuntimeError, Step, Watch, chat_from_gguf, default_threads, supports_graphics_cards,
+    vocab_from_gguf,
 };

@@ -4,8 +4,8 @@ use crate::common::{Numbers, apply, id, ids, in_id_order, precise_model, trie};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_sampler::{
-    Answers, Context, ContextOptions, FillOptions, Finish, GenerateOptions, Model, ModelOptions, Question,
-    RuntimeError, TokenTrieSampler,
+    Answers, Context, ContextOptions, Finish, GenerateOptions, Model, ModelOptions, Question, RuntimeError,
+    TokenTrieSampler,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -219,19 +219,19 @@ fn a_sequence_in_a_slot() {
     };
     let (one, other) = (form(SlotValues::Tokens(values)), form(listed.into()));
     for seed in 0..12 {
-        let options = FillOptions::default().with_sampling(sampled(seed));
+        let options = GenerateOptions::default().with_sampling(sampled(seed));
         let [one, other] = [&one, &other].map(|form| context.fill(&prompt, form, &options, &mut ()).unwrap());
         assert_eq!(
-            (&one.text, &one.tokens, &one.values[0].value),
-            (&other.text, &other.tokens, &other.values[0].value)
+            (&one.text, &one.tokens, &one.fields[0].value),
+            (&other.text, &other.tokens, &other.fields[0].value)
         );
-        assert_eq!(one.text, format!("<{}>", one.values[0].value));
-        assert_eq!((one.values[0].index, other.values[0].index.is_some()), (None, true));
+        assert_eq!(one.text, format!("<{}>", one.fields[0].value));
+        assert_eq!((one.fields[0].index, other.fields[0].index.is_some()), (None, true));
     }
-    let exact = FillOptions::default().with_exact(true).with_probabilities(true);
+    let exact = GenerateOptions::default().with_exact(true).with_probabilities(true);
     let [one, other] = [&one, &other].map(|form| context.fill(&prompt, form, &exact, &mut ()).unwrap());
-    assert_eq!(one.values[0].value, other.values[0].value);
-    let [one, other] = [one, other].map(|filled| filled.values[0].probabilities.clone().unwrap());
+    assert_eq!(one.fields[0].value, other.fields[0].value);
+    let [one, other] = [one, other].map(|filled| filled.fields[0].probabilities.clone().unwrap());
     assert!(one.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-3), "{one:?} {other:?}");
 }
 

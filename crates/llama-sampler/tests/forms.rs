@@ -3,7 +3,7 @@
 use crate::common::{precise_model, trie};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_sampler::{
-    Context, ContextOptions, FillOptions, Filled, Finish, GenerateOptions, Model, ModelOptions, RuntimeError, Watch,
+    Context, ContextOptions, Finish, GenerateOptions, Generated, Model, ModelOptions, RuntimeError, Watch,
 };
 use std::sync::Arc;
 use trie_core::{After, AnyConstraint, DrawSettings, Mode, SamplerOptions, SpanRules, TokenId, Unconstrained};
@@ -36,15 +36,15 @@ fn prompt(context: &Context) -> Vec<TokenId> {
     context.vocab().tokenize("The next action is ", true, true).unwrap()
 }
 
-fn fill(context: &mut Context, form: &Arc<Form>, options: &FillOptions) -> Filled {
+fn fill(context: &mut Context, form: &Arc<Form>, options: &GenerateOptions) -> Generated {
     let prompt = prompt(context);
     context.fill(&prompt, form, options, &mut ()).unwrap()
 }
 
-fn sampled(seed: u32) -> FillOptions {
+fn sampled(seed: u32) -> GenerateOptions {
     let draw = DrawSettings { temperature: 6.0, ..Default::default() };
     let sampling = SamplerOptions { mode: Mode::Sampled, draw, seed: Some(seed) };
-    FillOptions::default().with_sampling(sampling)
+    GenerateOptions::default().with_sampling(sampling)
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn literals_and_values_make_the_text_with_the_tokenizers_own_tokens() {
     let mut seen = std::collections::BTreeSet::new();
     for seed in 0..60 {
         let filled = fill(&mut context, &form, &sampled(seed));
-        let [action, to] = &filled.values[..] else { panic!("two slots") };
+        let [action, to] = &filled.fields[..] else { panic!("two slots") };
         assert_eq!(filled.text, format!("{{\"action\": \"{}\", \"to\": \"{}\"}}", action.value, to.value));
         assert_eq!(filled.tokens, context.vocab().tokenize(&filled.text, false, false).unwrap());
         assert!(filled.canonical);
@@ -67,33 +67,33 @@ fn literals_and_values_make_the_text_with_the_tokenizers_own_tokens() {
 #[test]
 fn the_exact_mode_takes_the_most_probable_value_of_each_slot() {
     let (mut context, form) = (context(), mail());
-    let options = FillOptions::default().with_exact(true).with_probabilities(true);
+    let options = GenerateOptions::default().with_exact(true).with_probabilities(true);
     let filled = fill(&mut context, &form, &options);
-    for field in &filled.values {
+    for field in &filled.fields {
         let shares = field.probabilities.as_ref().unwrap();
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-6);
         let best = (0..shares.len()).max_by(|&a, &b| shares[a].total_cmp(&shares[b]));
         assert_eq!(field.index, best);
     }
     let again = fill(&mut context, &form, &options);
-    assert_eq!((&again.values, &again.tokens), (&filled.values, &filled.tokens));
+    assert_eq!((&again.fields, &again.tokens), (&filled.fields, &filled.tokens));
 }
 
 #[test]
 fn only_branch_points_cost_a_pass() {
     let (mut context, form) = (context(), mail());
-    let stats = fill(&mut context, &form, &FillOptions::default()).stats;
+    let stats = fill(&mut context, &form, &GenerateOptions::default()).stats;
     assert_eq!(stats.forward_passes as usize, stats.sampled_tokens);
     assert_eq!(stats.forward_passes_saved, stats.forced_tokens);
     let fixed = Form::new([literal("a "), slot("b", &["c"]), literal(" d")]).map(Arc::new).unwrap();
-    let stats = fill(&mut context, &fixed, &FillOptions::default()).stats;
+    let stats = fill(&mut context, &fixed, &GenerateOptions::default()).stats;
     assert_eq!((stats.forward_passes, stats.sampled_tokens), (0, 0));
 }
 
 #[test]
 fn a_chain_of_llama_cpps_walks_a_form() {
     let (mut context, form) = (context(), mail());
-    let filled = fill(&mut context, &form, &FillOptions::default());
+    let filled = fill(&mut context, &form, &GenerateOptions::default());
     let vocab = Arc::clone(context.vocab());
     let walked = FormConstraint::new(form, &vocab, FormOptions::default()).unwrap();
     let rules = SpanRules::of(AnyConstraint::new(walked), vocab.len()).unwrap();
@@ -102,9 +102,10 @@ fn a_chain_of_llama_cpps_walks_a_form() {
     for skip_ahead in [true, false] {
         let options = GenerateOptions::default().with_max_tokens(200).with_skip_ahead(skip_ahead);
         let out = context.generate(&prompt, Some(&rules), &options, &mut ()).unwrap();
-        assert_eq!((&out.tokens, &out.text, out.finish), (&filled.tokens, &filled.text, Finish::Span));
+        let finish = if skip_ahead { Finish::Form } else { Finish::Span };
+        assert_eq!((&out.tokens, &out.text, out.finish), (&filled.tokens, &filled.text, finish));
         let names: Vec<_> = out.leaves.iter().map(|leaf| leaf.name.clone().unwrap()).collect();
-        assert_eq!(names, [filled.values[0].value.clone(), filled.values[1].value.clone()]);
+        assert_eq!(names, [filled.fields[0].value.clone(), filled.fields[1].value.clone()]);
         assert_eq!(out.fields.len(), if skip_ahead { 2 } else { 0 });
     }
 }
@@ -117,7 +118,7 @@ fn free_text_ends_at_its_stop_or_its_limit() {
         .unwrap();
     for seed in 0..40 {
         let filled = fill(&mut context, &form, &sampled(seed));
-        let (note, x) = (&filled.values[0], &filled.values[1]);
+        let (note, x) = (&filled.fields[0], &filled.fields[1]);
         assert_eq!(filled.text, format!("\"{}\"}}{}", note.value, x.value));
         assert!(!note.value.contains(['"', '\\', '\n']), "{:?}", note.value);
         assert_eq!(context.vocab().join(&filled.tokens).unwrap(), filled.text.as_bytes());
@@ -139,14 +140,14 @@ fn a_form_that_does_not_fit_leaves_the_context_usable() {
     let mut context = context();
     let long = Form::new([literal(&"far too long ".repeat(2000)), slot("x", &["1", "2"])]).map(Arc::new).unwrap();
     let prompt = prompt(&context);
-    let refused = context.fill(&prompt, &long, &FillOptions::default(), &mut ()).unwrap_err();
+    let refused = context.fill(&prompt, &long, &GenerateOptions::default(), &mut ()).unwrap_err();
     assert!(matches!(refused, RuntimeError::ContextFull { .. }), "{refused}");
 
-    let stopped = context.fill(&prompt, &mail(), &FillOptions::default(), &mut Stop(0)).unwrap();
-    assert!(stopped.stopped && stopped.values.len() < 2, "{stopped:?}");
-    let filled = fill(&mut context, &mail(), &FillOptions::default());
+    let stopped = context.fill(&prompt, &mail(), &GenerateOptions::default(), &mut Stop(0)).unwrap();
+    assert!(stopped.finish == Finish::Stopped && stopped.fields.len() < 2, "{stopped:?}");
+    let filled = fill(&mut context, &mail(), &GenerateOptions::default());
     context.clear();
-    assert_eq!(fill(&mut context, &mail(), &FillOptions::default()).text, filled.text);
+    assert_eq!(fill(&mut context, &mail(), &GenerateOptions::default()).text, filled.text);
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! Sets that begin inside the prompt: prompt and leaves together are what the tokenizer writes for the whole text.
 
 use crate::common::{id, ids, tiny_model, trie, vocab_files};
-use llama_sampler::{
-    Context, ContextOptions, FillOptions, GenerateOptions, Model, ModelOptions, RuntimeError, vocab_from_gguf,
-};
+use llama_sampler::{Context, ContextOptions, GenerateOptions, Model, ModelOptions, RuntimeError, vocab_from_gguf};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -185,12 +183,12 @@ fn slots_of_healed_sets() {
     let set = healed(&vocab, "is ", &["blue", "red"]);
     assert_eq!(set.heal_bytes(), 1);
     for exact in [false, true] {
-        let options = FillOptions::default().with_exact(exact).with_probabilities(true);
+        let options = GenerateOptions::default().with_exact(exact).with_probabilities(true);
         let prompt: Vec<TokenId> = vocab.tokenize("The sky. ", true, true).unwrap();
         let literal = |text: &str| Part::Literal(text.to_owned());
         let form = Form::new([literal("It is "), slot(&set), literal(", I think.")]).map(Arc::new).unwrap();
         let out = context.fill(&prompt, &form, &options, &mut ()).unwrap();
-        assert_eq!(out.text, format!("It is {}, I think.", out.values[0].value));
+        assert_eq!(out.text, format!("It is {}, I think.", out.fields[0].value));
         assert_eq!(out.text.as_bytes(), vocab.join(&out.tokens).unwrap());
         assert!(out.canonical && out.stats.healed_bytes == 0);
 
@@ -198,10 +196,10 @@ fn slots_of_healed_sets() {
         let form = Form::new([slot(&set), literal(", I think.")]).map(Arc::new).unwrap();
         let prompt = vocab.tokenize_before("The sky is ", form.begins_with().unwrap()).unwrap();
         let out = context.fill(&prompt, &form, &options, &mut ()).unwrap();
-        assert_eq!(out.text, format!("{}, I think.", out.values[0].value));
+        assert_eq!(out.text, format!("{}, I think.", out.fields[0].value));
         assert_eq!(vocab.join(&out.tokens).unwrap(), format!(" {}", out.text).as_bytes());
         assert!(out.canonical && out.stats.healed_bytes == 1);
-        let shares = out.values[0].probabilities.as_ref().unwrap();
+        let shares = out.fields[0].probabilities.as_ref().unwrap();
         let choice = context.choose(&prompt, &set, &ChooseOptions::default(), &mut ()).unwrap();
         assert!(shares.iter().zip(choice.probabilities()).all(|(a, b)| (a - b).abs() < 0.05));
 

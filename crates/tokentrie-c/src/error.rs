@@ -53,6 +53,8 @@ impl fmt::Display for Error {
     }
 }
 
+impl std::error::Error for Error {}
+
 thread_local! {
     static LAST: RefCell<Option<CString>> = const { RefCell::new(None) };
 }

@@ -9,7 +9,6 @@
 //! | `rtkt.rs` | the binary form of a trie |
 //! | `chain.rs`, `process.rs` | `llama_sampler_init_token_trie` and the llama.cpp of the process (unsafe) |
 //! | `session/` | models, with the feature `llama` |
-//! | `turn.rs` | whose turn it is in a session: one call at a time, ended by `cancel` |
 
 #![allow(non_camel_case_types, reason = "names of C")]
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links, reason = "it is the documentation of the header")]
@@ -25,8 +24,5 @@ pub mod rtkt;
 #[cfg(feature = "llama")]
 mod session;
 pub mod status;
-// It needs no llama.cpp, so its tests have none.
-#[cfg(any(feature = "llama", test))]
-mod turn;
 
 pub use memory::{In, Out};

@@ -103,6 +103,8 @@ pub const TOKENTRIE_FINISH_CONTEXT_FULL: i32 = 4;
 pub const TOKENTRIE_FINISH_CANCELLED: i32 = 5;
 /// It failed: the status of the call says how.
 pub const TOKENTRIE_FINISH_ERROR: i32 = 6;
+/// The time of its request was over.
+pub const TOKENTRIE_FINISH_TIMED_OUT: i32 = 7;
 
 /// The name of a status.
 pub(crate) fn name_of(status: tokentrie_status) -> &'static CStr {

@@ -6,77 +6,30 @@
 //!   unwinds its stack. Where Python code runs below a call of ours, that unwinding comes through our frames. [`items`]
 //!   and [`called`] stop such a thread for ever, as Python 3.14 does and as pyo3 does where it takes the GIL itself.
 //! - The C library destroys llama.cpp's tables at the end of the process, whoever uses them. So work without the GIL is
-//!   counted, and the end waits for it. Work that looks at [`is_ending`] gives up.
+//!   counted ([`llama_sampler::exit`]), and the end waits for it.
 
+use llama_sampler::exit::{Made, Working as Counted, forget_other_threads, paused, wait_at_exit};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
-use std::cell::Cell;
-use std::ffi::c_int;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{park, sleep};
-use std::time::{Duration, Instant};
+use std::thread::park;
 
-/// Threads that work without the GIL.
-static WORKING: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    /// How many of those are this thread: work may call Python, which may call other work.
-    static HERE: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Whether the process ends: no work begins any more.
-static ENDING: AtomicBool = AtomicBool::new(false);
-
-/// The longest that the end of the process waits for work that cannot be stopped.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Work without the GIL, from here until it is dropped.
-pub(crate) struct Working(());
+/// Work without the GIL, from here until it is dropped. A thread that comes too late for the end stops for ever.
+pub(crate) struct Working(Counted);
 
 impl Working {
     pub(crate) fn begin() -> Self {
-        count(1);
-        Self(())
+        Self(Counted::begin().unwrap_or_else(|| stop_for_ever()))
     }
-}
-
-impl Drop for Working {
-    fn drop(&mut self) {
-        discount(1);
-    }
-}
-
-fn count(times: usize) {
-    WORKING.fetch_add(times, Ordering::SeqCst);
-    HERE.set(HERE.get() + times);
-    if times > 0 && ENDING.load(Ordering::SeqCst) {
-        discount(times);
-        stop_for_ever();
-    }
-}
-
-fn discount(times: usize) {
-    HERE.set(HERE.get().saturating_sub(times));
-    WORKING.fetch_sub(times, Ordering::SeqCst);
-}
-
-/// Whether the process ends and work should give up.
-pub(crate) fn is_ending() -> bool {
-    ENDING.load(Ordering::Relaxed)
 }
 
 /// Takes the GIL back in the middle of work without it. `None` where the interpreter has ended.
 pub(crate) fn attached<T>(use_python: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     // Waiting for the GIL may take for ever, and the end of the process must not wait for that.
-    let here = HERE.get();
-    discount(here);
-    let result = Python::try_attach(use_python);
-    count(here);
-    result
+    paused(|| Python::try_attach(use_python)).unwrap_or_else(|| stop_for_ever())
 }
 
 /// As [`attached`], for callers that can only fail.
@@ -99,30 +52,16 @@ pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// A forked process has none of the other threads; the one that forks has the GIL.
+/// The one that forks has the GIL.
 #[pyfunction]
 fn forget_others() {
-    WORKING.store(0, Ordering::SeqCst);
+    forget_other_threads();
 }
 
-/// Runs while Python still does: what the C library does at its end is done last registered first, and until now
-/// llama.cpp has made and registered its tables.
+/// Runs while Python still does, when llama.cpp has made and registered its tables.
 #[pyfunction]
 fn before_the_end() {
-    // SAFETY: the handler is a function of this module, which is never unloaded, and it does not unwind.
-    unsafe { atexit(wait_for_work) };
-}
-
-unsafe extern "C" {
-    fn atexit(handler: extern "C" fn()) -> c_int;
-}
-
-extern "C" fn wait_for_work() {
-    ENDING.store(true, Ordering::SeqCst);
-    let begun = Instant::now();
-    while WORKING.load(Ordering::SeqCst) > 0 && begun.elapsed() < PATIENCE {
-        sleep(Duration::from_millis(1));
-    }
+    wait_at_exit(Made::Everything);
 }
 
 fn stop_for_ever() -> ! {

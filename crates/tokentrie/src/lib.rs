@@ -3,10 +3,12 @@
 //! | folder | what it holds |
 //! | --- | --- |
 //! | `spec/` | what may be written, as data: one JSON form, made into a constraint over a vocabulary |
+//! | `run/` | generations and choices: options, whose turn it is, what ends a call |
 //! | `chat/` | the chat loop: prompt, constraint, reader, finish reasons, probabilities |
 
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "chat")]
 pub mod chat;
+pub mod run;
 pub mod spec;

@@ -13,6 +13,6 @@ pub use context::{
     vocab_from_gguf,
 };
 pub use error::RuntimeError;
-pub use generation::{Field, FillOptions, Filled, Finish, GenerateOptions, GenerateStats, Generated};
+pub use generation::{Field, Finish, GenerateOptions, GenerateStats, Generated};
 pub use questions::{Answers, Question};
 pub use watch::{Step, Watch};

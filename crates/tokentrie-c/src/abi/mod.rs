@@ -23,6 +23,9 @@ mod chain;
 mod session;
 
 #[cfg(feature = "llama")]
+mod choose;
+
+#[cfg(feature = "llama")]
 mod chat;
 
 // Its handles are pointers.
@@ -34,6 +37,8 @@ pub use cache::*;
 pub use chain::*;
 #[cfg(feature = "llama")]
 pub use chat::*;
+#[cfg(feature = "llama")]
+pub use choose::*;
 pub use constraint::*;
 #[cfg(all(feature = "llama", target_pointer_width = "64"))]
 pub use eliza::*;

@@ -1,15 +1,14 @@
 //! Sessions: models on the llama.cpp that is linked in.
 
-use super::parts::{self, ids, items, named};
+use super::parts::{self, named};
 use super::sampler::put_leaf;
 use super::structs::{
-    tokentrie_choice, tokentrie_session, tokentrie_session_info, tokentrie_session_options, tokentrie_trie,
-    tokentrie_vocab,
+    tokentrie_session, tokentrie_session_info, tokentrie_session_options, tokentrie_trie, tokentrie_vocab,
 };
-use super::trie::{TRIES, payload_bytes, payload_of};
+use super::trie::payload_bytes;
 use super::vocab::VOCABS;
-use crate::error::{Error, Result, done, guarded};
-use crate::memory::{Buffer, In, Out, text};
+use crate::error::{Result, done, guarded};
+use crate::memory::{Buffer, In, Out};
 use crate::session::{Event, OWN_SLOT, Opening, Plan, SESSIONS, Session};
 use crate::status::*;
 use bytemuck::Zeroable;
@@ -126,6 +125,47 @@ pub extern "C" fn tokentrie_session_start(
     top_p: f32,
 ) -> tokentrie_status {
     done(|| SESSIONS.get(session)?.start(Plan::new(max_tokens, temperature, top_p)?))
+}
+
+/// Generates as a request in JSON says it: `{"prompt": "The sky is ", "constraint": {"choice": ["blue", "red"]},
+/// "sampling": {"temperature": 0.7, "seed": 1}, "max_tokens": 64, "timeout": 2.5}` and what else docs/c.md lists.
+/// Without a prompt it goes on after what was taken and generated before, without a constraint inside what was set.
+/// tokentrie_session_result has what came of it. `callback` may be NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_generate_json(
+    session: tokentrie_session,
+    json: In<c_char>,
+    length: usize,
+    callback: tokentrie_token_callback,
+    user: *mut c_void,
+) -> tokentrie_status {
+    done(|| generate(session, Plan::from_json(payload_bytes(&json, length, "json")?)?, callback, user))
+}
+
+/// The same on a thread of the library; tokentrie_session_next takes its tokens.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_start_json(
+    session: tokentrie_session,
+    json: In<c_char>,
+    length: usize,
+) -> tokentrie_status {
+    done(|| SESSIONS.get(session)?.start(Plan::from_json(payload_bytes(&json, length, "json")?)?))
+}
+
+/// What the last generation or choice gave, as JSON: text, tokens, finish, values and what it took; or the probability
+/// of each value. docs/c.md lists the fields. TOKENTRIE_NONE if there is nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_result(
+    session: tokentrie_session,
+    json: Out<c_char>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    guarded(|| {
+        let buffer = Buffer::new(&json, capacity, &count, "json")?;
+        let Some(result) = SESSIONS.get(session)?.result() else { return Ok(TOKENTRIE_NONE) };
+        buffer.fill_text(&result).map(|()| TOKENTRIE_OK)
+    })
 }
 
 /// The next token of a generation that was started: waits up to timeout_ms (0: not at all, -1: as long as it takes),
@@ -288,108 +328,6 @@ pub extern "C" fn tokentrie_session_tokenize(
         let session = SESSIONS.get(session)?;
         let tokens = session.tokenize(text.text(length, "text")?, add_special != 0, parse_special != 0)?;
         buffer.fill_with(tokens.len(), tokens.iter().map(|token| token.as_i32()))
-    })
-}
-
-/// Texts by their ends.
-fn texts<'a>(bytes: &'a In<c_char>, n_bytes: usize, ends: &In<u64>, n_texts: usize) -> Result<Vec<&'a str>> {
-    let (bytes, ends) = (bytes.bytes(n_bytes, "texts")?, ends.slice(n_texts, "ends")?);
-    let range = items(bytes.len(), ends, "texts")?.enumerate();
-    range.map(|(at, range)| text(&bytes[range], &format!("texts[{at}]"))).collect()
-}
-
-/// A trie of texts in the tokens of this model, named by themselves: each follows `prefix`, which the prompt ends with,
-/// and ends with `suffix`; both may be empty. Where a token crosses the boundary to the prefix the trie begins before
-/// that token, and sessions take it off the prompt.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_texts(
-    session: tokentrie_session,
-    texts: In<c_char>,
-    n_bytes: usize,
-    ends: In<u64>,
-    n_texts: usize,
-    prefix: In<c_char>,
-    n_prefix: usize,
-    suffix: In<c_char>,
-    n_suffix: usize,
-    trie: Out<tokentrie_trie>,
-) -> tokentrie_status {
-    done(|| {
-        trie.check("trie")?;
-        let texts = self::texts(&texts, n_bytes, &ends, n_texts)?;
-        let (prefix, suffix) = (prefix.text(n_prefix, "prefix")?, suffix.text(n_suffix, "suffix")?);
-        let made = SESSIONS.get(session)?.texts(&texts, prefix, suffix)?;
-        trie.put(TRIES.insert(Arc::new(payload_of(String::new(), made)))?);
-        Ok(())
-    })
-}
-
-/// Probabilities for the caller.
-fn put_choice(
-    chosen: &(Vec<f64>, tokentrie_choice),
-    probabilities: &Out<f64>,
-    capacity: usize,
-    choice: &Out<tokentrie_choice>,
-) -> Result<()> {
-    // There is no count: the caller knows how many values it gave, and `choice` says it too.
-    let mut count = 0;
-    Buffer::new(probabilities, capacity, &Out::local(&mut count), "probabilities")?.fill(&chosen.0)?;
-    if choice.is_null() { Ok(()) } else { choice.put_fields(&chosen.1, "choice") }
-}
-
-/// That there is room for as many probabilities, before a model is asked.
-fn room(capacity: usize, values: usize, choice: &Out<tokentrie_choice>) -> Result<()> {
-    if !choice.is_null() {
-        choice.check_fields("choice")?;
-    }
-    if capacity >= values {
-        return Ok(());
-    }
-    let message = format!("probabilities has room for {capacity}: {values} are needed");
-    Err(Error::new(TOKENTRIE_ERROR_BUFFER, message))
-}
-
-/// The probability of each of these texts as the continuation of the prompt, in their order; together they are 1. The
-/// prompt is text with the names of control tokens in it, as a chat template writes it. `choice` may be NULL; else the
-/// caller sets choice->size. `probabilities` has room for n_texts.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_choose(
-    session: tokentrie_session,
-    prompt: In<c_char>,
-    n_prompt: usize,
-    texts: In<c_char>,
-    n_bytes: usize,
-    ends: In<u64>,
-    n_texts: usize,
-    probabilities: Out<f64>,
-    capacity: usize,
-    choice: Out<tokentrie_choice>,
-) -> tokentrie_status {
-    done(|| {
-        room(capacity, n_texts, &choice)?;
-        let texts = self::texts(&texts, n_bytes, &ends, n_texts)?;
-        let chosen = SESSIONS.get(session)?.choose_texts(prompt.text(n_prompt, "prompt")?, &texts)?;
-        put_choice(&chosen, &probabilities, capacity, &choice)
-    })
-}
-
-/// The same for a prompt of tokens and the leaves of a trie, in their order.
-#[unsafe(no_mangle)]
-pub extern "C" fn tokentrie_session_choose_leaves(
-    session: tokentrie_session,
-    ids: In<i32>,
-    n_ids: usize,
-    trie: tokentrie_trie,
-    probabilities: Out<f64>,
-    capacity: usize,
-    choice: Out<tokentrie_choice>,
-) -> tokentrie_status {
-    done(|| {
-        let trie = TRIES.get(trie)?.trie(None)?.clone();
-        room(capacity, trie.len(), &choice)?;
-        let prompt = self::ids(ids.slice(n_ids, "ids")?, "ids")?;
-        let chosen = SESSIONS.get(session)?.choose_leaves(&prompt, trie)?;
-        put_choice(&chosen, &probabilities, capacity, &choice)
     })
 }
 

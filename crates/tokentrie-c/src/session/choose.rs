@@ -1,19 +1,25 @@
 //! Texts in the tokens of the model, and the probability of each.
 
 use super::Session;
+use super::following::{Following, HostOfSession};
+use super::turn::gives_up;
 use crate::abi::tokentrie_choice;
 use crate::error::{Error, Result};
-use crate::status::TOKENTRIE_ERROR_SET;
+use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_SET, TOKENTRIE_ERROR_SPEC};
 use ::llama_sampler::Watch;
 use std::sync::Arc;
-use trie_core::{ChooseOptions, TokenId, Trie};
+use tokentrie::run::{Call, Choose, ChooseRequest, Ended, Turn};
+use tokentrie::spec::{Built, MOST_VALUES, Over};
+use trie_core::{Choice, Constraint, TokenId, Trie};
 use trie_text::{Prompt, TextValues, Texts, ValueSet, Values};
 
-struct UntilCancelled<'a>(&'a Session);
+const CHOOSE: &str = "choose";
 
-impl Watch for UntilCancelled<'_> {
+struct UntilEnded<'a>(&'a Call);
+
+impl Watch for UntilEnded<'_> {
     fn stop(&mut self) -> bool {
-        self.0.gives_up()
+        gives_up(self.0)
     }
 }
 
@@ -31,24 +37,56 @@ impl Session {
 
     /// Probabilities of texts after a text, in the order of the texts.
     pub(crate) fn choose_texts(&self, prompt: &str, texts: &[&str]) -> Result<(Vec<f64>, tokentrie_choice)> {
-        let _turn = self.turns.begin("choose")?;
+        let turn = self.turn(CHOOSE)?;
         let values = TextValues::new(texts.iter().copied()).with_distinct(true);
         let (prompt, set) = self.model.sets.place(Prompt::Text(prompt.to_owned()), &Values::Texts(values))?;
-        self.choose(&prompt, &set)
+        self.told(&prompt, &set, &turn)
     }
 
     /// Probabilities of leaves after tokens.
     pub(crate) fn choose_leaves(&self, prompt: &[TokenId], trie: Trie) -> Result<(Vec<f64>, tokentrie_choice)> {
-        let _turn = self.turns.begin("choose")?;
-        self.choose(prompt, &ValueSet::from(trie))
+        let turn = self.turn(CHOOSE)?;
+        self.told(prompt, &ValueSet::from(trie), &turn)
     }
 
-    fn choose(&self, prompt: &[TokenId], set: &ValueSet) -> Result<(Vec<f64>, tokentrie_choice)> {
-        let slot = Arc::clone(&self.state().slot);
-        let mut watch = UntilCancelled(self);
-        let trie = set.trie().clone();
-        let choice =
-            self.with_context(&slot, |context| context.choose(prompt, trie, &ChooseOptions::new(), &mut watch))?;
+    /// As a request says it; [`Session::result`] has what came of it.
+    pub(crate) fn choose_json(&self, json: &[u8]) -> Result<()> {
+        let ChooseRequest { prompt, choices, options, timeout } = ChooseRequest::from_json(json)?;
+        let turn = self.turn(CHOOSE)?;
+        let call = Call::new(timeout)?;
+        let over = Over::vocab(self.model.model.vocab());
+        let values = match choices {
+            Some(choices) => choices.listed(&over, &HostOfSession(self))?,
+            None => self.followed()?,
+        };
+        let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
+        let (prompt, set) = self.model.sets.place(prompt, &values)?;
+        let choice = self.choose(&prompt, &set, &options, &call.with(turn.cancel()))?;
+        self.state().chosen = Some((choice, set));
+        Ok(())
+    }
+
+    /// The values of what the session follows.
+    fn followed(&self) -> Result<Values> {
+        match &self.state().following {
+            Following::Rules { built: Some(Built::Texts(texts)), .. } => {
+                Ok(Values::Texts(texts.clone().with_distinct(true)))
+            }
+            Following::Rules { rules, .. } => {
+                let listed = rules.constraints()[0].1.to_trie(MOST_VALUES);
+                let listed = listed.map_err(|error| Error::new(TOKENTRIE_ERROR_SPEC, error.to_string()))?;
+                Ok(Values::Set(listed.into()))
+            }
+            Following::Refused(error) => Err(error.clone().of("the trie that was set was refused")),
+            Following::Nothing => {
+                let message = "$: the field \"choices\" is missing, and the session follows nothing";
+                Err(Error::new(TOKENTRIE_ERROR_SPEC, message))
+            }
+        }
+    }
+
+    fn told(&self, prompt: &[TokenId], set: &ValueSet, turn: &Turn) -> Result<(Vec<f64>, tokentrie_choice)> {
+        let choice = self.choose(prompt, set, &Choose::default(), &Call::default().with(turn.cancel()))?;
         let probabilities = set.by_value(&choice.probabilities());
         let best = choice.ranking.first().map_or(0, |&leaf| set.index_of(leaf));
         let told = tokentrie_choice {
@@ -60,5 +98,19 @@ impl Session {
             seconds: choice.stats.seconds,
         };
         Ok((probabilities, told))
+    }
+
+    fn choose(&self, prompt: &[TokenId], set: &ValueSet, options: &Choose, call: &Call) -> Result<Choice> {
+        let slot = Arc::clone(&self.state().slot);
+        let trie = set.trie().clone();
+        let mut watch = UntilEnded(call);
+        self.with_context(&slot, call, |context| context.choose(prompt, trie, &options.options(), &mut watch)).map_err(
+            |error| match call.ended() {
+                Some(Ended::TimedOut(timeout)) if error.status == TOKENTRIE_ERROR_CANCELLED => {
+                    Error { message: format!("the timeout of {timeout} s was over before there was a choice"), ..error }
+                }
+                _ => error,
+            },
+        )
     }
 }

@@ -3,33 +3,42 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `shared.rs` | what sessions of one file share: weights, vocabulary, slots |
-//! | `generate.rs` | a generation, told to a callback or kept for `next` |
+//! | `turn.rs` | one call at a time: what is said to the others, and what ends it |
+//! | `following.rs` | what the next generations follow |
+//! | `generate.rs` | a generation: made ready, run, and what came of it |
+//! | `events.rs` | a generation or a chat on a thread of its own, kept for `next` |
 //! | `chat.rs` | a conversation is answered in the format of the model |
 //! | `choose.rs` | texts of the model's vocabulary, and the probability of each |
-//! | `exit.rs` | the end of the process waits for forward passes (unsafe) |
 
 mod chat;
 mod choose;
-mod exit;
+mod errors;
+mod events;
+mod following;
 mod generate;
 mod shared;
+mod turn;
 
-pub(crate) use generate::{Event, Plan};
+pub(crate) use events::Event;
+pub(crate) use generate::Plan;
 
-use crate::abi::constraint::{Follows, follows};
 use crate::abi::{parts, tokentrie_session_info, tokentrie_session_options};
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
 use crate::status::*;
-use crate::turn::Turns;
-use ::llama_sampler::{Context, ContextOptions, Finish, GenerateStats, RuntimeError};
-use generate::Events;
+use ::llama_sampler::exit::{self, Made};
+use ::llama_sampler::{Context, ContextOptions, Generated, RuntimeError};
+use errors::ending;
+use events::Events;
+use following::Following;
+use serde_json::{Map, Value};
 use shared::{SharedModel, Slot};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokentrie::spec::{Built, Spans};
-use trie_core::{After, Leaf, Mode, SpanRules, Status, TokenId, TrieCache};
-use trie_text::{Prompt, ValuesError, Vocab};
+use tokentrie::run::{Call, Turns, choice_json, generated_json};
+use trie_core::{After, Choice, Leaf, Status, TokenId, TrieCache};
+use trie_text::{Prompt, ValueSet};
+use turn::{CHAT, GENERATE, gives_up, refused};
 
 pub(crate) static SESSIONS: Table<Arc<Session>> = Table::new(Kind::Session);
 
@@ -63,45 +72,22 @@ struct State {
     last: Last,
     /// The reply of the last chat.
     message: Option<String>,
-}
-
-/// What the next generation follows.
-enum Following {
-    Nothing,
-    Rules {
-        rules: Arc<SpanRules>,
-        mode: Mode,
-        /// For a prompt that is text.
-        built: Option<Built>,
-    },
-    /// The payload that was set cannot be used: going on without it would allow every token.
-    Refused(Error),
+    /// What was chosen after the last generation.
+    chosen: Option<(Choice, ValueSet)>,
 }
 
 /// What is known of the last generation.
 struct Last {
     finish: i32,
     state: Status,
-    leaf: Option<Leaf>,
-    /// The fields of a form by name, as JSON.
-    values: Option<String>,
     tokens: usize,
-    stats: GenerateStats,
+    generated: Option<Generated>,
     seconds: f64,
 }
 
 impl Default for Last {
     fn default() -> Self {
-        let stats = GenerateStats::default();
-        Self {
-            finish: TOKENTRIE_FINISH_NONE,
-            state: Status::Idle,
-            leaf: None,
-            values: None,
-            tokens: 0,
-            stats,
-            seconds: 0.0,
-        }
+        Self { finish: TOKENTRIE_FINISH_NONE, state: Status::Idle, tokens: 0, generated: None, seconds: 0.0 }
     }
 }
 
@@ -134,14 +120,14 @@ impl Opening {
 impl Session {
     /// Loads a model, or shares that of another session, and makes a context.
     pub(crate) fn open(path: &Path, opening: Opening) -> Result<Self> {
-        let _working = exit::Working::begin()?;
+        let _working = exit::Working::begin().ok_or_else(ending)?;
         let model = SharedModel::open(path, opening.n_gpu_layers)?;
         let mut options = opening.context;
         if opening.clamp {
             options.n_ctx = options.n_ctx.map(|n_ctx| n_ctx.min(model.model.n_ctx_train()));
         }
         let context = model.model.context(options)?;
-        exit::wait_before_losing(exit::After::Opening);
+        exit::wait_at_exit(Made::Opening);
         let n_ctx = context.n_ctx();
         let own = Arc::new(Slot::new(Some(context)));
         let state = State {
@@ -153,6 +139,7 @@ impl Session {
             cache: TrieCache::default(),
             last: Last::default(),
             message: None,
+            chosen: None,
         };
         Ok(Self {
             context_options: options,
@@ -176,12 +163,13 @@ impl Session {
     fn with_context<R>(
         &self,
         slot: &Slot,
+        call: &Call,
         work: impl FnOnce(&mut Context) -> std::result::Result<R, RuntimeError>,
     ) -> Result<R> {
-        let _working = exit::Working::begin()?;
+        let _working = exit::Working::begin().ok_or_else(ending)?;
         let make = || Ok(self.model.model.context(self.context_options)?);
-        let done = slot.with(make, || self.gives_up(), |context| Ok(work(context)?));
-        exit::wait_before_losing(exit::After::Pass);
+        let done = slot.with(make, || gives_up(call), |context| Ok(work(context)?));
+        exit::wait_at_exit(Made::Pass);
         done
     }
 
@@ -191,7 +179,8 @@ impl Session {
             let message = format!("slot is {slot_number}: it must be from 0 to {}, or -1 for its own", SLOTS - 1);
             return Err(Error::argument(message));
         }
-        let _turn = self.turns.begin("prefill")?;
+        let turn = self.turn("prefill")?;
+        let call = Call::default().with(turn.cancel());
         let text = if let Prompt::Text(text) = &prompt { Some(text.clone()) } else { None };
         let tokens = prompt.tokens(self.model.model.vocab(), None)?;
         let slot = match slot_number {
@@ -200,16 +189,11 @@ impl Session {
         };
         // If this fails, no generation goes on after another prompt than the one that was wanted.
         self.state().prompt.clear();
-        self.with_context(&slot, |context| context.prefill(&tokens, &mut || self.gives_up()))?;
+        self.with_context(&slot, &call, |context| context.prefill(&tokens, &mut || gives_up(&call)))?;
         let mut state = self.state();
         let taken = tokens.len();
         (state.prompt, state.text, state.slot, state.slot_number) = (tokens, text, slot, slot_number);
         Ok(taken)
-    }
-
-    /// Whether nobody waits for what runs any more; asked between two forward passes.
-    fn gives_up(&self) -> bool {
-        self.turns.is_cancelled() || exit::is_ending()
     }
 
     /// Ends what runs as soon as its forward pass is over.
@@ -219,61 +203,30 @@ impl Session {
 
     /// Ends the session, unless a call runs.
     pub(crate) fn close(&self) -> Result<()> {
-        self.turns.close()
-    }
-
-    /// What the next generations follow: a payload in JSON.
-    pub(crate) fn set_token_trie(self: &Arc<Self>, json: &[u8], mode: i32) -> Result<()> {
-        self.follow(mode, |state, vocab| {
-            let spans = Arc::clone(&state.cache.payload(json, Some(vocab.len()))?.constraints);
-            Ok(Follows { spans, built: None })
-        })
-    }
-
-    /// The same: tries or a constraint that were made before.
-    pub(crate) fn set_trie(self: &Arc<Self>, trie: u64, mode: i32) -> Result<()> {
-        self.follow(mode, |_, vocab| follows(trie, vocab))
-    }
-
-    /// The same, refused before it was read.
-    pub(crate) fn refuse_token_trie(&self, error: &Error) {
-        if let Ok(_turn) = self.turns.begin("set_token_trie") {
-            self.state().following = Following::Refused(error.clone());
-        }
-    }
-
-    fn follow(self: &Arc<Self>, mode: i32, follows: impl FnOnce(&mut State, &Vocab) -> Result<Follows>) -> Result<()> {
-        let _turn = self.turns.begin("set_token_trie")?;
-        let mut state = self.state();
-        let following = parts::mode(mode).and_then(|mode| {
-            let Follows { spans, built } = follows(&mut state, self.model.model.vocab())?;
-            Ok(Following::Rules { rules: self.rules(spans)?, mode, built })
-        });
-        let failed = following.as_ref().err().cloned();
-        state.following = following.unwrap_or_else(Following::Refused);
-        failed.map_or(Ok(()), Err)
-    }
-
-    /// What a generation inside these constraints follows.
-    fn rules(&self, spans: Spans) -> Result<Arc<SpanRules>> {
-        let vocab = self.model.model.vocab();
-        let rules = SpanRules::new(spans, vocab.len())?;
-        Ok(Arc::new(rules.with_end_of_generation(vocab.end_of_generation())?.with_after(self.after)?))
-    }
-
-    pub(crate) fn clear_token_trie(self: &Arc<Self>) -> Result<()> {
-        let _turn = self.turns.begin("clear_token_trie")?;
-        self.state().following = Following::Nothing;
-        Ok(())
+        self.turns.close().map_err(|refusal| refused("close", refusal))
     }
 
     pub(crate) fn leaf(&self) -> Option<Leaf> {
-        self.state().last.leaf.clone()
+        self.state().last.generated.as_ref().and_then(|generated| generated.leaf.clone())
     }
 
     /// What the last generation filled into a form, by name, as JSON.
     pub(crate) fn values(&self) -> Option<String> {
-        self.state().last.values.clone()
+        let state = self.state();
+        let fields = &state.last.generated.as_ref()?.fields;
+        let values = fields.iter().map(|field| (field.name.clone(), field.value.as_str().into()));
+        let values: Map<String, Value> = values.collect();
+        (!values.is_empty()).then(|| Value::Object(values).to_string())
+    }
+
+    /// What the last generation or choice gave, as JSON.
+    pub(crate) fn result(&self) -> Option<String> {
+        let state = self.state();
+        match (&state.chosen, &state.last.generated) {
+            (Some((choice, set)), _) => Some(choice_json(choice, set)),
+            (None, Some(generated)) => Some(generated_json(generated, state.last.seconds)),
+            (None, None) => None,
+        }
     }
 
     pub(crate) fn model(&self) -> &SharedModel {
@@ -281,84 +234,28 @@ impl Session {
     }
 
     pub(crate) fn info(&self) -> tokentrie_session_info {
-        let generating = self.turns.is_generating();
+        let is_running = matches!(self.turns.running(), Some(GENERATE | CHAT));
         let state = self.state();
-        let Last { finish, state: at, tokens, stats, seconds, .. } = &state.last;
+        let last = &state.last;
+        let took = last.generated.as_ref().map(|generated| generated.stats).unwrap_or_default();
         tokentrie_session_info {
             size: 0,
-            generating: generating.into(),
+            generating: is_running.into(),
             has_trie: matches!(state.following, Following::Rules { .. }).into(),
-            state: parts::state(*at),
-            finish: *finish,
+            state: parts::state(last.state),
+            finish: last.finish,
             slot: state.slot_number,
             n_ctx: self.n_ctx as u32,
             n_vocab: self.model.model.vocab().len() as u32,
             prompt_tokens: state.prompt.len() as u64,
-            tokens: *tokens as u64,
-            forced_tokens: stats.forced_tokens as u64,
-            sampled_tokens: stats.sampled_tokens as u64,
-            forward_passes: stats.forward_passes,
-            forward_passes_saved: stats.forward_passes_saved as u64,
-            prompt_tokens_reused: stats.prompt_tokens_reused as u64,
-            starved: stats.starved,
-            seconds: *seconds,
+            tokens: last.tokens as u64,
+            forced_tokens: took.forced_tokens as u64,
+            sampled_tokens: took.sampled_tokens as u64,
+            forward_passes: took.forward_passes,
+            forward_passes_saved: took.forward_passes_saved as u64,
+            prompt_tokens_reused: took.prompt_tokens_reused as u64,
+            starved: took.starved,
+            seconds: last.seconds,
         }
-    }
-}
-
-fn finish(finish: Finish) -> i32 {
-    match finish {
-        Finish::Span => TOKENTRIE_FINISH_SPAN,
-        Finish::EndOfGeneration => TOKENTRIE_FINISH_END_OF_GENERATION,
-        Finish::MaxTokens => TOKENTRIE_FINISH_MAX_TOKENS,
-        Finish::ContextFull => TOKENTRIE_FINISH_CONTEXT_FULL,
-        Finish::Stopped => TOKENTRIE_FINISH_CANCELLED,
-    }
-}
-
-#[deny(clippy::wildcard_enum_match_arm)]
-impl From<RuntimeError> for Error {
-    fn from(error: RuntimeError) -> Self {
-        fn status(error: &RuntimeError) -> tokentrie_status {
-            match error {
-                RuntimeError::Vocab(_) | RuntimeError::VocabularyMismatch { .. } => TOKENTRIE_ERROR_VOCAB,
-                RuntimeError::Stopped { .. } => TOKENTRIE_ERROR_CANCELLED,
-                RuntimeError::OutOfRange { .. } | RuntimeError::Draw(_) => TOKENTRIE_ERROR_ARGUMENT,
-                RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) | RuntimeError::Problem(_) => {
-                    TOKENTRIE_ERROR_DAMAGED
-                }
-                RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
-                RuntimeError::Form(_) => TOKENTRIE_ERROR_SPEC,
-                RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => status(error),
-                RuntimeError::Backend { .. }
-                | RuntimeError::File { .. }
-                | RuntimeError::Path { .. }
-                | RuntimeError::NotGguf { .. }
-                | RuntimeError::Metadata { .. }
-                | RuntimeError::VocabularyOnly { .. }
-                | RuntimeError::NoVocabulary { .. }
-                | RuntimeError::NotADecoder { .. }
-                | RuntimeError::Load { .. }
-                | RuntimeError::Context { .. }
-                | RuntimeError::EmptyPrompt
-                | RuntimeError::ContextFull { .. }
-                | RuntimeError::ValueTooLong { .. }
-                | RuntimeError::NoLogits
-                | RuntimeError::Decode { .. }
-                | RuntimeError::NoTemplate { .. }
-                | RuntimeError::Template(_)
-                | RuntimeError::NothingSelected
-                | RuntimeError::Sampler(_)
-                | RuntimeError::Rules(_)
-                | RuntimeError::Unscored { .. } => TOKENTRIE_ERROR_MODEL,
-            }
-        }
-        Self::new(status(&error), error.to_string())
-    }
-}
-
-impl From<ValuesError> for Error {
-    fn from(error: ValuesError) -> Self {
-        Self::new(TOKENTRIE_ERROR_SET, error.to_string())
     }
 }

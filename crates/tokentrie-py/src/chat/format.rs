@@ -122,7 +122,7 @@ impl ChatFormat {
     }
 
     /// What was made for a vocabulary before is kept.
-    fn over_vocab(&self, py: Python<'_>, vocab: &Arc<trie_text::Vocab>) -> Result<Arc<ModelFormat>> {
+    pub(crate) fn over_vocab(&self, py: Python<'_>, vocab: &Arc<trie_text::Vocab>) -> Result<Arc<ModelFormat>> {
         let mut kept = locked(py, &self.over_vocab)?;
         if let Some(known) = kept.as_ref().filter(|known| Arc::ptr_eq(known.vocab(), vocab)) {
             return Ok(Arc::clone(known));
@@ -135,7 +135,13 @@ impl ChatFormat {
     /// Warns of what in the tools' schemas is not held, once.
     pub(crate) fn warn_of(&self, py: Python<'_>, options: &ConstraintOptions) -> Result<Arc<[String]>> {
         let warnings = released(py, || self.core.warnings(options))?;
-        for warning in &*warnings {
+        self.tell(py, &warnings)?;
+        Ok(warnings)
+    }
+
+    /// Gives warnings that were not given before.
+    pub(crate) fn tell(&self, py: Python<'_>, warnings: &[String]) -> Result<()> {
+        for warning in warnings {
             let new = {
                 let mut told = locked(py, &self.told)?;
                 told.len() < MOST_TOLD && told.insert(warning.clone())
@@ -144,7 +150,7 @@ impl ChatFormat {
                 warn(py, warning)?;
             }
         }
-        Ok(warnings)
+        Ok(())
     }
 }
 
@@ -353,7 +359,7 @@ impl ChatFormat {
         let options = crate::chat::template::options(add_generation_prompt, None, variables)?;
         let options = options.with_variable("enable_thinking", enable_thinking);
         let tools =
-            tools.as_ref().map(|tools| tools.get().definitions()).filter(|tools| tools != &&serde_json::json!([]));
+            tools.as_ref().map(|tools| &**tools.get().definitions()).filter(|tools| tools != &&serde_json::json!([]));
         Ok(released(py, || self.core.render(&messages, tools, &options))?)
     }
 
@@ -391,7 +397,7 @@ impl ChatFormat {
         let tools = tools.map(Tools::of).transpose()?;
         let options = prompt_options(enable_thinking, continued(continue_final_message)?, variables)?;
         let tools =
-            tools.as_ref().map(|tools| tools.get().definitions()).filter(|tools| tools != &&serde_json::json!([]));
+            tools.as_ref().map(|tools| &**tools.get().definitions()).filter(|tools| tools != &&serde_json::json!([]));
         let (text, begins) = released(py, || self.core.prompt(&messages, tools, &options))?;
         Ok(ChatPrompt { generation_prompt: text[begins..].to_owned(), text })
     }

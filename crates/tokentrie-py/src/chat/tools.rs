@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 use serde_json::Value;
+use std::sync::Arc;
 use tokentrie::chat::{known_tools, wrapped_tool};
 
 /// The tools that a model may call, prepared once.
@@ -40,7 +41,7 @@ use tokentrie::chat::{known_tools, wrapped_tool};
 pub(crate) struct Tools {
     core: chat_format::Tools,
     /// For templates.
-    definitions: Value,
+    definitions: Arc<Value>,
     /// As they were given.
     given: Vec<Py<PyAny>>,
 }
@@ -50,7 +51,7 @@ impl Tools {
         &self.core
     }
 
-    pub(crate) fn definitions(&self) -> &Value {
+    pub(crate) fn definitions(&self) -> &Arc<Value> {
         &self.definitions
     }
 
@@ -74,7 +75,7 @@ impl Tools {
         if let Some(given) = given {
             return Self::of(given);
         }
-        let (core, definitions) = (chat_format::Tools::default(), Value::Array(Vec::new()));
+        let (core, definitions) = (chat_format::Tools::default(), Arc::new(Value::Array(Vec::new())));
         Ok(Py::new(py, Self { core, definitions, given: Vec::new() })?)
     }
 }
@@ -103,7 +104,7 @@ impl Tools {
         if let Ok(tools) = tools.cast::<Self>() {
             let Self { core, definitions, given } = tools.get();
             let given = given.iter().map(|tool| tool.clone_ref(tools.py())).collect();
-            return Ok(Self { core: core.clone(), definitions: definitions.clone(), given });
+            return Ok(Self { core: core.clone(), definitions: Arc::clone(definitions), given });
         }
         if !tools.is_instance_of::<PyList>() && !tools.is_instance_of::<PyTuple>() {
             let message = format!("tools must be a list of dict and functions, or Tools, not {}", type_name(tools));
@@ -116,7 +117,7 @@ impl Tools {
             given.push(tool.unbind());
         }
         let definitions = Value::Array(definitions);
-        Ok(Self { core: known_tools(&definitions)?, definitions, given })
+        Ok(Self { core: known_tools(&definitions)?, definitions: Arc::new(definitions), given })
     }
 
     /// list[str]: their names, in order.

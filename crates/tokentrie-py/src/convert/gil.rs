@@ -1,16 +1,21 @@
 //! The one place that lets other Python threads run, and the one that waits for a lock.
 
-use crate::call::Call;
+use crate::call::ended;
 use crate::errors::{Class, Error, Result};
-use crate::exit::{Working, attached, is_ending};
+use crate::exit::{Working, attached};
 use crate::rule::of_user::{is_asking, waits_for_itself};
+use llama_sampler::exit::is_ending;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread::{Builder, Thread, ThreadId, current, park_timeout, scope};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::{Builder, Thread, current, park_timeout, scope};
 use std::time::{Duration, Instant};
+use tokentrie::run::{Call, Refusal, Turn, Turns};
+
+/// How often a waiting thread looks for signals.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs `work` without the GIL. `work` must not touch Python; it may come back with
 /// [`attached`](crate::exit::attached).
@@ -52,7 +57,7 @@ pub(crate) fn interruptible<T: Send>(
         };
         let mut signal = Ok(());
         while signal.is_ok() && !done.load(Ordering::Acquire) {
-            py.detach(|| park_timeout(Turns::PAUSE));
+            py.detach(|| park_timeout(PAUSE));
             signal = py.check_signals();
         }
         stopped.store(signal.is_err(), Ordering::Relaxed);
@@ -153,61 +158,29 @@ fn forked(class: Class, what: &str) -> Error {
     ))
 }
 
-/// Whose turn it is to use something for long. Unlike a mutex it can be waited for with Ctrl-C, and it tells a thread
-/// that would wait for itself.
-#[derive(Default)]
-pub(crate) struct Turns {
-    /// The process, because a forked one has only one of the threads.
-    user: Mutex<Option<(u32, ThreadId)>>,
-    over: Condvar,
-}
-
-/// Ends the turn when dropped.
-pub(crate) struct Turn<'t>(&'t Turns);
-
-impl Turns {
-    /// How often a waiting thread looks for signals.
-    const PAUSE: Duration = Duration::from_millis(50);
-
-    /// Waits for the others.
-    ///
-    /// # Errors
-    /// A signal's exception, `busy` where this thread has the turn already, that the call was ended meanwhile, or that
-    /// the turn was taken before this process was forked.
-    pub(crate) fn take(&self, py: Python<'_>, call: &Call, busy: impl FnOnce() -> Error) -> Result<Turn<'_>> {
-        let me = (std::process::id(), current().id());
-        match *self.user() {
-            Some(user) if user == me => return Err(busy()),
-            Some((process, _)) if process != me.0 => return Err(forked(Class::Model, "model")),
-            _ => {}
+/// Waits for a turn without the GIL, and can be ended with Ctrl-C meanwhile.
+///
+/// # Errors
+/// A signal's exception, `busy` where this thread has the turn already, that the call was ended meanwhile, or that the
+/// turn was taken before this process was forked.
+pub(crate) fn turn(
+    py: Python<'_>,
+    turns: &Turns,
+    what: &'static str,
+    call: &Call,
+    busy: impl FnOnce() -> Error,
+) -> Result<Turn> {
+    loop {
+        match released(py, || turns.wait(what, call.left(PAUSE))) {
+            Ok(Some(turn)) => return Ok(turn),
+            Ok(None) => {}
+            Err(Refusal::Busy { .. }) => return Err(busy()),
+            Err(Refusal::Forked) => return Err(forked(Class::Model, "model")),
+            Err(Refusal::Closed) => return Err(Class::Model.error("it is closed")),
         }
-        while !released(py, || self.try_take(me, call.left(Self::PAUSE))) {
-            py.check_signals()?;
-            if call.is_ended() {
-                return Err(call.error("while it waited for another call"));
-            }
+        py.check_signals()?;
+        if call.ended().is_some() {
+            return Err(ended(call, "while it waited for another call"));
         }
-        Ok(Turn(self))
-    }
-
-    fn try_take(&self, me: (u32, ThreadId), pause: Duration) -> bool {
-        let waited = self.over.wait_timeout_while(self.user(), pause, |user| user.is_some());
-        let (mut user, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        user.is_none() && {
-            *user = Some(me);
-            true
-        }
-    }
-
-    /// Only an identity is behind this lock, which no panic can leave half changed.
-    fn user(&self) -> MutexGuard<'_, Option<(u32, ThreadId)>> {
-        self.user.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        *self.0.user() = None;
-        self.0.over.notify_one();
     }
 }

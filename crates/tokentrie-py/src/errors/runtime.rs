@@ -3,8 +3,11 @@
 
 use crate::errors::maps::{caused, class_of_healing, class_of_vocab, raised};
 use crate::errors::{Class, Error};
+use crate::spec::of_spec;
 use llama_sampler::RuntimeError;
 use pyo3::PyErr;
+use tokentrie::chat::ChatError;
+use tokentrie::run::GenerateError;
 use trie_text::HealingError;
 
 impl From<RuntimeError> for Error {
@@ -26,6 +29,32 @@ impl From<RuntimeError> for Error {
             }
             error if class == Class::Context => class.error(format!("{error} (a Model with a larger n_ctx has more)")),
             error => class.error(error.to_string()),
+        }
+    }
+}
+
+impl From<GenerateError> for Error {
+    fn from(error: GenerateError) -> Self {
+        match error {
+            GenerateError::Constraint(problem) => of_spec(problem),
+            GenerateError::Prompt(error) => error.into(),
+            GenerateError::Rules(error) => error.into(),
+            GenerateError::NotForForms | GenerateError::NothingToEnd | GenerateError::ForFormsAlone(_) => {
+                Class::Option.error(error.to_string())
+            }
+        }
+    }
+}
+
+impl From<ChatError> for Error {
+    fn from(error: ChatError) -> Self {
+        match error {
+            ChatError::Template(error) => error.into(),
+            ChatError::Format(error) => error.into(),
+            ChatError::Constraint(error) => error.into(),
+            ChatError::Vocab(error) => error.into(),
+            ChatError::Rules(error) => error.into(),
+            ChatError::Runtime(error) => error.into(),
         }
     }
 }

@@ -1,16 +1,15 @@
 //! Chats with a model, as Python asks for them.
 
-use crate::call::{Call, CancelToken};
+use crate::call::{CancelToken, begun, ended};
 use crate::chat::format::{ChatFormat, continued, prompt_options, tool_choice};
 use crate::chat::message::{ChatEvent, Message};
 use crate::chat::messages::messages;
 use crate::chat::tools::Tools;
 use crate::convert::gil::released;
-use crate::convert::words::{After, unsigned};
-use crate::errors::{Error, Result, with_partial};
+use crate::convert::words::unsigned;
+use crate::errors::{Result, with_partial};
 use crate::exit::{attached, called};
 use crate::model::loaded::{Model, streaming};
-use crate::model::options::Options;
 use crate::model::watch::Watch;
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use chat_format::Event;
@@ -18,9 +17,7 @@ use llama_sampler::RuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use std::time::Instant;
-use tokentrie::chat::{ChatFinish, ChatPrompt, ChatWatch, Prepared, ReplyOptions};
-use trie_core::SpanRules;
+use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, ReplyOptions};
 
 /// Who listens: Python.
 struct Listening<'w> {
@@ -151,42 +148,38 @@ impl Model {
         continue_final_message: Option<&str>,
         variables: Option<&Bound<'_, PyDict>>,
     ) -> Result<Message> {
-        let (started, call) = (Instant::now(), Call::new(cancel, timeout)?);
+        let call = begun(cancel, timeout)?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
-        let (core, vocab) = (format.get().core().clone(), Arc::clone(loaded.model.vocab()));
-        let messages = self::messages(messages, core.template().text())?;
+        let format = format.get();
+        let messages = self::messages(messages, format.core().template().text())?;
         let tools = Tools::of_optional(py, tools)?;
         let offered = tools.get();
-        let budget = thinking_budget.map(|budget| unsigned("thinking_budget", budget)).transpose()?;
-        let max_tokens = max_tokens.map(|most| unsigned("max_tokens", most)).transpose()?;
-
-        let keywords = Keywords { call: "chat", mode: Given(None), placed: None, settings: None, sampling };
-        let reply = ReplyOptions {
-            tools: offered.core().clone(),
-            choice: self::tool_choice(tool_choice, Some(&offered.names()))?,
-            parallel: parallel_tool_calls,
-            max_tokens,
-            sampling: keywords.options(py)?,
-            probabilities,
-        };
-        let options = prompt_options(enable_thinking, continued(continue_final_message)?, variables)?;
         let definitions = Some(offered.definitions()).filter(|_| !offered.core().is_empty());
-        let made = released(py, || ChatPrompt::new::<Error>(&core, &vocab, &messages, definitions, &options));
-        let prompt = made?;
-        let constraint = reply.constraint(&prompt);
-        format.get().warn_of(py, &constraint)?;
-        let rules = SpanRules::of(format.get().over(py, &constraint, budget, &vocab)?, vocab.len())?;
-        let options = Options { keywords, end_tokens: None, after: After(trie_core::After::Free) };
-        let rules = Arc::new(options.rules(rules, vocab.end_of_generation())?);
-        let parser = released(py, || reply.parser(&core, &prompt))?;
-        let reply = self.using(py, None, &call, |context, watch| {
-            let prepared = Prepared { prompt: &prompt, rules: &rules, parser, started };
-            tokentrie::chat::reply(context, &vocab, prepared, &reply, &mut Listening { watch, stream })
-        })?;
+        let keywords = Keywords { call: "chat", mode: Given(None), placed: None, settings: None, sampling };
+        let request = ChatRequest {
+            messages,
+            definitions: definitions.map(Arc::clone),
+            prompt: prompt_options(enable_thinking, continued(continue_final_message)?, variables)?,
+            thinking_budget: thinking_budget.map(|budget| unsigned("thinking_budget", budget)).transpose()?,
+            timeout: None,
+            reply: ReplyOptions {
+                tools: offered.core().clone(),
+                choice: self::tool_choice(tool_choice, Some(&offered.names()))?,
+                parallel: parallel_tool_calls,
+                max_tokens: max_tokens.map(|most| unsigned("max_tokens", most)).transpose()?,
+                sampling: keywords.options(py)?,
+                probabilities,
+            },
+        };
+        let over = format.over_vocab(py, loaded.model.vocab())?;
+        let ready = released(py, || request.ready(&over))?;
+        format.tell(py, ready.warnings())?;
+        let reply =
+            self.using(py, None, &call, |context, watch| ready.reply(context, &mut Listening { watch, stream }))?;
         let (tokens, is_cancelled) = (reply.stats.tokens, reply.finish == ChatFinish::Cancelled);
         let message = Message::from(reply);
         if is_cancelled {
-            return Err(with_partial(py, call.error(&format!("after {tokens} generated tokens")), message));
+            return Err(with_partial(py, ended(&call, &format!("after {tokens} generated tokens")), message));
         }
         Ok(message)
     }

@@ -1,7 +1,6 @@
 //! A set to choose from, and choices over a stream of prompts.
 
-use crate::call::Call;
-use crate::convert::gil::{Turns, locked};
+use crate::convert::gil::{locked, turn};
 use crate::errors::{Class, Error, Result};
 use crate::model::choice::Choice;
 use crate::model::loaded::Model;
@@ -11,23 +10,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use trie_core::{ChooseOptions, TokenId};
+use tokentrie::run::{Call, Choose, Turns};
 use trie_text::{ValueSet, Values};
 
 /// What may be chosen, and how much of it is scored.
 pub(crate) struct ChoiceSet {
     pub(crate) values: Values,
-    /// `None`: those that the set brings.
-    pub(crate) end_tokens: Option<Vec<TokenId>>,
-    pub(crate) top: Option<usize>,
-    pub(crate) max_rows: Option<usize>,
-}
-
-impl ChoiceSet {
-    pub(crate) fn options(&self) -> ChooseOptions<'_> {
-        let options = ChooseOptions::new().with_top(self.top).with_max_rows(self.max_rows);
-        self.end_tokens.as_deref().map_or(options, |ends| options.with_end_tokens(ends))
-    }
+    pub(crate) choose: Choose,
 }
 
 /// What becomes of a bad prompt.
@@ -135,7 +124,7 @@ impl Choices {
             }
         }
         let sets: Vec<ValueSet> = questions.iter().map(|question| question.set.clone()).collect();
-        let options = self.set.options();
+        let options = self.set.choose.options();
         let named = |at: usize, error| {
             let number = numbers.get(at).copied().unwrap_or(first + at);
             Error::from(RuntimeError::Prompt { number, error: Box::new(error) })
@@ -221,9 +210,8 @@ impl Choices {
     }
 
     fn __next__(&self, py: Python<'_>) -> Result<Option<Py<PyAny>>> {
-        let _turn = self
-            .turns
-            .take(py, &self.call, || Class::Model.error("the prompts of `choose_many` must not ask for its choices"))?;
+        let own = || Class::Model.error("the prompts of `choose_many` must not ask for its choices");
+        let _turn = turn(py, &self.turns, "choose_many", &self.call, own)?;
         loop {
             let first = {
                 let mut state = locked(py, &self.state)?;

@@ -1,6 +1,6 @@
 //! `Model.choose`: the exact probability of every value.
 
-use crate::call::{Call, CancelToken};
+use crate::call::{CancelToken, begun};
 use crate::convert::gil::released;
 use crate::convert::ids::tokens;
 use crate::convert::strings;
@@ -12,6 +12,7 @@ use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use llama_sampler::Question;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
+use tokentrie::run::Choose;
 use trie_core::Constraint;
 use trie_text::{Tokenization, Values};
 
@@ -87,12 +88,12 @@ impl Model {
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
     ) -> Result<Choice> {
-        let call = Call::new(cancel, timeout)?;
+        let call = begun(cancel, timeout)?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let set = self.set(choices, around, end_tokens, top, max_rows)?;
         let Question { prompt, set: values } = self.question(prompt, &set.values)?;
         let choice = self.using(choices.py(), None, &call, |context, watch| {
-            context.choose(&prompt, values.trie().clone(), &set.options(), watch)
+            context.choose(&prompt, values.trie().clone(), &set.choose.options(), watch)
         })?;
         Ok(Choice::new(choice, &values))
     }
@@ -151,7 +152,7 @@ impl Model {
         let on_error = OnError::read(on_error)?;
         let progress = progress.map(|progress| (progress, prompts.len().ok()));
         let prompts = PyIterator::from_object(prompts)?.unbind();
-        Ok(Choices::new(slf.unbind(), prompts, set, on_error, progress, Call::new(cancel, None)?))
+        Ok(Choices::new(slf.unbind(), prompts, set, on_error, progress, begun(cancel, None)?))
     }
 }
 
@@ -176,14 +177,16 @@ impl Model {
         let count = |name: &str, count: Option<i64>| {
             let outside = |count| Class::Option.error(format!("{name} is {count}: it must be from 1 to {}", u32::MAX));
             let positive = |count| u32::try_from(count).ok().filter(|&count| count > 0).ok_or_else(|| outside(count));
-            count.map(positive).transpose().map(|count| count.map(|count| count as usize))
+            count.map(positive).transpose()
         };
-        let (top, max_rows) = (count("top", top)?, count("max_rows", max_rows)?);
+        let mut choose = Choose::default();
+        (choose.end_tokens, choose.top, choose.max_rows) =
+            (end_tokens, count("top", top)?, count("max_rows", max_rows)?);
         if let Some(texts) = strings::listed(choices)? {
             let Around { prefix, suffix, tokenization } = around;
             let texts = texts.with_prefix(prefix).with_suffix(suffix);
             let texts = texts.with_tokenization(tokenization).with_distinct(true);
-            return Ok(ChoiceSet { values: Values::Texts(texts), end_tokens, top, max_rows });
+            return Ok(ChoiceSet { values: Values::Texts(texts), choose });
         }
         if around != Around::default() {
             return Err(Class::Option.error(
@@ -194,6 +197,6 @@ impl Model {
         let weighted = constraints[0].1.sets().iter().any(|set| set.is_weighted());
         warn_unweighted(choices.py(), weighted, NOT_IN_PROBABILITIES)?;
         let trie = released(choices.py(), || constraints[0].1.to_trie(tokentrie::spec::MOST_VALUES))?;
-        Ok(ChoiceSet { values: Values::Set(trie.into()), end_tokens, top, max_rows })
+        Ok(ChoiceSet { values: Values::Set(trie.into()), choose })
     }
 }

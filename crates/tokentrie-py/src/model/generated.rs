@@ -2,11 +2,7 @@
 
 use crate::convert::pickled::pickled;
 use crate::convert::value::Value;
-#[cfg(feature = "llama")]
-use crate::errors::Result;
 use crate::trie::leaf::Leaf;
-#[cfg(feature = "llama")]
-use llama_sampler::Finish;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict};
@@ -56,10 +52,6 @@ pub(crate) struct Generated {
     stats: Stats,
 }
 
-/// The `finish` of a generation that was ended from outside.
-#[cfg(feature = "llama")]
-const STOPPED: &str = "stopped";
-
 /// What a generation took.
 ///
 /// Example:
@@ -101,18 +93,35 @@ pub(crate) struct Stats {
     seed: u32,
 }
 
+/// What the text of a generation stands for.
+#[cfg(feature = "llama")]
+pub(crate) enum Meaning {
+    /// One value, if it was completed.
+    Value(Option<Value>),
+    /// Those of a form, by name.
+    Form(Vec<(String, Value)>),
+}
+
 #[cfg(feature = "llama")]
 impl Generated {
-    pub(crate) fn new(generated: llama_sampler::Generated, value: Option<Value>, seconds: f64) -> Self {
-        let llama_sampler::Generated { tokens, text, leaf, leaves, value: _, fields: _, partial_token, finish, stats } =
-            generated;
-        let finish = match finish {
-            Finish::Span => "span",
-            Finish::EndOfGeneration => "end_of_generation",
-            Finish::MaxTokens => "max_tokens",
-            Finish::ContextFull => "context_full",
-            Finish::Stopped => STOPPED,
+    pub(crate) fn new(generated: llama_sampler::Generated, meaning: Meaning, seconds: f64) -> Self {
+        let llama_sampler::Generated {
+            tokens,
+            text,
+            leaf,
+            leaves,
+            fields,
+            partial_token,
+            canonical,
+            finish,
+            stats,
+            value: _,
+        } = generated;
+        let (value, values, leaf, leaves) = match meaning {
+            Meaning::Value(value) => (value, Vec::new(), leaf, leaves),
+            Meaning::Form(values) => (None, values, None, Vec::new()),
         };
+        let scored = fields.into_iter().filter_map(|field| Some((field.name, field.probabilities?)));
         Self {
             text,
             tokens: tokens.into_iter().map(TokenId::get).collect(),
@@ -120,40 +129,12 @@ impl Generated {
             leaves: leaves.into_iter().map(Leaf::from).collect(),
             value,
             partial_token,
-            values: Vec::new(),
-            probabilities: Vec::new(),
-            canonical: true,
-            finish: finish.to_owned(),
-            stats: Stats::new(stats, seconds),
-        }
-    }
-
-    /// `parse` makes of the text of a slot or text, given by name, what it stands for.
-    pub(crate) fn of_form(
-        filled: llama_sampler::Filled,
-        seconds: f64,
-        parse: impl Fn(&str, String) -> Result<Value>,
-    ) -> Result<Self> {
-        let llama_sampler::Filled { values: fields, text, tokens, canonical, stopped, stats } = filled;
-        let (mut values, mut probabilities) = (Vec::new(), Vec::new());
-        for field in fields {
-            probabilities.extend(field.probabilities.map(|shares| (field.name.clone(), shares)));
-            let value = parse(&field.name, field.value)?;
-            values.push((field.name, value));
-        }
-        Ok(Self {
-            text,
-            tokens: tokens.into_iter().map(TokenId::get).collect(),
-            leaf: None,
-            leaves: Vec::new(),
-            value: None,
-            partial_token: Vec::new(),
             values,
-            probabilities,
+            probabilities: scored.collect(),
             canonical,
-            finish: if stopped { STOPPED } else { "form" }.to_owned(),
+            finish: finish.name().to_owned(),
             stats: Stats::new(stats, seconds),
-        })
+        }
     }
 }
 

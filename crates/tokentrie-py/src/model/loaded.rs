@@ -1,15 +1,15 @@
 //! A model that generates inside a span.
 
-use crate::call::{Call, CancelToken};
+use crate::call::{self, CancelToken, begun};
 use crate::chat::format::ChatFormat;
 use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
-use crate::convert::gil::{Turns, locked, released};
+use crate::convert::gil::{locked, released, turn};
+use crate::convert::ids::tokens;
 use crate::convert::value::Value;
-use crate::convert::words::{After, FillMode};
+use crate::convert::words::{After, FillMode, unsigned};
 use crate::errors::{Class, Error, Result, warn, with_partial};
-use crate::model::generated::Generated;
-use crate::model::options::Options;
+use crate::model::generated::{Generated, Meaning};
 use crate::model::rivals;
 use crate::model::watch::Watch;
 use crate::rows::sampling::{Given, Keywords, Sampling};
@@ -18,20 +18,20 @@ use crate::rule::form;
 use crate::rule::gate::ThinkGate;
 use crate::rule::of_user::UserRule;
 use crate::spec::object::SpecObject;
-use crate::spec::{Around, as_object, built, of_spec};
+use crate::spec::{Around, as_object, built};
 use crate::trie::payload::Cache;
 use crate::vocab::Vocab;
 use llama_cpp_2::sampling::LlamaSampler;
-use llama_sampler::{Context, ContextOptions, FillOptions, Finish, GenerateOptions, ModelOptions, RuntimeError};
+use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, ModelOptions, RuntimeError};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokentrie::spec::{Built, Over, Spans};
+use tokentrie::run::{Call, Generate, ReadyGeneration, Turns};
+use tokentrie::spec::Over;
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
 
@@ -65,8 +65,6 @@ pub(crate) struct Model {
     loaded: Mutex<Option<Loaded>>,
     context: Mutex<Option<Context>>,
     turns: Turns,
-    /// What ends the call that is running.
-    cancel: Mutex<Option<Arc<AtomicBool>>>,
     /// Worked out when it is first asked for.
     pub(crate) chat_format: PyOnceLock<Py<ChatFormat>>,
     /// pathlib.Path: the file it came from.
@@ -108,9 +106,8 @@ impl Model {
         precise: bool,
     ) -> Result<Self> {
         let path = path.map_or_else(|| tiny(py), Ok)?;
-        let number =
-            |name, value: Option<i64>| value.map(|value| crate::convert::words::unsigned(name, value)).transpose();
-        let n_gpu_layers = crate::convert::words::unsigned("n_gpu_layers", n_gpu_layers)?;
+        let number = |name, value: Option<i64>| value.map(|value| unsigned(name, value)).transpose();
+        let n_gpu_layers = unsigned("n_gpu_layers", n_gpu_layers)?;
         if n_gpu_layers > 0 && !llama_sampler::supports_graphics_cards()? {
             warn(py, "n_gpu_layers has no effect: this build of tokentrie uses no graphics card")?;
         }
@@ -136,7 +133,6 @@ impl Model {
             loaded: Mutex::new(Some(Loaded { sets: Arc::new(ValueSets::new(Arc::clone(model.vocab()))), model })),
             context: Mutex::new(Some(context)),
             turns: Turns::default(),
-            cancel: Mutex::default(),
             chat_format: PyOnceLock::new(),
         })
     }
@@ -157,11 +153,8 @@ impl Model {
     ///     Traceback (most recent call last):
     ///         ...
     ///     tokentrie.CancelledError: stopped on request ...
-    fn cancel(&self, py: Python<'_>) -> Result<()> {
-        if let Some(running) = &*locked(py, &self.cancel)? {
-            running.store(true, Ordering::Relaxed);
-        }
-        Ok(())
+    fn cancel(&self) {
+        self.turns.cancel();
     }
 
     /// Cancels what is running, waits for it and gives the memory back.
@@ -179,9 +172,9 @@ impl Model {
     ///         ...
     ///     tokentrie.ModelError: the model is closed
     fn close(&self, py: Python<'_>) -> Result<()> {
-        self.cancel(py)?;
+        self.cancel();
         let busy = || Class::Model.error("the model is generating: on_step must not close it");
-        let _turn = self.turns.take(py, &Call::default(), busy)?;
+        let _turn = turn(py, &self.turns, "close", &Call::default(), busy)?;
         let context = locked(py, &self.context)?.take();
         let loaded = locked(py, &self.loaded)?.take();
         released(py, || drop((context, loaded)));
@@ -278,59 +271,24 @@ impl Model {
         settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Generated> {
         let py = prompt.py();
-        let call = Call::new(cancel, timeout)?;
-        let exact = mode.0.is_some_and(|mode| mode.exact);
+        let call = begun(cancel, timeout)?;
+        let mut options = Generate::default();
+        options.exact = mode.0.is_some_and(|mode| mode.exact);
         let mode = Given(mode.0.map(|mode| mode.mode));
-        let keywords = Keywords { call: "generate", mode, placed: None, settings, sampling };
-        let options = Options { keywords, end_tokens, after };
-        let max_tokens = crate::convert::words::unsigned("max_tokens", max_tokens)? as usize;
-        let sampling = options.keywords.options(py)?;
-        let loaded = self.loaded(py)?;
-        let started = Instant::now();
+        options.sampling = Keywords { call: "generate", mode, placed: None, settings, sampling }.options(py)?;
+        options.max_tokens = unsigned("max_tokens", max_tokens)?;
+        options.end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
+        (options.skip_ahead, options.after, options.probabilities) = (skip_ahead, Some(after.0), probabilities);
+        let (loaded, started) = (self.loaded(py)?, Instant::now());
         let given = constraint.map(as_object).transpose()?;
         let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
-        if let (Some(Built::Form(form)), Some(given)) = (&built, &given) {
-            if end_tokens.is_some() || after.0 == trie_core::After::Free {
-                return Err(
-                    Class::Option.error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")
-                );
-            }
-            let fill = FillOptions::default().with_sampling(sampling);
-            let fill = fill.with_exact(exact).with_probabilities(probabilities);
-            let prompt = self.prompt(prompt, form.begins_with())?;
-            let filled = self.using(py, on_step, &call, |context, watch| context.fill(&prompt, form, &fill, watch))?;
-            let stopped = filled.stopped;
-            let parse = |name: &str, text| form::part_value(given, name, text);
-            let generated = Generated::of_form(filled, started.elapsed().as_secs_f64(), parse)?;
-            return if stopped { Err(stopped_with(py, &call, generated)) } else { Ok(generated) };
-        }
-        if exact || probabilities {
-            let what = if exact { "mode \"exact\" is" } else { "probabilities are" };
-            return Err(Class::Option.error(format!("{what} for forms: use `choose` for a set")));
-        }
-        let vocab = loaded.model.vocab();
-        let (prompt, healed, spans) = match built {
-            None => (self.prompt(prompt, None)?, 0, None),
-            Some(built) => {
-                let prompt = crate::model::prompt::read(prompt)?;
-                let placed = released(py, || built.after(prompt, &loaded.sets));
-                UserRule::raised()?;
-                let placed = placed.map_err(of_spec)?;
-                (placed.prompt, placed.healed_bytes, Some(placed.spans))
-            }
-        };
-        let rules = |spans: Spans| {
-            let rules = SpanRules::new(spans, vocab.len())?;
-            Ok::<_, Error>(Arc::new(options.rules(rules, vocab.end_of_generation())?))
-        };
-        let rules = spans.map(rules).transpose()?;
-        let generate = GenerateOptions::default().with_sampling(sampling).with_max_tokens(max_tokens);
-        let generate = generate.with_skip_ahead(skip_ahead).with_healed_bytes(healed);
-        let generated = self
-            .using(py, on_step, &call, |context, watch| context.generate(&prompt, rules.as_ref(), &generate, watch))?;
-        let value = generated.value.clone().zip(given.as_ref().and_then(value_reader));
-        let value = value.map(|(text, rule)| Value::parsed(&rule, text)).transpose()?;
-        ended(py, &call, generated, value, started)
+        let prompt = crate::model::prompt::read(prompt)?;
+        let ready = released(py, || options.after(prompt, built, &loaded.sets));
+        UserRule::raised()?;
+        let ready = ready?;
+        let generated = self.using(py, on_step, &call, |context, watch| ready.run(context, &options, watch))?;
+        let meaning = meaning(&ready, &generated, given.as_ref())?;
+        ended(py, &call, generated, meaning, started)
     }
 
     /// Generates as `generate` does, on a thread of its own, and gives the text as it grows.
@@ -425,7 +383,7 @@ impl Model {
         max_tokens: i64,
     ) -> Result<Generated> {
         let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, self.prompt(prompt, None)?);
-        let max_tokens = crate::convert::words::unsigned("max_tokens", max_tokens)? as usize;
+        let max_tokens = unsigned("max_tokens", max_tokens)? as usize;
         let vocab = loaded.model.vocab();
         let rules = SpanRules::of(AnyConstraint::new(Unconstrained), vocab.len())?;
         let options = GenerateOptions::default().with_max_tokens(max_tokens);
@@ -440,7 +398,7 @@ impl Model {
             let chain = LlamaSampler::chain([rival, LlamaSampler::greedy()], true);
             context.generate_with_chain(&prompt, &Arc::new(rules), chain, &options, watch).map(Ok)
         })?;
-        ended(py, &call, generated?, None, started)
+        ended(py, &call, generated?, Meaning::Value(None), started)
     }
 
     /// ChatTemplate: the template of the file, with the model's tokens for the beginning and the end of a text.
@@ -578,14 +536,11 @@ impl Model {
         work: impl FnOnce(&mut Context, &mut Watch) -> Result<T, RuntimeError> + Send,
     ) -> Result<T> {
         let busy = || Class::Model.error("the model is generating: on_step must not use it");
-        let _turn = self.turns.take(py, call, busy)?;
+        let turn = turn(py, &self.turns, "generate", call, busy)?;
         let mut context = locked(py, &self.context)?;
         let context = context.as_mut().ok_or_else(closed)?;
-        let call = call.running();
-        *locked(py, &self.cancel)? = Some(Arc::clone(&call.of_model));
-        let mut watch = Watch::new(on_step, call);
+        let mut watch = Watch::new(on_step, call.clone().with(turn.cancel()));
         let done = released(py, || work(context, &mut watch));
-        *locked(py, &self.cancel)? = None;
         watch.finish(done)
     }
 }
@@ -600,13 +555,35 @@ fn ended(
     py: Python<'_>,
     call: &Call,
     generated: llama_sampler::Generated,
-    value: Option<Value>,
+    meaning: Meaning,
     started: Instant,
 ) -> Result<Generated> {
     let stopped = generated.finish == Finish::Stopped;
+    let generated = Generated::new(generated, meaning, started.elapsed().as_secs_f64());
+    if !stopped {
+        return Ok(generated);
+    }
+    let error = call::ended(call, &format!("after {} generated tokens", generated.count()));
+    Err(with_partial(py, error, generated))
+}
+
+/// What the text stands for, as the constraint reads it.
+fn meaning(
+    ready: &ReadyGeneration,
+    generated: &llama_sampler::Generated,
+    given: Option<&Bound<'_, PyAny>>,
+) -> Result<Meaning> {
+    if let (true, Some(given)) = (ready.is_form(), given) {
+        let value = |field: &llama_sampler::Field| {
+            Ok((field.name.clone(), form::part_value(given, &field.name, field.value.clone())?))
+        };
+        return generated.fields.iter().map(value).collect::<Result<_>>().map(Meaning::Form);
+    }
+    if let Some((text, rule)) = generated.value.clone().zip(given.and_then(value_reader)) {
+        return Ok(Meaning::Value(Some(Value::parsed(&rule, text)?)));
+    }
     let name = generated.leaf.as_ref().and_then(|leaf| leaf.name.clone());
-    let generated = Generated::new(generated, value.or(name.map(Value::Text)), started.elapsed().as_secs_f64());
-    if stopped { Err(stopped_with(py, call, generated)) } else { Ok(generated) }
+    Ok(Meaning::Value(name.map(Value::Text)))
 }
 
 /// What reads the text of a constraint as a value, if anything does: it has a method `parse`.
@@ -614,10 +591,6 @@ fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>
     let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
     let given = gate.unwrap_or_else(|| constraint.clone());
     (given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>()).then_some(given)
-}
-
-fn stopped_with(py: Python<'_>, call: &Call, partial: Generated) -> Error {
-    with_partial(py, call.error(&format!("after {} generated tokens", partial.count())), partial)
 }
 
 fn closed() -> Error {

@@ -1,11 +1,12 @@
 //! How Python takes part in long work that runs without the GIL: Ctrl-C stops it, and a callback sees each step.
 
-use crate::call::Call;
+use crate::call::ended;
 use crate::convert::gil::Signals;
 use crate::errors::{Class, Error};
 use crate::exit::{attached, called};
 use crate::model::generated::Step;
 use pyo3::prelude::*;
+use tokentrie::run::Call;
 
 /// Asked between two forward passes. Keeps the first exception; the work then ends and the caller raises it.
 pub(crate) struct Watch {
@@ -22,7 +23,7 @@ impl Watch {
 
     /// Whether to give up: Python has an exception to raise, such as that of Ctrl-C, or the call is cancelled.
     pub(crate) fn wants_stop(&mut self) -> bool {
-        self.signals.wants_stop() || self.call.is_ended()
+        self.signals.wants_stop() || self.call.ended().is_some()
     }
 
     /// Something raised: the work ends with that.
@@ -44,7 +45,7 @@ impl Watch {
             return Err(raised.into());
         }
         result.map_err(|error| match Error::from(error) {
-            Error::Ours(Class::Cancelled, _) => self.call.error("before there was a result"),
+            Error::Ours(Class::Cancelled, _) => ended(&self.call, "before there was a result"),
             error => error,
         })
     }

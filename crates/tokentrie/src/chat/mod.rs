@@ -27,16 +27,16 @@ mod tools;
 #[cfg(feature = "llama")]
 mod wire;
 
-pub use chat_format::Event;
+pub use chat_format::{ChatFormat, Event};
 pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, template_or_chatml};
 pub use messages::{check_message, map_texts, texts};
 pub use prompt::ChatPrompt;
 #[cfg(feature = "llama")]
 pub use reading::ChatWatch;
 #[cfg(feature = "llama")]
-pub use reply::{ChatFinish, ChatReply, ChatStats, Prepared, ReplyOptions, reply};
+pub use reply::{ChatFinish, ChatReply, ChatStats, ReadyChat, ReplyOptions};
 #[cfg(feature = "llama")]
-pub use request::{ChatError, ChatRequest, ReadyChat};
+pub use request::{ChatError, ChatRequest};
 #[cfg(feature = "llama")]
 pub use shares::CallShares;
 pub use tools::{known_tools, wrapped_tool};

@@ -3,7 +3,7 @@
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatWatch, Reading};
 use crate::chat::shares::CallShares;
-use chat_format::{ChatFormat, ConstraintOptions, FormatError, Message, ParserOptions, ToolChoice, Tools};
+use chat_format::{ChatFormat, ConstraintOptions, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
 use llama_sampler::{Context, Finish, GenerateOptions, RuntimeError};
 use std::sync::Arc;
 use std::time::Instant;
@@ -43,7 +43,7 @@ impl ReplyOptions {
     ///
     /// # Errors
     /// As [`ChatFormat::parser`].
-    pub fn parser(&self, format: &ChatFormat, prompt: &ChatPrompt) -> Result<chat_format::Parser, FormatError> {
+    pub fn parser(&self, format: &ChatFormat, prompt: &ChatPrompt) -> Result<Parser, FormatError> {
         let mut options = ParserOptions::default();
         options.tools = Some(self.tools.clone());
         options.tool_choice = self.choice.clone();
@@ -116,57 +116,60 @@ pub struct ChatReply {
     pub stats: ChatStats,
 }
 
-/// What goes into a reply, made before the context is needed.
-pub struct Prepared<'a> {
-    /// After what.
-    pub prompt: &'a ChatPrompt,
-    /// Inside what.
-    pub rules: &'a Arc<SpanRules>,
-    /// Read by what.
-    pub parser: chat_format::Parser,
-    /// When the call began.
-    pub started: Instant,
+/// A chat that only needs a context.
+#[derive(Debug)]
+pub struct ReadyChat {
+    pub(super) prompt: ChatPrompt,
+    pub(super) rules: Arc<SpanRules>,
+    pub(super) parser: Parser,
+    pub(super) options: ReplyOptions,
+    pub(super) vocab: Arc<Vocab>,
+    pub(super) warnings: Arc<[String]>,
+    /// When it was made ready.
+    pub(super) started: Instant,
 }
 
-/// Generates a reply after a prompt. Cancelling is no error: the reply is what had come.
-///
-/// # Errors
-/// As [`Context::generate`].
-pub fn reply(
-    context: &mut Context,
-    vocab: &Arc<Vocab>,
-    prepared: Prepared<'_>,
-    options: &ReplyOptions,
-    watch: &mut dyn ChatWatch,
-) -> Result<ChatReply, RuntimeError> {
-    let Prepared { prompt, rules, parser, started } = prepared;
-    let room = context.n_ctx().saturating_sub(prompt.tokens.len()).max(1);
-    let most = options.max_tokens.map_or(room, |most| most as usize);
-    let generate = GenerateOptions::default().with_sampling(options.sampling).with_max_tokens(most);
-    let mut reading = Reading::new(watch, parser, Arc::clone(vocab), options.probabilities);
-    let generated = context.generate(&prompt.tokens, Some(rules), &generate.with_skip_ahead(true), &mut reading)?;
-    let stopped = generated.finish == Finish::Stopped && !reading.over;
-    let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
-    let (message, shares, reasoning_tokens) = reading.finish(cut, &options.tools);
-    let finish = match (stopped, cut, message.tool_calls.is_empty()) {
-        (true, ..) => ChatFinish::Cancelled,
-        (_, true, _) => ChatFinish::Length,
-        (.., false) => ChatFinish::ToolCalls,
-        _ => ChatFinish::Stop,
-    };
-    let (stats, tokens) = (&generated.stats, generated.tokens.len());
-    let spent = stats.decode_seconds + stats.sample_seconds;
-    let stats = ChatStats {
-        prompt_tokens: prompt.tokens.len(),
-        prompt_tokens_reused: stats.prompt_tokens_reused,
-        tokens,
-        reasoning_tokens,
-        forced_tokens: stats.forced_tokens,
-        forward_passes: stats.forward_passes,
-        forward_passes_saved: stats.forward_passes_saved,
-        seconds: started.elapsed().as_secs_f64(),
-        prompt_seconds: stats.prompt_seconds,
-        tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
-    };
-    Ok(ChatReply { message, shares, finish, stats })
+impl ReadyChat {
+    /// What of the tools' schemas is not held.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Generates the reply. Cancelling is no error: the reply is what had come.
+    ///
+    /// # Errors
+    /// As [`Context::generate`].
+    pub fn reply(self, context: &mut Context, watch: &mut dyn ChatWatch) -> Result<ChatReply, RuntimeError> {
+        let Self { prompt, rules, parser, options, vocab, started, .. } = self;
+        let room = context.n_ctx().saturating_sub(prompt.tokens.len()).max(1);
+        let most = options.max_tokens.map_or(room, |most| most as usize);
+        let generate = GenerateOptions::default().with_sampling(options.sampling).with_max_tokens(most);
+        let mut reading = Reading::new(watch, parser, vocab, options.probabilities);
+        let generated = context.generate(&prompt.tokens, Some(&rules), &generate, &mut reading)?;
+        let stopped = generated.finish == Finish::Stopped && !reading.over;
+        let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
+        let (message, shares, reasoning_tokens) = reading.finish(cut, &options.tools);
+        let finish = match (stopped, cut, message.tool_calls.is_empty()) {
+            (true, ..) => ChatFinish::Cancelled,
+            (_, true, _) => ChatFinish::Length,
+            (.., false) => ChatFinish::ToolCalls,
+            _ => ChatFinish::Stop,
+        };
+        let (stats, tokens) = (&generated.stats, generated.tokens.len());
+        let spent = stats.decode_seconds + stats.sample_seconds;
+        let stats = ChatStats {
+            prompt_tokens: prompt.tokens.len(),
+            prompt_tokens_reused: stats.prompt_tokens_reused,
+            tokens,
+            reasoning_tokens,
+            forced_tokens: stats.forced_tokens,
+            forward_passes: stats.forward_passes,
+            forward_passes_saved: stats.forward_passes_saved,
+            seconds: started.elapsed().as_secs_f64(),
+            prompt_seconds: stats.prompt_seconds,
+            tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
+        };
+        Ok(ChatReply { message, shares, finish, stats })
+    }
 }

@@ -3,37 +3,41 @@
 use crate::chat::format::{ConstraintError, ModelFormat};
 use crate::chat::messages::check_message;
 use crate::chat::prompt::ChatPrompt;
-use crate::chat::reading::ChatWatch;
-use crate::chat::reply::{ChatReply, Prepared, ReplyOptions, reply};
+use crate::chat::reply::{ReadyChat, ReplyOptions};
 use crate::chat::tools::{known_tools, wrapped_tool};
+use crate::run::{sampling, timeout};
 use crate::spec::fields::{Fields, array, text, wrong_type};
 use crate::spec::json::parse;
 use crate::spec::kinds::reply::ToolUse;
 use crate::spec::place::Place;
 use crate::spec::{SpecError, SpecProblem};
 use chat_format::analysis::{Continued, PromptOptions};
-use chat_format::{Data, FormatError, Parser, RenderOptions, TemplateError};
-use llama_sampler::{Context, RuntimeError};
+use chat_format::{Data, FormatError, RenderOptions, TemplateError};
+use llama_sampler::RuntimeError;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{DrawSettings, Mode, RulesError, SamplerOptions, SpanRules};
-use trie_text::{Vocab, VocabError};
+use trie_core::{RulesError, SpanRules};
+use trie_text::VocabError;
 
 /// Messages, tools and settings of a reply.
 #[derive(Debug, Clone)]
 pub struct ChatRequest {
-    messages: Vec<Value>,
-    /// For the template.
-    definitions: Option<Value>,
-    prompt: PromptOptions,
+    /// The conversation.
+    pub messages: Vec<Value>,
+    /// Definitions of tools, as the template finds them.
+    pub definitions: Option<Arc<Value>>,
+    /// How the prompt is rendered.
+    pub prompt: PromptOptions,
     /// The most tokens of reasoning.
     pub thinking_budget: Option<u32>,
+    /// The seconds that it may take.
+    pub timeout: Option<f64>,
     /// How the reply is made and read.
     pub reply: ReplyOptions,
 }
 
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "messages",
     "tools",
     "tool_choice",
@@ -45,6 +49,7 @@ const FIELDS: [&str; 11] = [
     "max_tokens",
     "probabilities",
     "sampling",
+    "timeout",
 ];
 
 impl ChatRequest {
@@ -101,8 +106,9 @@ impl ChatRequest {
             };
             prompt.render = variables.iter().fold(prompt.render, with);
         }
-        let definitions = Some(definitions).filter(|_| !reply.tools.is_empty());
-        Ok(Self { messages, definitions, prompt, thinking_budget: fields.count("thinking_budget")?, reply })
+        let definitions = Some(Arc::new(definitions)).filter(|_| !reply.tools.is_empty());
+        let (thinking_budget, timeout) = (fields.count("thinking_budget")?, timeout(&fields)?);
+        Ok(Self { messages, definitions, prompt, thinking_budget, timeout, reply })
     }
 
     /// Its prompt.
@@ -111,10 +117,10 @@ impl ChatRequest {
     /// As [`ChatPrompt::new`].
     pub fn prompt(&self, format: &ModelFormat) -> Result<ChatPrompt, ChatError> {
         let vocab = format.vocab();
-        ChatPrompt::new(format.format(), vocab, &self.messages, self.definitions.as_ref(), &self.prompt)
+        ChatPrompt::new(format.format(), vocab, &self.messages, self.definitions.as_deref(), &self.prompt)
     }
 
-    /// All that a reply needs but a context.
+    /// All that a reply needs but a context. Its time counts from here.
     ///
     /// # Errors
     /// What the template, the tools or the vocabulary do not take.
@@ -122,39 +128,11 @@ impl ChatRequest {
         let started = Instant::now();
         let (prompt, vocab) = (self.prompt(format)?, format.vocab());
         let constraint = self.reply.constraint(&prompt);
-        let warnings = format.format().warnings(&constraint)?.to_vec();
+        let warnings = format.format().warnings(&constraint)?;
         let rules = SpanRules::of(format.constraint(&constraint, self.thinking_budget)?, vocab.len())?;
         let rules = Arc::new(rules.with_end_of_generation(vocab.end_of_generation())?);
         let parser = self.reply.parser(format.format(), &prompt)?;
-        Ok(ReadyChat { prompt, rules, parser, options: self.reply, warnings, started })
-    }
-}
-
-/// A chat that only needs a context.
-#[derive(Debug)]
-pub struct ReadyChat {
-    prompt: ChatPrompt,
-    rules: Arc<SpanRules>,
-    parser: Parser,
-    options: ReplyOptions,
-    /// What of the tools' schemas is not held.
-    pub warnings: Vec<String>,
-    started: Instant,
-}
-
-impl ReadyChat {
-    /// The reply.
-    ///
-    /// # Errors
-    /// As [`reply`].
-    pub fn reply(
-        self,
-        context: &mut Context,
-        vocab: &Arc<Vocab>,
-        watch: &mut dyn ChatWatch,
-    ) -> Result<ChatReply, RuntimeError> {
-        let Self { prompt, rules, parser, options, started, .. } = self;
-        reply(context, vocab, Prepared { prompt: &prompt, rules: &rules, parser, started }, &options, watch)
+        Ok(ReadyChat { prompt, rules, parser, options: self.reply, vocab: Arc::clone(vocab), warnings, started })
     }
 }
 
@@ -179,29 +157,4 @@ pub enum ChatError {
     /// The model.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
-}
-
-/// `{"temperature": 0.7, "seed": 1}`: with any setting of the draw tokens are drawn, without one the best are taken.
-fn sampling(place: &Place<'_>, value: &Value) -> Result<SamplerOptions, SpecError> {
-    let names: Vec<&str> = DrawSettings::ALL.iter().map(|setting| setting.name).chain(["mode", "seed"]).collect();
-    let fields = Fields::of(place, value, &names)?;
-    let mut draw = DrawSettings::default();
-    let mut is_drawn = false;
-    for setting in DrawSettings::ALL {
-        let number =
-            |place: &Place<'_>, value: &Value| value.as_f64().ok_or_else(|| wrong_type(place, "a number", value));
-        let Some(number) = fields.read(setting.name, number)? else { continue };
-        let wrong = |error: trie_core::DrawError| {
-            SpecError::new(&place.field(setting.name), SpecProblem::Value(error.to_string()))
-        };
-        setting.set(&mut draw, number).map_err(wrong)?;
-        is_drawn = true;
-    }
-    let mode = fields.read("mode", |place, value| match text(place, value)? {
-        "greedy" => Ok(Mode::Greedy),
-        "sampled" => Ok(Mode::Sampled),
-        _ => Err(wrong_type(place, "\"greedy\" or \"sampled\"", value)),
-    })?;
-    let usual = if is_drawn { Mode::Sampled } else { Mode::Greedy };
-    Ok(SamplerOptions { mode: mode.unwrap_or(usual), draw, seed: fields.count("seed")? })
 }

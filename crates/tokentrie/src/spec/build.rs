@@ -7,7 +7,7 @@ use super::{Host, Object, Spec};
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Constraint, Sequence, Trie, Unconstrained};
 use trie_rules::{MaskLimits, Spelled};
-use trie_text::{Form, FormConstraint, FormError, FormOptions, TextValues, Vocab};
+use trie_text::{Form, FormConstraint, FormError, FormOptions, TextValues, Values, Vocab};
 
 /// The most values that are listed.
 pub const MOST_VALUES: usize = 1 << 20;
@@ -76,18 +76,35 @@ impl Spec {
         self.spans(&Place::ROOT, over, host, MOST_DEPTH)
     }
 
-    /// All values of a constraint that has few, as a set: `choose` gives the probability of each. Texts of rules are
-    /// tokenised as those of a list.
+    /// All values of a constraint that has few, as a set: [`Spec::listed`] without regard to what stands before.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn values(&self, over: &Over<'_>, host: &dyn Host) -> Result<Trie> {
+        match self.listed(over, host)? {
+            Values::Set(set) => Ok(set.trie().clone()),
+            Values::Texts(texts) => {
+                let at = |problem| SpecError::new(&Place::ROOT, problem);
+                let vocab = over.need(self.kind(), "how to tokenize").map_err(at)?;
+                host.texts(&texts.with_distinct(false), vocab).map_err(|error| at(error.into()))
+            }
+        }
+    }
+
+    /// All values of a constraint that has few: `choose` gives the probability of each. Those of rules are texts, as
+    /// those of a list.
     ///
     /// # Errors
     /// As [`Spec::build`]; also values without end, more than [`MOST_VALUES`], or more than [`MOST_TEXTS`] of a rule.
-    pub fn values(&self, over: &Over<'_>, host: &dyn Host) -> Result<Trie> {
-        let at = |problem| SpecError::new(&Place::ROOT, problem);
-        if let Some(texts) = self.texts(host, MOST_TEXTS)? {
-            let vocab = over.need(self.kind(), "how to tokenize").map_err(at)?;
-            return host.texts(&TextValues::new(texts), vocab).map_err(|error| at(error.into()));
+    pub fn listed(&self, over: &Over<'_>, host: &dyn Host) -> Result<Values> {
+        if let Self::Choice(texts) = self {
+            return Ok(Values::Texts(texts.clone().with_distinct(true)));
         }
-        self.constraint(over, host)?[0].1.to_trie(MOST_VALUES).map_err(|error| at(error.into()))
+        if let Some(texts) = self.texts(host, MOST_TEXTS)? {
+            return Ok(Values::Texts(TextValues::new(texts).with_distinct(true)));
+        }
+        let set = self.constraint(over, host)?[0].1.to_trie(MOST_VALUES);
+        Ok(Values::Set(set.map_err(|error| SpecError::new(&Place::ROOT, error))?.into()))
     }
 
     fn built(&self, place: &Place<'_>, over: &Over<'_>, host: &dyn Host, deeper: usize) -> Result<Built> {

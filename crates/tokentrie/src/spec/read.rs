@@ -66,8 +66,15 @@ impl Spec {
         Self::read(&place, &Value::Object(fields), MOST_DEPTH)
     }
 
+    /// A list of texts.
+    #[cfg(feature = "llama")]
+    pub(crate) fn read_choice(place: &Place<'_>, texts: &Value) -> Result<Self> {
+        let nothing = Value::Object(serde_json::Map::new());
+        choice(place, texts, &Fields::of(place, &nothing, &[])?)
+    }
+
     /// Of a value of JSON, with so many more specs inside each other.
-    pub(super) fn read(place: &Place<'_>, value: &Value, deeper: usize) -> Result<Self> {
+    pub(crate) fn read(place: &Place<'_>, value: &Value, deeper: usize) -> Result<Self> {
         let Some(deeper) = deeper.checked_sub(1) else {
             return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
         };

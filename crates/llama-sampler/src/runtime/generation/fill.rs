@@ -1,6 +1,6 @@
 //! Filling a form: its constraint is walked as any other, and tokens that say more than a part holds are taken back.
 
-use super::generated::{Field, Finish, GenerateStats, Generated};
+use super::generated::{Field, Finish, GenerateOptions, Generated};
 use super::{Generation, chain};
 use crate::runtime::context::Context;
 use crate::runtime::error::RuntimeError;
@@ -14,74 +14,6 @@ use trie_core::{
 };
 use trie_text::{Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Overshoot, SlotSet};
 
-/// How to fill a form.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[non_exhaustive]
-pub struct FillOptions {
-    /// How a token is chosen among the allowed ones. Each slot and text draws from its own seed: this one plus its
-    /// number.
-    pub sampling: SamplerOptions,
-    /// Whether to take of each slot the most probable value as a whole, instead of walking token by token.
-    pub exact: bool,
-    /// Whether to give the probability of every value of every slot, after what stands before it.
-    pub probabilities: bool,
-}
-
-impl FillOptions {
-    /// With [`FillOptions::sampling`].
-    #[must_use]
-    pub fn with_sampling(self, sampling: SamplerOptions) -> Self {
-        Self { sampling, ..self }
-    }
-
-    /// With [`FillOptions::exact`].
-    #[must_use]
-    pub fn with_exact(self, exact: bool) -> Self {
-        Self { exact, ..self }
-    }
-
-    /// With [`FillOptions::probabilities`].
-    #[must_use]
-    pub fn with_probabilities(self, probabilities: bool) -> Self {
-        Self { probabilities, ..self }
-    }
-}
-
-/// A form that was filled.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Filled {
-    /// Slots and texts in their order.
-    pub values: Vec<Field>,
-    /// The whole text, literals included, without what a first slot spells again of the prompt.
-    pub text: String,
-    /// Its tokens, which follow the prompt without what the first slot spells again.
-    pub tokens: Vec<TokenId>,
-    /// Whether these are the tokens that the tokenizer writes for this text. Sets of tokens, and free text that ends
-    /// inside a token, can have others.
-    pub canonical: bool,
-    /// Whether the watcher stopped it: then only the first slots and texts have values.
-    pub stopped: bool,
-    /// What it took.
-    pub stats: GenerateStats,
-}
-
-impl From<Filled> for Generated {
-    /// The whole text is the value, and each field a leaf.
-    fn from(filled: Filled) -> Self {
-        let Filled { values: fields, text, tokens, stopped, stats, .. } = filled;
-        let leaf = |field: &Field| Leaf {
-            index: LeafId::new(field.index.unwrap_or_default() as u32),
-            name: Some(field.value.clone()),
-            tokens: field.tokens.clone(),
-        };
-        let leaves: Vec<Leaf> = fields.iter().map(leaf).collect();
-        let leaf = if stopped { None } else { leaves.last().cloned() };
-        let value = (!stopped).then(|| text.clone());
-        let finish = if stopped { Finish::Stopped } else { Finish::Span };
-        Self { tokens, text, leaf, leaves, fields, value, partial_token: Vec::new(), finish, stats }
-    }
-}
-
 /// The form that these rules are, if nothing follows it and nothing else ends it: it is filled, and free text in it is
 /// as the model would write it. Elsewhere it is walked as any constraint.
 pub(super) fn form_of(rules: &SpanRules) -> Option<&Arc<Form>> {
@@ -94,6 +26,8 @@ impl Context {
     /// Fills a form after `prompt`. A slot whose set begins inside the text before it
     /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) spells the end of that literal again, or, where it is the
     /// beginning of the form, the end of the prompt.
+    /// The most tokens, and how to skip ahead, do not matter: a form is filled to its end, and only branch points cost
+    /// a pass.
     ///
     /// # Errors
     /// As [`Context::generate`], and what the vocabulary cannot spell.
@@ -101,9 +35,9 @@ impl Context {
         &mut self,
         prompt: &[TokenId],
         form: &Arc<Form>,
-        options: &FillOptions,
+        options: &GenerateOptions,
         watch: &mut dyn Watch,
-    ) -> Result<Filled, RuntimeError> {
+    ) -> Result<Generated, RuntimeError> {
         options.sampling.draw.check()?;
         let mut generation = Generation::before(self, prompt, form.begins_with(), watch)?;
         generation.tentative = true;
@@ -136,7 +70,7 @@ impl Context {
 struct Filler<'r, 'f> {
     rules: SpanRules<FormConstraint>,
     at: SpanState<FormState>,
-    options: &'f FillOptions,
+    options: &'f GenerateOptions,
     generation: Generation<'r>,
     /// The number of the field that it chooses for. Each draws from its own seed.
     chooser: (usize, RowChooser),
@@ -149,7 +83,7 @@ struct Filler<'r, 'f> {
 }
 
 impl Filler<'_, '_> {
-    fn fill(mut self) -> Result<Filled, RuntimeError> {
+    fn fill(mut self) -> Result<Generated, RuntimeError> {
         let stopped = match self.run() {
             Err(RuntimeError::Stopped { .. }) => true,
             ended => ended.map(|()| false)?,
@@ -168,8 +102,18 @@ impl Filler<'_, '_> {
             probabilities: scores.remove(&number),
             tokens: field.tokens.clone(),
         };
-        let values = filled.fields().into_iter().enumerate().map(field).collect();
-        Ok(Filled { values, text, tokens, canonical, stopped, stats })
+        let fields: Vec<Field> = filled.fields().into_iter().enumerate().map(field).collect();
+        let leaf = |field: &Field| Leaf {
+            index: LeafId::new(field.index.unwrap_or_default() as u32),
+            name: Some(field.value.clone()),
+            tokens: field.tokens.clone(),
+        };
+        let leaves: Vec<Leaf> = fields.iter().map(leaf).collect();
+        let leaf = if stopped { None } else { leaves.last().cloned() };
+        let value = (!stopped).then(|| text.clone());
+        let finish = if stopped { Finish::Stopped } else { Finish::Form };
+        let partial_token = Vec::new();
+        Ok(Generated { tokens, text, leaf, leaves, fields, value, partial_token, canonical, finish, stats })
     }
 
     fn run(&mut self) -> Result<(), RuntimeError> {

@@ -6,7 +6,7 @@
 //! and takes one forward pass a token.
 
 use super::ahead::{ChainOverSpan, Chooser, SpanThenFree};
-use super::fill::{FillOptions, form_of};
+use super::fill::form_of;
 use super::generated::{Finish, GenerateOptions, Generated};
 use super::{Generation, chain};
 use crate::callbacks::SamplerHandle;
@@ -38,8 +38,7 @@ impl Context {
     ) -> Result<Generated, RuntimeError> {
         self.check_rules(rules, options)?;
         if let Some(form) = rules.and_then(|rules| form_of(rules)).filter(|_| options.skip_ahead) {
-            let fill = FillOptions::default().with_sampling(options.sampling);
-            return self.fill(prompt, form, &fill, watch).map(Generated::from);
+            return self.fill(prompt, form, options, watch);
         }
         let mut generation = Generation::before(self, prompt, rules.and_then(|rules| rules.first_set()), watch)?;
         generation.heal(options.healed_bytes);
@@ -109,7 +108,7 @@ fn generated(generation: Generation<'_>, finish: Finish, span: Option<&Span>) ->
         partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
     }
     let fields = Vec::new();
-    Ok(Generated { tokens, text, leaf, leaves, fields, value, partial_token, finish, stats })
+    Ok(Generated { tokens, text, leaf, leaves, fields, value, partial_token, canonical: true, finish, stats })
 }
 
 /// Being stopped is one way to end.

@@ -6,7 +6,8 @@ use trie_core::{Leaf, SamplerOptions, TokenId};
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct GenerateOptions {
-    /// How a token is chosen among the allowed ones.
+    /// How a token is chosen among the allowed ones. Each slot and text of a form draws from its own seed: this one
+    /// plus its number.
     pub sampling: SamplerOptions,
     /// How a token of the free text after the span is chosen; `None`: as those before. Only together with
     /// [`GenerateOptions::skip_ahead`].
@@ -18,11 +19,23 @@ pub struct GenerateOptions {
     /// Bytes that come first and stand at the end of the text before the prompt already: the text goes on behind them.
     /// A set that knows them ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) says so itself.
     pub healed_bytes: usize,
+    /// Of a form: whether to take of each slot the most probable value as a whole, instead of walking token by token.
+    pub exact: bool,
+    /// Of a form: whether to give the probability of every value of every slot, after what stands before it.
+    pub probabilities: bool,
 }
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        Self { sampling: SamplerOptions::default(), free: None, max_tokens: 64, skip_ahead: true, healed_bytes: 0 }
+        Self {
+            sampling: SamplerOptions::default(),
+            free: None,
+            max_tokens: 64,
+            skip_ahead: true,
+            healed_bytes: 0,
+            exact: false,
+            probabilities: false,
+        }
     }
 }
 
@@ -56,6 +69,18 @@ impl GenerateOptions {
     pub fn with_healed_bytes(self, healed_bytes: usize) -> Self {
         Self { healed_bytes, ..self }
     }
+
+    /// With [`GenerateOptions::exact`].
+    #[must_use]
+    pub fn with_exact(self, exact: bool) -> Self {
+        Self { exact, ..self }
+    }
+
+    /// With [`GenerateOptions::probabilities`].
+    #[must_use]
+    pub fn with_probabilities(self, probabilities: bool) -> Self {
+        Self { probabilities, ..self }
+    }
 }
 
 /// Why a generation ended.
@@ -63,6 +88,8 @@ impl GenerateOptions {
 pub enum Finish {
     /// The span was over, and nothing shall follow it.
     Span,
+    /// The form was filled.
+    Form,
     /// The model ended its output.
     EndOfGeneration,
     /// The limit was reached.
@@ -71,6 +98,21 @@ pub enum Finish {
     ContextFull,
     /// The watcher stopped it.
     Stopped,
+}
+
+impl Finish {
+    /// As hosts have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Span => "span",
+            Self::Form => "form",
+            Self::EndOfGeneration => "end_of_generation",
+            Self::MaxTokens => "max_tokens",
+            Self::ContextFull => "context_full",
+            Self::Stopped => "stopped",
+        }
+    }
 }
 
 /// A slot or text that was filled.
@@ -100,15 +142,19 @@ pub struct Generated {
     pub text: String,
     /// The value, if the span was completed; of several, the last.
     pub leaf: Option<Leaf>,
-    /// The values of constraints that follow each other, in order.
+    /// The values of constraints that follow each other, in order; what was filled into a form.
     pub leaves: Vec<Leaf>,
-    /// What was filled into a form, in order; none elsewhere.
+    /// What was filled into a form, in order: the first of them where it was stopped. None elsewhere.
     pub fields: Vec<Field>,
-    /// The text of the value, if the span was completed: of tokens that were part of one, healed bytes excluded.
+    /// The text of the value, if the span was completed: of tokens that were part of one, healed bytes excluded. Of a
+    /// form the whole text.
     pub value: Option<String>,
     /// What the last token of the value spells beyond it: the beginning of the free text. Empty unless the set lets a
     /// token go on after a value ([`Tokenization::OpenEnd`](trie_text::Tokenization::OpenEnd)).
     pub partial_token: Vec<u8>,
+    /// Whether these are the tokens that the tokenizer writes for the text of a form: sets of tokens, and free text
+    /// that ends inside a token, can have others. True elsewhere, where nobody asks.
+    pub canonical: bool,
     /// Why it ended.
     pub finish: Finish,
     /// What it took.

@@ -7,7 +7,6 @@ mod generate;
 mod generated;
 mod report;
 
-pub use fill::{FillOptions, Filled};
 pub use generated::{Field, Finish, GenerateOptions, GenerateStats, Generated};
 
 use super::context::{Context, fits, not_empty};

@@ -1,0 +1,127 @@
+//! The end of the process: the C library destroys llama.cpp's tables, whoever uses them. So work is counted, what runs
+//! is asked to end, and the end waits for it.
+//!
+//! The C library runs first what was registered last, and llama.cpp registers its tables when it makes them. So a host
+//! calls [`wait_at_exit`] after work that may have made some, or as late as it can.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Work that may use llama.cpp now.
+static WORKING: AtomicUsize = AtomicUsize::new(0);
+/// Whether the process ends: no work begins any more.
+static ENDING: AtomicBool = AtomicBool::new(false);
+/// The longest that the end waits for work that does not end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+thread_local! {
+    /// How much of it is this thread's: work may call back into its host, which may begin other work, or end the
+    /// process.
+    static HERE: Cell<usize> = const { Cell::new(0) };
+}
+
+unsafe extern "C" {
+    fn atexit(at_exit: extern "C" fn()) -> c_int;
+}
+
+/// Work that may use llama.cpp, until it is dropped: the end of the process waits for it.
+#[derive(Debug)]
+pub struct Working(());
+
+impl Working {
+    /// `None` where the process ends: nothing may begin any more.
+    pub fn begin() -> Option<Self> {
+        count(1).then_some(Self(()))
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        discount(1);
+    }
+}
+
+/// Does what may wait for ever in the middle of work, such as taking the lock of an interpreter: meanwhile this thread
+/// is not waited for. `None` where the process began to end: the work must not go on.
+pub fn paused<T>(outside: impl FnOnce() -> T) -> Option<T> {
+    let here = HERE.get();
+    discount(here);
+    let result = outside();
+    count(here).then_some(result)
+}
+
+/// Counts work, unless the process ends.
+fn count(times: usize) -> bool {
+    WORKING.fetch_add(times, Ordering::SeqCst);
+    HERE.set(HERE.get() + times);
+    if times == 0 || !ENDING.load(Ordering::SeqCst) {
+        return true;
+    }
+    discount(times);
+    false
+}
+
+fn discount(times: usize) {
+    HERE.set(HERE.get().saturating_sub(times));
+    WORKING.fetch_sub(times, Ordering::SeqCst);
+}
+
+/// Whether the process ends, and work should give up.
+pub fn is_ending() -> bool {
+    ENDING.load(Ordering::Relaxed)
+}
+
+/// In a process that was forked: it has none of the other threads.
+pub fn forget_other_threads() {
+    WORKING.store(HERE.get(), Ordering::SeqCst);
+}
+
+/// What llama.cpp may have made tables for.
+#[derive(Debug, Clone, Copy)]
+pub enum Made {
+    /// A model and a context.
+    Opening,
+    /// A forward pass.
+    Pass,
+    /// All that it ever makes: the host knows that it is about to end.
+    Everything,
+}
+
+/// From now on the end of the process waits for work before it destroys what was made. Does something the first time
+/// for each.
+pub fn wait_at_exit(made: Made) {
+    static DONE: [Once; 3] = [const { Once::new() }; 3];
+    DONE[made as usize].call_once(|| {
+        // SAFETY: a function of the C library; ours takes nothing, does not unwind, may run several times, and lives as
+        // long as the library it is in, which the C library calls it for before it is unloaded.
+        let _ = unsafe { atexit(wait) };
+    });
+}
+
+extern "C" fn wait() {
+    ENDING.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    let here = HERE.try_with(Cell::get).unwrap_or(0);
+    while WORKING.load(Ordering::SeqCst) > here && began.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_pauses_is_not_waited_for() {
+        let outer = Working::begin().unwrap();
+        let inner = Working::begin().unwrap();
+        assert_eq!(paused(|| HERE.get()), Some(0));
+        assert_eq!(HERE.get(), 2);
+        drop((outer, inner));
+        assert_eq!(HERE.get(), 0);
+    }
+}

@@ -1,0 +1,103 @@
+//! What the runtime says, as statuses.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use crate::error::{Error, spec_status};
+use crate::status::*;
+use ::llama_sampler::{Finish, RuntimeError};
+use tokentrie::chat::ChatError;
+use tokentrie::run::{GenerateError, TimeoutError};
+use trie_text::ValuesError;
+
+/// Nothing begins any more.
+pub(super) fn ending() -> Error {
+    Error::busy("the process is ending")
+}
+
+pub(super) fn finish(finish: Finish) -> i32 {
+    match finish {
+        Finish::Span | Finish::Form => TOKENTRIE_FINISH_SPAN,
+        Finish::EndOfGeneration => TOKENTRIE_FINISH_END_OF_GENERATION,
+        Finish::MaxTokens => TOKENTRIE_FINISH_MAX_TOKENS,
+        Finish::ContextFull => TOKENTRIE_FINISH_CONTEXT_FULL,
+        Finish::Stopped => TOKENTRIE_FINISH_CANCELLED,
+    }
+}
+
+impl From<RuntimeError> for Error {
+    fn from(error: RuntimeError) -> Self {
+        fn status(error: &RuntimeError) -> tokentrie_status {
+            match error {
+                RuntimeError::Vocab(_) | RuntimeError::VocabularyMismatch { .. } => TOKENTRIE_ERROR_VOCAB,
+                RuntimeError::Stopped { .. } => TOKENTRIE_ERROR_CANCELLED,
+                RuntimeError::OutOfRange { .. } | RuntimeError::Draw(_) => TOKENTRIE_ERROR_ARGUMENT,
+                RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) | RuntimeError::Problem(_) => {
+                    TOKENTRIE_ERROR_DAMAGED
+                }
+                RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
+                RuntimeError::Form(_) => TOKENTRIE_ERROR_SPEC,
+                RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => status(error),
+                RuntimeError::Backend { .. }
+                | RuntimeError::File { .. }
+                | RuntimeError::Path { .. }
+                | RuntimeError::NotGguf { .. }
+                | RuntimeError::Metadata { .. }
+                | RuntimeError::VocabularyOnly { .. }
+                | RuntimeError::NoVocabulary { .. }
+                | RuntimeError::NotADecoder { .. }
+                | RuntimeError::Load { .. }
+                | RuntimeError::Context { .. }
+                | RuntimeError::EmptyPrompt
+                | RuntimeError::ContextFull { .. }
+                | RuntimeError::ValueTooLong { .. }
+                | RuntimeError::NoLogits
+                | RuntimeError::Decode { .. }
+                | RuntimeError::NoTemplate { .. }
+                | RuntimeError::Template(_)
+                | RuntimeError::NothingSelected
+                | RuntimeError::Sampler(_)
+                | RuntimeError::Rules(_)
+                | RuntimeError::Unscored { .. } => TOKENTRIE_ERROR_MODEL,
+            }
+        }
+        Self::new(status(&error), error.to_string())
+    }
+}
+
+impl From<ValuesError> for Error {
+    fn from(error: ValuesError) -> Self {
+        Self::new(TOKENTRIE_ERROR_SET, error.to_string())
+    }
+}
+
+impl From<GenerateError> for Error {
+    fn from(error: GenerateError) -> Self {
+        let status = match &error {
+            GenerateError::Constraint(problem) => spec_status(problem),
+            GenerateError::Prompt(_) => TOKENTRIE_ERROR_VOCAB,
+            GenerateError::Rules(rules) => Self::from(rules.clone()).status,
+            GenerateError::NotForForms | GenerateError::NothingToEnd | GenerateError::ForFormsAlone(_) => {
+                TOKENTRIE_ERROR_ARGUMENT
+            }
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<TimeoutError> for Error {
+    fn from(error: TimeoutError) -> Self {
+        Self::argument(error.to_string())
+    }
+}
+
+impl From<ChatError> for Error {
+    fn from(error: ChatError) -> Self {
+        match error {
+            ChatError::Vocab(error) => error.into(),
+            ChatError::Rules(error) => error.into(),
+            ChatError::Runtime(error) => error.into(),
+            error @ (ChatError::Template(_) | ChatError::Format(_) | ChatError::Constraint(_)) => {
+                Self::new(TOKENTRIE_ERROR_ARGUMENT, error.to_string())
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What the next generations follow: tries or a constraint, set before, until they are cleared.
+
+use super::{Session, State};
+use crate::abi::constraint::{Follows, follows};
+use crate::abi::parts;
+use crate::error::{Error, Result};
+use std::sync::Arc;
+use tokentrie::chat::ChatFormat;
+use tokentrie::run::Generate;
+use tokentrie::spec::{Built, Host};
+use trie_core::{After, Mode, Problem, SpanRules, Trie};
+use trie_text::{TextValues, ValuesError, Vocab};
+
+/// What the next generation follows.
+pub(super) enum Following {
+    Nothing,
+    Rules {
+        rules: Arc<SpanRules>,
+        mode: Mode,
+        /// For a prompt that is text.
+        built: Option<Built>,
+    },
+    /// The payload that was set cannot be used: going on without it would allow every token.
+    Refused(Error),
+}
+
+impl Session {
+    /// What the next generations follow: a payload in JSON.
+    pub(crate) fn set_token_trie(self: &Arc<Self>, json: &[u8], mode: i32) -> Result<()> {
+        self.follow(mode, |state, vocab| {
+            let spans = Arc::clone(&state.cache.payload(json, Some(vocab.len()))?.constraints);
+            Ok(Follows { spans, built: None })
+        })
+    }
+
+    /// The same: tries or a constraint that were made before.
+    pub(crate) fn set_trie(self: &Arc<Self>, trie: u64, mode: i32) -> Result<()> {
+        self.follow(mode, |_, vocab| follows(trie, vocab))
+    }
+
+    /// The same, refused before it was read.
+    pub(crate) fn refuse_token_trie(&self, error: &Error) {
+        if let Ok(_turn) = self.turn("set_token_trie") {
+            self.state().following = Following::Refused(error.clone());
+        }
+    }
+
+    fn follow(self: &Arc<Self>, mode: i32, follows: impl FnOnce(&mut State, &Vocab) -> Result<Follows>) -> Result<()> {
+        let _turn = self.turn("set_token_trie")?;
+        let mut state = self.state();
+        let following = parts::mode(mode).and_then(|mode| {
+            let Follows { spans, built } = follows(&mut state, self.model.model.vocab())?;
+            let mut options = Generate::default();
+            options.after = Some(self.after);
+            let rules = Arc::new(options.rules(spans, self.model.model.vocab())?);
+            // A form that free text follows is walked as it stands.
+            let built = built.filter(|built| self.after == After::Stop || !matches!(built, Built::Form(_)));
+            Ok(Following::Rules { rules, mode, built })
+        });
+        let failed = following.as_ref().err().cloned();
+        state.following = following.unwrap_or_else(Following::Refused);
+        failed.map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn clear_token_trie(self: &Arc<Self>) -> Result<()> {
+        let _turn = self.turn("clear_token_trie")?;
+        self.state().following = Following::Nothing;
+        Ok(())
+    }
+}
+
+/// What specs find in a session: its chats, and texts that were tokenised before.
+pub(super) struct HostOfSession<'s>(pub(super) &'s Session);
+
+impl Host for HostOfSession<'_> {
+    fn chat_format(&self) -> std::result::Result<Option<ChatFormat>, Problem> {
+        let (format, _) = self.0.model.format().map_err(Problem::new)?;
+        Ok(Some(format.format().clone()))
+    }
+
+    fn texts(&self, values: &TextValues, _: &Vocab) -> std::result::Result<Trie, ValuesError> {
+        Ok(self.0.model.sets.get(values)?.trie().clone())
+    }
+}

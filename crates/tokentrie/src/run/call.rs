@@ -1,0 +1,108 @@
+//! What may end a call before it is done: handles that others hold, and its time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A handle that ends the calls it is given to, from any thread. It stays cancelled.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ends the calls between two forward passes. May be repeated.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Cancel::cancel`] was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A time that no call can have.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("timeout is {0}: it must be a number of seconds, from 0 up")]
+pub struct TimeoutError(pub f64);
+
+/// Why a call was ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ended {
+    /// By one of its handles.
+    Cancelled,
+    /// It took longer than this many seconds.
+    TimedOut(f64),
+}
+
+/// The ends of one call.
+#[derive(Debug, Clone, Default)]
+pub struct Call {
+    handles: Vec<Cancel>,
+    /// When, and after how many seconds that is.
+    deadline: Option<(Instant, f64)>,
+}
+
+impl Call {
+    /// A call that begins now, and may take so many seconds.
+    ///
+    /// # Errors
+    /// A time that is negative or no number.
+    pub fn new(timeout: Option<f64>) -> Result<Self, TimeoutError> {
+        let Some(timeout) = timeout else { return Ok(Self::default()) };
+        // A time beyond what the clock can count never ends.
+        let forever = timeout == f64::INFINITY || timeout > u64::MAX as f64;
+        let time = if forever { Ok(Duration::MAX) } else { Duration::try_from_secs_f64(timeout) };
+        let end = Instant::now().checked_add(time.map_err(|_| TimeoutError(timeout))?);
+        Ok(Self { handles: Vec::new(), deadline: end.map(|end| (end, timeout)) })
+    }
+
+    /// Also ended by this handle.
+    #[must_use]
+    pub fn with(mut self, handle: &Cancel) -> Self {
+        self.handles.push(handle.clone());
+        self
+    }
+
+    /// What ended it, if anything did. Its time counts first.
+    pub fn ended(&self) -> Option<Ended> {
+        match self.deadline {
+            Some((deadline, timeout)) if Instant::now() >= deadline => Some(Ended::TimedOut(timeout)),
+            _ => self.handles.iter().any(Cancel::is_cancelled).then_some(Ended::Cancelled),
+        }
+    }
+
+    /// How long one may wait for something else, at most so long.
+    pub fn left(&self, at_most: Duration) -> Duration {
+        self.deadline.map_or(at_most, |(deadline, _)| at_most.min(deadline.saturating_duration_since(Instant::now())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_ends_by_its_handles_or_its_time() {
+        let (one, other) = (Cancel::default(), Cancel::default());
+        let call = Call::new(None).unwrap().with(&one).with(&other);
+        assert_eq!(call.ended(), None);
+        other.cancel();
+        assert_eq!(call.ended(), Some(Ended::Cancelled));
+        assert!(!one.is_cancelled());
+        let late = Call::new(Some(0.0)).unwrap().with(&other);
+        assert_eq!(late.ended(), Some(Ended::TimedOut(0.0)));
+        assert_eq!(late.left(Duration::from_secs(1)), Duration::ZERO);
+    }
+
+    #[test]
+    fn times_that_no_clock_counts_never_end() {
+        for forever in [f64::INFINITY, 1e300, 1e19, f64::MAX] {
+            let call = Call::new(Some(forever)).unwrap();
+            assert_eq!((call.ended(), call.left(Duration::from_secs(1))), (None, Duration::from_secs(1)), "{forever}");
+        }
+        for wrong in [-1.0, -1e-9, f64::NAN, f64::NEG_INFINITY] {
+            let said = Call::new(Some(wrong)).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("timeout is {wrong}: ")), "{said}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A generation: what stands after its prompt is placed and put into rules; then it only needs a context.
+
+use super::options::Generate;
+use crate::spec::{Built, Spans, SpecProblem};
+use llama_sampler::{Context, GenerateOptions, Generated, RuntimeError, Watch};
+use std::sync::Arc;
+use trie_core::{After, RulesError, SpanRules, TokenId};
+use trie_text::{Form, Prompt, ValueSets, Vocab, VocabError};
+
+/// Why a generation cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum GenerateError {
+    /// What the constraint cannot do after this prompt.
+    #[error(transparent)]
+    Constraint(#[from] SpecProblem),
+    /// The prompt.
+    #[error(transparent)]
+    Prompt(#[from] VocabError),
+    /// The vocabulary and the constraint.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    /// What follows a slot ends it.
+    #[error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")]
+    NotForForms,
+    /// What has no end.
+    #[error("end_tokens close a value, and free text has none: give a constraint, or leave them out")]
+    NothingToEnd,
+    /// What has no slots.
+    #[error("{0} for forms: use `choose` for a set")]
+    ForFormsAlone(&'static str),
+}
+
+/// A generation that only needs a context.
+#[derive(Debug, Clone)]
+pub struct ReadyGeneration {
+    prompt: Vec<TokenId>,
+    healed_bytes: usize,
+    inside: Inside,
+}
+
+/// What a generation follows.
+#[derive(Debug, Clone)]
+enum Inside {
+    Nothing,
+    Rules(Arc<SpanRules>),
+    Form(Arc<Form>),
+}
+
+impl Generate {
+    /// A generation after a prompt, inside what was built of a spec; `None` is free text.
+    ///
+    /// # Errors
+    /// What the constraint cannot do after this prompt, and options that do not go with it.
+    pub fn after(
+        &self,
+        prompt: Prompt,
+        built: Option<Built>,
+        sets: &ValueSets,
+    ) -> Result<ReadyGeneration, GenerateError> {
+        let vocab = sets.vocab();
+        if let Some(Built::Form(form)) = built {
+            if self.end_tokens.is_some() || self.after == Some(After::Free) {
+                return Err(GenerateError::NotForForms);
+            }
+            let prompt = prompt.tokens(vocab, form.begins_with())?;
+            return Ok(ReadyGeneration { prompt, healed_bytes: 0, inside: Inside::Form(form) });
+        }
+        self.check_without_form()?;
+        let Some(built) = built else {
+            if self.end_tokens.is_some() {
+                return Err(GenerateError::NothingToEnd);
+            }
+            let prompt = prompt.tokens(vocab, None)?;
+            return Ok(ReadyGeneration { prompt, healed_bytes: 0, inside: Inside::Nothing });
+        };
+        let placed = built.after(prompt, sets)?;
+        let rules = Arc::new(self.rules(placed.spans, vocab)?);
+        Ok(ReadyGeneration { prompt: placed.prompt, healed_bytes: placed.healed_bytes, inside: Inside::Rules(rules) })
+    }
+
+    /// A generation inside rules that were made before.
+    ///
+    /// # Errors
+    /// Options of forms.
+    pub fn inside(&self, prompt: Vec<TokenId>, rules: Arc<SpanRules>) -> Result<ReadyGeneration, GenerateError> {
+        self.check_without_form()?;
+        Ok(ReadyGeneration { prompt, healed_bytes: 0, inside: Inside::Rules(rules) })
+    }
+
+    /// Constraints as a generation follows them.
+    ///
+    /// # Errors
+    /// As [`SpanRules::new`]; tokens outside the vocabulary, nothing to stop on.
+    pub fn rules(&self, spans: Spans, vocab: &Vocab) -> Result<SpanRules, RulesError> {
+        let mut rules = SpanRules::new(spans, vocab.len())?;
+        if let Some(ends) = &self.end_tokens {
+            rules = rules.with_end_tokens(ends.as_slice())?;
+        }
+        if !vocab.end_of_generation().is_empty() {
+            rules = rules.with_end_of_generation(vocab.end_of_generation())?;
+        }
+        rules.with_after(self.after.unwrap_or(After::Stop))
+    }
+
+    fn check_without_form(&self) -> Result<(), GenerateError> {
+        match (self.exact, self.probabilities) {
+            (true, _) => Err(GenerateError::ForFormsAlone("mode \"exact\" is")),
+            (_, true) => Err(GenerateError::ForFormsAlone("probabilities are")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ReadyGeneration {
+    /// The tokens before it.
+    pub fn prompt(&self) -> &[TokenId] {
+        &self.prompt
+    }
+
+    /// The rules that it follows; a form has its own.
+    pub fn rules(&self) -> Option<&Arc<SpanRules>> {
+        if let Inside::Rules(rules) = &self.inside { Some(rules) } else { None }
+    }
+
+    /// Whether it fills a form.
+    pub fn is_form(&self) -> bool {
+        matches!(self.inside, Inside::Form(_))
+    }
+
+    /// Whether it follows anything.
+    pub fn is_constrained(&self) -> bool {
+        !matches!(self.inside, Inside::Nothing)
+    }
+
+    /// The tokens of the prompt that stay: a first set or form may spell the end of it again.
+    pub fn kept(&self, vocab: &Vocab) -> usize {
+        let set = match &self.inside {
+            Inside::Nothing => None,
+            Inside::Rules(rules) => rules.first_set(),
+            Inside::Form(form) => form.begins_with(),
+        };
+        let healed = set.filter(|set| set.heal_bytes() > 0);
+        let before = healed.and_then(|set| vocab.before_set(&self.prompt, set).ok());
+        before.map_or(self.prompt.len(), <[TokenId]>::len)
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// As [`Context::generate`].
+    pub fn run(
+        &self,
+        context: &mut Context,
+        options: &Generate,
+        watch: &mut dyn Watch,
+    ) -> Result<Generated, RuntimeError> {
+        let own = GenerateOptions::default()
+            .with_sampling(options.sampling)
+            .with_free(options.free)
+            .with_max_tokens(options.max_tokens as usize)
+            .with_skip_ahead(options.skip_ahead)
+            .with_healed_bytes(self.healed_bytes)
+            .with_exact(options.exact)
+            .with_probabilities(options.probabilities);
+        match &self.inside {
+            Inside::Nothing => context.generate(&self.prompt, None, &own, watch),
+            Inside::Rules(rules) => context.generate(&self.prompt, Some(rules), &own, watch),
+            Inside::Form(form) => context.fill(&self.prompt, form, &own, watch),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Calls of a model: what they may be told, whose turn it is, what ends them.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `options.rs` | the options of generations and choices: names, defaults, ranges |
+//! | `generate.rs` | a generation: made ready, then run on a context |
+//! | `request.rs`, `wire.rs` | generations and choices as JSON, and what came of them |
+//! | `call.rs` | handles and times that end a call |
+//! | `turns.rs` | one call at a time |
+
+mod call;
+#[cfg(feature = "llama")]
+mod generate;
+#[cfg(feature = "llama")]
+mod options;
+#[cfg(feature = "llama")]
+mod request;
+mod turns;
+#[cfg(feature = "llama")]
+mod wire;
+
+pub use call::{Call, Cancel, Ended, TimeoutError};
+#[cfg(feature = "llama")]
+pub use generate::{GenerateError, ReadyGeneration};
+#[cfg(feature = "llama")]
+pub use options::{Choose, Generate, OptionInfo};
+#[cfg(feature = "llama")]
+pub use request::{ChooseRequest, GenerateRequest};
+pub use turns::{Refusal, Turn, Turns};
+#[cfg(feature = "llama")]
+pub use wire::{choice_json, generated_json};
+
+#[cfg(feature = "llama")]
+pub(crate) use options::{sampling, timeout};

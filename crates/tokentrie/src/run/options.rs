@@ -1,0 +1,181 @@
+//! The options of calls: one definition, with defaults and ranges, that every host reads by name.
+
+use crate::spec::SpecError;
+use crate::spec::SpecProblem;
+use crate::spec::fields::{Fields, text, token_ids, wrong_type};
+use crate::spec::place::Place;
+use serde_json::Value;
+use trie_core::{After, ChooseOptions, DrawError, DrawSettings, Mode, SamplerOptions, TokenId};
+
+type Result<T> = std::result::Result<T, SpecError>;
+
+/// An option, as every host has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is where it is not given, as JSON; `null` for nothing.
+    pub default: &'static str,
+    /// What it may be.
+    pub range: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+const fn option(name: &'static str, default: &'static str, range: &'static str, about: &'static str) -> OptionInfo {
+    OptionInfo { name, default, range, about }
+}
+
+const SAMPLING: OptionInfo =
+    option("sampling", "{}", "mode, seed and the settings of the draw", "how a token is chosen among the allowed ones");
+const END_TOKENS: &str = "end_tokens";
+const IDS: &str = "token ids";
+/// The seconds that a call may take, in every request.
+pub(crate) const TIMEOUT: OptionInfo =
+    option("timeout", "null", "seconds, from 0 up", "ends the call when it takes longer");
+
+/// How to generate.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Generate {
+    /// How a token is chosen among the allowed ones.
+    pub sampling: SamplerOptions,
+    /// How a token of the free text after a span is chosen, where that differs. A host's own.
+    pub free: Option<SamplerOptions>,
+    /// The most tokens to generate. A form is always filled to its end.
+    pub max_tokens: u32,
+    /// Whether forced tokens are decoded together with what follows them.
+    pub skip_ahead: bool,
+    /// Tokens that close the span at the end of a leaf.
+    pub end_tokens: Option<Vec<TokenId>>,
+    /// Whether the output ends with the span; `None` is the host's default.
+    pub after: Option<After>,
+    /// Of a form: the most probable value of each slot as a whole.
+    pub exact: bool,
+    /// Of a form: the probability of every value of every slot.
+    pub probabilities: bool,
+}
+
+impl Default for Generate {
+    fn default() -> Self {
+        Self {
+            sampling: SamplerOptions::default(),
+            free: None,
+            max_tokens: 64,
+            skip_ahead: true,
+            end_tokens: None,
+            after: None,
+            exact: false,
+            probabilities: false,
+        }
+    }
+}
+
+impl Generate {
+    /// All of them.
+    pub const OPTIONS: [OptionInfo; 8] = [
+        SAMPLING,
+        option("max_tokens", "64", "1 to 2147483647", "the most tokens to generate; a form is filled to its end"),
+        option("skip_ahead", "true", "true or false", "decode forced tokens together with what follows them"),
+        option(END_TOKENS, "null", IDS, "tokens that close the span at the end of a leaf; not for forms"),
+        option("after", "null", "\"stop\" or \"free\"", "whether the output ends with the span; not for forms"),
+        option("exact", "false", "true or false", "of a form, take the most probable value of each slot as a whole"),
+        option("probabilities", "false", "true or false", "of a form, score every value of every slot"),
+        TIMEOUT,
+    ];
+
+    pub(super) fn read(fields: &Fields<'_>) -> Result<Self> {
+        let usual = Self::default();
+        let after = fields.read("after", |place, value| match text(place, value)? {
+            "stop" => Ok(After::Stop),
+            "free" => Ok(After::Free),
+            _ => Err(wrong_type(place, "\"stop\" or \"free\"", value)),
+        })?;
+        Ok(Self {
+            sampling: fields.read(SAMPLING.name, sampling)?.unwrap_or_default(),
+            free: None,
+            max_tokens: from_one(fields, "max_tokens")?.unwrap_or(usual.max_tokens),
+            skip_ahead: fields.flag("skip_ahead", usual.skip_ahead)?,
+            end_tokens: fields.read(END_TOKENS, token_ids)?,
+            after,
+            exact: fields.flag("exact", usual.exact)?,
+            probabilities: fields.flag("probabilities", usual.probabilities)?,
+        })
+    }
+}
+
+/// How to choose.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Choose {
+    /// Tokens of which one must follow a value; `None`: those that the set brings.
+    pub end_tokens: Option<Vec<TokenId>>,
+    /// Score only what the best so many values need.
+    pub top: Option<u32>,
+    /// Read at most so many rows of logits.
+    pub max_rows: Option<u32>,
+}
+
+impl Choose {
+    /// All of them. How texts become tokens is said by the spec of the choices.
+    pub const OPTIONS: [OptionInfo; 4] = [
+        option(END_TOKENS, "null", IDS, "tokens of which one must follow a value, and counts with it"),
+        option("top", "null", "1 to 4294967295", "score only what the best so many values need"),
+        option("max_rows", "null", "1 to 4294967295", "read at most so many rows of logits, and give bounds"),
+        TIMEOUT,
+    ];
+
+    pub(super) fn read(fields: &Fields<'_>) -> Result<Self> {
+        Ok(Self {
+            end_tokens: fields.read(END_TOKENS, token_ids)?,
+            top: from_one(fields, "top")?,
+            max_rows: from_one(fields, "max_rows")?,
+        })
+    }
+
+    /// As the search has them.
+    pub fn options(&self) -> ChooseOptions<'_> {
+        let count = |count: Option<u32>| count.map(|count| count as usize);
+        let options = ChooseOptions::new().with_top(count(self.top)).with_max_rows(count(self.max_rows));
+        self.end_tokens.as_deref().map_or(options, |ends| options.with_end_tokens(ends))
+    }
+}
+
+/// A count of at least one.
+fn from_one(fields: &Fields<'_>, name: &'static str) -> Result<Option<u32>> {
+    let count = fields.count(name)?;
+    let reason = || format!("it is 0: it must be from 1 to {}", u32::MAX);
+    let none = || Err(SpecError::new(&fields.place.field(name), SpecProblem::Value(reason())));
+    if count == Some(0) { none() } else { Ok(count) }
+}
+
+pub(crate) fn timeout(fields: &Fields<'_>) -> Result<Option<f64>> {
+    fields.read(TIMEOUT.name, |place, value| {
+        let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0);
+        seconds.ok_or_else(|| wrong_type(place, "a number of seconds, from 0 up", value))
+    })
+}
+
+/// `{"temperature": 0.7, "seed": 1}`: with any setting of the draw tokens are drawn, without one the best are taken.
+pub(crate) fn sampling(place: &Place<'_>, value: &Value) -> Result<SamplerOptions> {
+    let names: Vec<&str> = DrawSettings::ALL.iter().map(|setting| setting.name).chain(["mode", "seed"]).collect();
+    let fields = Fields::of(place, value, &names)?;
+    let mut draw = DrawSettings::default();
+    let mut is_drawn = false;
+    for setting in DrawSettings::ALL {
+        let number =
+            |place: &Place<'_>, value: &Value| value.as_f64().ok_or_else(|| wrong_type(place, "a number", value));
+        let Some(number) = fields.read(setting.name, number)? else { continue };
+        let wrong =
+            |error: DrawError| SpecError::new(&place.field(setting.name), SpecProblem::Value(error.to_string()));
+        setting.set(&mut draw, number).map_err(wrong)?;
+        is_drawn = true;
+    }
+    let mode = fields.read("mode", |place, value| match text(place, value)? {
+        "greedy" => Ok(Mode::Greedy),
+        "sampled" => Ok(Mode::Sampled),
+        _ => Err(wrong_type(place, "\"greedy\" or \"sampled\"", value)),
+    })?;
+    let usual = if is_drawn { Mode::Sampled } else { Mode::Greedy };
+    Ok(SamplerOptions { mode: mode.unwrap_or(usual), draw, seed: fields.count("seed")? })
+}

@@ -1,0 +1,196 @@
+//! Whose turn it is: a context, and what goes with it, is used by one call at a time.
+
+use super::call::Cancel;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{ThreadId, current};
+use std::time::Duration;
+
+/// The turns of one thing.
+#[derive(Debug, Clone, Default)]
+pub struct Turns(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    now: Mutex<Now>,
+    over: Condvar,
+}
+
+#[derive(Debug, Default)]
+enum Now {
+    #[default]
+    Free,
+    Busy(User),
+    Closed,
+}
+
+/// Who has the turn.
+#[derive(Debug)]
+struct User {
+    what: &'static str,
+    /// A forked process has only one of the threads.
+    process: u32,
+    thread: ThreadId,
+    cancel: Cancel,
+}
+
+/// Why there is no turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// This runs. Waiting helps, unless it is this thread's own.
+    Busy {
+        /// What runs.
+        other: &'static str,
+        /// Whether this thread itself has the turn: it would wait for ever.
+        is_own: bool,
+    },
+    /// The process was forked while another thread had the turn, and that thread is not here to end it.
+    Forked,
+    /// There are no turns any more.
+    Closed,
+}
+
+/// A turn, until it is dropped. It may go to another thread.
+#[derive(Debug)]
+pub struct Turn {
+    of: Turns,
+    cancel: Cancel,
+}
+
+impl Turn {
+    /// What [`Turns::cancel`] cancels while this is the turn.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+}
+
+impl Turns {
+    /// Nothing behind this lock is ever half changed.
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.0.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a turn at once.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn begin(&self, what: &'static str) -> Result<Turn, Refusal> {
+        let mut now = self.now();
+        match now.refusal() {
+            None => Ok(self.taken(&mut now, what)),
+            Some(refusal) => Err(refusal),
+        }
+    }
+
+    /// Begins a turn once the others are over; `None` where that takes longer than `at_most`.
+    ///
+    /// # Errors
+    /// [`Refusal`] where waiting cannot help.
+    pub fn wait(&self, what: &'static str, at_most: Duration) -> Result<Option<Turn>, Refusal> {
+        let helps = |refusal| matches!(refusal, Refusal::Busy { is_own: false, .. });
+        let waits = |now: &mut Now| now.refusal().is_some_and(helps);
+        let waited = self.0.over.wait_timeout_while(self.now(), at_most, waits);
+        let (mut now, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match now.refusal() {
+            None => Ok(Some(self.taken(&mut now, what))),
+            Some(refusal) if helps(refusal) => Ok(None),
+            Some(refusal) => Err(refusal),
+        }
+    }
+
+    fn taken(&self, now: &mut Now, what: &'static str) -> Turn {
+        let cancel = Cancel::default();
+        let user = User { what, process: std::process::id(), thread: current().id(), cancel: cancel.clone() };
+        *now = Now::Busy(user);
+        Turn { of: self.clone(), cancel }
+    }
+
+    /// Asks what runs to end; nothing if nothing runs. A call that begins later is not asked.
+    pub fn cancel(&self) {
+        if let Now::Busy(user) = &*self.now() {
+            user.cancel.cancel();
+        }
+    }
+
+    /// What runs.
+    pub fn running(&self) -> Option<&'static str> {
+        if let Now::Busy(user) = &*self.now() { Some(user.what) } else { None }
+    }
+
+    /// No turn any more.
+    ///
+    /// # Errors
+    /// [`Refusal`] while something runs, and where it was closed before.
+    pub fn close(&self) -> Result<(), Refusal> {
+        let mut now = self.now();
+        match now.refusal() {
+            None => *now = Now::Closed,
+            Some(refusal) => return Err(refusal),
+        }
+        Ok(())
+    }
+}
+
+impl Now {
+    fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Free => None,
+            Self::Closed => Some(Refusal::Closed),
+            Self::Busy(user) if user.process != std::process::id() => Some(Refusal::Forked),
+            Self::Busy(user) => Some(Refusal::Busy { other: user.what, is_own: user.thread == current().id() }),
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.of.now() = Now::Free;
+        self.of.0.over.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_cancel_reaches_what_runs_and_nothing_after_it() {
+        let turns = Turns::default();
+        turns.cancel();
+        let turn = turns.begin("generate").unwrap();
+        assert!(!turn.cancel().is_cancelled());
+        assert_eq!(turns.running(), Some("generate"));
+        assert_eq!(turns.begin("prefill").unwrap_err(), Refusal::Busy { other: "generate", is_own: true });
+        assert!(turns.close().is_err());
+        turns.cancel();
+        assert!(turn.cancel().is_cancelled());
+        drop(turn);
+        let turn = turns.begin("prefill").unwrap();
+        assert!(!turn.cancel().is_cancelled());
+        drop(turn);
+        turns.close().unwrap();
+        assert_eq!(turns.begin("prefill").unwrap_err(), Refusal::Closed);
+        assert_eq!(turns.wait("prefill", PAUSE).unwrap_err(), Refusal::Closed);
+    }
+
+    #[test]
+    fn others_wait_and_a_thread_never_for_itself() {
+        let turns = Turns::default();
+        let turn = turns.begin("generate").unwrap();
+        assert_eq!(turns.wait("choose", PAUSE).unwrap_err(), Refusal::Busy { other: "generate", is_own: true });
+        let (say, heard) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let none = turns.wait("choose", PAUSE).unwrap();
+                say.send(none.is_none()).unwrap();
+                let turn = turns.wait("choose", Duration::from_secs(60)).unwrap();
+                turn.map(|_| turns.running())
+            });
+            assert!(heard.recv().unwrap());
+            drop(turn);
+            assert_eq!(waiting.join().unwrap(), Some(Some("choose")));
+        });
+        assert_eq!(turns.running(), None);
+    }
+}
