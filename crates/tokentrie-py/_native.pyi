@@ -853,6 +853,7 @@ class _GenerateOptions(_AllSettings, total=False):
     probabilities: bool
     on_step: Callable[[Step], object] | None
     sampling: Sampling | None
+    free_sampling: Sampling | None
     cancel: CancelToken | None
     timeout: float | None
 
@@ -917,6 +918,7 @@ class Model:
         probabilities: bool = False,
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
+        free_sampling: Sampling | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         **settings: Unpack[_Settings],

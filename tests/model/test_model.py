@@ -21,6 +21,7 @@ from tokentrie import (
     OptionError,
     PayloadError,
     Sampler,
+    Sampling,
     Step,
     TokenTrieWarning,
     Trie,
@@ -143,6 +144,23 @@ def test_after_free_goes_on(model: Model) -> None:
     assert out.leaf is not None
     assert out.text.startswith("STOP")
     assert out.finish in {"max_tokens", "end_of_generation"}
+
+
+def test_free_text_is_drawn_in_a_way_of_its_own(model: Model) -> None:
+    hot = Sampling("sampled", temperature=5.0, seed=3)
+    plain = model.generate(PROMPT, ["STOP"], after="free", max_tokens=12)
+    drawn = model.generate(PROMPT, ["STOP"], after="free", max_tokens=12, free_sampling=hot)
+    again = model.generate(PROMPT, ["STOP"], after="free", max_tokens=12, free_sampling=hot)
+    assert drawn.text == again.text != plain.text
+    assert drawn.text.startswith("STOP")
+    for options in ({"after": "stop"}, {"after": "free", "skip_ahead": False}):
+        with pytest.raises(OptionError, match="free_sampling"):
+            model.generate(PROMPT, ["STOP"], free_sampling=hot, **options)  # type: ignore[arg-type]
+
+
+def test_end_tokens_without_a_value_are_refused(model: Model) -> None:
+    with pytest.raises(OptionError, match="free text has none"):
+        model.generate(PROMPT, end_tokens=[1])
 
 
 def test_end_tokens_close_the_span(model: Model) -> None:

@@ -4,5 +4,7 @@
 mod chats;
 #[cfg(all(feature = "llama", feature = "schema"))]
 mod examples;
+#[cfg(all(feature = "llama", feature = "schema"))]
+mod run;
 #[cfg(all(feature = "schema", feature = "chat"))]
 mod specs;

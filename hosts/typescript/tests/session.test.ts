@@ -108,6 +108,67 @@ describe("Session", { skip: NO_MODEL }, () => {
     assert.ok(right >= 8, `${right} of ${QUESTIONS.length}`);
   });
 
+  it("scores what the best values need, and takes specs and constraints", async () => {
+    const all = await session.choose(FREE, ["cat", "dog", "a dog"]);
+    const best = await session.choose(FREE, ["cat", "dog", "a dog"], { top: 1 });
+    assert.equal(best.name, all.name);
+    assert.ok(best.certain && best.ranking.length === 1 && best.massBounds[0] <= best.massBounds[1]);
+    assert.deepEqual(
+      [...all.ranking],
+      [...all.ranking].sort((a, b) => all.probabilities[b]! - all.probabilities[a]!),
+    );
+    const grade = { integer: { min: 1, max: 6 } } as const;
+    const byName = (choice: Choice) => Object.fromEntries(choice.items());
+    using made = await session.constraint(grade);
+    using trie = made.trie();
+    const names = ["1", "2", "3", "4", "5", "6"];
+    const spec = await session.choose(FREE, grade);
+    assert.deepEqual([...spec.values].sort(), names);
+    assert.deepEqual(byName(await session.choose(FREE, made, { maxRows: 4096 })), byName(spec));
+    const ofTrie = await session.choose(FREE, trie, { maxRows: 4096 });
+    assert.deepEqual([...ofTrie.values].sort(), names);
+    await assert.rejects(session.choose(FREE, ["a"], { top: 0 }), (error: Error) => {
+      return error instanceof SpecError && error.message.startsWith("$.top: it is 0");
+    });
+    await assert.rejects(session.choose(FREE, { regex: "a+" }), SpecError);
+    // What was set for the choice is gone.
+    assert.equal(session.info.hasTrie, false);
+  });
+
+  it("takes the options of all hosts by name", async () => {
+    const constraint = { choice: ["cat", "dog", "a dog"] } as const;
+    const drawn = (seed: number) =>
+      session.generate(FREE, { constraint, sampling: { temperature: 9, seed, minP: 0 } }).result;
+    const seen = new Set<string>();
+    for (let seed = 0; seed < 12; seed++) {
+      const { text, value } = await drawn(seed);
+      assert.equal((await drawn(seed)).text, text);
+      assert.equal(value, text);
+      seen.add(text);
+    }
+    assert.ok(seen.size > 1);
+    const slot = { slot: "pet", value: constraint } as const;
+    const form = { form: ["My ", slot, "."] } as const;
+    const filled = await session.generate(FREE, { constraint: form, exact: true, probabilities: true }).result;
+    const shares = filled.probabilities["pet"] ?? [];
+    assert.equal(filled.values?.["pet"], constraint.choice[shares.indexOf(Math.max(...shares))]);
+    assert.ok(Math.abs(shares.reduce((sum, share) => sum + share) - 1) < 1e-9);
+    const free = await session.generate(FREE, { constraint, after: "free", maxTokens: 12 }).result;
+    assert.equal(free.tokens.length <= 12 && constraint.choice.some((pet) => free.text.startsWith(pet)), true);
+    const plain = await session.generate(FREE, { maxTokens: 6 }).result;
+    const slowly = await session.generate(FREE, { maxTokens: 6, skipAhead: false }).result;
+    assert.deepEqual(slowly.tokens, plain.tokens);
+    for (const [options, says] of [
+      [{ constraint, exact: true }, "for forms"],
+      [{ constraint: form, endTokens: [1] }, "not for forms"],
+      [{ constraint, sampling: { topP: 2 } }, "$.sampling.top_p: top_p is 2"],
+      [{ constraint, sampling: { seed: 1 }, temperature: 1 }, "give one of them"],
+      [{ constraint, freeSampling: { seed: 1 }, after: "stop" }, "free_sampling is for the text after a value"],
+    ] as const) {
+      await assert.rejects(session.generate(FREE, options).result, (error: Error) => error.message.includes(says));
+    }
+  });
+
   it("chooses among the leaves of a trie and a payload alike", async () => {
     const { prompt, choices } = first;
     const byText = await session.choose(prompt, choices);

@@ -29,6 +29,8 @@ pub(crate) struct Follows {
     pub(crate) spans: Spans,
     /// For whoever knows what stands before; where the vocabulary is the same.
     pub(crate) built: Option<tokentrie::spec::Built>,
+    /// What it was built of, then.
+    pub(crate) spec: Option<Spec>,
 }
 
 /// What follows a text in this vocabulary.
@@ -36,11 +38,12 @@ pub(crate) struct Follows {
 pub(crate) fn follows(handle: u64, vocab: &trie_text::Vocab) -> Result<Follows> {
     let spans = spans_of(handle, vocab.len())?;
     if !CONSTRAINTS.is_of_kind(handle) {
-        return Ok(Follows { spans, built: None });
+        return Ok(Follows { spans, built: None, spec: None });
     }
     let of_spec = CONSTRAINTS.get(handle)?;
     let same = of_spec.vocab.over().vocab.is_some_and(|own| own.fingerprint() == vocab.fingerprint());
-    Ok(Follows { spans, built: same.then(|| of_spec.built.clone()) })
+    let (built, spec) = (same.then(|| of_spec.built.clone()), same.then(|| of_spec.spec.clone()));
+    Ok(Follows { spans, built, spec })
 }
 
 /// What a handle of a trie or of a constraint says may come.

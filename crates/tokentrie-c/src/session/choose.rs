@@ -9,7 +9,7 @@ use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_SET, TOKENTRIE_ER
 use ::llama_sampler::Watch;
 use std::sync::Arc;
 use tokentrie::run::{Call, Choose, ChooseRequest, Ended, Turn};
-use tokentrie::spec::{Built, MOST_VALUES, Over};
+use tokentrie::spec::{MOST_VALUES, Over};
 use trie_core::{Choice, Constraint, TokenId, Trie};
 use trie_text::{Prompt, TextValues, Texts, ValueSet, Values};
 
@@ -68,21 +68,20 @@ impl Session {
 
     /// The values of what the session follows.
     fn followed(&self) -> Result<Values> {
-        match &self.state().following {
-            Following::Rules { built: Some(Built::Texts(texts)), .. } => {
-                Ok(Values::Texts(texts.clone().with_distinct(true)))
-            }
+        let spec = match &self.state().following {
+            Following::Rules { spec: Some(spec), .. } => spec.clone(),
             Following::Rules { rules, .. } => {
                 let listed = rules.constraints()[0].1.to_trie(MOST_VALUES);
                 let listed = listed.map_err(|error| Error::new(TOKENTRIE_ERROR_SPEC, error.to_string()))?;
-                Ok(Values::Set(listed.into()))
+                return Ok(Values::Set(listed.into()));
             }
-            Following::Refused(error) => Err(error.clone().of("the trie that was set was refused")),
+            Following::Refused(error) => return Err(error.clone().of("the trie that was set was refused")),
             Following::Nothing => {
                 let message = "$: the field \"choices\" is missing, and the session follows nothing";
-                Err(Error::new(TOKENTRIE_ERROR_SPEC, message))
+                return Err(Error::new(TOKENTRIE_ERROR_SPEC, message));
             }
-        }
+        };
+        Ok(spec.listed(&Over::vocab(self.model.model.vocab()), &HostOfSession(self))?)
     }
 
     fn told(&self, prompt: &[TokenId], set: &ValueSet, turn: &Turn) -> Result<(Vec<f64>, tokentrie_choice)> {

@@ -75,9 +75,11 @@ impl From<GenerateError> for Error {
             GenerateError::Constraint(problem) => spec_status(problem),
             GenerateError::Prompt(_) => TOKENTRIE_ERROR_VOCAB,
             GenerateError::Rules(rules) => Self::from(rules.clone()).status,
-            GenerateError::NotForForms | GenerateError::NothingToEnd | GenerateError::ForFormsAlone(_) => {
-                TOKENTRIE_ERROR_ARGUMENT
-            }
+            GenerateError::NotForForms
+            | GenerateError::NothingToEnd
+            | GenerateError::NothingFree
+            | GenerateError::FreeNeedsSkipAhead
+            | GenerateError::ForFormsAlone(_) => TOKENTRIE_ERROR_ARGUMENT,
         };
         Self::new(status, error.to_string())
     }

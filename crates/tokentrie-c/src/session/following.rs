@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use std::sync::Arc;
 use tokentrie::chat::ChatFormat;
 use tokentrie::run::Generate;
-use tokentrie::spec::{Built, Host};
+use tokentrie::spec::{Built, Host, Spec};
 use trie_core::{After, Mode, Problem, SpanRules, Trie};
 use trie_text::{TextValues, ValuesError, Vocab};
 
@@ -19,6 +19,8 @@ pub(super) enum Following {
         mode: Mode,
         /// For a prompt that is text.
         built: Option<Built>,
+        /// For choices.
+        spec: Option<Spec>,
     },
     /// The payload that was set cannot be used: going on without it would allow every token.
     Refused(Error),
@@ -29,7 +31,7 @@ impl Session {
     pub(crate) fn set_token_trie(self: &Arc<Self>, json: &[u8], mode: i32) -> Result<()> {
         self.follow(mode, |state, vocab| {
             let spans = Arc::clone(&state.cache.payload(json, Some(vocab.len()))?.constraints);
-            Ok(Follows { spans, built: None })
+            Ok(Follows { spans, built: None, spec: None })
         })
     }
 
@@ -49,13 +51,13 @@ impl Session {
         let _turn = self.turn("set_token_trie")?;
         let mut state = self.state();
         let following = parts::mode(mode).and_then(|mode| {
-            let Follows { spans, built } = follows(&mut state, self.model.model.vocab())?;
+            let Follows { spans, built, spec } = follows(&mut state, self.model.model.vocab())?;
             let mut options = Generate::default();
             options.after = Some(self.after);
             let rules = Arc::new(options.rules(spans, self.model.model.vocab())?);
             // A form that free text follows is walked as it stands.
             let built = built.filter(|built| self.after == After::Stop || !matches!(built, Built::Form(_)));
-            Ok(Following::Rules { rules, mode, built })
+            Ok(Following::Rules { rules, mode, built, spec })
         });
         let failed = following.as_ref().err().cloned();
         state.following = following.unwrap_or_else(Following::Refused);

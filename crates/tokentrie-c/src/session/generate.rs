@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokentrie::run::{Call, Ended, Generate, GenerateRequest, ReadyGeneration, Turn};
 use tokentrie::spec::{Built, Over};
-use trie_core::{DrawSettings, Mode, SamplerOptions, Status, TokenId};
+use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status, TokenId};
 use trie_text::Prompt;
 
 /// How to generate.
@@ -135,7 +135,9 @@ impl Session {
             let mode = if draw.temperature > 0.0 { Mode::Sampled } else { Mode::Greedy };
             SamplerOptions { mode, draw, seed: self.seed }
         };
-        options.sampling.seed = options.sampling.seed.or(self.seed);
+        for sampling in [Some(&mut options.sampling), options.free_sampling.as_mut()].into_iter().flatten() {
+            sampling.seed = sampling.seed.or(self.seed);
+        }
         let ready = if built.is_some() {
             with_default(&mut options, &built);
             options.after(prompt, built, &self.model.sets)?
@@ -145,10 +147,10 @@ impl Session {
                     options.sampling = draw.map_or(options.sampling, free);
                     options.after(prompt, None, &self.model.sets)?
                 }
-                Following::Rules { rules, mode, built } => {
+                Following::Rules { rules, mode, built, .. } => {
                     if let Some(draw) = draw {
                         options.sampling = SamplerOptions { mode: *mode, draw, seed: self.seed };
-                        options.free = Some(free(draw));
+                        options.free_sampling = (self.after == After::Free).then(|| free(draw));
                     }
                     with_default(&mut options, built);
                     let own_end = options.end_tokens.is_some() || options.after != Some(self.after);

@@ -462,6 +462,71 @@ static void choices(void) {
   OK(tokentrie_vocab_free(vocab)); /* it outlives the session */
 }
 
+static const char *result_of(tokentrie_session session) {
+  static char json[1 << 16];
+  size_t n = 0;
+  OK(tokentrie_session_result(session, json, sizeof json - 1, &n));
+  json[n] = 0;
+  return json;
+}
+
+/* Requests: every option by its name, and what came of them. */
+static void requests(void) {
+  tokentrie_session session = open_session(TOKENTRIE_AFTER_STOP);
+  char json[64];
+  size_t n = 0;
+  STATUS(TOKENTRIE_NONE, tokentrie_session_result(session, json, sizeof json, &n));
+  const char draw[] = "{\"prompt\": \"The sky is \", \"constraint\": {\"choice\": [\"blue\", \"red\", \"black\"]},"
+                      " \"sampling\": {\"temperature\": 3, \"min_p\": 0, \"seed\": 5}, \"timeout\": 60}";
+  heard first = {.session = session}, again = {.session = session};
+  OK(tokentrie_session_generate_json(session, draw, sizeof draw - 1, listen, &first));
+  CHECK(first.done == 1 && first.n_text >= 3 && info_of(session).finish == TOKENTRIE_FINISH_SPAN);
+  char said[64];
+  snprintf(said, sizeof said, "\"value\":\"%.*s\"", (int)first.n_text, first.text);
+  CHECK(strstr(result_of(session), said) && strstr(result_of(session), "\"finish\":\"span\""));
+  STATUS(TOKENTRIE_ERROR_BUFFER, tokentrie_session_result(session, json, 3, &n));
+  OK(tokentrie_session_generate_json(session, draw, sizeof draw - 1, listen, &again));
+  CHECK(again.n_text == first.n_text && memcmp(again.text, first.text, first.n_text) == 0);
+  /* It goes on after that, and follows nothing any more. */
+  heard more = {.session = session};
+  OK(tokentrie_session_generate_json(session, "{\"max_tokens\": 3}", 17, listen, &more));
+  CHECK(more.n == 3 || info_of(session).finish == TOKENTRIE_FINISH_END_OF_GENERATION);
+
+  const char form[] = "{\"prompt\": \"A pet: \", \"constraint\": {\"form\": [\"a \", {\"slot\": \"pet\", \"value\":"
+                      " {\"choice\": [\"cat\", \"dog\"]}}]}, \"exact\": true, \"probabilities\": true}";
+  OK(tokentrie_session_start_json(session, form, sizeof form - 1));
+  char last[8192];
+  for (int32_t token = 0, is_done = 0; !is_done;) {
+    OK(tokentrie_session_next(session, -1, &token, last, sizeof last, &n, &is_done));
+  }
+  CHECK(strstr(result_of(session), "\"probabilities\":{\"pet\":["));
+  CHECK(strstr(result_of(session), "\"finish\":\"form\""));
+
+  const char late[] = "{\"prompt\": \"On and on \", \"max_tokens\": 4000, \"timeout\": 0}";
+  heard none = {.session = session};
+  OK(tokentrie_session_generate_json(session, late, sizeof late - 1, listen, &none));
+  CHECK(none.done == 1 && none.n == 0 && info_of(session).finish == TOKENTRIE_FINISH_TIMED_OUT);
+
+  const char wrong[] = "{\"prompt\": \"x\", \"max_token\": 3}";
+  heard never = {.session = session};
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_generate_json(session, wrong, sizeof wrong - 1, listen, &never));
+  SAYS("$.max_token: there is no such field here");
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_generate_json(session, NULL, 4, listen, &never));
+  STATUS(TOKENTRIE_ERROR_ARGUMENT,
+         tokentrie_session_generate_json(session, "{\"prompt\": \"x\", \"end_tokens\": [1]}", 34, listen, &never));
+  CHECK(never.done == 0);
+
+  const char ask[] = "{\"prompt\": \"It is \", \"choices\": {\"integer\": {\"min\": 1, \"max\": 3}}, \"top\": 1}";
+  OK(tokentrie_session_choose_json(session, ask, sizeof ask - 1));
+  CHECK(strstr(result_of(session), "\"names\":[") && strstr(result_of(session), "\"mass_bounds\":["));
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_choose_json(session, "{\"prompt\": \"x\"}", 15));
+  SAYS("the field \"choices\" is missing");
+  const char slow[] = "{\"prompt\": \"another\", \"choices\": [\"a\", \"b\"], \"timeout\": 0}";
+  STATUS(TOKENTRIE_ERROR_CANCELLED, tokentrie_session_choose_json(session, slow, sizeof slow - 1));
+  SAYS("the timeout of 0 s was over");
+  OK(tokentrie_session_close(session));
+}
+
 /* As the agent runtime does it: open, prefill, set, generate, clear, close. */
 static void other_names(void) {
   CHECK(eliza_inference_llm_stream_supported() == 1);
@@ -523,6 +588,7 @@ int main(int count, char **arguments) {
   slots();
   free_text();
   choices();
+  requests();
   other_names();
   /* The end of the process waits for a generation that runs. */
   tokentrie_session last = open_session(TOKENTRIE_AFTER_FREE);

@@ -39,9 +39,11 @@ impl From<GenerateError> for Error {
             GenerateError::Constraint(problem) => of_spec(problem),
             GenerateError::Prompt(error) => error.into(),
             GenerateError::Rules(error) => error.into(),
-            GenerateError::NotForForms | GenerateError::NothingToEnd | GenerateError::ForFormsAlone(_) => {
-                Class::Option.error(error.to_string())
-            }
+            GenerateError::NotForForms
+            | GenerateError::NothingToEnd
+            | GenerateError::NothingFree
+            | GenerateError::FreeNeedsSkipAhead
+            | GenerateError::ForFormsAlone(_) => Class::Option.error(error.to_string()),
         }
     }
 }

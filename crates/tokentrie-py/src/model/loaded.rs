@@ -221,6 +221,7 @@ impl Model {
     ///     on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
     ///         ends the generation. It must not use this model, except for `cancel`.
     ///     sampling: a Sampling in place of mode and all settings.
+    ///     free_sampling: a Sampling for the free text after a value, with after="free"; None chooses it as the value.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///     settings: all other settings of the draw, as for `Sampling`.
@@ -246,12 +247,13 @@ impl Model {
     #[pyo3(
         signature = (
             prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, end_tokens=None,
-            after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None, cancel=None,
-            timeout=None, **settings
+            after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None, free_sampling=None,
+            cancel=None, timeout=None, **settings
         ),
         text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
-            probabilities=False, on_step=None, sampling=None, cancel=None, timeout=None, **settings)",
+            probabilities=False, on_step=None, sampling=None, free_sampling=None, cancel=None, timeout=None, \
+            **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
@@ -266,6 +268,7 @@ impl Model {
         probabilities: bool,
         on_step: Option<Py<PyAny>>,
         sampling: Option<&Bound<'_, Sampling>>,
+        free_sampling: Option<&Bound<'_, Sampling>>,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         settings: Option<&Bound<'_, PyDict>>,
@@ -276,6 +279,7 @@ impl Model {
         options.exact = mode.0.is_some_and(|mode| mode.exact);
         let mode = Given(mode.0.map(|mode| mode.mode));
         options.sampling = Keywords { call: "generate", mode, placed: None, settings, sampling }.options(py)?;
+        options.free_sampling = free_sampling.map(|sampling| sampling.get().used(py)).transpose()?;
         options.max_tokens = unsigned("max_tokens", max_tokens)?;
         options.end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         (options.skip_ahead, options.after, options.probabilities) = (skip_ahead, Some(after.0), probabilities);

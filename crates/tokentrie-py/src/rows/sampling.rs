@@ -198,7 +198,7 @@ impl Sampling {
     }
 
     /// The settings for use, with a warning of those that have no effect. A seed is none of them: it goes with a loop.
-    fn used(&self, py: Python<'_>) -> Result<SamplerOptions> {
+    pub(crate) fn used(&self, py: Python<'_>) -> Result<SamplerOptions> {
         if self.mode == trie_core::Mode::Greedy {
             let lost =
                 DrawSettings::ALL.iter().zip(self.numbers).filter(|(setting, value)| setting.is_lost_in_greedy(*value));

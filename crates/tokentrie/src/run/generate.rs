@@ -25,6 +25,12 @@ pub enum GenerateError {
     /// What has no end.
     #[error("end_tokens close a value, and free text has none: give a constraint, or leave them out")]
     NothingToEnd,
+    /// No text comes after the value.
+    #[error("free_sampling is for the text after a value, and there is none: give after=\"free\"")]
+    NothingFree,
+    /// A chain of llama.cpp's chooses all tokens alike.
+    #[error("free_sampling needs skip_ahead: without it one chain chooses all tokens")]
+    FreeNeedsSkipAhead,
     /// What has no slots.
     #[error("{0} for forms: use `choose` for a set")]
     ForFormsAlone(&'static str),
@@ -103,6 +109,11 @@ impl Generate {
     }
 
     fn check_without_form(&self) -> Result<(), GenerateError> {
+        match (self.free_sampling, self.after, self.skip_ahead) {
+            (Some(_), Some(After::Stop), _) => return Err(GenerateError::NothingFree),
+            (Some(_), _, false) => return Err(GenerateError::FreeNeedsSkipAhead),
+            _ => {}
+        }
         match (self.exact, self.probabilities) {
             (true, _) => Err(GenerateError::ForFormsAlone("mode \"exact\" is")),
             (_, true) => Err(GenerateError::ForFormsAlone("probabilities are")),
@@ -156,7 +167,7 @@ impl ReadyGeneration {
     ) -> Result<Generated, RuntimeError> {
         let own = GenerateOptions::default()
             .with_sampling(options.sampling)
-            .with_free(options.free)
+            .with_free(options.free_sampling)
             .with_max_tokens(options.max_tokens as usize)
             .with_skip_ahead(options.skip_ahead)
             .with_healed_bytes(self.healed_bytes)

@@ -28,6 +28,12 @@ const fn option(name: &'static str, default: &'static str, range: &'static str, 
 
 const SAMPLING: OptionInfo =
     option("sampling", "{}", "mode, seed and the settings of the draw", "how a token is chosen among the allowed ones");
+const FREE: OptionInfo = option(
+    "free_sampling",
+    "null",
+    "as sampling",
+    "how a token of the free text after a span is chosen, where that differs; with skip_ahead",
+);
 const END_TOKENS: &str = "end_tokens";
 const IDS: &str = "token ids";
 /// The seconds that a call may take, in every request.
@@ -40,8 +46,8 @@ pub(crate) const TIMEOUT: OptionInfo =
 pub struct Generate {
     /// How a token is chosen among the allowed ones.
     pub sampling: SamplerOptions,
-    /// How a token of the free text after a span is chosen, where that differs. A host's own.
-    pub free: Option<SamplerOptions>,
+    /// How a token of the free text after a span is chosen, where that differs.
+    pub free_sampling: Option<SamplerOptions>,
     /// The most tokens to generate. A form is always filled to its end.
     pub max_tokens: u32,
     /// Whether forced tokens are decoded together with what follows them.
@@ -60,7 +66,7 @@ impl Default for Generate {
     fn default() -> Self {
         Self {
             sampling: SamplerOptions::default(),
-            free: None,
+            free_sampling: None,
             max_tokens: 64,
             skip_ahead: true,
             end_tokens: None,
@@ -73,8 +79,9 @@ impl Default for Generate {
 
 impl Generate {
     /// All of them.
-    pub const OPTIONS: [OptionInfo; 8] = [
+    pub const OPTIONS: [OptionInfo; 9] = [
         SAMPLING,
+        FREE,
         option("max_tokens", "64", "1 to 2147483647", "the most tokens to generate; a form is filled to its end"),
         option("skip_ahead", "true", "true or false", "decode forced tokens together with what follows them"),
         option(END_TOKENS, "null", IDS, "tokens that close the span at the end of a leaf; not for forms"),
@@ -93,7 +100,7 @@ impl Generate {
         })?;
         Ok(Self {
             sampling: fields.read(SAMPLING.name, sampling)?.unwrap_or_default(),
-            free: None,
+            free_sampling: fields.read(FREE.name, sampling)?,
             max_tokens: from_one(fields, "max_tokens")?.unwrap_or(usual.max_tokens),
             skip_ahead: fields.flag("skip_ahead", usual.skip_ahead)?,
             end_tokens: fields.read(END_TOKENS, token_ids)?,

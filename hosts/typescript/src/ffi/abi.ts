@@ -44,6 +44,7 @@ export const FINISHES = [
   "context_full",
   "cancelled",
   "error",
+  "timed_out",
 ] as const;
 
 /** Fields of `tokentrie_trie_info`. */
@@ -308,6 +309,9 @@ export const FUNCTIONS = {
   tokentrie_session_prefill_text: signature("i32", "handle", "buffer", "usize", "i32", "buffer"),
   tokentrie_session_generate: signature("i32", "handle", "u32", "f32", "f32", "callback", "address"),
   tokentrie_session_start: signature("i32", "handle", "u32", "f32", "f32"),
+  tokentrie_session_generate_json: signature("i32", "handle", "buffer", "usize", "callback", "address"),
+  tokentrie_session_start_json: signature("i32", "handle", "buffer", "usize"),
+  tokentrie_session_result: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_session_next: signature("i32", "handle", "i32", "buffer", "buffer", "usize", "buffer", "buffer"),
   tokentrie_session_cancel: signature("i32", "handle"),
   tokentrie_session_close: signature("i32", "handle"),
@@ -346,6 +350,7 @@ export const FUNCTIONS = {
     "buffer",
   ),
   tokentrie_session_choose_leaves: signature("i32", "handle", "buffer", "usize", "handle", "buffer", "usize", "buffer"),
+  tokentrie_session_choose_json: signature("i32", "handle", "buffer", "usize"),
   tokentrie_chat_prompt: signature("i32", "handle", "buffer", "usize", "buffer", "usize", "buffer"),
   tokentrie_chat_start: signature("i32", "handle", "buffer", "usize"),
   tokentrie_chat_message: signature("i32", "handle", "buffer", "usize", "buffer"),

@@ -17,6 +17,8 @@ export interface StreamSampling {
   readonly maxTokens: number;
   readonly temperature: number;
   readonly topP: number;
+  /** All options as JSON, in place of these, for a library that reads them. */
+  readonly request?: string;
 }
 
 /** One step of the pull form. */

@@ -1,6 +1,7 @@
 /** Chats: what is asked, and what a model answers in its own format. */
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText } from "../native/spec.js";
+import { forLibrary, ofLibrary } from "./names.js";
 
 /** A call of a tool, as chat APIs write it. */
 export interface ToolCall {
@@ -89,12 +90,6 @@ export interface ChatStats {
   readonly tokensPerSecond: number;
 }
 
-const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-
-const renamed = (object: object, name: (name: string) => string): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(object).map(([key, value]) => [name(key), value as unknown]));
-
 /**
  * A request as the library reads it.
  *
@@ -108,8 +103,8 @@ export function chatText(messages: readonly ChatMessage[], options: ChatOptions)
       const inner = "function" in tool ? tool.function : tool;
       return { type: "function", function: { ...inner, parameters: schemaOf(inner.parameters) } };
     }),
-    sampling: sampling && renamed(sampling, snake),
-    ...renamed(others, snake),
+    sampling: sampling && forLibrary(sampling),
+    ...forLibrary(others),
   });
 }
 
@@ -121,5 +116,5 @@ function schemaOf(parameters: Tool["parameters"]): object | undefined {
 /** A reply as the library writes it. */
 export function replyOf(json: string): ChatReply {
   const reply = JSON.parse(json) as ChatReply;
-  return { ...reply, stats: renamed(reply.stats, camel) as unknown as ChatStats };
+  return { ...reply, stats: ofLibrary(reply.stats) as unknown as ChatStats };
 }

@@ -6,10 +6,19 @@ export class Choice {
   readonly name: string;
   /** Its number in the list. */
   readonly index: number;
-  /** Of every value, in the order of the list; together they are 1. */
+  /**
+   * Of every value, in the order of the list; together they are 1. With `top` or `maxRows` lower bounds, and NaN for a
+   * value that was not scored.
+   */
   readonly probabilities: Float64Array;
   /** The probability that the model says any of the values unasked. */
   readonly mass: number;
+  /** Lower and upper bound of `mass`: equal where all values were scored. */
+  readonly massBounds: readonly [number, number];
+  /** Whether no value can be more probable than the first. */
+  readonly certain: boolean;
+  /** Numbers of values, the most probable first: all of them, or `top`. */
+  readonly ranking: readonly number[];
   readonly values: readonly string[];
   readonly stats: { readonly forwardPasses: number; readonly seconds: number };
 
@@ -20,6 +29,9 @@ export class Choice {
     this.name = values[chosen.best] ?? "";
     this.probabilities = chosen.probabilities;
     this.mass = chosen.mass;
+    this.massBounds = chosen.bounds?.mass ?? [chosen.mass, chosen.mass];
+    this.certain = chosen.bounds?.certain ?? true;
+    this.ranking = chosen.bounds?.ranking ?? ranked(chosen.probabilities);
     this.stats = { forwardPasses: chosen.forwardPasses, seconds: chosen.seconds };
   }
 
@@ -37,6 +49,11 @@ export class Choice {
   /** Values and their probabilities, the most probable first. */
   items(): [value: string, probability: number][] {
     const items = this.values.map((value, index): [string, number] => [value, this.probabilities[index] ?? 0]);
-    return items.sort(([, a], [, b]) => b - a);
+    return items.sort(([, a], [, b]) => (Number.isNaN(b) ? -1 : Number.isNaN(a) ? 1 : b - a));
   }
+}
+
+function ranked(probabilities: Float64Array): number[] {
+  const numbers = Array.from(probabilities.keys());
+  return numbers.sort((a, b) => (probabilities[b] as number) - (probabilities[a] as number) || a - b);
 }

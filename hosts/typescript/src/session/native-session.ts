@@ -1,4 +1,5 @@
 /** The blocking calls of one session; they run on the thread that `worker.ts` is. */
+import { ModelError } from "../errors.js";
 import { CHOICE, FINISHES, SESSION_INFO, SESSION_OPTIONS, STATES, Status } from "../ffi/abi.js";
 import { check, errorOf, joined, makeHandle, readInts, readText, SizeOut, text, utf8 } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
@@ -13,6 +14,25 @@ import {
   type SessionSettings,
   type TextsRequest,
 } from "./protocol.js";
+
+/** What is read of the JSON of a generation. */
+interface Said {
+  readonly value: string | null;
+  readonly values: Readonly<Record<string, string>>;
+  readonly probabilities: Readonly<Record<string, readonly number[]>>;
+}
+
+/** What is read of the JSON of a choice. */
+interface Chosen {
+  readonly index: number;
+  readonly names: readonly (string | null)[];
+  readonly probabilities: readonly (number | null)[];
+  readonly ranking: number[];
+  readonly certain: boolean;
+  readonly mass: number;
+  readonly mass_bounds: readonly [number, number];
+  readonly stats: { readonly forward_passes: number; readonly seconds: number };
+}
 
 export class NativeSession implements Calls {
   readonly #library: Library;
@@ -88,8 +108,14 @@ export class NativeSession implements Calls {
     this.#check(this.#library.functions.tokentrie_session_clear_token_trie(this.#handle));
   }
 
-  generate({ maxTokens, temperature, topP }: StreamSampling): { outcome: Outcome; error: PlainError | null } {
-    this.#check(this.#library.functions.tokentrie_session_start(this.#handle, maxTokens, temperature, topP));
+  generate({ maxTokens, temperature, topP, request }: StreamSampling): { outcome: Outcome; error: PlainError | null } {
+    const { functions } = this.#library;
+    if (request === undefined) {
+      this.#check(functions.tokentrie_session_start(this.#handle, maxTokens, temperature, topP));
+    } else {
+      const json = utf8(request);
+      this.#check(functions.tokentrie_session_start_json(this.#handle, json, json.length));
+    }
     const status = this.#pull();
     // Read at once: the sentence of another call would be there later.
     const error = status < 0 ? plain(errorOf(this.#library, status)) : null;
@@ -158,6 +184,23 @@ export class NativeSession implements Calls {
     );
   }
 
+  chooseJson(request: string): ChosenValues {
+    const json = utf8(request);
+    this.#check(this.#library.functions.tokentrie_session_choose_json(this.#handle, json, json.length));
+    const chosen = this.#result<Chosen>();
+    if (chosen === null) throw new ModelError("there is no choice");
+    const numbers = (known: readonly (number | null)[]) => Float64Array.from(known, (number) => number ?? Number.NaN);
+    return {
+      probabilities: numbers(chosen.probabilities),
+      best: chosen.index,
+      mass: chosen.mass,
+      forwardPasses: chosen.stats.forward_passes,
+      seconds: chosen.stats.seconds,
+      names: chosen.names.map((name) => name ?? ""),
+      bounds: { mass: chosen.mass_bounds, certain: chosen.certain, ranking: chosen.ranking },
+    };
+  }
+
   chooseLeaves(tokens: Int32Array, trie: number, leaves: number): ChosenValues {
     const { tokentrie_session_choose_leaves } = this.#library.functions;
     return this.#chosen(leaves, (probabilities, choice) =>
@@ -202,7 +245,7 @@ export class NativeSession implements Calls {
       finish: FINISHES[info.finish] ?? "none",
       state: STATES[info.state] ?? "off",
       leaf: this.#leaf(),
-      values: this.#values(),
+      ...this.#said(),
       stats: {
         promptTokens: info.promptTokens,
         promptTokensReused: info.promptTokensReused,
@@ -231,12 +274,20 @@ export class NativeSession implements Calls {
     return { index: index[0] as number, name: text(name.subarray(0, length.value)) || null };
   }
 
-  #values(): Outcome["values"] {
-    const { tokentrie_session_values } = this.#library.functions;
+  #said(): Pick<Outcome, "value" | "values" | "probabilities"> {
+    // An older library.
+    if (!this.#library.has("tokentrie_session_result")) return { value: null, values: null, probabilities: {} };
+    const said = this.#result<Said>();
+    const values = said === null || Object.keys(said.values).length === 0 ? null : said.values;
+    return { value: said?.value ?? null, values, probabilities: said?.probabilities ?? {} };
+  }
+
+  /** What the last generation or choice gave. */
+  #result<Result>(): Result | null {
     const json = readText(this.#library, (buffer, capacity, count) =>
-      tokentrie_session_values(this.#handle, buffer, capacity, count),
+      this.#library.functions.tokentrie_session_result(this.#handle, buffer, capacity, count),
     );
-    return json === null ? null : (JSON.parse(json) as Record<string, string>);
+    return json === null ? null : (JSON.parse(json) as Result);
   }
 
   #chosen(count: number, call: (probabilities: Float64Array, choice: Uint8Array) => number): ChosenValues {

@@ -26,6 +26,10 @@ export interface Outcome {
   readonly leaf: { readonly index: number; readonly name: string | null } | null;
   /** What was filled into a form, by name; null where the constraint was none. */
   readonly values: Readonly<Record<string, string>> | null;
+  /** The text of the value, if it was completed; of a form the whole text. */
+  readonly value: string | null;
+  /** Of a form, where they were asked for: of every value of each slot, by name. */
+  readonly probabilities: Readonly<Record<string, readonly number[]>>;
   readonly stats: GenerationStats;
 }
 
@@ -61,6 +65,10 @@ export interface ChosenValues {
   readonly mass: number;
   readonly forwardPasses: number;
   readonly seconds: number;
+  /** Where the values were listed by the library. */
+  readonly names?: readonly string[];
+  /** Where more was asked for than the probability of every value. */
+  readonly bounds?: { readonly mass: readonly [number, number]; readonly certain: boolean; readonly ranking: number[] };
 }
 
 /** Calls that the thread does, by name: what it is given, and what it gives back. */
@@ -81,6 +89,8 @@ export interface Calls {
   /** @returns the handle of a constraint over the tokens of the model. */
   constraint(spec: string): number;
   choose(prompt: string, texts: readonly string[]): ChosenValues;
+  /** What was set, or what the request says. */
+  chooseJson(request: string): ChosenValues;
   chooseLeaves(tokens: Int32Array, trie: number, leaves: number): ChosenValues;
   close(): void;
 }

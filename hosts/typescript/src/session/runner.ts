@@ -18,6 +18,8 @@ export interface StreamArguments {
   readonly temperature?: number;
   /** 1 unless given: all. */
   readonly topP?: number;
+  /** All options as JSON, in place of these three, for a library that reads them. */
+  readonly request?: string;
   /** What the output must begin with one of: a payload as object or JSON text, or a trie of the same library. */
   readonly tokenTreePayload?: TokenTreePayload | string | { readonly handle: number } | null;
   /** `"greedy"` unless given. */
@@ -170,6 +172,7 @@ export class StreamRunner<Handle> {
       maxTokens: given.maxTokens ?? 256,
       temperature: given.temperature ?? 0,
       topP: given.topP ?? 1,
+      ...(given.request === undefined ? {} : { request: given.request }),
     };
     if (this.#binding.llmStreamGenerate) {
       const onToken: OnToken = (token, text, isDone) => {

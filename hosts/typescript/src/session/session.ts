@@ -2,15 +2,17 @@ import { ArgumentError, BusyError, CancelledError, PayloadError, SpecError } fro
 import { AFTER } from "../ffi/abi.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
 import { Constraint } from "../native/constraint.js";
-import { type Spec, specText } from "../native/spec.js";
+import type { DrawOptions } from "../native/sampler.js";
+import { jsonText, type Spec, specText } from "../native/spec.js";
 import { Trie } from "../native/trie.js";
 import { countOf, idsOf, Vocab } from "../native/vocab.js";
-import { shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import { cancelling } from "./cancelling.js";
 import { type ChatEvent, type ChatMessage, type ChatOptions, type ChatReply, chatText, replyOf } from "./chat.js";
 import { Choice } from "./choice.js";
 import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
-import type { Outcome, SessionInfo } from "./protocol.js";
+import { forLibrary } from "./names.js";
+import type { ChosenValues, Outcome, SessionInfo } from "./protocol.js";
 import { RemoteSession } from "./remote.js";
 import { type StreamArguments, type StreamResult, StreamRunner } from "./runner.js";
 import { type RunToolsOptions, runTools, type ToolRun } from "./tools.js";
@@ -51,11 +53,34 @@ export interface GenerateOptions {
   readonly topP?: number;
   /** From 0 to 63: a cache that sessions of the same file and options share. */
   readonly slotId?: number;
+  /** How every token is chosen, in place of `tokenTreeMode`, `temperature` and `topP`. */
+  readonly sampling?: DrawOptions & { readonly mode?: "greedy" | "sampled" };
+  /** How a token of the free text after a value is chosen, where that differs. */
+  readonly freeSampling?: DrawOptions & { readonly mode?: "greedy" | "sampled" };
+  /** Tokens that close a value; not for forms. */
+  readonly endTokens?: readonly number[];
+  /** What follows a value, in place of the session's `after`; not for forms. */
+  readonly after?: (typeof AFTER)[number];
+  /** Decode forced tokens together with what follows them: yes, unless given. */
+  readonly skipAhead?: boolean;
+  /** Of a form: the most probable value of each slot as a whole. */
+  readonly exact?: boolean;
+  /** Of a form: the probability of every value of every slot. */
+  readonly probabilities?: boolean;
 }
 
 export interface ChooseOptions {
   readonly signal?: AbortSignal;
+  /** Score only what the best so many values need. */
+  readonly top?: number;
+  /** Read at most so many rows of logits, and give bounds. */
+  readonly maxRows?: number;
+  /** Tokens of which one must follow a value, and counts with it. */
+  readonly endTokens?: readonly number[];
 }
+
+/** Texts; a trie or a payload; a spec or a constraint with few values. */
+export type ChoiceValues = readonly string[] | Trie | Constraint | TokenTreePayload | Spec;
 
 /** Texts of choices, and what stands around them. */
 export interface TextsOptions {
@@ -69,6 +94,8 @@ const EMPTY: Outcome = {
   state: "idle",
   leaf: null,
   values: null,
+  value: null,
+  probabilities: {},
   stats: {
     promptTokens: 0,
     promptTokensReused: 0,
@@ -151,22 +178,19 @@ export class Session implements AsyncDisposable {
   /**
    * The exact probability of every value as the continuation of the prompt, and the most probable one.
    *
-   * @param values - texts; a trie or a payload: then its leaves, which have names; or a constraint with few values,
-   *   such as `await session.constraint({ integer: { min: 1, max: 6 } })`.
+   * @param values - texts; a trie or a payload: then its leaves, which have names; or a spec or a constraint with few
+   *   values, such as `{ integer: { min: 1, max: 6 } }`.
    * @throws SetError if there are no values; SpecError if those of a constraint cannot be listed; CancelledError if the
    *   signal aborts.
    */
-  choose(
-    prompt: Prompt,
-    values: readonly string[] | Trie | Constraint | TokenTreePayload,
-    { signal }: ChooseOptions = {},
-  ): Promise<Choice> {
+  choose(prompt: Prompt, values: ChoiceValues, options: ChooseOptions = {}): Promise<Choice> {
+    const { signal, ...how } = options;
     const aborted = (): CancelledError<null> =>
       new CancelledError("the choice was cancelled by its signal", null, signal?.reason);
     return this.#turns.take(signal, aborted, async () => {
       try {
         const cancel = () => this.#remote.llmStreamCancel();
-        return await cancelling(signal, cancel, () => this.#choose(prompt, values));
+        return await cancelling(signal, cancel, () => this.#choose(prompt, values, how));
       } catch (error) {
         throw signal?.aborted ? aborted() : error;
       }
@@ -229,23 +253,31 @@ export class Session implements AsyncDisposable {
     return this.#remote.info();
   }
 
-  async #choose(prompt: Prompt, values: readonly string[] | Trie | Constraint | TokenTreePayload): Promise<Choice> {
-    if (typeof prompt === "string" && Array.isArray(values)) {
+  async #choose(prompt: Prompt, values: ChoiceValues, how: Omit<ChooseOptions, "signal">): Promise<Choice> {
+    const isPlain = Object.values(how).every((option) => option === undefined);
+    if (isPlain && typeof prompt === "string" && Array.isArray(values)) {
       const texts = values as readonly string[];
       return new Choice([...texts], await this.#remote.call("choose", prompt, texts));
     }
-    if (values instanceof Constraint) {
-      const texts = typeof prompt === "string" ? values.texts() : null;
-      if (texts !== null) return await this.#choose(prompt, texts);
-      using listed = values.trie();
-      return await this.#choose(prompt, listed);
+    const request = { prompt: typeof prompt === "string" ? prompt : Array.from(idsOf(prompt, "prompt")) };
+    const asked = { ...request, ...forLibrary(how) };
+    if (Array.isArray(values) || isSpec(values)) {
+      return chosen(await this.#remote.call("chooseJson", jsonText({ ...asked, choices: values })));
     }
-    const trie = await this.#trieOf(values);
-    const chosen = await this.#remote.call("chooseLeaves", await this.#tokens(prompt), trie.handle, trie.size);
-    return new Choice(
-      Array.from({ length: trie.size }, (_, index) => trie.leafName(index) ?? ""),
-      chosen,
-    );
+    const set = values instanceof Constraint ? values : await this.#trieOf(values as Trie | TokenTreePayload);
+    if (isPlain && set instanceof Trie) {
+      const leaves = await this.#remote.call("chooseLeaves", await this.#tokens(prompt), set.handle, set.size);
+      return new Choice(
+        Array.from({ length: set.size }, (_, index) => set.leafName(index) ?? ""),
+        leaves,
+      );
+    }
+    await this.#remote.call("setTrie", set.handle, 0);
+    try {
+      return chosen(await this.#remote.call("chooseJson", jsonText(asked)));
+    } finally {
+      await this.#remote.call("clearTokenTrie");
+    }
   }
 
   /** A trie of texts in the tokens of this model, named by themselves. */
@@ -304,6 +336,7 @@ export class Session implements AsyncDisposable {
       ...(this.#remote.outcome ?? EMPTY),
     });
     this.#remote.outcome = null;
+    const request = requestOf(options);
     const set = await this.#setOf(options);
     try {
       const isText = typeof prompt === "string" && this.#remote.llmStreamPrefillText !== undefined;
@@ -316,6 +349,7 @@ export class Session implements AsyncDisposable {
         temperature: options.temperature ?? 0,
         topP: options.topP ?? 1,
         slotId: options.slotId ?? -1,
+        ...(request === undefined ? {} : { request }),
         signal,
         onToken: (id, text, isDone) => {
           if (!isDone) push({ id, text });
@@ -345,9 +379,40 @@ export class Session implements AsyncDisposable {
     return this.#remote.call("tokenize", prompt, true, true);
   }
 
-  async #trieOf(values: readonly string[] | Trie | TokenTreePayload): Promise<Trie> {
+  async #trieOf(values: Trie | TokenTreePayload): Promise<Trie> {
     if (values instanceof Trie) return values;
-    if (Array.isArray(values)) return this.texts(values as readonly string[]);
-    return Trie.fromPayload(values as TokenTreePayload, { vocab: await this.vocab() });
+    return Trie.fromPayload(values, { vocab: await this.vocab() });
   }
+}
+
+/** What is no trie, no constraint and no payload. */
+function isSpec(values: ChoiceValues): values is Spec {
+  return !(values instanceof Trie || values instanceof Constraint) && !("descriptors" in values);
+}
+
+function chosen(values: ChosenValues): Choice {
+  return new Choice(values.names ?? [], values);
+}
+
+/** The options of a generation that the library reads as JSON; undefined where none of them is given. */
+function requestOf(options: GenerateOptions): string | undefined {
+  const { sampling, freeSampling, endTokens, after, skipAhead, exact, probabilities } = options;
+  const how = forLibrary({ endTokens, after, skipAhead, exact, probabilities });
+  if (sampling === undefined && freeSampling === undefined && Object.keys(how).length === 0) return undefined;
+  const { tokenTreeMode, temperature, topP, maxTokens } = options;
+  if (sampling === undefined) {
+    // As without a request: the mode is that of the value, the temperature that of free text.
+    const draw = { temperature: temperature ?? 0, topP: topP ?? 1 };
+    const free = forLibrary(freeSampling ?? { ...draw, mode: draw.temperature > 0 ? "sampled" : "greedy" });
+    const isFree = options.constraint === undefined && options.tokenTreePayload === undefined;
+    const ofValue = forLibrary({ ...draw, mode: modeNumber(tokenTreeMode ?? 0) === 1 ? "sampled" : "greedy" });
+    how["sampling"] = isFree ? free : ofValue;
+    if (!isFree && (freeSampling !== undefined || after === "free")) how["free_sampling"] = free;
+  } else if (tokenTreeMode !== undefined || temperature !== undefined || topP !== undefined) {
+    throw new ArgumentError("sampling and tokenTreeMode, temperature or topP: give one of them");
+  } else {
+    how["sampling"] = forLibrary(sampling);
+    if (freeSampling !== undefined) how["free_sampling"] = forLibrary(freeSampling);
+  }
+  return jsonText({ ...how, max_tokens: countOf(maxTokens ?? 256, "maxTokens") });
 }

@@ -1,0 +1,218 @@
+//! Generations and choices: options by name, and what a request gives beside what the runtime gives.
+
+use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Generated, Model, ModelOptions};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use tokentrie::run::{
+    Choose, ChooseRequest, Generate, GenerateError, GenerateRequest, OptionInfo, choice_json, generated_json,
+};
+use tokentrie::spec::{DataOnly, Over, Spec};
+use trie_core::{After, ChooseOptions, Mode, SpanRules};
+use trie_text::{Prompt, ValueSets};
+
+fn model() -> Model {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf");
+    Model::load(file, ModelOptions::default()).unwrap()
+}
+
+fn asked(value: &Value) -> Result<GenerateRequest, String> {
+    GenerateRequest::from_json(value.to_string().as_bytes()).map_err(|error| error.to_string())
+}
+
+fn ran(context: &mut Context, sets: &ValueSets, value: &Value) -> Result<Generated, GenerateError> {
+    let GenerateRequest { prompt, constraint, options, .. } = asked(value).unwrap();
+    let over = Over::vocab(sets.vocab());
+    let built = constraint.map(|spec| spec.build(&over, &DataOnly).unwrap());
+    let ready = options.after(prompt.unwrap(), built, sets)?;
+    Ok(ready.run(context, &options, &mut ()).unwrap())
+}
+
+fn defaults(options: &[OptionInfo]) -> Value {
+    let default = |option: &OptionInfo| (option.name.to_owned(), serde_json::from_str(option.default).unwrap());
+    Value::Object(options.iter().map(default).collect::<Map<_, _>>())
+}
+
+#[test]
+fn the_defaults_of_the_table_are_those_of_the_options() {
+    let read = asked(&defaults(&Generate::OPTIONS)).unwrap();
+    let usual = asked(&json!({})).unwrap();
+    assert_eq!((read.options, read.timeout), (usual.options.clone(), None));
+    assert_eq!(usual.options, Generate::default());
+    let read = ChooseRequest::from_json(defaults(&Choose::OPTIONS).to_string().as_bytes()).unwrap();
+    assert_eq!((read.options, read.timeout), (Choose::default(), None));
+}
+
+/// A value of each option that is not its default.
+fn other(name: &str) -> Value {
+    match name {
+        "sampling" | "free_sampling" => json!({"temperature": 0.5, "seed": 7}),
+        "max_tokens" | "top" | "max_rows" => json!(5),
+        "end_tokens" => json!([3]),
+        "after" => json!("free"),
+        "skip_ahead" => json!(false),
+        "timeout" => json!(1.5),
+        _ => json!(true),
+    }
+}
+
+#[test]
+fn every_option_of_the_table_is_read_and_no_other() {
+    for option in Generate::OPTIONS {
+        let read = asked(&json!({option.name: other(option.name)})).unwrap();
+        assert!(read.options != Generate::default() || read.timeout == Some(1.5), "{}", option.name);
+        let said = asked(&json!({option.name: [[]]})).unwrap_err();
+        assert!(said.starts_with(&format!("$.{}", option.name)), "{said}");
+    }
+    for option in Choose::OPTIONS {
+        let json = json!({option.name: other(option.name)}).to_string();
+        let read = ChooseRequest::from_json(json.as_bytes()).unwrap();
+        assert!(read.options != Choose::default() || read.timeout == Some(1.5), "{}", option.name);
+    }
+    for (value, says) in [
+        (json!({"max_token": 1}), "$.max_token: there is no such field here"),
+        (json!({"max_tokens": 0}), "$.max_tokens: it is 0: it must be from 1 to"),
+        (json!({"timeout": -1}), "$.timeout: it must be a number of seconds"),
+        (json!({"prompt": 7}), "$.prompt: it must be a text or an array of token ids"),
+        (json!({"prompt": [1, -1]}), "$.prompt[1]: it must be a token id"),
+        (json!({"constraint": {"regx": "a"}}), "$.constraint: a spec is an object with one of"),
+        (json!({"constraint": {"regex": "a"}, "after": "end"}), "$.after: it must be \"stop\" or \"free\""),
+        (json!({"sampling": {"top_k": 2.5}}), "$.sampling.top_k: top_k is 2.5"),
+    ] {
+        let said = asked(&value).unwrap_err();
+        assert!(said.starts_with(says), "{value}: {said}");
+    }
+    let said = ChooseRequest::from_json(br#"{"choices": ["a", 7]}"#).unwrap_err().to_string();
+    assert_eq!(said, "$.choices[1]: it must be a string, not 7");
+}
+
+#[test]
+fn a_request_gives_what_the_runtime_gives() {
+    let model = model();
+    let vocab = model.vocab();
+    let sets = ValueSets::new(vocab.clone());
+    let mut context = model.context(ContextOptions::default().with_n_threads(1)).unwrap();
+    let prompt = "The sky is ";
+    let regex = Spec::from_json(br#"{"regex": "[a-f]{2,9}"}"#).unwrap();
+    for (sampling, after) in [(json!({}), After::Stop), (json!({"temperature": 2, "seed": 3}), After::Free)] {
+        let word = if after == After::Free { "free" } else { "stop" };
+        let value = json!({
+            "prompt": vocab.tokenize(prompt, true, true).unwrap().iter().map(|token| token.get()).collect::<Vec<_>>(),
+            "constraint": {"regex": "[a-f]{2,9}"}, "sampling": sampling, "after": word, "max_tokens": 20,
+        });
+        let got = ran(&mut context, &sets, &value).unwrap();
+        let spans = regex.constraint(&Over::vocab(vocab), &DataOnly).unwrap();
+        let rules = SpanRules::new(spans, vocab.len()).unwrap().with_end_of_generation(vocab.end_of_generation());
+        let rules = rules.unwrap().with_after(after).unwrap();
+        let sampling = asked(&value).unwrap().options.sampling;
+        assert_eq!(sampling.mode == Mode::Sampled, after == After::Free);
+        let options = GenerateOptions::default().with_sampling(sampling).with_max_tokens(20);
+        let tokens = vocab.tokenize(prompt, true, true).unwrap();
+        let wanted = context.generate(&tokens, Some(&rules.into()), &options, &mut ()).unwrap();
+        assert_eq!((&got.tokens, &got.text, got.finish), (&wanted.tokens, &wanted.text, wanted.finish));
+        let json: Value = serde_json::from_str(&generated_json(&got, 0.5)).unwrap();
+        assert_eq!(json["text"], got.text.as_str());
+        assert_eq!(json["finish"], got.finish.name());
+        assert_eq!(json["stats"]["seconds"], 0.5);
+        assert_eq!(json["tokens"].as_array().unwrap().len(), got.tokens.len());
+    }
+}
+
+#[test]
+fn options_that_do_not_go_with_a_constraint_are_refused() {
+    let model = model();
+    let sets = ValueSets::new(model.vocab().clone());
+    let mut context = model.context(ContextOptions::default().with_n_threads(1)).unwrap();
+    let form = json!({"form": ["a ", {"slot": "b", "value": {"choice": ["c", "d"]}}]});
+    let cats = json!({"choice": ["cat", "dog"]});
+    for (value, says) in [
+        (json!({"constraint": form, "after": "free"}), "not for forms"),
+        (json!({"constraint": form, "end_tokens": [1]}), "not for forms"),
+        (json!({"constraint": cats, "exact": true}), "for forms: use `choose`"),
+        (json!({"constraint": cats, "probabilities": true}), "for forms: use `choose`"),
+        (json!({"end_tokens": [1]}), "free text has none"),
+        (json!({"constraint": cats, "free_sampling": {}, "after": "stop"}), "give after=\"free\""),
+        (json!({"constraint": cats, "free_sampling": {}, "after": "free", "skip_ahead": false}), "needs skip_ahead"),
+    ] {
+        let mut value = value;
+        value["prompt"] = "A pet: ".into();
+        let said = ran(&mut context, &sets, &value).unwrap_err().to_string();
+        assert!(said.contains(says), "{value}: {said}");
+    }
+    let exact = json!({"prompt": "A pet: ", "constraint": form, "exact": true, "probabilities": true});
+    let filled = ran(&mut context, &sets, &exact).unwrap();
+    assert_eq!(filled.finish, Finish::Form);
+    let json: Value = serde_json::from_str(&generated_json(&filled, 0.0)).unwrap();
+    assert_eq!(json["values"]["b"], filled.fields[0].value.as_str());
+    assert_eq!(json["probabilities"]["b"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_choice_has_the_values_of_its_spec_in_their_order() {
+    let model = model();
+    let vocab = model.vocab();
+    let sets = ValueSets::new(vocab.clone());
+    let mut context = model.context(ContextOptions::default().with_n_threads(1)).unwrap();
+    for (choices, names) in [
+        (json!(["dog", "cat", "a dog"]), vec!["dog", "cat", "a dog"]),
+        (json!({"choice": ["b", "a"]}), vec!["b", "a"]),
+        (json!({"integer": {"min": 8, "max": 11}}), vec!["10", "11", "8", "9"]),
+    ] {
+        let request = json!({"prompt": "It is ", "choices": choices}).to_string();
+        let ChooseRequest { prompt, choices, options, .. } = ChooseRequest::from_json(request.as_bytes()).unwrap();
+        let values = choices.unwrap().listed(&Over::vocab(vocab), &DataOnly).unwrap();
+        let (prompt, set) = sets.place(prompt.unwrap(), &values).unwrap();
+        let choice = context.choose(&prompt, set.trie().clone(), &options.options(), &mut ()).unwrap();
+        let json: Value = serde_json::from_str(&choice_json(&choice, &set)).unwrap();
+        let mut given: Vec<&str> =
+            json["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        // Texts of a rule come in an order of its own.
+        if names.contains(&"10") {
+            given.sort_unstable();
+        }
+        assert_eq!(given, names);
+        let best = json["index"].as_u64().unwrap() as usize;
+        assert_eq!(json["name"], json["names"][best]);
+        let shares: Vec<f64> = serde_json::from_value(json["probabilities"].clone()).unwrap();
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!(shares.iter().all(|&share| share <= shares[best]));
+    }
+    let (prompt, set) = sets
+        .place(
+            Prompt::Text("It is ".to_owned()),
+            &Spec::choice(["a", "b"]).listed(&Over::vocab(vocab), &DataOnly).unwrap(),
+        )
+        .unwrap();
+    let top = context.choose(&prompt, set.trie().clone(), &ChooseOptions::new().with_max_rows(1), &mut ()).unwrap();
+    let json: Value = serde_json::from_str(&choice_json(&top, &set)).unwrap();
+    assert!(json["mass_bounds"][0].as_f64() <= json["mass_bounds"][1].as_f64());
+}
+
+/// What stands between two lines.
+fn part<'t>(text: &'t str, begin: &str, end: &str) -> &'t str {
+    let from = text.find(begin).unwrap_or_else(|| panic!("{begin:?} is nowhere"));
+    let length = text[from..].find(end).unwrap();
+    &text[from..from + length]
+}
+
+#[test]
+fn every_host_has_every_option_by_its_name() {
+    let docs = include_str!("../../../docs/c.md");
+    let python = include_str!("../../tokentrie-py/_native.pyi");
+    let typescript = include_str!("../../../hosts/typescript/src/session/session.ts");
+    let calls = [("Generate", &Generate::OPTIONS[..], "a generation"), ("Choose", &Choose::OPTIONS[..], "a choice")];
+    for (call, options, of) in calls {
+        let in_c = part(docs, &format!("| field of {of}"), "\n\n");
+        let in_python = part(python, &format!("class _{call}Options("), "\n\n");
+        let in_typescript = part(typescript, &format!("export interface {call}Options {{"), "\n}\n");
+        for name in options.iter().map(|option| option.name) {
+            assert!(in_c.contains(&format!("`{name}`")), "docs/c.md: {name}");
+            // There it is a mode.
+            assert!(name == "exact" || in_python.contains(&format!("    {name}:")), "Python: {name}");
+            let mut words = name.split('_');
+            let first = words.next().unwrap().to_owned();
+            let camel = words.fold(first, |all, word| all + &word[..1].to_uppercase() + &word[1..]);
+            // There it is a signal.
+            assert!(name == "timeout" || in_typescript.contains(&format!("readonly {camel}?:")), "TypeScript: {name}");
+        }
+    }
+}

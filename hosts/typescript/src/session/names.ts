@@ -1,0 +1,18 @@
+/** Options have names of JavaScript here, and those of all hosts where the library reads them. */
+
+const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+const renamed = (object: object, name: (name: string) => string): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [name(key), value as unknown]));
+
+/** Options as the library reads them; without those that were not given. */
+export function forLibrary(options: object): Record<string, unknown> {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return renamed(Object.fromEntries(given), snake);
+}
+
+/** What the library wrote. */
+export function ofLibrary(object: object): Record<string, unknown> {
+  return renamed(object, camel);
+}
