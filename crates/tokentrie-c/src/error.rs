@@ -65,6 +65,12 @@ pub(crate) fn last() -> *const std::ffi::c_char {
     LAST.try_with(|last| last.borrow().as_ref().map(|text| text.as_ptr())).ok().flatten().unwrap_or(c"".as_ptr())
 }
 
+/// The same, for C to keep.
+#[cfg(feature = "llama")]
+pub(crate) fn last_sentence() -> CString {
+    LAST.try_with(|last| last.borrow().clone()).ok().flatten().unwrap_or_default()
+}
+
 /// Notes an error for this thread and gives its status.
 #[cold]
 pub(crate) fn report(error: &Error) -> tokentrie_status {

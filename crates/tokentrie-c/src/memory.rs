@@ -149,40 +149,22 @@ impl<T> Out<T> {
     pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }
-
-    /// A place of our own. It must outlive what is made here, as every caller's does.
-    pub(crate) fn local(to: &mut T) -> Self {
-        Self(to)
-    }
-}
-
-/// Calls a callback of C with text that ends with a zero.
-#[cfg(feature = "llama")]
-pub(crate) fn call(
-    callback: unsafe extern "C" fn(i32, *const c_char, i32, *mut std::ffi::c_void),
-    token: i32,
-    text: &[u8],
-    is_done: bool,
-    user: *mut std::ffi::c_void,
-) {
-    debug_assert_eq!(text.last(), Some(&0));
-    // SAFETY: Header: the callback takes any token, such text and the caller's own pointer, and returns.
-    unsafe { callback(token, text.as_ptr().cast(), is_done.into(), user) };
 }
 
 /// A copy of a sentence, for C to keep.
 #[cfg(feature = "llama")]
-pub(crate) fn copy_of(text: *const c_char) -> *mut c_char {
-    // SAFETY: of ours, with a zero at the end: this thread's last error.
-    unsafe { CStr::from_ptr(text) }.to_owned().into_raw()
+pub(crate) fn copy_of(text: &CStr) -> *mut c_char {
+    text.to_owned().into_raw()
 }
 
-/// Frees such a copy.
 #[cfg(feature = "llama")]
-pub(crate) fn free_copy(text: *mut c_char) {
-    if !text.is_null() {
-        // SAFETY: Header: it came from `copy_of`, and is given back once.
-        drop(unsafe { std::ffi::CString::from_raw(text) });
+impl Out<c_char> {
+    /// Frees a text that `copy_of` made.
+    pub(crate) fn free_copy(self) {
+        if !self.0.is_null() {
+            // SAFETY: Header: C gives such a text back, once.
+            drop(unsafe { std::ffi::CString::from_raw(self.0) });
+        }
     }
 }
 
@@ -191,18 +173,24 @@ pub(crate) fn free_copy(text: *mut c_char) {
 pub(crate) struct Buffer<'a, T> {
     to: &'a Out<T>,
     capacity: usize,
-    count: &'a Out<usize>,
+    /// `None` where the caller asks for none.
+    count: Option<&'a Out<usize>>,
 }
 
 impl<'a, T: Copy> Buffer<'a, T> {
     pub(crate) fn new(to: &'a Out<T>, capacity: usize, count: &'a Out<usize>, what: &str) -> Result<Self> {
         count.check("count")?;
+        Ok(Self { count: Some(count), ..Self::uncounted(to, capacity, what)? })
+    }
+
+    /// Without a place for the number of items.
+    pub(crate) fn uncounted(to: &'a Out<T>, capacity: usize, what: &str) -> Result<Self> {
         if capacity > 0
             && let Some(error) = unusable(to.0, capacity, what)
         {
             return Err(error);
         }
-        Ok(Self { to, capacity, count })
+        Ok(Self { to, capacity, count: None })
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -212,7 +200,9 @@ impl<'a, T: Copy> Buffer<'a, T> {
     /// Says how many items there are, and fails where they do not fit.
     #[inline]
     pub(crate) fn needs(&self, count: usize) -> Result<()> {
-        self.count.put(count);
+        if let Some(told) = self.count {
+            told.put(count);
+        }
         if count <= self.capacity {
             return Ok(());
         }

@@ -50,9 +50,8 @@ fn put_choice(
     capacity: usize,
     choice: &Out<tokentrie_choice>,
 ) -> Result<()> {
-    // There is no count: the caller knows how many values it gave, and `choice` says it too.
-    let mut count = 0;
-    Buffer::new(probabilities, capacity, &Out::local(&mut count), "probabilities")?.fill(&chosen.0)?;
+    // The caller knows how many values it gave, and `choice` says it too.
+    Buffer::uncounted(probabilities, capacity, "probabilities")?.fill(&chosen.0)?;
     if choice.is_null() { Ok(()) } else { choice.put_fields(&chosen.1, "choice") }
 }
 

@@ -4,8 +4,8 @@
 use super::session::tokentrie_token_callback;
 use super::session::{NO_TOKEN, generate, tokentrie_session_clear_token_trie, tokentrie_session_set_token_trie};
 use super::structs::tokentrie_session;
-use crate::error::{Error, Result, done, guarded, last};
-use crate::memory::{Buffer, In, Out, copy_of, free_copy};
+use crate::error::{Error, Result, done, guarded, last_sentence};
+use crate::memory::{Buffer, In, Out, copy_of};
 use crate::session::{Event, Opening, Plan, SESSIONS, Session};
 use crate::status::{TOKENTRIE_ERROR_BUFFER, TOKENTRIE_OK, tokentrie_status};
 use ::llama_sampler::ContextOptions;
@@ -110,11 +110,9 @@ pub extern "C" fn eliza_inference_llm_stream_next(
         if !session.is_open() {
             session.start(Plan::new(i32::MAX as u32, 0.0, 1.0)?)?;
         }
-        let mut n_text = 0;
-        let counted = Out::local(&mut n_text);
         let (ids, said) = (
             Buffer::new(&tokens, tokens_capacity, &n_tokens, "tokens")?,
-            Buffer::new(&text, text_capacity, &counted, "text")?,
+            Buffer::uncounted(&text, text_capacity, "text")?,
         );
         let (mut pulled, mut written) = (Vec::new(), String::new());
         let mut ended: Option<Option<Error>> = None;
@@ -152,7 +150,7 @@ pub extern "C" fn eliza_inference_llm_stream_next(
         }
     });
     if status < 0 && !out_error.is_null() {
-        out_error.put(copy_of(last()));
+        out_error.put(copy_of(&last_sentence()));
     }
     status
 }
@@ -197,8 +195,8 @@ pub extern "C" fn eliza_inference_clear_token_trie(handle: *mut c_void) -> token
 
 /// Frees a sentence of this library; nothing for NULL.
 #[unsafe(no_mangle)]
-pub extern "C" fn eliza_inference_free_string(text: *mut c_char) {
-    free_copy(text);
+pub extern "C" fn eliza_inference_free_string(text: Out<c_char>) {
+    text.free_copy();
 }
 
 const _: () = assert!(NO_TOKEN == -1 && size_of::<usize>() == size_of::<tokentrie_session>());

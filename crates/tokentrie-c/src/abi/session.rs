@@ -12,7 +12,7 @@ use crate::memory::{Buffer, In, Out};
 use crate::session::{Event, OWN_SLOT, Opening, Plan, SESSIONS, Session};
 use crate::status::*;
 use bytemuck::Zeroable;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +24,11 @@ use trie_text::Prompt;
 /// has is_done 1, token -1 and empty text. It comes exactly once, also after an error and after cancel; the session is
 /// free again by then. In the calls before, what would change the session gives TOKENTRIE_ERROR_BUSY; _cancel,
 /// _get_info, _leaf, _vocab, _tokenize and _texts work. It must return: no exception, no longjmp.
-pub type tokentrie_token_callback =
-    Option<unsafe extern "C" fn(token: i32, text: *const c_char, is_done: i32, user: *mut c_void)>;
+#[repr(transparent)]
+#[derive(Debug, Clone, Copy)]
+pub struct tokentrie_token_callback(
+    Option<unsafe extern "C" fn(token: i32, text: *const c_char, is_done: i32, user: *mut c_void)>,
+);
 
 /// Loads a GGUF; sessions of one file share its weights. `options` may be NULL. `path` is UTF-8.
 #[unsafe(no_mangle)]
@@ -80,12 +83,25 @@ pub extern "C" fn tokentrie_session_prefill_text(
     })
 }
 
-/// Tells a callback of C.
-pub(super) fn told(callback: tokentrie_token_callback, token: i32, text: &str, is_done: bool, user: *mut c_void) {
-    let Some(callback) = callback else { return };
-    let mut bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
-    bytes.push(0);
-    crate::memory::call(callback, token, &bytes, is_done, user);
+impl tokentrie_token_callback {
+    /// A callback as C gives it.
+    ///
+    /// # Safety
+    /// It does what the header says, for any token and text and for the pointer that is given beside it.
+    pub const unsafe fn new(
+        function: Option<unsafe extern "C" fn(token: i32, text: *const c_char, is_done: i32, user: *mut c_void)>,
+    ) -> Self {
+        Self(function)
+    }
+
+    /// Calls it; the text without the zeros in it.
+    fn call(self, token: i32, text: &str, is_done: bool, user: *mut c_void) {
+        let Some(function) = self.0 else { return };
+        let bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
+        let text = CString::new(bytes).unwrap_or_default();
+        // SAFETY: Header, see `memory.rs`: C gave the function and the pointer in one call, or `new` was promised it.
+        unsafe { function(token, text.as_ptr(), is_done.into(), user) };
+    }
 }
 
 /// Generates with a callback: what both names of the function do.
@@ -95,8 +111,8 @@ pub(super) fn generate(
     callback: tokentrie_token_callback,
     user: *mut c_void,
 ) -> Result<()> {
-    let mut tell = |token: TokenId, text: &str| told(callback, token.as_i32(), text, false, user);
-    let mut end = || told(callback, NO_TOKEN, "", true, user);
+    let mut tell = |token: TokenId, text: &str| callback.call(token.as_i32(), text, false, user);
+    let mut end = || callback.call(NO_TOKEN, "", true, user);
     SESSIONS.get(session)?.generate(plan, &mut tell, &mut end)
 }
 

@@ -4,7 +4,8 @@ use crate::convert::buffer::lent;
 use crate::convert::gil::released;
 use crate::errors::{Class, Result};
 use crate::trie::Trie;
-use numpy::PyArray1;
+use numpy::{Element, PyArray1};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use trie_core::{LeafId, NodeId};
 
@@ -26,6 +27,16 @@ pub(crate) struct TrieArrays(Py<Trie>);
 impl TrieArrays {
     fn core(&self) -> &trie_core::Trie {
         self.0.get().core()
+    }
+
+    /// An array that every trie has.
+    fn needed<'py, T: Element>(
+        &self,
+        py: Python<'py>,
+        part: impl for<'t> FnOnce(trie_core::TrieArrays<'t>) -> &'t [T],
+    ) -> PyResult<Bound<'py, PyArray1<T>>> {
+        let array = lent(self.0.bind(py), |trie| Some(part(trie.core().arrays())))?;
+        array.ok_or_else(|| PyRuntimeError::new_err("the trie has no such array"))
     }
 }
 
@@ -65,37 +76,37 @@ impl TrieArrays {
     /// np.ndarray: int32 [edges + 1], the token of each edge.
     #[getter]
     fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i32>>> {
-        lent(bytemuck::cast_slice(self.core().arrays().tokens), self.0.bind(py).clone().into_any())
+        self.needed(py, |arrays| bytemuck::cast_slice(arrays.tokens))
     }
 
     /// np.ndarray: uint32 [parents + 1], where the edges of each node begin, and at last where the last ones end.
     #[getter]
     fn first_child<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        lent(self.core().arrays().first_child, self.0.bind(py).clone().into_any())
+        self.needed(py, |arrays| arrays.first_child)
     }
 
     /// np.ndarray | None: uint32 [edges + 1], the node each edge leads to; None in a tree: that of its number.
     #[getter]
     fn targets<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<u32>>>> {
-        self.core().arrays().targets.map(|targets| lent(targets, self.0.bind(py).clone().into_any())).transpose()
+        lent(self.0.bind(py), |trie| trie.core().arrays().targets)
     }
 
     /// np.ndarray: uint32 [n], ascending: the nodes that end a leaf although they have children.
     #[getter]
     fn inner_terminals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        lent(self.core().arrays().inner_terminals, self.0.bind(py).clone().into_any())
+        self.needed(py, |arrays| arrays.inner_terminals)
     }
 
     /// np.ndarray | None: float32 [edges + 1], what is added to each edge's logit; None in a set without weights.
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
-        self.core().arrays().weights.map(|weights| lent(weights, self.0.bind(py).clone().into_any())).transpose()
+        lent(self.0.bind(py), |trie| trie.core().arrays().weights)
     }
 
     /// np.ndarray | None: float32 [leaves], what is added to an end token after each; None where ends have none.
     #[getter]
     fn end_weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
-        self.core().arrays().end_weights.map(|weights| lent(weights, self.0.bind(py).clone().into_any())).transpose()
+        lent(self.0.bind(py), |trie| trie.core().arrays().end_weights)
     }
 
     /// int: number of nodes, the root among them.

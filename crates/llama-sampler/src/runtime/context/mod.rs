@@ -32,6 +32,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_sys_2::LLAMA_FLASH_ATTN_TYPE_DISABLED;
 use preconditions::BRANCHES;
 use self_cell::self_cell;
+use set_threads::SetThreads;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Instant;
@@ -237,7 +238,7 @@ impl Context {
 
     fn use_threads(&mut self, threads: u32) {
         if threads != self.n_threads
-            && self.cell.with_dependent_mut(|_, context| set_threads::set_threads(context, threads))
+            && self.cell.with_dependent_mut(|_, context| context.set_n_threads(threads, threads))
         {
             self.n_threads = threads;
         }

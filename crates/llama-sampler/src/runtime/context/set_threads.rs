@@ -1,20 +1,33 @@
-//! Changes the threads of a context between two passes, which the safe crate has no call for.
+//! Changes the threads of a context between two passes: the call of llama.cpp that the safe crate has no method for.
+//! `SetThreads` has the name and the shape that such a method has in llama.cpp, so that it can take its place.
+//!
+//! The safe crate, whose version is fixed in the manifest, lends its pointer to nobody; only its `Debug` names it. The
+//! ways round it are worse: a context made without the safe crate would need all its other calls made anew as well, and
+//! a new context for each number of threads would lose what the old one holds.
 
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_sys_2::{llama_context, llama_set_n_threads};
 use std::ptr::with_exposed_provenance_mut;
 
-/// Lets the next passes of the context use so many threads; `false` where that cannot be done.
-pub(super) fn set_threads(context: &mut LlamaContext<'_>, threads: u32) -> bool {
-    let Some(address) = address(context) else { return false };
-    let raw: *mut llama_context = with_exposed_provenance_mut(address);
-    // SAFETY: the address is that of a live context (see `address`), which nothing else uses while it is borrowed here.
-    unsafe { llama_set_n_threads(raw, threads as i32, threads as i32) };
-    true
+/// What is missing in the safe crate.
+pub(super) trait SetThreads {
+    /// Lets the next passes use so many threads, those of one token and those of several; `false` where that cannot be
+    /// done, and then nothing has changed.
+    fn set_n_threads(&mut self, n_threads: u32, n_threads_batch: u32) -> bool;
 }
 
-/// The address of llama.cpp's own context. The safe crate, whose version is fixed in the manifest, keeps it for itself;
-/// but its `Debug` names it, as `LlamaContext { context: 0x… }`. A test compares what lies there.
+impl SetThreads for LlamaContext<'_> {
+    fn set_n_threads(&mut self, n_threads: u32, n_threads_batch: u32) -> bool {
+        let Some(address) = address(self) else { return false };
+        let raw: *mut llama_context = with_exposed_provenance_mut(address);
+        // SAFETY: the address is that of a live context (see `address`), which nothing else uses while it is borrowed
+        // here.
+        unsafe { llama_set_n_threads(raw, n_threads as i32, n_threads_batch as i32) };
+        true
+    }
+}
+
+/// The address of llama.cpp's own context, as `LlamaContext { context: 0x… }`. A test compares what lies there.
 fn address(context: &LlamaContext<'_>) -> Option<usize> {
     let text = format!("{context:?}");
     let digits = text.strip_prefix("LlamaContext { context: 0x")?.strip_suffix(" }")?;
@@ -34,10 +47,10 @@ mod tests {
         let mut context = model.context(ContextOptions::default().with_n_ctx(512)).unwrap();
         context.cell.with_dependent_mut(|_, context| {
             let raw: *mut llama_context = with_exposed_provenance_mut(address(context).unwrap());
-            // SAFETY: as in `set_threads`; it only reads.
+            // SAFETY: as in `set_n_threads`; it only reads.
             assert_eq!(unsafe { llama_n_ctx(raw) }, 512);
             for threads in [2, 1, 3] {
-                assert!(set_threads(context, threads));
+                assert!(context.set_n_threads(threads, threads));
                 // SAFETY: as before.
                 assert_eq!(threads as i32, unsafe { llama_n_threads(raw) });
                 // SAFETY: as before.

@@ -72,16 +72,25 @@ fn read_slowly<'py>(array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32
     Ok(array.cast_into::<PyArray1<f32>>().map_err(PyErr::from)?)
 }
 
-/// An array over memory that is lent for as long as `owner` lives. It cannot be made writable.
+/// An array over a part of `owner`, which it keeps alive; `None` where there is no such part. It cannot be made
+/// writable.
 ///
-/// `items` must lie in memory that `owner` keeps, at one place and unchanged, until it is dropped. A mapped file, which
-/// others can change, is as it is for all that read it: see `Trie.open`.
-pub(crate) fn lent<'py, T: Element>(items: &[T], owner: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<T>>> {
-    // SAFETY: the array holds a reference to `owner`, and with it the memory; it is made read-only before anyone else
-    // has it, and numpy lets nobody undo that in a view of memory that is not an array's own.
-    let array = unsafe { PyArray1::borrow_from_array(&aview1(items), owner) };
+/// A mapped file, which others can change, is as it is for all that read it: see `Trie.open`.
+pub(crate) fn lent<'py, C, T>(
+    owner: &Bound<'py, C>,
+    part: impl for<'c> FnOnce(&'c C) -> Option<&'c [T]>,
+) -> PyResult<Option<Bound<'py, PyArray1<T>>>>
+where
+    C: pyo3::PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync,
+    T: Element,
+{
+    let Some(items) = part(owner.get()) else { return Ok(None) };
+    // SAFETY: the items are part of an object that nothing can change or move (`part` knows nothing of it but that it
+    // is borrowed), and the array holds a reference to it. It is made read-only before anyone else has it, and numpy
+    // lets nobody undo that in a view of memory that is not an array's own.
+    let array = unsafe { PyArray1::borrow_from_array(&aview1(items), owner.clone().into_any()) };
     array.call_method1("setflags", (false,))?;
-    Ok(array)
+    Ok(Some(array))
 }
 
 /// Gives `use_row` each row of a `[V]` or `[rows, V]` array to write, after all of them were checked.
