@@ -72,5 +72,6 @@ pub use set::operations::{LeafWalk, SetError, SetOperation};
 pub use set::outline::{OutlineLimits, OutlineNode};
 pub use set::prefix_table::{PrefixTable, PrefixTableError, PrefixTableReport, Skipped, SkippedWhy, Strictness};
 pub use set::storage::arrays::TrieArrays;
+pub use set::threads::SharedThreads;
 pub use set::trie::{Cursor, Forced, Leaf, NotAllowed, Trie};
 pub use set::weights::WeightsError;

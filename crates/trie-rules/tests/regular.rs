@@ -5,8 +5,8 @@ use crate::common::{compare, vocabulary};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use trie_rules::{
-    AutomatonLimits, Machine, NumberOptions, Regular, RegularError, Rule, StringOptions, TextsError, Value, check_rule,
-    texts,
+    AutomatonLimits, Machine, NumberBound, NumberOptions, Regular, RegularError, Rule, StringOptions, TextsError,
+    Value, check_rule, samples, texts,
 };
 
 fn regex(pattern: &str) -> Regular {
@@ -384,4 +384,97 @@ fn automata_that_grow_together() {
     assert!(error.contains("more than 16384 bytes"), "{error}");
     assert!(one.then(&regex("[ab]{8}")).unwrap().is_match(b"bbabbbbbbbb"));
     eprintln!("refused in {:?}", begin.elapsed());
+}
+
+/// A number in thousandths.
+fn thousandths(text: &str) -> Option<i64> {
+    let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let fraction: String = fraction.chars().chain("000".chars()).take(3).collect();
+    let size = whole.parse::<i64>().ok()? * 1000 + fraction.parse::<i64>().ok()?;
+    Some(if negative { -size } else { size })
+}
+
+fn in_thousandths(number: i64) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}.{:03}", number.abs() / 1000, number.abs() % 1000)
+}
+
+fn digits(fraction: u32) -> NumberOptions {
+    NumberOptions::default().integer_digits(3).fraction_digits(fraction)
+}
+
+#[test]
+fn every_number_of_small_ranges() {
+    // All texts with up to two digits on each side.
+    let mut written: Vec<String> = vec![String::new()];
+    for _ in 0..5 {
+        let longer = |text: &String| "-.0129".chars().map(move |char| format!("{text}{char}")).collect::<Vec<_>>();
+        let last = written.iter().max_by_key(|text| text.len()).unwrap().len();
+        let more: Vec<String> = written.iter().filter(|text| text.len() == last).flat_map(longer).collect();
+        written.extend(more);
+    }
+    let is_number = |text: &str| {
+        let size = text.strip_prefix('-').unwrap_or(text);
+        let (whole, fraction) = size.split_once('.').unwrap_or((size, "0"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits(whole) && digits(fraction) && (whole == "0" || !whole.starts_with('0'))
+    };
+    let numbers: Vec<&str> = written.iter().map(String::as_str).filter(|text| is_number(text)).collect();
+    assert!(numbers.len() > 500);
+    let ends = ["-12.9", "-2", "-0.1", "0", "0.01", "0.1", "1", "1.09", "2", "12", "19.2", "1e2", "-1.2e1", "29e-1"];
+    for (a, low) in ends.iter().map(|end| (end.parse::<f64>().unwrap(), end)) {
+        for (b, high) in ends.iter().map(|end| (end.parse::<f64>().unwrap(), end)) {
+            for (without_low, without_high) in [(false, false), (true, false), (false, true), (true, true)] {
+                let (low, high) = (NumberBound::new(low, without_low), NumberBound::new(high, without_high));
+                assert_eq!(low.compare(&high), a.partial_cmp(&b).unwrap());
+                let made = Regular::number_between(Some(&low), Some(&high), digits(3));
+                assert_eq!(made.is_ok(), low.leaves_room_to(&high), "{low:?} {high:?}");
+                let Ok(made) = made else { continue };
+                for &text in &numbers {
+                    let value: f64 = text.parse().unwrap();
+                    let above = if without_low { value > a } else { value >= a };
+                    let below = if without_high { value < b } else { value <= b };
+                    let is_minus_zero = text.starts_with('-') && value == 0.0;
+                    let wanted = above && below && !is_minus_zero;
+                    assert_eq!(made.is_match(text.as_bytes()), wanted, "{low:?} {high:?} {text}");
+                }
+                lawful(&made);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: test_budget::cases(400), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ranges_of_numbers(
+        one in -20_000..20_000i64, other in -20_000..20_000i64, without in any::<(bool, bool)>(),
+        numbers in prop::collection::vec(-20_000..20_000i64, 40),
+    ) {
+        let (a, b) = (one.min(other), one.max(other));
+        let low = NumberBound::new(&in_thousandths(a), without.0);
+        let high = NumberBound::new(&in_thousandths(b), without.1);
+        let Ok(both) = Regular::number_between(Some(&low), Some(&high), digits(3)) else {
+            prop_assert!(a == b && (without.0 || without.1));
+            return Ok(());
+        };
+        let above = Regular::number_between(Some(&low), None, digits(3)).unwrap();
+        let below = Regular::number_between(None, Some(&high), digits(3)).unwrap();
+        for number in numbers.into_iter().chain([a, b, a + 1, b - 1, 0]) {
+            let text = in_thousandths(number);
+            let text = if number % 2 == 0 { text.as_str() } else { text.trim_end_matches('0').trim_end_matches('.') };
+            let text = if text == "-0" { "0" } else { text };
+            prop_assert_eq!(thousandths(text), Some(number));
+            let (from, to) = (if without.0 { number > a } else { number >= a }, if without.1 { number < b } else { number <= b });
+            prop_assert_eq!(above.is_match(text.as_bytes()), from, "{} {}", text, a);
+            prop_assert_eq!(below.is_match(text.as_bytes()), to, "{} {}", text, b);
+            prop_assert_eq!(both.is_match(text.as_bytes()), from && to, "{} {} {}", text, a, b);
+        }
+        for text in samples(&both, 20, 7) {
+            let number = thousandths(std::str::from_utf8(&text).unwrap()).unwrap();
+            prop_assert!(a <= number && number <= b);
+        }
+    }
 }

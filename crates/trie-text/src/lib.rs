@@ -33,7 +33,6 @@ mod control_text;
 mod forms;
 mod healing;
 mod texts;
-mod threads;
 mod tokenizer;
 mod values;
 mod vocab;

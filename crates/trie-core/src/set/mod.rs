@@ -15,5 +15,6 @@ pub(crate) mod operations;
 pub(crate) mod outline;
 pub(crate) mod prefix_table;
 pub(crate) mod storage;
+pub(crate) mod threads;
 pub(crate) mod trie;
 pub(crate) mod weights;

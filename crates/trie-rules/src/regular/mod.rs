@@ -2,6 +2,7 @@
 
 mod choice;
 mod date;
+mod decimal;
 mod error;
 mod list;
 mod numerals;
@@ -11,6 +12,7 @@ mod string;
 mod value;
 
 pub use choice::{Choice, ChoiceState};
+pub use decimal::NumberBound;
 pub use error::RegularError;
 pub use numerals::NumberOptions;
 pub use parts::{Parts, PartsState};
@@ -137,6 +139,19 @@ impl Regular {
     /// No digits before the point; more than an automaton holds.
     pub fn number_with(options: NumberOptions) -> Result<Self, RegularError> {
         Ok(Self { machine: Machine::Automaton(numerals::number(options)?), reads: Reads::Number })
+    }
+
+    /// Numbers of a range, written without exponents. They have as many digits as the options say, and as many as the
+    /// bounds have.
+    ///
+    /// # Errors
+    /// No number is in the range; more than an automaton holds.
+    pub fn number_between(
+        low: Option<&NumberBound>,
+        high: Option<&NumberBound>,
+        options: NumberOptions,
+    ) -> Result<Self, RegularError> {
+        Ok(Self { machine: Machine::Automaton(decimal::between(low, high, options)?), reads: Reads::Number })
     }
 
     /// Days as `YYYY-MM-DD`, those that the Gregorian calendar has from 0001-01-01 to 9999-12-31.

@@ -7,13 +7,15 @@
 
 use super::error::text_in_range;
 use super::{Vocab, VocabError};
-use crate::threads::pool;
 use crate::tokenizer::SplitPoints;
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use std::collections::HashSet;
-use trie_core::TokenId;
+use trie_core::{SharedThreads, TokenId};
+
+/// llama.cpp's regular expressions are those of C++, which recurse: as much as a main thread has.
+static THREADS: SharedThreads = SharedThreads::new("tokenize").with_stack(16 << 20);
 
 /// Texts that a thread takes at a time.
 const PORTION: usize = 512;
@@ -108,7 +110,7 @@ impl<S: AsRef<str> + Sync> Job<'_, S> {
     /// None if splitting was found out to change something.
     fn run(&self) -> Result<Option<Vec<Portion>>, VocabError> {
         let portions = self.values.len().div_ceil(PORTION);
-        match pool().filter(|_| portions > 1) {
+        match THREADS.pool().filter(|_| portions > 1) {
             Some(pool) => pool.install(|| (0..portions).into_par_iter().map(|number| self.portion(number)).collect()),
             None => (0..portions).map(|number| self.portion(number)).collect(),
         }

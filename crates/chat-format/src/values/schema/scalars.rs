@@ -5,11 +5,12 @@ use super::objects::count;
 use super::pattern::{Held, held};
 use super::place::Place;
 use crate::values::shapes::bounded::{Bounds, Unbounded};
-use crate::values::shapes::numbers::{Bound, NumberShape};
+use crate::values::shapes::numbers::NumberShape;
 use crate::values::shapes::strings::{TextShape, format_pattern};
 use crate::values::shapes::{Alternative, ShapeError};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use trie_rules::NumberBound;
 
 impl Compiler<'_> {
     pub(super) fn number(
@@ -19,7 +20,7 @@ impl Compiler<'_> {
         place: &Place,
     ) -> Result<Option<Alternative>, ShapeError> {
         let bound = |keyword: &str, without: bool| match map.get(keyword) {
-            Some(Value::Number(number)) => Ok(Some(Bound::of(number, without))),
+            Some(Value::Number(number)) => Ok(Some(NumberBound::new(&number.to_string(), without))),
             // As it was written in draft 4: `exclusiveMinimum` says how to read `minimum`.
             None | Some(Value::Bool(_)) => Ok(None),
             Some(other) => Err(place.error(&format!("{keyword} is a number, not {other}"))),
@@ -103,11 +104,11 @@ fn bounds(text: &TextShape, ends: &[Vec<u8>]) -> Result<Option<Arc<Bounds>>, Unb
 }
 
 /// Of two bounds the one that leaves less.
-fn tighter(one: Option<Bound>, other: Option<Bound>, low: bool) -> Option<Bound> {
+fn tighter(one: Option<NumberBound>, other: Option<NumberBound>, low: bool) -> Option<NumberBound> {
     match (one, other) {
         (Some(one), Some(other)) => {
-            let (a, b) = (one.value(), other.value());
-            let other_is_tighter = if low { b >= a } else { b <= a };
+            let order = other.compare(&one);
+            let other_is_tighter = if low { order.is_ge() } else { order.is_le() };
             Some(if other_is_tighter { other } else { one })
         }
         (one, other) => one.or(other),

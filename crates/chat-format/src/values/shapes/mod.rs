@@ -4,7 +4,6 @@ pub(super) mod bounded;
 pub(super) mod limits;
 pub(super) mod listed;
 pub(super) mod numbers;
-pub(super) mod ranges;
 pub(super) mod strings;
 
 use crate::values::schema::compile;

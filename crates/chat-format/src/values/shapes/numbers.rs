@@ -4,27 +4,16 @@ use crate::values::shapes::listed::Listed;
 use crate::values::types::Types;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
-use trie_rules::{Automaton, Machine, NumberOptions, Regex, Regular, Rule};
+use trie_rules::{Automaton, Machine, NumberBound, NumberOptions, Regex, Regular, Rule};
 
 /// What a number may be: one of a list, or of a range.
 #[derive(Debug, Clone)]
 pub(crate) struct NumberShape {
     pub(crate) texts: Option<Arc<[Box<str>]>>,
     pub(crate) integer: bool,
-    pub(crate) low: Option<Bound>,
-    pub(crate) high: Option<Bound>,
+    pub(crate) low: Option<NumberBound>,
+    pub(crate) high: Option<NumberBound>,
     pub(crate) automaton: OnceLock<Automaton>,
-}
-
-/// Where a range ends.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Bound {
-    pub(crate) negative: bool,
-    /// Digits before the point, without leading zeros; then those after it, without trailing zeros.
-    pub(crate) whole: Box<str>,
-    pub(crate) fraction: Box<str>,
-    /// Whether the bound itself is left out.
-    pub(crate) without: bool,
 }
 
 /// Where in a number.
@@ -109,11 +98,8 @@ impl NumberShape {
     pub(crate) fn is_possible(&self) -> bool {
         match (&self.texts, &self.low, &self.high) {
             (Some(texts), ..) => !texts.is_empty(),
-            (None, Some(low), Some(high)) if self.integer => low.integer(true) <= high.integer(false),
-            (None, Some(low), Some(high)) => {
-                let (a, b) = (low.value(), high.value());
-                a < b || (low.same(high) && !low.without && !high.without)
-            }
+            (None, Some(low), Some(high)) if self.integer => low.first_integer() <= high.last_integer(),
+            (None, Some(low), Some(high)) => low.leaves_room_to(high),
             _ => true,
         }
     }
@@ -131,69 +117,19 @@ impl NumberShape {
     fn made(&self) -> Automaton {
         let made = if self.integer {
             // All of 64 bits, lest digits come for ever.
-            let least = self.high.as_ref().map_or(0, |high| high.integer(false)).min(0);
-            let low = self.low.as_ref().map_or(least.saturating_add(i128::from(i64::MIN)), |low| low.integer(true));
-            let high = self.high.as_ref().map_or(low.max(0).saturating_add(i128::from(u64::MAX)), |h| h.integer(false));
+            let least = self.high.as_ref().map_or(0, NumberBound::last_integer).min(0);
+            let low = self.low.as_ref().map_or(least.saturating_add(i128::from(i64::MIN)), NumberBound::first_integer);
+            let high =
+                self.high.as_ref().map_or(low.max(0).saturating_add(i128::from(u64::MAX)), NumberBound::last_integer);
             Regular::integer(Some(low), Some(high))
         } else if self.low.is_none() && self.high.is_none() {
             Regular::number_with(NumberOptions::default().fraction_digits(25))
         } else {
-            let pattern = crate::values::shapes::ranges::pattern(self.low.as_ref(), self.high.as_ref());
-            Ok(Regex::new(&pattern).map_or_else(|_| Regular::number().expect("it is one"), Regular::from))
+            Regular::number_between(self.low.as_ref(), self.high.as_ref(), NumberOptions::default())
         };
         match made.map(|made| made.machine().clone()) {
             Ok(Machine::Automaton(automaton)) => automaton,
             _ => Regex::new("-?(0|[1-9][0-9]{0,19})").expect("it is one").automaton().clone(),
-        }
-    }
-}
-
-impl Bound {
-    /// Of a JSON number.
-    pub(crate) fn of(number: &serde_json::Number, without: bool) -> Self {
-        let text = number.to_string();
-        let negative = text.starts_with('-');
-        let text = text.trim_start_matches('-');
-        let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let exponent: i64 = exponent.parse().unwrap_or(0).clamp(-400, 400);
-        let point = whole.len() as i64 + exponent;
-        let digits = format!("{whole}{fraction}");
-        let (whole, fraction) = if point <= 0 {
-            (String::new(), "0".repeat(-point as usize) + &digits)
-        } else if (point as usize) < digits.len() {
-            (digits[..point as usize].to_owned(), digits[point as usize..].to_owned())
-        } else {
-            (digits.clone() + &"0".repeat(point as usize - digits.len()), String::new())
-        };
-        let (whole, fraction) = (whole.trim_start_matches('0').into(), fraction.trim_end_matches('0').into());
-        let mut bound = Self { negative, whole, fraction, without };
-        // There is no negative zero.
-        bound.negative &= !(bound.whole.is_empty() && bound.fraction.is_empty());
-        bound
-    }
-
-    fn same(&self, other: &Self) -> bool {
-        (self.negative, &self.whole, &self.fraction) == (other.negative, &other.whole, &other.fraction)
-    }
-
-    /// Nearly what it is.
-    pub(crate) fn value(&self) -> f64 {
-        let text = format!("{}0{}.{}", if self.negative { "-" } else { "" }, self.whole, self.fraction);
-        text.parse().unwrap_or(0.0)
-    }
-
-    /// The least integer of a range that begins here, or the greatest of one that ends here.
-    pub(crate) fn integer(&self, low: bool) -> i128 {
-        let most = i128::MAX / 4;
-        let whole = if self.whole.is_empty() { 0 } else { self.whole.parse().unwrap_or(most).min(most) };
-        let towards_zero = if self.negative { -whole } else { whole };
-        let away = i128::from(!self.fraction.is_empty());
-        let exact = i128::from(self.fraction.is_empty() && self.without);
-        if low {
-            towards_zero + if self.negative { 0 } else { away } + exact
-        } else {
-            towards_zero - if self.negative { away } else { 0 } - exact
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Rows on several threads, where that pays.
 
-use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::sync::{Arc, OnceLock, RwLock};
+use crate::set::threads::{self, SharedThreads};
+use std::sync::OnceLock;
 use std::thread::available_parallelism;
 
 /// Memory that keeps a thread busy for much longer than it takes to wake it, some 10 to 50 µs.
@@ -22,35 +21,8 @@ pub(super) fn worthwhile(bytes: usize) -> usize {
 
 /// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
 pub(super) fn each<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
-    let pool = if parts.len() > 1 { pool() } else { None };
-    match pool {
-        Some(pool) => pool.install(|| parts.into_par_iter().with_max_len(1).map(work).collect()),
-        None => parts.into_iter().map(work).collect(),
-    }
-}
-
-/// A process and its threads.
-type Shared = Option<(u32, Arc<ThreadPool>)>;
-
-/// The threads that all batches of a process share. A process that was forked has none of its parent's, so they are
-/// made again there; what the parent left is not touched, because its locks may be held for ever. `None` where there
-/// are none to be had at once.
-fn pool() -> Option<Arc<ThreadPool>> {
-    static SHARED: RwLock<Shared> = RwLock::new(None);
-    let process = std::process::id();
-    let ours = |shared: &Shared| shared.as_ref().filter(|(of, _)| *of == process).map(|(_, pool)| pool.clone());
-    if let Some(pool) = SHARED.try_read().ok().and_then(|shared| ours(&shared)) {
-        return Some(pool);
-    }
-    // Never waited for: whoever held it when the process was forked does not exist here.
-    let mut shared = SHARED.try_write().ok()?;
-    if let Some(pool) = ours(&shared) {
-        return Some(pool);
-    }
-    let cores = available_parallelism().map_or(1, usize::from);
-    let pool = Arc::new(ThreadPoolBuilder::new().num_threads(cores).build().ok()?);
-    std::mem::forget(shared.replace((process, pool.clone())));
-    Some(pool)
+    static ROWS: SharedThreads = SharedThreads::new("rows");
+    threads::each(if parts.len() > 1 { ROWS.pool() } else { None }, parts, work)
 }
 
 #[cfg(test)]

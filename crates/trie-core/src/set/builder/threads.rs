@@ -1,6 +1,6 @@
 //! Work on several threads.
 
-use rayon::prelude::*;
+use crate::set::threads::each;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::thread::available_parallelism;
 
@@ -31,10 +31,7 @@ impl Threads {
 
     /// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
     pub(super) fn each<P: Send, T: Send>(&self, parts: Vec<P>, work: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
-        match &self.0 {
-            Some(pool) => pool.install(|| parts.into_par_iter().with_max_len(1).map(work).collect()),
-            None => parts.into_iter().map(work).collect(),
-        }
+        each(self.0.as_ref(), parts, work)
     }
 
     /// Runs both, at once where there are several threads.

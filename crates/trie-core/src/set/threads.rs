@@ -1,0 +1,88 @@
+//! Threads that a whole process shares, and that a process which was forked makes again.
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::RwLock;
+use std::thread::available_parallelism;
+
+/// A process and its threads.
+type Made = Option<(u32, &'static ThreadPool)>;
+
+/// One thread for each core, made when they are first asked for.
+///
+/// A process that was forked has none of its parent's threads, so they are made again there; what the parent left is
+/// not touched, because its locks may be held for ever.
+#[derive(Debug)]
+pub struct SharedThreads {
+    name: &'static str,
+    /// Bytes of each thread's stack; `None` is the usual size.
+    stack: Option<usize>,
+    made: RwLock<Made>,
+}
+
+impl SharedThreads {
+    /// Threads of this name.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, stack: None, made: RwLock::new(None) }
+    }
+
+    /// With stacks of so many bytes.
+    #[must_use]
+    pub const fn with_stack(self, bytes: usize) -> Self {
+        Self { stack: Some(bytes), ..self }
+    }
+
+    /// The threads. `None` where there are none to be had at once: then the caller works alone.
+    pub fn pool(&self) -> Option<&'static ThreadPool> {
+        let process = std::process::id();
+        let ours = |made: &Made| made.filter(|(of, _)| *of == process).map(|(_, pool)| pool);
+        if let Some(pool) = self.made.try_read().ok().and_then(|made| ours(&made)) {
+            return Some(pool);
+        }
+        // Never waited for: whoever held it when the process was forked does not exist here.
+        let mut made = self.made.try_write().ok()?;
+        if let Some(pool) = ours(&made) {
+            return Some(pool);
+        }
+        let cores = available_parallelism().map_or(1, usize::from);
+        let name = self.name;
+        let named = move |number| format!("{name}-{number}");
+        let builder = ThreadPoolBuilder::new().num_threads(cores).thread_name(named);
+        let builder = if let Some(stack) = self.stack { builder.stack_size(stack) } else { builder };
+        // For as long as the process: nothing waits for these threads at its end.
+        let pool = &*Box::leak(Box::new(builder.build().ok()?));
+        *made = Some((process, pool));
+        Some(pool)
+    }
+}
+
+/// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
+pub(crate) fn each<P: Send, T: Send>(
+    pool: Option<&ThreadPool>,
+    parts: Vec<P>,
+    work: impl Fn(P) -> T + Sync + Send,
+) -> Vec<T> {
+    match pool {
+        Some(pool) => pool.install(|| parts.into_par_iter().with_max_len(1).map(work).collect()),
+        None => parts.into_iter().map(work).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_made_once_and_named() {
+        static THREADS: SharedThreads = SharedThreads::new("counting").with_stack(1 << 20);
+        let pool = THREADS.pool().unwrap();
+        assert!(std::ptr::eq(pool, THREADS.pool().unwrap()));
+        let names = pool.install(|| std::thread::current().name().map(str::to_owned));
+        assert!(names.unwrap().starts_with("counting-"));
+        for parts in [0, 1, 2, 7] {
+            let squares: Vec<usize> = (0..parts).map(|part| part * part).collect();
+            assert_eq!(each(Some(pool), (0..parts).collect(), |part| part * part), squares);
+            assert_eq!(each(None, (0..parts).collect(), |part| part * part), squares);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Numbers with fractions in a range, as an automaton that compares digits with both bounds while it reads.
+
+use super::{NumberOptions, RegularError};
+use crate::automaton::table::{Classes, Table};
+use crate::automaton::{Automaton, AutomatonLimits};
+use std::cmp::Ordering;
+
+/// Where a range of numbers ends, to the last digit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NumberBound {
+    negative: bool,
+    /// Digits before the point, without leading zeros.
+    whole: Box<str>,
+    /// Digits after it, without trailing zeros.
+    fraction: Box<str>,
+    /// Whether the bound itself is left out.
+    excluded: bool,
+}
+
+impl NumberBound {
+    /// Of a number as JSON writes it; exponents beyond 400 count as 400.
+    pub fn new(number: &str, excluded: bool) -> Self {
+        let negative = number.starts_with('-');
+        let number = number.trim_start_matches('-');
+        let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let exponent: i64 = exponent.parse().unwrap_or(0).clamp(-400, 400);
+        let point = whole.len() as i64 + exponent;
+        let digits = format!("{whole}{fraction}");
+        let (whole, fraction) = if point <= 0 {
+            (String::new(), "0".repeat(-point as usize) + &digits)
+        } else if (point as usize) < digits.len() {
+            (digits[..point as usize].to_owned(), digits[point as usize..].to_owned())
+        } else {
+            (digits.clone() + &"0".repeat(point as usize - digits.len()), String::new())
+        };
+        let (whole, fraction) = (whole.trim_start_matches('0').into(), fraction.trim_end_matches('0').into());
+        let mut bound = Self { negative, whole, fraction, excluded };
+        // There is no negative zero.
+        bound.negative &= !bound.is_zero();
+        bound
+    }
+
+    fn zero(excluded: bool) -> Self {
+        Self { negative: false, whole: "".into(), fraction: "".into(), excluded }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.whole.is_empty() && self.fraction.is_empty()
+    }
+
+    /// How the numbers compare, whatever is left out.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        let size = |bound: &Self| (bound.whole.len(), bound.whole.clone(), bound.fraction.clone());
+        match (self.negative, other.negative) {
+            (false, true) => Ordering::Greater,
+            (true, false) => Ordering::Less,
+            (false, false) => size(self).cmp(&size(other)),
+            (true, true) => size(other).cmp(&size(self)),
+        }
+    }
+
+    /// Whether some number is from here to there.
+    pub fn leaves_room_to(&self, high: &Self) -> bool {
+        match self.compare(high) {
+            Ordering::Less => true,
+            Ordering::Equal => !self.excluded && !high.excluded,
+            Ordering::Greater => false,
+        }
+    }
+
+    /// The least integer of a range that begins here.
+    pub fn first_integer(&self) -> i128 {
+        let away = i128::from(!self.negative && !self.fraction.is_empty());
+        self.towards_zero() + away + self.step_off()
+    }
+
+    /// The greatest integer of a range that ends here.
+    pub fn last_integer(&self) -> i128 {
+        let away = i128::from(self.negative && !self.fraction.is_empty());
+        self.towards_zero() - away - self.step_off()
+    }
+
+    fn towards_zero(&self) -> i128 {
+        let most = i128::MAX / 4;
+        let whole = if self.whole.is_empty() { 0 } else { self.whole.parse().unwrap_or(most).min(most) };
+        if self.negative { -whole } else { whole }
+    }
+
+    fn step_off(&self) -> i128 {
+        i128::from(self.fraction.is_empty() && self.excluded)
+    }
+}
+
+/// How what was read compares with a bound, without its sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum At {
+    Start,
+    Minus,
+    /// Digits before the point, 0 of them for a zero, and how they compare with the same digits of each bound.
+    Whole {
+        negative: bool,
+        digits: usize,
+        low: Ordering,
+        high: Ordering,
+    },
+    /// Digits after it, and how all of it compares.
+    Fraction {
+        negative: bool,
+        digits: usize,
+        low: Ordering,
+        high: Ordering,
+    },
+}
+
+/// Numbers without sign between two bounds.
+struct Magnitudes<'b> {
+    low: &'b NumberBound,
+    high: Option<&'b NumberBound>,
+}
+
+impl Magnitudes<'_> {
+    fn has(&self, low: Ordering, high: Option<Ordering>) -> bool {
+        let above = low.is_gt() || (low.is_eq() && !self.low.excluded);
+        let below = |order: Ordering, bound: &NumberBound| order.is_lt() || (order.is_eq() && !bound.excluded);
+        above && self.high.zip(high).is_none_or(|(bound, order)| below(order, bound))
+    }
+}
+
+/// How digits before the point compare with a bound, if no more come.
+fn whole_order(digits: usize, known: Ordering, bound: &NumberBound) -> Ordering {
+    digits.cmp(&bound.whole.len()).then(known)
+}
+
+/// What is left of the bound's fraction makes it the greater.
+fn ended(order: Ordering, digits: usize, bound: &NumberBound) -> Ordering {
+    order.then(if digits < bound.fraction.len() { Ordering::Less } else { Ordering::Equal })
+}
+
+/// The numbers from `low` to `high`, written without exponents and without `-0`.
+pub(super) fn between(
+    low: Option<&NumberBound>,
+    high: Option<&NumberBound>,
+    options: NumberOptions,
+) -> Result<Automaton, RegularError> {
+    let (zero, above_zero) = (NumberBound::zero(false), NumberBound::zero(true));
+    let is_negative = |bound: &&NumberBound| bound.negative;
+    let positives = (!high.is_some_and(|high| high.negative))
+        .then(|| Magnitudes { low: low.filter(|low| !low.negative).unwrap_or(&zero), high });
+    let negatives = low
+        .is_none_or(|low| low.negative)
+        .then(|| Magnitudes { low: high.filter(is_negative).unwrap_or(&above_zero), high: low });
+    let of = |negative: bool| if negative { negatives.as_ref() } else { positives.as_ref() };
+    let longest = |part: fn(&NumberBound) -> usize| low.into_iter().chain(high).map(part).max().unwrap_or(0);
+    let most_whole = longest(|bound| bound.whole.len()).max(options.integer_digits as usize);
+    let most_fraction = longest(|bound| bound.fraction.len()).max(options.fraction_digits as usize);
+    let with = |known: Ordering, digits: usize, part: &str, byte: u8| {
+        known.then(byte.cmp(part.as_bytes().get(digits).unwrap_or(&b'0')))
+    };
+    let equal = Ordering::Equal;
+    let whole = |all: &Magnitudes<'_>, negative, digits: usize, low, high, byte: u8| {
+        // Beyond a bound's digits the count decides.
+        let read = |known: Ordering, bound: &NumberBound| match bound.whole.as_bytes().get(digits) {
+            Some(own) => known.then(byte.cmp(own)),
+            None => known,
+        };
+        let (low, high) = (read(low, all.low), all.high.map_or(equal, |bound| read(high, bound)));
+        let most = all.high.map_or(most_whole, |bound| bound.whole.len());
+        (digits < most).then_some(At::Whole { negative, digits: digits + 1, low, high })
+    };
+    let step = |at: &At, byte: u8| match (*at, byte) {
+        (At::Start, b'-') => negatives.as_ref().map(|_| At::Minus),
+        (At::Start | At::Minus, b'0') => {
+            let negative = *at == At::Minus;
+            of(negative).map(|_| At::Whole { negative, digits: 0, low: equal, high: equal })
+        }
+        (At::Start | At::Minus, b'1'..=b'9') => {
+            let negative = *at == At::Minus;
+            whole(of(negative)?, negative, 0, equal, equal, byte)
+        }
+        (At::Whole { negative, digits, low, high }, b'0'..=b'9') if digits > 0 => {
+            whole(of(negative)?, negative, digits, low, high, byte)
+        }
+        (At::Whole { negative, digits, low, high }, b'.') => {
+            let all = of(negative)?;
+            let low = whole_order(digits, low, all.low);
+            let high = all.high.map_or(equal, |bound| whole_order(digits, high, bound));
+            Some(At::Fraction { negative, digits: 0, low, high })
+        }
+        (At::Fraction { negative, digits, low, high }, b'0'..=b'9') if digits < most_fraction => {
+            let all = of(negative)?;
+            let low = with(low, digits, &all.low.fraction, byte);
+            let high = all.high.map_or(equal, |bound| with(high, digits, &bound.fraction, byte));
+            Some(At::Fraction { negative, digits: digits + 1, low, high })
+        }
+        _ => None,
+    };
+    let end = |at: &At| {
+        let (negative, low, high, read, is_fraction) = match *at {
+            At::Start | At::Minus | At::Fraction { digits: 0, .. } => return 0,
+            At::Whole { negative, digits, low, high } => (negative, low, high, digits, false),
+            At::Fraction { negative, digits, low, high } => (negative, low, high, digits, true),
+        };
+        let order = |known: Ordering, bound: &NumberBound| {
+            let (known, read) = if is_fraction { (known, read) } else { (whole_order(read, known, bound), 0) };
+            ended(known, read, bound)
+        };
+        let has = |all: &Magnitudes<'_>| all.has(order(low, all.low), all.high.map(|bound| order(high, bound)));
+        u32::from(of(negative).is_some_and(has))
+    };
+    let classes = Classes::by(|byte| if b"-.0123456789".contains(&byte) { byte } else { 0 });
+    let table = Table::explore(&classes, At::Start, AutomatonLimits::default(), |_| 0, step, end)?;
+    Ok(Automaton::of_table(table)?)
+}
