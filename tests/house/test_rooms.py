@@ -41,7 +41,6 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "analysis": (8, "an analysis is asked by what completes it"),
         "machine": (4, "the machine and its states are one thing of several files' length"),
         "values": (14, "a value holds values: each style reads those of the others, and a schema has schemas"),
-        "values/shapes": (2, "a range of numbers is a pattern, and a number has ranges"),
         "{check,format}": (2, "a format is checked by reading with it"),
     },
     "tokentrie": {

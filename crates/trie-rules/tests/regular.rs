@@ -428,7 +428,7 @@ fn every_number_of_small_ranges() {
             for (without_low, without_high) in [(false, false), (true, false), (false, true), (true, true)] {
                 let (low, high) = (NumberBound::new(low, without_low), NumberBound::new(high, without_high));
                 assert_eq!(low.compare(&high), a.partial_cmp(&b).unwrap());
-                let made = Regular::number_between(Some(&low), Some(&high), digits(3));
+                let made = Regular::number_between(Some(&low), Some(&high), None, digits(3));
                 assert_eq!(made.is_ok(), low.leaves_room_to(&high), "{low:?} {high:?}");
                 let Ok(made) = made else { continue };
                 for &text in &numbers {
@@ -446,7 +446,9 @@ fn every_number_of_small_ranges() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: test_budget::cases(400), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: test_budget::cases(400), failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn ranges_of_numbers(
@@ -456,18 +458,19 @@ proptest! {
         let (a, b) = (one.min(other), one.max(other));
         let low = NumberBound::new(&in_thousandths(a), without.0);
         let high = NumberBound::new(&in_thousandths(b), without.1);
-        let Ok(both) = Regular::number_between(Some(&low), Some(&high), digits(3)) else {
+        let Ok(both) = Regular::number_between(Some(&low), Some(&high), None, digits(3)) else {
             prop_assert!(a == b && (without.0 || without.1));
             return Ok(());
         };
-        let above = Regular::number_between(Some(&low), None, digits(3)).unwrap();
-        let below = Regular::number_between(None, Some(&high), digits(3)).unwrap();
+        let above = Regular::number_between(Some(&low), None, None, digits(3)).unwrap();
+        let below = Regular::number_between(None, Some(&high), None, digits(3)).unwrap();
         for number in numbers.into_iter().chain([a, b, a + 1, b - 1, 0]) {
             let text = in_thousandths(number);
             let text = if number % 2 == 0 { text.as_str() } else { text.trim_end_matches('0').trim_end_matches('.') };
             let text = if text == "-0" { "0" } else { text };
             prop_assert_eq!(thousandths(text), Some(number));
-            let (from, to) = (if without.0 { number > a } else { number >= a }, if without.1 { number < b } else { number <= b });
+            let from = if without.0 { number > a } else { number >= a };
+            let to = if without.1 { number < b } else { number <= b };
             prop_assert_eq!(above.is_match(text.as_bytes()), from, "{} {}", text, a);
             prop_assert_eq!(below.is_match(text.as_bytes()), to, "{} {}", text, b);
             prop_assert_eq!(both.is_match(text.as_bytes()), from && to, "{} {} {}", text, a, b);
@@ -477,4 +480,38 @@ proptest! {
             prop_assert!(a <= number && number <= b);
         }
     }
+
+    #[test]
+    fn multiples_of_numbers(
+        one in -5_000..5_000i64, other in -5_000..5_000i64, step in 1..3_000i64,
+        numbers in prop::collection::vec(-5_000..5_000i64, 60),
+    ) {
+        let (a, b) = (one.min(other), one.max(other));
+        let bound = |number: i64| NumberBound::new(&in_thousandths(number), false);
+        let made = Regular::number_between(Some(&bound(a)), Some(&bound(b)), Some(&bound(step)), digits(3));
+        let Ok(made) = made else {
+            prop_assert!((a..=b).all(|number| number % step != 0));
+            return Ok(());
+        };
+        for number in numbers.into_iter().chain((-5..=5).map(|times| times * step)) {
+            let text = in_thousandths(number);
+            let short = text.trim_end_matches('0').trim_end_matches('.');
+            for text in [text.as_str(), if short == "-0" { "0" } else { short }] {
+                let wanted = a <= number && number <= b && number % step == 0;
+                prop_assert_eq!(made.is_match(text.as_bytes()), wanted, "{} in {}..{} by {}", text, a, b, step);
+            }
+        }
+    }
+}
+
+#[test]
+fn steps_that_cannot_be_counted() {
+    for step in ["0", "0.0", "10001", "1.0001"] {
+        let made = Regular::number_between(None, None, Some(&NumberBound::new(step, false)), digits(2));
+        assert_eq!(made.unwrap_err(), RegularError::Step, "{step}");
+    }
+    let tens = Regular::number_between(None, None, Some(&NumberBound::new("1e1", false)), digits(0)).unwrap();
+    assert!(tens.is_match(b"120") && tens.is_match(b"0") && tens.is_match(b"-30") && !tens.is_match(b"125"));
+    assert!(!tens.is_match(b"30.0"), "without digits after the point");
+    lawful(&tens);
 }

@@ -45,6 +45,14 @@ impl NumberBound {
         Self { negative: false, whole: "".into(), fraction: "".into(), excluded }
     }
 
+    /// The same bound, whatever it leaves out, as a step of `digits` times a power of ten: the digits, and how many of
+    /// them stand after the point. `None` for a step that is 0, or that is too long for an automaton.
+    fn step(&self) -> Option<(u32, usize)> {
+        const MOST: u32 = 10_000;
+        let digits: u32 = format!("{}{}", self.whole, self.fraction).parse().ok()?;
+        (1..=MOST).contains(&digits).then_some((digits, self.fraction.len()))
+    }
+
     fn is_zero(&self) -> bool {
         self.whole.is_empty() && self.fraction.is_empty()
     }
@@ -103,6 +111,7 @@ enum At {
         digits: usize,
         low: Ordering,
         high: Ordering,
+        rest: u32,
     },
     /// Digits after it, and how all of it compares.
     Fraction {
@@ -110,7 +119,32 @@ enum At {
         digits: usize,
         low: Ordering,
         high: Ordering,
+        rest: u32,
     },
+}
+
+/// Multiples of a number: what is left of the digits so far when they are divided by its digits.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    digits: u32,
+    /// How many of them stand after the point.
+    fraction: usize,
+}
+
+impl Step {
+    fn read(self, rest: u32, byte: u8) -> u32 {
+        (u64::from(rest) * 10 + u64::from(byte - b'0')).rem_euclid(u64::from(self.digits)) as u32
+    }
+
+    /// After so many digits behind the point; `None` for a number that is no multiple.
+    fn read_fraction(self, rest: u32, digits: usize, byte: u8) -> Option<u32> {
+        if digits < self.fraction { Some(self.read(rest, byte)) } else { (byte == b'0').then_some(rest) }
+    }
+
+    fn is_end(self, rest: u32, digits: usize) -> bool {
+        // Any number is a multiple of 1 with digits without end.
+        self.digits == 1 || (digits..self.fraction).fold(rest, |rest, _| self.read(rest, b'0')) == 0
+    }
 }
 
 /// Numbers without sign between two bounds.
@@ -137,12 +171,16 @@ fn ended(order: Ordering, digits: usize, bound: &NumberBound) -> Ordering {
     order.then(if digits < bound.fraction.len() { Ordering::Less } else { Ordering::Equal })
 }
 
-/// The numbers from `low` to `high`, written without exponents and without `-0`.
+/// The numbers from `low` to `high`, written without exponents and without `-0`; of them the multiples of a number.
 pub(super) fn between(
     low: Option<&NumberBound>,
     high: Option<&NumberBound>,
+    multiple_of: Option<&NumberBound>,
     options: NumberOptions,
 ) -> Result<Automaton, RegularError> {
+    let step_of = |number: &NumberBound| number.step().map(|(digits, fraction)| Step { digits, fraction });
+    let every = multiple_of.map(|number| step_of(number).ok_or(RegularError::Step)).transpose()?;
+    let every = every.unwrap_or(Step { digits: 1, fraction: usize::MAX });
     let (zero, above_zero) = (NumberBound::zero(false), NumberBound::zero(true));
     let is_negative = |bound: &&NumberBound| bound.negative;
     let positives = (!high.is_some_and(|high| high.negative))
@@ -158,7 +196,7 @@ pub(super) fn between(
         known.then(byte.cmp(part.as_bytes().get(digits).unwrap_or(&b'0')))
     };
     let equal = Ordering::Equal;
-    let whole = |all: &Magnitudes<'_>, negative, digits: usize, low, high, byte: u8| {
+    let whole = |all: &Magnitudes<'_>, negative, digits: usize, low, high, rest, byte: u8| {
         // Beyond a bound's digits the count decides.
         let read = |known: Ordering, bound: &NumberBound| match bound.whole.as_bytes().get(digits) {
             Some(own) => known.then(byte.cmp(own)),
@@ -166,41 +204,46 @@ pub(super) fn between(
         };
         let (low, high) = (read(low, all.low), all.high.map_or(equal, |bound| read(high, bound)));
         let most = all.high.map_or(most_whole, |bound| bound.whole.len());
-        (digits < most).then_some(At::Whole { negative, digits: digits + 1, low, high })
+        let rest = every.read(rest, byte);
+        (digits < most).then_some(At::Whole { negative, digits: digits + 1, low, high, rest })
     };
     let step = |at: &At, byte: u8| match (*at, byte) {
         (At::Start, b'-') => negatives.as_ref().map(|_| At::Minus),
         (At::Start | At::Minus, b'0') => {
             let negative = *at == At::Minus;
-            of(negative).map(|_| At::Whole { negative, digits: 0, low: equal, high: equal })
+            of(negative).map(|_| At::Whole { negative, digits: 0, low: equal, high: equal, rest: 0 })
         }
         (At::Start | At::Minus, b'1'..=b'9') => {
             let negative = *at == At::Minus;
-            whole(of(negative)?, negative, 0, equal, equal, byte)
+            whole(of(negative)?, negative, 0, equal, equal, 0, byte)
         }
-        (At::Whole { negative, digits, low, high }, b'0'..=b'9') if digits > 0 => {
-            whole(of(negative)?, negative, digits, low, high, byte)
+        (At::Whole { negative, digits, low, high, rest }, b'0'..=b'9') if digits > 0 => {
+            whole(of(negative)?, negative, digits, low, high, rest, byte)
         }
-        (At::Whole { negative, digits, low, high }, b'.') => {
+        (At::Whole { negative, digits, low, high, rest }, b'.') if most_fraction > 0 => {
             let all = of(negative)?;
             let low = whole_order(digits, low, all.low);
             let high = all.high.map_or(equal, |bound| whole_order(digits, high, bound));
-            Some(At::Fraction { negative, digits: 0, low, high })
+            Some(At::Fraction { negative, digits: 0, low, high, rest })
         }
-        (At::Fraction { negative, digits, low, high }, b'0'..=b'9') if digits < most_fraction => {
+        (At::Fraction { negative, digits, low, high, rest }, b'0'..=b'9') if digits < most_fraction => {
+            let rest = every.read_fraction(rest, digits, byte)?;
             let all = of(negative)?;
             let low = with(low, digits, &all.low.fraction, byte);
             let high = all.high.map_or(equal, |bound| with(high, digits, &bound.fraction, byte));
-            Some(At::Fraction { negative, digits: digits + 1, low, high })
+            Some(At::Fraction { negative, digits: digits + 1, low, high, rest })
         }
         _ => None,
     };
     let end = |at: &At| {
-        let (negative, low, high, read, is_fraction) = match *at {
+        let (negative, low, high, read, rest, is_fraction) = match *at {
             At::Start | At::Minus | At::Fraction { digits: 0, .. } => return 0,
-            At::Whole { negative, digits, low, high } => (negative, low, high, digits, false),
-            At::Fraction { negative, digits, low, high } => (negative, low, high, digits, true),
+            At::Whole { negative, digits, low, high, rest } => (negative, low, high, digits, rest, false),
+            At::Fraction { negative, digits, low, high, rest } => (negative, low, high, digits, rest, true),
         };
+        if !every.is_end(rest, if is_fraction { read } else { 0 }) {
+            return 0;
+        }
         let order = |known: Ordering, bound: &NumberBound| {
             let (known, read) = if is_fraction { (known, read) } else { (whole_order(read, known, bound), 0) };
             ended(known, read, bound)

@@ -12,6 +12,9 @@ pub enum RegularError {
         /// The largest.
         high: i128,
     },
+    /// Multiples that no automaton counts.
+    #[error("multiples of a number need one above 0 whose digits are at most 10000, wherever its point is")]
+    Step,
     /// A number without digits before the point.
     #[error("integer_digits is 0: a JSON number has one digit before the point at least")]
     NoDigits,

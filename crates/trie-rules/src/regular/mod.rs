@@ -141,17 +141,19 @@ impl Regular {
         Ok(Self { machine: Machine::Automaton(numerals::number(options)?), reads: Reads::Number })
     }
 
-    /// Numbers of a range, written without exponents. They have as many digits as the options say, and as many as the
-    /// bounds have.
+    /// Numbers of a range, written without exponents, and of them the multiples of one, whose sign does not matter.
+    /// They have as many digits as the options say, and as many as the bounds have.
     ///
     /// # Errors
-    /// No number is in the range; more than an automaton holds.
+    /// No such number; a step that is 0 or has too many digits; more than an automaton holds.
     pub fn number_between(
         low: Option<&NumberBound>,
         high: Option<&NumberBound>,
+        multiple_of: Option<&NumberBound>,
         options: NumberOptions,
     ) -> Result<Self, RegularError> {
-        Ok(Self { machine: Machine::Automaton(decimal::between(low, high, options)?), reads: Reads::Number })
+        let automaton = decimal::between(low, high, multiple_of, options)?;
+        Ok(Self { machine: Machine::Automaton(automaton), reads: Reads::Number })
     }
 
     /// Days as `YYYY-MM-DD`, those that the Gregorian calendar has from 0001-01-01 to 9999-12-31.

@@ -3,6 +3,7 @@
 mod blame;
 mod enums;
 mod error;
+mod nullable;
 
 pub use error::SchemaError;
 
@@ -139,6 +140,7 @@ impl JsonSchema {
 
 /// The schema with what llguidance has to know beside it.
 fn prepared(mut schema: Value, options: &SchemaOptions) -> (Value, ParserLimits) {
+    nullable::spell_out(&mut schema);
     let large = enums::prepare(&mut schema);
     let said = JsonCompileOptions {
         whitespace_flexible: options.whitespace != Whitespace::None,

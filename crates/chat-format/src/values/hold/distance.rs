@@ -5,7 +5,7 @@ use super::keys::{Container, ObjectAt};
 use super::thread::{Thread, Top};
 use crate::values::shapes::numbers::{CountedAt, NumberShape};
 use crate::values::shapes::strings::{TextAt, TextShape};
-use crate::values::shapes::{Alternative, NEVER, ShapeId, Shapes};
+use crate::values::shapes::{Alternative, NEVER, ObjectShape, ShapeId, Shapes};
 use std::collections::HashSet;
 use std::hash::Hash;
 
@@ -32,15 +32,14 @@ fn of_thread(shapes: &Shapes, thread: &Thread) -> u32 {
         Top::Key(object, key) => {
             let shape = shapes.objects.get(object.id);
             let listed = key.listed.map_or(0..0, |listed| listed.low..listed.high);
-            let missing = missing(shapes, object);
             let named = listed.filter(|key| !object.has(*key)).map(|at| {
-                let value = shape.keys[at as usize].1;
                 let depth = key.listed.map_or(0, |listed| listed.depth);
-                // One that is required is counted among those that are missing.
-                let more = if shape.required.contains(&at) { 0 } else { 8 + of_shape(shapes, value) };
-                (missing + more).saturating_sub(2 + depth)
+                let after = object.with(at).counted(shape);
+                (missing(shapes, &after) + of_key(shapes, shape, at)).saturating_sub(2 + depth)
             });
-            let other = shape.others.filter(|_| key.open).map(|others| missing + 5 + of_shape(shapes, others));
+            let others = shape.others.filter(|_| key.open);
+            let other =
+                others.map(|others| missing(shapes, &object.clone().counted(shape)) + 5 + of_shape(shapes, others));
             named.chain(other).min().unwrap_or(u32::MAX / 8)
         }
         Top::FirstItem(id) => 1 + items(shapes, *id, 0),
@@ -64,12 +63,22 @@ fn of_container(shapes: &Shapes, container: &Container) -> u32 {
 /// What an object lacks, and its end.
 fn missing(shapes: &Shapes, object: &ObjectAt) -> u32 {
     let shape = shapes.objects.get(object.id);
-    let lacks = shape.required.iter().filter(|&&key| !object.has(key));
-    let of = |&key: &u32| {
-        let (name, value) = &shape.keys[key as usize];
-        6 + name.len() as u32 + of_shape(shapes, *value)
-    };
-    1 + lacks.map(of).sum::<u32>()
+    let keys = (0..shape.keys.len() as u32).filter(|&key| !object.has(key));
+    let (required, more): (Vec<u32>, Vec<u32>) = keys.partition(|key| shape.required.contains(key));
+    let costs = |keys: Vec<u32>| keys.into_iter().map(|key| of_key(shapes, shape, key));
+    // Keys that must come whatever their name: those that are soonest written.
+    let (lacks, mut more) = (object.lacks(shape) as usize, costs(more).collect::<Vec<_>>());
+    more.sort_unstable();
+    if let Some(others) = shape.others {
+        more.resize(lacks.max(more.len()), 6 + of_shape(shapes, others));
+    }
+    1 + costs(required).sum::<u32>() + more.into_iter().take(lacks).sum::<u32>()
+}
+
+/// A key and its value.
+fn of_key(shapes: &Shapes, shape: &ObjectShape, key: u32) -> u32 {
+    let (name, value) = &shape.keys[key as usize];
+    6 + name.len() as u32 + of_shape(shapes, *value)
 }
 
 fn items(shapes: &Shapes, id: u32, count: u32) -> u32 {

@@ -18,6 +18,8 @@ pub(super) enum Container {
 pub(super) struct ObjectAt {
     pub(super) id: u32,
     seen: Seen,
+    /// How many came, as far as that matters.
+    count: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,7 +45,7 @@ impl ObjectAt {
     pub(super) fn new(shapes: &Shapes, id: u32) -> Self {
         let keys = shapes.objects.get(id).keys.len();
         let seen = if keys <= 64 { Seen::Few(0) } else { Seen::Many(vec![0; keys.div_ceil(64)].into()) };
-        Self { id, seen }
+        Self { id, seen, count: 0 }
     }
 
     pub(super) fn has(&self, key: u32) -> bool {
@@ -53,7 +55,7 @@ impl ObjectAt {
         }
     }
 
-    fn with(&self, key: u32) -> Self {
+    pub(super) fn with(&self, key: u32) -> Self {
         let seen = match &self.seen {
             Seen::Few(bits) => Seen::Few(bits | 1 << key),
             Seen::Many(words) => {
@@ -62,23 +64,50 @@ impl ObjectAt {
                 Seen::Many(words.into())
             }
         };
-        Self { id: self.id, seen }
+        Self { id: self.id, seen, count: self.count }
+    }
+
+    /// With one key more.
+    pub(super) fn counted(self, object: &ObjectShape) -> Self {
+        let most = match object.counts {
+            ObjectShape::ANY_COUNT => 0,
+            (least, u32::MAX) => least,
+            (_, most) => most,
+        };
+        Self { count: (self.count + 1).min(most), ..self }
+    }
+
+    /// Whether a key may come that need not.
+    fn has_spare(&self, object: &ObjectShape) -> bool {
+        let (_, most) = object.counts;
+        let missing = || object.required.iter().filter(|&&key| !self.has(key)).count() as u32;
+        most == u32::MAX || self.count + missing() < most
     }
 
     /// Whether one of these named keys may still come.
     fn may_come(&self, shapes: &Shapes, object: &ObjectShape, (low, high): (u32, u32), depth: u8) -> bool {
-        (low..high).any(|key| !self.has(key) && has_room(shapes, object.keys[key as usize].1, depth))
+        let spare = self.has_spare(object);
+        let fits = |key: u32| !self.has(key) && has_room(shapes, object.keys[key as usize].1, depth);
+        (low..high).any(|key| fits(key) && (spare || object.required.contains(&key)))
+    }
+
+    /// How many keys must come besides those that are required by name.
+    #[cfg(test)]
+    pub(super) fn lacks(&self, object: &ObjectShape) -> u32 {
+        let missing = object.required.iter().filter(|&&key| !self.has(key)).count() as u32;
+        object.counts.0.saturating_sub(self.count + missing)
     }
 
     /// Whether it may end.
     pub(super) fn is_whole(&self, shapes: &Shapes) -> bool {
-        shapes.objects.get(self.id).required.iter().all(|&key| self.has(key))
+        let object = shapes.objects.get(self.id);
+        self.count >= object.counts.0 && object.required.iter().all(|&key| self.has(key))
     }
 
     /// Before a key; `None` where none can come.
     pub(super) fn key(&self, shapes: &Shapes, depth: u8) -> Option<KeyAt> {
         let object = shapes.objects.get(self.id);
-        let open = object.others.is_some_and(|others| has_room(shapes, others, depth));
+        let open = object.others.is_some_and(|others| has_room(shapes, others, depth)) && self.has_spare(object);
         let keys = object.keys.len();
         let named = self.may_come(shapes, object, (0, keys as u32), depth);
         // Those that have come must still be known, where others may come.
@@ -101,9 +130,10 @@ impl ObjectAt {
         match named {
             Some(named) => {
                 let shape = object.keys[named as usize].1;
-                (!self.has(named) && has_room(shapes, shape, depth)).then(|| (self.with(named), shape))
+                let fits = self.may_come(shapes, object, (named, named + 1), depth);
+                fits.then(|| (self.with(named).counted(object), shape))
             }
-            None if key.open => object.others.map(|others| (self.clone(), others)),
+            None if key.open => object.others.map(|others| (self.clone().counted(object), others)),
             None => None,
         }
     }

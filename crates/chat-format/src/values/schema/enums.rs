@@ -96,7 +96,8 @@ impl Compiler<'_> {
                         map.iter().map(|(key, value)| (key.as_str().into(), self.listed(&[value]))).collect();
                     keys.sort_unstable();
                     let required = (0..keys.len() as u32).collect();
-                    let object = ObjectShape { keys: keys.into(), required, others: None };
+                    let object =
+                        ObjectShape { keys: keys.into(), required, others: None, counts: ObjectShape::ANY_COUNT };
                     others.push(Alternative::Object(self.shapes.objects.add(object)));
                 }
             }

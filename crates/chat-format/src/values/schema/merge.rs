@@ -45,13 +45,9 @@ fn maps(one: &Map<String, Value>, other: &Map<String, Value>, conflict: &mut imp
             ("enum", Value::Array(a), Value::Array(b)) => {
                 Value::Array(a.iter().filter(|value| b.contains(value)).cloned().collect())
             }
-            ("minimum" | "exclusiveMinimum" | "minLength" | "minItems", a, b) => larger(a, b),
-            ("maximum" | "exclusiveMaximum" | "maxLength" | "maxItems", a, b) => {
-                if larger(a, b) == *a {
-                    b.clone()
-                } else {
-                    a.clone()
-                }
+            ("minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties", a, b) => larger(a, b),
+            ("maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties", a, b) => {
+                if larger(a, b) == *a { b.clone() } else { a.clone() }
             }
             ("items" | "additionalProperties", a, b) => json!({"allOf": [a, b]}),
             ("allOf", Value::Array(a), Value::Array(b)) => Value::Array(a.iter().chain(b).cloned().collect()),

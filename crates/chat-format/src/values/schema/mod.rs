@@ -42,7 +42,7 @@ const SILENT: [&str; 18] = [
 ];
 
 /// Keywords that are not held.
-const LEFT_OUT: [&str; 16] = [
+const LEFT_OUT: [&str; 13] = [
     "not",
     "if",
     "then",
@@ -51,13 +51,10 @@ const LEFT_OUT: [&str; 16] = [
     "dependentRequired",
     "dependencies",
     "uniqueItems",
-    "multipleOf",
     "contains",
     "minContains",
     "maxContains",
     "propertyNames",
-    "minProperties",
-    "maxProperties",
     "unevaluatedProperties",
 ];
 
@@ -288,7 +285,12 @@ impl Compiler<'_> {
 /// The type of which a keyword speaks.
 fn implied(keyword: &str) -> Option<Types> {
     Some(match keyword {
-        "properties" | "required" | "additionalProperties" | "patternProperties" => Types::OBJECT,
+        "properties"
+        | "required"
+        | "additionalProperties"
+        | "patternProperties"
+        | "minProperties"
+        | "maxProperties" => Types::OBJECT,
         "items" | "prefixItems" | "minItems" | "maxItems" => Types::ARRAY,
         "pattern" | "minLength" | "maxLength" | "format" => Types::STRING,
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => Types::NUMBER,

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 /// Any object.
 pub(super) fn open() -> ObjectShape {
-    ObjectShape { keys: Box::default(), required: Box::default(), others: Some(Shapes::ANY) }
+    let (keys, required, others) = (Box::default(), Box::default(), Some(Shapes::ANY));
+    ObjectShape { keys, required, others, counts: ObjectShape::ANY_COUNT }
 }
 
 impl Compiler<'_> {
@@ -53,7 +54,24 @@ impl Compiler<'_> {
                 }
             }
         }
-        Ok(Some(self.object_of(keys, required, others)))
+        let counts = (count(map, "minProperties", place)?.unwrap_or(0), count(map, "maxProperties", place)?);
+        let counts = (counts.0, counts.1.unwrap_or(u32::MAX));
+        let may_come = keys.iter().filter(|(_, shape)| *shape != Shapes::NOTHING).count() as u32;
+        let most = if others.is_some() { u32::MAX } else { may_come };
+        if counts.0 > counts.1.min(most) {
+            self.nothing_satisfies(place);
+            return Ok(None);
+        }
+        let Alternative::Object(id) = self.object_of(keys, required, others) else { return Ok(None) };
+        if counts == ObjectShape::ANY_COUNT {
+            return Ok(Some(Alternative::Object(id)));
+        }
+        let object = ObjectShape { counts, ..self.shapes.objects.get(id).clone() };
+        if object.required.len() as u32 > counts.1 {
+            self.nothing_satisfies(place);
+            return Ok(None);
+        }
+        Ok(Some(Alternative::Object(self.shapes.objects.add(object))))
     }
 
     fn object_of(
@@ -67,7 +85,8 @@ impl Compiler<'_> {
         let mut required: Vec<u32> = required.into_iter().filter_map(place).collect();
         required.sort_unstable();
         required.dedup();
-        let object = ObjectShape { keys: keys.into(), required: required.into(), others };
+        let counts = ObjectShape::ANY_COUNT;
+        let object = ObjectShape { keys: keys.into(), required: required.into(), others, counts };
         Alternative::Object(self.shapes.objects.add(object))
     }
 

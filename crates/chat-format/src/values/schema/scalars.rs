@@ -10,7 +10,7 @@ use crate::values::shapes::strings::{TextShape, format_pattern};
 use crate::values::shapes::{Alternative, ShapeError};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use trie_rules::NumberBound;
+use trie_rules::{AutomatonError, NumberBound, RegularError};
 
 impl Compiler<'_> {
     pub(super) fn number(
@@ -33,7 +33,36 @@ impl Compiler<'_> {
             self.nothing_satisfies(place);
             return Ok(None);
         }
-        Ok(Some(Alternative::Number(self.shapes.numbers.add(number))))
+        let number = self.multiples(number, map, place)?;
+        Ok(number.map(|number| Alternative::Number(self.shapes.numbers.add(number))))
+    }
+
+    /// Those that `multipleOf` leaves.
+    fn multiples(
+        &mut self,
+        number: NumberShape,
+        map: &Map<String, Value>,
+        place: &Place,
+    ) -> Result<Option<NumberShape>, ShapeError> {
+        let every = match map.get("multipleOf") {
+            None => return Ok(Some(number)),
+            Some(Value::Number(every)) if every.as_f64().is_some_and(|every| every > 0.0) => every,
+            Some(other) => return Err(place.error(&format!("multipleOf is a number above 0, not {other}"))),
+        };
+        let multiple_of = Some(NumberBound::new(&every.to_string(), false));
+        let (low, high) = (number.low.clone(), number.high.clone());
+        let multiples = NumberShape { low, high, multiple_of, ..NumberShape::free(number.integer) };
+        match multiples.regular() {
+            Ok(_) => Ok(Some(multiples)),
+            Err(RegularError::Automaton(AutomatonError::Nothing)) => {
+                self.nothing_satisfies(place);
+                Ok(None)
+            }
+            Err(_) => {
+                self.warn(place, "multipleOf", "not held: it has too many digits");
+                Ok(Some(number))
+            }
+        }
     }
 
     pub(super) fn string(

@@ -88,6 +88,13 @@ pub(super) struct ObjectShape {
     pub(super) required: Box<[u32]>,
     /// What other keys hold; without it there are none.
     pub(super) others: Option<ShapeId>,
+    /// The fewest keys and the most.
+    pub(super) counts: (u32, u32),
+}
+
+impl ObjectShape {
+    /// Any number of keys.
+    pub(super) const ANY_COUNT: (u32, u32) = (0, u32::MAX);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -263,8 +270,18 @@ impl Shapes {
             Alternative::Same(id) => self.levels(id),
             Alternative::Object(id) => {
                 let object = self.objects.get(id);
-                let required = object.required.iter().map(|&key| self.levels(object.keys[key as usize].1));
-                deepest(required.max().unwrap_or(0))
+                let of_key = |key: u32| self.levels(object.keys[key as usize].1);
+                let required = object.required.iter().map(|&key| of_key(key)).max().unwrap_or(0);
+                let missing = (object.counts.0 as usize).saturating_sub(object.required.len());
+                if missing == 0 {
+                    return deepest(required);
+                }
+                // Of those that may come the shallowest.
+                let is_free = |key: &u32| !object.required.contains(key);
+                let mut free: Vec<u8> = (0..object.keys.len() as u32).filter(is_free).map(of_key).collect();
+                free.sort_unstable();
+                let other = object.others.map_or(NEVER, |others| self.levels(others));
+                deepest(required.max(free.get(missing - 1).copied().unwrap_or(NEVER).min(other)))
             }
             Alternative::Array(id) => {
                 let array = self.arrays.get(id);

@@ -4,7 +4,7 @@ use crate::values::shapes::listed::Listed;
 use crate::values::types::Types;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
-use trie_rules::{Automaton, Machine, NumberBound, NumberOptions, Regex, Regular, Rule};
+use trie_rules::{Automaton, Machine, NumberBound, NumberOptions, Regex, Regular, RegularError, Rule};
 
 /// What a number may be: one of a list, or of a range.
 #[derive(Debug, Clone)]
@@ -13,6 +13,7 @@ pub(crate) struct NumberShape {
     pub(crate) integer: bool,
     pub(crate) low: Option<NumberBound>,
     pub(crate) high: Option<NumberBound>,
+    pub(crate) multiple_of: Option<NumberBound>,
     pub(crate) automaton: OnceLock<Automaton>,
 }
 
@@ -25,7 +26,7 @@ pub(crate) enum CountedAt {
 
 impl PartialEq for NumberShape {
     fn eq(&self, other: &Self) -> bool {
-        (&self.texts, self.integer, &self.low, &self.high) == (&other.texts, other.integer, &other.low, &other.high)
+        self.key() == other.key()
     }
 }
 
@@ -33,13 +34,18 @@ impl Eq for NumberShape {}
 
 impl Hash for NumberShape {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.texts, self.integer, &self.low, &self.high).hash(state);
+        self.key().hash(state);
     }
 }
 
 impl NumberShape {
+    /// What it is, without what is made of it.
+    fn key(&self) -> impl Eq + Hash + '_ {
+        (&self.texts, self.integer, &self.low, &self.high, &self.multiple_of)
+    }
+
     pub(crate) const fn free(integer: bool) -> Self {
-        Self { texts: None, integer, low: None, high: None, automaton: OnceLock::new() }
+        Self { texts: None, integer, low: None, high: None, multiple_of: None, automaton: OnceLock::new() }
     }
 
     /// One of these, in any order.
@@ -107,29 +113,46 @@ impl NumberShape {
     fn automaton(&self) -> &Automaton {
         static NUMBER: OnceLock<Automaton> = OnceLock::new();
         static INTEGER: OnceLock<Automaton> = OnceLock::new();
-        self.automaton.get_or_init(|| match (self.integer, &self.low, &self.high) {
-            (true, None, None) => INTEGER.get_or_init(|| self.made()).clone(),
-            (false, None, None) => NUMBER.get_or_init(|| self.made()).clone(),
+        let is_free = self.low.is_none() && self.high.is_none() && self.multiple_of.is_none();
+        self.automaton.get_or_init(|| match (is_free, self.integer) {
+            (true, true) => INTEGER.get_or_init(|| self.made()).clone(),
+            (true, false) => NUMBER.get_or_init(|| self.made()).clone(),
             _ => self.made(),
         })
     }
 
     fn made(&self) -> Automaton {
-        let made = if self.integer {
-            // All of 64 bits, lest digits come for ever.
-            let least = self.high.as_ref().map_or(0, NumberBound::last_integer).min(0);
-            let low = self.low.as_ref().map_or(least.saturating_add(i128::from(i64::MIN)), NumberBound::first_integer);
-            let high =
-                self.high.as_ref().map_or(low.max(0).saturating_add(i128::from(u64::MAX)), NumberBound::last_integer);
-            Regular::integer(Some(low), Some(high))
-        } else if self.low.is_none() && self.high.is_none() {
-            Regular::number_with(NumberOptions::default().fraction_digits(25))
-        } else {
-            Regular::number_between(self.low.as_ref(), self.high.as_ref(), NumberOptions::default())
-        };
-        match made.map(|made| made.machine().clone()) {
+        match self.regular().map(|made| made.machine().clone()) {
             Ok(Machine::Automaton(automaton)) => automaton,
             _ => Regex::new("-?(0|[1-9][0-9]{0,19})").expect("it is one").automaton().clone(),
         }
+    }
+
+    /// The numbers of its range.
+    ///
+    /// # Errors
+    /// No multiple is in the range, or they cannot be counted.
+    pub(crate) fn regular(&self) -> Result<Regular, RegularError> {
+        let (low, high, every) = (self.low.as_ref(), self.high.as_ref(), self.multiple_of.as_ref());
+        if self.integer {
+            // All of 64 bits, lest digits come for ever.
+            let least = high.map_or(0, NumberBound::last_integer).min(0);
+            let low = low.map_or(least.saturating_add(i128::from(i64::MIN)), NumberBound::first_integer);
+            let high = high.map_or(low.max(0).saturating_add(i128::from(u64::MAX)), NumberBound::last_integer);
+            if every.is_none() {
+                return Regular::integer(Some(low), Some(high));
+            }
+            let [low, high] = [low, high].map(|bound| NumberBound::new(&bound.to_string(), false));
+            return Regular::number_between(
+                Some(&low),
+                Some(&high),
+                every,
+                NumberOptions::default().fraction_digits(0),
+            );
+        }
+        if low.is_none() && high.is_none() && every.is_none() {
+            return Regular::number_with(NumberOptions::default().fraction_digits(25));
+        }
+        Regular::number_between(low, high, every, NumberOptions::default())
     }
 }

