@@ -34,12 +34,14 @@ pub struct Working(());
 
 impl Working {
     /// `None` where the process ends: nothing may begin any more.
+    #[inline]
     pub fn begin() -> Option<Self> {
         count(1).then_some(Self(()))
     }
 }
 
 impl Drop for Working {
+    #[inline]
     fn drop(&mut self) {
         discount(1);
     }
@@ -55,6 +57,7 @@ pub fn paused<T>(outside: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Counts work, unless the process ends.
+#[inline]
 fn count(times: usize) -> bool {
     WORKING.fetch_add(times, Ordering::SeqCst);
     HERE.set(HERE.get() + times);
@@ -65,12 +68,14 @@ fn count(times: usize) -> bool {
     false
 }
 
+#[inline]
 fn discount(times: usize) {
     HERE.set(HERE.get().saturating_sub(times));
     WORKING.fetch_sub(times, Ordering::SeqCst);
 }
 
 /// Whether the process ends, and work should give up.
+#[inline]
 pub fn is_ending() -> bool {
     ENDING.load(Ordering::Relaxed)
 }

@@ -25,9 +25,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Mode {
 
     fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
         let word = obj.cast::<PyString>().ok();
-        match (word.as_ref().and_then(|word| word.to_str().ok()), obj.extract::<i64>()) {
-            (Some("greedy"), _) | (None, Ok(0)) => Ok(Self(trie_core::Mode::Greedy)),
-            (Some("sampled"), _) | (None, Ok(1)) => Ok(Self(trie_core::Mode::Sampled)),
+        let word = word.as_ref().and_then(|word| word.to_str().ok());
+        // Only what is no word is asked for a number: an error of Python's costs more than all else.
+        match (word, if word.is_none() { obj.extract::<i64>().ok() } else { None }) {
+            (Some("greedy"), _) | (None, Some(0)) => Ok(Self(trie_core::Mode::Greedy)),
+            (Some("sampled"), _) | (None, Some(1)) => Ok(Self(trie_core::Mode::Sampled)),
             _ => Err(Class::Option
                 .error(format!("mode is {}: it must be \"greedy\" or 0, or \"sampled\" or 1", shown(&obj)))),
         }

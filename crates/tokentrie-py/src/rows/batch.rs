@@ -17,7 +17,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString};
 use std::sync::Mutex;
-use trie_core::{Allowed, BatchError, Child, Children, MaskMemory, NoRepeat, RowsMut, ScoreMode, Scratch, TokenId};
+use trie_core::{BatchError, Child, Children, MaskMemory, NoRepeat, RowsMut, ScoreMode, Scratch, TokenId};
 
 type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 
@@ -255,10 +255,7 @@ impl Batch {
         let row = self.row(py, row)?;
         let ids = self.with(py, |held| {
             let mut scratch = Scratch::default();
-            Ok(match held.batch.allowed(row, &mut scratch)? {
-                Allowed::All => TokenId::all(held.batch.n_vocab()).collect(),
-                some => some.iter().collect::<Vec<_>>(),
-            })
+            Ok(held.batch.allowed(row, &mut scratch)?.to_vec(held.batch.n_vocab()))
         })?;
         Ok(id_array(py, ids.into_iter()))
     }

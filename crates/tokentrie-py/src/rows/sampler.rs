@@ -16,7 +16,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard};
-use trie_core::{Allowed, AnyConstraint, SamplerOptions, Span, SpanRules, TokenId, Unconstrained};
+use trie_core::{AnyConstraint, SamplerOptions, Span, SpanRules, TokenId, Unconstrained};
 
 /// A position in a set of values that chooses the next token from a row of logits.
 ///
@@ -145,12 +145,9 @@ impl Sampler {
     fn allowed<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyArray1<i32>>> {
         let mut sampler = self.lock(py)?;
         let n_vocab = sampler.span().rules().n_vocab();
-        let ids: Vec<i32> = match sampler.allowed() {
-            Allowed::All => TokenId::all(n_vocab).map(TokenId::as_i32).collect(),
-            some => some.iter().map(TokenId::as_i32).collect(),
-        };
+        let ids = sampler.allowed().to_vec(n_vocab);
         drop(sampler);
-        Ok(PyArray1::from_vec(py, ids))
+        Ok(id_array(py, ids.into_iter()))
     }
 
     /// Tokens that must come next, because exactly one is allowed at each step. Cost: O(length).

@@ -4,7 +4,7 @@ use crate::convert::words::{Mode, unsigned};
 use crate::errors::{Class, Error, Result, warn};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use std::hash::{Hash, Hasher};
 use trie_core::{DrawSetting, DrawSettings, SamplerOptions};
 
@@ -111,7 +111,7 @@ impl Changes {
             changes.put(name, &value)?;
         }
         for (name, value) in settings.into_iter().flatten() {
-            let name: String = name.extract()?;
+            let name = name.cast::<PyString>().map_err(PyErr::from)?.to_str()?;
             let known = names().find(|known| *known == name);
             let known = known.ok_or_else(|| wrong(format!("got an unexpected keyword argument '{name}'")))?;
             if placed.is_some_and(|placed| names().take(placed.len()).any(|before| before == name)) {

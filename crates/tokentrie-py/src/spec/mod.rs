@@ -19,7 +19,7 @@ use crate::trie::filter::FilteredTrie;
 use crate::trie::payload::{Cache, payload_text, warn_dropped};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict, PyString};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokentrie::spec::{
     Built, DataOnly, Host, HostConstraint, HostForm, HostRule, Object, Over, Spec, SpecError, SpecProblem, alone,
@@ -121,23 +121,26 @@ pub(crate) fn built(what: &str, given: &Bound<'_, PyAny>, around: &Around<'_>) -
 /// As [`built`].
 pub(crate) fn constraint(what: &str, given: &Bound<'_, PyAny>, around: &Around<'_>) -> Result<tokentrie::spec::Spans> {
     let py = given.py();
+    // What stands already, and texts of payloads: all that could be saved is the way through a spec.
+    if let Ok(trie) = given.cast::<Trie>() {
+        return Ok(alone(trie.get().core().clone().into()));
+    }
+    if let Ok(filtered) = given.cast::<FilteredTrie>() {
+        return Ok(alone(filtered.get().core().clone().into()));
+    }
     if let Ok(spec) = given.cast::<SpecObject>() {
         let (spec, cache) = (spec.get().resolved(), spec.get().cache());
         return with_host(py, around, |over, host| cache.constraint(spec, over, host));
     }
-    let spec = spec_of(what, given, around.over.vocab)?;
-    let is_made = match &spec {
-        Spec::Any | Spec::Object(Object::Set(_) | Object::Spans(_)) => true,
-        // That cache lets go of the GIL itself.
-        Spec::Payload { .. } => matches!(around.cache, Cache::Session(_)),
-        _ => false,
-    };
-    if is_made {
-        // Letting go of the GIL and taking it back would cost more than all else.
-        let host = HostOfPython { around, told: Mutex::default() };
-        let made = spec.constraint(&around.over, &host);
-        return host.finish(py, made);
+    if given.is_exact_instance_of::<PyString>() || given.is_exact_instance_of::<PyBytes>() {
+        let n_vocab = around.over.n_vocab;
+        return payload_text(what, given, |text| {
+            let payload = around.cache.read(py, text, Some(n_vocab))??;
+            warn_dropped(py, &payload.report, n_vocab)?;
+            Ok(Arc::clone(&payload.constraints))
+        });
     }
+    let spec = spec_of(what, given, around.over.vocab)?;
     with_host(py, around, |over, host| spec.constraint(over, host))
 }
 
@@ -148,8 +151,13 @@ pub(crate) fn with_host<T: Send>(
     build: impl FnOnce(&Over<'_>, &dyn Host) -> std::result::Result<T, SpecError> + Send,
 ) -> Result<T> {
     let host = HostOfPython { around, told: Mutex::default() };
-    let made = released(py, || build(&around.over, &host));
-    host.finish(py, made)
+    let made = released(py, || build(&around.over, &host))?;
+    let told = host.told.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for report in &told.reports {
+        warn_dropped(py, report, around.over.n_vocab)?;
+    }
+    told.warnings.iter().try_for_each(|warning| warn(py, warning))?;
+    Ok(made)
 }
 
 /// What specs find in a Python program. Names and files were put in their place before.
@@ -162,19 +170,6 @@ struct HostOfPython<'a, 't> {
 struct Told {
     reports: Vec<PayloadReport>,
     warnings: Vec<String>,
-}
-
-impl HostOfPython<'_, '_> {
-    /// What was made, once it was said what it warned of.
-    fn finish<T>(self, py: Python<'_>, made: std::result::Result<T, SpecError>) -> Result<T> {
-        let made = made?;
-        let told = self.told.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for report in &told.reports {
-            warn_dropped(py, report, self.around.over.n_vocab)?;
-        }
-        told.warnings.iter().try_for_each(|warning| warn(py, warning))?;
-        Ok(made)
-    }
 }
 
 impl Host for HostOfPython<'_, '_> {

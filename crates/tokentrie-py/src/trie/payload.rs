@@ -3,7 +3,7 @@
 use crate::convert::gil::{Shared, released};
 use crate::convert::ids::type_name;
 use crate::convert::strings::meant_as_value;
-use crate::errors::{Class, Error, Result, warn};
+use crate::errors::{Class, Result, warn};
 use crate::exit::{attached_or_fail, called};
 use crate::spec::{Around, problem};
 use crate::vocab::VocabArg;
@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use std::cell::RefCell;
 use std::sync::Arc;
 use tokentrie::spec::{Over, SpecProblem};
-use trie_core::{Constraint, Payload, PayloadReport, SpanRules, TrieCache};
+use trie_core::{Constraint, Payload, PayloadError, PayloadReport, SpanRules, TrieCache};
 
 /// Where payloads are looked up.
 #[derive(Clone, Copy)]
@@ -60,21 +60,32 @@ impl Cache<'_> {
     /// A payload, read or from the cache.
     ///
     /// # Errors
-    /// What is wrong with it, and what the session is locked for.
-    pub(crate) fn payload(self, text: &[u8], n_vocab: Option<usize>) -> std::result::Result<Arc<Payload>, SpecProblem> {
+    /// What the session is locked for; inside, what is wrong with the payload.
+    pub(crate) fn read(self, py: Python<'_>, text: &[u8], n_vocab: Option<usize>) -> Result<Read> {
         match self {
-            Self::Thread => Ok(THREAD_CACHE.with_borrow_mut(|cache| cache.payload(text, n_vocab))?),
+            Self::Thread => Ok(THREAD_CACHE.with_borrow_mut(|cache| released(py, || cache.payload(text, n_vocab)))),
             Self::Session(cache) => {
-                let read = attached_or_fail(|py| {
-                    let mut cache = cache.lock(py)?;
-                    let cache = &mut *cache;
-                    Ok::<_, Error>(released(py, || cache.payload(text, n_vocab)))
-                });
-                Ok(read.map_err(problem)??)
+                let mut cache = cache.lock(py)?;
+                let cache = &mut *cache;
+                Ok(released(py, || cache.payload(text, n_vocab)))
             }
         }
     }
+
+    /// As [`Cache::read`], from work without the GIL.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn payload(self, text: &[u8], n_vocab: Option<usize>) -> std::result::Result<Arc<Payload>, SpecProblem> {
+        let read = match self {
+            Self::Thread => THREAD_CACHE.with_borrow_mut(|cache| cache.payload(text, n_vocab)),
+            Self::Session(_) => attached_or_fail(|py| self.read(py, text, n_vocab)).map_err(problem)?,
+        };
+        Ok(read?)
+    }
 }
+
+type Read = std::result::Result<Arc<Payload>, PayloadError>;
 
 /// Runs `use_text` on the JSON text of what is no other constraint.
 ///

@@ -93,6 +93,20 @@ impl<'a> Allowed<'a> {
         }
     }
 
+    /// What [`Self::iter`] gives as a list; where everything may come, a vocabulary of this size.
+    pub fn to_vec(&self, n_vocab: usize) -> Vec<TokenId> {
+        if matches!(self, Self::All) {
+            return TokenId::all(n_vocab).collect();
+        }
+        if let Some(ids) = self.ids() {
+            return ids.to_vec();
+        }
+        let (tokens, ends) = self.parts();
+        let mut all = Vec::with_capacity(tokens.len() + ends.len());
+        all.extend(self.iter());
+        all
+    }
+
     /// The lowest legal token, where not everything may come.
     pub fn first(&self) -> Option<TokenId> {
         let (tokens, ends) = self.parts();
