@@ -35,15 +35,18 @@ def source(tmp_path: Path) -> RequestSets:
 )
 def test_any_spec_is_a_constraint(source: RequestSets, extra: dict[str, Any]) -> None:
     asked = source.asked(extra)
-    assert asked is not None and asked.trie is None
+    assert asked is not None
+    assert asked.trie is None
     vocab = asked.vocab
     assert isinstance(vocab, tokentrie.Vocab)
     sampler = tokentrie.Sampler(vocab, asked.constraint)
     allowed = {vocab[int(token)] for token in sampler.allowed()}
-    assert allowed <= {b"a", b"b", b'"'} and allowed
+    assert allowed <= {b"a", b"b", b'"'}
+    assert allowed
     assert asked.after == extra.get("tokentrie", {}).get("after", "stop")
     again = source.asked(extra)
-    assert again is not None and again.constraint is asked.constraint, "it is kept"
+    assert again is not None
+    assert again.constraint is asked.constraint, "it is kept"
 
 
 @pytest.mark.parametrize(
