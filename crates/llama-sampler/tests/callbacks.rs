@@ -1,5 +1,5 @@
 //! Every path through the callbacks, in a llama.cpp written in Rust: no file, no foreign code, so that valgrind or Miri
-//! may watch. What llama.cpp itself makes of them is in `chain.rs` and `second_llama.rs`.
+//! may watch. What llama.cpp itself makes of them is in `chain/` and `second_llama.rs`.
 
 use crate::common::fake_llama::{SIX, Sampler, TEN, THIRTY, TWELVE, alive};
 use crate::common::plain::{Numbers, id, ids, rules, shared_rules};

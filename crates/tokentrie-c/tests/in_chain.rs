@@ -1,5 +1,5 @@
 //! `llama_sampler_init_token_trie` on a llama.cpp in Rust that is handed over. The one of C++ is in
-//! `tests/cpp_chain.rs` of llama-sampler. One test: what is handed over is the process's.
+//! `tests/chain/cpp_chain.rs` of llama-sampler. One test: what is handed over is the process's.
 
 mod common;
 #[path = "../../llama-sampler/tests/common/fake_llama.rs"]

@@ -1,0 +1,7 @@
+//! Real chains of llama.cpp, ours and those of other programs.
+
+mod constraints;
+mod cpp_chain;
+mod draw;
+mod real_chains;
+mod vectors;

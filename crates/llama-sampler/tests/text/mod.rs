@@ -1,0 +1,5 @@
+//! Vocabularies and texts in their tokens.
+
+mod files;
+mod split_points;
+mod texts;

@@ -1,0 +1,9 @@
+//! What may come: payloads, constraints, and the walk of a span.
+
+mod cache;
+mod constraints;
+mod filter;
+mod gate;
+mod payload;
+mod span;
+mod vectors;
