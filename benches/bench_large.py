@@ -1,6 +1,6 @@
 """What sets of a million rows cost, beside numpy, marisa-trie and STATIC: to build, to step in, to open.
 
-`./dev bench`; see `peers.py` for what is optional. Every answer is checked before it is timed.
+`./dev bench`; see `peers/` for what is optional. Every answer is checked before it is timed.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import tokentrie
 from peers import MissingError
+from peers.rules import ENGINES
 from pytest_benchmark.fixture import BenchmarkFixture
-from rule_engines import ENGINES
 
 FOLDER = os.environ.get("TOKENTRIE_VOCAB_DIR")
 PATH = Path(FOLDER or ".") / "ggml-vocab-qwen2.gguf"

@@ -2,7 +2,7 @@
 
     cargo build --release -p tokentrie-benches --example peak && python benches/peak.py [--quick]
 
-Titles need TOKENTRIE_VOCAB_DIR; `peers.py` says what is optional.
+Titles need TOKENTRIE_VOCAB_DIR; `peers/` says what is optional.
 """
 
 from __future__ import annotations

@@ -163,7 +163,10 @@ def test_storeys_of_the_core_point_left() -> None:
 def beside() -> dict[str, int]:
     """Files in each folder of sources."""
     folders: dict[str, int] = {}
-    patterns = ["crates/*/src/**/*.rs", "python/tokentrie/**/*.py", "tests/**/*.py"]
+    patterns = [
+        "crates/*/src/**/*.rs", "crates/*/tests/**/*.rs", "python/tokentrie/**/*.py", "tests/**/*.py",
+        "hosts/typescript/src/**/*.ts", "benches/**/*.py", "benches/**/*.rs", "tools/**/*.py",
+    ]  # fmt: skip
     for path in (path for pattern in patterns for path in ROOT.glob(pattern)):
         folder = path.parent.relative_to(ROOT).as_posix()
         folders[folder] = folders.get(folder, 0) + 1

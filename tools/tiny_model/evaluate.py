@@ -14,12 +14,12 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-import heldout
-from chat import CALL_OPEN, IM_END, call
-from checkpoint import load
-from heldout import Question
-from model import TinyLlama
-from packing import EncodedDocument, Row, collate
+from drawn import heldout
+from drawn.chat import CALL_OPEN, IM_END, call
+from drawn.heldout import Question
+from net.checkpoint import load
+from net.model import TinyLlama
+from net.packing import EncodedDocument, Row, collate
 
 
 def choice_scores(model: TinyLlama, tokenizer: Tokenizer, question: Question) -> tuple[list[list[int]], list[Tensor]]:

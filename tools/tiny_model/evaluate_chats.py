@@ -15,9 +15,9 @@ from typing import Any
 
 import tokentrie
 
-import heldout_chats
-from chat import CALL_OPEN
-from heldout_chats import Chat, read
+from drawn import heldout_chats
+from drawn.chat import CALL_OPEN
+from drawn.heldout_chats import Chat, read
 
 MODEL = Path(__file__).parents[2] / "python/tokentrie/models/tiny.gguf"
 

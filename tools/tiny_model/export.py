@@ -14,9 +14,9 @@ import gguf
 import numpy as np
 from tokenizers import Tokenizer
 
-from chat import END_OF_TEXT, IM_END, SPECIALS, TEMPLATE_PATH, check_against_template
-from checkpoint import load
-from model import TinyLlama
+from drawn.chat import END_OF_TEXT, IM_END, SPECIALS, TEMPLATE_PATH, check_against_template
+from net.checkpoint import load
+from net.model import TinyLlama
 
 NAME = "tokentrie-tiny"
 

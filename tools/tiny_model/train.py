@@ -21,16 +21,16 @@ import torch.nn.functional as functional
 from tokenizers import Tokenizer
 from torch import Tensor
 
-import mix
-import start
-import tokenizer as bpe
-from checkpoint import save
-from guide import guide_loss
-from induction import plant
-from mix import GROWTH
-from model import Shape, TinyLlama
-from optimizer import Muon, split_parameters
-from packing import Batch, Row, collate, encode
+from drawn import mix
+from drawn.mix import GROWTH
+from net import start
+from net import tokenizer as bpe
+from net.checkpoint import save
+from net.guide import guide_loss
+from net.induction import plant
+from net.model import Shape, TinyLlama
+from net.optimizer import Muon, split_parameters
+from net.packing import Batch, Row, collate, encode
 
 TOKENS_PER_STEP = 3072
 WARM_UP = 60_000

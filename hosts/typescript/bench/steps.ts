@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { cpus } from "node:os";
 import { bench, do_not_optimize, group, run } from "mitata";
 import { buildTokenTrie, loadLibrary, parsePayload, Sampler, step, type TokenSequence, Trie } from "../src/index.js";
-import { NativeSession } from "../src/session/native-session.js";
+import { NativeSession } from "../src/session/thread/native-session.js";
 
 const VOCAB = 151_936;
 const library = loadLibrary();

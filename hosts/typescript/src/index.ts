@@ -27,7 +27,7 @@ export type { ChatEvent, ChatMessage, ChatOptions, ChatReply, ChatStats, Tool, T
 export { Choice } from "./session/choice.js";
 export { elizaBinding } from "./session/eliza.js";
 export { type GeneratedToken, Generation, type GenerationResult } from "./session/generation.js";
-export type { GenerationStats, SessionInfo } from "./session/protocol.js";
+export type { GenerationStats, SessionInfo } from "./session/thread/protocol.js";
 export { type StreamArguments, type StreamResult, StreamRunner } from "./session/runner.js";
 export {
   type ChooseOptions,

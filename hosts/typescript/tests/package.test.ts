@@ -78,7 +78,7 @@ describe("the package", { skip }, () => {
       "README.md",
       "dist/index.js",
       "dist/index.d.ts",
-      "dist/session/worker.js",
+      "dist/session/thread/worker.js",
       "docs/choose-tool.svg",
     ]) {
       assert.ok(listed.includes(wanted), wanted);

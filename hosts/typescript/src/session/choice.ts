@@ -1,4 +1,4 @@
-import type { ChosenValues } from "./protocol.js";
+import type { ChosenValues } from "./thread/protocol.js";
 
 /** Which value the model chooses, and how probable each is: exact, whatever a greedy walk would have found. */
 export class Choice {

@@ -1,4 +1,4 @@
-import type { Outcome } from "./protocol.js";
+import type { Outcome } from "./thread/protocol.js";
 
 /** One token of a generation. */
 export interface GeneratedToken {

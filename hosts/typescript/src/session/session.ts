@@ -12,8 +12,8 @@ import { type ChatEvent, type ChatMessage, type ChatOptions, type ChatReply, cha
 import { Choice } from "./choice.js";
 import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
 import { forLibrary } from "./names.js";
-import type { ChosenValues, Outcome, SessionInfo } from "./protocol.js";
-import { RemoteSession } from "./remote.js";
+import type { ChosenValues, Outcome, SessionInfo } from "./thread/protocol.js";
+import { RemoteSession } from "./thread/remote.js";
 import { type StreamArguments, type StreamResult, StreamRunner } from "./runner.js";
 import { type RunToolsOptions, runTools, type ToolRun } from "./tools.js";
 import { Turns } from "./turns.js";

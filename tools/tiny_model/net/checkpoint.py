@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
-from model import Shape, TinyLlama
+from net.model import Shape, TinyLlama
 
 
 def save(folder: Path, model: TinyLlama, tokenizer: Tokenizer) -> None:

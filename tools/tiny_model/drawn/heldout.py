@@ -13,12 +13,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import corpus
-import naming
-from chat import Tool
-from corpus import HELD_OUT_PAIRS, TRAIN_PAIRS, Document
+from drawn import corpus, naming
+from drawn.chat import Tool
+from drawn.corpus import HELD_OUT_PAIRS, TRAIN_PAIRS, Document
 
-FILE = Path(__file__).with_name("heldout.jsonl")
+FILE = Path(__file__).parents[1] / "heldout.jsonl"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from chat import Parameter
-from lexicon import NEUTRAL, STATES, VALUE_PHRASES, words
-from naming import is_held_out, syllables, value
+from drawn.chat import Parameter
+from drawn.lexicon import NEUTRAL, STATES, VALUE_PHRASES, words
+from drawn.naming import is_held_out, syllables, value
 
 # {} is the value; every word here has tokens of its own or few.
 INTEGERS = {

@@ -1,7 +1,7 @@
 /** What goes between a session and the thread that does its blocking calls. */
-import * as errors from "../errors.js";
-import type { FINISHES, STATES } from "../ffi/abi.js";
-import type { StreamSampling } from "./binding.js";
+import * as errors from "../../errors.js";
+import type { FINISHES, STATES } from "../../ffi/abi.js";
+import type { StreamSampling } from "../binding.js";
 
 export interface SessionSettings {
   readonly nCtx: number;

@@ -1,10 +1,10 @@
 /** The blocking calls of one session; they run on the thread that `worker.ts` is. */
-import { ModelError } from "../errors.js";
-import { CHOICE, FINISHES, SESSION_INFO, SESSION_OPTIONS, STATES, Status } from "../ffi/abi.js";
-import { check, errorOf, joined, makeHandle, readInts, readText, SizeOut, text, utf8 } from "../ffi/call.js";
-import type { Library } from "../ffi/library.js";
-import { constraintHandle } from "../native/constraint.js";
-import type { StreamSampling } from "./binding.js";
+import { ModelError } from "../../errors.js";
+import { CHOICE, FINISHES, SESSION_INFO, SESSION_OPTIONS, STATES, Status } from "../../ffi/abi.js";
+import { check, errorOf, joined, makeHandle, readInts, readText, SizeOut, text, utf8 } from "../../ffi/call.js";
+import type { Library } from "../../ffi/library.js";
+import { constraintHandle } from "../../native/constraint.js";
+import type { StreamSampling } from "../binding.js";
 import {
   type Calls,
   type ChosenValues,

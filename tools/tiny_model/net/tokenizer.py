@@ -13,7 +13,7 @@ from collections import Counter
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from chat import SPECIALS
+from drawn.chat import SPECIALS
 
 SPACE = "Ġ"
 VOCABULARY = 2560

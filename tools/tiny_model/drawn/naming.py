@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from random import Random
 
-from lexicon import NAME_PARTS, NEUTRAL, OBJECTS, VERBS
+from drawn.lexicon import NAME_PARTS, NEUTRAL, OBJECTS, VERBS
 
 SINGLE = "b c d f g h j k l m n p r s t v w z"
 ONSETS = f"{SINGLE} br ch cl dr fl gr kr pl pr qu sh sk sl st th tr vr".split()

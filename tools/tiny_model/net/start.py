@@ -8,9 +8,9 @@ import gguf
 import torch
 from tokenizers import Tokenizer
 
-import tokenizer as bpe
-from chat import CALL_CLOSE, CALL_OPEN, SPECIALS, THINK_CLOSE, THINK_OPEN
-from model import Block, Shape, TinyLlama
+from drawn.chat import CALL_CLOSE, CALL_OPEN, SPECIALS, THINK_CLOSE, THINK_OPEN
+from net import tokenizer as bpe
+from net.model import Block, Shape, TinyLlama
 
 NEW_LAYER = 3  # the second of the guided layers (see `model.py`)
 LIKE = {THINK_OPEN: CALL_OPEN, THINK_CLOSE: CALL_CLOSE}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from model import TinyLlama
+from net.model import TinyLlama
 
 
 def split_parameters(model: TinyLlama) -> tuple[list[nn.Parameter], list[nn.Parameter]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tokentrie
+
 from peers import package
 
 Words = npt.NDArray[np.int32]

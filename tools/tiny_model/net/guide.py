@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from packing import Batch
+from net.packing import Batch
 
 
 def guide_loss(scores: list[Tensor], batch: Batch) -> tuple[Tensor, list[Tensor]]:

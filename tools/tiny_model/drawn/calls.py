@@ -6,14 +6,12 @@ import json
 from dataclasses import dataclass, replace
 from random import Random
 
-import arguments
-import chat
-import templates
-from arguments import Given
-from chat import CALL_OPEN, IM_END, Tool
-from corpus import HELD_OUT_PAIRS, TRAIN_PAIRS, Action, Branch, Copy, Document, Look, phrase, tool_list
-from lexicon import NEUTRAL, VALUE_PHRASES
-from naming import value
+from drawn import arguments, chat, templates
+from drawn.arguments import Given
+from drawn.chat import CALL_OPEN, IM_END, Tool
+from drawn.corpus import HELD_OUT_PAIRS, TRAIN_PAIRS, Action, Branch, Copy, Document, Look, phrase, tool_list
+from drawn.lexicon import NEUTRAL, VALUE_PHRASES
+from drawn.naming import value
 
 REFUSAL, REFUSAL_THOUGHT = "Sorry, no tool can do that.", "No tool can do that."
 GREETING, GREETING_THOUGHT = "Hello! What can I do?", "This is a greeting."

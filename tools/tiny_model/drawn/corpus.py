@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-import chat
-import templates
-from chat import Parameter, Tool
-from lexicon import (
+from drawn import chat, templates
+from drawn.chat import Parameter, Tool
+from drawn.lexicon import (
     NEUTRAL,
     OBJECTS,
     REVIEW_SUBJECTS,
@@ -24,7 +23,7 @@ from lexicon import (
     VALUE_PHRASES,
     VERBS,
 )
-from naming import is_held_out, matching_name, misleading_name, opaque_name, syllables, value
+from drawn.naming import is_held_out, matching_name, misleading_name, opaque_name, syllables, value
 
 LABELS = ["positive", "negative", "neutral"]
 PAIRS = [(v, o) for v in range(len(VERBS)) for o in range(len(OBJECTS))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from model import Block, TinyLlama
+from net.model import Block, TinyLlama
 
 CONTENT = 16  # dimensions that carry "which token"; they use the slow rotations, which distance hardly turns
 

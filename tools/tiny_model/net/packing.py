@@ -16,8 +16,8 @@ import torch.nn.functional as functional
 from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
-from chat import TOOL
-from corpus import Branch, Copy, Document
+from drawn.chat import TOOL
+from drawn.corpus import Branch, Copy, Document
 
 PREDICTIONS = 512
 Guide = tuple[int, tuple[int, bool], tuple[int, bool]]

@@ -1,10 +1,10 @@
 import { Worker } from "node:worker_threads";
-import { BusyError, HandleError, TokenTrieError } from "../errors.js";
-import { SESSION_INFO } from "../ffi/abi.js";
-import { check } from "../ffi/call.js";
-import type { Library } from "../ffi/library.js";
-import { cancelling } from "./cancelling.js";
-import type { OnToken, StreamBinding, StreamSampling } from "./binding.js";
+import { BusyError, HandleError, TokenTrieError } from "../../errors.js";
+import { SESSION_INFO } from "../../ffi/abi.js";
+import { check } from "../../ffi/call.js";
+import type { Library } from "../../ffi/library.js";
+import { cancelling } from "../cancelling.js";
+import type { OnToken, StreamBinding, StreamSampling } from "../binding.js";
 import {
   type Answer,
   type CallName,

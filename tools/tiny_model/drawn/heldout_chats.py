@@ -10,12 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import calls
-import naming
-from chat import CALL_CLOSE, CALL_OPEN, IM_END, IM_START, NO_THOUGHT, THINK_CLOSE, THINK_OPEN
-from corpus import Branch, Document
+from drawn import calls, naming
+from drawn.chat import CALL_CLOSE, CALL_OPEN, IM_END, IM_START, NO_THOUGHT, THINK_CLOSE, THINK_OPEN
+from drawn.corpus import Branch, Document
 
-FILE = Path(__file__).with_name("heldout_chats.jsonl")
+FILE = Path(__file__).parents[1] / "heldout_chats.jsonl"
 THOUGHT = re.compile(rf"{THINK_OPEN}\n(.*?)\n{THINK_CLOSE}\n\n", re.DOTALL)
 CALL = re.compile(rf"\n?{CALL_OPEN}\n(.*?)\n{CALL_CLOSE}", re.DOTALL)
 SIZES = {"call": (3, 5, 10), "none": (5,), "two": (5,), "result": (5,), "next": (5,)}
@@ -94,9 +93,9 @@ def check(drawn: list[Chat]) -> None:
     """Assert that names, keys and values are on the held-out side, and that the template makes these prompts."""
     from jinja2 import Environment
 
-    from arguments import BOOLEANS, ENUMERATIONS, INTEGERS
-    from chat import TEMPLATE_PATH
-    from lexicon import VALUE_PHRASES
+    from drawn.arguments import BOOLEANS, ENUMERATIONS, INTEGERS
+    from drawn.chat import TEMPLATE_PATH
+    from drawn.lexicon import VALUE_PHRASES
 
     environment = Environment()
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}

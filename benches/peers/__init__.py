@@ -14,10 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hf_tokenizer
 import numpy as np
 import numpy.typing as npt
 from tokentrie import Trie, Vocab
+
+from peers import hf_tokenizer
 
 Table = npt.NDArray[np.int32]
 WIDTHS = (256, 256, 256, 256)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-import calls
-import corpus
-from corpus import Document
+from drawn import calls, corpus
+from drawn.corpus import Document
 
 GROWTH = 1_800_000
 DRILL = 600_000
