@@ -48,7 +48,7 @@ def test_build(benchmark: BenchmarkFixture, who: str, quick: bool) -> None:
 
 @lru_cache(maxsize=1)
 def steps(rows: int) -> Table:
-    """Rows of which about eight begin with the same two ids, however many there are."""
+    """Rows; about eight begin with the same two ids, however many there are."""
     return peers.table(rows, (-(-rows // 2048), 256, 8, 256) if rows > 2048 else (2, -(-rows // 16), 8, 256))
 
 
@@ -173,7 +173,7 @@ def test_open(benchmark: BenchmarkFixture, rows: int, who: str, quick: bool, tmp
     except peers.MissingError as error:
         pytest.skip(f"{error}: its row is missing")
     asked = table[:: max(1, len(table) // 500)]
-    # Rows of mixed halves, most of which are in no set but the largest.
+    # Rows of mixed halves: most are in no set but the largest.
     asked = np.concatenate([asked, np.hstack([asked[:, :2], asked[::-1, 2:]])])
     known = np.isin(peers.packed(asked), peers.packed(table))
     assert [find(opened, row) for row in asked] == known.tolist()

@@ -159,7 +159,7 @@ def test_thirty_names(benchmark: BenchmarkFixture, row: Row, who: str) -> None:
 @pytest.mark.benchmark(group="union of two sets of 100,000")
 @pytest.mark.parametrize("who", ["tokentrie", "set of tuples"])
 def test_union(benchmark: BenchmarkFixture, who: str) -> None:
-    """Half of their leaves are the same; six tokens each, of which the first three repeat."""
+    """Half of their leaves are the same; six tokens each, and the first three repeat."""
     widths, random = (50, 200, 500, N_VOCAB, N_VOCAB, N_VOCAB), np.random.default_rng(11)
     rows = np.stack([random.integers(0, width, 150_000, dtype=np.int32) for width in widths], axis=1)
     left, right = rows[:100_000], rows[50_000:]

@@ -645,7 +645,7 @@ const char *tokentrie_last_error(void);
 const char *tokentrie_status_name(tokentrie_status status);
 
 /**
- * `n_vocab` ids of which nothing is known but which of them end the output.
+ * `n_vocab` ids. Nothing is known of them but which ones end the output.
  */
 tokentrie_status tokentrie_vocab_new(size_t n_vocab,
                                      const int32_t *end_of_generation,

@@ -338,7 +338,7 @@ def test_sets_come_and_go() -> None:
     assert walk.children(walk.start([2, 3])).tokens.tolist() == [7, 5]
     large = walk.add(Trie.from_sequences([[a, b, c] for a in range(9) for b in range(9) for c in range(9)]))
     assert len(walk.children(walk.start([large])).tokens) == 9
-    assert walk.children(keeps).tokens.tolist() == [2], "states of others stay what they are"
+    assert walk.children(keeps).tokens.tolist() == [2], "states of others do not change"
     walk.remove(0)
     assert walk.children(walk.start([1, 2])).tokens.tolist() == [3, 7]
     for number in (1, 2, 3, large):

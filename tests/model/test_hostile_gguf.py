@@ -123,7 +123,7 @@ def test_two_tokens_of_one_text(tiny: Gguf, tmp_path: Path) -> None:
             vocabulary(b"t5", (b"<unk>", b"a")).put(
                 b"tokenizer.ggml.precompiled_charsmap", Value(9, [255, 255, 0, 0, 1], 0)
             ),
-            "precompiled_charsmap is 5 bytes: its first part has 65535 bytes, of which 1 are there",
+            "precompiled_charsmap is 5 bytes: its first part has 65535 bytes, and 1 are there",
         ),
     ],
     ids=["two bytes", "no bytes", "bytes of words", "no newline", "charsmap"],

@@ -28,7 +28,7 @@
 
 #![forbid(unsafe_code)]
 #![allow(clippy::needless_pass_by_value, reason = "JSON and lists that are made for one call are handed over")]
-#![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are what they are")]
+#![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are the right words")]
 
 pub mod analysis;
 mod check;

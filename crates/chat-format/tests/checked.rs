@@ -30,7 +30,7 @@ fn real_templates_are_not_degraded() {
     }
     times.sort();
     for (all, analysed, name) in times.iter().rev().take(8) {
-        println!("{name}: {all:?}, of which analysis {analysed:?}");
+        println!("{name}: {all:?}, for the analysis alone {analysed:?}");
     }
     assert!(wrong.is_empty(), "{} degraded:\n{}", wrong.len(), wrong.join("\n"));
 }

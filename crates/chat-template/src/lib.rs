@@ -20,7 +20,7 @@
 
 #![forbid(unsafe_code)]
 #![allow(clippy::needless_pass_by_value, reason = "filters and functions of templates share one signature")]
-#![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are what they are")]
+#![allow(clippy::similar_names, reason = "from and form, start and stop, named and name are the right words")]
 
 mod builtins;
 mod clock;

@@ -73,7 +73,7 @@ impl<T> In<T> {
 }
 
 impl In<c_char> {
-    /// Bytes, of which nothing is known.
+    /// Any bytes.
     pub(crate) fn bytes(&self, len: usize, what: &str) -> Result<&[u8]> {
         self.slice(len, what).map(bytemuck::cast_slice)
     }

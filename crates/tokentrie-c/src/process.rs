@@ -19,7 +19,7 @@ use std::mem::ManuallyDrop;
 use std::sync::{Mutex, PoisonError};
 use trie_core::TokenId;
 
-/// Fields that a table of callbacks has had, and what they are: see `llama_sampler::abi`.
+/// Fields that a table of callbacks has had, and their meaning: see `llama_sampler::abi`.
 const KNOWN_FIELDS: [u32; 3] = [6, 10, 12];
 /// Versions (`llama_version`) whose table is known to have 12; before there was that function it had 6 or 10.
 const KNOWN_VERSIONS: [&str; 2] = ["0.5.", "0.6."];
@@ -43,7 +43,7 @@ fn unknown(message: impl Into<String>) -> Error {
     Error::new(TOKENTRIE_ERROR_LLAMA, message)
 }
 
-/// `tokentrie_llama_api` as words, of which all bits are values.
+/// `tokentrie_llama_api` as words: any bits are values.
 #[repr(C)]
 #[derive(Clone, Copy, Zeroable, Pod)]
 struct ApiWords {

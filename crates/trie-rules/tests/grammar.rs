@@ -96,7 +96,7 @@ fn small_grammar() -> impl Strategy<Value = String> {
         .prop_map(|(s, t, u, skip)| format!("%start s\n{skip}\ns : {s} ;\nt : {t} ;\nu : {u} ;\n"))
 }
 
-/// Random grammars, most of which are none: those that are left must be exact.
+/// Random grammars. Most are invalid; those that are left must be exact.
 #[test]
 fn small_grammars_are_exact() {
     let mut runner =

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Trie};
 use trie_rules::{DeadEnd, Legal, MaskLimits, MaskStats, Spelling, TokenBytes};
 
-/// Texts of which it is kept what must come after them.
+/// For how many texts is kept what must come after them.
 const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// How much is kept of what was walked.

@@ -1,6 +1,6 @@
 //! Text for token tries: what texts are in the tokens of a model, and which sets and forms they make.
 //!
-//! A [`Vocab`] knows the bytes of every token, and makes tokens of text through a [`Tokenizer`], of which llama.cpp's
+//! A [`Vocab`] knows the bytes of every token, and makes tokens of text through a [`Tokenizer`]; llama.cpp's
 //! is one (crate `llama-sampler`). [`Texts`] makes a [`Trie`](trie_core::Trie) of values, in the tokens that stand
 //! between a prompt and what follows. A [`Form`] is literal text with slots. Nothing here knows of llama.cpp.
 //!

@@ -62,7 +62,7 @@ describe("a library", { skip: compiled ? false : NO_COMPILER }, () => {
   });
 });
 
-it("a file that is none, or no library, is refused by its name", () => {
+it("a missing file, or no library, is refused by its name", () => {
   for (const path of ["/there/is/no/libtokentrie.so", "/etc/passwd"]) {
     assert.throws(
       () => loadLibrary(path),

@@ -201,7 +201,7 @@ describe("the runner", () => {
     assert.deepEqual([mock.count("generate"), mock.count("clear_token_trie")], [0, 1]);
   });
 
-  it("refuses a payload that is none before the library sees it", async () => {
+  it("refuses an invalid payload before the library sees it", async () => {
     const mock = new MockStreams(steps("a"));
     const bad = { modelId: "m", descriptors: [{ path: "p", leaves: [{ name: "A", tokens: [-1] }] }] };
     const run = new StreamRunner(mock.binding()).generate("h", { promptTokens: [1], tokenTreePayload: bad });

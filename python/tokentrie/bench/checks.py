@@ -80,7 +80,7 @@ class Checker:
             raise CheckError(f"the output {out.tokens} is not the value {leaf.tokens} that it should be")
 
     def _check_passes(self, trie: tokentrie.Trie, mode: str, prompt: list[int], out: tokentrie.Generated) -> None:
-        """With skip-ahead one pass a branch point, the first of which shares the prompt's; without, one a token."""
+        """With skip-ahead one pass a branch point, and the first shares the prompt's; without, one a token."""
         if mode == TRIE:
             needed = walk(trie, out.tokens, len(self._model.vocab)).branch_points
             first = self.prompt_passes([*prompt, *trie.forced().tolist()]) if needed else 0

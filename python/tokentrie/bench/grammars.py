@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 Parts = Sequence[str | Sequence[str]]
-"""Text that stands there, and lists of which one value stands there."""
+"""Text that stands there, and lists with one value that stands there."""
 
 
 class GrammarError(ValueError):

@@ -40,7 +40,7 @@ def of_file(path: Path, content: bytes, model: tokentrie.Model) -> list[Prompt]:
     """One a line, as it is; empty lines do not count. In a `.jsonl` file a line is a string or has one as "prompt".
 
     Raises:
-        TokenTrieError: no prompt, a line that is none, or a prompt that leaves no room for an answer.
+        TokenTrieError: no prompt, an invalid line, or a prompt that leaves no room for an answer.
     """
     prompts = []
     jsonl = path.suffix.lower() in (".jsonl", ".ndjson")

@@ -134,7 +134,7 @@ class TrieTensors:
     # Sets
 
     def add(self, trie: tokentrie.Trie, *, after: str | None = None) -> int:
-        """Takes one more set. Cost: O(nodes); states of other sets stay what they are.
+        """Takes one more set. Cost: O(nodes); states of other sets do not change.
 
         Args:
             trie: the set.

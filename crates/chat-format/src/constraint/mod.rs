@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use trie_core::{Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
 use trie_rules::{ByRule, ByRuleError, ByRuleState, MaskStats, Rule, Spelling};
 
-/// States of which it is kept what may not come there.
+/// For how many states is kept what may not come there.
 const KEPT: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// Text that must come is looked at so far ahead.

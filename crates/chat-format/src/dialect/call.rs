@@ -70,7 +70,7 @@ pub enum Part {
 pub struct ObjectCall {
     /// The fields as the template writes them.
     pub fields: Vec<Field>,
-    /// The key of the object inside of which they stand, such as `function`; empty if there is none.
+    /// The key of the object that they stand in, such as `function`; empty if there is none.
     pub inside: String,
     /// Whether the arguments are JSON text in a JSON string instead of an object.
     pub text: bool,

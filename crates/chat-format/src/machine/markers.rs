@@ -6,9 +6,9 @@ use aho_corasick::automaton::StateID;
 use aho_corasick::dfa::DFA;
 use std::collections::HashMap;
 
-/// A set of markers, none of which begins another, as an automaton over bytes.
+/// Markers as an automaton over bytes. None begins another.
 ///
-/// The library's automaton written out as one table: a state knows how much of which marker is begun.
+/// The library's automaton written out as one table: a state knows which marker is begun, and how much of it.
 #[derive(Debug)]
 pub(crate) struct Markers {
     /// Bytes that no marker has are one class.

@@ -65,7 +65,7 @@ pub(crate) struct Machine {
     headed: bool,
 }
 
-/// Markers of a region, and the sequences that each begins: those of which more must come, and those that are whole.
+/// Markers of a region, and the sequences that each begins: unfinished ones, and whole ones.
 #[derive(Debug)]
 struct Entries {
     markers: Markers,
@@ -160,7 +160,7 @@ impl Machine {
         bytes.all(|byte| byte == Some(first)).then_some(first)
     }
 
-    /// How many of these bytes are text in which nothing begins, and of which region.
+    /// How many of these bytes are text in which nothing begins, and its region.
     pub(crate) fn plain(&self, state: &State, bytes: &[u8]) -> Option<(Region, usize)> {
         match state.at {
             At::Free(region, seen) if seen == Seen::default() && region != Region::Fresh => {

@@ -15,7 +15,7 @@ pub(super) struct Builder {
     tools: Option<Tools>,
     shapes: Arc<Shapes>,
     format: ReasoningFormat,
-    /// Bytes of which it is not said yet what they are.
+    /// Bytes that are not yet told apart.
     held: Vec<u8>,
     /// Bytes of the reply that were read.
     read: usize,

@@ -35,7 +35,7 @@ pub struct ParserOptions {
 }
 
 impl Parser {
-    /// A parser after the end of a prompt, of which so much stands before every reply.
+    /// A parser after the end of a prompt; so much of that end stands before every reply.
     pub(crate) fn over(machine: Arc<Machine>, options: &ParserOptions, prompt: &str, known: usize) -> Self {
         let shapes = Arc::clone(machine.shapes());
         let builder = Builder::new(options.tools.clone(), shapes, options.reasoning, options.json_content);

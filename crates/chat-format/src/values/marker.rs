@@ -9,7 +9,7 @@ pub(crate) fn fall_back(mark: &[u8], held: usize, byte: u8) -> (usize, bool) {
     kept.map_or((0, false), |kept| (kept, true))
 }
 
-/// Texts, one of which must come.
+/// Texts: one of them must come.
 #[derive(Debug, Clone)]
 pub(crate) struct Choices {
     texts: Vec<Box<[u8]>>,

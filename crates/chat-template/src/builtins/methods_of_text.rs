@@ -176,7 +176,7 @@ pub(crate) fn changed_case(text: &str, name: &str) -> Res<Value> {
                 }
             })
             .collect(),
-        // "title": each letter after something that is none.
+        // "title": each letter that stands behind no other.
         _ => {
             let mut inside = false;
             let mut out = String::with_capacity(text.len());

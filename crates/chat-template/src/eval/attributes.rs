@@ -153,7 +153,7 @@ fn taken(items: &[Value], indices: [Option<i128>; 3]) -> Res<Vec<Value>> {
     Ok(places.filter_map(|at| items.get(at).cloned()).collect())
 }
 
-/// A text, or the error of a value that is none.
+/// A text, or the error of another kind of value.
 pub(crate) fn text_of<'v>(value: &'v Value, what: &str) -> Res<&'v Rc<Text>> {
     match value {
         Value::Str(text) => Ok(text),

@@ -67,7 +67,7 @@ pub(crate) struct For {
 #[derive(Debug)]
 pub(crate) struct Macro {
     pub(crate) name: Option<Ident>,
-    /// Names, and what they are where nothing is given.
+    /// Names with their defaults.
     pub(crate) parameters: Vec<(Ident, Option<Expr>)>,
     pub(crate) body: Block,
     /// Whether the body names `varargs`, `kwargs`, `caller`: only then does a macro take them.

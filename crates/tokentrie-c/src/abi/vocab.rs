@@ -65,7 +65,7 @@ impl Vocab {
     }
 }
 
-/// `n_vocab` ids of which nothing is known but which of them end the output.
+/// `n_vocab` ids. Nothing is known of them but which ones end the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_vocab_new(
     n_vocab: usize,

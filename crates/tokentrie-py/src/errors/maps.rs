@@ -283,7 +283,7 @@ pub(crate) fn raised(error: &VocabError) -> Option<&PyErr> {
     }
 }
 
-/// An error of ours that was caused by one of Python's; interrupts stay what they are.
+/// An error of ours that was caused by one of Python's; interrupts stay interrupts.
 pub(crate) fn caused(class: Class, error: &dyn std::error::Error, cause: &PyErr) -> Error {
     Python::attach(|py| {
         let cause = cause.clone_ref(py);

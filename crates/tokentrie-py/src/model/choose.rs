@@ -39,7 +39,7 @@ impl Model {
     ///         prompt of ids ends with, or another boundary than that of a text.
     ///     tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
     ///         With "all" the probability is that of the text, in whatever tokens.
-    ///     end_tokens: ids of which one must follow a value; its probability then counts that as well. None: those of
+    ///     end_tokens: ids; one of them must follow a value, and its probability then counts as well. None: those of
     ///         the set (`Trie.end_tokens`), which has mostly none.
     ///     top: score only what the best so many values need, at least 1. None scores all of a set that needs at
     ///         most 4096 rows of logits, and of a larger one what the best value needs.

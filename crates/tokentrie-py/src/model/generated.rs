@@ -65,7 +65,7 @@ pub(crate) struct Stats {
     forward_passes: u64,
     /// int: tokens in them, the prompt included.
     tokens_decoded: usize,
-    /// int: tokens of which exactly one was allowed.
+    /// int: tokens that came where exactly one was allowed.
     forced_tokens: usize,
     /// int: tokens with a choice.
     sampled_tokens: usize,

@@ -76,7 +76,7 @@ pub(crate) fn sequences(
     Ok(made?)
 }
 
-/// The set of these texts; what they are cannot be healed, and has one tokenisation.
+/// The set of these texts. They cannot be healed, and have one tokenisation.
 ///
 /// # Errors
 /// As `from_strings` in Python.

@@ -103,7 +103,7 @@ impl<'py> Scorer<'py> {
         Ok(Answer::Table(table))
     }
 
-    /// Rows of which only some log-probabilities are known.
+    /// Rows that only some log-probabilities are known of.
     fn listed(&self, given: &Bound<'py, PyAny>, prefixes: usize) -> Result<Vec<f32>> {
         let name = self.name;
         let wrong = |row: usize, what: &str| Error::Array(format!("row {row} of what {name} returned: {what}"));

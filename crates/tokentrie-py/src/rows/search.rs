@@ -250,7 +250,7 @@ pub(crate) fn beam_search(
 ///     values: a list of distinct str, which needs a Vocab, a Trie, a payload (its first descriptor), or a Sequence
 ///         without Any.
 ///     vocab: a Vocab, or the vocabulary size. None: as many tokens as the first row has entries.
-///     end_tokens: ids of which one must follow a value; its probability then counts that as well. None: those of the
+///     end_tokens: ids; one of them must follow a value, and its probability then counts as well. None: those of the
 ///         set.
 ///     top: score only what the best so many values need, at least 1; None scores all of a set that needs at most 4096
 ///         rows.

@@ -1,4 +1,4 @@
-//! `a + b`: one constraint after the other, as what they are together.
+//! `a + b`: one constraint after the other. The kind of both says what they become.
 
 use crate::chat::constraint::ChatConstraint;
 use crate::convert::strings::is_list;

@@ -30,7 +30,7 @@ use trie_core::Problem;
 use trie_rules::{AnyRule, ByRuleError, DeadEnd, MaskLimits, Read, Regular, Spelled};
 use trie_schema::GuidedError;
 
-/// Vocabularies of which a rule keeps what it worked out.
+/// For how many vocabularies a rule keeps what it worked out.
 const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
 /// A rule says byte by byte what may be written; its texts are the ones that it allows as a whole.

@@ -29,7 +29,7 @@ use trie_schema::{GuidedRule, LarkError, SchemaError, SchemaOptions, Whitespace}
 ///         converted by pydantic if it is installed. Without it they may be str, int, float, bool, None, Any, list,
 ///         dict with keys of str, Literal, Enum, datetime.date, dataclasses, and unions of these.
 ///     whitespace: blanks between the parts of a document. None takes a space, or a line break with up to 40 blanks;
-///         True any number, of which a model may write more and more; False none; a str those that this regular
+///         True any number, so a model may write more and more; False none; a str those that this regular
 ///         expression matches.
 ///     unicode_escapes: whether any character in a string may be written as \\uXXXX, not only those that must be.
 ///     lenient: leave out keywords that are not supported, with a warning, instead of refusing them. Then documents may

@@ -1,4 +1,4 @@
-//! Some leaves of a trie, and tries of which only some may come.
+//! Some leaves of a trie, and tries with only some leaves allowed.
 
 use crate::convert::gil::released;
 use crate::convert::ids::{is_integer, shown, tokens, type_name};
@@ -94,7 +94,7 @@ impl LeafSet {
     }
 }
 
-/// A trie of which only some leaves may come: a constraint wherever a Trie is one. Made by `Trie.filtered`.
+/// A trie with only some of its leaves allowed: a constraint wherever a Trie is one. Made by `Trie.filtered`.
 ///
 /// A child is legal exactly where an allowed leaf lies at or below it, at any depth: so nothing leads into a dead
 /// end, and where one leaf is left all of it is forced. The arrays are those of the trie, and leaves keep their
@@ -299,7 +299,7 @@ impl Trie {
         Ok(LeafSet { core: named(self.core(), leaves)?, trie: self.core().clone() })
     }
 
-    /// The same trie, of which only some leaves may come: without dead ends, and without making another trie.
+    /// The same trie with only some of its leaves allowed: without dead ends, and without making another trie.
     ///
     /// Cost: O(d log n) for d leaves that are named, so a thousandth of a second for ten thousand of a million.
     ///

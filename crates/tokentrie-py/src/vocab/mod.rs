@@ -264,7 +264,7 @@ impl Vocab {
         Ok(ids.into_iter().map(TokenId::get).collect())
     }
 
-    /// The ids of a prompt made of parts of which only some are trusted.
+    /// The ids of a prompt made of parts; only some of them are trusted.
     ///
     /// Args:
     ///     parts: pairs of a text and whether it is trusted. Names of control tokens in trusted parts are those

@@ -115,7 +115,7 @@ impl Generate {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Choose {
-    /// Tokens of which one must follow a value; `None`: those that the set brings.
+    /// One of these tokens must follow a value; `None`: those that the set brings.
     pub end_tokens: Option<Vec<TokenId>>,
     /// Score only what the best so many values need.
     pub top: Option<u32>,
@@ -126,7 +126,7 @@ pub struct Choose {
 impl Choose {
     /// All of them. How texts become tokens is said by the spec of the choices.
     pub const OPTIONS: [OptionInfo; 4] = [
-        option(END_TOKENS, "null", IDS, "tokens of which one must follow a value, and counts with it"),
+        option(END_TOKENS, "null", IDS, "one of these tokens must follow a value, and counts with it"),
         option("top", "null", "1 to 4294967295", "score only what the best so many values need"),
         option("max_rows", "null", "1 to 4294967295", "read at most so many rows of logits, and give bounds"),
         TIMEOUT,

@@ -32,7 +32,7 @@ impl<'v> Over<'v> {
         Self { n_vocab: vocab.len(), vocab: Some(vocab) }
     }
 
-    /// So many ids of which nothing is known.
+    /// So many ids; nothing else is known of them.
     pub fn size(n_vocab: usize) -> Self {
         Self { n_vocab, vocab: None }
     }

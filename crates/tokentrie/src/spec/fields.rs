@@ -44,7 +44,7 @@ pub(crate) fn token_ids(place: &Place<'_>, value: &Value) -> Result<Vec<TokenId>
     array(place, value)?.iter().enumerate().map(id).collect()
 }
 
-/// The fields of an object, of which it is known which there may be.
+/// The fields of an object; its reader knows which there may be.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
     pub(crate) place: &'a Place<'a>,

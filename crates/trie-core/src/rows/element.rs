@@ -20,7 +20,7 @@ pub trait Logit: Copy + Send + Sync + 'static {
     /// All of a row as singles; `wide` is memory.
     fn widen<'a>(row: &'a [Self], wide: &'a mut Vec<f32>) -> &'a [f32];
 
-    /// A row of which those entries are right that may come; what the others hold is not said. `wide` is memory.
+    /// A row whose entries are right where their tokens may come; the others may hold anything. `wide` is memory.
     fn widen_allowed<'a>(row: &'a [Self], allowed: Allowed<'_>, wide: &'a mut Vec<f32>) -> &'a [f32];
 }
 

@@ -13,7 +13,7 @@ use crate::set::ids::{LeafId, TokenId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ChooseOptions<'a> {
-    /// Tokens of which one must follow the value. `None`: those that the set brings
+    /// One of these tokens must follow the value. `None`: those that the set brings
     /// ([`Trie::end_tokens`](crate::Trie::end_tokens)), often none.
     pub end_tokens: Option<&'a [TokenId]>,
     /// Score only as much as the best so many values need. `None` scores every value of a set that needs at most
@@ -33,7 +33,7 @@ impl<'a> ChooseOptions<'a> {
         Self::default()
     }
 
-    /// Tokens of which one must follow the value; an empty list: none need follow, whatever the set brings.
+    /// One of these tokens must follow the value; an empty list: none need follow, whatever the set brings.
     #[must_use]
     pub fn with_end_tokens(mut self, tokens: &'a [TokenId]) -> Self {
         self.end_tokens = Some(tokens);

@@ -7,7 +7,7 @@ use crate::set::ids::TokenId;
 /// ```
 /// use trie_core::{TokenId, TokenTree};
 /// let id = |id| TokenId::new(id).unwrap();
-/// // [5, 6] and [5, 7, 8], of which the rows after 5, 6 and 8 are wanted.
+/// // [5, 6] and [5, 7, 8]: the rows after 5, 6 and 8 are wanted.
 /// let mut tree = TokenTree::new();
 /// for (depth, token, wanted) in [(0, 5, true), (1, 6, true), (1, 7, false), (2, 8, true)] {
 ///     tree.push(depth, id(token), wanted);

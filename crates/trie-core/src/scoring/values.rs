@@ -95,7 +95,7 @@ pub(super) fn needs_row(at: &At) -> bool {
     at.status() == Status::Active
 }
 
-/// The values as one set, nothing of which is damaged.
+/// The values as one set, which is not damaged.
 fn list<E>(constraint: &AnyConstraint) -> Result<Trie, ChooseError<E>> {
     let sets = constraint.sets();
     sets.iter().try_for_each(|set| set.verified()).map_err(ChooseError::Damaged)?;

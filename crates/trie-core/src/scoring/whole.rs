@@ -21,7 +21,7 @@ struct Wanted {
     logprob: f64,
 }
 
-/// Scores every value after each of these prompts, none of which is empty.
+/// Scores every value after each of these prompts. None may be empty.
 pub(super) fn score_all<D: TreeDecoder + ?Sized>(
     decoder: &mut D,
     prompts: &[&[TokenId]],

@@ -124,7 +124,7 @@ impl Trie {
     /// ```
     ///
     /// # Errors
-    /// An empty result; a union or symmetric difference of which one side has names and the other has none; a side that
+    /// An empty result; a union or symmetric difference of a side with names and one without; a side that
     /// is no tree ([`Trie::is_tree`]); leaves that begin at different positions of a prompt.
     pub fn combine(&self, operation: SetOperation, other: &Self) -> Result<Self, SetError> {
         if !self.is_tree() || !other.is_tree() {

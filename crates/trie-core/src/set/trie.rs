@@ -164,7 +164,7 @@ impl Trie {
         Self { store: Arc::new(store), info: SetInfo::default() }
     }
 
-    /// The same leaves, of which each first spells so many bytes of the prompt again: whoever walks the trie takes them
+    /// The same leaves, where each first spells so many bytes of the prompt again: whoever walks the trie takes them
     /// off
     /// the prompt before.
     #[must_use]
@@ -173,7 +173,7 @@ impl Trie {
         self
     }
 
-    /// The same leaves, of which each ends with one of these tokens where its user names no others.
+    /// The same leaves, each ending with one of these tokens where its user names no others.
     #[must_use]
     pub fn with_end_tokens(self, tokens: impl Into<Vec<TokenId>>) -> Self {
         let weights = self.info.weights.clone();

@@ -17,7 +17,7 @@ pub(crate) struct Weights {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WeightsError {
     /// Not one for each.
-    #[error("{got} weights of {what}, of which there are {need}")]
+    #[error("{got} weights for {need} {what}")]
     Count {
         /// What has weights.
         what: &'static str,

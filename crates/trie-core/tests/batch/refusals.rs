@@ -113,7 +113,7 @@ fn rules_that_do_not_fit_together() {
     assert!(matches!(Batch::of_rows([], 5, options), Err(BatchError::Draw(_))));
 }
 
-/// A file of which the leaf table was damaged: after its only token nothing follows, and no leaf is known there.
+/// A file with a damaged leaf table: after its only token nothing follows, and no leaf is known there.
 fn damaged() -> Option<Trie> {
     let mut bytes = Vec::new();
     set(&[("deep", &[1, 2, 3]), ("b", &[1, 2, 4])]).write_to(&mut bytes, None).unwrap();

@@ -4,7 +4,7 @@ use trie_core::{Constraint, Ending, Leaf, Mask, Next, NotListed, Role, Scratch, 
 
 pub const VOCABULARY: usize = 70;
 
-/// `count` tokens of which each is `modulus` times something, lent as bits.
+/// `count` tokens, each a multiple of `modulus`, lent as bits.
 #[derive(Debug)]
 pub struct Multiples {
     words: Vec<u32>,

@@ -124,7 +124,7 @@ pub(crate) fn graph(texts: &BTreeSet<String>, longest: bool) -> (Trie, Sequences
     (trie, all.collect())
 }
 
-/// Values of which the last token may go on with other text.
+/// Values whose last token may go on with other text.
 pub(crate) fn partial_token() -> Trie {
     let (one, other) = (ids(&[2]), ids(&[2, 0]));
     let leaves = [NamedLeaf { name: "ab", tokens: &one }, NamedLeaf { name: "aba", tokens: &other }];

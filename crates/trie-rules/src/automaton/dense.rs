@@ -113,7 +113,7 @@ impl Dense<'_> {
         (next != DEAD).then_some(next)
     }
 
-    /// Kinds of which all texts of up to [`MOST_CHARS`] go on from a state and pass `takes`. Where texts end because
+    /// Kinds where all texts of up to [`MOST_CHARS`] go on from a state and pass `takes`. Where texts end because
     /// none of the kinds goes on after so many characters, that counts too, if they `may_end`. Sound, but not all that
     /// could be found.
     pub(crate) fn whole(

@@ -86,7 +86,7 @@ impl Regex {
     /// Parses a pattern and makes its automaton.
     ///
     /// # Errors
-    /// A pattern that is none, one that looks around or back, one whose automaton is too large, or that nothing
+    /// An invalid pattern, one that looks around or back, one whose automaton is too large, or that nothing
     /// matches.
     pub fn new(pattern: &str) -> Result<Self, RegexError> {
         Self::with_limits(pattern, AutomatonLimits::default())

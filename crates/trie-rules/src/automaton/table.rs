@@ -383,7 +383,7 @@ impl Partition {
         self.marked[set] += 1;
     }
 
-    /// Sets of which some are marked and some not become two; the smaller one is new.
+    /// Sets with marked and unmarked members become two; the smaller one is new.
     fn split(&mut self) {
         while let Some(set) = self.touched.pop() {
             let set = set as usize;

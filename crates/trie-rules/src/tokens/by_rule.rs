@@ -14,7 +14,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
 
-/// States of which it is kept what must come after them, and of which it is kept what went wrong there.
+/// For how many states is kept what must come after them, and what went wrong there.
 const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// A [`Rule`] walked over the tokens of a vocabulary: a constraint like a trie. What may come at a state is walked once

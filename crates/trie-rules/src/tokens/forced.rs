@@ -30,7 +30,7 @@ impl Spelling {
     }
 
     /// The first of the tokenizer's tokens of bytes that must come, where no token can come that goes on from them into
-    /// what follows. `cut`: whether more bytes must come, of which nothing is known. `goes_on`: whether bytes may come
+    /// what follows. `cut`: whether more bytes must come that are not known. `goes_on`: whether bytes may come
     /// after those that must.
     pub fn certain_token(&self, bytes: &[u8], cut: bool, goes_on: impl FnMut(&[u8]) -> bool) -> Option<TokenId> {
         let tokenizer = self.tokenizer()?;

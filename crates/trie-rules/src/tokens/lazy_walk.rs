@@ -10,7 +10,7 @@ use std::mem::size_of;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::TokenId;
 
-/// A [`Walker`] for rules whose states cost much to clone or to step, of which few are met in a vocabulary: those of
+/// A [`Walker`] for rules whose states cost much to clone or to step, while few are met in a vocabulary: those of
 /// free text, or of strings. The states met are numbered, and a number's way by a byte is looked up. They are kept from
 /// walk to walk, up to a limit.
 pub struct LazyWalk<R: Rule> {

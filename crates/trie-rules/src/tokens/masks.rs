@@ -139,7 +139,7 @@ impl Legal {
     }
 }
 
-/// Parts of which each has a lock of its own.
+/// Parts; each has a lock of its own.
 const PARTS: usize = 16;
 
 #[derive(Debug)]

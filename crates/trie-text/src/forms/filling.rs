@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trie_core::{AnyState, Constraint, Ending, LeafId, Problem, SpanRules, Special, TokenId, Trie};
 
 impl FormConstraint {
-    /// Before the first part, after this text, of which nothing is written.
+    /// Before the first part, after this text; nothing of it is written.
     pub(super) fn begun(&self, text: String) -> Result<FormState, FormError> {
         let rest = text.len();
         let mut state = self.entered(None, Written { text, rest, tokens: Vec::new() }, 0)?;
@@ -208,7 +208,7 @@ impl FormConstraint {
         self.kept(&state, rest, value)
     }
 
-    /// After a text, of which some is written in the part's tokens, behind `rest` bytes of the text before it. What
+    /// After a text that is partly written in the part's tokens, behind `rest` bytes of the text before it. What
     /// they spell beyond it does not stay.
     fn kept(&self, state: &FormState, rest: usize, value: String) -> Result<FormState, FormError> {
         let then = match self.form.parts().get(state.part) {

@@ -42,7 +42,7 @@ pub struct TextStream<'v> {
     report: TextReport,
     /// The first value with a token that begins in the prefix.
     crossing: Option<String>,
-    /// The first of which nothing is left.
+    /// The first that nothing is left of.
     empty: Option<usize>,
 }
 

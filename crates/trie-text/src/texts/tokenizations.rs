@@ -5,7 +5,7 @@ use crate::tokenizer::SplitPoints;
 use crate::vocab::{Vocab, VocabError};
 use trie_core::{BuildError, ForcedText, TokenId, TokenizationError, TokenizedLeaf, Trie};
 
-/// Every sequence of tokens of text that spells these texts, of which the tokenizer's own are known or not.
+/// Every sequence of tokens of text that spells these texts. The tokenizer's own may be known among them.
 pub(super) fn every_tokenization<S: AsRef<str>>(
     vocab: &Vocab,
     values: &[S],

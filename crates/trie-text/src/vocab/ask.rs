@@ -71,7 +71,7 @@ impl Vocab {
         }
     }
 
-    /// As [`Vocab::ask`] for any number of plain texts, in large batches; an error says of which.
+    /// As [`Vocab::ask`] for any number of plain texts, in large batches; an error names the text.
     pub(super) fn ask_all(
         &self,
         tokenizer: &dyn Tokenizer,

@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 use trie_core::{ByteTrie, TokenId, Trie};
 use trie_rules::{Spelling, TokenBytes};
 
-/// The tokens of a model: their bytes, what they are for, and the tokenizer that makes them of text, if there is one.
+/// The tokens of a model: their bytes, their kinds, and the tokenizer that makes them of text, if there is one.
 ///
 /// Immutable and shared between threads; put it into an `Arc`.
 ///

@@ -68,7 +68,7 @@ impl Vocab {
     /// cores if the tokenizer [is parallel](crate::Tokenizer::is_parallel), else in large batches.
     ///
     /// # Errors
-    /// As [`Vocab::tokenize`]; [`VocabError::Value`] says of which value, where the tokenizer is not parallel.
+    /// As [`Vocab::tokenize`]; [`VocabError::Value`] names the value, where the tokenizer is not parallel.
     pub fn tokenize_all<S: AsRef<str> + Sync>(
         &self,
         values: &[S],

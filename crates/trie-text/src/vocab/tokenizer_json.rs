@@ -71,7 +71,7 @@ struct Model {
 /// Bytes that a decoder may make of a token's name. The longest tokens of real vocabularies have some hundreds.
 const MAX_PIECE: usize = 1 << 16;
 
-/// Replacements in a decoder, of which real ones have one or two: each is looked for in each name.
+/// Replacements in a decoder; real ones have one or two: each is looked for in each name.
 const MAX_REPLACEMENTS: usize = 64;
 
 /// How many times as long a normalizer may make a text: real ones make three bytes of a space.

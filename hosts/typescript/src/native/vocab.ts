@@ -29,7 +29,7 @@ export class Vocab extends Resource {
   }
 
   /**
-   * So many tokens, of which nothing is known but which of them end the output.
+   * So many tokens. Nothing is known of them but which ones end the output.
    *
    * @throws VocabularyError if one of these is outside.
    * @example

@@ -75,7 +75,7 @@ export interface ChooseOptions {
   readonly top?: number;
   /** Read at most so many rows of logits, and give bounds. */
   readonly maxRows?: number;
-  /** Tokens of which one must follow a value, and counts with it. */
+  /** One of these tokens must follow a value, and counts with it. */
   readonly endTokens?: readonly number[];
 }
 
@@ -365,7 +365,7 @@ export class Session implements AsyncDisposable {
     }
   }
 
-  /** @throws PayloadError, SpecError for null: a set of which nothing is left must not become no set. */
+  /** @throws PayloadError, SpecError for null: a set without values must not become no set. */
   async #setOf({ tokenTreePayload, constraint }: GenerateOptions): Promise<StreamArguments["tokenTreePayload"]> {
     if (tokenTreePayload === null) throw new PayloadError("tokenTreePayload is null: leave it out for free text");
     if (constraint === null) throw new SpecError("constraint is null: leave it out for free text");

@@ -8,7 +8,7 @@ export type Tokenize = (text: string, modelId: string) => readonly number[] | Pr
 export interface TokenizerCacheOptions {
   /** Texts that are kept for each model; 4096 unless given. The one that was not asked for longest goes first. */
   readonly maxEntriesPerModel?: number;
-  /** Models of which anything is kept; 16 unless given. */
+  /** How many models something is kept of; 16 unless given. */
   readonly maxModels?: number;
 }
 

@@ -48,7 +48,7 @@ export function modeNumber(mode: TokenTreeMode): 0 | 1 {
 }
 
 /**
- * Makes a payload of descriptors, of which some may be null, as `buildDescriptor` gives them.
+ * Makes a payload of descriptors. Some may be null, as `buildDescriptor` gives them.
  *
  * @throws PayloadError if two descriptors have one path, or if none is left: without one, anything could be written.
  * @example

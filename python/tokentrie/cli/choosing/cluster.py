@@ -26,7 +26,7 @@ from tokentrie.cli.loading import open_vocab, packaged_model
 from tokentrie.cli.source import Hardware, Source
 from tokentrie.integrations._shared.require import required
 
-# Rows that an actor gets at once, of which `GROUP` are decoded together.
+# Rows that an actor gets at once; `GROUP` of them are decoded together.
 BATCH = 8 * GROUP
 
 

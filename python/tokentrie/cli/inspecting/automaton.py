@@ -10,7 +10,7 @@ import tokentrie
 
 Ranges = list[tuple[int, int]]
 """Bytes, from the first to the last of each range."""
-# States of an automaton of which all is looked at: a second.
+# States of an automaton that is looked at whole: a second.
 MOST_STATES = 50_000
 # Texts whose number JSON can hold exactly.
 EXACT = 2**53

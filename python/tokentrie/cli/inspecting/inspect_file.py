@@ -18,7 +18,7 @@ from tokentrie.cli.loading import token_text
 
 MAGIC = b"\x89ttrie\r\n"
 SAMPLES = 10
-# Leaves of a set of which branches are listed.
+# Leaves of a set whose branches are listed.
 MANY = 200
 
 Limits = tuple[int | None, int | None]

@@ -35,7 +35,7 @@ class Counts:
         self.steps = sum(level.steps for level in self.levels)
         """Tokens of all leaves together."""
         self.forced_steps = sum(level.forced_steps for level in self.levels)
-        """Those of which exactly one is allowed."""
+        """Those where exactly one is allowed."""
 
     def forced(self) -> str:
         """For people."""

@@ -97,7 +97,7 @@ impl Hold {
         self.threads().iter().any(|thread| thread.is_free_text(shapes))
     }
 
-    /// Whether it is in a string of which no more than its length is said.
+    /// Whether it is in a string that is held to a length and nothing else.
     pub(crate) fn is_unlisted_text(&self) -> bool {
         let fits =
             |thread: &Thread| matches!(thread.top, Top::FreeText(_) | Top::Text(_, TextAt::Free | TextAt::Count(_)));

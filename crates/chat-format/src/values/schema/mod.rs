@@ -282,7 +282,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The type of which a keyword speaks.
+/// The type that a keyword is about.
 fn implied(keyword: &str) -> Option<Types> {
     Some(match keyword {
         "properties"

@@ -48,7 +48,7 @@ pub(crate) struct ShapeWarning {
     pub(crate) instead: String,
 }
 
-/// A schema that nothing satisfies, or that is none.
+/// A schema that nothing satisfies, or no schema at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("schema at {pointer:?}: {problem}")]
 #[non_exhaustive]
@@ -106,7 +106,7 @@ pub(super) struct ArrayShape {
     pub(super) max: u32,
 }
 
-/// Values of which equal ones are kept once.
+/// Values; equal ones are kept once.
 #[derive(Debug)]
 pub(super) struct Arena<T> {
     all: Vec<T>,
@@ -169,7 +169,7 @@ impl Shapes {
     /// Adds the schema of the arguments of one tool.
     ///
     /// # Errors
-    /// A schema that nothing satisfies, or that is none.
+    /// A schema that nothing satisfies, or no schema at all.
     pub(crate) fn add(&mut self, schema: &Value) -> Result<(ShapeId, Vec<ShapeWarning>), ShapeError> {
         let from = self.all.len();
         let compiled = compile(self, schema);

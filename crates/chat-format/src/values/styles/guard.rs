@@ -115,7 +115,7 @@ impl Guard<'_> {
         bytes.iter().all(|&byte| guard.text(byte)) && guard.may_end()
     }
 
-    /// Whether the value is a string of which no more than its length is said.
+    /// Whether the value is a string that is held to a length and nothing else.
     pub(crate) fn is_unlisted_text(&self) -> bool {
         let Some(strict) = &self.strict else { return true };
         match &strict.raw {

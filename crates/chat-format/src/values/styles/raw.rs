@@ -69,7 +69,7 @@ impl Raw {
             || self.literal.as_ref().is_some_and(|(literal, hold, _)| literal.may_end(|| hold.may_number_end(shapes)))
     }
 
-    /// Whether it may be a string of which no more than its length is said.
+    /// Whether it may be a string that is held to a length and nothing else.
     pub(crate) fn is_unlisted_text(&self) -> bool {
         self.text.as_ref().is_some_and(|(hold, _)| hold.is_unlisted_text())
     }

@@ -19,7 +19,7 @@ const PATIENCE: u32 = 40;
 const LATE: f64 = 2.5;
 /// So many times what one thread takes may a pass with all of them take now and then.
 const HICCUP: f64 = 1.5;
-/// Passes of which one thread would need more than this are not given to it only to time them.
+/// A pass that would take one thread longer than this is not given to one thread only to time it.
 const LONG: Duration = Duration::from_millis(60);
 /// How much the last pass counts in what a pass of its size is known to take.
 const NEWS: f64 = 0.35;
@@ -143,7 +143,7 @@ fn seconds(seconds: f64) -> Duration {
 mod tests {
     use super::*;
 
-    /// Weights of which one token takes one thread twelve milliseconds.
+    /// Weights so large that one token takes one thread twelve milliseconds.
     const WEIGHTS: u64 = 72_000_000;
 
     /// A machine on which passes take what a function says: of the threads, the tokens and the seconds gone by.

@@ -168,7 +168,7 @@ pub struct GenerateStats {
     pub forward_passes: u64,
     /// Tokens in them, prompt included.
     pub tokens_decoded: usize,
-    /// Tokens of which exactly one was allowed.
+    /// Tokens that came where exactly one was allowed.
     pub forced_tokens: usize,
     /// Tokens with a choice.
     pub sampled_tokens: usize,

@@ -62,7 +62,7 @@ impl<'a> Generation<'a> {
         })
     }
 
-    /// After a prompt of which the first set spells the end again.
+    /// After a prompt whose end the first set spells again.
     fn before(
         context: &'a mut Context,
         prompt: &'a [TokenId],

@@ -1,4 +1,4 @@
-//! A trie of which some leaves may not come, without dead ends.
+//! A trie with some of its leaves denied, without dead ends.
 
 use super::live::{Live, ends_allowed};
 use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Special, Tokens, TrieState};
@@ -8,7 +8,7 @@ use crate::set::trie::{Leaf, NotAllowed, Trie};
 use std::fmt;
 use std::sync::Arc;
 
-/// A trie of which only some leaves may come. A child is legal exactly where an allowed leaf lies at or below it, at
+/// A trie with only some of its leaves allowed. A child is legal exactly where an allowed leaf lies at or below it, at
 /// any depth: so no walk leads into a dead end, and where one leaf is left all of it is forced.
 ///
 /// Leaves below a node are neighbours, and nodes are numbered level by level. So only the nodes above what is written
@@ -84,7 +84,7 @@ pub enum FilterError {
 }
 
 impl Trie {
-    /// The same trie, of which only these leaves may come. `O(d log n)` for `d` leaves that are named, or left out;
+    /// The same trie with only these leaves allowed. `O(d log n)` for `d` leaves that are named, or left out;
     /// `O(nodes)` for sets that are neither few nor nearly all.
     ///
     /// # Errors

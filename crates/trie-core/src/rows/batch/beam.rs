@@ -381,7 +381,7 @@ fn gumbel(rng: &mut Mt) -> f64 {
     -(-uniform.ln()).ln()
 }
 
-/// A Gumbel number out of several of which the greatest shall be `bound`.
+/// A Gumbel number out of several, the greatest of them being `bound`.
 fn conditioned(number: f64, greatest: f64, bound: f64) -> f64 {
     let v = bound - number + (-(number - greatest).exp()).ln_1p();
     bound - v.max(0.0) - (-v.abs()).exp().ln_1p()

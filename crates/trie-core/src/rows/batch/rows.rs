@@ -1,6 +1,6 @@
 //! Rows of somebody's memory: so many, so wide, so far apart.
 
-/// `count` rows of `width` entries, of which row `i` begins at `i · stride`. What lies between two rows is not looked
+/// `count` rows of `width` entries; row `i` begins at `i · stride`. What lies between two rows is not looked
 /// at.
 ///
 /// ```

@@ -186,7 +186,7 @@ impl Positions<u8> {
             for token in canonical {
                 let here = path[at] as usize;
                 let mut begins = vocab.prefixes(&bytes[at..]);
-                // Some vocabularies write text with a token that is none.
+                // Some vocabularies write text with a token of another kind.
                 let Some((length, _)) = begins.find(|(_, tokens)| tokens.binary_search(token).is_ok()) else { break };
                 seen[here] += 1;
                 agreed[here] = match agreed[here] {

@@ -162,7 +162,7 @@ fn check(table: &Table) -> Result<(), TestCaseError> {
 
 fn tables() -> impl Strategy<Value = Table> {
     let path = vec(0u32..4, 0..4);
-    // Mostly ids that lead somewhere, now and then one that is none.
+    // Mostly ids that lead somewhere, now and then one that leads nowhere.
     let token = prop_oneof![40 => 0i64..4, 1 => Just(-1i64), 1 => Just(1i64 << 31)];
     let list = vec((token, 0..WEIGHTS.len()), 0..4);
     let keys = btree_map(path, list, 0..24);

@@ -13,7 +13,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     };
     let length = u32::from_le_bytes(*length) as usize;
     let Some((array, replacements)) = rest.split_at_checked(length) else {
-        return Err(format!("its first part has {length} bytes, of which {} are there", rest.len()));
+        return Err(format!("its first part has {length} bytes, and {} are there", rest.len()));
     };
     let nodes: Vec<u32> = array.as_chunks().0.iter().map(|&node| u32::from_le_bytes(node)).collect();
     if nodes.is_empty() {
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(check(&table(&sound(1), b"x\0")), Ok(()));
         let wrong = |bytes: &[u8]| check(bytes).unwrap_err();
         assert!(wrong(&[1, 0]).contains("inside the length"));
-        assert!(wrong(&[8, 0, 0, 0, 1]).contains("has 8 bytes, of which 1 are there"));
+        assert!(wrong(&[8, 0, 0, 0, 1]).contains("has 8 bytes, and 1 are there"));
         assert!(wrong(&table(&sound(1)[..200], b"x\0")).contains("a byte leads to node 200 of 200"));
         assert!(wrong(&table(&sound(2), b"x\0")).contains("the replacement at 2 of 2 bytes does not end"));
         assert!(wrong(&table(&sound(0), b"x")).contains("the replacement at 0 of 1 bytes does not end"));
