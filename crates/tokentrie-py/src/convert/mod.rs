@@ -5,6 +5,8 @@ pub(crate) mod data;
 pub(crate) mod gil;
 pub(crate) mod ids;
 pub(crate) mod pickled;
+#[cfg(feature = "llama")]
+pub(crate) mod prompt;
 pub(crate) mod strings;
 pub(crate) mod value;
 pub(crate) mod words;

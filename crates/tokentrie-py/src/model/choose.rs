@@ -159,7 +159,7 @@ impl Model {
 impl Model {
     /// A prompt and the values after it.
     pub(crate) fn question(&self, prompt: &Bound<'_, PyAny>, values: &Values) -> Result<Question> {
-        let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, crate::model::prompt::read(prompt)?);
+        let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, crate::convert::prompt::read(prompt)?);
         let (prompt, set) = released(py, || loaded.sets.place(prompt, values))?;
         Ok(Question { prompt, set })
     }

@@ -286,7 +286,7 @@ impl Model {
         let (loaded, started) = (self.loaded(py)?, Instant::now());
         let given = constraint.map(as_object).transpose()?;
         let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
-        let prompt = crate::model::prompt::read(prompt)?;
+        let prompt = crate::convert::prompt::read(prompt)?;
         let ready = released(py, || options.after(prompt, built, &loaded.sets));
         UserRule::raised()?;
         let ready = ready?;
@@ -527,7 +527,7 @@ impl Model {
 
     /// The tokens of a prompt before a set.
     fn prompt(&self, prompt: &Bound<'_, PyAny>, set: Option<&Trie>) -> Result<Vec<TokenId>> {
-        let (py, prompt, loaded) = (prompt.py(), crate::model::prompt::read(prompt)?, self.loaded(prompt.py())?);
+        let (py, prompt, loaded) = (prompt.py(), crate::convert::prompt::read(prompt)?, self.loaded(prompt.py())?);
         Ok(released(py, || prompt.tokens(loaded.model.vocab(), set))?)
     }
 

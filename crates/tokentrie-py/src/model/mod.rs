@@ -14,8 +14,6 @@ pub(crate) mod loaded;
 pub(crate) mod missing;
 pub(crate) mod options;
 #[cfg(feature = "llama")]
-pub(crate) mod prompt;
-#[cfg(feature = "llama")]
 pub(crate) mod rivals;
 pub(crate) mod stream;
 #[cfg(feature = "llama")]
