@@ -1,9 +1,9 @@
 //! The one place that lets other Python threads run, and the one that waits for a lock.
 
 use crate::call::ended;
+use crate::convert::asking::{is_asking, waits_for_itself};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{Working, attached};
-use crate::rule::of_user::{is_asking, waits_for_itself};
 use llama_sampler::exit::is_ending;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;

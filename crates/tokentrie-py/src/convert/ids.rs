@@ -1,7 +1,7 @@
 //! From Python's integers, lists and arrays to token ids.
 
 use crate::errors::{Class, Error, Result};
-use numpy::{Element, PyArrayDescrMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{Element, PyArray1, PyArrayDescrMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyString, PyTuple};
@@ -12,6 +12,11 @@ use trie_core::{BuildError, TokenId, Trie};
 pub(crate) enum OneOrMany {
     One(TokenId),
     Many(Vec<TokenId>),
+}
+
+/// An int32 array of these ids.
+pub(crate) fn id_array(py: Python<'_>, ids: impl Iterator<Item = TokenId>) -> Bound<'_, PyArray1<i32>> {
+    PyArray1::from_vec(py, ids.map(TokenId::as_i32).collect())
 }
 
 /// Reads an integer, or anything with `__index__`.

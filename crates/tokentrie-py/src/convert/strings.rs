@@ -1,18 +1,25 @@
 //! Legal values given as text.
 
-use crate::convert::gil::released;
-use crate::convert::ids::type_name;
+use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::items;
-use crate::model::stream::text;
-use crate::rule::Rule;
-use crate::spec::as_object;
-use crate::spec::object::SpecObject;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
-use tokentrie::spec::DataOnly;
 use trie_text::{TextValues, Tokenization};
+
+/// A str.
+///
+/// # Errors
+/// `TypeError` for what is no str, `VocabularyError` for half a surrogate pair.
+pub(crate) fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Result<String> {
+    if let Ok(text) = value.cast::<PyString>() {
+        let half = |_| Class::Vocabulary.error(format!("{}: half a surrogate pair is no text", place()));
+        return Ok(text.to_str().map_err(half)?.to_owned());
+    }
+    let (place, shown, name) = (place(), shown(value), type_name(value));
+    Err(PyTypeError::new_err(format!("{place} must be a str, not {shown} of type {name}")).into())
+}
 
 /// A list of str with nothing around them.
 ///
@@ -20,24 +27,6 @@ use trie_text::{TextValues, Tokenization};
 /// As [`list`].
 pub(crate) fn texts(values: &Bound<'_, PyAny>) -> Result<TextValues> {
     Ok(TextValues::new(list(values)?))
-}
-
-/// A list of str, or the texts of a rule or a spec; `None` for other things.
-///
-/// # Errors
-/// As [`list`], and those of a rule that has too many texts.
-pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
-    /// More are no choice.
-    const MOST: usize = tokentrie::spec::MOST_TEXTS;
-    if let Ok(rule) = values.cast::<Rule>() {
-        return Ok(Some(TextValues::new(Rule::listed(rule, MOST)?)));
-    }
-    let given = as_object(values)?;
-    if let Ok(spec) = given.cast::<SpecObject>() {
-        let spec = spec.get().resolved();
-        return Ok(released(values.py(), || spec.texts(&DataOnly, MOST))?.map(TextValues::new));
-    }
-    is_list(values).then(|| texts(values)).transpose()
 }
 
 /// What to say to one str where a list of them is wanted.

@@ -182,7 +182,7 @@ impl Model {
         let mut choose = Choose::default();
         (choose.end_tokens, choose.top, choose.max_rows) =
             (end_tokens, count("top", top)?, count("max_rows", max_rows)?);
-        if let Some(texts) = strings::listed(choices)? {
+        if let Some(texts) = crate::spec::listed(choices)? {
             let Around { prefix, suffix, tokenization } = around;
             let texts = texts.with_prefix(prefix).with_suffix(suffix);
             let texts = texts.with_tokenization(tokenization).with_distinct(true);

@@ -1,7 +1,8 @@
 //! Sets whose rows come one after the other, so that they are never in memory as Python objects together.
 
 use crate::convert::gil::released;
-use crate::convert::ids::{extend, is_integer, outside_vocabulary, read_array, shown, type_name};
+use crate::convert::ids::{extend, is_integer, outside_vocabulary, read_array};
+use crate::convert::strings::text;
 use crate::errors::{Class, Error, Result};
 use crate::exit::{Items, items};
 use crate::trie::file::Origin;
@@ -113,17 +114,6 @@ pub(crate) fn texts(
         }
     });
     Ok(made?)
-}
-
-/// # Errors
-/// `TypeError` for what is no str, `VocabularyError` for half a surrogate pair.
-pub(crate) fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Result<String> {
-    if let Ok(text) = value.cast::<PyString>() {
-        let half = |_| Class::Vocabulary.error(format!("{}: half a surrogate pair is no text", place()));
-        return Ok(text.to_str().map_err(half)?.to_owned());
-    }
-    let (place, shown, name) = (place(), shown(value), type_name(value));
-    Err(PyTypeError::new_err(format!("{place} must be a str, not {shown} of type {name}")).into())
 }
 
 /// Visits the rows of an iterable, and portions of two-dimensional integer arrays: of `rows` itself, or among its

@@ -2,13 +2,12 @@
 
 use crate::convert::buffer::{Logits, LogitsMut, Words, on_cpu, over_logits};
 use crate::convert::gil::released;
-use crate::convert::ids::{shown, tokens, type_name};
+use crate::convert::ids::{id_array, shown, tokens, type_name};
 use crate::convert::words::{After, Mode, unsigned};
 use crate::errors::{Class, Error, Result};
 use crate::exit::load_numpy;
 use crate::rows::batch_rules::{Common, filtered, which_repeat};
 use crate::rows::sampling::{Given, Keywords, Sampling};
-use crate::trie::id_array;
 use crate::trie::leaf::Leaf;
 use crate::trie::prefix_table::{NOT_IN_BITS, warn_unweighted};
 use crate::vocab::VocabArg;

@@ -2,15 +2,16 @@
 
 use crate::convert::buffer::{LOGITS, Row, WORDS, for_each_row_mut};
 use crate::convert::gil::locked;
-use crate::convert::ids::{OneOrMany, one_or_many};
+use crate::convert::ids::{OneOrMany, id_array, one_or_many};
 use crate::convert::words::{After, Mode};
 use crate::errors::{Class, Result};
 use crate::model::options::Options;
 use crate::rows::sampling::{Given, Keywords, Sampling};
+use crate::spec::payloads::Cache;
+use crate::spec::rules_over;
+use crate::trie::Trie;
 use crate::trie::leaf::Leaf;
-use crate::trie::payload::{Cache, rules_over};
 use crate::trie::prefix_table::{NOT_IN_BITS, warn_unweighted};
-use crate::trie::{Trie, id_array};
 use crate::vocab::VocabArg;
 use numpy::PyArray1;
 use pyo3::prelude::*;

@@ -12,10 +12,11 @@ use crate::rows::batch::Score;
 use crate::rows::scorer::{Answer, Scorer};
 use crate::rule::Rule;
 use crate::spec::object::SpecObject;
+use crate::spec::payloads::Cache;
+use crate::spec::rules_over;
 use crate::spec::{Around, as_object};
 use crate::trie::Trie;
 use crate::trie::leaf::Leaf;
-use crate::trie::payload::{Cache, rules_over};
 use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use crate::vocab::VocabArg;
 use numpy::PyArray1;
@@ -103,7 +104,7 @@ fn set_of_rule<'py>(constraint: &Bound<'py, PyAny>, vocab: Option<&VocabArg<'_>>
     if !given.is_instance_of::<Rule>() && !given.is_instance_of::<SpecObject>() {
         return Ok(None);
     }
-    let Some(texts) = strings::listed(constraint)? else { return Ok(None) };
+    let Some(texts) = crate::spec::listed(constraint)? else { return Ok(None) };
     let py = constraint.py();
     let over = Over { n_vocab: vocab.map_or(0, VocabArg::size), vocab: vocab.and_then(VocabArg::core) };
     let around = Around { over, sets: None, cache: Cache::Thread };
@@ -291,7 +292,7 @@ pub(crate) fn choose(
     let max_rows = max_rows.map(|count| positive("max_rows", count)).transpose()?;
     let at_once = positive("rows_at_once", rows_at_once)?;
     let known = vocab.as_ref().map_or(ANY_SIZE, VocabArg::size);
-    let texts = if matches!(vocab, Some(VocabArg::Vocab(_))) { strings::listed(values)? } else { None };
+    let texts = if matches!(vocab, Some(VocabArg::Vocab(_))) { crate::spec::listed(values)? } else { None };
     let set: ValueSet = if let (Some(VocabArg::Vocab(vocab)), Some(texts)) = (&vocab, texts) {
         let vocab = vocab.get().core();
         released(py, || texts.with_distinct(true).set(vocab))?

@@ -1,10 +1,11 @@
 //! A rule that a user wrote in Python. Each state is asked once for each byte, and once whether a text ends there.
 
+use crate::convert::asking::asking;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{attached_or_fail, called, items};
 use pyo3::PyVisit;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::cell::RefCell;
@@ -23,8 +24,6 @@ const MOST_STATES: usize = 1 << 20;
 thread_local! {
     /// What asking Python failed with on this thread.
     static FAILED: RefCell<Option<Problem>> = const { RefCell::new(None) };
-    /// Whether Python is being asked on this thread.
-    static ASKING: RefCell<usize> = const { RefCell::new(0) };
 }
 
 /// A user's object and what it answered.
@@ -70,11 +69,6 @@ impl Raised {
     pub(crate) fn again(&self) -> PyErr {
         Python::attach(|py| self.0.clone_ref(py))
     }
-}
-
-/// Whether this thread is inside a rule of a user's: what waits for the one who asked would wait for ever.
-pub(crate) fn is_asking() -> bool {
-    ASKING.with_borrow(|asking| *asking > 0)
 }
 
 impl fmt::Debug for UserRule {
@@ -187,10 +181,7 @@ impl Asked {
 
     /// Asks Python.
     fn ask<T>(question: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
-        ASKING.with_borrow_mut(|asking| *asking += 1);
-        let answer = attached_or_fail::<T, PyErr>(question);
-        ASKING.with_borrow_mut(|asking| *asking -= 1);
-        answer.map_err(Error::from)
+        asking(|| attached_or_fail::<T, PyErr>(question)).map_err(Error::from)
     }
 
     /// Asks Python, and keeps what it raises for whoever wanted to know.
@@ -273,9 +264,4 @@ impl Rule for UserRule {
     fn failure(&self) -> Option<Problem> {
         FAILED.take()
     }
-}
-
-/// What somebody inside a rule is told who would wait for the one who asked.
-pub(crate) fn waits_for_itself() -> PyErr {
-    PyRuntimeError::new_err("a rule must not use the sampler, batch or model that asks it")
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod data;
 pub(crate) mod object;
+pub(crate) mod payloads;
 
 use crate::chat::constraint::ChatConstraint;
 use crate::convert::gil::released;
@@ -14,9 +15,11 @@ use crate::rule::of_user::Raised;
 use crate::rule::sequence::{Sequence, Unconstrained};
 use crate::rule::{Rule, of_problem};
 use crate::spec::object::SpecObject;
+use crate::spec::payloads::Cache;
 use crate::trie::Trie;
 use crate::trie::filter::FilteredTrie;
-use crate::trie::payload::{Cache, payload_text, warn_dropped};
+use crate::trie::payload::{payload_text, warn_dropped};
+use crate::vocab::VocabArg;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -24,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokentrie::spec::{
     Built, DataOnly, Host, HostConstraint, HostForm, HostRule, Object, Over, Spec, SpecError, SpecProblem, alone,
 };
-use trie_core::{AnyConstraint, Payload, PayloadReport, Problem};
+use trie_core::{AnyConstraint, Constraint, Payload, PayloadReport, Problem, SpanRules};
 use trie_rules::{AnyRule, Spelled};
 use trie_text::{TextValues, ValueSets, ValuesError, Vocab};
 
@@ -101,6 +104,24 @@ pub(crate) fn as_object<'py>(given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyA
     }
 }
 
+/// A list of str, or the texts of a rule or a spec; `None` for other things.
+///
+/// # Errors
+/// As [`list`], and those of a rule that has too many texts.
+pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
+    /// More are no choice.
+    const MOST: usize = tokentrie::spec::MOST_TEXTS;
+    if let Ok(rule) = values.cast::<Rule>() {
+        return Ok(Some(TextValues::new(Rule::listed(rule, MOST)?)));
+    }
+    let given = as_object(values)?;
+    if let Ok(spec) = given.cast::<SpecObject>() {
+        let spec = spec.get().resolved();
+        return Ok(released(values.py(), || spec.texts(&DataOnly, MOST))?.map(TextValues::new));
+    }
+    is_list(values).then(|| texts(values)).transpose()
+}
+
 /// What runs a constraint that was given.
 ///
 /// # Errors
@@ -142,6 +163,25 @@ pub(crate) fn constraint(what: &str, given: &Bound<'_, PyAny>, around: &Around<'
     }
     let spec = spec_of(what, given, around.over.vocab)?;
     with_host(py, around, |over, host| spec.constraint(over, host))
+}
+
+/// Rules over the constraints that were given, each for this vocabulary.
+///
+/// # Errors
+/// Those of [`constraint`], and `VocabularyError` for a set of another vocabulary.
+pub(crate) fn rules_over(
+    vocab: &VocabArg<'_>,
+    what: &str,
+    constraint: &Bound<'_, PyAny>,
+    cache: Cache<'_>,
+) -> Result<SpanRules> {
+    let around = Around { over: Over { n_vocab: vocab.size(), vocab: vocab.core() }, sets: None, cache };
+    let rules = SpanRules::new(self::constraint(what, constraint, &around)?, vocab.size())?;
+    if let VocabArg::Vocab(vocab) = vocab {
+        let mut sets = rules.constraints().iter().flat_map(|(_, constraint)| constraint.sets());
+        sets.try_for_each(|set| vocab.get().core().check_set(set))?;
+    }
+    Ok(rules)
 }
 
 /// Runs `build` without the GIL, and then says what it warned of.

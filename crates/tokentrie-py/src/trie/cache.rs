@@ -7,7 +7,7 @@ use crate::errors::{Class, Result};
 use crate::model::options::Options;
 use crate::rows::sampler::Sampler;
 use crate::rows::sampling::{Given, Keywords, Sampling};
-use crate::trie::payload::Cache;
+use crate::spec::payloads::Cache;
 use crate::vocab::VocabArg;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

@@ -1,10 +1,10 @@
 //! A trie as something else: arrays, a pickle, grammars of its texts.
 
 use crate::convert::gil::released;
-use crate::convert::ids::{tokens, type_name};
+use crate::convert::ids::{id_array, tokens, type_name};
 use crate::errors::{Class, Result};
 use crate::trie::rendered;
-use crate::trie::{Trie, id_array, vocabulary_id};
+use crate::trie::{Trie, vocabulary_id};
 use crate::vocab::{Vocab, VocabArg};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;

@@ -1,10 +1,10 @@
 //! Some leaves of a trie, and tries with only some leaves allowed.
 
 use crate::convert::gil::released;
-use crate::convert::ids::{is_integer, shown, tokens, type_name};
+use crate::convert::ids::{id_array, is_integer, shown, tokens, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{items, load_numpy};
-use crate::trie::{Trie, id_array};
+use crate::trie::Trie;
 use numpy::{PyArray1, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

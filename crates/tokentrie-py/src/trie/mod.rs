@@ -13,7 +13,7 @@ pub(crate) mod sets;
 pub(crate) mod shape;
 
 use crate::convert::gil::{interruptible, locked, released};
-use crate::convert::ids::{Table, tokens};
+use crate::convert::ids::{Table, id_array, tokens};
 use crate::convert::strings;
 use crate::errors::{Class, Error, Result};
 use crate::model::stream::{self, Target};
@@ -29,7 +29,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use trie_core::{FileOptions, LeafId, Payload, PrefixTable, PrefixTableReport, TokenId, VocabularyId};
+use trie_core::{FileOptions, LeafId, Payload, PrefixTable, PrefixTableReport, VocabularyId};
 use trie_text::{TextReport, Texts, Tokenization};
 
 /// An immutable set of values, each a token sequence with or without a name.
@@ -77,11 +77,6 @@ impl Trie {
     pub(crate) fn core(&self) -> &trie_core::Trie {
         &self.0
     }
-}
-
-/// An int32 array of these ids.
-pub(crate) fn id_array(py: Python<'_>, ids: impl Iterator<Item = TokenId>) -> Bound<'_, PyArray1<i32>> {
-    PyArray1::from_vec(py, ids.map(TokenId::as_i32).collect())
 }
 
 pub(crate) fn vocabulary_id<'v>(py: Python<'_>, vocab: &'v VocabArg<'_>) -> VocabularyId<'v> {

@@ -4,9 +4,8 @@ pub(crate) mod detokenizer;
 pub(crate) mod tokenizer;
 
 use crate::convert::gil::released;
-use crate::convert::ids::{tokens, type_name};
+use crate::convert::ids::{id_array, tokens, type_name};
 use crate::errors::{Class, Error, Result};
-use crate::trie::id_array;
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
