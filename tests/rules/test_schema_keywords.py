@@ -16,7 +16,11 @@ from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = json.loads((ROOT / "tests/vectors/schema_keywords.json").read_text(encoding="utf-8"))["keywords"]
-TEMPLATE = (ROOT / "crates/tokentrie/src/chat/chatml.jinja").read_text(encoding="utf-8")
+TEMPLATE = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+    "{% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>{% endfor %}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
 VOCAB = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)] + [b"<end>"], eog=[256], control=[256])
 
 
@@ -43,7 +47,7 @@ class Tools:
 
     def matches(self, value: Any) -> bool:
         sampler = tokentrie.Sampler(VOCAB, self.constraint)
-        call = f'<tool_call>\n{{"name": "f", "arguments": {written(value)}}}\n</tool_call>'
+        call = f'<call>{{"name": "f", "arguments": {written(value)}}}</call>'
         try:
             for byte in call.encode():
                 sampler.accept(byte)
