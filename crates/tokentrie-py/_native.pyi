@@ -858,6 +858,21 @@ class _GenerateOptions(_AllSettings, total=False):
     timeout: float | None
 
 @type_check_only
+class _ChatOptions(_AllSettings, total=False):
+    parallel_tool_calls: bool
+    enable_thinking: bool
+    thinking_budget: int | None
+    stream: Callable[[ChatEvent], object] | None
+    mode: _Mode
+    sampling: Sampling | None
+    max_tokens: int | None
+    probabilities: bool
+    cancel: CancelToken | None
+    timeout: float | None
+    continue_final_message: _Continued | None
+    template_variables: _Mapping[str, _Any] | None
+
+@type_check_only
 class _ChooseOptions(TypedDict, total=False):
     prefix: str
     suffix: str
@@ -949,20 +964,27 @@ class Model:
         enable_thinking: bool = True,
         thinking_budget: int | None = None,
         stream: Callable[[ChatEvent], object] | None = None,
+        mode: _Mode = "greedy",
+        seed: int | None = None,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
         sampling: Sampling | None = None,
         max_tokens: int | None = None,
         probabilities: bool = False,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         continue_final_message: _Continued | None = None,
-        **variables: _Any,
+        template_variables: _Mapping[str, _Any] | None = None,
+        **settings: Unpack[_Settings],
     ) -> Message: ...
     def achat(
         self,
         messages: _Messages,
         tools: _Tools | None = None,
         tool_choice: _ToolChoice = "auto",
-        **options: _Any,
+        **options: Unpack[_ChatOptions],
     ) -> Coroutine[_Any, _Any, Message]: ...
     def agenerate(
         self,

@@ -108,6 +108,33 @@ class TestCalls:
                 wanted, others = {"erase": ({"path"}, set()), "add_meeting": ({"title"}, {"loud"})}[call.name]
                 assert wanted <= set(call.parsed) <= wanted | others
 
+    def test_settings_of_the_draw_are_keywords(self, model: Model) -> None:
+        said = set()
+        for seed in range(4):
+            drawn = chat(model, ASK, mode="sampled", temperature=3.0, top_k=40, seed=seed, max_tokens=12)
+            sampling = Sampling("sampled", temperature=3.0, top_k=40, seed=seed)
+            assert drawn.content == chat(model, ASK, sampling=sampling, max_tokens=12).content
+            said.add(drawn.content)
+        assert len(said) > 1
+        with pytest.raises(OptionError, match="seed and sampling are both given"):
+            chat(model, ASK, sampling=sampling, seed=4)
+        with pytest.warns(tokentrie.TokenTrieWarning, match='temperature has no effect with mode="greedy"'):
+            chat(model, ASK, temperature=0.5, max_tokens=2)
+
+    @pytest.mark.parametrize(("wrong", "says"), [("max_token", 'did you mean "max_tokens"?'), ("reasoning_effort", "")])
+    def test_an_unknown_keyword_is_no_variable(self, model: Model, wrong: str, says: str) -> None:
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{wrong}'") as raised:
+            model.chat(ASK, **{wrong: 5})
+        assert says in str(raised.value)
+        assert f'template_variables={{"{wrong}": ...}}' in str(raised.value)
+
+    def test_variables_of_the_template_have_a_place_of_their_own(self) -> None:
+        template = "{% for m in messages %}<|im_start|>{{ m.content }}{{ effort }}{% endfor %}"
+        model = Model(copy_tiny("varies", changes={"tokenizer.chat_template": template}), n_ctx=256, n_threads=1)
+        plain = chat(model, [USER], max_tokens=1).stats.prompt_tokens
+        more = chat(model, [USER], max_tokens=1, template_variables={"effort": "very much of it"}).stats.prompt_tokens
+        assert more > plain
+
     def test_enums_and_booleans(self, model: Model) -> None:
         def ring(tone: Literal["low", "high"], loud: bool) -> None:
             """Ring the bell."""

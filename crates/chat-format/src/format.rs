@@ -87,6 +87,14 @@ pub enum FormatError {
         /// The text.
         text: String,
     },
+    /// A call that this format reads as something else.
+    #[error("tool {tool:?} cannot be called in this format: {text:?}, which begins its call, is read otherwise")]
+    Misread {
+        /// The tool.
+        tool: String,
+        /// The text.
+        text: String,
+    },
     /// A call is required where none can be.
     #[error("a call is required, and {reason}")]
     NoCalls {
@@ -262,6 +270,12 @@ impl ChatFormat {
         if strict && let Some((tool, text)) = machine.unwritable(tools) {
             return Err(FormatError::Name { tool, text });
         }
+        if strict && !tools.is_none_or(Tools::is_empty) {
+            let reader = self.machine(tools, &ToolChoice::Auto, true, false)?.machine;
+            if let Some((tool, text)) = machine.misread(&reader, tools) {
+                return Err(FormatError::Misread { tool, text });
+            }
+        }
         let made = Made { _tools: tools.cloned(), machine, warnings: warnings.into() };
         lock(&self.0.machines).put(key, made.clone());
         Ok(made)
@@ -306,6 +320,7 @@ pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
     if known >= prompt.len() {
         state.after_prelude();
     }
+    machine.begin(&mut state);
     state
 }
 

@@ -1,7 +1,7 @@
 //! Messages in every shape that users have: each real template renders them, or says why not.
 
 use chat_format::analysis::PromptOptions;
-use chat_format::{ChatFormat, ChatTemplate, TemplateError};
+use chat_format::{ChatFormat, ChatTemplate, Clock, TemplateError};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -11,7 +11,10 @@ fn format(text: &str) -> ChatFormat {
 
 fn prompt(format: &ChatFormat, messages: &Value, tools: Option<&Value>) -> Result<String, TemplateError> {
     let messages = messages.as_array().unwrap();
-    format.prompt(messages, tools, &PromptOptions::default()).map(|(prompt, _)| prompt)
+    let mut options = PromptOptions::default();
+    // Prompts that tell the time are compared.
+    options.render = options.render.with_clock(Clock::at(2024, 7, 26, 12, 0, 0).expect("a date"));
+    format.prompt(messages, tools, &options).map(|(prompt, _)| prompt)
 }
 
 /// A conversation, what of it must be seen, and what may be dropped with a reason in the template.

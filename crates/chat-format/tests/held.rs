@@ -1,13 +1,18 @@
 //! What the constraint holds and what it leaves alone, on small templates,
 //! with a vocabulary of bytes and control tokens.
 
-use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, ReplyConstraint, ToolChoice, Tools};
+use chat_format::{
+    ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, FormatError, ReplyConstraint, ToolChoice, Tools,
+};
 use serde_json::json;
 use std::sync::Arc;
 use trie_core::{Constraint, Ending, Scratch, TokenId};
 use trie_rules::{Spelling, TokenBytes};
 
 const TAGS: &str = include_str!("templates/json-object-in-tags.jinja");
+const LIST: &str = include_str!("templates/json-list-in-tags.jinja");
+const RECIPIENTS: &str = include_str!("templates/recipients-on-lines.jinja");
+const NAME_BEFORE_TAGS: &str = include_str!("templates/key-and-value-tags-without-lines.jinja");
 const THINKS: &str = include_str!("templates/function-tags-with-reasoning.jinja");
 
 /// Ids from 256 on: control tokens, and tokens of several bytes.
@@ -42,6 +47,10 @@ fn token(text: &str) -> TokenId {
 }
 
 fn constraint(template: &str, choice: ToolChoice, parallel: bool) -> ReplyConstraint {
+    constraint_after(template, choice, parallel, None)
+}
+
+fn constraint_after(template: &str, choice: ToolChoice, parallel: bool, prompt: Option<String>) -> ReplyConstraint {
     let format = ChatFormat::new(ChatTemplate::new(template, "", "").unwrap()).unwrap();
     let mut options = ConstraintOptions::default();
     let tool = |name: &str| {
@@ -49,7 +58,7 @@ fn constraint(template: &str, choice: ToolChoice, parallel: bool) -> ReplyConstr
             "required": ["times"]}})
     };
     options.tools = Tools::new(&[tool("ring"), tool("ring_twice")]).unwrap();
-    (options.choice, options.parallel) = (choice, parallel);
+    (options.choice, options.parallel, options.prompt) = (choice, parallel, prompt);
     let (spelling, control) = spelling();
     format.constraint(&options, &spelling, &control).unwrap()
 }
@@ -162,4 +171,66 @@ fn arguments_follow_the_schema() {
     {
         assert!(after(&auto, &call(wrong)).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn before_a_required_call_nothing_begins_that_cannot_end() {
+    // A header of content begins like nothing that may come.
+    let prompt = Some("<|head|>assistant<|/head|>\n\n>>>".to_owned());
+    let recipients = constraint_after(RECIPIENTS, ToolChoice::Required, true, prompt);
+    assert_eq!(after(&recipients, "a").err(), Some(0));
+    assert!(after(&recipients, "ring\n{\"times\": 1}").is_ok());
+    // Reasoning comes once, and what ends it not without it.
+    let required = constraint_after(THINKS, ToolChoice::Required, true, Some(String::new()));
+    assert_eq!(after(&required, "</think>").err(), Some(1));
+    let thought = "<think>A bell.</think>\n\n";
+    assert!(after(&required, &format!("{thought}<tool_call>\n<function=ring>")).is_ok());
+    assert_eq!(after(&required, &format!("{thought}<think>")).err(), Some(thought.len() + 2));
+}
+
+#[test]
+fn the_last_call_of_a_list_is_followed_by_its_end() {
+    let call = "<TOOLCALL>[{\"name\": \"ring\", \"arguments\": {\"times\": 2}}";
+    for (parallel, may) in [(false, false), (true, true)] {
+        let calls = constraint_after(LIST, ToolChoice::Required, parallel, Some(String::new()));
+        assert_eq!(after(&calls, &format!("{call}, {{\"name")).is_ok(), may);
+        assert!(may_end(&calls, &format!("{call}]</TOOLCALL>")));
+    }
+}
+
+#[test]
+fn a_name_may_stand_directly_before_its_arguments() {
+    let required = constraint_after(NAME_BEFORE_TAGS, ToolChoice::Required, false, Some(String::new()));
+    for whole in [
+        "<tool_call>ring<arg_key>times</arg_key><arg_value>2</arg_value></tool_call>",
+        "<tool_call>ring_twice\n<arg_key>times</arg_key><arg_value>2</arg_value></tool_call>",
+    ] {
+        assert!(may_end(&required, whole), "{whole}");
+    }
+}
+
+#[test]
+fn a_tool_named_like_a_header_is_refused() {
+    let format = ChatFormat::new(ChatTemplate::new(RECIPIENTS, "", "").unwrap()).unwrap();
+    let mut options = ConstraintOptions::default();
+    options.tools = Tools::new(&[json!({"name": "all"})]).unwrap();
+    let (spelling, control) = spelling();
+    let refused = format.constraint(&options, &spelling, &control).unwrap_err();
+    assert!(matches!(refused, FormatError::Misread { ref tool, .. } if tool == "all"), "{refused}");
+}
+
+#[test]
+fn reasoning_that_begins_again_has_no_budget_left() {
+    let free = constraint_after(THINKS, ToolChoice::Auto, true, Some(String::new()));
+    let bytes = |text: &str| text.bytes().map(|byte| id(usize::from(byte))).collect::<Vec<_>>();
+    let reply = free.with_budget(1, bytes("</think>"));
+    let mut state = reply.start();
+    for token in bytes("<think>a</think><think>") {
+        assert!(reply.advance(&mut state, token).is_some());
+    }
+    for token in bytes("</think>") {
+        assert_eq!(reply.forced_token(&state, &mut Scratch::default()), Some(token));
+        assert!(reply.advance(&mut state, token).is_some());
+    }
+    assert_ne!(reply.next(&state, &mut Scratch::default()).ending, Ending::No);
 }

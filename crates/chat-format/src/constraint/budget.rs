@@ -23,8 +23,10 @@ struct Inner {
 pub struct BudgetedState {
     at: ReplyState,
     thought: u32,
-    /// How much of the marker was forced.
-    closed: u32,
+    /// How much of the marker is forced, while it is.
+    closing: u32,
+    /// Tokens of markers that were forced.
+    forced: u32,
 }
 
 impl ReplyConstraint {
@@ -67,11 +69,12 @@ impl BudgetedReply {
     /// The token of the end marker that must come.
     fn must(&self, at: &BudgetedState) -> Option<&TokenId> {
         let inner = &*self.0;
-        let begun = at.closed > 0;
         let over = at.thought >= inner.budget && inner.reply.is_reasoning(&at.at);
         // A marker that the model has begun is not begun again inside itself.
-        let whole = at.thought >= inner.budget + GRACE || !inner.reply.may_be_in_marker(&at.at);
-        (begun || (over && whole)).then(|| inner.closing.get(at.closed as usize)).flatten()
+        let whole = at.thought >= inner.budget.saturating_add(GRACE) || !inner.reply.may_be_in_marker(&at.at);
+        let token = inner.closing.get(at.closing as usize).filter(|_| at.closing > 0 || (over && whole))?;
+        // White space after the marker may be more than what may stand there.
+        inner.reply.step(&at.at, *token).is_some().then_some(token)
     }
 }
 
@@ -79,7 +82,7 @@ impl Constraint for BudgetedReply {
     type State = BudgetedState;
 
     fn start(&self) -> BudgetedState {
-        BudgetedState { at: self.0.reply.start(), thought: 0, closed: 0 }
+        BudgetedState { at: self.0.reply.start(), thought: 0, closing: 0, forced: 0 }
     }
 
     fn next<'a>(&'a self, at: &'a BudgetedState, scratch: &'a mut Scratch) -> Next<'a> {
@@ -96,10 +99,16 @@ impl Constraint for BudgetedReply {
         }
         let thinking = must.is_none() && self.0.reply.is_reasoning(&at.at);
         let role = self.0.reply.advance(&mut at.at, token)?;
-        at.closed += u32::from(must.is_some());
         // What closes the reasoning is none of it.
         at.thought += u32::from(thinking && self.0.reply.is_reasoning(&at.at));
-        Some(if must.is_some() { Role::Marker } else { role })
+        if must.is_none() {
+            at.closing = 0;
+            return Some(role);
+        }
+        // Reasoning that begins again is closed again.
+        at.closing = (at.closing + 1) % self.0.closing.len() as u32;
+        at.forced += 1;
+        Some(Role::Marker)
     }
 
     fn forced_token(&self, at: &BudgetedState, scratch: &mut Scratch) -> Option<TokenId> {
@@ -126,8 +135,8 @@ impl Special for BudgetedReply {
     fn thought(&self, at: &BudgetedState) -> Thought {
         let mut thought = Thought::default();
         thought.tokens = at.thought as usize;
-        thought.forced = at.closed as usize;
-        thought.cut_short = at.closed > 0;
+        thought.forced = at.forced as usize;
+        thought.cut_short = at.forced > 0;
         thought
     }
 }

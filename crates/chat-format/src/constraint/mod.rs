@@ -136,7 +136,7 @@ impl Constraint for ReplyConstraint {
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a> {
         let machine = &self.0.machine;
         let end = machine.is_end(at.0.rule_state());
-        if end || machine.is_text(at.0.rule_state()) {
+        if end || at.0.rule_state().is_text() {
             let denied = scratch.keep_ids(self.denied(at));
             let ending = if end { Ending::Free } else { Ending::No };
             return Next { tokens: Tokens::Except(Except::new(denied)), ending };
@@ -145,10 +145,11 @@ impl Constraint for ReplyConstraint {
     }
 
     fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role> {
-        let text = self.0.machine.is_text(at.0.rule_state());
+        let end = self.0.machine.is_end(at.0.rule_state());
+        let text = end || at.0.rule_state().is_text();
         if text && self.0.spelling.tokens().bytes(token).is_empty() {
             // Where a call is required, thinking does not end the reply.
-            let early = self.0.control.ends_output(token) && !self.0.machine.is_end(at.0.rule_state());
+            let early = self.0.control.ends_output(token) && !end;
             return (!early).then_some(Role::Free);
         }
         let before = self.0.machine.in_call(at.0.rule_state());
@@ -158,7 +159,7 @@ impl Constraint for ReplyConstraint {
 
     fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
         let state = at.0.rule_state();
-        if self.0.machine.is_end(state) || self.0.machine.is_text(state) {
+        if self.0.machine.is_end(state) || state.is_text() {
             return None;
         }
         if let Some(only) = self.0.tokens.next(&at.0, scratch).tokens.only() {

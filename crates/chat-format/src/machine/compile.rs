@@ -3,6 +3,7 @@
 use super::forms::{Written, written};
 use super::names::Names;
 use super::seq::{Atom, Literal, Outcome, Seq};
+use super::state::Before;
 use super::{Begins, Entries, Form, Machine, Markers, Region};
 use crate::dialect::{Arguments, Calls, ContentMode, Dialect, Part, Pattern, ReasoningMode};
 use crate::tools::Tools;
@@ -48,7 +49,7 @@ impl Plan<'_> {
         let may_call = tools.is_none_or(|tools| !tools.is_empty()) && *self.choice != ToolChoice::None;
         let calls = dialect.calls.as_ref().filter(|_| may_call || strict);
         let entries = calls.map_or_else(Vec::new, |calls| seqs.calls(calls, strict));
-        let regions = seqs.regions(dialect, &entries);
+        let marked = seqs.marked(dialect, &entries);
         let names = strict.then(|| {
             let offered =
                 (0_u32..).zip(tools.into_iter().flat_map(Tools::iter)).filter(|(_, tool)| match self.choice {
@@ -58,7 +59,8 @@ impl Plan<'_> {
             Names::new(offered.map(|(number, tool)| (&tool.name[..], number)))
         });
         Machine {
-            regions: regions.map(|of| seqs.entries(of)),
+            regions: marked.regions.map(|of| seqs.entries(of)),
+            before_call: marked.before_call.map(|of| seqs.entries(of)),
             after: std::mem::take(&mut seqs.after),
             after_list: std::mem::take(&mut seqs.after_list),
             seqs: seqs.all,
@@ -83,6 +85,13 @@ struct Seqs {
     after_list: Vec<u16>,
 }
 
+/// What may begin where.
+struct Marked {
+    regions: [Vec<u16>; Region::COUNT],
+    /// Where a call must come, by what is written before it.
+    before_call: [Vec<u16>; Before::COUNT],
+}
+
 /// A call where it may begin.
 struct Entry {
     seq: u16,
@@ -99,7 +108,7 @@ impl Seqs {
         Seq::marker(text, then).map(|seq| self.add(seq))
     }
 
-    fn regions(&mut self, dialect: &Dialect, calls: &[Entry]) -> [Vec<u16>; Region::COUNT] {
+    fn marked(&mut self, dialect: &Dialect, calls: &[Entry]) -> Marked {
         let Dialect { reasoning, content, .. } = dialect;
         let thinks = reasoning.mode != ReasoningMode::None;
         let marks = content.mode != ContentMode::Plain;
@@ -150,7 +159,17 @@ impl Seqs {
             of.extend(&stops);
             of
         };
-        Region::ALL.map(anything)
+        let before_call = Before::ALL.map(|before| {
+            let (opens, joins) = match before {
+                Before::Nothing => (true, false),
+                Before::Reasoning => (false, true),
+                Before::Joint => (true, true),
+                Before::Enough => (false, false),
+            };
+            let markers = opened.iter().filter(|_| opens).chain(joints.iter().filter(|_| joins));
+            calls.iter().map(|entry| entry.seq).chain(markers.copied()).collect()
+        });
+        Marked { regions: Region::ALL.map(anything), before_call }
     }
 
     /// Sequences by the shortest texts that begin them.
@@ -201,7 +220,11 @@ impl Seqs {
                 // A name may stand apart from the comma before it.
                 let comma = matches!(lead.last(), Some(Atom::Text(mark)) if **mark == *b",");
                 let blank = (comma && way.before.first() == Some(&Atom::Name)).then_some(Atom::Blank);
-                let atoms: Vec<Atom> = lead.into_iter().chain(blank).chain(way.before.iter().cloned()).collect();
+                let mut atoms: Vec<Atom> = lead.into_iter().chain(blank).chain(way.before.iter().cloned()).collect();
+                // A name that nothing ends goes up to where the arguments can begin.
+                if atoms.last() == Some(&Atom::Name) {
+                    atoms.push(Atom::Ahead(way.first_bytes()));
+                }
                 let committed = committed_from(&atoms);
                 seqs.add(Seq { atoms, committed, then: Outcome::Arguments(form) })
             };

@@ -29,6 +29,24 @@ pub(super) fn written(pattern: &Pattern, strict: bool) -> Vec<Written> {
     found
 }
 
+impl Written {
+    /// The bytes with which arguments can begin, or what stands after empty ones.
+    pub(super) fn first_bytes(&self) -> Box<[u8]> {
+        let after = self.after.first().and_then(Atom::literal).unwrap_or_default();
+        let (key, after) = match &self.arguments {
+            Arguments::Json => ("{", ""),
+            Arguments::JsonText => ("\"", ""),
+            Arguments::Tagged(keyed) => (keyed.key_start.trim(), &after[..]),
+            Arguments::Elements { mark } => (if mark.trim().is_empty() { "<" } else { mark.trim() }, &after[..]),
+            // Keys without quotes go on from a name.
+            Arguments::Keywords(_) | Arguments::Pairs(_) => ("", ""),
+        };
+        let mut bytes: Vec<u8> = [key, after].iter().filter_map(|text| text.bytes().next()).collect();
+        bytes.dedup();
+        bytes.into()
+    }
+}
+
 type Ways = Vec<(Vec<Atom>, Arguments, Vec<Atom>)>;
 
 fn spread(parts: &[Part], strict: bool) -> Ways {

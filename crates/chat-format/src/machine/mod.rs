@@ -35,7 +35,7 @@ use crate::values::{Reader, ShapeId, Shapes};
 use markers::{Markers, Seen};
 use names::Names;
 use seq::{How, Thread};
-use state::{At, Home};
+use state::{At, Before, BeforeCall, Home};
 use std::collections::HashSet;
 use std::sync::Arc;
 use walk::Dead;
@@ -46,6 +46,8 @@ use walk::Dead;
 pub(crate) struct Machine {
     seqs: Vec<Seq>,
     regions: [Entries; Region::COUNT],
+    /// What may begin where a call must come.
+    before_call: [Entries; Before::COUNT],
     forms: Vec<Form>,
     /// What may come after a call where calls have an end of their own; empty where they have none.
     after: Vec<u16>,
@@ -99,12 +101,7 @@ impl Machine {
             At::Threads(Home::AfterList | Home::After, _) => !self.strict,
             At::Threads(Home::Tail, _) | At::Arguments(..) => false,
         };
-        text && (state.called || !self.required)
-    }
-
-    /// Whether free text stands here.
-    pub(crate) fn is_text(&self, state: &State) -> bool {
-        matches!(state.at, At::Free(region, _) if self.may_say(state, region))
+        text && if self.strict { state.must_call.is_none() } else { state.called || !self.required }
     }
 
     /// A tool whose name holds text that ends names, or white space, quotes or control characters; and that text.
@@ -115,6 +112,21 @@ impl Machine {
             let bad = |c: char| c.is_whitespace() || c.is_control() || "\"'\\<>{}".contains(c);
             let held = held.or_else(|| tool.name.chars().find(|&c| bad(c)).map(String::from));
             Some((tool.name.clone(), held?))
+        })
+    }
+
+    /// A tool whose call is read as something else, such as content where a format names what it is for; and what
+    /// begins that call. `reader` reads with the same tools.
+    pub(crate) fn misread(&self, reader: &Self, tools: Option<&Tools>) -> Option<(String, String)> {
+        let calls = || self.seqs.iter().filter(|seq| seq.then.is_call() && seq.begins_with_text());
+        tools.into_iter().flat_map(Tools::iter).find_map(|tool| {
+            let is_read = |text: &[u8]| {
+                let mut state = State::start();
+                text.iter().all(|&byte| reader.step(&mut state, byte, false, &mut Nobody).is_ok())
+                    && matches!(state.at, At::Arguments(..))
+            };
+            let text = calls().map(|seq| seq.spelled(&tool.name)).next()?;
+            (!is_read(&text)).then(|| (tool.name.clone(), String::from_utf8_lossy(&text).into_owned()))
         })
     }
 
@@ -131,7 +143,7 @@ impl Machine {
     /// Whether the first bytes of a marker may have been written here.
     pub(crate) fn may_be_in_marker(&self, state: &State) -> bool {
         match state.at {
-            At::Free(region, seen) => !self.entries(region).markers.begun(seen).is_empty(),
+            At::Free(region, seen) => !self.entries(state, region).markers.begun(seen).is_empty(),
             _ => true,
         }
     }
@@ -164,7 +176,7 @@ impl Machine {
     pub(crate) fn plain(&self, state: &State, bytes: &[u8]) -> Option<(Region, usize)> {
         match state.at {
             At::Free(region, seen) if seen == Seen::default() && region != Region::Fresh => {
-                Some((region, self.entries(region).markers.plain(bytes)))
+                Some((region, self.entries(state, region).markers.plain(bytes)))
             }
             _ => None,
         }
@@ -176,8 +188,30 @@ impl Machine {
         self.forms[usize::from(*form)].reader.run(args, bytes, listener)
     }
 
-    fn entries(&self, region: Region) -> &Entries {
-        &self.regions[region as usize]
+    fn entries(&self, state: &State, region: Region) -> &Entries {
+        match state.must_call {
+            Some(before) if region == Region::Fresh => &self.before_call[before.last() as usize],
+            _ => &self.regions[region as usize],
+        }
+    }
+
+    /// The prompt is read: from here on what is required must come.
+    pub(crate) fn begin(&self, state: &mut State) {
+        if !(self.strict && self.required) {
+            return;
+        }
+        state.must_call = Some(BeforeCall::default());
+        if let At::Threads(_, threads) = &mut state.at {
+            threads.retain(|&thread| self.seqs[usize::from(thread.seq)].then.is_call());
+        }
+        let is_nothing = match &state.at {
+            At::Free(region, _) => *region != Region::Reasoning,
+            At::Threads(_, threads) => threads.is_empty(),
+            At::Arguments(..) => false,
+        };
+        if is_nothing {
+            state.at = state::free(Region::Fresh);
+        }
     }
 
     fn seq(&self, thread: Thread) -> &Seq {
@@ -194,10 +228,5 @@ impl Machine {
 
     fn alive(&self) -> Result<(), Dead> {
         if self.strict { Err(Dead) } else { Ok(()) }
-    }
-
-    /// Whether text may be said here: not where a call is required first.
-    fn may_say(&self, state: &State, region: Region) -> bool {
-        !self.strict || state.called || !self.required || region == Region::Reasoning
     }
 }

@@ -36,6 +36,8 @@ pub(crate) enum Atom {
     Anything,
     /// The id begins or ends here: it holds what is written between.
     WholeId,
+    /// One of these bytes comes next, and is not part of the sequence; white space may stand before it.
+    Ahead(Box<[u8]>),
 }
 
 impl Outcome {
@@ -145,6 +147,11 @@ impl Seq {
         (!text.trim().is_empty()).then(|| Self { atoms: vec![Atom::Text(Literal::new(text))], committed: 1, then })
     }
 
+    /// Whether it says by itself that it begins.
+    pub(crate) fn begins_with_text(&self) -> bool {
+        self.head().is_some_and(|head| !head.is_empty())
+    }
+
     pub(crate) fn head(&self) -> Option<&[u8]> {
         match self.atoms.first()? {
             Atom::Text(text) | Atom::Exactly(text) => Some(text),
@@ -166,14 +173,35 @@ impl Seq {
     /// The texts that end names in it.
     pub(crate) fn ends_of_names(&self) -> Vec<String> {
         let pairs = self.atoms.windows(2).filter(|pair| pair[0] == Atom::Name);
-        pairs.filter_map(|pair| pair[1].literal()).collect()
+        let ends = pairs.flat_map(|pair| match &pair[1] {
+            Atom::Ahead(bytes) => bytes.iter().map(|&byte| char::from(byte).to_string()).collect(),
+            other => Vec::from_iter(other.literal()),
+        });
+        ends.collect()
     }
 
-    fn literal_at(&self, atom: u8) -> Option<&[u8]> {
-        match self.atoms.get(usize::from(atom))? {
-            Atom::Text(text) | Atom::Exactly(text) => Some(text),
-            _ => None,
+    /// Whether the byte that ends it is not part of it.
+    pub(crate) fn hands_on(&self) -> bool {
+        matches!(self.atoms.last(), Some(Atom::Ahead(_)))
+    }
+
+    /// Its text for a tool of this name, as the template writes it, and what of the next text it needs.
+    pub(crate) fn spelled(&self, name: &str) -> Vec<u8> {
+        let mut text = Vec::new();
+        for atom in &self.atoms {
+            match atom {
+                Atom::Text(literal) => {
+                    text.extend_from_slice(&literal.blanks);
+                    text.extend_from_slice(literal);
+                }
+                Atom::Exactly(literal) => text.extend_from_slice(literal),
+                Atom::Name => text.extend_from_slice(name.as_bytes()),
+                Atom::Id | Atom::Index => text.push(b'0'),
+                Atom::Ahead(bytes) => text.extend(bytes.first()),
+                Atom::Blank | Atom::Anything | Atom::WholeId => {}
+            }
         }
+        text
     }
 
     /// Whether the name of a call and what ends it are written.
@@ -231,6 +259,18 @@ impl Seq {
                 self.step(Thread { tool: Some(tool), ..thread.after_atom() }.past_marks(self), byte, how, next)
             }
             Atom::WholeId => None,
+            Atom::Ahead(bytes) => {
+                if bytes.contains(&byte) {
+                    return done(thread.after_atom(), next);
+                }
+                if byte == CONTROL && how.strict {
+                    next.push(thread);
+                } else if byte.is_ascii_whitespace() {
+                    let space = if how.strict { thread.space.and(byte)? } else { Space::default() };
+                    next.push(Thread { space, ..thread });
+                }
+                None
+            }
             Atom::Blank => {
                 if byte.is_ascii_whitespace() && !(how.strict && thread.space != Space::default()) {
                     // One is what templates write.
@@ -240,12 +280,19 @@ impl Seq {
                 }
                 self.step(thread.after_atom().past_marks(self), byte, how, next)
             }
-            Atom::Index | Atom::Id | Atom::Anything if byte == CONTROL && how.strict => {
+            open @ (Atom::Index | Atom::Id | Atom::Anything) if byte == CONTROL && how.strict => {
+                if thread.at == 0 && *open != Atom::Anything {
+                    return None;
+                }
                 next.push(thread.after_atom().past_marks(self));
                 None
             }
             open => {
-                let ends = matches!(self.literal_at(thread.atom + 1), Some([end]) if *end == byte);
+                let ends = match self.atoms.get(usize::from(thread.atom) + 1) {
+                    Some(Atom::Text(end) | Atom::Exactly(end)) => **end == [byte],
+                    Some(Atom::Ahead(ends)) => ends.contains(&byte),
+                    _ => false,
+                };
                 if thread.at < LONGEST && !ends && open.takes(byte, how.strict) {
                     next.push(Thread { at: thread.at + 1, ..thread });
                 }
@@ -271,13 +318,17 @@ impl Seq {
                     None => whole = Some(rest.trim_ascii_start()),
                     Some(begun) => captured.id = Some(owned(&begun[..begun.len() - rest.len()])),
                 },
-                Atom::Blank => {}
+                Atom::Blank | Atom::Ahead(_) => {}
                 open => {
                     let after = self.atoms[number + 1..].iter().find_map(|atom| match atom {
                         Atom::Text(t) | Atom::Exactly(t) => Some(t),
                         _ => None,
                     });
-                    let end = after.and_then(|after| find(rest, after)).unwrap_or(rest.len());
+                    let end = match self.atoms.get(number + 1) {
+                        Some(Atom::Ahead(bytes)) => rest.iter().position(|byte| bytes.contains(byte)),
+                        _ => after.and_then(|after| find(rest, after)),
+                    };
+                    let end = end.unwrap_or(rest.len());
                     let written = owned(&rest[..end]);
                     match open {
                         Atom::Name => captured.name = Some(written),

@@ -1,7 +1,7 @@
 //! Where a reply is.
 
 use super::markers::Seen;
-use super::seq::Thread;
+use super::seq::{Outcome, Thread};
 use super::space::Space;
 use crate::values::ArgsState;
 
@@ -36,13 +36,16 @@ pub(crate) struct State {
     pub(super) at: At,
     /// Whether a call was written.
     pub(super) called: bool,
+    /// Where a call must come before anything is said: what of that is written.
+    pub(super) must_call: Option<BeforeCall>,
     /// White space before a call that must come: it has an end.
     pub(super) space: Space,
 }
 
 impl State {
     pub(crate) fn start() -> Self {
-        Self { at: free(Region::Fresh), called: false, space: Space::default() }
+        let at = free(Region::Fresh);
+        Self { at, called: false, must_call: None, space: Space::default() }
     }
 
     /// Where the reply begins after the prompt's text before it.
@@ -53,6 +56,16 @@ impl State {
         (self.called, self.space) = (false, Space::default());
     }
 
+    /// Whether text may be said here: not where a call must come first.
+    pub(super) fn may_say(&self, region: Region) -> bool {
+        self.must_call.is_none() || region == Region::Reasoning
+    }
+
+    /// Whether free text stands here.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.at, At::Free(region, _) if self.may_say(region))
+    }
+
     /// Where text goes that is held here.
     pub(crate) fn region(&self) -> Region {
         match self.at {
@@ -60,6 +73,48 @@ impl State {
             At::Threads(..) | At::Arguments(..) => Region::Outside,
         }
     }
+}
+
+/// What is written before a call that must come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct BeforeCall {
+    last: Before,
+    markers: u8,
+}
+
+/// The marker before the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) enum Before {
+    #[default]
+    Nothing,
+    Reasoning,
+    Joint,
+    /// So many that only the call may follow.
+    Enough,
+}
+
+impl BeforeCall {
+    /// Markers that may come before it: reasoning and joints end some time.
+    const MOST: u8 = 8;
+
+    pub(super) fn and(self, outcome: Outcome) -> Self {
+        let last = match outcome {
+            Outcome::ReasoningOver => Before::Reasoning,
+            Outcome::Joint => Before::Joint,
+            _ => return self,
+        };
+        let markers = self.markers + 1;
+        Self { last: if markers < Self::MOST { last } else { Before::Enough }, markers }
+    }
+
+    pub(super) fn last(self) -> Before {
+        self.last
+    }
+}
+
+impl Before {
+    pub(super) const COUNT: usize = 4;
+    pub(super) const ALL: [Self; Self::COUNT] = [Self::Nothing, Self::Reasoning, Self::Joint, Self::Enough];
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -3,6 +3,7 @@
 use super::listener::{Called, Listener};
 use super::markers::{Found, Seen};
 use super::seq::{Outcome, Seq, Thread};
+use super::space::Space;
 use super::state::{At, Home, Region, State, free};
 use super::{Begins, Machine};
 use crate::values::{CONTROL, Shapes, Step};
@@ -61,7 +62,7 @@ impl Machine {
         prelude: bool,
         listener: &mut impl Listener,
     ) -> Result<Done, Dead> {
-        let entries = self.entries(region);
+        let entries = self.entries(state, region);
         if byte == CONTROL && self.strict {
             // Markers are found by their text, whatever tokens spell them.
             return Ok(Done::Taken);
@@ -73,7 +74,7 @@ impl Machine {
                 if before + 1 > begun.len() && !blank && !prelude {
                     return self.said(state, region, next, begun, listener).map(|()| Done::Taken);
                 }
-                if blank && !prelude && !self.may_say(state, region) {
+                if blank && !prelude && !state.may_say(region) {
                     state.space = state.space.and(byte).ok_or(Dead)?;
                 }
                 listener.text(region, begun.len());
@@ -97,7 +98,7 @@ impl Machine {
         keep: usize,
         listener: &mut impl Listener,
     ) -> Result<(), Dead> {
-        if !self.may_say(state, region) {
+        if !state.may_say(region) {
             return Err(Dead);
         }
         let region = match region {
@@ -122,7 +123,7 @@ impl Machine {
         if region != Region::Fresh {
             return self.said_but(state, region, seen, begun.len(), listener);
         }
-        let markers = &self.entries(if self.headed { Region::Header } else { Region::Outside }).markers;
+        let markers = &self.entries(state, if self.headed { Region::Header } else { Region::Outside }).markers;
         let mut seen = Seen::default();
         for &byte in begun {
             match markers.step(seen, byte) {
@@ -162,20 +163,24 @@ impl Machine {
         committed: bool,
         listener: &mut impl Listener,
     ) -> Result<Done, Dead> {
-        let may_call = !self.strict || (self.may_call && (self.parallel || !state.called));
-        if !may_call {
-            open.retain(|&thread| !self.seq(thread).is_committed(thread));
-        }
+        let may = |outcome: Outcome| self.may_become(state, outcome);
+        // Where text may stand, what begins a marker is text until it must be that marker.
+        let mut refused = false;
+        open.retain(|&thread| {
+            let (is_meant, may) = (self.seq(thread).is_committed(thread), may(self.seq(thread).then));
+            refused |= is_meant && !may;
+            may || !is_meant && state.must_call.is_none()
+        });
+        refused |= whole.iter().any(|&thread| !may(self.seq(thread).then));
         for &thread in whole {
             let seq = self.seq(thread);
-            let may = if seq.then.is_call() { may_call } else { self.may_become(state, seq.then) };
-            if may && self.becomes(state, seq, thread, listener) {
-                return Ok(Done::Taken);
+            if self.may_become(state, seq.then) && self.becomes(state, seq, thread, listener) {
+                return Ok(if seq.hands_on() { Done::HandedOn } else { Done::Taken });
             }
         }
         if open.is_empty() {
             // Nothing that was written may be meant.
-            if committed {
+            if committed || refused {
                 self.alive()?;
             }
             self.back_to_text(state, home, 0, listener)?;
@@ -187,9 +192,11 @@ impl Machine {
         Ok(Done::Taken)
     }
 
+    /// Whether a sequence that is written may mean this.
     fn may_become(&self, state: &State, outcome: Outcome) -> bool {
         match outcome {
-            Outcome::Content | Outcome::Stop | Outcome::Elsewhere => self.may_say(state, Region::Outside),
+            Outcome::Content | Outcome::Stop | Outcome::Elsewhere => state.may_say(Region::Outside),
+            Outcome::Arguments(_) => !self.strict || (self.may_call && (self.parallel || !state.called)),
             _ => true,
         }
     }
@@ -212,16 +219,19 @@ impl Machine {
                 return true;
             }
             Outcome::ListOver if !self.after_list.is_empty() => {
-                state.at = self.threads(Home::AfterList, &self.after_list);
+                state.at = self.threads(state, Home::AfterList, &self.after_list);
             }
             then => state.at = free(then.region()),
         }
+        state.space = Space::default();
+        state.must_call = state.must_call.map(|before| before.and(seq.then));
         listener.marker(seq.then);
         true
     }
 
-    fn threads(&self, home: Home, seqs: &[u16]) -> At {
-        At::Threads(home, seqs.iter().map(|&seq| self.seqs[usize::from(seq)].thread(seq)).collect())
+    fn threads(&self, state: &State, home: Home, seqs: &[u16]) -> At {
+        let may = |seq: &&u16| self.may_become(state, self.seqs[usize::from(**seq)].then);
+        At::Threads(home, seqs.iter().filter(may).map(|&seq| self.seqs[usize::from(seq)].thread(seq)).collect())
     }
 
     fn none_left(
@@ -282,7 +292,7 @@ impl Machine {
             Step::Done | Step::DoneBefore => {}
         }
         if let Some(tail) = self.forms[usize::from(form)].tail {
-            state.at = self.threads(Home::Tail, &[tail]);
+            state.at = self.threads(state, Home::Tail, &[tail]);
         } else {
             listener.call_over(None);
             self.after_call(state);
@@ -291,8 +301,8 @@ impl Machine {
     }
 
     fn after_call(&self, state: &mut State) {
-        state.called = true;
+        (state.called, state.must_call) = (true, None);
         let none = self.after.is_empty();
-        state.at = if none { free(Region::Outside) } else { self.threads(Home::After, &self.after) };
+        state.at = if none { free(Region::Outside) } else { self.threads(state, Home::After, &self.after) };
     }
 }

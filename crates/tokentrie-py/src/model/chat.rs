@@ -3,10 +3,10 @@
 use crate::call::{CancelToken, begun, ended};
 use crate::chat::format::{ChatFormat, continued, prompt_options, tool_choice};
 use crate::chat::message::{ChatEvent, Message};
-use crate::chat::messages::messages;
+use crate::chat::messages::{messages, nearest};
 use crate::chat::tools::Tools;
 use crate::convert::gil::released;
-use crate::convert::words::unsigned;
+use crate::convert::words::{Mode, unsigned};
 use crate::errors::{Result, with_partial};
 use crate::exit::{attached, called};
 use crate::model::loaded::{Model, streaming};
@@ -14,10 +14,27 @@ use crate::model::watch::Watch;
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use chat_format::Event;
 use llama_sampler::RuntimeError;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
 use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, ReplyOptions};
+
+/// The keywords of `chat` beside settings of the draw.
+const KEYWORDS: [&str; 12] = [
+    "parallel_tool_calls",
+    "enable_thinking",
+    "thinking_budget",
+    "stream",
+    "mode",
+    "sampling",
+    "max_tokens",
+    "probabilities",
+    "cancel",
+    "timeout",
+    "continue_final_message",
+    "template_variables",
+];
 
 /// Who listens: Python.
 struct Listening<'w> {
@@ -47,6 +64,26 @@ impl ChatWatch for Listening<'_> {
             self.watch.fail(raised);
         }
     }
+}
+
+/// # Errors
+/// `TypeError` for a keyword that there is not: a template's own variables have a place of their own.
+fn refuse_unknown(py: Python<'_>, settings: Option<&Bound<'_, PyDict>>) -> Result<()> {
+    for (name, _) in settings.into_iter().flatten() {
+        let name = name.cast::<PyString>().map_err(PyErr::from)?.to_str()?;
+        if Keywords::names().any(|known| known == name) {
+            continue;
+        }
+        let known: Vec<&str> = KEYWORDS.into_iter().chain(Keywords::names()).collect();
+        let near = nearest(py, name, &known)?;
+        let end = if near.is_empty() { "." } else { "" };
+        return Err(PyTypeError::new_err(format!(
+            "chat() got an unexpected keyword argument '{name}'{near}{end} A variable of the template is given as \
+             template_variables={{\"{name}\": ...}}"
+        ))
+        .into());
+    }
+    Ok(())
 }
 
 impl Model {
@@ -89,13 +126,16 @@ impl Model {
     ///     thinking_budget: the most tokens of reasoning; then its end marker is forced.
     ///     stream: called with each ChatEvent as soon as it is certain; what it raises ends the chat. It must not use
     ///         this model, except for `cancel`.
-    ///     sampling: a Sampling; None is greedy.
+    ///     mode: "greedy" or "sampled".
+    ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
+    ///     sampling: a Sampling in place of mode and all settings.
     ///     max_tokens: the most tokens of the reply. None takes what the context has room for.
     ///     probabilities: tell of each call how probable its name was, and its enum and boolean arguments.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///     continue_final_message: go on with the last message, which is the assistant's: as in `ChatFormat.prompt`.
-    ///     variables: what the template finds under other names.
+    ///     template_variables: a dict: what the template finds under names of its own.
+    ///     settings: all other settings of the draw, as for `Sampling`.
     ///
     /// Returns:
     ///     Message: with `finish` and `stats`. Append it to the messages to go on.
@@ -104,6 +144,7 @@ impl Model {
     ///     TemplateError: the template refuses the messages.
     ///     OptionError: a message has an unknown role or shape, a tool cannot be called, there is no such tool, or a
     ///         setting is out of range.
+    ///     TypeError: there is no such keyword.
     ///     RuleError: nothing satisfies a tool's schema.
     ///     ContextError: the prompt does not fit.
     ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` is the
@@ -122,12 +163,13 @@ impl Model {
     #[pyo3(
         signature = (
             messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, enable_thinking=true,
-            thinking_budget=None, stream=None, sampling=None, max_tokens=None, probabilities=false, cancel=None,
-            timeout=None, continue_final_message=None, **variables
+            thinking_budget=None, stream=None, mode=Given(None), sampling=None, max_tokens=None, probabilities=false,
+            cancel=None, timeout=None, continue_final_message=None, template_variables=None, **settings
         ),
         text_signature = "($self, messages, tools=None, tool_choice=\"auto\", *, parallel_tool_calls=True, \
-            enable_thinking=True, thinking_budget=None, stream=None, sampling=None, max_tokens=None, \
-            probabilities=False, cancel=None, timeout=None, continue_final_message=None, **variables)",
+            enable_thinking=True, thinking_budget=None, stream=None, mode=\"greedy\", seed=None, temperature=1.0, \
+            top_k=0, top_p=1.0, min_p=0.0, sampling=None, max_tokens=None, probabilities=False, cancel=None, \
+            timeout=None, continue_final_message=None, template_variables=None, **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn chat(
@@ -140,13 +182,15 @@ impl Model {
         enable_thinking: bool,
         thinking_budget: Option<i64>,
         stream: Option<Py<PyAny>>,
+        mode: Given<Mode>,
         sampling: Option<&Bound<'_, Sampling>>,
         max_tokens: Option<i64>,
         probabilities: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         continue_final_message: Option<&str>,
-        variables: Option<&Bound<'_, PyDict>>,
+        template_variables: Option<&Bound<'_, PyDict>>,
+        settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Message> {
         let call = begun(cancel, timeout)?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
@@ -155,11 +199,12 @@ impl Model {
         let tools = Tools::of_optional(py, tools)?;
         let offered = tools.get();
         let definitions = Some(offered.definitions()).filter(|_| !offered.core().is_empty());
-        let keywords = Keywords { call: "chat", mode: Given(None), placed: None, settings: None, sampling };
+        refuse_unknown(py, settings)?;
+        let keywords = Keywords { call: "chat", mode, placed: None, settings, sampling };
         let request = ChatRequest {
             messages,
             definitions: definitions.map(Arc::clone),
-            prompt: prompt_options(enable_thinking, continued(continue_final_message)?, variables)?,
+            prompt: prompt_options(enable_thinking, continued(continue_final_message)?, template_variables)?,
             thinking_budget: thinking_budget.map(|budget| unsigned("thinking_budget", budget)).transpose()?,
             timeout: None,
             reply: ReplyOptions {

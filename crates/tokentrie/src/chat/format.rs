@@ -87,17 +87,17 @@ impl ModelFormat {
     fn closing(&self) -> Result<Vec<TokenId>, ConstraintError> {
         let end = &self.format.analysis().dialect.reasoning.end;
         let tokens = self.vocab.tokenize_marker(end).filter(|_| self.vocab.can_tokenize());
-        tokens.or_else(|| self.pieces(end.as_bytes())).ok_or_else(|| ConstraintError::NoEnd { end: end.clone() })
+        // A token that ends the whole reply ends no reasoning.
+        let goes_on = |tokens: &Vec<TokenId>| !tokens.iter().any(|&token| self.vocab.is_end_of_generation(token));
+        let tokens = tokens.filter(goes_on).or_else(|| self.pieces(end.as_bytes()));
+        tokens.ok_or_else(|| ConstraintError::NoEnd { end: end.clone() })
     }
 
-    /// A marker in tokens without a tokenizer: the control token of that name, else the longest text tokens.
+    /// A marker in tokens without a tokenizer: the longest ones, a control token before text of the same name.
     fn pieces(&self, marker: &[u8]) -> Option<Vec<TokenId>> {
         let vocab = &self.vocab;
-        let named = |token: &&TokenId| vocab.piece(**token) == Some(marker);
-        if let Some(&token) = vocab.control().iter().find(named) {
-            return Some(vec![token]);
-        }
-        let all = TokenId::all(vocab.len()).filter(|&token| vocab.is_text(token));
+        let text = TokenId::all(vocab.len()).filter(|&token| vocab.is_text(token));
+        let all = text.chain(vocab.control().iter().copied()).filter(|&token| !vocab.is_end_of_generation(token));
         let by_bytes: HashMap<&[u8], TokenId> = all.filter_map(|token| Some((vocab.piece(token)?, token))).collect();
         let (mut rest, mut found) = (marker, Vec::new());
         while !rest.is_empty() {

@@ -1,0 +1,279 @@
+"""The law of chats: what is allowed can be written, what is written parses, and what parses is valid.
+
+Random tools, then random legal tokens to the end of a reply, over every template and vocabulary that is at hand.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from budget import BUDGET, cases, every
+from support import vocabulary_files
+from tokentrie import (
+    ChatFormat,
+    OptionError,
+    RuleError,
+    Sampler,
+    TemplateError,
+    TokenTrieError,
+    TokenTrieWarning,
+    Vocab,
+)
+
+jsonschema = pytest.importorskip("jsonschema")
+
+HERE = Path(__file__).parents[2]
+SMALL = HERE / "crates" / "chat-format" / "tests" / "templates"
+REAL = Path(os.environ.get("TOKENTRIE_TEMPLATE_DIR") or HERE.parent / "shared" / "templates")
+TEMPLATES = {path.stem: path for folder in (SMALL, REAL) for path in sorted(folder.glob("*.jinja"))}
+FAMILIES = {path.stem.removeprefix("ggml-vocab-"): path for path in vocabulary_files()}
+VOCABULARIES = ["bytes", *FAMILIES]
+MARKER = re.compile(r"<[|/]?[A-Za-z_|:/.\u2581\uff5c]+>|\[/?[A-Z_]+\]|<\uff5c[^\uff5c\s]+\uff5c>")
+
+ALL = [(name, template, markers) for name in VOCABULARIES for template in TEMPLATES for markers in (False, True)]
+SMALLEST = 2 * len(TEMPLATES)
+TRIED = ALL[:SMALLEST] + ALL[SMALLEST :: every()]
+"""All of them at full size, else those over the bytes alone and some of the others."""
+WALKS = cases(100) if BUDGET >= 1 else 3
+"""How many replies each of them writes: at full size 10^5 all together."""
+MOST_TOKENS = 2000
+"""A reply of random tokens that ends where it may is far shorter."""
+
+
+@functools.cache
+def pieces(name: str) -> tuple[list[bytes], list[int], list[int]]:
+    """The tokens of a vocabulary, those that end generation, and the control tokens."""
+    if name == "bytes":
+        return [bytes([byte]) for byte in range(256)] + [b"<|end|>"], [256], [256]
+    vocab = Vocab.from_gguf(FAMILIES[name])
+    return [vocab[token] for token in range(len(vocab))], vocab.eog, vocab.control
+
+
+@functools.lru_cache(2)
+def vocabulary(name: str, template: str | None) -> Vocab:
+    """A vocabulary, with the markers of a template as control tokens."""
+    known, eog, control = pieces(name)
+    markers = sorted(set(MARKER.findall(TEMPLATES[template].read_text("utf-8")))) if template else []
+    added = [marker.encode() for marker in markers if marker.encode() not in {known[token] for token in control}]
+    every = [*control, *range(len(known), len(known) + len(added))]
+    return Vocab.from_tokens(known + added, eog=eog, control=every)
+
+
+@functools.cache
+def noise(size: int) -> np.ndarray:
+    return np.random.default_rng(5).gumbel(size=size + 4096).astype(np.float32)
+
+
+@functools.lru_cache(2)
+def weights(vocab: Vocab) -> np.ndarray:
+    """Logits with which replies come to an end: what closes something is more probable."""
+    row = np.zeros(len(vocab), np.float32)
+    for token in range(len(vocab)):
+        piece = vocab[token].strip()
+        if piece[:1] in (b'"', b"}", b"]", b")", b">", b"'", b"<", b"{", b"[", b",", b":", b"|", b"/"):
+            row[token] = 6 if len(piece) == 1 else 3
+    row[vocab.eog] = 9
+    return row
+
+
+def closers(form: ChatFormat, tools: list[dict[str, Any]]) -> list[bytes]:
+    """Texts that may end something that random tokens would not end."""
+
+    def texts(found: Any) -> Iterator[str]:
+        if isinstance(found, str):
+            yield found
+        elif isinstance(found, dict):
+            for inside in found.values():
+                yield from texts(inside)
+        elif isinstance(found, list | tuple):
+            for inside in found:
+                yield from texts(inside)
+
+    calls, analysis = form.analysis.calls, form.analysis
+    names = {name for tool in tools for name in property_names(tool)}
+    mark = next((found for found in texts(calls.patterns) if found.endswith("[")), "")
+    known = {f"{mark}</{name}>" for name in names} if "elements" in str(calls.patterns) else set()
+    known |= {analysis.reasoning.end, analysis.content.end, calls.section[1], *texts(calls.patterns), '"', "]", "'"}
+    return [text.encode() for text in sorted(known) if text.strip() and not text.strip().isalnum()]
+
+
+def property_names(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+    if isinstance(schema, dict | list):
+        for inside in schema.values() if isinstance(schema, dict) else schema:
+            yield from property_names(inside)
+
+
+def has_open_object(schema: Any) -> bool:
+    """Whether keys may come that it does not name."""
+    if isinstance(schema, list):
+        return any(map(has_open_object, schema))
+    if not isinstance(schema, dict):
+        return False
+    is_open = schema.get("type") == "object" and "additionalProperties" not in schema
+    return is_open or any(map(has_open_object, schema.values()))
+
+
+def spelled(vocab: Vocab, text: bytes) -> list[int]:
+    """A text in the longest tokens."""
+    tokens: list[int] = []
+    while text:
+        token = int(vocab.prefix_tokens(text)[-1])
+        tokens.append(token)
+        text = text[len(vocab[token]) :]
+    return tokens
+
+
+class Draw(random.Random):
+    """What a case is drawn from."""
+
+    def schema(self, depth: int) -> dict[str, Any]:
+        kinds = ["string", "integer", "number", "boolean", "enum", "null", "const", "any"]
+        kind = self.choice(kinds + ["array", "object", "object"] * (depth > 0))
+        if kind == "string":
+            return {"type": "string"} | ({"maxLength": self.randint(1, 9)} if self.random() < 0.8 else {})
+        if kind == "integer":
+            low = self.randint(-20, 20)
+            held = {"minimum": low, "maximum": low + self.randint(0, 90)} if self.random() < 0.5 else {}
+            return {"type": "integer"} | held
+        if kind == "enum":
+            return {"enum": self.sample(["red", "blue", "a b", "x", 1, 2.5, None, True, "é", 'he said "no"'], 3)}
+        if kind == "const":
+            return {"const": self.choice(["v1", 7, False])}
+        if kind == "any":
+            return {"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 5}]}
+        if kind == "array":
+            found = {"type": "array", "items": self.schema(depth - 1), "maxItems": self.randint(1, 4)}
+            return found | ({"minItems": 1} if self.random() < 0.5 else {})
+        if kind == "object":
+            return self.object(depth - 1)
+        return {"type": kind}
+
+    def object(self, depth: int) -> dict[str, Any]:
+        names = self.sample(["a", "b", "city", "max_rows", "path", "unit", "to-do"], self.randint(0, 3))
+        found: dict[str, Any] = {"type": "object", "properties": {name: self.schema(depth) for name in names}}
+        found["required"] = [name for name in names if self.random() < 0.7]
+        if self.random() < 0.85:
+            found["additionalProperties"] = False
+        return found
+
+    def tools(self) -> list[dict[str, Any]]:
+        names = self.sample(["ring", "ring_twice", "x1", "get_weather", "all", "a", "multi_tool"], self.randint(1, 3))
+        return [
+            {"type": "function", "function": {"name": name, "description": "Does it.", "parameters": self.object(2)}}
+            for name in names
+        ]
+
+
+def refusal(sampler: Sampler, token: int) -> str | None:
+    """Why a token is not accepted, if it is not."""
+    try:
+        sampler.clone().accept(token)
+    except TokenTrieError as error:
+        return str(error)
+    return None
+
+
+def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
+    """What was wrong in one reply, or None."""
+    tools = draw.tools()
+    parallel, budget = draw.random() < 0.5, draw.choice([None, None, 0, 1, 5])
+    choice = draw.choice(["required", "required", tools[0]["function"]["name"], "auto"])
+    try:
+        turn = form.prompt([{"role": "user", "content": "Go."}], tools).generation_prompt
+    except TemplateError:
+        return None  # Some templates recurse for ever into a schema without a type.
+    options: dict[str, Any] = {"tool_choice": choice, "parallel_tool_calls": parallel, "generation_prompt": turn}
+    try:
+        constraint = form.constraint(tools, vocab, thinking_budget=budget, **options)
+    except OptionError as error:
+        if "is read otherwise" not in str(error):
+            raise
+        return None  # A tool that is named as what the format writes before content.
+    sampler = Sampler(vocab, constraint)
+    row, sound = weights(vocab), noise(len(vocab))
+    said: list[int] = []
+    ends, reasoning_end = closers(form, tools), form.analysis.reasoning.end.encode()
+
+    def told(what: str) -> str:
+        text = b"".join(vocab[token] for token in said)
+        return f"{what}: {text!r} after {turn!r}, {options | {'thinking_budget': budget}}, {tools}"
+
+    while sampler.state == "active" and len(said) < MOST_TOKENS:
+        at = draw.randrange(4096)
+        if draw.random() < 0.06:
+            first = [reasoning_end] if reasoning_end and draw.random() < 0.3 else []
+            for text in first + draw.sample(ends, len(ends)):
+                whole = spelled(vocab, text)
+                try:
+                    sampler.accept(whole)
+                except TokenTrieError:
+                    continue
+                said.extend(whole)
+                break
+            if sampler.state != "active":
+                break
+        try:
+            token = sampler.sample(row + sound[at : at + len(vocab)])
+        except RuleError as error:
+            return told(f"a dead end ({error})")
+        if draw.random() < 0.3:
+            legal = sampler.allowed()
+            if token not in legal:
+                return told(f"{token} was drawn and is not allowed")
+            if len(legal) < 16:
+                token = int(draw.choice(legal))
+            for other in draw.sample(list(legal), min(4, len(legal))):
+                if refused := refusal(sampler, int(other)):
+                    said.append(int(other))
+                    return told(f"allowed() lists {other}, which is refused ({refused})")
+        try:
+            sampler.accept(token)
+        except Exception as error:
+            said.append(token)
+            return told(f"{token} was drawn and is refused ({error})")
+        if token in vocab.eog:
+            break
+        said.append(token)
+    if len(said) >= MOST_TOKENS:
+        # Keys that a schema does not name may be long, and elements of their names end with them.
+        return None if choice == "auto" or any(map(has_open_object, tools)) else told("no end")
+    text = b"".join(vocab[token] for token in said)
+    message = form.parse(text, tools, generation_prompt=turn, tool_choice=choice)
+    calls = message.tool_calls
+    if choice != "auto" and not calls:
+        return told("no call")
+    if choice != "auto" and not parallel and len(calls) > 1:
+        return told(f"{len(calls)} calls")
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools}
+    for call in calls:
+        if call.name not in schemas or (choice not in ("auto", "required") and call.name != choice):
+            return told(f"calls {call.name!r}")
+        try:
+            jsonschema.validate(call.parsed, schemas[call.name])
+        except (ValueError, jsonschema.ValidationError) as error:
+            return told(f"{call.arguments} is not valid: {error.message if hasattr(error, 'message') else error}")
+    return None
+
+
+@pytest.mark.parametrize(("name", "template", "with_markers"), TRIED)
+def test_what_is_allowed_can_be_written_and_is_valid(name: str, template: str, with_markers: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TokenTrieWarning)
+        vocab = vocabulary(name, template if with_markers else None)
+        form = ChatFormat(TEMPLATES[template].read_text("utf-8"), vocab)
+        if not form.analysis.calls:
+            pytest.skip("it renders no calls")
+        for seed in range(WALKS):
+            if wrong := walk(form, vocab, Draw(f"{template} {name} {seed}")):
+                pytest.fail(f"seed {seed}: {wrong}")
