@@ -39,6 +39,7 @@ USER = {"role": "user", "content": "please delete the file a.txt"}
 ASK = [SYSTEM, USER]
 
 THINKING = (
+    "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
     "{% for m in messages %}<|im_start|>{{ m.role }}\n"
     "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
     "{% for c in m.tool_calls %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>{% endfor %}<|im_end|>\n"
@@ -134,6 +135,30 @@ class TestCalls:
         plain = chat(model, [USER], max_tokens=1).stats.prompt_tokens
         more = chat(model, [USER], max_tokens=1, template_variables={"effort": "very much of it"}).stats.prompt_tokens
         assert more > plain
+
+    @pytest.mark.parametrize(
+        ("template", "says"),
+        [
+            ("{{ m.content }}", "writes no calls of tools"),
+            (
+                "{{ m.content }}{% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>{% endfor %}",
+                "not show",
+            ),
+        ],
+    )
+    def test_a_template_without_tools_is_told_of(self, template: str, says: str) -> None:
+        text = f"{{% for m in messages %}}<|im_start|>{template}<|im_end|>{{% endfor %}}"
+        model = Model(copy_tiny(f"untold {says}", changes={"tokenizer.chat_template": text}), n_ctx=256, n_threads=1)
+        with pytest.warns(tokentrie.TokenTrieWarning, match=says):
+            chat(model, [USER], [erase], max_tokens=1)
+        chat(model, [USER], [erase], "none", max_tokens=1)
+        chat(model, [USER], max_tokens=1)
+
+    @pytest.mark.parametrize("kind", ["image_url", "input_audio", "video", "fingerprint"])
+    def test_what_is_no_text_is_refused(self, model: Model, kind: str) -> None:
+        parts = [{"type": "text", "text": "What is this?"}, {"type": kind, kind: {"url": "x"}}]
+        with pytest.raises(OptionError, match=rf'messages\[0\].*type "{kind}"'):
+            chat(model, [{"role": "user", "content": parts}])
 
     def test_enums_and_booleans(self, model: Model) -> None:
         def ring(tone: Literal["low", "high"], loud: bool) -> None:

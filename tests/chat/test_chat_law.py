@@ -124,6 +124,15 @@ def has_open_object(schema: Any) -> bool:
     return is_open or any(map(has_open_object, schema.values()))
 
 
+def likely_closers(form: ChatFormat) -> list[bytes]:
+    """Those that end long texts: of reasoning, of values between tags, of strings in quotes of their own."""
+    parts = [part for pattern in form.analysis.calls.patterns for part in pattern["parts"] if isinstance(part, dict)]
+    styles = [part["arguments"] for part in parts if isinstance(part.get("arguments"), dict)]
+    found = [style["tagged"]["value_end"] for style in styles if "tagged" in style]
+    found += [quote["mark"] for style in styles for kind in style.values() for quote in kind.get("quotes", [])]
+    return [text.encode() for text in [form.analysis.reasoning.end, *found] if text]
+
+
 def spelled(vocab: Vocab, text: bytes) -> list[int]:
     """A text in the longest tokens."""
     tokens: list[int] = []
@@ -203,7 +212,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
     sampler = Sampler(vocab, constraint)
     row, sound = weights(vocab), noise(len(vocab))
     said: list[int] = []
-    ends, reasoning_end = closers(form, tools), form.analysis.reasoning.end.encode()
+    ends, likely = closers(form, tools), likely_closers(form)
 
     def told(what: str) -> str:
         text = b"".join(vocab[token] for token in said)
@@ -212,7 +221,7 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
     while sampler.state == "active" and len(said) < MOST_TOKENS:
         at = draw.randrange(4096)
         if draw.random() < 0.06:
-            first = [reasoning_end] if reasoning_end and draw.random() < 0.3 else []
+            first = [text for text in likely if draw.random() < 0.3]
             for text in first + draw.sample(ends, len(ends)):
                 whole = spelled(vocab, text)
                 try:

@@ -116,6 +116,8 @@ enum Control {
     Here,
     /// One began: what is held must go on.
     Began,
+    /// One began, and another begins right here, in what must go on.
+    Again,
 }
 
 /// What a byte is to a [`Finder`]. Before it, so much of what was held is text.
@@ -191,9 +193,12 @@ impl Finder {
     #[inline]
     pub(crate) fn step(&self, search: Search, byte: u8, strict: bool) -> (usize, Finds) {
         if byte == CONTROL && strict {
-            let fits = search.control != Control::Here && !self.texts.is_empty();
-            let held = Search { control: Control::Here, ..search };
-            return (0, if fits { Finds::Held(held) } else { Finds::Dead });
+            let control = match search.control {
+                Control::No if !self.texts.is_empty() => Control::Here,
+                Control::Began => Control::Again,
+                _ => return (0, Finds::Dead),
+            };
+            return (0, Finds::Held(Search { control, ..search }));
         }
         let mut node = search.node;
         loop {
@@ -208,7 +213,7 @@ impl Finder {
                 };
                 return (usize::from(flushed), found);
             }
-            if search.control == Control::Began {
+            if matches!(search.control, Control::Began | Control::Again) {
                 return (0, Finds::Dead);
             }
             if node == 0 {
@@ -231,5 +236,31 @@ impl Search {
     /// Whether what is held must go on.
     pub(crate) fn is_forced(self) -> bool {
         self.control != Control::No
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_control_token_begins_goes_on() {
+        let finder = Finder::new([b"<c>end<d>".to_vec()]);
+        let read = |text: &[u8]| {
+            text.iter().try_fold(Search::default(), |search, &byte| match finder.step(search, byte, true).1 {
+                Finds::Held(search) => Some(search),
+                Finds::Text => Some(Search::default()),
+                Finds::Found(_) | Finds::Dead => None,
+            })
+        };
+        let control = |text: &[u8]| [&[CONTROL], text].concat();
+        let begun = control(b"<c>end");
+        assert!(read(&begun).is_some_and(Search::is_forced));
+        assert!(read(&[&begun[..], &control(b"<d")].concat()).is_some());
+        // Neither text nor another control token.
+        assert!(read(&[&begun[..], b"x"].concat()).is_none());
+        assert!(read(&[&begun[..], &control(b"<c")].concat()).is_none());
+        // What only text spelled may be text.
+        assert!(read(&[b"<c>e", &control(b"<c")[..]].concat()).is_some());
     }
 }

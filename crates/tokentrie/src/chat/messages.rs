@@ -5,6 +5,9 @@ use serde_json::Value;
 /// Roles that every chat API knows; others must be known to the template.
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
+/// What parts are of that no text stands for.
+const MEDIA: [&str; 4] = ["image", "audio", "video", "file"];
+
 /// Whether a message has a role and content of a shape that templates know. `template` may know more roles; `near` says
 /// which known name is meant.
 ///
@@ -27,13 +30,9 @@ pub fn check_message(
         }
         None => return Err(format!("the role is {role}: it must be a str")),
     }
-    let part = |part: &Value| part.is_string() || part.get("type").is_some_and(Value::is_string);
     match message.get("content") {
         None | Some(Value::Null | Value::String(_)) => {}
-        Some(Value::Array(parts)) if parts.iter().all(part) => {}
-        Some(Value::Array(_)) => {
-            return Err("a part of the content has no \"type\": it is {\"type\": \"text\", \"text\": \"...\"}".into());
-        }
+        Some(Value::Array(parts)) => parts.iter().try_for_each(|part| check_part(part, template))?,
         Some(other) if role == "tool" => {
             return Err(format!("the content is {}: write a tool's result as a str, with json.dumps", short(other)));
         }
@@ -49,6 +48,26 @@ pub fn check_message(
         }
     }
     Ok(())
+}
+
+/// Whether a part of content is text, or of a kind that the template knows and that is no picture or sound.
+fn check_part(part: &Value, template: &str) -> Result<(), String> {
+    let kind = match (part, part.get("type").and_then(Value::as_str)) {
+        (Value::String(_), _) | (_, Some("text")) => return Ok(()),
+        (_, Some(kind)) => kind,
+        (_, None) => {
+            return Err("a part of the content has no \"type\": it is {\"type\": \"text\", \"text\": \"...\"}".into());
+        }
+    };
+    let is_media = MEDIA.iter().any(|media| kind.contains(media));
+    let is_known = ['"', '\''].iter().any(|quote| template.contains(&format!("{quote}{kind}{quote}")));
+    match (is_media, is_known) {
+        (true, _) => Err(format!("a part of the content has the type {kind:?}: only text can be given to the model")),
+        (false, true) => Ok(()),
+        (false, false) => Err(format!(
+            "a part of the content has the type {kind:?}, which the template does not know: it takes \"text\""
+        )),
+    }
 }
 
 fn short(value: &Value) -> String {

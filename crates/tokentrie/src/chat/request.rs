@@ -12,7 +12,7 @@ use crate::spec::kinds::reply::ToolUse;
 use crate::spec::place::Place;
 use crate::spec::{SpecError, SpecProblem};
 use chat_format::analysis::{Continued, PromptOptions};
-use chat_format::{Data, FormatError, RenderOptions, TemplateError};
+use chat_format::{Data, FormatError, RenderOptions, TemplateError, ToolChoice};
 use llama_sampler::RuntimeError;
 use serde_json::Value;
 use std::sync::Arc;
@@ -36,6 +36,12 @@ pub struct ChatRequest {
     /// How the reply is made and read.
     pub reply: ReplyOptions,
 }
+
+/// What users are told whose model is not told of its tools.
+const UNTOLD: &str =
+    "the model's chat template does not show the tools to the model: describe them in the system message";
+const NO_CALLS: &str = "the model's chat template writes no calls of tools, so the answer is text: describe the tools \
+    in the system message and generate with a JsonSchema, or take a model whose template knows tools";
 
 const FIELDS: [&str; 12] = [
     "messages",
@@ -128,11 +134,27 @@ impl ChatRequest {
         let started = Instant::now();
         let (prompt, vocab) = (self.prompt(format)?, format.vocab());
         let constraint = self.reply.constraint(&prompt);
-        let warnings = format.format().warnings(&constraint)?;
+        let mut warnings = format.format().warnings(&constraint)?.to_vec();
+        if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
+            let found = format.format().analysis();
+            match (&found.dialect.calls, found.capabilities.tools) {
+                (None, _) => warnings.push(NO_CALLS.into()),
+                (Some(_), false) => warnings.push(UNTOLD.into()),
+                (Some(_), true) => {}
+            }
+        }
         let rules = SpanRules::of(format.constraint(&constraint, self.thinking_budget)?, vocab.len())?;
         let rules = Arc::new(rules.with_end_of_generation(vocab.end_of_generation())?);
         let parser = self.reply.parser(format.format(), &prompt)?;
-        Ok(ReadyChat { prompt, rules, parser, options: self.reply, vocab: Arc::clone(vocab), warnings, started })
+        Ok(ReadyChat {
+            prompt,
+            rules,
+            parser,
+            options: self.reply,
+            vocab: Arc::clone(vocab),
+            warnings: warnings.into(),
+            started,
+        })
     }
 }
 

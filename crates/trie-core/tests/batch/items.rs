@@ -79,8 +79,8 @@ proptest! {
                         for row in (from..to).filter(|&row| over[row]) {
                             match repeat {
                                 None => {}
-                                Some(NoRepeat::Siblings) if row > from => next[row].denied.extend(union.clone()),
-                                _ => next[row].denied.extend(own(row)),
+                                Some(NoRepeat::Siblings) if row > from => next[row].denied = &first | &union,
+                                _ => next[row].denied = &first | &own(row),
                             }
                             let walked = std::mem::take(&mut next[row].walked);
                             next[row].written.push(walked);
@@ -142,6 +142,20 @@ fn siblings_receive_the_union() {
     assert_eq!([0, 1, 2].map(|row| legal(&batch, row)), [vec![7], vec![4, 7], vec![7]]);
     batch.reset();
     assert_eq!([0, 1, 2].map(|row| legal(&batch, row)), [[1, 4, 7]; 3].map(Vec::from));
+}
+
+/// A row that no place has any more holds nobody back.
+#[test]
+fn what_nobody_has_written_any_more_is_free() {
+    let mut batch = batch_of(&set(&[("one", &[1]), ("two", &[2]), ("three", &[3])]), 2);
+    batch.accept(&ids(&[1, 2])).unwrap();
+    batch.accept(&ids(&[60, 60])).unwrap();
+    batch.next_item(Some(NoRepeat::Siblings)).unwrap();
+    batch.reorder(&[1, 1]).unwrap();
+    batch.accept(&ids(&[3, 3])).unwrap();
+    batch.accept(&ids(&[60, 60])).unwrap();
+    assert_eq!(batch.next_item(Some(NoRepeat::Siblings)).unwrap(), 2);
+    assert_eq!([legal(&batch, 0), legal(&batch, 1)], [[1], [1]]);
 }
 
 #[test]

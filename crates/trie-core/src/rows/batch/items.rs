@@ -70,7 +70,7 @@ impl Batch {
         let written: Vec<Option<LeafId>> = self.rows.iter().map(|row| self.written(row)).collect();
         let mut next: Vec<(usize, Option<Arc<SpanRules>>)> = Vec::new();
         // Rows that deny the same in the same rules.
-        let mut known: HashMap<(u32, Vec<LeafId>), Arc<SpanRules>> = HashMap::new();
+        let mut known: HashMap<(*const SpanRules, Vec<LeafId>), Arc<SpanRules>> = HashMap::new();
         let mut first = 0;
         for &end in ends {
             let own = |row: usize| self.rows[row].leaves().iter().copied().chain(written[row]);
@@ -88,10 +88,9 @@ impl Batch {
                     Some(NoRepeat::Siblings) if row > first => {
                         unions.get(&self.set_of(row)).into_iter().flatten().copied().collect()
                     }
-                    // What it wrote before is denied already, unless repeats were allowed then.
                     Some(_) => own(row).collect(),
                 };
-                let key = (self.rows[row].rules, denied);
+                let key = (Arc::as_ptr(self.begun(row)), denied);
                 let rules = match known.get(&key) {
                     Some(rules) => Arc::clone(rules),
                     None => Arc::clone(known.entry(key.clone()).or_insert(self.denying(row, &key.1)?)),
@@ -140,10 +139,15 @@ impl Batch {
         constraint.as_trie().or(filtered).map(crate::Trie::identity)
     }
 
-    /// The rules of a row without these items.
-    fn denying(&self, row: usize, denied: &[LeafId]) -> Result<Arc<SpanRules>, BatchError> {
+    /// The rules that a row began with: what was denied since is denied by those who wrote it, and rows change places.
+    fn begun(&self, row: usize) -> &Arc<SpanRules> {
         let of = &self.rows[row];
-        let (rules, number) = (self.rules_of(of), of.walked.state().constraint_number());
+        of.items.as_ref().map_or(&self.rules[of.rules as usize], |items| &items.begun)
+    }
+
+    /// The rules that a row began with, without these items.
+    fn denying(&self, row: usize, denied: &[LeafId]) -> Result<Arc<SpanRules>, BatchError> {
+        let (rules, number) = (self.begun(row), self.rows[row].walked.state().constraint_number());
         let constraint = &rules.constraints()[number].1;
         let filtered = match (constraint.as_trie(), constraint.downcast_ref::<FilteredTrie>()) {
             (Some(trie), _) => trie.filtered(&LeafSet::all(trie.len())).and_then(|all| all.without(denied)),
