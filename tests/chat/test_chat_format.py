@@ -132,6 +132,12 @@ class TestReading:
         assert form.parse("Ding.<ca", TOOLS, partial=True).content == "Ding."
         assert form.parse("Ding.<ca", TOOLS).content == "Ding.<ca"
 
+    @pytest.mark.parametrize("partial", [False, True])
+    def test_an_unfinished_call_leaves_nothing_behind(self, form: ChatFormat, partial: bool) -> None:
+        for end in range(CALL.index(', "times"'), len(CALL)):
+            message = form.parse("Ding." + CALL[:end], TOOLS, partial=partial)
+            assert (message.content, [call.name for call in message.tool_calls]) == ("Ding.", ["ring"])
+
     @pytest.mark.parametrize("wrong", [5, None, ["x"]])
     def test_what_is_no_text(self, form: ChatFormat, wrong: Any) -> None:
         with pytest.raises(TypeError, match="must be str or bytes"):

@@ -66,6 +66,11 @@ impl State {
         matches!(self.at, At::Free(region, _) if self.may_say(region))
     }
 
+    /// Whether the arguments of a call are written, and not what ends it.
+    pub(crate) fn in_tail(&self) -> bool {
+        matches!(self.at, At::Threads(Home::Tail, _))
+    }
+
     /// Where text goes that is held here.
     pub(crate) fn region(&self) -> Region {
         match self.at {

@@ -221,6 +221,11 @@ impl Builder {
         true
     }
 
+    /// Whether a call is open whose name is known.
+    pub(super) fn is_calling(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.begun)
+    }
+
     fn is_known(&self, name: &str) -> bool {
         !name.is_empty() && self.tools.as_ref().is_none_or(|tools| tools.position(name).is_some())
     }

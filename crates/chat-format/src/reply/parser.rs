@@ -114,7 +114,9 @@ impl Parser {
         if !partial && self.machine.in_header(&self.state) {
             self.builder.breaks_off_in_header();
         }
-        let region = if broke_off { Region::Over } else { self.state.region() };
+        // What of a call's end is written belongs to that call.
+        let is_over = broke_off || self.state.in_tail() && self.builder.is_calling();
+        let region = if is_over { Region::Over } else { self.state.region() };
         self.builder.finish(region, partial);
         (std::mem::take(&mut self.builder.events), self.builder.message)
     }
