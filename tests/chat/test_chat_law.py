@@ -41,8 +41,8 @@ MARKER = re.compile(r"<[|/]?[A-Za-z_|:/.\u2581\uff5c]+>|\[/?[A-Z_]+\]|<\uff5c[^\
 
 ALL = [(name, template, markers) for name in VOCABULARIES for template in TEMPLATES for markers in (False, True)]
 SMALLEST = 2 * len(TEMPLATES)
-TRIED = ALL[:SMALLEST] + ALL[SMALLEST :: every()]
-"""All of them at full size, else those over the bytes alone and some of the others."""
+TRIED = ALL[:SMALLEST] + [pytest.param(*one, marks=pytest.mark.model) for one in ALL[SMALLEST :: every()]]
+"""All of them at full size, else those over the bytes alone and some of the others, which are read by llama.cpp."""
 WALKS = cases(100) if BUDGET >= 1 else 3
 """How many replies each of them writes: at full size 10^5 all together."""
 SEED = 0 if BUDGET < 1 else random.SystemRandom().randrange(10**9)
@@ -66,8 +66,8 @@ def vocabulary(name: str, template: str | None) -> Vocab:
     known, eog, control = pieces(name)
     markers = sorted(set(MARKER.findall(TEMPLATES[template].read_text("utf-8")))) if template else []
     added = [marker.encode() for marker in markers if marker.encode() not in {known[token] for token in control}]
-    every = [*control, *range(len(known), len(known) + len(added))]
-    return Vocab.from_tokens(known + added, eog=eog, control=every)
+    control = [*control, *range(len(known), len(known) + len(added))]
+    return Vocab.from_tokens(known + added, eog=eog, control=control)
 
 
 @functools.cache

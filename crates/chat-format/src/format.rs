@@ -271,7 +271,9 @@ impl ChatFormat {
             return Err(FormatError::Name { tool, text });
         }
         if strict && !tools.is_none_or(Tools::is_empty) {
-            let reader = self.machine(tools, &ToolChoice::Auto, true, false)?.machine;
+            // The one that will read the replies, unless no call may come.
+            let choice = if *choice == ToolChoice::None { &ToolChoice::Auto } else { choice };
+            let reader = self.machine(tools, choice, true, false)?.machine;
             if let Some((tool, text)) = machine.misread(&reader, tools) {
                 return Err(FormatError::Misread { tool, text });
             }

@@ -93,15 +93,14 @@ impl Machine {
         &self.shapes
     }
 
-    /// Whether a reply may end here.
+    /// Whether a reply that is constrained may end here.
     pub(crate) fn is_end(&self, state: &State) -> bool {
         let text = match &state.at {
             At::Free(..) => true,
             At::Threads(Home::Free(_), threads) => !self.any_committed(threads),
-            At::Threads(Home::AfterList | Home::After, _) => !self.strict,
-            At::Threads(Home::Tail, _) | At::Arguments(..) => false,
+            At::Threads(..) | At::Arguments(..) => false,
         };
-        text && if self.strict { state.must_call.is_none() } else { state.called || !self.required }
+        text && state.must_call.is_none()
     }
 
     /// A tool whose name holds text that ends names, or white space, quotes or control characters; and that text.
@@ -118,15 +117,12 @@ impl Machine {
     /// A tool whose call is read as something else, such as content where a format names what it is for; and what
     /// begins that call. `reader` reads with the same tools.
     pub(crate) fn misread(&self, reader: &Self, tools: Option<&Tools>) -> Option<(String, String)> {
-        let calls = || self.seqs.iter().filter(|seq| seq.then.is_call() && seq.begins_with_text());
+        let call = self.seqs.iter().find(|seq| seq.then.is_call() && seq.begins_with_text())?;
         tools.into_iter().flat_map(Tools::iter).find_map(|tool| {
-            let is_read = |text: &[u8]| {
-                let mut state = State::start();
-                text.iter().all(|&byte| reader.step(&mut state, byte, false, &mut Nobody).is_ok())
-                    && matches!(state.at, At::Arguments(..))
-            };
-            let text = calls().map(|seq| seq.spelled(&tool.name)).next()?;
-            (!is_read(&text)).then(|| (tool.name.clone(), String::from_utf8_lossy(&text).into_owned()))
+            let (text, mut state) = (call.spelled(&tool.name), State::start());
+            let is_read = text.iter().all(|&byte| reader.step(&mut state, byte, false, &mut Nobody).is_ok())
+                && matches!(state.at, At::Arguments(..));
+            (!is_read).then(|| (tool.name.clone(), String::from_utf8_lossy(&text).into_owned()))
         })
     }
 
@@ -202,7 +198,7 @@ impl Machine {
         }
         state.must_call = Some(BeforeCall::default());
         if let At::Threads(_, threads) = &mut state.at {
-            threads.retain(|&thread| self.seqs[usize::from(thread.seq)].then.is_call());
+            threads.retain(|&thread| self.seq(thread).then.is_call());
         }
         let is_nothing = match &state.at {
             At::Free(region, _) => *region != Region::Reasoning,

@@ -173,11 +173,11 @@ impl Seq {
     /// The texts that end names in it.
     pub(crate) fn ends_of_names(&self) -> Vec<String> {
         let pairs = self.atoms.windows(2).filter(|pair| pair[0] == Atom::Name);
-        let ends = pairs.flat_map(|pair| match &pair[1] {
+        let ends = |pair: &[Atom]| match &pair[1] {
             Atom::Ahead(bytes) => bytes.iter().map(|&byte| char::from(byte).to_string()).collect(),
             other => Vec::from_iter(other.literal()),
-        });
-        ends.collect()
+        };
+        pairs.flat_map(ends).collect()
     }
 
     /// Whether the byte that ends it is not part of it.
@@ -320,15 +320,12 @@ impl Seq {
                 },
                 Atom::Blank | Atom::Ahead(_) => {}
                 open => {
-                    let after = self.atoms[number + 1..].iter().find_map(|atom| match atom {
-                        Atom::Text(t) | Atom::Exactly(t) => Some(t),
+                    let end = self.atoms[number + 1..].iter().find_map(|atom| match atom {
+                        Atom::Text(t) | Atom::Exactly(t) => Some(find(rest, t)),
+                        Atom::Ahead(bytes) => Some(rest.iter().position(|byte| bytes.contains(byte))),
                         _ => None,
                     });
-                    let end = match self.atoms.get(number + 1) {
-                        Some(Atom::Ahead(bytes)) => rest.iter().position(|byte| bytes.contains(byte)),
-                        _ => after.and_then(|after| find(rest, after)),
-                    };
-                    let end = end.unwrap_or(rest.len());
+                    let end = end.flatten().unwrap_or(rest.len());
                     let written = owned(&rest[..end]);
                     match open {
                         Atom::Name => captured.name = Some(written),

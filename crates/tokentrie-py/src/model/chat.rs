@@ -20,22 +20,6 @@ use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
 use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, ReplyOptions};
 
-/// The keywords of `chat` beside settings of the draw.
-const KEYWORDS: [&str; 12] = [
-    "parallel_tool_calls",
-    "enable_thinking",
-    "thinking_budget",
-    "stream",
-    "mode",
-    "sampling",
-    "max_tokens",
-    "probabilities",
-    "cancel",
-    "timeout",
-    "continue_final_message",
-    "template_variables",
-];
-
 /// Who listens: Python.
 struct Listening<'w> {
     watch: &'w mut Watch,
@@ -74,7 +58,12 @@ fn refuse_unknown(py: Python<'_>, settings: Option<&Bound<'_, PyDict>>) -> Resul
         if Keywords::names().any(|known| known == name) {
             continue;
         }
-        let known: Vec<&str> = KEYWORDS.into_iter().chain(Keywords::names()).collect();
+        let chat = py.get_type::<Model>().getattr("chat")?;
+        let parameters = py.import("inspect")?.call_method1("signature", (chat,))?.getattr("parameters")?;
+        let named = parameters.try_iter()?.map(|name| name?.extract::<String>()).collect::<PyResult<Vec<_>>>()?;
+        let settings = Keywords::names().map(String::from);
+        let known: Vec<String> =
+            named.into_iter().filter(|name| !["self", "settings"].contains(&&name[..])).chain(settings).collect();
         let near = nearest(py, name, &known)?;
         let end = if near.is_empty() { "." } else { "" };
         return Err(PyTypeError::new_err(format!(

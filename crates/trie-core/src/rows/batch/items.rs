@@ -101,7 +101,7 @@ impl Batch {
         }
         let begun = next.len();
         for (row, rules) in next {
-            let before = Arc::clone(&self.rules[self.rows[row].rules as usize]);
+            let before = Arc::clone(self.begun(row));
             let number = match rules {
                 Some(rules) => self.number_of(rules),
                 None => self.rows[row].rules,
