@@ -408,10 +408,11 @@ typedef uint64_t tokentrie_session;
 
 /**
  * Called for every token, in order, on the thread that generates. `text` is UTF-8 with a zero at the end: whole
- * characters that the token completes, often none; it lives until the callback returns. The last call of a generation
- * has is_done 1, token -1 and empty text. It comes exactly once, also after an error and after cancel; the session is
- * free again by then. In the calls before, what would change the session gives TOKENTRIE_ERROR_BUSY; _cancel,
- * _get_info, _leaf, _vocab, _tokenize and _texts work. It must return: no exception, no longjmp.
+ * characters that the token completes, often none; it lives until the callback returns. The last call has is_done 1,
+ * token -1 and empty text. It comes exactly once for each call of a function that generates, also where that fails
+ * before it begins, and after cancel; the generation is over by then, and the session free for another. In the calls
+ * before, what would change the session gives TOKENTRIE_ERROR_BUSY; _cancel, _get_info, _leaf, _vocab, _tokenize and
+ * _texts work. It must return: no exception, no longjmp.
  */
 typedef void (*tokentrie_token_callback)(int32_t token, const char *text, int32_t is_done, void *user);
 
@@ -464,7 +465,7 @@ typedef struct tokentrie_session_info {
    */
   uint64_t forced_tokens;
   /**
-   * Those of them that had.
+   * Those of them that had, and a token that only ended the output.
    */
   uint64_t sampled_tokens;
   /**
@@ -487,6 +488,15 @@ typedef struct tokentrie_session_info {
    * Its time.
    */
   double seconds;
+  /**
+   * Leaves of what was set last, or of the constraint of a request after that, that were left out: they have no
+   * tokens.
+   */
+  uint64_t empty_leaves;
+  /**
+   * The same: the vocabulary does not have their ids.
+   */
+  uint64_t outside_vocabulary;
 } tokentrie_session_info;
 
 /**
@@ -1206,8 +1216,9 @@ tokentrie_status tokentrie_session_close(tokentrie_session session);
 
 /**
  * The tries that the next generations follow, in place of those before: armed at the start of each generation, until
- * they are cleared. A generation that fails clears them. If the payload is refused, those before are gone too, and the
- * next generation is refused unless tries are set or cleared before it.
+ * they are cleared. If the payload is refused, those before are gone too; after a generation that failed they are gone
+ * as well. Then every generation is refused until tries are set or cleared. Leaves that the vocabulary does not have
+ * are left out: tokentrie_session_get_info counts them.
  */
 tokentrie_status tokentrie_session_set_token_trie(tokentrie_session session,
                                                   const char *json,

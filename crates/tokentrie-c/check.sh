@@ -115,6 +115,7 @@ with_llama() {
   cargo build --release -p tokentrie-c --features llama
   built=$(built_in release)
   shared_and_static "$built" session "$model"
+  shared_and_static "$built" ends "$model"
   examples "$built"
 
   unset CMAKE_PROJECT_INCLUDE
@@ -146,6 +147,7 @@ quick() {
   say 'the library with llama.cpp and debug assertions'
   shared_and_static "$built" core
   shared_and_static "$built" session "$model"
+  shared_and_static "$built" ends "$model"
   examples "$built"
 }
 

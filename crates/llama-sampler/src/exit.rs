@@ -3,11 +3,14 @@
 //!
 //! The C library runs first what was registered last, and llama.cpp registers its tables when it makes them. So a host
 //! calls [`wait_at_exit`] after work that may have made some, or as late as it can.
+//!
+//! A process that was forked has a copy of the count and none of the other threads: there only the work of the thread
+//! that forked is counted.
 
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Once, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -26,6 +29,13 @@ thread_local! {
 
 unsafe extern "C" {
     fn atexit(at_exit: extern "C" fn()) -> c_int;
+
+    #[cfg(unix)]
+    fn pthread_atfork(
+        before: Option<extern "C" fn()>,
+        in_parent: Option<extern "C" fn()>,
+        in_child: Option<extern "C" fn()>,
+    ) -> c_int;
 }
 
 /// Work that may use llama.cpp, until it is dropped: the end of the process waits for it.
@@ -80,9 +90,23 @@ pub fn is_ending() -> bool {
     ENDING.load(Ordering::Relaxed)
 }
 
+/// From now on a process that is forked waits for its own threads alone. [`wait_at_exit`] sees to it, too.
+pub fn heed_forks() {
+    #[cfg(unix)]
+    {
+        static DONE: Once = Once::new();
+        DONE.call_once(|| {
+            // SAFETY: a function of the C library; ours takes nothing, does not unwind, reads and writes numbers alone,
+            // and the C library forgets it when it unloads the library that it is in.
+            let _ = unsafe { pthread_atfork(None, None, Some(forget_other_threads)) };
+        });
+    }
+}
+
 /// In a process that was forked: it has none of the other threads.
-pub fn forget_other_threads() {
-    WORKING.store(HERE.get(), Ordering::SeqCst);
+#[cfg(unix)]
+extern "C" fn forget_other_threads() {
+    WORKING.store(HERE.try_with(Cell::get).unwrap_or(0), Ordering::SeqCst);
 }
 
 /// What llama.cpp may have made tables for.
@@ -100,6 +124,7 @@ pub enum Made {
 /// for each.
 pub fn wait_at_exit(made: Made) {
     static DONE: [Once; 3] = [const { Once::new() }; 3];
+    heed_forks();
     DONE[made as usize].call_once(|| {
         // SAFETY: a function of the C library; ours takes nothing, does not unwind, may run several times, and lives as
         // long as the library it is in, which the C library calls it for before it is unloaded.
@@ -109,7 +134,9 @@ pub fn wait_at_exit(made: Made) {
 
 extern "C" fn wait() {
     ENDING.store(true, Ordering::SeqCst);
-    let began = Instant::now();
+    // Registered several times, waits once: what does not end does not end later either.
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    let began = BEGAN.get_or_init(Instant::now);
     let here = HERE.try_with(Cell::get).unwrap_or(0);
     while WORKING.load(Ordering::SeqCst) > here && began.elapsed() < PATIENCE {
         sleep(Duration::from_millis(1));

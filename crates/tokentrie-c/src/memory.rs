@@ -24,6 +24,12 @@ pub struct In<T>(*const T);
 #[derive(Debug)]
 pub struct Out<T>(*mut T);
 
+/// More bytes than a process can have: addresses of 64 bits have at most 57 that count.
+#[cfg(target_pointer_width = "64")]
+const LARGEST_MEMORY: usize = 1 << 57;
+#[cfg(not(target_pointer_width = "64"))]
+const LARGEST_MEMORY: usize = isize::MAX as usize;
+
 fn unusable<T>(pointer: *const T, len: usize, what: &str) -> Option<Error> {
     if pointer.is_null() {
         return Some(Error::argument(format!("{what} is NULL")));
@@ -31,7 +37,8 @@ fn unusable<T>(pointer: *const T, len: usize, what: &str) -> Option<Error> {
     if !pointer.is_aligned() {
         return Some(Error::argument(format!("{what} is at {pointer:p}: it must be aligned to {}", align_of::<T>())));
     }
-    let fits = len.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok());
+    let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= LARGEST_MEMORY);
+    let fits = bytes.is_some_and(|bytes| pointer.addr().checked_add(bytes).is_some());
     (!fits).then(|| Error::argument(format!("{what} has {len} elements: no memory is that large")))
 }
 
@@ -323,7 +330,7 @@ mod tests {
         assert_eq!(said(In::<i32>::null().slice(1, "ids").unwrap_err()), argument("ids is NULL"));
         let odd = words.as_ptr().wrapping_byte_add(1);
         assert!(input(odd).slice(1, "ids").unwrap_err().message.ends_with("it must be aligned to 4"));
-        for len in [usize::MAX, usize::MAX / 4 + 1, isize::MAX as usize] {
+        for len in [usize::MAX, usize::MAX / 4 + 1, isize::MAX as usize, 1 << 62, 1 << 56] {
             let message = format!("ids has {len} elements: no memory is that large");
             assert_eq!(said(input(words.as_ptr()).slice(len, "ids").unwrap_err()), argument(&message));
         }

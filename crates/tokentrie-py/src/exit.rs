@@ -8,12 +8,12 @@
 //! - The C library destroys llama.cpp's tables at the end of the process, whoever uses them. So work without the GIL is
 //!   counted ([`llama_sampler::exit`]), and the end waits for it.
 
-use llama_sampler::exit::{Made, Working as Counted, forget_other_threads, paused, wait_at_exit};
+use llama_sampler::exit::{Made, Working as Counted, heed_forks, paused, wait_at_exit};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{IntoPyDict, PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use std::hint::black_box;
 use std::thread::park;
 
@@ -44,18 +44,8 @@ pub(crate) fn attached_or_fail<T, E: From<PyErr>>(use_python: impl FnOnce(Python
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
     let wait = pyo3::wrap_pyfunction!(before_the_end, py)?;
     py.import("atexit")?.call_method1("register", (wait,))?;
-    let os = py.import("os")?;
-    if let Some(register) = os.getattr_opt("register_at_fork")? {
-        let forget = [("after_in_child", pyo3::wrap_pyfunction!(forget_others, py)?)].into_py_dict(py)?;
-        register.call((), Some(&forget))?;
-    }
+    heed_forks();
     Ok(())
-}
-
-/// The one that forks has the GIL.
-#[pyfunction]
-fn forget_others() {
-    forget_other_threads();
 }
 
 /// Runs while Python still does, when llama.cpp has made and registered its tables.

@@ -16,6 +16,8 @@ pub struct Step<'a> {
     pub token: TokenId,
     /// Whether no other could come.
     pub forced: bool,
+    /// Whether it is one of the tokens of the output, and does not only end it.
+    pub kept: bool,
     /// The text that it completes: whole characters, which are never taken back. All of them together are the text of
     /// the output, but for a character that it does not end.
     pub text: &'a str,

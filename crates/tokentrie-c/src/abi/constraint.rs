@@ -1,5 +1,6 @@
 //! Constraints of any kind, from the JSON form that all hosts share.
 
+use super::parts::LeftOut;
 use super::structs::{tokentrie_constraint, tokentrie_trie, tokentrie_vocab};
 use super::trie::{TRIES, payload_bytes, payload_of};
 use super::vocab::{VOCABS, Vocab};
@@ -7,9 +8,11 @@ use crate::error::{Result, done, guarded};
 use crate::handles::{Kind, Table};
 use crate::memory::{Buffer, In, Out};
 use crate::status::*;
+use std::cell::Cell;
 use std::ffi::c_char;
 use std::sync::Arc;
-use tokentrie::spec::{DataOnly, MOST_TEXTS, Spans, Spec};
+use tokentrie::spec::{DataOnly, Host, MOST_TEXTS, Spans, Spec};
+use trie_core::PayloadReport;
 
 static CONSTRAINTS: Table<Arc<OfSpec>> = Table::new(Kind::Constraint);
 
@@ -20,6 +23,18 @@ struct OfSpec {
     built: tokentrie::spec::Built,
     spans: Spans,
     vocab: Arc<Vocab>,
+    #[cfg(feature = "llama")]
+    left_out: LeftOut,
+}
+
+/// A host that looks nothing up and counts what is left out.
+#[derive(Default)]
+struct Counting(Cell<LeftOut>);
+
+impl Host for Counting {
+    fn dropped(&self, report: &PayloadReport) {
+        self.0.set(self.0.get().and(report));
+    }
 }
 
 /// What a handle says may come.
@@ -31,6 +46,7 @@ pub(crate) struct Follows {
     pub(crate) built: Option<tokentrie::spec::Built>,
     /// What it was built of, then.
     pub(crate) spec: Option<Spec>,
+    pub(crate) left_out: LeftOut,
 }
 
 /// What follows a text in this vocabulary.
@@ -38,12 +54,13 @@ pub(crate) struct Follows {
 pub(crate) fn follows(handle: u64, vocab: &trie_text::Vocab) -> Result<Follows> {
     let spans = spans_of(handle, vocab.len())?;
     if !CONSTRAINTS.is_of_kind(handle) {
-        return Ok(Follows { spans, built: None, spec: None });
+        let left_out = LeftOut::of(&TRIES.get(handle)?.report);
+        return Ok(Follows { spans, built: None, spec: None, left_out });
     }
     let of_spec = CONSTRAINTS.get(handle)?;
     let same = of_spec.vocab.over().vocab.is_some_and(|own| own.fingerprint() == vocab.fingerprint());
     let (built, spec) = (same.then(|| of_spec.built.clone()), same.then(|| of_spec.spec.clone()));
-    Ok(Follows { spans, built, spec })
+    Ok(Follows { spans, built, spec, left_out: of_spec.left_out })
 }
 
 /// What a handle of a trie or of a constraint says may come.
@@ -78,7 +95,8 @@ pub extern "C" fn tokentrie_constraint_from_json(
         constraint.check("constraint")?;
         let spec = Spec::from_json(payload_bytes(&json, length, "json")?)?;
         let vocab = VOCABS.get(vocab)?;
-        let built = spec.build(&vocab.over(), &DataOnly)?;
+        let host = Counting::default();
+        let built = spec.build(&vocab.over(), &host)?;
         let spans = built.spans(&vocab.over(), &DataOnly)?;
         constraint.put(CONSTRAINTS.insert(Arc::new(OfSpec {
             spec,
@@ -86,6 +104,8 @@ pub extern "C" fn tokentrie_constraint_from_json(
             built,
             spans,
             vocab,
+            #[cfg(feature = "llama")]
+            left_out: host.0.get(),
         }))?);
         Ok(())
     })

@@ -81,7 +81,7 @@ pub extern "C" fn eliza_inference_llm_stream_generate(
 ) -> i32 {
     let status = done(|| {
         let most = u32::try_from(max_new_tokens).unwrap_or(0);
-        generate(number(handle), Plan::new(most, temperature, top_p)?, callback, user)
+        generate(number(handle), || Plan::new(most, temperature, top_p), callback, user)
     });
     if status == TOKENTRIE_OK { 0 } else { FAILED }
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::memory::In;
 use crate::status::*;
 use std::sync::Arc;
-use trie_core::{After, Leaf, Mode, SamplerOptions, SpanRules, Status, TokenId};
+use trie_core::{After, Leaf, Mode, PayloadReport, SamplerOptions, SpanRules, Status, TokenId};
 
 /// Ids of C as ids.
 pub(crate) fn ids(numbers: &[i32], what: &str) -> Result<Vec<TokenId>> {
@@ -80,6 +80,28 @@ pub(super) fn rules_and_options(
     let rules = rules.with_after(after(given.after)?)?;
     let seed = (given.has_seed != 0).then_some(given.seed);
     Ok((Arc::new(rules), SamplerOptions { mode: mode(given.mode)?, draw: given.draw(), seed }))
+}
+
+/// Leaves of payloads that were left out.
+#[derive(Debug, Clone, Copy, Default)]
+#[cfg_attr(not(feature = "llama"), expect(dead_code, reason = "sessions tell of them"))]
+pub(crate) struct LeftOut {
+    /// They have no tokens.
+    pub(crate) empty: usize,
+    /// The vocabulary does not have their ids.
+    pub(crate) outside: usize,
+}
+
+impl LeftOut {
+    pub(crate) fn of(report: &PayloadReport) -> Self {
+        Self { empty: report.empty_leaves, outside: report.out_of_vocabulary }
+    }
+
+    /// Those of one more payload.
+    pub(crate) fn and(self, report: &PayloadReport) -> Self {
+        let more = Self::of(report);
+        Self { empty: self.empty + more.empty, outside: self.outside + more.outside }
+    }
 }
 
 /// Number and name of a leaf.

@@ -7,12 +7,13 @@ use super::structs::{
 };
 use super::trie::payload_bytes;
 use super::vocab::VOCABS;
-use crate::error::{Result, done, guarded};
+use crate::error::{Result, done, guarded, panicked};
 use crate::memory::{Buffer, In, Out};
 use crate::session::{Event, OWN_SLOT, Opening, Plan, SESSIONS, Session};
 use crate::status::*;
 use bytemuck::Zeroable;
 use std::ffi::{CString, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +21,11 @@ use trie_core::TokenId;
 use trie_text::Prompt;
 
 /// Called for every token, in order, on the thread that generates. `text` is UTF-8 with a zero at the end: whole
-/// characters that the token completes, often none; it lives until the callback returns. The last call of a generation
-/// has is_done 1, token -1 and empty text. It comes exactly once, also after an error and after cancel; the session is
-/// free again by then. In the calls before, what would change the session gives TOKENTRIE_ERROR_BUSY; _cancel,
-/// _get_info, _leaf, _vocab, _tokenize and _texts work. It must return: no exception, no longjmp.
+/// characters that the token completes, often none; it lives until the callback returns. The last call has is_done 1,
+/// token -1 and empty text. It comes exactly once for each call of a function that generates, also where that fails
+/// before it begins, and after cancel; the generation is over by then, and the session free for another. In the calls
+/// before, what would change the session gives TOKENTRIE_ERROR_BUSY; _cancel, _get_info, _leaf, _vocab, _tokenize and
+/// _texts work. It must return: no exception, no longjmp.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy)]
 pub struct tokentrie_token_callback(
@@ -104,16 +106,18 @@ impl tokentrie_token_callback {
     }
 }
 
-/// Generates with a callback: what both names of the function do.
+/// Generates with a callback: what all names of the function do.
 pub(super) fn generate(
     session: tokentrie_session,
-    plan: Plan,
+    plan: impl FnOnce() -> Result<Plan>,
     callback: tokentrie_token_callback,
     user: *mut c_void,
 ) -> Result<()> {
     let mut tell = |token: TokenId, text: &str| callback.call(token.as_i32(), text, false, user);
-    let mut end = || callback.call(NO_TOKEN, "", true, user);
-    SESSIONS.get(session)?.generate(plan, &mut tell, &mut end)
+    let work = || SESSIONS.get(session)?.generate(plan()?, &mut tell);
+    let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
+    callback.call(NO_TOKEN, "", true, user);
+    result
 }
 
 pub(super) const NO_TOKEN: i32 = -1;
@@ -129,7 +133,7 @@ pub extern "C" fn tokentrie_session_generate(
     callback: tokentrie_token_callback,
     user: *mut c_void,
 ) -> tokentrie_status {
-    done(|| generate(session, Plan::new(max_tokens, temperature, top_p)?, callback, user))
+    done(|| generate(session, || Plan::new(max_tokens, temperature, top_p), callback, user))
 }
 
 /// Begins a generation on a thread of the library; tokentrie_session_next takes its tokens.
@@ -155,7 +159,7 @@ pub extern "C" fn tokentrie_session_generate_json(
     callback: tokentrie_token_callback,
     user: *mut c_void,
 ) -> tokentrie_status {
-    done(|| generate(session, Plan::from_json(payload_bytes(&json, length, "json")?)?, callback, user))
+    done(|| generate(session, || Plan::from_json(payload_bytes(&json, length, "json")?), callback, user))
 }
 
 /// The same on a thread of the library; tokentrie_session_next takes its tokens.
@@ -241,8 +245,9 @@ pub extern "C" fn tokentrie_session_close(session: tokentrie_session) -> tokentr
 }
 
 /// The tries that the next generations follow, in place of those before: armed at the start of each generation, until
-/// they are cleared. A generation that fails clears them. If the payload is refused, those before are gone too, and the
-/// next generation is refused unless tries are set or cleared before it.
+/// they are cleared. If the payload is refused, those before are gone too; after a generation that failed they are gone
+/// as well. Then every generation is refused until tries are set or cleared. Leaves that the vocabulary does not have
+/// are left out: tokentrie_session_get_info counts them.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_set_token_trie(
     session: tokentrie_session,

@@ -178,7 +178,7 @@ pub struct tokentrie_session_info {
     pub tokens: u64,
     /// Those of them that had no rival.
     pub forced_tokens: u64,
-    /// Those of them that had.
+    /// Those of them that had, and a token that only ended the output.
     pub sampled_tokens: u64,
     /// Its forward passes.
     pub forward_passes: u64,
@@ -190,6 +190,11 @@ pub struct tokentrie_session_info {
     pub starved: u64,
     /// Its time.
     pub seconds: f64,
+    /// Leaves of what was set last, or of the constraint of a request after that, that were left out: they have no
+    /// tokens.
+    pub empty_leaves: u64,
+    /// The same: the vocabulary does not have their ids.
+    pub outside_vocabulary: u64,
 }
 
 /// How a choice came about.

@@ -1,7 +1,7 @@
 //! Texts in the tokens of the model, and the probability of each.
 
 use super::Session;
-use super::following::{Following, HostOfSession};
+use super::following::{Following, HostOfSession, REFUSED};
 use super::turn::gives_up;
 use crate::abi::tokentrie_choice;
 use crate::error::{Error, Result};
@@ -56,7 +56,12 @@ impl Session {
         let call = Call::new(timeout)?;
         let over = Over::vocab(self.model.model.vocab());
         let values = match choices {
-            Some(choices) => choices.listed(&over, &HostOfSession(self))?,
+            Some(choices) => {
+                let host = HostOfSession::new(self);
+                let values = choices.listed(&over, &host)?;
+                self.state().left_out = host.left_out();
+                values
+            }
             None => self.followed()?,
         };
         let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
@@ -75,13 +80,13 @@ impl Session {
                 let listed = listed.map_err(|error| Error::new(TOKENTRIE_ERROR_SPEC, error.to_string()))?;
                 return Ok(Values::Set(listed.into()));
             }
-            Following::Refused(error) => return Err(error.clone().of("the trie that was set was refused")),
+            Following::Refused(error) => return Err(error.clone().of(REFUSED)),
             Following::Nothing => {
                 let message = "$: the field \"choices\" is missing, and the session follows nothing";
                 return Err(Error::new(TOKENTRIE_ERROR_SPEC, message));
             }
         };
-        Ok(spec.listed(&Over::vocab(self.model.model.vocab()), &HostOfSession(self))?)
+        Ok(spec.listed(&Over::vocab(self.model.model.vocab()), &HostOfSession::new(self))?)
     }
 
     fn told(&self, prompt: &[TokenId], set: &ValueSet, turn: &Turn) -> Result<(Vec<f64>, tokentrie_choice)> {

@@ -56,8 +56,13 @@ impl Session {
         let work = move || {
             let told = |token, text: &str| session.events.push(Event::Token(token, text.to_owned()));
             let result = catch_unwind(AssertUnwindSafe(|| run(&session, &turn, &mut { told })));
+            let done = Event::Done(result.unwrap_or_else(|panic| Err(panicked(&*panic))).err());
+            // Under one lock: who hears of the end finds the session free, and what begins then does not get this end.
+            let mut queue = session.events.queue();
             drop(turn);
-            session.events.push(Event::Done(result.unwrap_or_else(|panic| Err(panicked(&*panic))).err()));
+            queue.events.push_back(done);
+            drop(queue);
+            session.events.more.notify_all();
         };
         let spawned = std::thread::Builder::new().name("tokentrie".to_owned()).spawn(work);
         if let Err(error) = spawned {

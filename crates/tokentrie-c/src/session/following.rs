@@ -2,13 +2,14 @@
 
 use super::{Session, State};
 use crate::abi::constraint::{Follows, follows};
-use crate::abi::parts;
+use crate::abi::parts::{self, LeftOut};
 use crate::error::{Error, Result};
+use std::cell::Cell;
 use std::sync::Arc;
 use tokentrie::chat::ChatFormat;
 use tokentrie::run::Generate;
 use tokentrie::spec::{Built, Host, Spec};
-use trie_core::{After, Mode, Problem, SpanRules, Trie};
+use trie_core::{After, Mode, PayloadReport, Problem, SpanRules, Trie};
 use trie_text::{TextValues, ValuesError, Vocab};
 
 /// What the next generation follows.
@@ -22,16 +23,21 @@ pub(super) enum Following {
         /// For choices.
         spec: Option<Spec>,
     },
-    /// The payload that was set cannot be used: going on without it would allow every token.
+    /// What was set cannot be used, or the generation that followed it failed: going on without it would allow every
+    /// token.
     Refused(Error),
 }
+
+/// What is said of an error that refused what was set.
+pub(super) const REFUSED: &str = "what was set is not followed: set it again, or clear it";
 
 impl Session {
     /// What the next generations follow: a payload in JSON.
     pub(crate) fn set_token_trie(self: &Arc<Self>, json: &[u8], mode: i32) -> Result<()> {
         self.follow(mode, |state, vocab| {
-            let spans = Arc::clone(&state.cache.payload(json, Some(vocab.len()))?.constraints);
-            Ok(Follows { spans, built: None, spec: None })
+            let payload = state.cache.payload(json, Some(vocab.len()))?;
+            let left_out = LeftOut::of(&payload.report);
+            Ok(Follows { spans: Arc::clone(&payload.constraints), built: None, spec: None, left_out })
         })
     }
 
@@ -50,11 +56,13 @@ impl Session {
     fn follow(self: &Arc<Self>, mode: i32, follows: impl FnOnce(&mut State, &Vocab) -> Result<Follows>) -> Result<()> {
         let _turn = self.turn("set_token_trie")?;
         let mut state = self.state();
+        state.left_out = LeftOut::default();
         let following = parts::mode(mode).and_then(|mode| {
-            let Follows { spans, built, spec } = follows(&mut state, self.model.model.vocab())?;
+            let Follows { spans, built, spec, left_out } = follows(&mut state, self.model.model.vocab())?;
             let mut options = Generate::default();
             options.after = Some(self.after);
             let rules = Arc::new(options.rules(spans, self.model.model.vocab())?);
+            state.left_out = left_out;
             // A form that free text follows is walked as it stands.
             let built = built.filter(|built| self.after == After::Stop || !matches!(built, Built::Form(_)));
             Ok(Following::Rules { rules, mode, built, spec })
@@ -71,16 +79,33 @@ impl Session {
     }
 }
 
-/// What specs find in a session: its chats, and texts that were tokenised before.
-pub(super) struct HostOfSession<'s>(pub(super) &'s Session);
+/// What specs find in a session: its chats, and texts that were tokenised before. It counts what is left out.
+pub(super) struct HostOfSession<'s> {
+    session: &'s Session,
+    left_out: Cell<LeftOut>,
+}
+
+impl<'s> HostOfSession<'s> {
+    pub(super) fn new(session: &'s Session) -> Self {
+        Self { session, left_out: Cell::default() }
+    }
+
+    pub(super) fn left_out(&self) -> LeftOut {
+        self.left_out.get()
+    }
+}
 
 impl Host for HostOfSession<'_> {
     fn chat_format(&self) -> std::result::Result<Option<ChatFormat>, Problem> {
-        let (format, _) = self.0.model.format().map_err(Problem::new)?;
+        let (format, _) = self.session.model.format().map_err(Problem::new)?;
         Ok(Some(format.format().clone()))
     }
 
     fn texts(&self, values: &TextValues, _: &Vocab) -> std::result::Result<Trie, ValuesError> {
-        Ok(self.0.model.sets.get(values)?.trie().clone())
+        Ok(self.session.model.sets.get(values)?.trie().clone())
+    }
+
+    fn dropped(&self, report: &PayloadReport) {
+        self.left_out.set(self.left_out.get().and(report));
     }
 }

@@ -1,7 +1,7 @@
 //! A generation: what it is told, what it follows, and what came of it.
 
 use super::errors::finish;
-use super::following::{Following, HostOfSession};
+use super::following::{Following, HostOfSession, REFUSED};
 use super::shared::InCallback;
 use super::turn::{GENERATE, gives_up};
 use super::{Last, Session};
@@ -71,7 +71,10 @@ impl Watch for Told<'_> {
     }
 
     fn step(&mut self, step: &Step<'_>) {
-        (self.sink)(step.token, step.text);
+        // What only ends the output is none of its tokens.
+        if step.kept {
+            (self.sink)(step.token, step.text);
+        }
     }
 }
 
@@ -85,18 +88,14 @@ struct Prepared {
 }
 
 impl Session {
-    /// Generates on this thread. `told` is called for each token, and `done` once at the end, when the session is free
-    /// again; not at all where no generation began.
-    pub(crate) fn generate(self: &Arc<Self>, plan: Plan, told: Sink<'_>, done: &mut dyn FnMut()) -> Result<()> {
+    /// Generates on this thread. `told` is called for each token. The session is free again when it returns.
+    pub(crate) fn generate(self: &Arc<Self>, plan: Plan, told: Sink<'_>) -> Result<()> {
         let turn = self.turn(GENERATE)?;
         let prepared = self.prepare(plan)?;
-        let result = self.run(prepared, &turn, &mut |token, text| {
+        self.run(prepared, &turn, &mut |token, text| {
             let _here = InCallback::enter();
             told(token, text);
-        });
-        drop(turn);
-        done();
-        result
+        })
     }
 
     /// Generates on another thread; [`Session::next`] takes the tokens.
@@ -121,7 +120,8 @@ impl Session {
         let GenerateRequest { prompt, constraint, mut options, timeout } = request;
         let call = Call::new(timeout)?;
         let vocab = self.model.model.vocab();
-        let built = constraint.map(|spec| spec.build(&Over::vocab(vocab), &HostOfSession(self))).transpose()?;
+        let host = HostOfSession::new(self);
+        let built = constraint.map(|spec| spec.build(&Over::vocab(vocab), &host)).transpose()?;
         let brings_prompt = prompt.is_some();
         let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
         let mut state = self.state();
@@ -140,6 +140,7 @@ impl Session {
         }
         let ready = if built.is_some() {
             with_default(&mut options, &built);
+            state.left_out = host.left_out();
             options.after(prompt, built, &self.model.sets)?
         } else {
             match &state.following {
@@ -166,11 +167,7 @@ impl Session {
                         }
                     }
                 }
-                Following::Refused(error) => {
-                    let error = error.clone().of("the trie that was set was refused");
-                    state.following = Following::Nothing;
-                    return Err(error);
-                }
+                Following::Refused(error) => return Err(error.clone().of(REFUSED)),
             }
         };
         (state.last, state.chosen) = (Last::default(), None);
@@ -213,7 +210,10 @@ impl Session {
                     return Ok(());
                 }
                 state.last.finish = TOKENTRIE_FINISH_ERROR;
-                state.following = Following::Nothing;
+                if matches!(state.following, Following::Rules { .. }) {
+                    let failed = error.clone().of("the generation that followed it failed");
+                    state.following = Following::Refused(failed);
+                }
                 Err(error)
             }
         }

@@ -22,6 +22,7 @@ mod turn;
 pub(crate) use events::Event;
 pub(crate) use generate::Plan;
 
+use crate::abi::parts::LeftOut;
 use crate::abi::{parts, tokentrie_session_info, tokentrie_session_options};
 use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
@@ -68,6 +69,8 @@ struct State {
     slot: Arc<Slot>,
     slot_number: i32,
     following: Following,
+    /// Of what was set last, or of the constraint of a request after that.
+    left_out: LeftOut,
     cache: TrieCache,
     last: Last,
     /// The reply of the last chat.
@@ -136,6 +139,7 @@ impl Session {
             slot: Arc::clone(&own),
             slot_number: OWN_SLOT,
             following: Following::Nothing,
+            left_out: LeftOut::default(),
             cache: TrieCache::default(),
             last: Last::default(),
             message: None,
@@ -256,6 +260,8 @@ impl Session {
             prompt_tokens_reused: took.prompt_tokens_reused as u64,
             starved: took.starved,
             seconds: last.seconds,
+            empty_leaves: state.left_out.empty as u64,
+            outside_vocabulary: state.left_out.outside as u64,
         }
     }
 }

@@ -6,7 +6,8 @@ use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_MODEL};
 use ::llama_sampler::{Context, ContextOptions, Model, ModelOptions, supports_graphics_cards};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError, Weak};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 use tokentrie::chat::{ChatError, ModelFormat};
@@ -33,7 +34,52 @@ struct Key {
 }
 
 /// A context that is used by one call at a time.
-pub(super) struct Slot(Mutex<Option<Context>>);
+pub(super) struct Slot(Held<Option<Context>>);
+
+/// What is held for long. In a process that was forked meanwhile the thread that holds it is missing: there it says so.
+struct Held<T> {
+    held: Mutex<T>,
+    /// The process whose thread held it last.
+    process: AtomicU32,
+}
+
+impl<T> Held<T> {
+    /// Times to look before the holder counts as missing: whoever takes it says so a moment later.
+    const LOOKS: u32 = 100;
+    const PAUSE: Duration = Duration::from_micros(200);
+
+    const fn new(held: T) -> Self {
+        Self { held: Mutex::new(held), process: AtomicU32::new(0) }
+    }
+
+    /// Holds it once nobody else does, and says whether a fault left it as it may be; before each look `go_on` is asked.
+    fn take(&self, what: &str, go_on: impl Fn() -> Result<()>) -> Result<(MutexGuard<'_, T>, bool)> {
+        let here = std::process::id();
+        let mut looks = 0;
+        let (guard, is_whole) = loop {
+            match self.held.try_lock() {
+                Ok(guard) => break (guard, true),
+                Err(TryLockError::Poisoned(guard)) => {
+                    self.held.clear_poison();
+                    break (guard.into_inner(), false);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    go_on()?;
+                    looks = if self.process.load(Ordering::SeqCst) == here { 0 } else { looks + 1 };
+                    if looks > Self::LOOKS {
+                        return Err(Error::busy(format!(
+                            "this process was forked while another thread {what}: that thread is not here to finish; \
+                             fork when none does, or start a new process"
+                        )));
+                    }
+                    sleep(Self::PAUSE);
+                }
+            }
+        };
+        self.process.store(here, Ordering::SeqCst);
+        Ok((guard, is_whole))
+    }
+}
 
 thread_local! {
     /// Callbacks of ours that this thread is in: it must not wait for a slot, which may be its own.
@@ -59,13 +105,13 @@ impl Drop for InCallback {
 impl SharedModel {
     /// The model of a file: loaded, unless a session has it.
     pub(super) fn open(path: &Path, n_gpu_layers: u32) -> Result<Arc<Self>> {
-        static LOADED: Mutex<Vec<(Key, Weak<SharedModel>)>> = Mutex::new(Vec::new());
+        static LOADED: Held<Vec<(Key, Weak<SharedModel>)>> = Held::new(Vec::new());
         if n_gpu_layers > 0 && !supports_graphics_cards()? {
             let message = format!("n_gpu_layers is {n_gpu_layers}: this library finds no graphics card");
             return Err(Error::new(TOKENTRIE_ERROR_MODEL, message));
         }
         let key = Key::of(path, n_gpu_layers);
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut loaded, _) = LOADED.take("was opening a model", || Ok(()))?;
         loaded.retain(|(_, model)| model.strong_count() > 0);
         let same = |known: &&(Key, Weak<Self>)| Some(&known.0) == key.as_ref();
         if let Some(model) = loaded.iter().find(same).and_then(|(_, model)| model.upgrade()) {
@@ -119,7 +165,7 @@ impl Key {
 
 impl Slot {
     pub(super) fn new(context: Option<Context>) -> Self {
-        Self(Mutex::new(context))
+        Self(Held::new(context))
     }
 
     /// Its context, once nobody else uses it.
@@ -129,26 +175,20 @@ impl Slot {
         give_up: impl Fn() -> bool,
         work: impl FnOnce(&mut Context) -> Result<R>,
     ) -> Result<R> {
-        const PAUSE: Duration = Duration::from_micros(200);
-        let mut context = loop {
-            match self.0.try_lock() {
-                Ok(context) => break context,
-                Err(TryLockError::Poisoned(context)) => {
-                    // A fault while it was used: nobody knows what it holds.
-                    self.0.clear_poison();
-                    let mut context = context.into_inner();
-                    *context = None;
-                    break context;
-                }
-                Err(TryLockError::WouldBlock) if IN_CALLBACK.get() > 0 => {
-                    return Err(Error::busy("another session uses this slot, and a callback must not wait for it"));
-                }
-                Err(TryLockError::WouldBlock) if give_up() => {
-                    return Err(Error::new(TOKENTRIE_ERROR_CANCELLED, "cancelled while another session used the slot"));
-                }
-                Err(TryLockError::WouldBlock) => sleep(PAUSE),
+        let may_wait = || {
+            if IN_CALLBACK.get() > 0 {
+                return Err(Error::busy("another session uses this slot, and a callback must not wait for it"));
             }
+            if give_up() {
+                return Err(Error::new(TOKENTRIE_ERROR_CANCELLED, "cancelled while another session used the slot"));
+            }
+            Ok(())
         };
+        let (mut context, is_whole) = self.0.take("used this slot", may_wait)?;
+        if !is_whole {
+            // A fault while it was used: nobody knows what it holds.
+            *context = None;
+        }
         if context.is_none() {
             *context = Some(make()?);
         }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <unistd.h>
 
 enum { N_VOCAB = 100 };
 
@@ -196,6 +197,16 @@ static void payloads(void) {
   STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_cache_new((size_t)-1, &cache));
   OK(tokentrie_trie_free(trie));
   OK(tokentrie_vocab_free(vocab));
+}
+
+/* Bytes of memory that the process has; 0 where nobody says. */
+static long resident(void) {
+  long total = 0, pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (file == NULL) return 0;
+  if (fscanf(file, "%ld %ld", &total, &pages) != 2) pages = 0;
+  fclose(file);
+  return pages * sysconf(_SC_PAGESIZE);
 }
 
 static void samplers(void) {
@@ -482,6 +493,111 @@ static void null_everywhere(void) {
   OK(tokentrie_vocab_free(vocab));
 }
 
+/* Lengths that no memory has are refused before anything is read: each argument of every function that takes one. */
+static void impossible_lengths(void) {
+  const uint64_t big[] = {UINT64_MAX, UINT64_MAX / 2, UINT64_MAX / 4 + 2, (uint64_t)1 << 62, ((uint64_t)1 << 62) + 1,
+                          (uint64_t)1 << 61, (uint64_t)1 << 58};
+  tokentrie_vocab vocab = vocabulary(), other = 0;
+  tokentrie_trie trie = tries(vocab);
+  tokentrie_sampler sampler = 0;
+  tokentrie_batch batch = 0;
+  tokentrie_cache cache = 0;
+  OK(tokentrie_sampler_new(trie, vocab, NULL, NULL, 0, &sampler));
+  OK(tokentrie_batch_new(trie, vocab, NULL, NULL, 0, 1, &batch));
+  OK(tokentrie_cache_new(1, &cache));
+  for (size_t i = 0; i < LENGTH(big); i++) {
+    size_t l = (size_t)big[i], n = 0;
+    if (l < SIZE_MAX / 64) continue; /* a smaller machine */
+    int32_t ids[4] = {0}, what = 0;
+    uint32_t word = 0, leaf = 0;
+    uint64_t end = l;
+    float row[N_VOCAB] = {0};
+    char text[4];
+    uint8_t bytes[4] = {0};
+#define TOO_LONG(call) CHECK((call) < 0)
+    TOO_LONG(tokentrie_vocab_new(l, NULL, 0, &other));
+    TOO_LONG(tokentrie_vocab_new(5, ids, l, &other));
+    TOO_LONG(tokentrie_vocab_from_pieces(bytes, l, &end, NULL, 1, &other));
+    TOO_LONG(tokentrie_vocab_from_pieces(bytes, 0, &end, NULL, l, &other));
+    TOO_LONG(tokentrie_vocab_end_of_generation(vocab, ids, l, &n));
+    TOO_LONG(tokentrie_vocab_bytes(vocab, ids, l, bytes, 4, &n));
+    TOO_LONG(tokentrie_vocab_bytes(vocab, ids, 1, bytes, l, &n));
+    TOO_LONG(tokentrie_trie_from_json(PAYLOAD, l, vocab, &other));
+    TOO_LONG(tokentrie_trie_from_sequences(ids, l, &end, NULL, 0, NULL, 1, &other));
+    TOO_LONG(tokentrie_trie_from_sequences(ids, 4, &end, NULL, 0, NULL, l, &other));
+    TOO_LONG(tokentrie_trie_from_sequences(ids, 4, &end, text, l, &end, 1, &other));
+    TOO_LONG(tokentrie_trie_from_rtkt(bytes, l, &other));
+    TOO_LONG(tokentrie_trie_to_rtkt(trie, bytes, l, &n));
+    TOO_LONG(tokentrie_trie_open(PAYLOAD, l, 0, &other));
+    TOO_LONG(tokentrie_trie_save(trie, PAYLOAD, l, 0));
+    TOO_LONG(tokentrie_trie_select(trie, PAYLOAD, l, &other));
+    TOO_LONG(tokentrie_trie_path(trie, l, text, 4, &n));
+    TOO_LONG(tokentrie_trie_path(trie, 0, text, l, &n));
+    TOO_LONG(tokentrie_trie_children(trie, ids, l, ids, 4, &n));
+    TOO_LONG(tokentrie_trie_children(trie, NULL, 0, ids, l, &n));
+    TOO_LONG(tokentrie_trie_forced(trie, ids, l, ids, 4, &n));
+    TOO_LONG(tokentrie_trie_forced(trie, NULL, 0, ids, l, &n));
+    TOO_LONG(tokentrie_trie_find(trie, ids, l, &leaf));
+    TOO_LONG(tokentrie_trie_leaf_tokens(trie, 0, ids, l, &n));
+    TOO_LONG(tokentrie_trie_leaf_name(trie, 0, text, l, &n));
+    TOO_LONG(tokentrie_cache_new(l, &other));
+    TOO_LONG(tokentrie_cache_trie(cache, PAYLOAD, l, vocab, &other));
+    TOO_LONG(tokentrie_constraint_from_json(PAYLOAD, l, vocab, &other));
+    TOO_LONG(tokentrie_sampler_new(trie, vocab, NULL, ids, l, &other));
+    TOO_LONG(tokentrie_sampler_allowed(sampler, ids, l, &n, &what));
+    TOO_LONG(tokentrie_sampler_apply(sampler, row, l));
+    TOO_LONG(tokentrie_sampler_sample(sampler, row, l, ids));
+    TOO_LONG(tokentrie_sampler_advance(sampler, row, l, ids, 4, &n));
+    TOO_LONG(tokentrie_sampler_advance(sampler, row, N_VOCAB, ids, l, &n));
+    TOO_LONG(tokentrie_sampler_accept(sampler, ids, l));
+    TOO_LONG(tokentrie_sampler_rollback(sampler, l));
+    TOO_LONG(tokentrie_sampler_activate(sampler, PAYLOAD, l));
+    TOO_LONG(tokentrie_sampler_forced(sampler, ids, l, &n));
+    TOO_LONG(tokentrie_sampler_bitmask(sampler, &word, l));
+    TOO_LONG(tokentrie_sampler_leaf(sampler, &leaf, text, l, &n));
+    TOO_LONG(tokentrie_batch_new(trie, vocab, NULL, NULL, 0, l, &other));
+    TOO_LONG(tokentrie_batch_new(trie, vocab, NULL, ids, l, 1, &other));
+    TOO_LONG(tokentrie_batch_apply(batch, row, l, N_VOCAB));
+    TOO_LONG(tokentrie_batch_select(batch, row, l, N_VOCAB, ids, 4, &n));
+    TOO_LONG(tokentrie_batch_select(batch, row, N_VOCAB, N_VOCAB, ids, l, &n));
+    TOO_LONG(tokentrie_batch_accept(batch, ids, l));
+    TOO_LONG(tokentrie_batch_reorder(batch, &word, l));
+    TOO_LONG(tokentrie_batch_rollback(batch, l));
+    TOO_LONG(tokentrie_batch_bitmask(batch, &word, l, 4));
+    TOO_LONG(tokentrie_batch_state(batch, l, &what, &n));
+    TOO_LONG(tokentrie_batch_leaf(batch, l, &leaf, text, 4, &n));
+    TOO_LONG(tokentrie_batch_leaf(batch, 0, &leaf, text, l, &n));
+    /* A stride that no matrix has is of no matter where there is one row: the row ends with the vocabulary. */
+    OK(tokentrie_batch_apply(batch, row, N_VOCAB, l));
+    /* Nothing was made and nothing has moved. */
+    CHECK(other == 0);
+    size_t depth = 9;
+    OK(tokentrie_sampler_state(sampler, &what, &depth));
+    CHECK(what == TOKENTRIE_STATE_ACTIVE && depth == 0);
+  }
+  OK(tokentrie_cache_free(cache));
+  OK(tokentrie_batch_free(batch));
+  OK(tokentrie_sampler_free(sampler));
+  OK(tokentrie_trie_free(trie));
+  OK(tokentrie_vocab_free(vocab));
+}
+
+/* Rows that draw cost little, however many they are: a generator is made for a row when it first draws. */
+static void many_rows(void) {
+  enum { ROWS = 1 << 20 };
+  tokentrie_vocab vocab = vocabulary();
+  tokentrie_trie trie = tries(vocab);
+  tokentrie_batch batch = 0;
+  tokentrie_sampler_options draw = {.size = sizeof draw, .mode = TOKENTRIE_MODE_SAMPLED, .temperature = 1.0f,
+                                    .seed = 7, .has_seed = 1};
+  long before = resident();
+  OK(tokentrie_batch_new(trie, vocab, &draw, NULL, 0, ROWS, &batch));
+  CHECK(resident() - before < 300L << 20);
+  OK(tokentrie_batch_free(batch));
+  OK(tokentrie_trie_free(trie));
+  OK(tokentrie_vocab_free(vocab));
+}
+
 static void *one_thread(void *argument) {
   tokentrie_sampler sampler = *(tokentrie_sampler *)argument;
   float row[N_VOCAB] = {0};
@@ -541,6 +657,8 @@ int main(void) {
   constraints();
   handles();
   null_everywhere();
+  impossible_lengths();
+  many_rows();
   threads();
   no_llama();
   puts("core: everything as promised");

@@ -273,7 +273,7 @@ pub(crate) struct Step {
 #[cfg(feature = "llama")]
 impl From<&llama_sampler::Step<'_>> for Step {
     fn from(step: &llama_sampler::Step<'_>) -> Self {
-        let &llama_sampler::Step { index, depth, allowed, token, forced, text } = step;
+        let &llama_sampler::Step { index, depth, allowed, token, forced, text, .. } = step;
         Self {
             index,
             depth,

@@ -49,7 +49,6 @@ impl RowChooser {
         Ok(Self {
             mode: options.mode,
             settings: options.draw,
-            // The generator's state is 2.5 KB: greedy ones do without.
             draw: sampled.then(|| Box::new(Draw::new(seed))),
             seed,
             starved: 0,

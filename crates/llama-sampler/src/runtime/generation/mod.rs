@@ -136,7 +136,7 @@ impl<'a> Generation<'a> {
         if self.watch.wants_steps() {
             let bytes = self.vocab.piece(token).filter(|_| kept).unwrap_or_default().to_vec();
             let allowed = self.shares.clone();
-            self.report.add(Written { index, depth, allowed, token, forced, bytes });
+            self.report.add(Written { index, depth, allowed, token, forced, kept, bytes });
             if !self.tentative {
                 self.settle(index + 1);
             }

@@ -12,6 +12,7 @@ pub(super) struct Written {
     pub(super) allowed: Vec<(TokenId, f32)>,
     pub(super) token: TokenId,
     pub(super) forced: bool,
+    pub(super) kept: bool,
     /// The bytes that it adds to the output.
     pub(super) bytes: Vec<u8>,
 }
@@ -39,12 +40,12 @@ impl Report {
     /// Tells of the tokens before this index, as long as the watcher wants to hear of them.
     pub(super) fn settle(&mut self, index: usize, watch: &mut dyn Watch) {
         let certain = self.uncertain.iter().take_while(|written| written.index < index).count();
-        for Written { index, depth, allowed, token, forced, bytes } in self.uncertain.drain(..certain) {
+        for Written { index, depth, allowed, token, forced, kept, bytes } in self.uncertain.drain(..certain) {
             let healed = self.healed.min(bytes.len());
             self.healed -= healed;
             let text = self.text.push(&bytes[healed..]);
             if watch.wants_steps() {
-                watch.step(&Step { index, depth, allowed: &allowed, token, forced, text: &text });
+                watch.step(&Step { index, depth, allowed: &allowed, token, forced, kept, text: &text });
             }
         }
     }
