@@ -133,9 +133,9 @@ pub fn wait_at_exit(made: Made) {
 }
 
 extern "C" fn wait() {
-    ENDING.store(true, Ordering::SeqCst);
     // Registered several times, waits once: what does not end does not end later either.
     static BEGAN: OnceLock<Instant> = OnceLock::new();
+    ENDING.store(true, Ordering::SeqCst);
     let began = BEGAN.get_or_init(Instant::now);
     let here = HERE.try_with(Cell::get).unwrap_or(0);
     while WORKING.load(Ordering::SeqCst) > here && began.elapsed() < PATIENCE {

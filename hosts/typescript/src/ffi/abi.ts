@@ -187,7 +187,7 @@ export interface SessionInfo {
   readonly tokens: number;
   /** Those of them that had no rival. */
   readonly forcedTokens: number;
-  /** Those of them that had. */
+  /** Those of them that had, and a token that only ended the output. */
   readonly sampledTokens: number;
   /** Its forward passes. */
   readonly forwardPasses: number;
@@ -199,6 +199,10 @@ export interface SessionInfo {
   readonly starved: number;
   /** Its time. */
   readonly seconds: number;
+  /** Leaves of what was set last, or of the constraint of a request after that, that were left out: they have no tokens. */
+  readonly emptyLeaves: number;
+  /** The same: the vocabulary does not have their ids. */
+  readonly outsideVocabulary: number;
 }
 
 export const SESSION_INFO = new Struct<SessionInfo>({
@@ -218,6 +222,8 @@ export const SESSION_INFO = new Struct<SessionInfo>({
   promptTokensReused: "u64",
   starved: "u64",
   seconds: "f64",
+  emptyLeaves: "u64",
+  outsideVocabulary: "u64",
 });
 
 /** Fields of `tokentrie_choice`. */

@@ -16,11 +16,26 @@ import {
 } from "../errors.js";
 import { Status } from "./abi.js";
 import type { Library } from "./library.js";
+import { isList, shown } from "../tree/payload.js";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-export const utf8 = (text: string): Uint8Array => encoder.encode(text);
+/**
+ * A text as C takes it.
+ *
+ * @throws ArgumentError for what is no string, and for half of a surrogate pair: encoded, it would be another text.
+ */
+export function utf8(text: string, name = "text"): Uint8Array {
+  return encoder.encode(textOf(text, name));
+}
+
+function textOf(text: unknown, name: string): string {
+  if (typeof text !== "string") throw new ArgumentError(`${name} is ${shown(text)}: a string is needed`);
+  if (!text.isWellFormed()) throw new ArgumentError(`${name} is ${shown(text)}: it has half of a surrogate pair`);
+  return text;
+}
+
 export const text = (bytes: Uint8Array): string => decoder.decode(bytes);
 
 /** Turns an error status into an error with the library's own sentence; to be called on the thread that failed. */
@@ -128,14 +143,20 @@ export function makeHandle(library: Library, call: (handle: Uint32Array) => numb
   return handle.value;
 }
 
-/** Several texts in one buffer, and where each ends. */
-export function joined(texts: readonly string[]): { bytes: Uint8Array; ends: BigUint64Array } {
-  const ends = new BigUint64Array(texts.length);
+/**
+ * Several texts in one buffer, and where each ends.
+ *
+ * @throws ArgumentError as `utf8`.
+ */
+export function joined(texts: readonly string[], name: string): { bytes: Uint8Array; ends: BigUint64Array } {
+  if (!isList(texts)) throw new ArgumentError(`${name} is ${shown(texts)}: a list of strings is needed`);
+  const ends = endsOf(texts.length);
   let length = 0;
-  texts.forEach((item, index) => {
-    length += Buffer.byteLength(item);
+  // Not `forEach`: it leaves holes out.
+  for (let index = 0; index < texts.length; index++) {
+    length += Buffer.byteLength(textOf(texts[index], `${name}[${index}]`));
     ends[index] = BigInt(length);
-  });
+  }
   const bytes = new Uint8Array(length);
   texts.forEach((item, index) => {
     encoder.encodeInto(item, bytes.subarray(index === 0 ? 0 : Number(ends[index - 1])));
@@ -143,10 +164,17 @@ export function joined(texts: readonly string[]): { bytes: Uint8Array; ends: Big
   return { bytes, ends };
 }
 
+/** Room for the ends of so many items. C is given memory where there are none, too. */
+export function endsOf(count: number): BigUint64Array {
+  return new BigUint64Array(Math.max(count, 1)).subarray(0, count);
+}
+
 interface Held {
   readonly free: (handle: number) => number;
   readonly handle: number;
 }
+
+const COUNTED_BYTES = 1 << 16;
 
 /** Frees what was forgotten. Whoever holds many large sets frees them himself. */
 const forgotten = new FinalizationRegistry<Held>(({ free, handle }) => free(handle));
@@ -157,6 +185,8 @@ export abstract class Resource {
   readonly handle: number;
   readonly library: Library;
   #held: Held | undefined;
+  /** Memory in the library, as the garbage collector counts it. */
+  protected weight: ArrayBuffer | undefined;
 
   protected constructor(library: Library, handle: number, free: (handle: number) => number) {
     this.library = library;
@@ -165,12 +195,33 @@ export abstract class Resource {
     forgotten.register(this, this.#held, this);
   }
 
+  /**
+   * The handle for a call of this library: the numbers of another one mean other things.
+   *
+   * @internal
+   * @throws HandleError if it belongs to another library.
+   */
+  handleIn(library: Library): number {
+    if (this.library === library) return this.handle;
+    throw new HandleError(
+      `this ${this.constructor.name} belongs to the library ${this.library.path}, and is used with ${library.path}: ` +
+        "make it with that one",
+    );
+  }
+
+  /** Tells the garbage collector of so many bytes in the library. */
+  protected weighs(bytes: number): void {
+    // A buffer whose pages nobody touches takes no memory, and is counted as if it did. Small ones are as small here.
+    if (bytes >= COUNTED_BYTES) this.weight = new ArrayBuffer(bytes, { maxByteLength: bytes });
+  }
+
   /** Frees it now. Freeing again does nothing; any other use throws `HandleError`. */
   free(): void {
     if (this.#held === undefined) return;
     forgotten.unregister(this);
     const { free, handle } = this.#held;
     this.#held = undefined;
+    this.weight = undefined;
     check(this.library, free(handle));
   }
 

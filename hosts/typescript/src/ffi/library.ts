@@ -1,10 +1,13 @@
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { LibraryError } from "../errors.js";
+import { shown } from "../tree/payload.js";
 import { ABI_VERSION, FEATURE_LLAMA, FUNCTIONS, type FunctionName, type Functions } from "./abi.js";
 import type { Backend, ForeignLibrary } from "./backend.js";
 import { bunBackend } from "./bun.js";
 import { koffiBackend } from "./koffi.js";
+
+const BUILD = "cargo build --release -p tokentrie-c";
 
 /** A shared library of tokentrie that fits this package. */
 export class Library {
@@ -48,8 +51,8 @@ export class Library {
   needLlama(): void {
     if (this.hasLlama) return;
     throw new LibraryError(
-      `${this.path} was built without llama.cpp, so it has no sessions: ` +
-        "set TOKENTRIE_LIB to a library that was built with it",
+      `${this.path} was built without llama.cpp, so it has no sessions: set TOKENTRIE_LIB to a library that was ` +
+        `built with it (${BUILD} --features llama)`,
     );
   }
 
@@ -82,14 +85,19 @@ let backend: Backend | undefined;
 const loaded = new Map<string, Library>();
 
 /**
- * Loads a library, once for each path.
+ * Loads a library, once for each file.
  *
  * @param path - unless given: the file that `TOKENTRIE_LIB` names, else the one inside this package.
  * @throws LibraryError if there is none, it cannot be loaded, or it does not fit.
  */
 export function loadLibrary(path?: string): Library {
+  if (path !== undefined && (typeof path !== "string" || path === "")) {
+    throw new LibraryError(`path is ${shown(path)}: the file of a library is needed`);
+  }
   const file = path ?? findLibrary();
-  let library = loaded.get(file);
+  // The same file by another path is the same library: handles of one are those of the other.
+  const real = existsSync(file) ? realpathSync(file) : file;
+  let library = loaded.get(real);
   if (library === undefined) {
     backend ??= "bun" in process.versions ? bunBackend() : koffiBackend();
     let foreign: ForeignLibrary;
@@ -99,7 +107,7 @@ export function loadLibrary(path?: string): Library {
       throw new LibraryError(`cannot load ${file}: ${(error as Error).message}`, { cause: error });
     }
     library = new Library(foreign, backend.name);
-    loaded.set(file, library);
+    loaded.set(real, library);
   }
   return library;
 }
@@ -123,6 +131,6 @@ function findLibrary(): string {
   if (existsSync(packaged)) return packaged;
   throw new LibraryError(
     `no library of tokentrie for ${process.platform}-${process.arch}: this package has no ${packaged}; ` +
-      "build one (cargo build --release -p tokentrie-c) and set TOKENTRIE_LIB to it",
+      `build one and set TOKENTRIE_LIB to it: ${BUILD} --features llama (with sessions), or ${BUILD} (without)`,
   );
 }

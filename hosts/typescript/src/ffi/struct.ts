@@ -1,17 +1,10 @@
 /** C structures as memory: fields in order, each at a multiple of its own size, as every C compiler lays them out. */
 import { ArgumentError } from "../errors.js";
-import { shown } from "../tree/payload.js";
+import { floatOf, integerOf } from "./numbers.js";
 
 type FieldType = "i32" | "u32" | "f32" | "f64" | "u64";
 
 const SIZES: Record<FieldType, number> = { i32: 4, u32: 4, f32: 4, f64: 8, u64: 8 };
-const HIGHEST: Record<FieldType, number> = {
-  i32: 2 ** 31 - 1,
-  u32: 2 ** 32 - 1,
-  f32: Number.POSITIVE_INFINITY,
-  f64: Number.POSITIVE_INFINITY,
-  u64: Number.MAX_SAFE_INTEGER,
-};
 
 /** A structure that begins with its own size, as those of the header do. `Fields` are its names, all numbers. */
 export class Struct<Fields> {
@@ -73,12 +66,6 @@ export class Struct<Fields> {
 }
 
 function checked(value: unknown, name: string, type: FieldType): number {
-  const isFraction = type === "f32" || type === "f64";
-  if (typeof value === "number" && (isFraction || (Number.isSafeInteger(value) && value >= lowest(type)))) {
-    if (isFraction || value <= HIGHEST[type]) return value;
-  }
-  const range = isFraction ? "a number" : `an integer from ${lowest(type)} to ${HIGHEST[type]}`;
-  throw new ArgumentError(`${name} is ${shown(value)}: ${range} is needed`);
+  if (type === "f32" || type === "f64") return floatOf(value, name);
+  return integerOf(value, name, type === "u64" ? "size" : type);
 }
-
-const lowest = (type: FieldType) => (type === "i32" ? -(2 ** 31) : 0);

@@ -1,8 +1,10 @@
+import { ArgumentError } from "../errors.js";
 import { makeHandle, Resource, readText, utf8 } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
+import { shown } from "../tree/payload.js";
 import { type Spec, specText } from "./spec.js";
 import { Trie } from "./trie.js";
-import type { Vocab } from "./vocab.js";
+import { Vocab } from "./vocab.js";
 
 /** What may be written, over a vocabulary. It never changes, and any number of samplers and generations share it. */
 export class Constraint extends Resource {
@@ -64,12 +66,13 @@ export class Constraint extends Resource {
  * const amount = constraint({ then: [{ integer: { min: 1, max: 99 } }, " kg"] }, vocab);
  */
 export function constraint(spec: Spec | string, vocab: Vocab): Constraint {
+  if (!(vocab instanceof Vocab)) throw new ArgumentError(`vocab is ${shown(vocab)}: a Vocab is needed`);
   return new Constraint(vocab.library, constraintHandle(vocab.library, specText(spec), vocab.handle));
 }
 
 /** @internal */
 export function constraintHandle(library: Library, spec: string, vocab: number): number {
-  const json = utf8(spec);
+  const json = utf8(spec, "spec");
   const { tokentrie_constraint_from_json } = library.functions;
   return makeHandle(library, (out) => tokentrie_constraint_from_json(json, json.length, vocab, out));
 }

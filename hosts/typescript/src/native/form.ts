@@ -47,12 +47,13 @@ export class Form<const Parts extends readonly FormPart[] = readonly FormPart[]>
    *   `result.values` has its digits.
    */
   values(result: { readonly values: Readonly<Record<string, string>> | null }): FormValues<Parts> {
+    const filled = (result as { readonly values?: Readonly<Record<string, string>> | null } | null)?.values;
     const values: Record<string, string | number> = {};
     for (const part of this.form) {
       if (typeof part === "string") continue;
       const [name, spec] = "slot" in part ? [part.slot, part.value] : [part.text, part.pattern];
-      const text = result.values?.[name];
-      if (text === undefined)
+      const text: unknown = filled?.[name];
+      if (typeof text !== "string")
         throw new ArgumentError(`the generation did not fill ${JSON.stringify(name)} of this form`);
       values[name] = valueOf(name, text, spec);
     }

@@ -2,9 +2,10 @@ import { ArgumentError } from "../errors.js";
 import { AFTER, ALLOWED, SAMPLER_OPTIONS, type SamplerOptions as Numbers, STATES, Status } from "../ffi/abi.js";
 import { check, makeHandle, Resource, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
 import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
+import { integerOf } from "../ffi/numbers.js";
 import { Constraint } from "./constraint.js";
 import { type Leaf, Trie } from "./trie.js";
-import { countOf, idsOf, Vocab } from "./vocab.js";
+import { idsOf, Vocab } from "./vocab.js";
 
 /** Settings of the draw as the library has them; what is left out has no effect, and the seed is one of the system. */
 export type DrawOptions = Partial<Omit<Numbers, "mode" | "after" | "hasSeed">>;
@@ -67,6 +68,9 @@ export class Sampler extends Resource {
     set: Trie | Constraint | TokenTreePayload | string,
     options: SamplerOptions = {},
   ): Sampler {
+    if (typeof vocab !== "number" && !(vocab instanceof Vocab)) {
+      throw new ArgumentError(`vocab is ${shown(vocab)}: a Vocab or the number of tokens is needed`);
+    }
     const isMade = set instanceof Trie || set instanceof Constraint;
     const library = isMade ? set.library : typeof vocab === "number" ? undefined : vocab.library;
     const words = typeof vocab === "number" ? Vocab.ofSize(vocab, [], library) : vocab;
@@ -82,7 +86,7 @@ export class Sampler extends Resource {
     const ends = idsOf(endTokens, "endTokens");
     const { tokentrie_sampler_new } = words.library.functions;
     const handle = makeHandle(words.library, (out) =>
-      tokentrie_sampler_new(walked.handle, words.handle, settings, ends, ends.length, out),
+      tokentrie_sampler_new(walked.handleIn(words.library), words.handle, settings, ends, ends.length, out),
     );
     // The sampler keeps what it needs of it.
     if (words !== vocab) words.free();
@@ -142,7 +146,10 @@ export class Sampler extends Resource {
 
   /** Takes back the last tokens that were accepted. */
   rollback(count: number): void {
-    check(this.library, this.library.functions.tokentrie_sampler_rollback(this.handle, countOf(count, "count")));
+    check(
+      this.library,
+      this.library.functions.tokentrie_sampler_rollback(this.handle, integerOf(count, "count", "size")),
+    );
   }
 
   /** Armed again at the start of the first trie. */
@@ -152,7 +159,7 @@ export class Sampler extends Resource {
 
   /** Starts the trie with this path. */
   activate(path: string): void {
-    const name = utf8(path);
+    const name = utf8(path, "path");
     check(this.library, this.library.functions.tokentrie_sampler_activate(this.handle, name, name.length));
   }
 

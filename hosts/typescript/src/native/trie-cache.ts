@@ -2,8 +2,10 @@ import { CACHE_STATS } from "../ffi/abi.js";
 import { check, makeHandle, Resource, utf8 } from "../ffi/call.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
 import { payloadText, type TokenTreePayload } from "../tree/payload.js";
+import { integerOf } from "../ffi/numbers.js";
+import { warnLeftOut } from "../warning.js";
 import { Trie } from "./trie.js";
-import { countOf, type Vocab } from "./vocab.js";
+import type { Vocab } from "./vocab.js";
 
 export interface TrieCacheStats {
   readonly capacity: number;
@@ -33,7 +35,7 @@ export class TrieCache extends Resource {
   /** @param capacity - entries that it keeps, one for each text. */
   static create(capacity = 128, library = loadLibrary()): TrieCache {
     const { tokentrie_cache_new } = library.functions;
-    const room = countOf(capacity, "capacity");
+    const room = integerOf(capacity, "capacity", "size");
     return new TrieCache(
       library,
       makeHandle(library, (out) => tokentrie_cache_new(room, out)),
@@ -46,12 +48,13 @@ export class TrieCache extends Resource {
    * @throws PayloadError that says where it is malformed, or that no leaf is usable.
    */
   trie(payload: TokenTreePayload | string, vocab?: Vocab): Trie {
-    const json = utf8(payloadText(payload));
+    const json = utf8(payloadText(payload), "payload");
+    const words = vocab?.handleIn(this.library) ?? 0;
     const { tokentrie_cache_trie } = this.library.functions;
-    const handle = makeHandle(this.library, (out) =>
-      tokentrie_cache_trie(this.handle, json, json.length, vocab?.handle ?? 0, out),
-    );
-    return new Trie(this.library, handle);
+    const handle = makeHandle(this.library, (out) => tokentrie_cache_trie(this.handle, json, json.length, words, out));
+    const trie = new Trie(this.library, handle);
+    warnLeftOut(trie.skipped.outside);
+    return trie;
   }
 
   get stats(): TrieCacheStats {

@@ -1,9 +1,10 @@
 import { ArgumentError } from "../errors.js";
 import { Status, TRIE_INFO } from "../ffi/abi.js";
-import { check, joined, makeHandle, Resource, readBytes, readInts, readText, utf8 } from "../ffi/call.js";
+import { check, endsOf, joined, makeHandle, Resource, readBytes, readInts, readText, utf8 } from "../ffi/call.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
-import { payloadText, type TokenSequence, type TokenTreePayload } from "../tree/payload.js";
-import { warn } from "../warning.js";
+import { integerOf } from "../ffi/numbers.js";
+import { payloadText, shown, type TokenSequence, type TokenTreePayload } from "../tree/payload.js";
+import { warnLeftOut } from "../warning.js";
 import { idsOf, type Vocab } from "./vocab.js";
 
 /** A legal value. Leaves are numbered in the order of their tokens. */
@@ -33,7 +34,7 @@ export class Trie extends Resource {
   readonly skipped: { readonly empty: number; readonly outside: number };
 
   /** @internal */
-  constructor(library: Library, handle: number) {
+  constructor(library: Library, handle: number, isMapped = false) {
     super(library, handle, library.functions.tokentrie_trie_free);
     const { tokentrie_trie_get_info, tokentrie_trie_path } = library.functions;
     const memory = TRIE_INFO.write();
@@ -42,6 +43,7 @@ export class Trie extends Resource {
     this.size = info.leaves;
     this.nodes = info.nodes;
     this.byteLength = info.bytes;
+    if (!isMapped) this.weighs(info.bytes);
     this.skipped = { empty: info.emptyLeaves, outside: info.outsideVocabulary };
     this.paths = Array.from(
       { length: info.tries },
@@ -61,16 +63,14 @@ export class Trie extends Resource {
    */
   static fromPayload(payload: TokenTreePayload | string, options: TrieOptions = {}): Trie {
     const library = options.library ?? options.vocab?.library ?? loadLibrary();
-    const json = utf8(payloadText(payload));
-    const vocab = options.vocab?.handle ?? 0;
+    const json = utf8(payloadText(payload), "payload");
+    const vocab = options.vocab?.handleIn(library) ?? 0;
     const { tokentrie_trie_from_json } = library.functions;
     const trie = new Trie(
       library,
       makeHandle(library, (out) => tokentrie_trie_from_json(json, json.length, vocab, out)),
     );
-    if (trie.skipped.outside > 0) {
-      warn(`payload: ${trie.skipped.outside} leaves need ids outside the vocabulary and were left out`);
-    }
+    warnLeftOut(trie.skipped.outside);
     return trie;
   }
 
@@ -87,11 +87,15 @@ export class Trie extends Resource {
     names?: readonly string[],
     library = loadLibrary(),
   ): Trie {
-    if (names !== undefined && names.length !== sequences.length) {
-      throw new ArgumentError(`${names.length} names for ${sequences.length} sequences: one each is needed`);
+    if (!Array.isArray(sequences)) throw new ArgumentError(`sequences is ${shown(sequences)}: a list is needed`);
+    const named = names === undefined ? null : joined(names, "names");
+    if (named !== null && named.ends.length !== sequences.length) {
+      throw new ArgumentError(`${named.ends.length} names for ${sequences.length} sequences: one each is needed`);
     }
-    const parts = sequences.map((sequence, index) => idsOf(sequence, `sequences[${index}]`));
-    const ends = new BigUint64Array(parts.length);
+    const parts = Array.from(sequences as readonly (readonly number[] | Int32Array)[], (sequence, index) =>
+      idsOf(sequence, `sequences[${index}]`),
+    );
+    const ends = endsOf(parts.length);
     let length = 0;
     parts.forEach((part, index) => {
       length += part.length;
@@ -101,7 +105,6 @@ export class Trie extends Resource {
     parts.forEach((part, index) => {
       tokens.set(part, Number(ends[index]) - part.length);
     });
-    const named = names === undefined ? null : joined(names);
     const { tokentrie_trie_from_sequences } = library.functions;
     const handle = makeHandle(library, (out) =>
       tokentrie_trie_from_sequences(
@@ -120,6 +123,7 @@ export class Trie extends Resource {
 
   /** @throws PayloadError if the bytes are damaged, in microseconds whatever they claim. */
   static fromRtkt(bytes: Uint8Array, library = loadLibrary()): Trie {
+    if (!(bytes instanceof Uint8Array)) throw new ArgumentError(`bytes is ${shown(bytes)}: a Uint8Array is needed`);
     const { tokentrie_trie_from_rtkt } = library.functions;
     return new Trie(
       library,
@@ -135,19 +139,20 @@ export class Trie extends Resource {
    */
   static open(path: string, options: { verify?: boolean; library?: Library } = {}): Trie {
     const library = options.library ?? loadLibrary();
-    const name = utf8(path);
+    const name = utf8(path, "path");
     const { tokentrie_trie_open } = library.functions;
     return new Trie(
       library,
       makeHandle(library, (out) => tokentrie_trie_open(name, name.length, Number(options.verify ?? false), out)),
+      true,
     );
   }
 
   /** Writes the first of these tries to a `.ttrie` file; with a vocabulary it is refused for another one later. */
   save(path: string, vocab?: Vocab): void {
-    const name = utf8(path);
+    const name = utf8(path, "path");
     const { tokentrie_trie_save } = this.library.functions;
-    check(this.library, tokentrie_trie_save(this.handle, name, name.length, vocab?.handle ?? 0));
+    check(this.library, tokentrie_trie_save(this.handle, name, name.length, vocab?.handleIn(this.library) ?? 0));
   }
 
   /** The first of these tries in the binary form RTKT, which has a path and no names. */
@@ -161,7 +166,7 @@ export class Trie extends Resource {
 
   /** One of the tries of a payload, by its path. */
   select(path: string): Trie {
-    const name = utf8(path);
+    const name = utf8(path, "path");
     const { tokentrie_trie_select } = this.library.functions;
     const handle = makeHandle(this.library, (out) => tokentrie_trie_select(this.handle, name, name.length, out));
     return new Trie(this.library, handle);
@@ -204,16 +209,18 @@ export class Trie extends Resource {
 
   /** The name of a leaf; null if it has none. */
   leafName(index: number): string | null {
+    const number = integerOf(index, "index", "u32");
     const { tokentrie_trie_leaf_name } = this.library.functions;
     return readText(this.library, (buffer, capacity, count) =>
-      tokentrie_trie_leaf_name(this.handle, index, buffer, capacity, count),
+      tokentrie_trie_leaf_name(this.handle, number, buffer, capacity, count),
     );
   }
 
   leafTokens(index: number): Int32Array {
+    const number = integerOf(index, "index", "u32");
     const { tokentrie_trie_leaf_tokens } = this.library.functions;
     return readInts(this.library, (buffer, capacity, count) =>
-      tokentrie_trie_leaf_tokens(this.handle, index, buffer, capacity, count),
+      tokentrie_trie_leaf_tokens(this.handle, number, buffer, capacity, count),
     );
   }
 

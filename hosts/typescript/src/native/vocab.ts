@@ -1,6 +1,7 @@
 import { ArgumentError } from "../errors.js";
-import { check, makeHandle, Resource, readBytes, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
+import { check, endsOf, makeHandle, Resource, readBytes, readInts, SizeOut, text, utf8 } from "../ffi/call.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
+import { integerOf } from "../ffi/numbers.js";
 import { shown } from "../tree/payload.js";
 
 export interface PiecesOptions {
@@ -10,6 +11,9 @@ export interface PiecesOptions {
   readonly control?: readonly number[];
   readonly library?: Library;
 }
+
+/** What the library keeps for a token beside its bytes. */
+const BYTES_A_TOKEN = 32;
 
 const NORMAL = 0;
 const CONTROL = 1;
@@ -38,7 +42,7 @@ export class Vocab extends Resource {
   static ofSize(size: number, endOfGeneration: readonly number[] = [], library = loadLibrary()): Vocab {
     const ids = idsOf(endOfGeneration, "endOfGeneration");
     const { tokentrie_vocab_new } = library.functions;
-    const count = countOf(size, "size");
+    const count = integerOf(size, "size", "size");
     return new Vocab(
       library,
       makeHandle(library, (out) => tokentrie_vocab_new(count, ids, ids.length, out)),
@@ -53,8 +57,11 @@ export class Vocab extends Resource {
    */
   static fromPieces(pieces: readonly (string | Uint8Array)[], options: PiecesOptions = {}): Vocab {
     const library = options.library ?? loadLibrary();
-    const parts = pieces.map((piece) => (typeof piece === "string" ? utf8(piece) : piece));
-    const ends = new BigUint64Array(parts.length);
+    if (!Array.isArray(pieces)) throw new ArgumentError(`pieces is ${shown(pieces)}: a list is needed`);
+    const parts = Array.from(pieces as readonly (string | Uint8Array)[], (piece, index) =>
+      piece instanceof Uint8Array ? piece : utf8(piece, `pieces[${index}]`),
+    );
+    const ends = endsOf(parts.length);
     let length = 0;
     parts.forEach((part, index) => {
       length += part.length;
@@ -68,10 +75,12 @@ export class Vocab extends Resource {
     mark(kinds, options.control ?? [], CONTROL, "control");
     mark(kinds, options.endOfGeneration ?? [], END_OF_GENERATION, "endOfGeneration");
     const { tokentrie_vocab_from_pieces } = library.functions;
-    return new Vocab(
+    const vocab = new Vocab(
       library,
       makeHandle(library, (out) => tokentrie_vocab_from_pieces(bytes, length, ends, kinds, parts.length, out)),
     );
+    vocab.weighs(length + BYTES_A_TOKEN * parts.length);
+    return vocab;
   }
 
   /** Tokens that end the output, ascending. */
@@ -104,7 +113,8 @@ export class Vocab extends Resource {
 
 function mark(kinds: Uint8Array, ids: readonly number[], kind: number, name: string): void {
   for (const id of idsOf(ids, name)) {
-    if (id >= kinds.length) throw new ArgumentError(`${name}: there is no token ${id} among ${kinds.length} pieces`);
+    if (id < 0 || id >= kinds.length)
+      throw new ArgumentError(`${name}: there is no token ${id} among ${kinds.length} pieces`);
     kinds[id] = kind;
   }
 }
@@ -116,13 +126,15 @@ function mark(kinds: Uint8Array, ids: readonly number[], kind: number, name: str
  */
 export function idsOf(ids: Int32Array | readonly number[], name: string): Int32Array {
   if (ids instanceof Int32Array) return ids;
-  const wrong = ids.findIndex((id) => (id | 0) !== id);
+  if (!Array.isArray(ids) && !isIntegers(ids)) {
+    throw new ArgumentError(`${name} is ${shown(ids)}: a list of token ids is needed`);
+  }
+  const wrong = ids.findIndex((id) => typeof id !== "number" || (id | 0) !== id);
   if (wrong >= 0) throw new ArgumentError(`${name}[${wrong}] is ${shown(ids[wrong])}: a token id is needed`);
   return Int32Array.from(ids);
 }
 
-/** @throws ArgumentError for what is no size. */
-export function countOf(value: number, name: string): number {
-  if (Number.isSafeInteger(value) && value >= 0) return value;
-  throw new ArgumentError(`${name} is ${shown(value)}: an integer from 0 on is needed`);
+/** Arrays of integers that can be converted without loss, or are refused by value. */
+function isIntegers(ids: unknown): boolean {
+  return [Uint8Array, Uint16Array, Uint32Array, Int8Array, Int16Array].some((kind) => ids instanceof kind);
 }

@@ -36,7 +36,10 @@ export interface StreamStep {
  * when it is needed. Negative numbers are errors; errors may also be thrown.
  */
 export interface StreamBinding<Handle> {
-  llmStreamOpen?(options: StreamOptions): Awaitable<Handle>;
+  /** What all bindings of one library share: it is warned about once, and tries of another one are refused. */
+  readonly library?: object;
+  /** @returns the stream; null, undefined or 0 where it cannot be opened. */
+  llmStreamOpen?(options: StreamOptions): Awaitable<Handle | null | undefined>;
   /** @returns the number of tokens taken. */
   llmStreamPrefill?(stream: Handle, tokens: Int32Array, slotId: number): Awaitable<number>;
   /** The same with text, so that what follows it is tokenised together with its end. */
@@ -57,6 +60,15 @@ export interface StreamBinding<Handle> {
   /** The same for a trie that the library has built before. */
   setTrie?(stream: Handle, trie: number, mode: 0 | 1): unknown;
   clearTokenTrie?(stream: Handle): unknown;
+  /** The same two as another agent runtime names them; looked for where those are missing. */
+  llmStreamSetTokenTrie?(given: {
+    readonly stream: Handle;
+    readonly triePayloadJson: string;
+    readonly mode: number;
+  }): unknown;
+  llmStreamClearTokenTrie?(given: { readonly stream: Handle }): unknown;
+  /** Leaves of what was set last that need ids outside the vocabulary, so that they were left out. */
+  leavesLeftOut?(stream: Handle): Awaitable<number>;
   /** Why the last call failed. */
   lastError?(): string;
 }

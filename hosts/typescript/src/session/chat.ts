@@ -1,6 +1,8 @@
 /** Chats: what is asked, and what a model answers in its own format. */
+import { SpecError } from "../errors.js";
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText } from "../native/spec.js";
+import { isList, shown } from "../tree/payload.js";
 import { forLibrary, ofLibrary } from "./names.js";
 
 /** A call of a tool, as chat APIs write it. */
@@ -97,9 +99,14 @@ export interface ChatStats {
  */
 export function chatText(messages: readonly ChatMessage[], options: ChatOptions): string {
   const { signal: _signal, onEvent: _onEvent, tools, sampling, ...others } = options;
+  if (tools !== undefined && !isList(tools))
+    throw new SpecError(`$.tools: a list is needed, not ${shown(tools)}`);
   return jsonText({
     messages,
-    tools: tools?.map((tool) => {
+    tools: tools?.map((tool, index) => {
+      if (typeof tool !== "object" || tool === null) {
+        throw new SpecError(`$.tools[${index}]: an object is needed, not ${shown(tool)}`);
+      }
       const inner = "function" in tool ? tool.function : tool;
       return { type: "function", function: { ...inner, parameters: schemaOf(inner.parameters) } };
     }),

@@ -1,7 +1,10 @@
-import { ModelError } from "../errors.js";
-import { FUNCTIONS, type FunctionName, type Functions } from "../ffi/abi.js";
-import { SizeOut, text, utf8 } from "../ffi/call.js";
+import { ArgumentError, ModelError } from "../errors.js";
+import { FUNCTIONS, type FunctionName, type Functions, SESSION_INFO } from "../ffi/abi.js";
+import { check, SizeOut, text, utf8 } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
+import { floatOf, integerOf } from "../ffi/numbers.js";
+import { idsOf } from "../native/vocab.js";
+import { shown } from "../tree/payload.js";
 import type { StreamBinding, StreamSampling, StreamStep } from "./binding.js";
 
 /**
@@ -22,36 +25,67 @@ export function elizaBinding(library: Library): StreamBinding<number> {
   const close = find("eliza_inference_llm_stream_close");
   const set = find("eliza_inference_set_token_trie");
   const clear = find("eliza_inference_clear_token_trie");
+  const info = find("tokentrie_session_get_info");
   const lastError = () => library.functions.tokentrie_last_error();
+  const setTokenTrie = (stream: number, json: string, mode: number) => {
+    const bytes = utf8(json, "payload");
+    return set?.(address(stream), bytes, bytes.length, integerOf(mode, "mode", "i32")) ?? -1;
+  };
   return {
+    library,
     lastError,
     ...(open && {
       llmStreamOpen: ({ modelPath, contextTokens = 0, threads = 0, gpuLayers = 0 }) => {
-        const stream = open(utf8(`${modelPath}\0`), contextTokens, threads, gpuLayers);
+        const path = utf8(modelPath, "modelPath");
+        if (path.includes(0)) throw new ArgumentError(`modelPath is ${shown(modelPath)}: a path has no zero in it`);
+        const stream = open(
+          Uint8Array.of(...path, 0),
+          integerOf(contextTokens, "contextTokens", "i32"),
+          integerOf(threads, "threads", "i32"),
+          integerOf(gpuLayers, "gpuLayers", "i32"),
+        );
         if (!stream) throw new ModelError(`open failed: ${lastError()}`);
         return Number(stream);
       },
     }),
     ...(prefill && {
       llmStreamPrefill: (stream: number, tokens: Int32Array, slotId: number) =>
-        prefill(stream, tokens, tokens.length, slotId),
+        prefill(address(stream), idsOf(tokens, "tokens"), tokens.length, integerOf(slotId, "slotId", "i32")),
     }),
     ...(generate && {
       llmStreamGenerate: (stream, { maxTokens, temperature, topP }, onToken) =>
-        generate(stream, maxTokens, temperature, topP, onToken, 0),
+        generate(
+          address(stream),
+          integerOf(maxTokens, "maxTokens", "i32"),
+          floatOf(temperature, "temperature"),
+          floatOf(topP, "topP"),
+          onToken,
+          0,
+        ),
     }),
     ...(next && { llmStreamNext: pull(library, next) }),
-    ...(cancel && { llmStreamCancel: (stream: number) => cancel(stream) }),
-    ...(close && { llmStreamClose: (stream: number) => close(stream) }),
+    ...(cancel && { llmStreamCancel: (stream: number) => cancel(address(stream)) }),
+    ...(close && { llmStreamClose: (stream: number) => close(address(stream)) }),
     ...(set && {
-      setTokenTrie: (stream: number, json: string, mode: 0 | 1) => {
-        const bytes = utf8(json);
-        return set(stream, bytes, bytes.length, mode);
+      setTokenTrie,
+      llmStreamSetTokenTrie: ({ stream, triePayloadJson, mode }) => setTokenTrie(stream, triePayloadJson, mode),
+    }),
+    ...(clear && {
+      clearTokenTrie: (stream: number) => clear(address(stream)),
+      llmStreamClearTokenTrie: ({ stream }) => clear(address(stream)),
+    }),
+    ...(info && {
+      leavesLeftOut: (stream: number) => {
+        const memory = SESSION_INFO.write();
+        check(library, info(address(stream), memory));
+        return SESSION_INFO.read(memory).outsideVocabulary;
       },
     }),
-    ...(clear && { clearTokenTrie: (stream: number) => clear(stream) }),
   };
 }
+
+/** A stream is what `open` gave: anything else would be another's memory. */
+const address = (stream: unknown) => integerOf(stream, "stream", "size");
 
 const TOKENS_A_STEP = 64;
 const BYTES_A_STEP = 16_384;
@@ -65,9 +99,9 @@ function pull(
   const [drafted, accepted, count] = [new Int32Array(1), new Int32Array(1), new SizeOut()];
   return (stream, { maxTokens }) => {
     const status = next(
-      stream,
+      address(stream),
       tokens,
-      Math.min(tokens.length, maxTokens),
+      Math.min(tokens.length, integerOf(maxTokens, "maxTokens", "i32")),
       count.memory,
       piece,
       piece.length,

@@ -1,7 +1,9 @@
 import { setImmediate } from "node:timers/promises";
-import { BusyError, LibraryError, ModelError, PayloadError } from "../errors.js";
+import { BusyError, HandleError, LibraryError, ModelError, PayloadError } from "../errors.js";
+import { floatOf, integerOf } from "../ffi/numbers.js";
+import { idsOf } from "../native/vocab.js";
 import { modeNumber, payloadText, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
-import { warn } from "../warning.js";
+import { warn, warnLeftOut } from "../warning.js";
 import { cancelling } from "./cancelling.js";
 import { Run } from "./run.js";
 import type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./binding.js";
@@ -21,7 +23,7 @@ export interface StreamArguments {
   /** All options as JSON, in place of these three, for a library that reads them. */
   readonly request?: string;
   /** What the output must begin with one of: a payload as object or JSON text, or a trie of the same library. */
-  readonly tokenTreePayload?: TokenTreePayload | string | { readonly handle: number } | null;
+  readonly tokenTreePayload?: TokenTreePayload | string | MadeBefore | null;
   /** `"greedy"` unless given. */
   readonly tokenTreeMode?: TokenTreeMode;
   readonly signal?: AbortSignal;
@@ -31,6 +33,12 @@ export interface StreamArguments {
   readonly onText?: (text: string) => void;
   /** Each step of the pull form: what a draft proposed, and what of it was taken. */
   readonly onAccept?: (step: StreamStep) => void;
+}
+
+/** A trie or a constraint that a library has built. */
+export interface MadeBefore {
+  readonly handle: number;
+  readonly library?: object;
 }
 
 export interface StreamResult {
@@ -65,13 +73,18 @@ export class StreamRunner<Handle> {
 
   /** Opens a stream, generates, and closes it, whatever happens. */
   async run(options: StreamOptions, given: StreamArguments): Promise<StreamResult> {
-    this.#need("llmStreamOpen", "llmStreamPrefill", "llmStreamClose");
-    const stream = await this.#binding.llmStreamOpen?.(options);
-    if (stream === undefined) throw new ModelError(`open failed: ${options.modelPath}${this.#why()}`);
+    const run = new Run(given);
     try {
-      return await this.generate(stream, given);
+      this.#need("llmStreamOpen", "llmStreamPrefill", "llmStreamClose");
+      const stream = await this.#binding.llmStreamOpen?.(options);
+      if (isNone(stream)) throw new ModelError(`open failed: ${options.modelPath}${this.#why()}`);
+      try {
+        return await this.#whole(stream, given, run);
+      } finally {
+        await this.#binding.llmStreamClose?.(stream);
+      }
     } finally {
-      await this.#binding.llmStreamClose?.(stream);
+      run.finish();
     }
   }
 
@@ -83,19 +96,26 @@ export class StreamRunner<Handle> {
    * @throws ModelError, PayloadError if the library refuses the prompt, the payload or the generation.
    */
   async generate(stream: Handle, given: StreamArguments): Promise<StreamResult> {
+    const run = new Run(given);
+    try {
+      return await this.#whole(stream, given, run);
+    } finally {
+      run.finish();
+    }
+  }
+
+  async #whole(stream: Handle, given: StreamArguments, run: Run): Promise<StreamResult> {
+    checkArguments(given);
     this.#need("llmStreamPrefill");
     if (!this.#binding.llmStreamGenerate) this.#need("llmStreamNext");
     if (this.#busy.has(stream)) {
       throw new BusyError("generate failed: -1: this stream is generating; cancel it, or wait for its end");
     }
     this.#busy.add(stream);
-    const run = new Run(given);
     try {
-      modeNumber(given.tokenTreeMode ?? 0);
       await this.#inSlot(given.slotId ?? -1, () => this.#generate(stream, given, run));
     } finally {
       this.#busy.delete(stream);
-      run.finish();
     }
     return run.result();
   }
@@ -123,7 +143,7 @@ export class StreamRunner<Handle> {
     if (promptText !== undefined) this.#need("llmStreamPrefillText");
     const prefilled =
       promptText === undefined
-        ? this.#binding.llmStreamPrefill?.(stream, Int32Array.from(given.promptTokens), slotId)
+        ? this.#binding.llmStreamPrefill?.(stream, Int32Array.from(idsOf(given.promptTokens, "promptTokens")), slotId)
         : this.#binding.llmStreamPrefillText?.(stream, promptText, slotId);
     const taken = (await prefilled) ?? -1;
     if (taken < 0) throw new ModelError(`Prefill failed: ${taken}${this.#why()}`);
@@ -134,9 +154,11 @@ export class StreamRunner<Handle> {
     const payload = given.tokenTreePayload ?? null;
     if (payload === null) return generate();
     const set = this.#setter(stream, payload, modeNumber(given.tokenTreeMode ?? 0));
-    if (set === null || this.#binding.clearTokenTrie === undefined) {
-      if (!warned.has(this.#binding)) {
-        warned.add(this.#binding);
+    const clear = this.#clearer(stream);
+    if (set === null || clear === null) {
+      const library = this.#binding.library ?? this.#binding;
+      if (!warned.has(library)) {
+        warned.add(library);
         warn("this library has no set_token_trie and clear_token_trie: the output is not constrained");
       }
       return generate();
@@ -147,24 +169,32 @@ export class StreamRunner<Handle> {
       if (typeof status === "number" && status < 0) {
         throw new PayloadError(`set_token_trie failed: ${status}${this.#why()}`);
       }
+      warnLeftOut((await this.#binding.leavesLeftOut?.(stream)) ?? 0);
       await generate();
     } finally {
-      await this.#binding.clearTokenTrie(stream);
+      await clear();
     }
   }
 
   /** How the set is handed over; null where the library has no function for it. */
-  #setter(
-    stream: Handle,
-    set: TokenTreePayload | string | { readonly handle: number },
-    mode: 0 | 1,
-  ): (() => unknown) | null {
+  #setter(stream: Handle, set: TokenTreePayload | string | MadeBefore, mode: 0 | 1): (() => unknown) | null {
     const binding = this.#binding;
     if (typeof set === "object" && "handle" in set) {
+      if (binding.library !== undefined && set.library !== undefined && binding.library !== set.library) {
+        throw new HandleError("tokenTreePayload belongs to another library than the stream: make it with that one");
+      }
       return binding.setTrie ? () => binding.setTrie?.(stream, set.handle, mode) : null;
     }
     const json = payloadText(set);
-    return binding.setTokenTrie ? () => binding.setTokenTrie?.(stream, json, mode) : null;
+    if (binding.setTokenTrie) return () => binding.setTokenTrie?.(stream, json, mode);
+    if (!binding.llmStreamSetTokenTrie) return null;
+    return () => binding.llmStreamSetTokenTrie?.({ stream, triePayloadJson: json, mode });
+  }
+
+  #clearer(stream: Handle): (() => unknown) | null {
+    const binding = this.#binding;
+    if (binding.clearTokenTrie) return () => binding.clearTokenTrie?.(stream);
+    return binding.llmStreamClearTokenTrie ? () => binding.llmStreamClearTokenTrie?.({ stream }) : null;
   }
 
   async #produce(stream: Handle, given: StreamArguments, run: Run): Promise<void> {
@@ -235,4 +265,18 @@ export class StreamRunner<Handle> {
     const sentence = this.#binding.lastError?.() ?? "";
     return sentence === "" ? "" : `: ${sentence}`;
   }
+}
+
+/** No stream: C's NULL, however it was read. */
+function isNone(stream: unknown): stream is null | undefined {
+  return stream === null || stream === undefined || stream === 0 || stream === 0n;
+}
+
+/** @throws ArgumentError, PayloadError before anything is asked of the library. */
+function checkArguments({ maxTokens = 256, temperature = 0, topP = 1, slotId = -1, tokenTreeMode }: StreamArguments) {
+  integerOf(maxTokens, "maxTokens", "count");
+  floatOf(temperature, "temperature");
+  floatOf(topP, "topP");
+  integerOf(slotId, "slotId", "i32");
+  modeNumber(tokenTreeMode ?? 0);
 }

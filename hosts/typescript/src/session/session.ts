@@ -5,7 +5,8 @@ import { Constraint } from "../native/constraint.js";
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec, specText } from "../native/spec.js";
 import { Trie } from "../native/trie.js";
-import { countOf, idsOf, Vocab } from "../native/vocab.js";
+import { integerOf } from "../ffi/numbers.js";
+import { idsOf, Vocab } from "../native/vocab.js";
 import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import { cancelling } from "./cancelling.js";
 import { type ChatEvent, type ChatMessage, type ChatOptions, type ChatReply, chatText, replyOf } from "./chat.js";
@@ -138,12 +139,12 @@ export class Session implements AsyncDisposable {
     const after = AFTER.indexOf(options.after ?? "stop");
     if (after < 0) throw new ArgumentError(`after is ${shown(options.after)}: "free" or "stop" is needed`);
     const settings = {
-      nCtx: countOf(options.nCtx ?? 0, "nCtx"),
-      nBatch: countOf(options.nBatch ?? 0, "nBatch"),
-      nThreads: countOf(options.nThreads ?? 0, "nThreads"),
-      nGpuLayers: countOf(options.nGpuLayers ?? 0, "nGpuLayers"),
+      nCtx: integerOf(options.nCtx ?? 0, "nCtx", "u32"),
+      nBatch: integerOf(options.nBatch ?? 0, "nBatch", "u32"),
+      nThreads: integerOf(options.nThreads ?? 0, "nThreads", "u32"),
+      nGpuLayers: integerOf(options.nGpuLayers ?? 0, "nGpuLayers", "u32"),
       after,
-      seed: options.seed === undefined ? null : countOf(options.seed, "seed"),
+      seed: options.seed === undefined ? null : integerOf(options.seed, "seed", "u32"),
     };
     return new Session(await RemoteSession.open(options.library ?? loadLibrary(), path, settings));
   }
@@ -254,6 +255,9 @@ export class Session implements AsyncDisposable {
   }
 
   async #choose(prompt: Prompt, values: ChoiceValues, how: Omit<ChooseOptions, "signal">): Promise<Choice> {
+    if (typeof values !== "object" || values === null) {
+      throw new ArgumentError(`values is ${shown(values)}: texts, a trie, a payload or a spec is needed`);
+    }
     const isPlain = Object.values(how).every((option) => option === undefined);
     if (isPlain && typeof prompt === "string" && Array.isArray(values)) {
       const texts = values as readonly string[];
@@ -266,13 +270,14 @@ export class Session implements AsyncDisposable {
     }
     const set = values instanceof Constraint ? values : await this.#trieOf(values as Trie | TokenTreePayload);
     if (isPlain && set instanceof Trie) {
-      const leaves = await this.#remote.call("chooseLeaves", await this.#tokens(prompt), set.handle, set.size);
+      const tokens = await this.#tokens(prompt);
+      const leaves = await this.#remote.call("chooseLeaves", tokens, set.handleIn(this.#remote.library), set.size);
       return new Choice(
         Array.from({ length: set.size }, (_, index) => set.leafName(index) ?? ""),
         leaves,
       );
     }
-    await this.#remote.call("setTrie", set.handle, 0);
+    await this.#remote.call("setTrie", set.handleIn(this.#remote.library), 0);
     try {
       return chosen(await this.#remote.call("chooseJson", jsonText(asked)));
     } finally {
@@ -345,7 +350,7 @@ export class Session implements AsyncDisposable {
         ...(isText ? { promptText: prompt } : {}),
         ...(set === undefined ? {} : { tokenTreePayload: set }),
         tokenTreeMode: options.tokenTreeMode ?? 0,
-        maxTokens: countOf(options.maxTokens ?? 256, "maxTokens"),
+        maxTokens: options.maxTokens ?? 256,
         temperature: options.temperature ?? 0,
         topP: options.topP ?? 1,
         slotId: options.slotId ?? -1,
@@ -414,5 +419,5 @@ function requestOf(options: GenerateOptions): string | undefined {
     how["sampling"] = forLibrary(sampling);
     if (freeSampling !== undefined) how["free_sampling"] = forLibrary(freeSampling);
   }
-  return jsonText({ ...how, max_tokens: countOf(maxTokens ?? 256, "maxTokens") });
+  return jsonText({ ...how, max_tokens: integerOf(maxTokens ?? 256, "maxTokens", "count") });
 }

@@ -53,6 +53,9 @@ export class TokenizerCache {
 
   /** Every text once, all asked at the same time. */
   async tokenizeMany(modelId: string, texts: Iterable<string>): Promise<Map<string, readonly number[]>> {
+    if (typeof texts !== "object" || texts === null || !(Symbol.iterator in texts)) {
+      throw new ArgumentError(`texts is ${shown(texts)}: a list is needed`);
+    }
     const distinct = [...new Set(texts)];
     const tokens = await Promise.all(distinct.map((text) => this.tokenize(modelId, text)));
     return new Map(distinct.map((text, index) => [text, tokens[index] ?? []]));
@@ -98,7 +101,10 @@ function checkIds(tokens: unknown, text: string): readonly number[] {
   return Object.freeze([...ids]);
 }
 
+/** Room for all of them is taken at once. */
+const MOST = 2 ** 24;
+
 function positive(value: number, name: string): number {
-  if (Number.isInteger(value) && value > 0) return value;
-  throw new ArgumentError(`${name} is ${shown(value)}: a positive integer is needed`);
+  if (Number.isInteger(value) && value > 0 && value <= MOST) return value;
+  throw new ArgumentError(`${name} is ${shown(value)}: an integer from 1 to ${MOST} is needed`);
 }

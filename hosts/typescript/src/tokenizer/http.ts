@@ -1,4 +1,4 @@
-import { TokenizerError } from "../errors.js";
+import { ArgumentError, TokenizerError } from "../errors.js";
 import { shown } from "../tree/payload.js";
 import type { Tokenize } from "./cache.js";
 
@@ -16,6 +16,7 @@ export interface HttpTokenizerOptions {
  * const cache = new TokenizerCache(httpTokenizer("http://127.0.0.1:8080"));
  */
 export function httpTokenizer(baseUrl: string, options: HttpTokenizerOptions = {}): Tokenize {
+  if (typeof baseUrl !== "string") throw new ArgumentError(`baseUrl is ${shown(baseUrl)}: a string is needed`);
   const url = `${baseUrl.replace(/\/+$/, "")}/tokenize`;
   const send = options.fetch ?? fetch;
   return async (text) => {

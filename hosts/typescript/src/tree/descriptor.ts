@@ -1,5 +1,5 @@
 import { compareCodePoints } from "./order.js";
-import { checkTokenId, type TokenSequence, type TokenTreeDescriptor } from "./payload.js";
+import { iterableAt, objectAt, textAt, tokensAt, type TokenSequence, type TokenTreeDescriptor } from "./payload.js";
 
 /** Tokens by name: a map, or a plain object. */
 export type TokenMap = ReadonlyMap<string, readonly number[]> | Readonly<Record<string, readonly number[]>>;
@@ -15,14 +15,13 @@ export type TokenMap = ReadonlyMap<string, readonly number[]> | Readonly<Record<
  */
 export function buildDescriptor(path: string, names: Iterable<string>, tokenMap: TokenMap): TokenTreeDescriptor | null {
   const leaves = new Map<string, TokenSequence>();
-  for (const name of names) {
-    const tokens = leaves.has(name) ? undefined : tokensOf(tokenMap, name);
-    if (tokens === undefined || tokens.length === 0) continue;
-    const checked = tokens.map((token, index) =>
-      checkTokenId(token, () => `${path}, ${JSON.stringify(name)}[${index}]`),
-    );
-    leaves.set(name, { name, tokens: checked });
-  }
+  textAt(path, "path");
+  iterableAt(names, "names").forEach((given, index) => {
+    const name = textAt(given, `names[${index}]`);
+    const found = leaves.has(name) ? undefined : tokensOf(objectAt(tokenMap, "tokenMap") as TokenMap, name);
+    const tokens = found === undefined ? [] : tokensAt(found, () => `${path}, ${JSON.stringify(name)}`);
+    if (tokens.length > 0) leaves.set(name, { name, tokens });
+  });
   if (leaves.size === 0) return null;
   return { path, leaves: [...leaves.values()].sort((a, b) => compareCodePoints(a.name, b.name)) };
 }

@@ -55,10 +55,12 @@ export function modeNumber(mode: TokenTreeMode): 0 | 1 {
  * const payload = buildPayload("my-model", [buildDescriptor("action", names, tokens)]);
  */
 export function buildPayload(modelId: string, descriptors: Iterable<TokenTreeDescriptor | null>): TokenTreePayload {
-  const used = [...descriptors].filter((descriptor) => descriptor !== null);
+  const used = iterableAt(descriptors, "descriptors").flatMap((descriptor, index) =>
+    descriptor === null ? [] : [checkDescriptor(descriptor, `descriptors[${index}]`)],
+  );
   checkPaths(used);
   if (used.length === 0) throw new PayloadError("payload: no descriptor is left, so there is nothing to choose from");
-  return { modelId, descriptors: used };
+  return { modelId: textAt(modelId, "modelId"), descriptors: used };
 }
 
 function checkPaths(descriptors: readonly TokenTreeDescriptor[]): void {
@@ -78,7 +80,7 @@ function checkPaths(descriptors: readonly TokenTreeDescriptor[]): void {
 export function checkPayload(value: unknown): TokenTreePayload {
   const payload = objectAt(value, "payload");
   const modelId = "modelId" in payload ? payload["modelId"] : "";
-  const descriptors = listAt(payload["descriptors"], "descriptors").map((descriptor, index) =>
+  const descriptors = Array.from(listAt(payload["descriptors"], "descriptors"), (descriptor, index) =>
     checkDescriptor(descriptor, `descriptors[${index}]`),
   );
   const checked = { modelId: textAt(modelId, "modelId"), descriptors };
@@ -98,6 +100,7 @@ export function checkPayload(value: unknown): TokenTreePayload {
  */
 export function parsePayload(text: string): TokenTreePayload {
   let value: unknown;
+  if (typeof text !== "string") throw new PayloadError(`payload: a text is needed, not ${shown(text)}`);
   try {
     value = JSON.parse(text);
   } catch (error) {
@@ -114,7 +117,7 @@ export function payloadText(payload: TokenTreePayload | string): string {
 
 function checkDescriptor(value: unknown, where: string): TokenTreeDescriptor {
   const descriptor = objectAt(value, where);
-  const leaves = listAt(descriptor["leaves"], `${where}.leaves`).map((leaf, index) =>
+  const leaves = Array.from(listAt(descriptor["leaves"], `${where}.leaves`), (leaf, index) =>
     checkLeaf(leaf, `${where}.leaves[${index}]`),
   );
   return { path: textAt(descriptor["path"], `${where}.path`), leaves };
@@ -122,13 +125,32 @@ function checkDescriptor(value: unknown, where: string): TokenTreeDescriptor {
 
 function checkLeaf(value: unknown, where: string): TokenSequence {
   const leaf = objectAt(value, where);
-  const tokens = listAt(leaf["tokens"], `${where}.tokens`).map((token, index) =>
-    checkTokenId(token, () => `${where}.tokens[${index}]`),
-  );
+  const tokens = tokensAt(leaf["tokens"], () => `${where}.tokens`);
   return { name: textAt(leaf["name"], `${where}.name`), tokens };
 }
 
-function objectAt(value: unknown, where: string): Record<string, unknown> {
+/**
+ * `where` is asked only for an error: it is written for every leaf.
+ *
+ * @throws PayloadError for what is no list of ids.
+ */
+export function tokensAt(value: unknown, where: () => string): number[] {
+  const isList = Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
+  if (!isList) throw new PayloadError(`${where()}: a list is needed, not ${shown(value)}`);
+  return Array.from(value as ArrayLike<unknown>, (token, index) => checkTokenId(token, () => `${where()}[${index}]`));
+}
+
+/** As `Array.isArray`, which would turn the type of what it is asked of into `any[]`. */
+export const isList = (value: unknown): boolean => Array.isArray(value);
+
+/** @throws PayloadError for what cannot be gone through; a text can, and is none. */
+export function iterableAt(value: unknown, where: string): unknown[] {
+  const isIterable = typeof value === "object" && value !== null && Symbol.iterator in value;
+  if (!isIterable) throw new PayloadError(`${where}: a list is needed, not ${shown(value)}`);
+  return [...(value as Iterable<unknown>)];
+}
+
+export function objectAt(value: unknown, where: string): Record<string, unknown> {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   throw new PayloadError(`${where}: an object is needed, not ${shown(value)}`);
 }
@@ -138,7 +160,7 @@ function listAt(value: unknown, where: string): unknown[] {
   throw new PayloadError(`${where}: a list is needed, not ${shown(value)}`);
 }
 
-function textAt(value: unknown, where: string): string {
+export function textAt(value: unknown, where: string): string {
   if (typeof value !== "string") throw new PayloadError(`${where}: a string is needed, not ${shown(value)}`);
   if (!value.isWellFormed()) throw new PayloadError(`${where}: ${shown(value)} has half of a surrogate pair`);
   return value;
@@ -148,7 +170,8 @@ function textAt(value: unknown, where: string): string {
 export function shown(value: unknown): string {
   let text: string | undefined;
   try {
-    text = typeof value === "number" || typeof value === "bigint" ? String(value) : JSON.stringify(value);
+    if (typeof value === "number" || typeof value === "symbol") text = String(value);
+    else text = typeof value === "bigint" ? `${value}n` : JSON.stringify(value);
   } catch {
     text = undefined;
   }

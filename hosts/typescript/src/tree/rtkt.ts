@@ -6,7 +6,7 @@
  * children (u32) and their numbers (u32 each).
  */
 import { PayloadError } from "../errors.js";
-import { MAX_TOKEN_ID, type TokenTreeDescriptor } from "./payload.js";
+import { MAX_TOKEN_ID, objectAt, shown, textAt, type TokenTreeDescriptor } from "./payload.js";
 import { buildTokenTrie, type TokenTrieNode, TRIE_ROOT_TOKEN_ID } from "./trie.js";
 
 const MAGIC = 0x544b5452; // "RTKT" as a little-endian number
@@ -18,7 +18,9 @@ const NODE_BYTES = 9;
  *
  * @throws PayloadError for an id that is no integer from 0 to 2^31 - 1.
  */
-export function encodeRtkt({ path, leaves }: TokenTreeDescriptor): Uint8Array {
+export function encodeRtkt(descriptor: TokenTreeDescriptor): Uint8Array {
+  const { path: given, leaves } = objectAt(descriptor, "descriptor") as unknown as TokenTreeDescriptor;
+  const path = textAt(given, "descriptor.path");
   const nodes: { readonly node: TokenTrieNode; readonly children: number[] }[] = [];
   const open: { readonly node: TokenTrieNode; readonly siblings: number[] }[] = [
     { node: buildTokenTrie(leaves), siblings: [] },
@@ -65,6 +67,7 @@ interface ReadNode {
  * @throws PayloadError that says what is wrong, and at which byte or node.
  */
 export function decodeRtkt(bytes: Uint8Array): { path: string; sequences: number[][] } {
+  if (!(bytes instanceof Uint8Array)) throw wrong(`a Uint8Array is needed, not ${shown(bytes)}`);
   const reader = new Reader(bytes);
   if (reader.u32("magic") !== MAGIC) throw wrong("bad magic: the bytes do not begin with RTKT");
   const version = reader.u32("version");

@@ -1,5 +1,5 @@
 import { compareCodePoints } from "./order.js";
-import { checkTokenId, type TokenSequence } from "./payload.js";
+import { iterableAt, objectAt, textAt, type TokenSequence, tokensAt } from "./payload.js";
 
 /** The `tokenId` of the root, which no token enters. */
 export const TRIE_ROOT_TOKEN_ID = -1;
@@ -36,13 +36,15 @@ function emptyNode(tokenId: number): GrowingNode {
  */
 export function buildTokenTrie(sequences: Iterable<TokenSequence>): TokenTrieNode {
   const root = emptyNode(TRIE_ROOT_TOKEN_ID);
-  for (const { name, tokens } of sequences) {
+  let number = 0;
+  for (const leaf of iterableAt(sequences, "leaves")) {
+    const where = `leaves[${number++}]`;
+    const { name: given, tokens: ids } = objectAt(leaf, where);
+    // Checked before anything grows: a bad leaf leaves no path behind.
+    const name = textAt(given, `${where}.name`);
+    const tokens = tokensAt(ids, () => `leaf ${JSON.stringify(name)}, tokens`);
     if (tokens.length === 0) continue;
     let node = root;
-    // Checked before anything grows: a bad leaf leaves no path behind.
-    tokens.forEach((token, index) => {
-      checkTokenId(token, () => `leaf ${JSON.stringify(name)}, tokens[${index}]`);
-    });
     for (const token of tokens) {
       let next = node.children.get(token);
       if (next === undefined) {

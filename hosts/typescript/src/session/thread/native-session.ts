@@ -1,6 +1,6 @@
 /** The blocking calls of one session; they run on the thread that `worker.ts` is. */
 import { ModelError } from "../../errors.js";
-import { CHOICE, FINISHES, SESSION_INFO, SESSION_OPTIONS, STATES, Status } from "../../ffi/abi.js";
+import { CHOICE, FINISHES, SESSION_INFO, SESSION_OPTIONS, type SessionInfo, STATES, Status } from "../../ffi/abi.js";
 import { check, errorOf, joined, makeHandle, readInts, readText, SizeOut, text, utf8 } from "../../ffi/call.js";
 import type { Library } from "../../ffi/library.js";
 import { constraintHandle } from "../../native/constraint.js";
@@ -48,7 +48,7 @@ export class NativeSession implements Calls {
 
   open(path: string, settings: SessionSettings): number {
     this.#library.needLlama();
-    const name = utf8(path);
+    const name = utf8(path, "path");
     const options = SESSION_OPTIONS.write({
       nCtx: settings.nCtx,
       nBatch: settings.nBatch,
@@ -64,7 +64,7 @@ export class NativeSession implements Calls {
   }
 
   tokenize(given: string, addSpecial: boolean, parseSpecial: boolean): Int32Array {
-    const bytes = utf8(given);
+    const bytes = utf8(given, "text");
     const { tokentrie_session_tokenize } = this.#library.functions;
     return readInts(this.#library, (buffer, capacity, count) =>
       tokentrie_session_tokenize(
@@ -88,20 +88,24 @@ export class NativeSession implements Calls {
   }
 
   prefillText(prompt: string, slotId: number): number {
-    const [taken, bytes] = [new SizeOut(), utf8(prompt)];
+    const [taken, bytes] = [new SizeOut(), utf8(prompt, "prompt")];
     const { tokentrie_session_prefill_text } = this.#library.functions;
     this.#check(tokentrie_session_prefill_text(this.#handle, bytes, bytes.length, slotId, taken.memory));
     return taken.value;
   }
 
   setTokenTrie(json: string, mode: number): void {
-    const bytes = utf8(json);
+    const bytes = utf8(json, "payload");
     const { tokentrie_session_set_token_trie } = this.#library.functions;
     this.#check(tokentrie_session_set_token_trie(this.#handle, bytes, bytes.length, mode));
   }
 
   setTrie(trie: number, mode: number): void {
     this.#check(this.#library.functions.tokentrie_session_set_trie(this.#handle, trie, mode));
+  }
+
+  leavesLeftOut(): number {
+    return this.#info().outsideVocabulary;
   }
 
   clearTokenTrie(): void {
@@ -113,7 +117,7 @@ export class NativeSession implements Calls {
     if (request === undefined) {
       this.#check(functions.tokentrie_session_start(this.#handle, maxTokens, temperature, topP));
     } else {
-      const json = utf8(request);
+      const json = utf8(request, "request");
       this.#check(functions.tokentrie_session_start_json(this.#handle, json, json.length));
     }
     const status = this.#pull();
@@ -123,7 +127,7 @@ export class NativeSession implements Calls {
   }
 
   chat(request: string): { reply: string | null; error: PlainError | null } {
-    const json = utf8(request);
+    const json = utf8(request, "request");
     const { tokentrie_chat_start, tokentrie_chat_message } = this.#library.functions;
     this.#check(tokentrie_chat_start(this.#handle, json, json.length));
     const status = this.#pull();
@@ -145,8 +149,8 @@ export class NativeSession implements Calls {
   }
 
   texts({ texts, prefix, suffix }: TextsRequest): number {
-    const { bytes, ends } = joined(texts);
-    const [before, after] = [utf8(prefix), utf8(suffix)];
+    const { bytes, ends } = joined(texts, "texts");
+    const [before, after] = [utf8(prefix, "prefix"), utf8(suffix, "suffix")];
     const { tokentrie_session_texts } = this.#library.functions;
     return makeHandle(this.#library, (out) =>
       tokentrie_session_texts(
@@ -165,8 +169,8 @@ export class NativeSession implements Calls {
   }
 
   choose(prompt: string, texts: readonly string[]): ChosenValues {
-    const given = utf8(prompt);
-    const { bytes, ends } = joined(texts);
+    const given = utf8(prompt, "prompt");
+    const { bytes, ends } = joined(texts, "values");
     const { tokentrie_session_choose } = this.#library.functions;
     return this.#chosen(texts.length, (probabilities, choice) =>
       tokentrie_session_choose(
@@ -185,7 +189,7 @@ export class NativeSession implements Calls {
   }
 
   chooseJson(request: string): ChosenValues {
-    const json = utf8(request);
+    const json = utf8(request, "request");
     this.#check(this.#library.functions.tokentrie_session_choose_json(this.#handle, json, json.length));
     const chosen = this.#result<Chosen>();
     if (chosen === null) throw new ModelError("there is no choice");
@@ -238,9 +242,7 @@ export class NativeSession implements Calls {
   }
 
   #outcome(): Outcome {
-    const memory = SESSION_INFO.write();
-    this.#check(this.#library.functions.tokentrie_session_get_info(this.#handle, memory));
-    const info = SESSION_INFO.read(memory);
+    const info = this.#info();
     return {
       finish: FINISHES[info.finish] ?? "none",
       state: STATES[info.state] ?? "off",
@@ -258,6 +260,12 @@ export class NativeSession implements Calls {
         seconds: info.seconds,
       },
     };
+  }
+
+  #info(): SessionInfo {
+    const memory = SESSION_INFO.write();
+    this.#check(this.#library.functions.tokentrie_session_get_info(this.#handle, memory));
+    return SESSION_INFO.read(memory);
   }
 
   #leaf(): Outcome["leaf"] {

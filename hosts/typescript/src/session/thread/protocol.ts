@@ -79,6 +79,7 @@ export interface Calls {
   prefillText(prompt: string, slotId: number): number;
   setTokenTrie(json: string, mode: number): void;
   setTrie(trie: number, mode: number): void;
+  leavesLeftOut(): number;
   clearTokenTrie(): void;
   /** Tokens come as `TokenMessage` before it is answered. A generation that fails is answered too. */
   generate(sampling: StreamSampling): { outcome: Outcome; error: PlainError | null };

@@ -1,8 +1,9 @@
 import { Worker } from "node:worker_threads";
-import { BusyError, HandleError, TokenTrieError } from "../../errors.js";
+import { ArgumentError, BusyError, HandleError, TokenTrieError } from "../../errors.js";
 import { SESSION_INFO } from "../../ffi/abi.js";
 import { check } from "../../ffi/call.js";
-import type { Library } from "../../ffi/library.js";
+import { Library } from "../../ffi/library.js";
+import { shown } from "../../tree/payload.js";
 import { cancelling } from "../cancelling.js";
 import type { OnToken, StreamBinding, StreamSampling } from "../binding.js";
 import {
@@ -31,6 +32,7 @@ export class RemoteSession implements StreamBinding<number> {
   readonly setTokenTrie?: (stream: number, json: string, mode: 0 | 1) => Promise<void>;
   readonly setTrie?: (stream: number, trie: number, mode: 0 | 1) => Promise<void>;
   readonly clearTokenTrie?: () => Promise<void>;
+  readonly leavesLeftOut = (): Promise<number> => this.call("leavesLeftOut");
   #handle = 0;
 
   readonly #worker: Worker;
@@ -69,6 +71,7 @@ export class RemoteSession implements StreamBinding<number> {
   }
 
   static async open(library: Library, path: string, settings: SessionSettings): Promise<RemoteSession> {
+    if (!(library instanceof Library)) throw new ArgumentError(`library is ${shown(library)}: loadLibrary() gives one`);
     library.needLlama();
     const remote = new RemoteSession(library);
     try {
@@ -89,9 +92,15 @@ export class RemoteSession implements StreamBinding<number> {
     if (this.#ended) return Promise.reject(this.#ended);
     const id = ++this.#calls;
     return new Promise((resolve, reject) => {
+      try {
+        this.#worker.postMessage({ id, call: name, given } satisfies Request);
+      } catch (error) {
+        // A function or a symbol, say, which no thread can be given.
+        reject(new ArgumentError(`${name}: ${(error as Error).message}`, { cause: error }));
+        return;
+      }
       this.#waiting.set(id, { resolve, reject });
       this.#worker.ref();
-      this.#worker.postMessage({ id, call: name, given } satisfies Request);
     });
   }
 
