@@ -50,6 +50,12 @@
 #define TOKENTRIE_FEATURE_LLAMA 1
 
 /**
+ * A bit of tokentrie_features(): the library was compiled for more than x86-64-v3 or plain aarch64, such as for the
+ * processor of the machine that built it. Others may not run it.
+ */
+#define TOKENTRIE_FEATURE_THIS_CPU 2
+
+/**
  * A mode: the highest logit, ties to the lowest id.
  */
 #define TOKENTRIE_MODE_GREEDY 0

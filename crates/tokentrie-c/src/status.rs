@@ -9,6 +9,9 @@ pub const TOKENTRIE_ABI_VERSION: u32 = 0x0001_0000;
 pub const TOKENTRIE_MAX_PAYLOAD: usize = 268_435_456;
 /// A bit of tokentrie_features(): the library has sessions.
 pub const TOKENTRIE_FEATURE_LLAMA: u32 = 1;
+/// A bit of tokentrie_features(): the library was compiled for more than x86-64-v3 or plain aarch64, such as for the
+/// processor of the machine that built it. Others may not run it.
+pub const TOKENTRIE_FEATURE_THIS_CPU: u32 = 2;
 
 /// What a function returns: TOKENTRIE_OK, a positive status that is no error, or a negative error.
 pub type tokentrie_status = i32;

@@ -35,6 +35,10 @@ const PRINTED = [
   DATE,
   /5, 6.*THINK/s,
 ];
+/** Blocks that say that they run as they are, in Node 20 too. */
+const PLAIN = [...readFileSync(join(ROOT, "docs", "typescript.md"), "utf8").matchAll(/```js\n([\s\S]*?)```/g)].map(
+  ([, code = ""]) => code,
+);
 const PAGES = {
   "hosts/typescript/README.md": blocksOf("hosts/typescript/README.md"),
   "docs/typescript.md": blocksOf("docs/typescript.md"),
@@ -108,6 +112,21 @@ describe("the package", { skip }, () => {
       execFileSync(process.execPath, [tsc, ...given, ...lib, ...roots, ...names], { cwd: user, encoding: "utf8" });
     } catch (error) {
       assert.fail((error as { stdout: string }).stdout);
+    }
+  });
+
+  it("runs plain JavaScript as it is, in both runtimes", () => {
+    assert.ok(PLAIN.length > 0);
+    for (const code of PLAIN) {
+      const file = join(folder, "user", "plain.mjs");
+      writeFileSync(file, code);
+      for (const command of [process.execPath, BUN]) {
+        execFileSync(command, [file], {
+          cwd: join(folder, "user"),
+          env: { ...process.env, TOKENTRIE_LIB: "" },
+          timeout: 60_000,
+        });
+      }
     }
   });
 

@@ -107,6 +107,7 @@ import { Struct } from "./struct.js";
 export const ABI_VERSION = ${number("ABI_VERSION")};
 
 export const FEATURE_LLAMA = ${number("FEATURE_LLAMA")};
+export const FEATURE_THIS_CPU = ${number("FEATURE_THIS_CPU")};
 
 export const Status = { ${statuses.map(([name, value]) => `${name}: ${value}`).join(", ")} } as const;
 

@@ -1,7 +1,7 @@
 //! What the library is, and what was wrong last.
 
 use crate::error;
-use crate::status::{TOKENTRIE_ABI_VERSION, TOKENTRIE_FEATURE_LLAMA, tokentrie_status};
+use crate::status::{TOKENTRIE_ABI_VERSION, TOKENTRIE_FEATURE_LLAMA, TOKENTRIE_FEATURE_THIS_CPU, tokentrie_status};
 use std::ffi::c_char;
 
 /// Version of the library: compare with TOKENTRIE_ABI_VERSION.
@@ -13,7 +13,8 @@ pub extern "C" fn tokentrie_abi_version() -> u32 {
 /// What this library was built with: bits TOKENTRIE_FEATURE_…
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_features() -> u32 {
-    if cfg!(feature = "llama") { TOKENTRIE_FEATURE_LLAMA } else { 0 }
+    let bit = |has, bit| if has { bit } else { 0 };
+    bit(cfg!(feature = "llama"), TOKENTRIE_FEATURE_LLAMA) | bit(cfg!(beyond_level), TOKENTRIE_FEATURE_THIS_CPU)
 }
 
 /// What was wrong in the last call of this thread that failed; "" if there was none. UTF-8 with a zero at the end,

@@ -6,6 +6,7 @@ import { Struct } from "./struct.js";
 export const ABI_VERSION = 65536;
 
 export const FEATURE_LLAMA = 1;
+export const FEATURE_THIS_CPU = 2;
 
 export const Status = {
   NONE: 1,

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { LibraryError } from "../errors.js";
 import { shown } from "../tree/payload.js";
-import { ABI_VERSION, FEATURE_LLAMA, FUNCTIONS, type FunctionName, type Functions } from "./abi.js";
+import { ABI_VERSION, FEATURE_LLAMA, FEATURE_THIS_CPU, FUNCTIONS, type FunctionName, type Functions } from "./abi.js";
 import type { Backend, ForeignLibrary } from "./backend.js";
 import { bunBackend } from "./bun.js";
 import { koffiBackend } from "./koffi.js";
@@ -17,6 +17,8 @@ export class Library {
   readonly version: number;
   /** Whether it can open models. */
   readonly hasLlama: boolean;
+  /** Whether it was compiled for more than x86-64-v3 or plain aarch64: other machines may not run it. */
+  readonly isForThisCpu: boolean;
   /** Every function; each is looked for when it is first asked for. */
   readonly functions: Functions;
 
@@ -39,7 +41,9 @@ export class Library {
       );
     }
     this.functions = this.#lazyFunctions();
-    this.hasLlama = (this.functions.tokentrie_features() & FEATURE_LLAMA) !== 0;
+    const features = this.functions.tokentrie_features();
+    this.hasLlama = (features & FEATURE_LLAMA) !== 0;
+    this.isForThisCpu = (features & FEATURE_THIS_CPU) !== 0;
   }
 
   /** Whether the library has this function. */

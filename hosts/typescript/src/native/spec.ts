@@ -97,7 +97,9 @@ export type Spec = { readonly version?: 1 } & (
  * @throws SpecError with the place.
  */
 export function specText(spec: Spec | string): string {
-  return typeof spec === "string" ? spec : jsonText(spec);
+  if (typeof spec !== "string") return jsonText(spec);
+  if (!spec.isWellFormed()) throw new SpecError(`$: ${shown(spec)} has half of a surrogate pair`);
+  return spec;
 }
 
 /** @throws SpecError with the place, for what JSON would leave out or change. */

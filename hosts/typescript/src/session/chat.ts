@@ -99,8 +99,7 @@ export interface ChatStats {
  */
 export function chatText(messages: readonly ChatMessage[], options: ChatOptions): string {
   const { signal: _signal, onEvent: _onEvent, tools, sampling, ...others } = options;
-  if (tools !== undefined && !isList(tools))
-    throw new SpecError(`$.tools: a list is needed, not ${shown(tools)}`);
+  if (tools !== undefined && !isList(tools)) throw new SpecError(`$.tools: a list is needed, not ${shown(tools)}`);
   return jsonText({
     messages,
     tools: tools?.map((tool, index) => {

@@ -112,7 +112,7 @@ export function parsePayload(text: string): TokenTreePayload {
 /** What the C functions get: the JSON text of a payload, which is checked first if it is given as an object. */
 export function payloadText(payload: TokenTreePayload | string): string {
   if (typeof payload !== "string") return JSON.stringify(checkPayload(payload));
-  return payload;
+  return textAt(payload, "payload");
 }
 
 function checkDescriptor(value: unknown, where: string): TokenTreeDescriptor {
