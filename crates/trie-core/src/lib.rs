@@ -32,6 +32,7 @@ mod machine;
 mod rows;
 mod scoring;
 mod set;
+pub mod work;
 
 pub use machine::cache::{CacheStats, TrieCache};
 pub use machine::constraint::{

@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 use trie_core::Problem;
+use trie_core::work::over;
 
 /// A set of texts as a machine over bytes.
 ///
@@ -58,10 +59,10 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
     /// Whether a legal text ends here. Longer ones may go on.
     fn is_end(&self, state: &Self::State) -> bool;
 
-    /// What went wrong in `step` and `is_end` on this thread since it was last asked; mostly nothing can. They say
-    /// `None` and `false` then, and what was found meanwhile counts for nothing.
+    /// What went wrong in `step` and `is_end` on this thread since it was last asked; mostly nothing can, but that the
+    /// work of this thread is over. They say `None` and `false` then, and what was found meanwhile counts for nothing.
     fn failure(&self) -> Option<Problem> {
-        None
+        over().map(Problem::new)
     }
 
     /// Whether it has so few states that all of them may be visited before they are needed: then it is said at once if

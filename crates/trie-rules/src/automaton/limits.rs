@@ -1,5 +1,7 @@
 //! How large an automaton may become, and what cannot be made one.
 
+use trie_core::work::Over;
+
 /// How large an automaton may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -39,6 +41,13 @@ pub enum AutomatonError {
     Unsupported {
         /// What it is.
         what: String,
+    },
+    /// It takes more work than it may.
+    #[error("{over}")]
+    TooMuch {
+        /// What was spent.
+        #[from]
+        over: Over,
     },
     /// No text is legal.
     #[error("no text matches")]

@@ -7,6 +7,7 @@ use regex_automata::nfa::thompson::{NFA, State};
 use regex_automata::util::primitives::StateID;
 use std::collections::HashMap;
 use std::mem::size_of;
+use trie_core::work::spend;
 
 /// States of an automaton, and the patterns that end at each.
 pub(crate) struct Subsets {
@@ -64,6 +65,7 @@ impl Subsets {
         let mut at = 0;
         while let Some(set) = builder.order.get(at).cloned() {
             at += 1;
+            spend(16 + set.len())?;
             let patterns: Box<[u32]> = set.iter().filter_map(|&id| pattern(nfa.state(id))).collect();
             ends.push(patterns.first().map_or(0, |first| first + 1));
             matched.push(patterns);
@@ -85,6 +87,7 @@ impl Subsets {
                     });
                 });
                 for (class, after) in after.iter_mut().enumerate().filter(|(_, after)| !after.is_empty()) {
+                    spend(after.len())?;
                     next[row + class] = builder.after_several(after);
                 }
             }

@@ -4,6 +4,7 @@ use crate::automaton::limits::{AutomatonError, AutomatonLimits};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::mem::size_of;
+use trie_core::work::spend;
 
 pub(crate) const DEAD: u32 = u32::MAX;
 
@@ -68,6 +69,7 @@ impl Table {
         let mut at = 0;
         while let Some(state) = found.order.get(at).cloned() {
             at += 1;
+            spend(classes.bytes.len())?;
             ends.push(end(&state));
             for &byte in &classes.bytes {
                 next.push(step(&state, byte).map_or(DEAD, |after| found.number(after, &weigh)));

@@ -19,6 +19,11 @@ impl Bits {
         self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
+    #[inline]
+    pub(super) fn word(&self, at: usize) -> u64 {
+        self.0.get(at).copied().unwrap_or_default()
+    }
+
     pub(super) fn set(&mut self, number: usize) {
         self.0[number / 64] |= 1 << (number % 64);
     }
@@ -38,11 +43,9 @@ impl Bits {
         self.0.iter().zip(&other.0).any(|(one, other)| one & other != 0)
     }
 
-    pub(super) fn within(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|(one, other)| one & !other == 0)
-    }
-
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.0.len() * 64).filter(|&number| self.has(number))
+        let members =
+            |(at, &word): (usize, &u64)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit);
+        self.0.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(members)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::automaton::AutomatonError;
 use std::fmt;
+use trie_core::work::Over;
 
 /// A place in a grammar's text, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,6 +128,13 @@ pub enum GrammarProblem {
         what: &'static str,
         /// The limit.
         limit: usize,
+    },
+    /// It takes more work than it may.
+    #[error("the grammar is too large, or too ambiguous: {over}")]
+    TooMuch {
+        /// What was spent.
+        #[source]
+        over: Over,
     },
     /// Terminals that stand next to each other cannot be told apart, so that no text is left.
     #[error("no text is legal: neighbouring terminals run into each other; let SKIP match blanks between them")]

@@ -7,9 +7,12 @@
 
 use super::bits::Bits;
 use super::lexer::{Lexer, NONE};
-use super::names::{Part, Resolved};
+use super::names::{Part, Resolved, made_of};
+use super::sets::{EMPTY, Made, Sets};
+use super::states::{borders, bottom_up};
 use super::tables::Tables;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use trie_core::work::{Over, hold, spend};
 
 /// How ends lead to ends, over all texts of something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,87 +66,62 @@ pub(super) struct Joints {
 #[derive(Debug)]
 pub(super) struct Neighbours {
     /// Behind each terminal, with nothing but SKIP between.
-    pub(super) behind: Vec<Bits>,
+    behind: Vec<u32>,
     /// At the beginning of a text.
-    first: Bits,
+    first: u32,
+    sets: Made,
 }
 
 impl Neighbours {
     #[inline]
     pub(super) fn are(&self, one: u32, next: u32) -> bool {
-        self.behind[one as usize].has(next as usize)
+        self.sets.has(self.behind[one as usize], next)
     }
 }
 
-pub(super) fn neighbours(grammar: &Resolved) -> Neighbours {
-    let (rules, terminals) = (grammar.rules.len(), grammar.terminals.len());
-    let mut first = vec![Bits::none(terminals); rules];
-    let mut last = first.clone();
-    let mut empty = vec![false; rules];
-    loop {
-        let mut more = false;
-        for (number, rule) in grammar.rules.iter().enumerate() {
-            for parts in &rule.alternatives {
-                let is_empty = |part: &Part| matches!(part, Part::Rule(rule) if empty[*rule as usize]);
-                more |= parts.iter().all(is_empty) && !std::mem::replace(&mut empty[number], true);
-                let reaches = |sets: &mut Vec<Bits>, parts: &mut dyn Iterator<Item = &Part>| {
-                    let mut all = sets[number].clone();
-                    for part in parts {
-                        add_part(&mut all, *part, sets);
-                        if !matches!(part, Part::Rule(rule) if empty[*rule as usize]) {
-                            break;
-                        }
-                    }
-                    sets[number].add(&all)
-                };
-                more |= reaches(&mut first, &mut parts.iter());
-                more |= reaches(&mut last, &mut parts.iter().rev());
-            }
-        }
-        if !more {
-            break;
-        }
-    }
-    let mut behind = vec![Bits::none(terminals); terminals];
-    for parts in grammar.rules.iter().flat_map(|rule| &rule.alternatives) {
-        for (at, part) in parts.iter().enumerate() {
-            let mut ends = Bits::none(terminals);
-            add_part(&mut ends, *part, &last);
-            for follower in &parts[at + 1..] {
-                for end in ends.iter() {
-                    add_part(&mut behind[end], *follower, &first);
-                }
-                if !matches!(follower, Part::Rule(rule) if empty[*rule as usize]) {
-                    break;
+pub(super) fn neighbours(grammar: &Resolved) -> Result<Neighbours, Over> {
+    let (rules, mut sets) = (&grammar.rules, Sets::new());
+    let empty = made_of(rules, false);
+    let first = borders(rules, &empty, false, &mut sets)?;
+    let last = borders(rules, &empty, true, &mut sets)?;
+    let mut behind = vec![EMPTY; grammar.terminals.len()];
+    for parts in rules.iter().flat_map(|rule| &rule.alternatives) {
+        // What comes behind each part, from the last one on.
+        let mut next = EMPTY;
+        for part in parts.iter().rev() {
+            let (begins, ends, may) = match *part {
+                Part::Terminal(terminal) => (sets.one(terminal)?, sets.one(terminal)?, false),
+                Part::Rule(rule) => (first[rule as usize], last[rule as usize], empty[rule as usize]),
+            };
+            if next != EMPTY {
+                for end in sets.made().members(ends).collect::<Vec<_>>() {
+                    behind[end as usize] = sets.union(behind[end as usize], next)?;
                 }
             }
+            next = if may { sets.union(begins, next)? } else { begins };
         }
     }
-    let first = first.swap_remove(grammar.start as usize);
-    Neighbours { behind, first }
-}
-
-fn add_part(set: &mut Bits, part: Part, of_rules: &[Bits]) {
-    match part {
-        Part::Terminal(terminal) => set.set(terminal as usize),
-        Part::Rule(rule) => {
-            set.add(&of_rules[rule as usize]);
-        }
-    }
+    Ok(Neighbours { behind, first: first[grammar.start as usize], sets: sets.finish() })
 }
 
 impl Joints {
     /// `None` if no neighbours run into each other. Otherwise the lexer tells the ends of terminals apart as well.
-    pub(super) fn of(grammar: &Resolved, tables: &Tables, lexer: &mut Lexer, neighbours: &Neighbours) -> Option<Self> {
+    pub(super) fn of(
+        grammar: &Resolved,
+        tables: &Tables,
+        lexer: &mut Lexer,
+        neighbours: &Neighbours,
+    ) -> Result<Option<Self>, Over> {
         // States at whose end the same bytes begin what follows are of one class; the first is the start of the text.
         let mut classes: Vec<Bits> = Vec::new();
+        let mut numbers: HashMap<Bits, usize> = HashMap::new();
         let mut class_of = |state: u32| {
             let mut free = Bits::none(lexer.width());
             let begins = |class: &usize| lexer.step_class(lexer.start(), *class).is_some();
             let goes_on = |class: usize| state != lexer.start() && lexer.step_class(state, class).is_some();
             (0..lexer.width()).filter(begins).filter(|&class| !goes_on(class)).for_each(|class| free.set(class));
-            classes.iter().position(|known| *known == free).unwrap_or_else(|| {
-                classes.push(free);
+            *numbers.entry(free).or_insert_with_key(|free| {
+                classes.push(free.clone());
                 classes.len() - 1
             })
         };
@@ -153,46 +131,54 @@ impl Joints {
         let mut of_state = vec![NONE; lexer.states()];
         for state in 0..lexer.states() as u32 {
             let Some(terminal) = lexer.reads(state) else { continue };
+            spend(lexer.width())?;
             let kind = (terminal, class_of(state));
             of_state[state as usize] = *known.entry(kind).or_insert_with(|| {
                 kinds.push(kind);
                 kinds.len() as u32 - 1
             });
         }
-        lexer.name_ends(&of_state, kinds.len());
-        let after = after_classes(lexer, &classes, &kinds, grammar.skip);
-        let terminals = |class: usize| {
+        lexer.name_ends(&of_state)?;
+        let after = after_classes(lexer, &classes, &kinds, grammar.skip)?;
+        let terminals = |after: &Bits| {
             let mut set = Bits::none(grammar.terminals.len());
-            after[class].iter().for_each(|kind| set.set(kinds[kind].0 as usize));
+            after.iter().for_each(|kind| set.set(kinds[kind].0 as usize));
             set
         };
+        let terminals: Vec<Bits> = after.iter().map(terminals).collect();
         // SKIP may stand before all of them.
-        let mut all = neighbours.first.clone();
-        neighbours.behind.iter().for_each(|behind| {
-            all.add(behind);
-        });
-        let apart = kinds.iter().all(|&(terminal, class)| {
-            let must = if grammar.skip == Some(terminal) { &all } else { &neighbours.behind[terminal as usize] };
-            must.within(&terminals(class))
-        });
+        let all: Vec<u32> = neighbours.behind.iter().copied().chain([neighbours.first]).collect();
+        let mut apart = true;
+        for &(terminal, class) in &kinds {
+            let must = if grammar.skip == Some(terminal) { &all[..] } else { &all[terminal as usize..][..1] };
+            for &must in must {
+                spend(1 + neighbours.sets.members(must).count())?;
+                apart &= neighbours.sets.members(must).all(|next| terminals[class].has(next as usize));
+            }
+        }
         if apart {
             let of_state: Vec<u32> = (0..lexer.states() as u32).map(|s| lexer.reads(s).unwrap_or(NONE)).collect();
-            lexer.name_ends(&of_state, grammar.terminals.len());
-            return None;
+            lexer.name_ends(&of_state)?;
+            return Ok(None);
         }
-        let rest = relations(grammar, tables, &kinds, &after);
-        Some(Self { kinds, classes: classes.len(), rest })
+        let rest = relations(grammar, tables, &kinds, &after)?;
+        Ok(Some(Self { kinds, classes: classes.len(), rest }))
     }
 }
 
 /// The kinds of ends that the next terminal may have behind each class of ends, SKIP between them or not.
-fn after_classes(lexer: &Lexer, classes: &[Bits], kinds: &[(u32, usize)], skip: Option<u32>) -> Vec<Bits> {
+fn after_classes(
+    lexer: &Lexer,
+    classes: &[Bits],
+    kinds: &[(u32, usize)],
+    skip: Option<u32>,
+) -> Result<Vec<Bits>, Over> {
+    hold(classes.len() * kinds.len() / 8)?;
     let directly = classes.iter().map(|free| {
         let mut all = Bits::none(kinds.len());
         for class in free.iter() {
-            let set = lexer.step_class(lexer.start(), class).and_then(|state| lexer.set(lexer.reach(state)));
-            if let Some(set) = set {
-                all.add(set);
+            if let Some(state) = lexer.step_class(lexer.start(), class) {
+                lexer.ends(lexer.reach(state)).for_each(|end| all.set(end));
             }
         }
         all
@@ -202,19 +188,28 @@ fn after_classes(lexer: &Lexer, classes: &[Bits], kinds: &[(u32, usize)], skip: 
         let mut more = false;
         for class in 0..classes.len() {
             let mut all = after[class].clone();
+            spend(kinds.len())?;
             for kind in after[class].iter().filter(|&kind| Some(kinds[kind].0) == skip) {
                 all.add(&after[kinds[kind].1]);
             }
             more |= after[class].add(&all);
         }
         if !more {
-            return after;
+            return Ok(after);
         }
     }
 }
 
-fn relations(grammar: &Resolved, tables: &Tables, kinds: &[(u32, usize)], after: &[Bits]) -> Vec<Vec<Relation>> {
+fn relations(
+    grammar: &Resolved,
+    tables: &Tables,
+    kinds: &[(u32, usize)],
+    after: &[Bits],
+) -> Result<Vec<Vec<Relation>>, Over> {
     let classes = after.len();
+    // What one of them takes.
+    let bytes = classes * (classes.div_ceil(64) * 8 + 24);
+    hold(bytes.saturating_mul(grammar.terminals.len() + grammar.rules.len()))?;
     let mut terminals = vec![Relation::none(classes); grammar.terminals.len()];
     for (class, after) in after.iter().enumerate() {
         for (terminal, end) in after.iter().map(|kind| kinds[kind]) {
@@ -226,26 +221,44 @@ fn relations(grammar: &Resolved, tables: &Tables, kinds: &[(u32, usize)], after:
         Part::Terminal(terminal) => terminals[terminal as usize].clone(),
         Part::Rule(rule) => rules[rule as usize].clone(),
     };
-    loop {
+    let (mut own, mut users) = (vec![Vec::new(); rules.len()], vec![Vec::new(); rules.len()]);
+    for production in &tables.productions {
+        let Some(rule) = production.rule else { continue };
+        own[rule as usize].push(&production.parts);
+        for part in &production.parts {
+            if let Part::Rule(used) = *part {
+                users[used as usize].push(rule);
+            }
+        }
+    }
+    let mut queue: VecDeque<u32> = bottom_up(&grammar.rules).into();
+    let mut waits = vec![true; rules.len()];
+    while let Some(rule) = queue.pop_front() {
+        waits[rule as usize] = false;
         let mut more = false;
-        for production in &tables.productions {
-            let Some(rule) = production.rule else { continue };
-            let whole =
-                production.parts.iter().fold(Relation::identity(classes), |all, part| all.then(&of(part, &rules)));
+        for parts in &own[rule as usize] {
+            let mut whole = Relation::identity(classes);
+            for part in *parts {
+                spend(bytes / 8)?;
+                whole = whole.then(&of(part, &rules));
+            }
             more |= rules[rule as usize].add(&whole);
         }
-        if !more {
-            break;
+        for &user in users[rule as usize].iter().filter(|_| more) {
+            if !std::mem::replace(&mut waits[user as usize], true) {
+                queue.push_back(user);
+            }
         }
     }
     let rest = |parts: &Vec<Part>| {
         let mut from_end = vec![Relation::identity(classes)];
         for part in parts.iter().rev() {
+            spend(bytes / 8).and_then(|()| hold(bytes))?;
             let before = of(part, &rules).then(&from_end[from_end.len() - 1]);
             from_end.push(before);
         }
         from_end.reverse();
-        from_end
+        Ok(from_end)
     };
     tables.productions.iter().map(|production| rest(&production.parts)).collect()
 }

@@ -4,11 +4,13 @@
 use super::bits::Bits;
 use super::error::{GrammarError, GrammarProblem};
 use super::names::{Pattern, Resolved};
+use super::sets::{EMPTY, Made, Sets};
 use super::{GrammarOptions, TextOf};
 use crate::automaton::dense::Dense;
 use crate::automaton::{AutomatonError, DEAD, Several};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
+use trie_core::work::{Over, hold, spend};
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -21,7 +23,7 @@ pub(super) struct Lexer {
     reads: Vec<u32>,
     /// What may still be read from each state, by number of `sets`.
     reach: Vec<u32>,
-    sets: Vec<Bits>,
+    sets: Made,
 }
 
 impl Lexer {
@@ -54,9 +56,12 @@ impl Lexer {
             }
         }
         let mut warnings = Vec::new();
+        let mut read_as: Vec<Vec<u32>> = vec![Vec::new(); grammar.terminals.len()];
+        for (at, (of, _)) in patterns.iter().enumerate() {
+            read_as[*of as usize].extend(several.read_as[at].map(|first| patterns[first].0));
+        }
         for (number, terminal) in grammar.terminals.iter().enumerate() {
-            let own = patterns.iter().enumerate().filter(|(_, (of, _))| *of == number as u32);
-            let read: Vec<u32> = own.filter_map(|(at, _)| several.read_as[at]).map(|first| patterns[first].0).collect();
+            let read = &read_as[number];
             let name = terminal.name.clone();
             match read.first() {
                 None => return Err(GrammarProblem::NothingMatches { terminal: name }.at(terminal.place)),
@@ -75,48 +80,38 @@ impl Lexer {
         let row = table.start as usize * table.width..(table.start as usize + 1) * table.width;
         next.extend_from_within(row);
         reads.push(NONE);
-        let mut lexer =
-            Self { classes: table.classes, width: table.width, next, reads, reach: Vec::new(), sets: Vec::new() };
+        let (classes, width, reach) = (table.classes, table.width, Vec::new());
+        let mut lexer = Self { classes, width, next, reads, reach, sets: Made::default() };
         let kinds: Vec<u32> = lexer.reads.clone();
-        lexer.name_ends(&kinds, grammar.terminals.len());
+        lexer.name_ends(&kinds).map_err(|over| GrammarProblem::TooMuch { over }.at(start_place))?;
         Ok((lexer, warnings))
     }
 
     /// Says what kind of end each state is, and finds which kinds can be reached from each.
-    pub(super) fn name_ends(&mut self, kinds: &[u32], count: usize) {
-        let mut reach = vec![Bits::none(count); self.reads.len()];
-        for (reach, &kind) in reach.iter_mut().zip(kinds).filter(|(_, kind)| **kind != NONE) {
-            reach.set(kind as usize);
-        }
+    pub(super) fn name_ends(&mut self, kinds: &[u32]) -> Result<(), Over> {
+        let mut sets = Sets::new();
+        hold(kinds.len() * 4)?;
+        let own = kinds.iter().map(|&kind| if kind == NONE { Ok(EMPTY) } else { sets.one(kind) });
+        let mut reach: Vec<u32> = own.collect::<Result<_, _>>()?;
         loop {
             let mut more = false;
-            for state in (0..self.reads.len()).rev() {
-                let mut here = reach[state].clone();
+            for state in (0..reach.len()).rev() {
                 let row = &self.next[state * self.width..][..self.width];
-                let mut changed = false;
+                spend(self.width)?;
+                let (mut here, mut last) = (reach[state], DEAD);
                 for &to in row.iter().filter(|&&to| to != DEAD) {
-                    changed |= here.add(&reach[to as usize]);
+                    if std::mem::replace(&mut last, to) != to {
+                        here = sets.union(here, reach[to as usize])?;
+                    }
                 }
-                if changed {
-                    reach[state] = here;
-                    more = true;
-                }
+                more |= std::mem::replace(&mut reach[state], here) != here;
             }
             if !more {
                 break;
             }
         }
-        let mut known = std::collections::HashMap::new();
-        self.sets.clear();
-        self.reach = reach
-            .into_iter()
-            .map(|set| {
-                *known.entry(set.clone()).or_insert_with(|| {
-                    self.sets.push(set);
-                    self.sets.len() as u32 - 1
-                })
-            })
-            .collect();
+        (self.reach, self.sets) = (reach, sets.finish());
+        Ok(())
     }
 
     pub(super) fn start(&self) -> u32 {
@@ -164,9 +159,15 @@ impl Lexer {
         self.reach.get(state as usize).copied().unwrap_or(NONE)
     }
 
+    /// Whether some of these ends can be reached: from states of this number.
     #[inline]
-    pub(super) fn set(&self, number: u32) -> Option<&Bits> {
-        self.sets.get(number as usize)
+    pub(super) fn meets(&self, reach: u32, ends: &Bits) -> bool {
+        reach != NONE && self.sets.meets(reach, ends)
+    }
+
+    /// The ends that can be reached from states of this number.
+    pub(super) fn ends(&self, reach: u32) -> impl Iterator<Item = usize> + '_ {
+        (reach != NONE).then(|| self.sets.members(reach)).into_iter().flatten().map(|kind| kind as usize)
     }
 }
 

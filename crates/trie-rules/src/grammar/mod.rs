@@ -7,7 +7,9 @@ mod joints;
 mod lexer;
 mod names;
 mod parser;
+mod sets;
 mod stack;
+mod states;
 mod tables;
 mod text;
 mod walk;
@@ -24,6 +26,10 @@ use parser::Parser;
 use stack::Stack;
 use std::fmt;
 use std::sync::Arc;
+use trie_core::work::{Limits, Over, Work, over};
+
+/// Bytes that reading may take for each byte of a grammar's text, about.
+const BYTES_OF_A_BYTE: usize = 32;
 
 /// An LR(1) grammar as a rule. Yacc's text: `%start` names the rule to begin with (else the first one does), a rule is
 /// `name : first | "(" second ")" | ;`, comments are `//` and `/* */`.
@@ -84,7 +90,7 @@ pub enum TextOf {
 }
 
 /// How a grammar is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct GrammarOptions {
     /// Of what patterns are made.
@@ -100,13 +106,22 @@ pub struct GrammarOptions {
     pub automaton: AutomatonLimits,
     /// How many parts all rules together may have.
     pub parts: usize,
+    /// What reading it may cost.
+    pub limits: Limits,
 }
 
 impl Default for GrammarOptions {
-    /// UTF-8, strict, after a line feed, 32 MiB, 100,000 parts.
+    /// UTF-8, strict, after a line feed, 32 MiB, 100,000 parts, [`Limits::default`].
     fn default() -> Self {
         let automaton = AutomatonLimits::default();
-        Self { text_of: TextOf::Utf8, lenient: false, after_newline: true, automaton, parts: 100_000 }
+        Self {
+            text_of: TextOf::Utf8,
+            lenient: false,
+            after_newline: true,
+            automaton,
+            parts: 100_000,
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -133,6 +148,12 @@ impl GrammarOptions {
     #[must_use]
     pub const fn automaton(self, automaton: AutomatonLimits) -> Self {
         Self { automaton, ..self }
+    }
+
+    /// With limits of what reading may cost.
+    #[must_use]
+    pub const fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     /// With so many parts.
@@ -191,6 +212,14 @@ impl Grammar {
     /// # Errors
     /// As there.
     pub fn with_options(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
+        Work::new(options.limits).run(|| Self::made(text, options))
+    }
+
+    fn made(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
+        let too_much = |over| GrammarProblem::TooMuch { over }.at(Place { line: 1, column: 1 });
+        if text.len() > options.limits.bytes / BYTES_OF_A_BYTE {
+            return Err(too_much(Over::Bytes(options.limits.bytes)));
+        }
         let written = text::Written::parse(text)?;
         let parts: usize = written.rules.iter().flat_map(|rule| &rule.alternatives).map(|parts| parts.len() + 1).sum();
         if parts > options.parts {
@@ -211,13 +240,16 @@ impl Grammar {
         checked(never_read, &mut warnings)?;
         let (tables, conflicts) = tables::Tables::of(&resolved)?;
         checked(conflicts, &mut warnings)?;
-        let neighbours = joints::neighbours(&resolved);
-        let joints = joints::Joints::of(&resolved, &tables, &mut lexer, &neighbours);
+        let neighbours = joints::neighbours(&resolved).map_err(too_much)?;
+        let joints = joints::Joints::of(&resolved, &tables, &mut lexer, &neighbours).map_err(too_much)?;
         let start = resolved.rules[resolved.start as usize].place;
         let parser = Parser::new(tables, resolved.terminals.len(), resolved.skip, joints);
         let begin = lexer.begin(resolved.skip.filter(|_| options.after_newline));
         let live = parser.live(parser.bottom());
-        if !live.end && !lexer.set(lexer.reach(begin)).is_some_and(|reach| reach.meets(&live.kinds)) {
+        if let Some(over) = over() {
+            return Err(too_much(over));
+        }
+        if !live.end && !lexer.meets(lexer.reach(begin), &live.kinds) {
             return Err(GrammarProblem::NoText.at(start));
         }
         let terminals = resolved.terminals.drain(..).map(|terminal| terminal.name).collect();
@@ -269,7 +301,7 @@ impl Rule for Grammar {
             None => (lexer.step(lexer.start(), byte)?, self.settled(state)?),
         };
         let live = self.0.parser.live(&stack);
-        lexer.set(lexer.reach(next))?.meets(&live.kinds).then_some(GrammarState { lexer: next, stack })
+        lexer.meets(lexer.reach(next), &live.kinds).then_some(GrammarState { lexer: next, stack })
     }
 
     fn is_end(&self, state: &GrammarState) -> bool {

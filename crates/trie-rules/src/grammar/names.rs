@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const SKIP: &str = "SKIP";
 
 /// A part of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Part {
     Terminal(u32),
     Rule(u32),
@@ -48,6 +48,41 @@ pub(super) struct Resolved {
     pub(super) skip: Option<u32>,
     /// What is of no use. Not an error for those who asked for warnings.
     pub(super) warnings: Vec<GrammarError>,
+}
+
+/// Which rules have an alternative that is made of such rules alone; `terminals`: and of terminals. `O(parts)`.
+pub(super) fn made_of(rules: &[RuleOf], terminals: bool) -> Vec<bool> {
+    let mut made = vec![false; rules.len()];
+    // Of each alternative its rule, and how many of its parts are left; of each rule the alternatives that wait for it.
+    let (mut left, mut waiting) = (Vec::new(), vec![Vec::new(); rules.len()]);
+    let mut queue = Vec::new();
+    for (number, rule) in rules.iter().enumerate() {
+        for parts in &rule.alternatives {
+            let mut count = 0u32;
+            for part in parts {
+                match *part {
+                    Part::Rule(rule) => waiting[rule as usize].push(left.len()),
+                    Part::Terminal(_) if terminals => continue,
+                    Part::Terminal(_) => {}
+                }
+                count += 1;
+            }
+            left.push((number, count));
+            if count == 0 && !std::mem::replace(&mut made[number], true) {
+                queue.push(number);
+            }
+        }
+    }
+    while let Some(rule) = queue.pop() {
+        for &alternative in &waiting[rule] {
+            let (of, left) = &mut left[alternative];
+            *left -= 1;
+            if *left == 0 && !std::mem::replace(&mut made[*of], true) {
+                queue.push(*of);
+            }
+        }
+    }
+    made
 }
 
 /// A text in quotes: between slashes it is a pattern.
@@ -159,23 +194,7 @@ impl Resolved {
 
     /// Every rule has a finite text.
     fn must_end(&self) -> Result<(), GrammarError> {
-        let mut ends = vec![false; self.rules.len()];
-        loop {
-            let mut changed = false;
-            for (number, rule) in self.rules.iter().enumerate().filter(|(_, rule)| !rule.alternatives.is_empty()) {
-                let ended = |part: &Part| match part {
-                    Part::Terminal(_) => true,
-                    Part::Rule(rule) => ends[*rule as usize],
-                };
-                if !ends[number] && rule.alternatives.iter().any(|parts| parts.iter().all(ended)) {
-                    ends[number] = true;
-                    changed = true;
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
+        let ends = made_of(&self.rules, true);
         match ends.iter().position(|&ends| !ends) {
             Some(endless) => {
                 let rule = &self.rules[endless];

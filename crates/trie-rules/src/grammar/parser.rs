@@ -4,6 +4,8 @@ use super::bits::Bits;
 use super::joints::Joints;
 use super::stack::{Ends, Live, Stack};
 use super::tables::{Does, Tables};
+use std::sync::LazyLock;
+use trie_core::work::{over, spend};
 
 #[derive(Debug)]
 pub(super) struct Parser {
@@ -48,31 +50,40 @@ impl Parser {
         Some(after)
     }
 
-    /// What may come.
+    /// What may come; nothing where the work is over, and that is not kept.
     pub(super) fn live<'s>(&self, stack: &'s Stack) -> &'s Live {
-        stack.live.get_or_init(|| {
-            let end = self.reduced(stack, self.tables.end()).is_some();
-            let Some(joints) = &self.joints else {
-                let mut kinds = Bits::none(self.terminals);
-                let takes = |terminal: &u32| self.skip == Some(*terminal) || self.reduced(stack, *terminal).is_some();
-                (0..self.terminals as u32).filter(takes).for_each(|terminal| kinds.set(terminal as usize));
-                return Live { kinds, end };
+        static NOTHING: LazyLock<Live> = LazyLock::new(|| Live { kinds: Bits::none(0), end: false });
+        if let Some(known) = stack.live.get() {
+            return known;
+        }
+        let found = self.find(stack);
+        if over().is_some() { &NOTHING } else { stack.live.get_or_init(|| found) }
+    }
+
+    fn find(&self, stack: &Stack) -> Live {
+        let end = self.reduced(stack, self.tables.end()).is_some();
+        let Some(joints) = &self.joints else {
+            let mut kinds = Bits::none(self.terminals);
+            // What does nothing in the state on top does nothing at all.
+            let columns = self.tables.columns(stack.state()).filter(|&column| column != self.tables.end());
+            let takes = |terminal: &u32| self.reduced(stack, *terminal).is_some();
+            columns.filter(takes).chain(self.skip).for_each(|terminal| kinds.set(terminal as usize));
+            return Live { kinds, end };
+        };
+        let mut kinds = Bits::none(joints.kinds.len());
+        let mut after: Option<(u32, Option<Stack>)> = None;
+        for (kind, &(terminal, class)) in joints.kinds.iter().enumerate() {
+            let shifted = match &after {
+                Some((known, shifted)) if *known == terminal => shifted.clone(),
+                _ if self.skip == Some(terminal) => Some(stack.clone()),
+                _ => self.shift(stack, terminal),
             };
-            let mut kinds = Bits::none(joints.kinds.len());
-            let mut after: Option<(u32, Option<Stack>)> = None;
-            for (kind, &(terminal, class)) in joints.kinds.iter().enumerate() {
-                let shifted = match &after {
-                    Some((known, shifted)) if *known == terminal => shifted.clone(),
-                    _ if self.skip == Some(terminal) => Some(stack.clone()),
-                    _ => self.shift(stack, terminal),
-                };
-                if shifted.as_ref().and_then(|shifted| shifted.ends.as_ref()).is_some_and(|ends| ends.here.has(class)) {
-                    kinds.set(kind);
-                }
-                after = Some((terminal, shifted));
+            if shifted.as_ref().and_then(|shifted| shifted.ends.as_ref()).is_some_and(|ends| ends.here.has(class)) {
+                kinds.set(kind);
             }
-            Live { kinds, end }
-        })
+            after = Some((terminal, shifted));
+        }
+        Live { kinds, end }
     }
 
     /// Reduces until the terminal can be shifted, or the end be accepted.
@@ -80,6 +91,7 @@ impl Parser {
         let mut base = stack;
         let mut above: Vec<u32> = Vec::new();
         loop {
+            spend(1).ok()?;
             let top = above.last().copied().unwrap_or_else(|| base.state());
             match self.tables.does(top, terminal)? {
                 Does::Shift(state) => return Some(Reduced { base, above, shift: Some(state) }),
@@ -114,6 +126,8 @@ impl Parser {
                     Some(rule) => begun(dot as usize, rule),
                     None => Some(all()),
                 };
+                // What is given up here is thrown away by who asked.
+                spend(joints.classes * joints.classes.div_ceil(64)).ok();
                 if let Some(ends) = ends {
                     found.add(&joints.rest[production as usize][dot as usize].before(&ends));
                 }
@@ -125,8 +139,7 @@ impl Parser {
             with_rule.iter().find(|(known, _)| *known == rule).map(|(_, ends)| ends.clone())
         };
         let here = kernel(state, &|dot, rule| known(below?.down(dot - 1)?, rule));
-        let gotos = (0..self.tables.rules() as u32).filter_map(|rule| Some((rule, self.tables.goto(state, rule)?)));
-        let gotos: Vec<(u32, u32)> = gotos.collect();
+        let gotos = self.tables.gotos(state);
         let mut with_rule: Vec<(u32, Bits)> =
             gotos.iter().map(|&(rule, _)| (rule, Bits::none(joints.classes))).collect();
         loop {
@@ -138,7 +151,7 @@ impl Parser {
                 });
                 more |= with_rule[at].1.add(&found);
             }
-            if !more {
+            if !more || over().is_some() {
                 return Some(Ends { here, with_rule });
             }
         }

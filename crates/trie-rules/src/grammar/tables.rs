@@ -1,14 +1,15 @@
-//! LR(1) tables: made by `lrtable`, copied into arrays.
+//! LR(1) tables: what each terminal does in each state, and what stands in the way of that.
 
 use super::error::{GrammarError, GrammarProblem, Place};
 use super::names::{Part, Resolved};
-use cfgrammar::yacc::{YaccGrammar, YaccKind, YaccOriginalActionKind};
-use cfgrammar::{PIdx, RIdx, Symbol, TIdx};
-use lrtable::{Action, Minimiser, StIdx, StateGraph, StateTable, from_yacc};
-use std::collections::HashMap;
+use super::sets::Sets;
+use super::states::{Item, Plan, States};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use trie_core::work::{Over, hold, spend};
 
-const NONE: u32 = u32::MAX;
+/// Conflicts that are told; there may be as many as pairs of alternatives.
+const MOST_CONFLICTS: usize = 1000;
 
 /// What a terminal does in a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,20 +22,51 @@ pub(super) enum Does {
 /// An alternative of a rule, or the whole grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Production {
-    /// Column of the rule in the table of gotos; `None` for the whole grammar.
+    /// `None` for the whole grammar.
     pub(super) rule: Option<u32>,
     pub(super) parts: Vec<Part>,
 }
 
+/// Rows of a table that is mostly empty: keys, ascending, and what stands there.
+#[derive(Debug, PartialEq, Eq)]
+struct Rows<T> {
+    begins: Vec<u32>,
+    entries: Vec<(u32, T)>,
+}
+
+impl<T: Copy> Rows<T> {
+    fn new() -> Self {
+        Self { begins: vec![0], entries: Vec::new() }
+    }
+
+    fn push(&mut self, row: impl IntoIterator<Item = (u32, T)>) -> Result<(), Over> {
+        let before = self.entries.len();
+        self.entries.extend(row);
+        self.begins.push(self.entries.len() as u32);
+        hold((self.entries.len() - before) * size_of::<(u32, T)>())
+    }
+
+    #[inline]
+    fn row(&self, state: u32) -> &[(u32, T)] {
+        let ends = self.begins.get(state as usize..).unwrap_or_default();
+        if let [from, to, ..] = *ends { &self.entries[from as usize..to as usize] } else { &[] }
+    }
+
+    #[inline]
+    fn get(&self, state: u32, key: u32) -> Option<T> {
+        let row = self.row(state);
+        row.binary_search_by_key(&key, |&(key, _)| key).ok().map(|at| row[at].1)
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tables {
-    /// Terminals and the end.
-    columns: usize,
-    rules: usize,
-    /// By state and terminal: 0 for nothing, the state after + 1, below 0 the production, the greatest for the end.
-    actions: Vec<i32>,
+    /// The column of the end of the text.
+    end: u32,
+    /// By state and terminal.
+    actions: Rows<Does>,
     /// By state and rule.
-    gotos: Vec<u32>,
+    gotos: Rows<u32>,
     pub(super) productions: Vec<Production>,
     /// The alternatives that each state stands in, and how many of their parts are behind it.
     pub(super) kernels: Vec<Vec<(u32, u32)>>,
@@ -45,27 +77,27 @@ impl Tables {
     /// What a terminal does in a state; the column after the last is the end of the text.
     #[inline]
     pub(super) fn does(&self, state: u32, terminal: u32) -> Option<Does> {
-        match *self.actions.get(state as usize * self.columns + terminal as usize)? {
-            0 => None,
-            i32::MAX => Some(Does::Accept),
-            shift @ 1.. => Some(Does::Shift(shift as u32 - 1)),
-            reduce => Some(Does::Reduce((-reduce) as u32 - 1)),
-        }
+        self.actions.get(state, terminal)
+    }
+
+    /// The terminals, and the end, that do something in a state; ascending.
+    pub(super) fn columns(&self, state: u32) -> impl Iterator<Item = u32> + '_ {
+        self.actions.row(state).iter().map(|&(column, _)| column)
     }
 
     #[inline]
     pub(super) fn goto(&self, state: u32, rule: u32) -> Option<u32> {
-        let &after = self.gotos.get(state as usize * self.rules + rule as usize)?;
-        (after != NONE).then_some(after)
+        self.gotos.get(state, rule)
     }
 
-    pub(super) fn rules(&self) -> usize {
-        self.rules
+    /// Rules that lead on from a state, and where to.
+    pub(super) fn gotos(&self, state: u32) -> &[(u32, u32)] {
+        self.gotos.row(state)
     }
 
     /// The column of the end of the text.
     pub(super) fn end(&self) -> u32 {
-        self.columns as u32 - 1
+        self.end
     }
 
     pub(super) fn states(&self) -> usize {
@@ -74,185 +106,131 @@ impl Tables {
 
     /// Tables, and the conflicts that were decided as yacc does: shift, or the rule that comes first.
     pub(super) fn of(grammar: &Resolved) -> Result<(Self, Vec<GrammarError>), GrammarError> {
-        let start = &grammar.rules[grammar.start as usize];
-        let internal = |problem: String| GrammarProblem::Syntax { problem }.at(start.place);
-        let kind = YaccKind::Original(YaccOriginalActionKind::NoAction);
-        let yacc = YaccGrammar::<u32>::new(kind, &plain(grammar))
-            .map_err(|errors| internal(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
-        let made = from_yacc(&yacc, Minimiser::Pager);
-        let names = Names::of(grammar, &yacc);
-        let (graph, table) = made.map_err(|error| {
-            let lrtable::statetable::StateTableErrorKind::AcceptReduceConflict(other) = error.kind else {
-                return internal(error.to_string());
-            };
-            let (rule, alternative) = other.map_or((grammar.start, 0), |other| names.written(&yacc, other));
-            let place = grammar.rules[rule as usize].place;
-            GrammarProblem::Conflict {
-                terminal: "the end".to_owned(),
-                one: "the text ends".to_owned(),
-                other: shown(grammar, rule, alternative, None),
-                other_place: place,
-            }
-            .at(place)
-        })?;
-        let conflicts = names.conflicts(grammar, &yacc, &graph, &table);
-        Ok((names.copy(grammar, &yacc, &graph, &table), conflicts))
-    }
-}
-
-/// The grammar with numbers for names, so that none of them means anything to the library.
-fn plain(grammar: &Resolved) -> String {
-    let mut text = format!("%start r{}\n%%\n", grammar.start);
-    let unused: Vec<_> = grammar.warnings.iter().map(|warning| warning.place).collect();
-    for (number, rule) in grammar.rules.iter().enumerate().filter(|(_, rule)| !unused.contains(&rule.place)) {
-        let alternatives = rule.alternatives.iter().map(|parts| {
-            let parts = parts.iter().map(|part| match part {
-                Part::Terminal(terminal) => format!("'t{terminal}'"),
-                Part::Rule(rule) => format!("r{rule}"),
+        let start = grammar.rules[grammar.start as usize].place;
+        let too_much = |over: Over| GrammarProblem::TooMuch { over }.at(start);
+        let of_rule = |(number, rule): (usize, &super::names::RuleOf)| {
+            let made = |parts: &Vec<Part>| Production { rule: Some(number as u32), parts: parts.clone() };
+            rule.alternatives.iter().map(made).collect::<Vec<_>>()
+        };
+        let mut productions: Vec<Production> = grammar.rules.iter().enumerate().flat_map(of_rule).collect();
+        let whole = productions.len() as u32;
+        productions.push(Production { rule: None, parts: vec![Part::Rule(grammar.start)] });
+        let (end, mut sets) = (grammar.terminals.len() as u32, Sets::new());
+        let plan = Plan::of(grammar, &productions, &mut sets).map_err(too_much)?;
+        let mut states = plan.states(whole, end, sets).map_err(too_much)?;
+        let (mut actions, mut gotos, mut conflicts) = (Rows::new(), Rows::new(), Vec::new());
+        for state in 0..states.kernels.len() {
+            let row = Row { grammar, plan: &plan, whole }.of(&mut states, state, &mut conflicts);
+            let row = row.map_err(too_much)??;
+            actions.push(row).map_err(too_much)?;
+            let rules = states.edges[state].iter().filter_map(|&(part, to)| match part {
+                Part::Rule(rule) => Some((rule, to)),
+                Part::Terminal(_) => None,
             });
-            parts.collect::<Vec<_>>().join(" ")
-        });
-        let _ = writeln!(text, "r{number}: {} ;", alternatives.collect::<Vec<_>>().join(" | "));
-    }
-    text
-}
-
-/// An alternative as it was written, with a dot where the text stands.
-fn shown(grammar: &Resolved, rule: u32, alternative: usize, dot: Option<usize>) -> String {
-    let rule = &grammar.rules[rule as usize];
-    let parts = rule.alternatives.get(alternative).map_or(&[][..], Vec::as_slice);
-    let mut text = format!("{} :", rule.name);
-    for (at, part) in parts.iter().enumerate() {
-        let name = match *part {
-            Part::Terminal(terminal) => &grammar.terminals[terminal as usize].name,
-            Part::Rule(rule) => &grammar.rules[rule as usize].name,
-        };
-        let _ = write!(text, "{} {name}", if dot == Some(at) { " ·" } else { "" });
-    }
-    if dot.is_none_or(|dot| dot >= parts.len()) {
-        text.push_str(" ·");
-    }
-    text
-}
-
-/// Whose numbers are whose.
-struct Names {
-    /// Our terminal of each of the library's; `None` is the end.
-    terminals: Vec<Option<u32>>,
-    /// Our rule and alternative of each of the library's alternatives.
-    productions: HashMap<PIdx<u32>, (u32, usize)>,
-    rules: HashMap<RIdx<u32>, u32>,
-}
-
-impl Names {
-    fn of(grammar: &Resolved, yacc: &YaccGrammar<u32>) -> Self {
-        let number = |name: Option<&str>| name.and_then(|name| name[1..].parse().ok());
-        let terminals = yacc.iter_tidxs().map(|terminal| number(yacc.token_name(terminal))).collect();
-        let (mut productions, mut rules) = (HashMap::new(), HashMap::new());
-        for ours in 0..grammar.rules.len() as u32 {
-            let Some(theirs) = yacc.rule_idx(&format!("r{ours}")) else { continue };
-            rules.insert(theirs, ours);
-            productions.extend(yacc.rule_to_prods(theirs).iter().enumerate().map(|(at, &theirs)| (theirs, (ours, at))));
+            gotos.push(rules).map_err(too_much)?;
         }
-        Self { terminals, productions, rules }
+        conflicts.sort_by_key(|error: &GrammarError| error.place);
+        conflicts.dedup();
+        let kernels = states.kernels.iter().map(|kernel| kernel.iter().map(|&(item, _)| item).collect()).collect();
+        Ok((Self { end, actions, gotos, productions, kernels, start: 0 }, conflicts))
     }
+}
 
-    fn written(&self, _yacc: &YaccGrammar<u32>, theirs: PIdx<u32>) -> (u32, usize) {
-        self.productions.get(&theirs).copied().unwrap_or_default()
-    }
+/// What makes a row of the table of actions.
+struct Row<'g> {
+    grammar: &'g Resolved,
+    plan: &'g Plan<'g>,
+    whole: u32,
+}
 
-    fn terminal(&self, theirs: TIdx<u32>) -> Option<u32> {
-        self.terminals.get(usize::from(theirs)).copied().flatten()
-    }
-
-    fn conflicts(
+impl Row<'_> {
+    fn of(
         &self,
-        grammar: &Resolved,
-        yacc: &YaccGrammar<u32>,
-        graph: &StateGraph<u32>,
-        table: &StateTable<u32>,
-    ) -> Vec<GrammarError> {
-        let Some(conflicts) = table.conflicts() else { return Vec::new() };
-        let name = |terminal: TIdx<u32>| {
-            let ours = self.terminal(terminal);
-            ours.map_or("the end".to_owned(), |ours| grammar.terminals[ours as usize].name.clone())
-        };
-        let whole = |theirs: PIdx<u32>| {
-            let (rule, alternative) = self.written(yacc, theirs);
-            (shown(grammar, rule, alternative, None), place(grammar, rule))
-        };
-        let shifts = conflicts.sr_conflicts().map(|&(terminal, reduced, state)| {
-            let mut items: Vec<_> = graph.closed_state(state).items.keys().copied().collect();
-            items.sort_unstable();
-            let shifted = items
-                .into_iter()
-                .find(|&(theirs, dot)| yacc.prod(theirs).get(usize::from(dot)) == Some(&Symbol::Token(terminal)));
-            let (one, at) = whole(reduced);
-            let (other, other_place) = shifted.map_or_else(
-                || (String::new(), at),
-                |(theirs, dot)| {
-                    let (rule, alternative) = self.written(yacc, theirs);
-                    (shown(grammar, rule, alternative, Some(usize::from(dot))), place(grammar, rule))
-                },
-            );
-            GrammarProblem::Conflict { terminal: name(terminal), one, other, other_place }.at(at)
-        });
-        let reductions = conflicts.rr_conflicts().map(|&(terminal, first, second, _)| {
-            let ((one, at), (other, other_place)) = (whole(first), whole(second));
-            GrammarProblem::Conflict { terminal: name(terminal), one, other, other_place }.at(at)
-        });
-        let mut all: Vec<GrammarError> = shifts.chain(reductions).collect();
-        all.sort_by_key(|error| error.place);
-        all.dedup();
-        all
-    }
-
-    fn copy(
-        &self,
-        grammar: &Resolved,
-        yacc: &YaccGrammar<u32>,
-        graph: &StateGraph<u32>,
-        table: &StateTable<u32>,
-    ) -> Tables {
-        let columns = grammar.terminals.len() + 1;
-        let (rules, states) = (grammar.rules.len(), usize::from(graph.all_states_len()));
-        let mut actions = vec![0; states * columns];
-        let mut gotos = vec![NONE; states * rules];
-        let mut kernels = Vec::with_capacity(states);
-        for state in 0..states {
-            let at = StIdx(state as u32);
-            for terminal in table.state_actions(at) {
-                let column = self.terminal(terminal).map_or(columns - 1, |ours| ours as usize);
-                actions[state * columns + column] = match table.action(at, terminal) {
-                    Action::Shift(after) => u32::from(after) as i32 + 1,
-                    Action::Reduce(production) => -(u32::from(production) as i32) - 1,
-                    Action::Accept => i32::MAX,
-                    Action::Error => 0,
-                };
+        states: &mut States,
+        state: usize,
+        conflicts: &mut Vec<GrammarError>,
+    ) -> Result<Result<BTreeMap<u32, Does>, GrammarError>, Over> {
+        let kernel = &states.kernels[state];
+        let closure = self.plan.closure(kernel, &mut states.sets)?;
+        let mut row = BTreeMap::new();
+        for &(part, to) in &states.edges[state] {
+            if let Part::Terminal(terminal) = part {
+                row.insert(terminal, Does::Shift(to));
             }
-            for (&theirs, &ours) in &self.rules {
-                if let Some(after) = table.goto(at, theirs) {
-                    gotos[state * rules + ours as usize] = u32::from(after);
+        }
+        let begun =
+            closure.iter().flat_map(|(&rule, &follows)| self.plan.numbers(rule).map(move |of| ((of, 0), follows)));
+        let mut items: Vec<(Item, u32)> = kernel.iter().copied().chain(begun).collect();
+        items.sort_unstable();
+        // Each terminal's first item that shifts it.
+        let mut shifts: BTreeMap<u32, Item> = BTreeMap::new();
+        for &((production, dot), _) in &items {
+            if let Some(&Part::Terminal(next)) = self.plan.productions[production as usize].parts.get(dot as usize) {
+                shifts.entry(next).or_insert((production, dot));
+            }
+        }
+        for &((production, dot), follows) in &items {
+            if (dot as usize) < self.plan.productions[production as usize].parts.len() {
+                continue;
+            }
+            for terminal in states.sets.made().members(follows) {
+                spend(4)?;
+                let does = if production == self.whole { Does::Accept } else { Does::Reduce(production) };
+                let known = *row.entry(terminal).or_insert(does);
+                if known == does {
+                    continue;
+                }
+                let conflict = match known {
+                    Does::Accept => return Ok(Err(self.endless(production))),
+                    // The whole grammar comes last of all alternatives.
+                    Does::Reduce(first) if production == self.whole => return Ok(Err(self.endless(first))),
+                    Does::Reduce(first) => self.conflict(terminal, (first, None), (production, None)),
+                    Does::Shift(_) => {
+                        let (shifted, dot) = shifts.get(&terminal).copied().unwrap_or_default();
+                        self.conflict(terminal, (production, None), (shifted, Some(dot)))
+                    }
+                };
+                if conflicts.len() < MOST_CONFLICTS {
+                    conflicts.push(conflict);
                 }
             }
-            let items = graph.core_state(at).items.keys();
-            let mut kernel: Vec<_> = items.map(|&(theirs, dot)| (u32::from(theirs), usize::from(dot) as u32)).collect();
-            kernel.sort_unstable();
-            kernels.push(kernel);
         }
-        let production = |theirs: u32| {
-            let theirs = PIdx(theirs);
-            let parts = yacc.prod(theirs).iter().map(|part| match part {
-                Symbol::Rule(rule) => Part::Rule(self.rules[rule]),
-                Symbol::Token(terminal) => Part::Terminal(self.terminal(*terminal).unwrap_or_default()),
-            });
-            Production { rule: self.rules.get(&yacc.prod_to_rule(theirs)).copied(), parts: parts.collect() }
-        };
-        let productions = (0..u32::from(yacc.prods_len())).map(production).collect();
-        Tables { columns, rules, actions, gotos, productions, kernels, start: u32::from(table.start_state()) }
+        Ok(Ok(row))
     }
-}
 
-fn place(grammar: &Resolved, rule: u32) -> Place {
-    grammar.rules[rule as usize].place
+    fn conflict(&self, terminal: u32, one: (u32, Option<u32>), other: (u32, Option<u32>)) -> GrammarError {
+        let name = self.grammar.terminals.get(terminal as usize).map(|terminal| terminal.name.clone());
+        let terminal = name.unwrap_or("the end".to_owned());
+        let ((one, at), (other, other_place)) = (self.shown(one.0, one.1), self.shown(other.0, other.1));
+        GrammarProblem::Conflict { terminal, one, other, other_place }.at(at)
+    }
+
+    /// Where the text may end and go on without a terminal.
+    fn endless(&self, other: u32) -> GrammarError {
+        let (other, place) = self.shown(other, None);
+        let (terminal, one) = ("the end".to_owned(), "the text ends".to_owned());
+        GrammarProblem::Conflict { terminal, one, other, other_place: place }.at(place)
+    }
+
+    /// An alternative as it was written, with a dot where the text stands, and its place.
+    fn shown(&self, production: u32, dot: Option<u32>) -> (String, Place) {
+        const SHOWN: usize = 20;
+        let Production { rule, parts } = &self.plan.productions[production as usize];
+        let rule = &self.grammar.rules[rule.unwrap_or(self.grammar.start) as usize];
+        let mut text = format!("{} :", rule.name);
+        let dot = dot.map(|dot| dot as usize);
+        let skipped = dot.unwrap_or(parts.len()).saturating_sub(SHOWN);
+        text.push_str(if skipped > 0 { " ..." } else { "" });
+        for (at, part) in parts.iter().enumerate().skip(skipped).take(2 * SHOWN) {
+            let name = match *part {
+                Part::Terminal(terminal) => &self.grammar.terminals[terminal as usize].name,
+                Part::Rule(rule) => &self.grammar.rules[rule as usize].name,
+            };
+            let _ = write!(text, "{} {name}", if dot == Some(at) { " ·" } else { "" });
+        }
+        if dot.is_none_or(|dot| dot >= parts.len()) {
+            text.push_str(" ·");
+        }
+        (text, rule.place)
+    }
 }

@@ -16,6 +16,7 @@ use lru::LruCache;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::TokenId;
+use trie_core::work::over;
 
 pub(super) struct GrammarWalk {
     grammar: Grammar,
@@ -214,6 +215,9 @@ impl Walker<GrammarState> for GrammarWalk {
         // The stack after each run of terminals; what comes before stands before.
         let mut stacks: Vec<Option<Stack>> = Vec::with_capacity(groups.read.len());
         for &(before, terminal) in &groups.read {
+            if over().is_some() {
+                return;
+            }
             let after = match terminal {
                 NONE => Some(state.stack.clone()),
                 _ => stacks[before as usize].as_ref().and_then(|stack| compiled.parser.shift(stack, terminal)),
@@ -222,7 +226,7 @@ impl Walker<GrammarState> for GrammarWalk {
         }
         for (after, reach, legal) in &groups.tokens {
             let Some(stack) = &stacks[*after as usize] else { continue };
-            if compiled.lexer.set(*reach).is_some_and(|reach| reach.meets(&compiled.parser.live(stack).kinds)) {
+            if compiled.lexer.meets(*reach, &compiled.parser.live(stack).kinds) {
                 legal.add_to(words);
             }
         }

@@ -1,0 +1,270 @@
+//! What a piece of work may cost, and who may end it: asked by every loop whose length a stranger's input decides.
+//!
+//! The limits belong to the thread that does the work, as a stack does: loops deep inside ask [`spend`], and nothing in
+//! between needs to know. Work inside other work keeps to the limits of both.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// What one piece of work may cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of what is made, and of the memory in which it is made, about.
+    pub bytes: usize,
+    /// Steps: turns of loops, each of some ten to some hundred nanoseconds. The same work takes the same steps anywhere.
+    pub steps: u64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+impl Default for Limits {
+    /// For what strangers send to a server: 256 MiB, 100 million steps, 10 seconds.
+    fn default() -> Self {
+        Self { bytes: 256 << 20, steps: 100_000_000, seconds: 10.0 }
+    }
+}
+
+impl Limits {
+    /// None at all.
+    pub const NONE: Self = Self { bytes: usize::MAX, steps: u64::MAX, seconds: f64::INFINITY };
+
+    /// So many bytes.
+    #[must_use]
+    pub const fn bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// So many steps.
+    #[must_use]
+    pub const fn steps(self, steps: u64) -> Self {
+        Self { steps, ..self }
+    }
+
+    /// So many seconds; what is no number, or less than none, is none.
+    #[must_use]
+    pub const fn seconds(self, seconds: f64) -> Self {
+        Self { seconds, ..self }
+    }
+}
+
+/// Why work was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Over {
+    /// It would hold more than this.
+    #[error("it takes more than {0} bytes: say less with it, or raise the limit (bytes)")]
+    Bytes(usize),
+    /// It would take more than this.
+    #[error("it takes more than {0} steps: say less with it, or raise the limit (steps)")]
+    Steps(u64),
+    /// It took longer than this.
+    #[error("it takes more than {0:?}: say less with it, or raise the limit (seconds)")]
+    Time(Duration),
+    /// Somebody asked for it.
+    #[error("stopped on request")]
+    Stopped,
+}
+
+/// What is left of some [`Limits`]. A clone shares it, also with other threads.
+#[derive(Clone)]
+pub struct Work(Arc<Shared>);
+
+struct Shared {
+    limits: Limits,
+    /// When, and how long after its beginning that is.
+    deadline: Option<(Instant, Duration)>,
+    steps: AtomicU64,
+    bytes: AtomicUsize,
+    stop: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// The one that it was begun in.
+    outer: Option<Work>,
+    over: OnceLock<Over>,
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work").field("limits", &self.0.limits).field("over", &self.0.over).finish_non_exhaustive()
+    }
+}
+
+/// Steps between two looks at the clock.
+const BETWEEN: u32 = 512;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Work>> = const { RefCell::new(None) };
+    /// Steps until the next look.
+    static LEFT: Cell<u32> = const { Cell::new(BETWEEN) };
+}
+
+/// What the host asks on every thread.
+static HOST: OnceLock<fn() -> bool> = OnceLock::new();
+
+/// Lets a host end any work on any thread, such as by Ctrl-C: `asked` says whether it wants that, and goes on saying so
+/// until the host has heard of it. Only the first call counts.
+pub fn ask_host(asked: fn() -> bool) {
+    let _ = HOST.set(asked);
+}
+
+impl Work {
+    /// All of the limits, from now on, and what is left of that of this thread.
+    pub fn new(limits: Limits) -> Self {
+        Self::with(limits, None)
+    }
+
+    /// [`Work::new`] that is also spent when `stop` says so.
+    pub fn stopped_by(limits: Limits, stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self::with(limits, Some(Box::new(stop)))
+    }
+
+    fn with(limits: Limits, stop: Option<Box<dyn Fn() -> bool + Send + Sync>>) -> Self {
+        let time = Duration::try_from_secs_f64(limits.seconds.max(0.0)).unwrap_or(Duration::MAX);
+        let deadline = Instant::now().checked_add(time).map(|end| (end, time));
+        let outer = Self::current();
+        let (steps, bytes, over) = (AtomicU64::new(0), AtomicUsize::new(0), OnceLock::new());
+        Self(Arc::new(Shared { limits, deadline, steps, bytes, stop, outer, over }))
+    }
+
+    /// That of this thread.
+    pub fn current() -> Option<Self> {
+        CURRENT.with_borrow(Clone::clone)
+    }
+
+    /// Does some work on this thread with this budget.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = CURRENT.replace(Some(self.clone()));
+        LEFT.set(BETWEEN);
+        let _back = Back(before);
+        work()
+    }
+
+    /// How much one may hold with it.
+    pub fn limits(&self) -> Limits {
+        self.0.limits
+    }
+
+    fn spent(&self, steps: u64, bytes: usize) -> Option<Over> {
+        let Shared { limits, deadline, stop, outer, over, .. } = &*self.0;
+        if let Some(&over) = over.get() {
+            return Some(over);
+        }
+        let steps = self.0.steps.fetch_add(steps, Ordering::Relaxed).saturating_add(steps);
+        let bytes = self.0.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let found = if stop.as_ref().is_some_and(|stop| stop()) {
+            Some(Over::Stopped)
+        } else if bytes > limits.bytes {
+            Some(Over::Bytes(limits.bytes))
+        } else if steps > limits.steps {
+            Some(Over::Steps(limits.steps))
+        } else {
+            deadline.and_then(|(end, time)| (Instant::now() >= end).then_some(Over::Time(time)))
+        };
+        found.inspect(|&found| _ = over.set(found)).or_else(|| outer.as_ref()?.spent(0, 0))
+    }
+}
+
+/// Puts the budget back that was there before.
+struct Back(Option<Work>);
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+        LEFT.set(BETWEEN);
+    }
+}
+
+/// Takes steps: some nanoseconds. Cheap enough for every turn of a loop.
+///
+/// ```
+/// use trie_core::work::{Work, Limits, Over, spend};
+///
+/// let turns = |most| Work::new(Limits::default().steps(10_000)).run(|| (0..most).try_for_each(|_| spend(1)));
+/// assert_eq!(turns(1_000), Ok(()));
+/// assert_eq!(turns(u64::MAX), Err(Over::Steps(10_000)));
+/// ```
+///
+/// # Errors
+/// The budget of this thread is spent.
+#[inline]
+pub fn spend(steps: usize) -> Result<(), Over> {
+    let left = LEFT.get();
+    if steps < left as usize {
+        LEFT.set(left - steps as u32);
+        return Ok(());
+    }
+    look(steps, 0)
+}
+
+/// Takes memory, for as long as the budget lasts.
+///
+/// # Errors
+/// The budget of this thread is spent.
+pub fn hold(bytes: usize) -> Result<(), Over> {
+    look(1, bytes)
+}
+
+/// Whether the budget of this thread is spent: for loops that cannot say so themselves.
+#[inline]
+pub fn over() -> Option<Over> {
+    if LEFT.get() > 0 { None } else { look(0, 0).err() }
+}
+
+/// Looks at once whether the budget of this thread is spent: for loops whose turns are long.
+///
+/// # Errors
+/// It is.
+#[cold]
+pub fn look(steps: usize, bytes: usize) -> Result<(), Over> {
+    let taken = (BETWEEN - LEFT.get()) as u64 + steps as u64;
+    let spent = CURRENT.with_borrow(|current| current.as_ref().and_then(|budget| budget.spent(taken, bytes)));
+    let spent = spent.or_else(|| HOST.get().is_some_and(|asked| asked()).then_some(Over::Stopped));
+    // Once spent, every later question comes here.
+    LEFT.set(if spent.is_some() { 0 } else { BETWEEN });
+    spent.map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn each_limit_ends_work_and_stays_spent() {
+        let run = |limits: Limits| {
+            Work::new(limits).run(|| {
+                let found = loop {
+                    if let Err(found) = spend(1).and_then(|()| hold(1)) {
+                        break found;
+                    }
+                };
+                assert_eq!((over(), spend(1)), (Some(found), Err(found)));
+                found
+            })
+        };
+        assert_eq!(run(Limits::NONE.steps(5000)), Over::Steps(5000));
+        assert_eq!(run(Limits::NONE.bytes(5000)), Over::Bytes(5000));
+        assert_eq!(run(Limits::NONE.seconds(0.001)), Over::Time(Duration::from_millis(1)));
+        assert_eq!((over(), spend(1)), (None, Ok(())));
+    }
+
+    #[test]
+    fn an_inner_budget_keeps_to_the_outer_one_too() {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&stopped);
+        let outer = Work::stopped_by(Limits::NONE, move || asked.load(Ordering::Relaxed));
+        outer.run(|| {
+            let inner = Work::new(Limits::default());
+            assert_eq!(inner.run(|| look(1, 0)), Ok(()));
+            stopped.store(true, Ordering::Relaxed);
+            assert_eq!(inner.run(|| look(1, 0)), Err(Over::Stopped));
+        });
+        // Also on a thread of its own.
+        assert_eq!(
+            std::thread::scope(|scope| scope.spawn(|| outer.run(|| look(1, 0))).join().unwrap()),
+            Err(Over::Stopped)
+        );
+    }
+}
