@@ -9,11 +9,12 @@ use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
 use crate::tools::Tools;
 use crate::values::{Limits, ShapeError, ShapeWarning, Shapes};
-use chat_template::{ChatTemplate, RenderOptions, TemplateError};
+use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError};
 use lru::LruCache;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
+use trie_core::work::{self, Work, apart};
 use trie_rules::{ByRuleError, Spelling};
 
 /// Machines that are kept.
@@ -106,11 +107,16 @@ pub enum FormatError {
     Vocabulary(#[from] ByRuleError),
 }
 
+/// Bytes that a template may write around one short message: those in use write some thousand.
+const MOST_AROUND: usize = 1 << 17;
+
 impl ChatFormat {
-    /// Analyses a template.
+    /// Analyses a template, on a thread of its own and in at most half a minute, or what the
+    /// [work](trie_core::work) of this thread allows.
     ///
     /// # Errors
-    /// What the template says if it cannot even render a message of the user.
+    /// What the template says if it cannot even render a message of the user; that it writes too much, or takes too
+    /// long.
     ///
     /// ```
     /// use chat_format::{ChatFormat, ChatTemplate, ParserOptions};
@@ -134,6 +140,21 @@ impl ChatFormat {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(template: ChatTemplate) -> Result<Self, TemplateError> {
+        const SECONDS: f64 = 30.0;
+        let too_much = |reason: String| TemplateError::Limit { line: 0, reason };
+        let message = Data::from(&json!([{"role": "user", "content": "Hi"}]));
+        let written = template.render(&message, None, &RenderOptions::default()).map_or(0, |text| text.len());
+        if written > MOST_AROUND {
+            let reason =
+                format!("around one short message it writes {written} bytes; a format has at most {MOST_AROUND}");
+            return Err(too_much(reason));
+        }
+        // What is compared has no step that could be asked.
+        Work::bounded(work::Limits::default().seconds(SECONDS), || apart(move || Self::analysed(template)))
+            .unwrap_or_else(|over| Err(too_much(format!("finding out how its replies are written: {over}"))))
+    }
+
+    fn analysed(template: ChatTemplate) -> Result<Self, TemplateError> {
         let analysis = Analysis::of(&template)?;
         let (machines, constraints) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
         let mut format = Self(Arc::new(Inner { template, analysis, machines, constraints }));

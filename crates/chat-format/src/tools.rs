@@ -27,6 +27,9 @@ pub struct Tool {
     pub parameters: Value,
 }
 
+/// Bytes that the name of a tool may have.
+const MOST_NAME: usize = 1024;
+
 /// Tools that cannot be offered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ToolError {
@@ -40,6 +43,16 @@ pub enum ToolError {
         number: usize,
         /// What it is, shortened.
         given: String,
+    },
+    /// A name that nobody would write.
+    #[error("the name of tool {number} has {bytes} bytes, {begin:?} and more: at most {MOST_NAME} are taken")]
+    LongName {
+        /// Which, from 0.
+        number: usize,
+        /// How many bytes.
+        bytes: usize,
+        /// How it begins.
+        begin: String,
     },
     /// Two of one name.
     #[error("tools {first} and {second} are both named {name:?}: each tool needs a name of its own")]
@@ -80,6 +93,10 @@ impl Tools {
         let mut inner = Inner::default();
         for (number, given) in tools.iter().enumerate() {
             let tool = Tool::read(number, given)?;
+            if tool.name.len() > MOST_NAME {
+                let (bytes, begin) = (tool.name.len(), tool.name.chars().take(40).collect());
+                return Err(ToolError::LongName { number, bytes, begin });
+            }
             if let Some(first) = inner.by_name.insert(tool.name.clone(), number) {
                 return Err(ToolError::Repeated { name: tool.name, first, second: number });
             }

@@ -13,6 +13,7 @@ mod chat;
 mod convert;
 mod errors;
 mod exit;
+mod limits;
 mod model;
 mod rows;
 mod rule;
@@ -37,6 +38,8 @@ mod _native {
     use crate::chat::template::ChatTemplate;
     #[pymodule_export]
     use crate::chat::tools::Tools;
+    #[pymodule_export]
+    use crate::limits::Limits;
     #[pymodule_export]
     use crate::model::choice::{Choice, ChoiceStats};
     #[cfg(feature = "llama")]
@@ -104,6 +107,7 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::exit::register(module.py())?;
+        trie_core::work::ask_host(crate::convert::gil::host_wants_stop);
         crate::errors::register(module)
     }
 }

@@ -5,8 +5,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// What one piece of work may cost.
@@ -80,6 +83,8 @@ struct Shared {
     steps: AtomicU64,
     bytes: AtomicUsize,
     stop: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// Whether the host may be asked, too.
+    asks: bool,
     /// The one that it was begun in.
     outer: Option<Work>,
     over: OnceLock<Over>,
@@ -98,13 +103,15 @@ thread_local! {
     static CURRENT: RefCell<Option<Work>> = const { RefCell::new(None) };
     /// Steps until the next look.
     static LEFT: Cell<u32> = const { Cell::new(BETWEEN) };
+    /// Locks that are held while work goes on.
+    static QUIET: Cell<u32> = const { Cell::new(0) };
 }
 
 /// What the host asks on every thread.
 static HOST: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Lets a host end any work on any thread, such as by Ctrl-C: `asked` says whether it wants that, and goes on saying so
-/// until the host has heard of it. Only the first call counts.
+/// Lets a host end work that [asks](Work::asking), such as by Ctrl-C: `asked` says whether it wants that, and goes on
+/// saying so until the host has heard of it. It may wait for a lock of the host's. Only the first call counts.
 pub fn ask_host(asked: fn() -> bool) {
     let _ = HOST.set(asked);
 }
@@ -112,25 +119,44 @@ pub fn ask_host(asked: fn() -> bool) {
 impl Work {
     /// All of the limits, from now on, and what is left of that of this thread.
     pub fn new(limits: Limits) -> Self {
-        Self::with(limits, None)
+        Self::with(limits, None, false)
+    }
+
+    /// [`Work::new`] that the host may end, too: see [`ask_host`].
+    pub fn asking(limits: Limits) -> Self {
+        Self::with(limits, None, true)
     }
 
     /// [`Work::new`] that is also spent when `stop` says so.
     pub fn stopped_by(limits: Limits, stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self::with(limits, Some(Box::new(stop)))
+        Self::with(limits, Some(Box::new(stop)), true)
     }
 
-    fn with(limits: Limits, stop: Option<Box<dyn Fn() -> bool + Send + Sync>>) -> Self {
+    fn with(limits: Limits, stop: Option<Box<dyn Fn() -> bool + Send + Sync>>, asks: bool) -> Self {
         let time = Duration::try_from_secs_f64(limits.seconds.max(0.0)).unwrap_or(Duration::MAX);
         let deadline = Instant::now().checked_add(time).map(|end| (end, time));
         let outer = Self::current();
         let (steps, bytes, over) = (AtomicU64::new(0), AtomicUsize::new(0), OnceLock::new());
-        Self(Arc::new(Shared { limits, deadline, steps, bytes, stop, outer, over }))
+        let asks = asks || outer.as_ref().is_some_and(|outer| outer.0.asks);
+        Self(Arc::new(Shared { limits, deadline, steps, bytes, stop, asks, outer, over }))
     }
 
     /// That of this thread.
     pub fn current() -> Option<Self> {
         CURRENT.with_borrow(Clone::clone)
+    }
+
+    /// Does some work with these limits, unless this thread has some already.
+    pub fn bounded<T>(limits: Limits, work: impl FnOnce() -> T) -> T {
+        let bounded = |outer: &Self| outer.0.limits.steps < u64::MAX;
+        let mut outer = Self::current();
+        while let Some(known) = outer {
+            if bounded(&known) {
+                return work();
+            }
+            outer = known.0.outer.clone();
+        }
+        Self::new(limits).run(work)
     }
 
     /// Does some work on this thread with this budget.
@@ -219,17 +245,66 @@ pub fn over() -> Option<Over> {
 #[cold]
 pub fn look(steps: usize, bytes: usize) -> Result<(), Over> {
     let taken = (BETWEEN - LEFT.get()) as u64 + steps as u64;
-    let spent = CURRENT.with_borrow(|current| current.as_ref().and_then(|budget| budget.spent(taken, bytes)));
-    let spent = spent.or_else(|| HOST.get().is_some_and(|asked| asked()).then_some(Over::Stopped));
+    let current = Work::current();
+    let spent = current.as_ref().and_then(|work| work.spent(taken, bytes)).or_else(|| {
+        let asks = QUIET.get() == 0 && current.is_some_and(|work| work.0.asks);
+        (asks && HOST.get().is_some_and(|asked| asked())).then_some(Over::Stopped)
+    });
     // Once spent, every later question comes here.
     LEFT.set(if spent.is_some() { 0 } else { BETWEEN });
     spent.map_or(Ok(()), Err)
 }
 
+/// Does work without asking the host: for whoever holds a lock that a thread of the host may wait for.
+pub fn quiet<T>(work: impl FnOnce() -> T) -> T {
+    struct Loud;
+    impl Drop for Loud {
+        fn drop(&mut self) {
+            QUIET.set(QUIET.get() - 1);
+        }
+    }
+    QUIET.set(QUIET.get() + 1);
+    let _loud = Loud;
+    work()
+}
+
+/// How often whoever waits for other threads looks around.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Does work that cannot be asked, such as that of another library, on a thread of its own. Where the work of this
+/// thread is over first, it is told so, and left behind: what it makes is dropped. Its thread has a large stack.
+///
+/// # Errors
+/// The budget of this thread is spent, or there is no thread.
+pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Over> {
+    /// Memory is used only as far as it is needed.
+    const STACK: usize = 256 << 20;
+    let left = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&left);
+    let inner = Work::stopped_by(Limits::NONE, move || told.load(Ordering::Relaxed));
+    // A thread that is left behind has no host to ask.
+    let inner = Work(Arc::new(Shared { asks: false, ..Arc::into_inner(inner.0).ok_or(Over::Stopped)? }));
+    let (give, taken) = channel();
+    let thread = Builder::new().stack_size(STACK).spawn(move || {
+        // Nobody may wait for it any more.
+        let _ = give.send(inner.run(work));
+    });
+    let thread = thread.map_err(|_| Over::Stopped)?;
+    loop {
+        match taken.recv_timeout(PAUSE) {
+            Ok(made) => return Ok(made),
+            Err(RecvTimeoutError::Timeout) => look(0, 0).inspect_err(|_| left.store(true, Ordering::Relaxed))?,
+            Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                Err(panic) => resume_unwind(panic),
+                Ok(()) => return Err(Over::Stopped),
+            },
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn each_limit_ends_work_and_stays_spent() {
@@ -248,6 +323,28 @@ mod tests {
         assert_eq!(run(Limits::NONE.bytes(5000)), Over::Bytes(5000));
         assert_eq!(run(Limits::NONE.seconds(0.001)), Over::Time(Duration::from_millis(1)));
         assert_eq!((over(), spend(1)), (None, Ok(())));
+    }
+
+    #[test]
+    fn what_goes_on_for_ever_is_left_behind() {
+        let waits = || std::thread::park_timeout(Duration::from_secs(60));
+        let asked = Instant::now();
+        let work = Work::new(Limits::NONE.seconds(0.05));
+        assert_eq!(work.run(|| apart(waits)), Err(Over::Time(Duration::from_millis(50))));
+        assert!(asked.elapsed() < Duration::from_secs(30));
+        assert_eq!(apart(|| 7), Ok(7));
+        // It hears of it where it asks.
+        let turns = Work::new(Limits::NONE.seconds(0.05)).run(|| apart(|| while spend(1).is_ok() {}));
+        assert!(turns.is_err());
+    }
+
+    #[test]
+    fn work_is_bounded_once() {
+        let most = |limits: Limits| Work::bounded(limits, || Work::current().unwrap().limits().steps);
+        assert_eq!(most(Limits::default().steps(5)), 5);
+        let own = Work::new(Limits::default().steps(7));
+        assert_eq!(own.run(|| most(Limits::default().steps(5))), 7);
+        assert_eq!(Work::new(Limits::NONE).run(|| most(Limits::default().steps(5))), 5);
     }
 
     #[test]

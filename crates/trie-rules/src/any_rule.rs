@@ -13,6 +13,7 @@ use lru::LruCache;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
+use trie_core::work::spend;
 use trie_core::{AnyConstraint, AnyState};
 
 /// A rule of whatever kind. Every [`Rule`] that can be cloned is one; so is what is walked token by token.
@@ -36,7 +37,8 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
         limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError>;
 
-    /// Whether a text is legal as a whole, or how many of its bytes begin a legal one.
+    /// Whether a text is legal as a whole, or how many of its bytes begin a legal one. Where the [work](trie_core::work)
+    /// of this thread is over, that says nothing.
     fn read(&self, text: &[u8]) -> Read;
 
     /// Whether it keeps the laws of rules: see [`check_rule`].
@@ -137,8 +139,8 @@ impl<R: Rule + Clone> AnyRule for R {
         let mut state = self.start();
         for (at, &byte) in text.iter().enumerate() {
             match self.step(&state, byte) {
-                Some(next) => state = next,
-                None => return Read::Refused { at },
+                Some(next) if spend(1).is_ok() => state = next,
+                _ => return Read::Refused { at },
             }
         }
         if self.is_end(&state) { Read::Whole } else { Read::Begun }

@@ -3,6 +3,7 @@
 use crate::rule::Rule;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
+use trie_core::work::{Limits, Over, Work, hold, spend};
 
 /// A law that a rule breaks, and the text at which it does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +28,13 @@ pub enum Broken {
     DeadEnd {
         /// The text.
         text: Vec<u8>,
+    },
+    /// It takes more work than it may: ask for fewer states.
+    #[error("the laws of the rule are not all looked at: {over}")]
+    TooMuch {
+        /// What was spent.
+        #[from]
+        over: Over,
     },
     /// No text is legal.
     #[error("no text is legal")]
@@ -55,6 +63,10 @@ pub struct Checked {
 /// # Errors
 /// The first law that is broken.
 pub fn check_rule<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Broken> {
+    Work::bounded(Limits::default(), || looked_at(rule, most_states))
+}
+
+fn looked_at<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Broken> {
     let hasher = RandomState::new();
     let mut known: HashMap<R::State, usize> = HashMap::new();
     let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
@@ -65,6 +77,7 @@ pub fn check_rule<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Brok
     while let Some(state) = queue.pop_front() {
         let number = known[&state];
         let text = texts[number].clone();
+        hold(128 + text.len() + size_of::<R::State>())?;
         if state != state.clone() || hasher.hash_one(&state) != hasher.hash_one(state.clone()) {
             return Err(Broken::UnequalHashes { text });
         }
@@ -75,6 +88,7 @@ pub fn check_rule<R: Rule>(rule: &R, most_states: usize) -> Result<Checked, Brok
             ends.push(number);
         }
         for byte in 0..=255 {
+            spend(4)?;
             let after = rule.step(&state, byte);
             if after != rule.step(&state.clone(), byte) {
                 return Err(Broken::ChangesItsMind { text, byte });

@@ -3,6 +3,7 @@
 use crate::rule::Rule;
 use std::collections::HashMap;
 use trie_core::NotListed;
+use trie_core::work::{Over, spend};
 
 /// Texts that cannot be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +23,13 @@ pub enum TextsError {
         /// What it is.
         what: &'static str,
     },
+    /// It takes more work than it may.
+    #[error("the texts are not all found: {over}")]
+    TooMuch {
+        /// What was spent.
+        #[from]
+        over: Over,
+    },
     /// So many states were looked at, and neither was found.
     #[error("after {states} states it is not settled whether there are at most {limit} texts")]
     Unsettled {
@@ -36,7 +44,7 @@ impl From<TextsError> for NotListed {
     fn from(error: TextsError) -> Self {
         match error {
             TextsError::TooMany { limit } | TextsError::Unsettled { limit, .. } => Self::TooMany { limit },
-            TextsError::Endless | TextsError::Unlisted { .. } => Self::Endless,
+            TextsError::TooMuch { .. } | TextsError::Endless | TextsError::Unlisted { .. } => Self::Endless,
         }
     }
 }
@@ -83,6 +91,7 @@ pub fn texts<R: Rule>(rule: &R, limit: usize) -> Result<Vec<Vec<u8>>, TextsError
         if reached.steps.len() >= most {
             return Err(TextsError::Unsettled { states: most, limit });
         }
+        spend(256)?;
         reached.ask(rule);
     }
     reached.count(limit)?;

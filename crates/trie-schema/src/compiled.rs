@@ -1,6 +1,6 @@
 //! A grammar that llguidance has read: checked once, then put over any vocabulary.
 
-use crate::guard::caught_deep;
+use crate::guard::caught_apart;
 use crate::vocab::Vocab;
 use llguidance::Logger;
 use llguidance::api::{GrammarInit, ParserLimits, TopLevelGrammar};
@@ -8,6 +8,7 @@ use llguidance::earley::lexerspec::LexerSpec;
 use llguidance::earley::{CGrammar, CSymIdx, Grammar, Parser};
 use std::fmt;
 use std::sync::Arc;
+use trie_core::work::{Limits, Work};
 
 pub(crate) struct Compiled {
     grammar: Grammar,
@@ -15,6 +16,8 @@ pub(crate) struct Compiled {
     limits: ParserLimits,
     /// What llguidance warned of.
     pub(crate) warnings: Vec<String>,
+    /// Whether llguidance may take longer for a mask than its fuel says.
+    pub(crate) is_slow: bool,
 }
 
 /// Why nothing can be compiled.
@@ -36,10 +39,16 @@ impl fmt::Debug for Compiled {
 
 impl Compiled {
     pub(crate) fn new(grammar: TopLevelGrammar, limits: ParserLimits) -> Result<Self, Refused> {
-        let (grammar, lexer, whole) = caught_deep(|| {
+        Work::bounded(Limits::default(), || Self::made(grammar, limits))
+    }
+
+    fn made(grammar: TopLevelGrammar, limits: ParserLimits) -> Result<Self, Refused> {
+        let is_slow = is_slow(&grammar);
+        let own = limits.clone();
+        let (grammar, lexer, whole) = caught_apart(move || {
             let (grammar, lexer) = GrammarInit::Serialized(grammar).to_internal(None, limits.clone())?;
             let init = GrammarInit::Internal(grammar.clone(), lexer.clone());
-            let whole = init.to_cgrammar(None, &mut Logger::new(0, 0), limits.clone(), Vec::new())?;
+            let whole = init.to_cgrammar(None, &mut Logger::new(0, 0), limits, Vec::new())?;
             Ok((grammar, lexer, whole))
         })
         .map_err(Refused::Said)?;
@@ -51,18 +60,28 @@ impl Compiled {
         }
         productive(&whole)?;
         let warnings = lexer.render_warnings();
-        Ok(Self { grammar, lexer, limits, warnings })
+        Ok(Self { grammar, lexer, limits: own, warnings, is_slow })
     }
 
     /// A parser that has read nothing.
-    pub(crate) fn parser(&self, vocab: &Vocab) -> Result<Parser, String> {
-        caught_deep(|| {
-            let init = GrammarInit::Internal(self.grammar.clone(), self.lexer.clone());
-            let factory = &vocab.factory;
+    pub(crate) fn parser(&self, vocab: &Arc<Vocab>) -> Result<Parser, String> {
+        let init = GrammarInit::Internal(self.grammar.clone(), self.lexer.clone());
+        let (vocab, limits) = (Arc::clone(vocab), self.limits.clone());
+        caught_apart(move || {
             let caps = llguidance::toktrie::InferenceCapabilities::default();
-            Ok(factory.create_parser_from_init_ext(init, Logger::new(0, 0), caps, self.limits.clone())?.parser)
+            Ok(vocab.factory.create_parser_from_init_ext(init, Logger::new(0, 0), caps, limits)?.parser)
         })
     }
+}
+
+/// Whether it has terminals whose automata may explode: what is no `a & ~b` and counts no remainders is bounded by fuel.
+fn is_slow(grammar: &TopLevelGrammar) -> bool {
+    let keys = ["multipleOf", "pattern"];
+    grammar.grammars.iter().any(|grammar| {
+        let text = grammar.lark_grammar.as_deref().unwrap_or_default();
+        let schema = grammar.json_schema.as_ref().map(serde_json::Value::to_string).unwrap_or_default();
+        text.contains(['&', '~']) || keys.iter().any(|key| text.contains(key) || schema.contains(key))
+    })
 }
 
 /// Whether every symbol that can be reached can be completed by some text. A parser would follow one that cannot, such

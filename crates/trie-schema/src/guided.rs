@@ -11,6 +11,7 @@ use lru::LruCache;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use trie_core::work::{Over, apart};
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Trie};
 use trie_rules::{DeadEnd, Legal, MaskLimits, MaskStats, Spelling, TokenBytes};
 
@@ -21,14 +22,14 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GuidedLimits {
-    /// Masks of texts that were asked about.
+    /// Masks of texts that were asked about, and what llguidance's lexer keeps of what it read: half of these bytes each.
     pub masks: MaskLimits,
     /// Parsers that have read a text: as many walks as go on side by side without reading anything again.
     pub parsers: usize,
 }
 
 impl Default for GuidedLimits {
-    /// 64 MiB of masks, 32 parsers.
+    /// 64 MiB, 32 parsers.
     fn default() -> Self {
         Self { masks: MaskLimits::default(), parsers: 32 }
     }
@@ -49,7 +50,12 @@ struct Walked {
     start: Arc<Path>,
     kept: Kept,
     forced: Mutex<LruCache<Key, Option<TokenId>>>,
-    pool: Mutex<Pool>,
+    /// What reads. Another thread may have it for long, and then it is left to that one.
+    pool: Mutex<Arc<Mutex<Pool>>>,
+    /// To make another one of, where reading may take long.
+    seed: Option<Mutex<Pool>>,
+    /// The text at which a mask was given up last, and why.
+    given_up: Mutex<Option<(Key, Problem)>>,
     warnings: Vec<String>,
     limits: GuidedLimits,
 }
@@ -90,13 +96,18 @@ impl Guided {
         let failed = |reason| GuidedError::Failed { reason };
         let vocab = Vocab::of(spelling.tokens()).map_err(failed)?;
         let seed = compiled.parser(&vocab).map_err(failed)?;
-        let pool = Pool::new(seed, Arc::clone(spelling.tokens()), vocab, limits.parsers);
+        // Half for masks, half for what the lexer keeps.
+        let half = limits.masks.bytes / 2;
+        let pool = Pool::new(seed, Arc::clone(spelling.tokens()), vocab, limits.parsers, half);
+        let seed = compiled.is_slow.then(|| Mutex::new(pool.anew()));
         let made = Self(Arc::new(Walked {
             spelling,
             start: Path::start(),
-            kept: Kept::new(limits.masks),
+            kept: Kept::new(MaskLimits::bytes(half)),
             forced: Mutex::new(LruCache::new(KEPT)),
-            pool: Mutex::new(pool),
+            pool: Mutex::new(Arc::new(Mutex::new(pool))),
+            seed,
+            given_up: Mutex::default(),
             warnings: compiled.warnings.clone(),
             limits,
         }));
@@ -123,7 +134,7 @@ impl Guided {
     /// How often a parser was copied, because walks parted.
     #[doc(hidden)]
     pub fn copies(&self) -> usize {
-        self.pool().copies
+        locked(&self.pool()).copies
     }
 
     /// What is walked, without keeping it.
@@ -147,35 +158,62 @@ impl Guided {
         self.0.spelling.tokens()
     }
 
-    fn pool(&self) -> MutexGuard<'_, Pool> {
-        self.0.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pool(&self) -> Arc<Mutex<Pool>> {
+        Arc::clone(&locked(&self.0.pool))
     }
 
     fn forced(&self) -> MutexGuard<'_, LruCache<Key, Option<TokenId>>> {
-        self.0.forced.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0.forced)
+    }
+
+    /// Asks what reads. Where that may take long it is done apart, and given up where the work of this thread is over:
+    /// then another pool is made, and the old one goes with the thread that has it.
+    fn ask<T: Send + 'static>(
+        &self,
+        at: &Arc<Path>,
+        question: impl FnOnce(&mut Pool, &Arc<Path>) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, Failed> {
+        let pool = self.pool();
+        let Some(seed) = &self.0.seed else { return question(&mut locked(&pool), at).map_err(Failed::Said) };
+        let path = Arc::clone(at);
+        apart(move || question(&mut locked(&pool), &path)).map_or_else(
+            |over| {
+                *locked(&self.0.pool) = Arc::new(Mutex::new(locked(seed).anew()));
+                *locked(&self.0.given_up) = Some((at.key, Problem::new(over)));
+                Err(Failed::Over(over))
+            },
+            |answer| answer.map_err(Failed::Said),
+        )
     }
 
     /// The bytes with which a text may go on.
-    fn bytes_from(&self, at: &Arc<Path>) -> Result<Vec<u8>, String> {
-        let pool = &mut *self.pool();
-        let mut bytes = Vec::new();
-        for byte in 0..=255 {
-            if pool.allows(at, &[byte])? {
-                bytes.push(byte);
+    fn bytes_from(&self, at: &Arc<Path>) -> Result<Vec<u8>, Failed> {
+        self.ask(at, |pool, at| {
+            let mut bytes = Vec::new();
+            for byte in 0..=255 {
+                if pool.allows(at, &[byte])? {
+                    bytes.push(byte);
+                }
             }
-        }
-        Ok(bytes)
+            Ok(bytes)
+        })
     }
 
     fn known(&self, at: &Arc<Path>) -> Known {
         if let Some(known) = self.0.kept.get(at.key) {
             return known;
         }
-        let answer = self.pool().next(at).map(|answer| (Legal::of(answer.words), answer.ends));
+        let answer = self.ask(at, |pool, at| pool.next(at).map(|answer| (Legal::of(answer.words), answer.ends)));
         let known = match answer {
-            Err(problem) => Known::nothing(problem),
-            Ok((legal, false)) if legal.is_empty() => self.bytes_from(at).map_or_else(Known::nothing, Known::dead_end),
-            Ok((legal, ends)) => Known { ending: legal.ending(ends), legal, problem: None },
+            Ok((legal, false)) if legal.is_empty() => self.bytes_from(at).map(Known::dead_end),
+            Ok((legal, ends)) => Ok(Known { ending: legal.ending(ends), legal, problem: None }),
+            Err(failed) => Err(failed),
+        };
+        let known = match known {
+            Ok(known) => known,
+            Err(Failed::Said(reason)) => Known::nothing(reason),
+            // It is asked again next time.
+            Err(Failed::Over(over)) => return Known::given_up(over),
         };
         self.0.kept.put(at.key, known.clone());
         known
@@ -189,12 +227,27 @@ impl Guided {
         if bytes.is_empty() || bytes.contains(&TokTrie::SPECIAL_TOKEN_MARKER) {
             return false;
         }
-        let allowed = self.pool().allows(at, bytes);
-        allowed.unwrap_or_else(|problem| {
-            self.0.kept.put(at.key, Known::nothing(problem));
-            false
-        })
+        let bytes = bytes.to_vec();
+        match self.ask(at, move |pool, at| pool.allows(at, &bytes)) {
+            Ok(allowed) => allowed,
+            Err(Failed::Said(reason)) => {
+                self.0.kept.put(at.key, Known::nothing(reason));
+                false
+            }
+            Err(Failed::Over(_)) => false,
+        }
     }
+}
+
+/// Why there is no answer.
+enum Failed {
+    Said(String),
+    Over(Over),
+}
+
+/// Only whole things are behind these locks: a pool that panicked is cleared by itself.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Constraint for Guided {
@@ -234,7 +287,8 @@ impl Constraint for Guided {
             return known;
         }
         // What fails is asked again where the next mask is wanted, and fails there.
-        let forced = self.pool().forced(&at.0, &self.0.spelling).unwrap_or_default();
+        let spelling = self.0.spelling.clone();
+        let forced = self.ask(&at.0, move |pool, at| Ok(pool.forced(at, &spelling).unwrap_or_default())).ok()?;
         self.forced().put(at.0.key, forced);
         forced
     }
@@ -244,7 +298,8 @@ impl Constraint for Guided {
     }
 
     fn problem(&self, at: &GuidedState) -> Option<Problem> {
-        self.0.kept.problem(at.0.key)
+        let given_up = locked(&self.0.given_up).take_if(|(key, _)| *key == at.0.key).map(|(_, problem)| problem);
+        given_up.or_else(|| self.0.kept.problem(at.0.key))
     }
 
     fn max_token(&self) -> Option<TokenId> {

@@ -5,6 +5,7 @@ use crate::path::Key;
 use lru::LruCache;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trie_core::work::Over;
 use trie_core::{Ending, Problem, TokenId};
 use trie_rules::{DeadEnd, Legal, MaskLimits, MaskStats};
 
@@ -24,6 +25,11 @@ impl Known {
     pub(crate) fn nothing(reason: String) -> Self {
         let problem = Some(Problem::new(GuidedError::Failed { reason }));
         Self { legal: Legal::Ids(Arc::default()), ending: Ending::No, problem }
+    }
+
+    /// Where the work was over before there was an answer.
+    pub(crate) fn given_up(over: Over) -> Self {
+        Self { legal: Legal::Ids(Arc::default()), ending: Ending::No, problem: Some(Problem::new(over)) }
     }
 
     /// Where a text would go on with these bytes, and no token does.

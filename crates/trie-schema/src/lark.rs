@@ -5,6 +5,7 @@ use crate::error::GuidedError;
 use crate::guided::{Guided, GuidedLimits};
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use std::sync::Arc;
+use trie_core::work::{Limits, Work};
 use trie_rules::TokenBytes;
 
 /// A grammar in Lark, compiled. A clone is one reference count.
@@ -73,6 +74,11 @@ impl Lark {
     /// # Errors
     /// [`LarkError`], with the place where there is one.
     pub fn new(text: &str) -> Result<Self, LarkError> {
+        Work::bounded(Limits::default(), || Self::made(text))
+    }
+
+    fn made(text: &str) -> Result<Self, LarkError> {
+        measured(text)?;
         let limits = ParserLimits { verbose_errors: false, ..ParserLimits::default() };
         let compiled = Compiled::new(TopLevelGrammar::from_lark(text.to_owned()), limits);
         compiled.map(|compiled| Self { compiled: Arc::new(compiled) }).map_err(|refused| typed(text, refused))
@@ -102,6 +108,32 @@ impl Lark {
     pub fn with_limits(&self, tokens: &Arc<TokenBytes>, limits: GuidedLimits) -> Result<Guided, GuidedError> {
         Guided::new(&self.compiled, Arc::clone(tokens), limits)
     }
+}
+
+/// Whether there is room, and stack, for what llguidance makes of a text: some bytes for each of its bytes, thousands for
+/// a class of Unicode, and a call inside a call for each rule.
+fn measured(text: &str) -> Result<(), LarkError> {
+    const MOST_RULES: usize = 10_000;
+    const BYTE: usize = 64;
+    const CLASS: usize = 10_000;
+    let most = Work::current().map_or(Limits::default(), |work| work.limits()).bytes;
+    let classes =
+        text.as_bytes().windows(2).filter(|pair| pair[0] == b'\\' && b"pPwWdDsSbB".contains(&pair[1])).count();
+    if BYTE.saturating_mul(text.len()).saturating_add(CLASS.saturating_mul(classes)) > most {
+        let reason = format!(
+            "{} bytes of text with {classes} classes of characters take more than the {most} bytes that they may: \
+             raise the limit (bytes)",
+            text.len()
+        );
+        return Err(LarkError::TooLarge { reason });
+    }
+    let begins = |line: &&str| line.starts_with(|first: char| first.is_alphabetic() || "_?!".contains(first));
+    let rules = text.lines().map(str::trim_start).filter(begins).filter(|line| line.contains(':')).count();
+    if rules > MOST_RULES {
+        let reason = format!("{rules} rules and terminals; at most {MOST_RULES} are taken");
+        return Err(LarkError::TooLarge { reason });
+    }
+    Ok(())
 }
 
 fn typed(text: &str, refused: Refused) -> LarkError {

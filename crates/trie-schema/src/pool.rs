@@ -13,8 +13,7 @@ use std::sync::Arc;
 use trie_core::TokenId;
 use trie_rules::{Spelling, TokenBytes};
 
-/// What a lexer may have grown by before all parsers are made anew: bytes and states, as it counts them.
-const LEXER_BYTES: usize = 256 << 20;
+/// States that a lexer may have before all parsers are made anew.
 const LEXER_STATES: usize = 200_000;
 /// Tokens within which a parser that only has to go on is taken, without a look at what the others share.
 const NEAR: usize = 64;
@@ -29,6 +28,8 @@ pub(crate) struct Pool {
     /// All share one lexer, which remembers what it found.
     live: Vec<Live>,
     most: usize,
+    /// Bytes that a lexer may have grown by before all parsers are made anew, as it counts them.
+    lexer_bytes: usize,
     clock: u64,
     /// The parser that was asked last.
     last: usize,
@@ -53,13 +54,20 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Pool {
-    pub(crate) fn new(seed: Parser, tokens: Arc<TokenBytes>, vocab: Arc<Vocab>, most: usize) -> Self {
+    pub(crate) fn new(
+        seed: Parser,
+        tokens: Arc<TokenBytes>,
+        vocab: Arc<Vocab>,
+        most: usize,
+        lexer_bytes: usize,
+    ) -> Self {
         let words = vec![0; tokens.n_vocab().div_ceil(32)];
         Self {
             origin: seed.deep_clone(),
             seed,
             live: Vec::new(),
             most: most.max(1),
+            lexer_bytes,
             clock: 0,
             last: 0,
             until_look: BETWEEN_LOOKS,
@@ -68,6 +76,12 @@ impl Pool {
             words,
             copies: 0,
         }
+    }
+
+    /// One that has read nothing.
+    pub(crate) fn anew(&self) -> Self {
+        let (tokens, vocab) = (Arc::clone(&self.tokens), Arc::clone(&self.vocab));
+        Self::new(self.seed.deep_clone(), tokens, vocab, self.most, self.lexer_bytes)
     }
 
     /// What may come after a text.
@@ -125,7 +139,7 @@ impl Pool {
         let full = self.until_look == 0 && {
             self.until_look = BETWEEN_LOOKS;
             let stats = self.live[self.last].parser.lexer_stats();
-            stats.num_bytes > LEXER_BYTES || stats.num_states > LEXER_STATES
+            stats.num_bytes > self.lexer_bytes || stats.num_states > LEXER_STATES
         };
         let words = self.words.len();
         self.words.copy_from_slice(&found.as_slice()[..words]);

@@ -7,6 +7,7 @@ use crate::lark::Lark;
 use crate::schema::JsonSchema;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use trie_core::work::quiet;
 use trie_core::{AnyConstraint, Constraint, Ending, Problem, TokenId};
 use trie_rules::{
     AnyRule, Broken, ByRuleError, Checked, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling, TextsError,
@@ -75,7 +76,8 @@ impl GuidedRule {
     fn by_bytes(&self) -> &Result<Guided, GuidedError> {
         // Single bytes have small masks, and one text is read at a time.
         let limits = GuidedLimits { masks: MaskLimits::bytes(1 << 20), parsers: 1 };
-        self.by_bytes.get_or_init(|| Guided::new(&self.compiled, Arc::clone(&BYTES), limits))
+        // Others wait for it.
+        self.by_bytes.get_or_init(|| quiet(|| Guided::new(&self.compiled, Arc::clone(&BYTES), limits)))
     }
 }
 

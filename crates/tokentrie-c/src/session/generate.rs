@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokentrie::run::{Call, Ended, Generate, GenerateRequest, ReadyGeneration, Turn};
 use tokentrie::spec::{Built, Over};
+use trie_core::work::{Limits, Work};
 use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status, TokenId};
 use trie_text::Prompt;
 
@@ -179,7 +180,10 @@ impl Session {
         let slot = Arc::clone(&self.state().slot);
         let (began, call) = (Instant::now(), call.with(turn.cancel()));
         let mut watch = Told { call: &call, sink };
-        let work = || self.with_context(&slot, &call, |context| ready.run(context, &options, &mut watch));
+        // Also in the middle of a mask.
+        let ends = call.clone();
+        let work = Work::stopped_by(Limits::NONE, move || ends.ended().is_some());
+        let work = || work.run(|| self.with_context(&slot, &call, |context| ready.run(context, &options, &mut watch)));
         let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
         let mut state = self.state();
         state.last.seconds = began.elapsed().as_secs_f64();
@@ -205,7 +209,7 @@ impl Session {
                 if brings_prompt {
                     state.prompt.clear();
                 }
-                if error.status == TOKENTRIE_ERROR_CANCELLED {
+                if error.status == TOKENTRIE_ERROR_CANCELLED || call.ended().is_some() {
                     state.last.finish = ended_by(&call);
                     return Ok(());
                 }

@@ -6,7 +6,7 @@ use crate::chat::messages::{messages, nearest};
 use crate::chat::parser::ChatParser;
 use crate::chat::template::ChatTemplate;
 use crate::chat::tools::Tools;
-use crate::convert::gil::{locked, released};
+use crate::convert::gil::{apart, asked, locked, released};
 use crate::convert::ids::{shown, type_name};
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Error, Result, warn};
@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokentrie::chat::{ConstraintError, ModelFormat, NO_TEMPLATE, template_or_chatml};
 use trie_core::AnyConstraint;
+use trie_core::work::Limits;
 
 /// What was warned of is kept up to so many warnings.
 const MOST_TOLD: usize = 10_000;
@@ -81,7 +82,7 @@ impl ChatFormat {
         if is_missing {
             warn(py, NO_TEMPLATE)?;
         }
-        let core = released(py, || chat_format::ChatFormat::new(template))?;
+        let core = asked(py, Limits::NONE, || chat_format::ChatFormat::new(template))??;
         Ok(Self::of(core, Some(Py::new(py, Vocab::new(vocab))?)))
     }
 
@@ -105,7 +106,8 @@ impl ChatFormat {
         vocab: &Arc<trie_text::Vocab>,
     ) -> Result<AnyConstraint> {
         let model = self.over_vocab(py, vocab)?;
-        Ok(released(py, || model.constraint(options, budget))?)
+        let options = options.clone();
+        Ok(apart(py, move || model.constraint(&options, budget))??)
     }
 
     /// A whole reply as a message.
@@ -272,7 +274,7 @@ impl ChatFormat {
             let message = format!("template must be a str or a ChatTemplate, not {}", type_name(template));
             return Err(PyTypeError::new_err(message).into());
         };
-        Ok(Self::of(released(py, || chat_format::ChatFormat::new(template))?, vocab))
+        Ok(Self::of(asked(py, Limits::NONE, || chat_format::ChatFormat::new(template))??, vocab))
     }
 
     /// The format of a GGUF file's chats, with its vocabulary; no weights are loaded, and the file needs none.

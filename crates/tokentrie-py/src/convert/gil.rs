@@ -1,18 +1,20 @@
 //! The one place that lets other Python threads run, and the one that waits for a lock.
 
 use crate::call::ended;
-use crate::convert::asking::{is_asking, waits_for_itself};
+use crate::convert::asking::{asking, is_asking, waits_for_itself};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{Working, attached};
 use llama_sampler::exit::is_ending;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
+use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{Builder, Thread, current, park_timeout, scope};
 use std::time::{Duration, Instant};
 use tokentrie::run::{Call, Refusal, Turn, Turns};
+use trie_core::work::{self, Limits, Work};
 
 /// How often a waiting thread looks for signals.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -26,6 +28,79 @@ pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     })
 }
 
+thread_local! {
+    /// The exception of a signal, for whoever asked to raise.
+    static PENDING: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+    /// When signals were looked for last.
+    static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Whether Python has an exception to raise on this thread, such as that of Ctrl-C: for work that asks.
+pub(crate) fn host_wants_stop() -> bool {
+    if PENDING.with_borrow(Option::is_some) {
+        return true;
+    }
+    if LOOKED.get().is_some_and(|looked| looked.elapsed() < Signals::PAUSE) {
+        return false;
+    }
+    LOOKED.set(Some(Instant::now()));
+    let found = asking(|| {
+        attached(|py| {
+            let found = py.check_signals();
+            // Others wait for it, where this thread has it all the time.
+            py.detach(std::thread::yield_now);
+            found
+        })
+    });
+    PENDING.set(found.and_then(std::result::Result::err));
+    PENDING.with_borrow(Option::is_some)
+}
+
+/// Raises what ended work of this thread.
+///
+/// # Errors
+/// That of a signal.
+pub(crate) fn raise_pending() -> Result<()> {
+    PENDING.take().map_or(Ok(()), |raised| Err(raised.into()))
+}
+
+/// Runs `work` without the GIL, within limits; Ctrl-C ends it. It holds no lock that a thread with the GIL may wait for.
+///
+/// # Errors
+/// A signal's exception; what `work` gave then is dropped.
+pub(crate) fn asked<T: Send>(py: Python<'_>, limits: Limits, work: impl FnOnce() -> T + Send) -> Result<T> {
+    let made = released(py, || Work::asking(limits).run(work));
+    raise_pending().map(|()| made)
+}
+
+/// [`asked`], which what ends a call ends, too.
+///
+/// # Errors
+/// As there.
+pub(crate) fn asked_in<T: Send>(py: Python<'_>, call: &Call, work: impl FnOnce() -> T + Send) -> Result<T> {
+    let call = call.clone();
+    let made = released(py, || Work::stopped_by(Limits::NONE, move || call.ended().is_some()).run(work));
+    raise_pending().map(|()| made)
+}
+
+/// Runs `work`, which cannot be asked, without the GIL on a thread of its own. Ctrl-C ends the call; `work` is left
+/// behind then.
+///
+/// # Errors
+/// A signal's exception, or that there is no thread.
+pub(crate) fn apart<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    asked(py, Limits::NONE, || work::apart(work))?.map_err(|over| Class::Base.error(over.to_string()))
+}
+
+/// Runs `work`, which may take long, with the GIL; Ctrl-C ends it.
+///
+/// # Errors
+/// As [`asked`].
+pub(crate) fn asking_for<T>(work: impl FnOnce() -> T) -> Result<T> {
+    let made = Work::asking(Limits::NONE).run(work);
+    raise_pending().map(|()| made)
+}
+
 /// Runs `work` without the GIL on a thread of its own, and lets Ctrl-C end it: then `work` is told to stop when it
 /// asks. Where the system gives no thread, `work` runs on this one and looks for Ctrl-C when it asks.
 ///
@@ -35,7 +110,8 @@ pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T + Send,
 ) -> Result<T> {
-    let (stopped, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (stopped, done) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
+    let told = Arc::clone(&stopped);
     let waiting = current();
     // A thread that cannot be made does not give back what it was to run.
     let work = Mutex::new(Some(work));
@@ -45,7 +121,9 @@ pub(crate) fn interruptible<T: Send>(
             let _working = Working::begin();
             // Also where it panics.
             let _awake = Awake { done: &done, waiting };
-            take().map(|work| work(&|| stopped.load(Ordering::Relaxed) || is_ending()))
+            // It waits for nobody, so it may go on until it asks.
+            let limited = Work::stopped_by(Limits::NONE, move || told.load(Ordering::Relaxed));
+            take().map(|work| limited.run(|| work(&|| stopped.load(Ordering::Relaxed) || is_ending())))
         });
         let Ok(worker) = worker else {
             let work = take();

@@ -262,6 +262,7 @@ pub(crate) fn class_of_vocab(error: &VocabError) -> Class {
     match error {
         VocabError::Value { error, .. } => class_of_vocab(error),
         VocabError::OutOfRange { .. } => Class::Option,
+        VocabError::Over(_) => Class::Cancelled,
         VocabError::OutsideVocabulary { .. }
         | VocabError::OtherVocabulary { .. }
         | VocabError::NoTokenizer
@@ -276,6 +277,7 @@ pub(crate) fn raised(error: &VocabError) -> Option<&PyErr> {
         VocabError::Value { error, .. } => raised(error),
         VocabError::Tokenizer(error) => error.downcast_ref(),
         VocabError::OutOfRange { .. }
+        | VocabError::Over(_)
         | VocabError::OutsideVocabulary { .. }
         | VocabError::OtherVocabulary { .. }
         | VocabError::NoTokenizer

@@ -4,7 +4,7 @@ use crate::call::{self, CancelToken, begun};
 use crate::chat::format::ChatFormat;
 use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
-use crate::convert::gil::{locked, released, turn};
+use crate::convert::gil::{asked_in, locked, released, turn};
 use crate::convert::ids::tokens;
 use crate::convert::value::Value;
 use crate::convert::words::{After, FillMode, unsigned};
@@ -287,8 +287,11 @@ impl Model {
         let given = constraint.map(as_object).transpose()?;
         let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
         let prompt = crate::convert::prompt::read(prompt)?;
-        let ready = released(py, || options.after(prompt, built, &loaded.sets));
+        let ready = asked_in(py, &call, || options.after(prompt, built, &loaded.sets))?;
         UserRule::raised()?;
+        if call.ended().is_some() {
+            return Err(call::ended(&call, "before there was a result"));
+        }
         let ready = ready?;
         let generated = self.using(py, on_step, &call, |context, watch| ready.run(context, &options, watch))?;
         let meaning = meaning(&ready, &generated, given.as_ref())?;
@@ -544,7 +547,7 @@ impl Model {
         let mut context = locked(py, &self.context)?;
         let context = context.as_mut().ok_or_else(closed)?;
         let mut watch = Watch::new(on_step, call.clone().with(turn.cancel()));
-        let done = released(py, || work(context, &mut watch));
+        let done = asked_in(py, &call.clone().with(turn.cancel()), || work(context, &mut watch))?;
         watch.finish(done)
     }
 }

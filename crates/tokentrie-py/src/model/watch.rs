@@ -45,6 +45,10 @@ impl Watch {
             return Err(raised.into());
         }
         result.map_err(|error| match Error::from(error) {
+            // In the middle of a mask, too.
+            Error::Ours(Class::Cancelled | Class::Rule, _) if self.call.ended().is_some() => {
+                ended(&self.call, "before there was a result")
+            }
             Error::Ours(Class::Cancelled, _) => ended(&self.call, "before there was a result"),
             error => error,
         })

@@ -1,7 +1,7 @@
 //! The choice over a row of logits.
 
 use crate::convert::buffer::{LOGITS, Row, WORDS, for_each_row_mut};
-use crate::convert::gil::locked;
+use crate::convert::gil::{asking_for, locked};
 use crate::convert::ids::{OneOrMany, id_array, one_or_many};
 use crate::convert::words::{After, Mode};
 use crate::errors::{Class, Result};
@@ -17,7 +17,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard};
-use trie_core::{AnyConstraint, SamplerOptions, Span, SpanRules, TokenId, Unconstrained};
+use trie_core::{AnyConstraint, Constraint as _, SamplerOptions, Span, SpanRules, TokenId, Unconstrained};
 
 /// A position in a set of values that chooses the next token from a row of logits.
 ///
@@ -61,6 +61,8 @@ pub(crate) struct Sampler {
     core: Mutex<trie_core::Sampler>,
     /// Why it cannot be used by itself: a gate that knows no vocabulary.
     unbound: bool,
+    /// Whether a step may have to walk a rule, which may take long.
+    walks: bool,
 }
 
 impl Sampler {
@@ -75,14 +77,16 @@ impl Sampler {
     }
 
     pub(crate) fn new(core: trie_core::Sampler) -> Self {
-        Self { core: Mutex::new(core), unbound: false }
+        let constraints = core.span().rules().constraints();
+        let walks = constraints.iter().any(|(_, constraint)| constraint.sets().is_empty());
+        Self { core: Mutex::new(core), unbound: false, walks }
     }
 
     /// One that only says that it knows no vocabulary.
     pub(crate) fn unbound() -> Result<Self> {
         let free = SpanRules::of(AnyConstraint::new(Unconstrained), 1)?;
         let core = trie_core::Sampler::new(Arc::new(free), SamplerOptions::default())?;
-        Ok(Self { core: Mutex::new(core), unbound: true })
+        Ok(Self { core: Mutex::new(core), unbound: true, walks: false })
     }
 
     pub(crate) fn is_unbound(&self) -> bool {
@@ -92,6 +96,12 @@ impl Sampler {
     /// Where it stands.
     pub(crate) fn span(&self, py: Python<'_>) -> Result<Span> {
         Ok(self.lock(py)?.span().clone())
+    }
+
+    /// What may have to walk a rule: Ctrl-C ends it.
+    fn walking<T>(&self, py: Python<'_>, work: impl FnOnce(&mut trie_core::Sampler) -> T) -> Result<T> {
+        let mut core = self.lock(py)?;
+        if self.walks { asking_for(|| work(&mut core)) } else { Ok(work(&mut core)) }
     }
 
     /// Nothing may touch Python while the lock is held.
@@ -144,10 +154,10 @@ impl Sampler {
     ///     >>> sampler.allowed()
     ///     array([2, 5], dtype=int32)
     fn allowed<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyArray1<i32>>> {
-        let mut sampler = self.lock(py)?;
-        let n_vocab = sampler.span().rules().n_vocab();
-        let ids = sampler.allowed().to_vec(n_vocab);
-        drop(sampler);
+        let ids = self.walking(py, |sampler| {
+            let n_vocab = sampler.span().rules().n_vocab();
+            sampler.allowed().to_vec(n_vocab)
+        })?;
         Ok(id_array(py, ids.into_iter()))
     }
 
@@ -164,7 +174,7 @@ impl Sampler {
     ///     >>> sampler.forced()
     ///     array([6, 7], dtype=int32)
     fn forced<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyArray1<i32>>> {
-        let forced: Vec<TokenId> = self.lock(py)?.span().forced().collect();
+        let forced: Vec<TokenId> = self.walking(py, |sampler| sampler.span().forced().collect())?;
         Ok(id_array(py, forced.into_iter()))
     }
 
@@ -190,7 +200,7 @@ impl Sampler {
     ///     array([-inf,  1.5,  2.5, -inf], dtype=float32)
     fn apply(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> Result<()> {
         let need = self.lock(py)?.span().rules().n_vocab();
-        for_each_row_mut::<f32>(logits, &LOGITS, need, |row| Ok(self.lock(py)?.mask(row)?))
+        for_each_row_mut::<f32>(logits, &LOGITS, need, |row| Ok(self.walking(py, |sampler| sampler.mask(row))??))
     }
 
     /// Chooses the next token without accepting it, by the logits with the weights of the set, if it has some.

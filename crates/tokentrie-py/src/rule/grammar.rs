@@ -1,7 +1,8 @@
 //! LR(1) grammars as rules.
 
-use crate::convert::gil::released;
+use crate::convert::gil::asked;
 use crate::errors::{Class, Error, Result, warn};
+use crate::limits::{Limits, limits};
 use crate::rule::Rule;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,9 +22,11 @@ use trie_rules::{Example, GrammarError, GrammarOptions};
 ///     text: the grammar.
 ///     lenient: decide conflicts as yacc does (shift first, then the rule that comes first) and pass over what is never
 ///         used, with a warning each. What is allowed may then lead into a dead end.
+///     limits: Limits of what making it may cost; None: the defaults.
 ///
 /// Raises:
-///     RuleError: the text is no grammar, or not LR(1); it says line, column and what is wrong. Also a ValueError.
+///     RuleError: the text is no grammar, or not LR(1); it says line, column and what is wrong. Or it takes more than
+///         its limits. Also a ValueError.
 ///
 /// Example:
 ///     >>> text = 'NUMBER : "/[0-9]+/" ; sum : NUMBER | sum "+" NUMBER ;'
@@ -49,10 +52,16 @@ const EXAMPLES: [(&str, Example); 4] =
 #[pymethods]
 impl Grammar {
     #[new]
-    #[pyo3(signature = (text, *, lenient=false))]
-    fn new(py: Python<'_>, text: String, lenient: bool) -> Result<PyClassInitializer<Self>> {
-        let options = GrammarOptions::default().lenient(lenient);
-        let grammar = released(py, || trie_rules::Grammar::with_options(&text, options))?;
+    #[pyo3(signature = (text, *, lenient=false, limits=None))]
+    fn new(
+        py: Python<'_>,
+        text: String,
+        lenient: bool,
+        limits: Option<&Bound<'_, Limits>>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let limits = self::limits(limits);
+        let options = GrammarOptions::default().lenient(lenient).limits(limits);
+        let grammar = asked(py, limits, || trie_rules::Grammar::with_options(&text, options))??;
         for warning in grammar.warnings() {
             warn(py, &format!("grammar, {warning}"))?;
         }
@@ -81,7 +90,7 @@ impl Grammar {
             let known: Vec<String> = EXAMPLES.iter().map(|(known, _)| format!("{known:?}")).collect();
             return Err(Class::Option.error(format!("name is {name:?}: it must be one of {}", known.join(", "))));
         };
-        Ok(Py::new(py, Self::new(py, example.text().to_owned(), false)?)?)
+        Ok(Py::new(py, Self::new(py, example.text().to_owned(), false, None)?)?)
     }
 
     /// list[str]: its terminals as they were written.
@@ -126,7 +135,7 @@ impl Grammar {
     /// What `__reduce__` took apart.
     #[staticmethod]
     fn _restore(py: Python<'_>, text: String, lenient: bool) -> Result<Py<Self>> {
-        Ok(Py::new(py, Self::new(py, text, lenient)?)?)
+        Ok(Py::new(py, Self::new(py, text, lenient, None)?)?)
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) mod samples;
 pub(crate) mod schema;
 pub(crate) mod sequence;
 
-use crate::convert::gil::{locked, released};
+use crate::convert::gil::{asked, locked, raise_pending};
 use crate::convert::ids::shown;
 use crate::convert::pickled::pickled;
 use crate::convert::strings::text_bytes;
@@ -25,8 +25,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use trie_core::Problem;
+use trie_core::work::{Limits, Over as Ended};
 use trie_rules::{AnyRule, ByRuleError, DeadEnd, MaskLimits, Read, Regular, Spelled};
 use trie_schema::GuidedError;
 
@@ -134,7 +136,7 @@ impl Rule {
     /// `RuleError` for too many, texts without end, and bytes that are no text; what a rule of a user's raises.
     pub(crate) fn listed(slf: &Bound<'_, Self>, limit: usize) -> Result<Vec<String>> {
         let any = Self::any(slf)?;
-        let texts = released(slf.py(), || any.texts(limit));
+        let texts = asked(slf.py(), Limits::default(), || any.texts(limit))?;
         UserRule::raised()?;
         let refused = |error: String| Class::Rule.error(error);
         let texts = texts.map_err(|error| refused(format!("{}: {error}", shown(slf.as_any()))))?;
@@ -163,14 +165,28 @@ impl Rule {
         let (any, user): (Arc<dyn AnyRule>, _) = if let Some(known) = &slf.get().known {
             (Arc::clone(known), None)
         } else {
+            collect_now_and_then(py)?;
             let user = UserRule::new(slf.as_any())?;
             (Arc::new(user.clone()), Some(user))
         };
-        let spelled = released(py, || any.spelled(vocab.spelling(), MaskLimits::default()))?;
+        // Of a rule that was made within its limits this is the first mask.
+        let limits = Limits::default().seconds(60.0).steps(u64::MAX);
+        let spelled = asked(py, limits, || any.spelled(vocab.spelling(), MaskLimits::default()))??;
         let over = Over { _vocab: Arc::clone(vocab), spelled: Arc::clone(&spelled), user };
         locked(py, &slf.get().over)?.get_or_insert_with(|| LruCache::new(VOCABULARIES)).put(key, over);
         Ok(spelled)
     }
+}
+
+/// A rule of a user's and what it keeps hold each other. Python's collector counts objects and not their bytes, so it
+/// would come late.
+fn collect_now_and_then(py: Python<'_>) -> PyResult<()> {
+    const RULES: usize = 256;
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    if MADE.fetch_add(1, Ordering::Relaxed) % RULES == RULES - 1 {
+        py.import("gc")?.call_method0("collect")?;
+    }
+    Ok(())
 }
 
 fn defined_by_users(slf: &Bound<'_, Rule>, method: &str) -> PyErr {
@@ -272,7 +288,7 @@ impl Rule {
     ///     True
     fn matches(slf: &Bound<'_, Self>, text: &Bound<'_, PyAny>) -> Result<bool> {
         let (any, text) = (Self::any(slf)?, text_bytes("text", text)?);
-        let read = any.read(&text);
+        let read = asked(slf.py(), Limits::NONE, || any.read(&text))?;
         UserRule::raised()?;
         Ok(read == Read::Whole)
     }
@@ -333,7 +349,7 @@ impl Rule {
     #[pyo3(signature = (states=1000))]
     fn check(slf: &Bound<'_, Self>, states: usize) -> Result<bool> {
         let any = Self::any(slf)?;
-        let checked = released(slf.py(), || any.check(states));
+        let checked = asked(slf.py(), Limits::default().seconds(60.0).steps(u64::MAX), || any.check(states))?;
         UserRule::raised()?;
         Ok(checked.map_err(|broken| Class::Rule.error(broken.to_string()))?.complete)
     }
@@ -409,7 +425,12 @@ pub(crate) fn of_problem(problem: &Problem, message: String) -> Error {
     if let Some(raised) = problem.downcast_ref::<Raised>() {
         return Error::Python(raised.again());
     }
-    let of_rule = problem.downcast_ref::<DeadEnd>().is_some() || problem.downcast_ref::<GuidedError>().is_some();
+    if let (Some(Ended::Stopped), Err(raised)) = (problem.downcast_ref(), raise_pending()) {
+        return raised;
+    }
+    let of_rule = problem.downcast_ref::<DeadEnd>().is_some()
+        || problem.downcast_ref::<Ended>().is_some()
+        || problem.downcast_ref::<GuidedError>().is_some();
     let class = if of_rule { Class::Rule } else { Class::Base };
     class.error(if message.is_empty() { problem.to_string() } else { message })
 }

@@ -9,17 +9,20 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::Problem;
+use trie_core::work::over;
 use trie_rules::Rule;
 
 /// A state that a rule has not, because asking it failed.
 const NONE: u32 = u32::MAX;
 
 /// More states than a rule may have: a rule that never comes back to one is asked for ever.
-const MOST_STATES: usize = 1 << 20;
+const MOST_STATES: usize = 1 << 18;
+
+/// Numbers that `allowed_bytes` may give: some come twice.
+const MOST_ALLOWED: usize = 1024;
 
 thread_local! {
     /// What asking Python failed with on this thread.
@@ -45,7 +48,32 @@ struct Answers {
     ends: Vec<Option<bool>>,
     /// Which bytes may follow each state, where the rule says that at once.
     allowed: Vec<Option<Box<[bool; 256]>>>,
-    steps: HashMap<(u32, u8), u32>,
+    /// After each state by each byte that was asked; of bytes that lead nowhere only that they were asked.
+    steps: Vec<Steps>,
+}
+
+#[derive(Default)]
+struct Steps {
+    asked: [u64; 4],
+    /// Ascending by byte.
+    after: Vec<(u8, u32)>,
+}
+
+impl Steps {
+    fn get(&self, byte: u8) -> Option<u32> {
+        if self.asked[usize::from(byte / 64)] >> (byte % 64) & 1 == 0 {
+            return None;
+        }
+        let at = self.after.binary_search_by_key(&byte, |&(byte, _)| byte);
+        Some(at.map_or(NONE, |at| self.after[at].1))
+    }
+
+    fn put(&mut self, byte: u8, after: u32) {
+        self.asked[usize::from(byte / 64)] |= 1 << (byte % 64);
+        if let (true, Err(at)) = (after != NONE, self.after.binary_search_by_key(&byte, |&(byte, _)| byte)) {
+            self.after.insert(at, (byte, after));
+        }
+    }
 }
 
 /// An exception that a rule of a user's raised.
@@ -173,6 +201,7 @@ impl Asked {
         }
         answers.states.push(state.clone().unbind());
         answers.ends.push(None);
+        answers.steps.push(Steps::default());
         answers.allowed.push(None);
         drop(answers);
         numbers.set_item(state, number)?;
@@ -202,8 +231,12 @@ impl Asked {
         if self.object.bind(py).hasattr("allowed_bytes")? {
             let given = call(py, &self.object, "allowed_bytes", Some(state.clone_ref(py)), None)?;
             *bytes = [false; 256];
-            for byte in items(&given)? {
+            for (number, byte) in items(&given)?.enumerate() {
                 let byte = byte?;
+                if number >= MOST_ALLOWED {
+                    let message = format!("allowed_bytes gave more than {MOST_ALLOWED} numbers: there are 256 bytes");
+                    return Err(Class::Rule.error(message).into());
+                }
                 let Ok(known) = byte.extract::<u8>() else {
                     let message = format!("allowed_bytes gave {}: it must give ints from 0 to 255", shown(&byte));
                     return Err(PyTypeError::new_err(message));
@@ -224,7 +257,7 @@ impl Rule for UserRule {
     }
 
     fn step(&self, &number: &u32, byte: u8) -> Option<u32> {
-        let known = self.0.answers().steps.get(&(number, byte)).copied();
+        let known = self.0.answers().steps.get(number as usize).and_then(|steps| steps.get(byte));
         let after = known.or_else(|| {
             let state = self.0.state(number)?;
             let after = Asked::answer(|py| {
@@ -236,7 +269,9 @@ impl Rule for UserRule {
                 let after = call(py, &self.0.object, "step", Some(state.clone_ref(py)), Some(byte))?;
                 if after.is_none() { Ok(NONE) } else { self.0.number(&after) }
             })?;
-            self.0.answers().steps.insert((number, byte), after);
+            if let Some(steps) = self.0.answers().steps.get_mut(number as usize) {
+                steps.put(byte, after);
+            }
             Some(after)
         })?;
         (after != NONE).then_some(after)
@@ -262,6 +297,6 @@ impl Rule for UserRule {
     }
 
     fn failure(&self) -> Option<Problem> {
-        FAILED.take()
+        FAILED.take().or_else(|| over().map(Problem::new))
     }
 }

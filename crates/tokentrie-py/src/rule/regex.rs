@@ -1,7 +1,8 @@
 //! Regular expressions as rules.
 
-use crate::convert::gil::released;
+use crate::convert::gil::{asked, released};
 use crate::errors::{Class, Error, Result};
+use crate::limits::{Limits, limits};
 use crate::rule::Rule;
 use pyo3::prelude::*;
 use std::collections::HashMap;
@@ -17,11 +18,12 @@ use trie_rules::{AutomatonLimits, RegexError, Rule as _};
 ///
 /// Args:
 ///     pattern: str.
-///     max_bytes: the most memory that its automaton may take, and the most in which it is made.
+///     max_bytes: the most memory that its automaton may take, and the most in which it is made; 1 GiB at most.
+///     limits: Limits of what making it may cost; None: the defaults.
 ///
 /// Raises:
 ///     RuleError: it is no regular expression (with position), looks around or back, matches nothing, or makes an
-///         automaton that is too large. Also a ValueError.
+///         automaton that is too large or takes too long. Also a ValueError.
 ///
 /// Example:
 ///     >>> model = tokentrie.Model()
@@ -39,9 +41,15 @@ pub(crate) struct Regex {
 #[pymethods]
 impl Regex {
     #[new]
-    #[pyo3(signature = (pattern, *, max_bytes=33_554_432))]
-    fn new(py: Python<'_>, pattern: &str, max_bytes: usize) -> Result<PyClassInitializer<Self>> {
-        let regex = released(py, || trie_rules::Regex::with_limits(pattern, AutomatonLimits::bytes(max_bytes)))?;
+    #[pyo3(signature = (pattern, *, max_bytes=33_554_432, limits=None))]
+    fn new(
+        py: Python<'_>,
+        pattern: &str,
+        max_bytes: usize,
+        limits: Option<&Bound<'_, Limits>>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let most = AutomatonLimits::bytes(max_bytes);
+        let regex = asked(py, self::limits(limits), || trie_rules::Regex::with_limits(pattern, most))??;
         Ok(PyClassInitializer::from(Rule::of_regular((&regex).into())).add_subclass(Self { regex, max_bytes }))
     }
 
@@ -93,7 +101,7 @@ impl Regex {
     /// What `__reduce__` took apart.
     #[staticmethod]
     fn _restore(py: Python<'_>, pattern: &str, max_bytes: usize) -> Result<Py<Self>> {
-        Ok(Py::new(py, Self::new(py, pattern, max_bytes)?)?)
+        Ok(Py::new(py, Self::new(py, pattern, max_bytes, None)?)?)
     }
 }
 
@@ -104,7 +112,7 @@ impl Regex {
 
     /// Of a pattern alone.
     pub(crate) fn of(py: Python<'_>, pattern: &str) -> Result<PyClassInitializer<Self>> {
-        Self::new(py, pattern, AutomatonLimits::default().bytes)
+        Self::new(py, pattern, AutomatonLimits::default().bytes, None)
     }
 }
 

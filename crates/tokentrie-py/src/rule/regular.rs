@@ -1,6 +1,6 @@
 //! Rules with a type: integers, numbers, dates, strings; one of several, and one after the other.
 
-use crate::convert::gil::released;
+use crate::convert::gil::{asked, released};
 use crate::convert::ids::{shown, type_name};
 use crate::convert::strings;
 use crate::errors::{Class, Error, Result};
@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDate, PyList, PyString, PyTuple, PyType};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use trie_core::work::Limits;
 use trie_rules::{NumberOptions, Regular, RegularError, StringOptions, Value};
 
 type Made<T> = Result<PyClassInitializer<T>>;
@@ -298,7 +299,7 @@ impl StringRule {
     fn new(py: Python<'_>, min_chars: usize, max_chars: Option<usize>, quotes: bool) -> Made<Self> {
         let options = StringOptions::default().quotes(quotes).min_chars(min_chars);
         let options = max_chars.map_or(options, |most| options.max_chars(most));
-        let rule = Rule::of_regular(released(py, || Regular::string(options))?);
+        let rule = Rule::of_regular(asked(py, Limits::default(), || Regular::string(options))??);
         Ok(PyClassInitializer::from(rule).add_subclass(Self { min_chars, max_chars, quotes }))
     }
 
@@ -434,7 +435,7 @@ impl OneOf {
                 return Err(PyTypeError::new_err(message).into());
             }
         }
-        let regular = released(py, || Regular::one_of(rules, &texts))?;
+        let regular = asked(py, Limits::default().steps(u64::MAX), || Regular::one_of(rules, &texts))??;
         let made = Self { choices: PyTuple::new(py, parts)?.unbind(), rules: kept };
         Ok(PyClassInitializer::from(Rule::of_regular(regular)).add_subclass(made))
     }
@@ -517,12 +518,18 @@ impl Concatenation {
     fn new(parts: &Bound<'_, PyTuple>) -> Made<Self> {
         let py = parts.py();
         let mut flat = Vec::new();
+        let mut given = Vec::new();
         for part in items(parts)? {
             let part = part?;
             match part.cast::<Self>() {
                 Ok(parts) => flat.extend(parts.get().parts.bind(py).iter()),
-                Err(_) => flat.push(part),
+                Err(_) => flat.push(part.clone()),
             }
+            given.push(part);
+        }
+        if flat.len() > MOST_PARTS {
+            let message = format!("{} parts: at most {MOST_PARTS} can follow each other; join texts first", flat.len());
+            return Err(Class::Rule.error(message));
         }
         let read = |(number, part): (usize, &Bound<'_, PyAny>)| -> Result<Regular> {
             if let Ok(rule) = part.cast::<Rule>() {
@@ -535,12 +542,8 @@ impl Concatenation {
             Err(PyTypeError::new_err(format!("part {number} must be a Rule or a str, not {shown} of type {name}"))
                 .into())
         };
-        let read: Vec<Regular> = flat.iter().enumerate().map(read).collect::<Result<_>>()?;
-        let joined = released(py, || {
-            let mut parts = read.into_iter();
-            let first = parts.next();
-            first.map(|first| parts.try_fold(first, |whole, part| whole.then(&part))).transpose()
-        })?;
+        let read: Vec<Regular> = given.iter().enumerate().map(read).collect::<Result<_>>()?;
+        let joined = asked(py, Limits::default(), || Regular::sequence(&read))??;
         let Some(regular) = joined else {
             return Err(Class::Rule.error("a concatenation of no parts: nothing could be written"));
         };
@@ -566,6 +569,9 @@ impl Concatenation {
         (slf.get_type(), slf.get().parts.clone_ref(slf.py()))
     }
 }
+
+/// Parts that may follow each other: each more is joined to all before it.
+const MOST_PARTS: usize = 4096;
 
 impl From<RegularError> for Error {
     fn from(error: RegularError) -> Self {

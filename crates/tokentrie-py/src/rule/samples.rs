@@ -1,10 +1,11 @@
 //! What the command line shows of a rule: some of its texts.
 
-use crate::convert::gil::released;
+use crate::convert::gil::asked;
 use crate::errors::{Class, Result};
 use crate::rule::Rule;
 use crate::rule::of_user::UserRule;
 use pyo3::prelude::*;
+use trie_core::work::Limits;
 
 /// Some texts of a rule, drawn at random: at most `count`, shorter ones first.
 ///
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 #[pyo3(name = "_samples")]
 pub(crate) fn samples(rule: &Bound<'_, Rule>, count: usize, seed: u32) -> Result<Vec<String>> {
     let any = Rule::any(rule)?;
-    let texts = released(rule.py(), || any.samples(count, seed));
+    let texts = asked(rule.py(), Limits::default(), || any.samples(count, seed))?;
     UserRule::raised()?;
     let text =
         |bytes| String::from_utf8(bytes).map_err(|error| Class::Rule.error(format!("a text is no UTF-8: {error}")));

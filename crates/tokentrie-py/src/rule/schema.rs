@@ -1,9 +1,10 @@
 //! JSON Schemas and Lark grammars as rules.
 
-use crate::convert::gil::released;
+use crate::convert::gil::asked;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result, warn};
 use crate::exit::called;
+use crate::limits::{Limits, limits};
 use crate::rule::Rule;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -11,6 +12,7 @@ use pyo3::types::{PyBool, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tokentrie::spec::{Blanks, FEW_BLANKS, SchemaSpec, Spec};
+use trie_core::work;
 use trie_schema::{GuidedRule, LarkError, SchemaError, SchemaOptions, Whitespace};
 
 /// A JSON Schema as a rule: the text is a JSON document that is valid under it.
@@ -34,6 +36,7 @@ use trie_schema::{GuidedRule, LarkError, SchemaError, SchemaOptions, Whitespace}
 ///     unicode_escapes: whether any character in a string may be written as \\uXXXX, not only those that must be.
 ///     lenient: leave out keywords that are not supported, with a warning, instead of refusing them. Then documents may
 ///         come that the schema does not allow.
+///     limits: Limits of what making it may cost; None: the defaults.
 ///
 /// Raises:
 ///     RuleError: the schema is no JSON (with line and column) or no schema, has keywords that are not supported, is
@@ -106,10 +109,16 @@ impl JsonSchema {
         })
     }
 
-    fn made(py: Python<'_>, given: Option<Py<PyAny>>, text: String, options: SchemaOptions) -> Result<Made> {
+    fn made(
+        py: Python<'_>,
+        given: Option<Py<PyAny>>,
+        text: String,
+        options: SchemaOptions,
+        limits: work::Limits,
+    ) -> Result<Made> {
         let SchemaOptions { ref whitespace, unicode_escapes, lenient, .. } = options;
         let whitespace = whitespace.clone();
-        let schema = released(py, || trie_schema::JsonSchema::new(&text, options))?;
+        let schema = asked(py, limits, || trie_schema::JsonSchema::new(&text, options))??;
         for warning in schema.warnings() {
             warn(py, &format!("schema: {warning}"))?;
         }
@@ -132,8 +141,8 @@ type Made = PyClassInitializer<JsonSchema>;
 impl JsonSchema {
     #[new]
     #[pyo3(
-        signature = (schema, *, whitespace=None, unicode_escapes=true, lenient=false),
-        text_signature = "(schema, *, whitespace=None, unicode_escapes=True, lenient=False)"
+        signature = (schema, *, whitespace=None, unicode_escapes=true, lenient=false, limits=None),
+        text_signature = "(schema, *, whitespace=None, unicode_escapes=True, lenient=False, limits=None)"
     )]
     fn new(
         py: Python<'_>,
@@ -141,11 +150,12 @@ impl JsonSchema {
         whitespace: Option<&Bound<'_, PyAny>>,
         unicode_escapes: bool,
         lenient: bool,
+        limits: Option<&Bound<'_, Limits>>,
     ) -> Result<Made> {
         let options = Self::options(self::whitespace(whitespace)?, unicode_escapes, lenient);
         let read = called(&in_python(py, "read")?, &(schema,).into_pyobject(py)?, None)?;
         let (text, given) = read.extract()?;
-        Self::made(py, given, text, options)
+        Self::made(py, given, text, options, self::limits(limits))
     }
 
     /// dict | bool: the schema, as it was read: of a class the one that was made for it.
@@ -232,7 +242,7 @@ impl JsonSchema {
         lenient: bool,
     ) -> Result<Py<Self>> {
         let options = Self::options(self::whitespace(whitespace)?, unicode_escapes, lenient);
-        Ok(Py::new(py, Self::made(py, given, text, options)?)?)
+        Ok(Py::new(py, Self::made(py, given, text, options, work::Limits::default())?)?)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
@@ -256,6 +266,7 @@ type Parts = (Option<Py<PyAny>>, String, Py<PyAny>, bool, bool);
 ///
 /// Args:
 ///     text: the grammar.
+///     limits: Limits of what making it may cost; None: the defaults.
 ///
 /// Raises:
 ///     RuleError: the text is no grammar (with line and column), is too large, or allows nothing. Also a ValueError.
@@ -274,8 +285,9 @@ pub(crate) struct Lark {
 #[pymethods]
 impl Lark {
     #[new]
-    fn new(py: Python<'_>, text: String) -> Result<PyClassInitializer<Self>> {
-        let lark = released(py, || trie_schema::Lark::new(&text))?;
+    #[pyo3(signature = (text, *, limits=None))]
+    fn new(py: Python<'_>, text: String, limits: Option<&Bound<'_, Limits>>) -> Result<PyClassInitializer<Self>> {
+        let lark = asked(py, self::limits(limits), || trie_schema::Lark::new(&text))??;
         for warning in lark.warnings() {
             warn(py, &format!("Lark: {warning}"))?;
         }
@@ -303,7 +315,7 @@ impl Lark {
     /// What `__reduce__` took apart.
     #[staticmethod]
     fn _restore(py: Python<'_>, text: String) -> Result<Py<Self>> {
-        Ok(Py::new(py, Self::new(py, text)?)?)
+        Ok(Py::new(py, Self::new(py, text, None)?)?)
     }
 }
 

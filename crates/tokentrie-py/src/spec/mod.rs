@@ -5,7 +5,7 @@ pub(crate) mod object;
 pub(crate) mod payloads;
 
 use crate::chat::constraint::ChatConstraint;
-use crate::convert::gil::released;
+use crate::convert::gil::{asked, released};
 use crate::convert::strings::{is_list, texts};
 use crate::errors::{Class, Error, Result, warn};
 use crate::exit::attached_or_fail;
@@ -27,6 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokentrie::spec::{
     Built, DataOnly, Host, HostConstraint, HostForm, HostRule, Object, Over, Spec, SpecError, SpecProblem, alone,
 };
+use trie_core::work::Limits;
 use trie_core::{AnyConstraint, Constraint, Payload, PayloadReport, Problem, SpanRules};
 use trie_rules::{AnyRule, Spelled};
 use trie_text::{TextValues, ValueSets, ValuesError, Vocab};
@@ -191,7 +192,7 @@ pub(crate) fn with_host<T: Send>(
     build: impl FnOnce(&Over<'_>, &dyn Host) -> std::result::Result<T, SpecError> + Send,
 ) -> Result<T> {
     let host = HostOfPython { around, told: Mutex::default() };
-    let made = released(py, || build(&around.over, &host))?;
+    let made = asked(py, Limits::NONE, || build(&around.over, &host))??;
     let told = host.told.into_inner().unwrap_or_else(PoisonError::into_inner);
     for report in &told.reports {
         warn_dropped(py, report, around.over.n_vocab)?;

@@ -12,7 +12,7 @@ pub(crate) mod rendered;
 pub(crate) mod sets;
 pub(crate) mod shape;
 
-use crate::convert::gil::{interruptible, locked, released};
+use crate::convert::gil::{apart, interruptible, locked, released};
 use crate::convert::ids::{Table, id_array, tokens};
 use crate::convert::strings;
 use crate::errors::{Class, Error, Result};
@@ -28,6 +28,7 @@ use pyo3::types::{PyDict, PyString};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::Mutex;
 use trie_core::{FileOptions, LeafId, Payload, PrefixTable, PrefixTableReport, VocabularyId};
 use trie_text::{TextReport, Texts, Tokenization};
@@ -170,7 +171,7 @@ impl Trie {
             && let Some(table) = Table::read(sequences)
         {
             table.check_inside(n_vocab.unwrap_or(usize::MAX))?;
-            return Ok(Self::new(released(py, || table.build())?));
+            return Ok(Self::new(apart(py, move || table.build())??));
         }
         Ok(Self::of_file(stream::sequences(sequences, names, n_vocab, target)?))
     }
@@ -238,7 +239,8 @@ impl Trie {
         if let Ok(text) = values.cast::<PyString>() {
             return Err(PyTypeError::new_err(strings::one_text("values", text)).into());
         }
-        let plain = texts.tokenization == Tokenization::Canonical && !heal;
+        let kind = texts.tokenization;
+        let plain = kind == Tokenization::Canonical && !heal;
         let vocab = vocab.core();
         let fingerprint = || Some(released(py, || vocab.fingerprint()));
         let vocabulary = path.is_some().then(|| VocabularyId { size: vocab.len(), fingerprint: fingerprint() });
@@ -252,8 +254,12 @@ impl Trie {
             return Ok(Self(trie, Some(Report::Texts(report)), origin));
         }
         let values = strings::list(values)?;
-        let made = if texts.tokenization == Tokenization::Canonical {
-            released(py, || texts.trie(vocab, &values))?
+        let made = if kind == Tokenization::Canonical {
+            let (vocab, prefix, suffix) = (Arc::clone(vocab), prefix.to_owned(), suffix.to_owned());
+            apart(py, move || {
+                let texts = Texts::default().with_prefix(&prefix).with_suffix(&suffix).with_healing(heal);
+                texts.with_tokenization(kind).trie(&vocab, &values)
+            })??
         } else {
             interruptible(py, |stop| texts.trie_unless(vocab, &values, stop))??
         };

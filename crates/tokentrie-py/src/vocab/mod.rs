@@ -3,7 +3,7 @@
 pub(crate) mod detokenizer;
 pub(crate) mod tokenizer;
 
-use crate::convert::gil::released;
+use crate::convert::gil::{asked, released};
 use crate::convert::ids::{id_array, tokens, type_name};
 use crate::errors::{Class, Error, Result};
 use numpy::PyArray1;
@@ -13,6 +13,7 @@ use pyo3::types::{PyBytes, PyBytesMethods, PyInt, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
 use trie_core::TokenId;
+use trie_core::work::Limits;
 
 /// A vocabulary: which token ids there are, the bytes of each, and which of them end a generation.
 ///
@@ -259,7 +260,7 @@ impl Vocab {
     ///     1
     #[pyo3(signature = (text, add_special=false, parse_special=false))]
     fn tokenize(&self, py: Python<'_>, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<u32>> {
-        let ids = released(py, || self.0.tokenize(text, add_special, parse_special))?;
+        let ids = asked(py, Limits::NONE, || self.0.tokenize(text, add_special, parse_special))??;
         Ok(ids.into_iter().map(TokenId::get).collect())
     }
 

@@ -18,9 +18,12 @@ impl Default for AutomatonLimits {
 }
 
 impl AutomatonLimits {
-    /// So many bytes.
+    /// The most that a limit can be: 1 GiB.
+    pub const MOST: usize = 1 << 30;
+
+    /// So many bytes, or [`AutomatonLimits::MOST`].
     pub const fn bytes(bytes: usize) -> Self {
-        Self { bytes }
+        Self { bytes: if bytes < Self::MOST { bytes } else { Self::MOST } }
     }
 }
 

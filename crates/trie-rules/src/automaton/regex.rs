@@ -7,6 +7,7 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
 use std::fmt;
 use std::sync::Arc;
+use trie_core::work::{Limits, Work};
 
 /// A regular expression as a rule: the whole text must match, and every way to match counts, whatever the order of
 /// alternatives. Syntax of the crate `regex`; text is UTF-8.
@@ -49,10 +50,34 @@ pub enum RegexError {
     },
 }
 
+/// Whether there is room for what parsing makes of patterns: more than a hundred bytes for each byte of them, and some
+/// thousand for a class of Unicode.
+pub(crate) fn fits<'p>(
+    patterns: impl IntoIterator<Item = &'p str>,
+    limits: AutomatonLimits,
+) -> Result<(), AutomatonError> {
+    const BYTE: usize = 100;
+    const CLASS: usize = 6000;
+    let mut bytes = 0usize;
+    for pattern in patterns {
+        // Where case is ignored, a class may become a larger one.
+        let folds = pattern.contains("(?") && pattern.contains('i');
+        let classes = pattern.as_bytes().windows(2).filter(|pair| match pair {
+            [b'\\', class] => b"pPwWdDsSbB".contains(class),
+            [b'[', _] => folds,
+            _ => false,
+        });
+        bytes = bytes.saturating_add(BYTE * pattern.len() + CLASS * classes.count());
+    }
+    if bytes > limits.bytes { Err(AutomatonError::TooLarge { limit: limits.bytes }) } else { Ok(()) }
+}
+
+/// Characters of a pattern that messages show.
+const SHOWN: usize = 80;
+
 /// Of long patterns the beginning.
 fn named(pattern: &str) -> String {
-    const MOST: usize = 80;
-    let some: String = pattern.chars().take(MOST).collect();
+    let some: String = pattern.chars().take(SHOWN).collect();
     if some.len() == pattern.len() { format!("{pattern:?}") } else { format!("{some:?} and more") }
 }
 
@@ -97,6 +122,14 @@ impl Regex {
     /// # Errors
     /// As there.
     pub fn with_limits(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
+        Work::bounded(Limits::default(), || Self::made(pattern, limits))
+    }
+
+    fn made(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
+        if let Err(problem) = fits([pattern], limits) {
+            let pattern = pattern.chars().take(2 * SHOWN).collect();
+            return Err(RegexError::Automaton { pattern, problem });
+        }
         let hir = ParserBuilder::new().utf8(true).nest_limit(200).build().parse(pattern).map_err(|error| {
             let (position, problem) = match &error {
                 regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),

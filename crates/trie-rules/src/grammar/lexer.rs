@@ -7,6 +7,7 @@ use super::names::{Pattern, Resolved};
 use super::sets::{EMPTY, Made, Sets};
 use super::{GrammarOptions, TextOf};
 use crate::automaton::dense::Dense;
+use crate::automaton::regex::fits;
 use crate::automaton::{AutomatonError, DEAD, Several};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
@@ -34,6 +35,9 @@ impl Lexer {
             patterns.extend(terminal.patterns.iter().map(|pattern| (number as u32, pattern)));
         }
         patterns.sort_by_key(|(_, pattern)| (!pattern.keyword, pattern.place));
+        let room =
+            fits(patterns.iter().filter(|(_, pattern)| !pattern.keyword).map(|(_, of)| &*of.text), options.automaton);
+        room.map_err(|problem| GrammarProblem::Terminals { problem }.at(grammar.rules[grammar.start as usize].place))?;
         let hirs = patterns
             .iter()
             .map(|(terminal, pattern)| parse(pattern, &grammar.terminals[*terminal as usize].name, options.text_of));

@@ -212,7 +212,7 @@ impl Grammar {
     /// # Errors
     /// As there.
     pub fn with_options(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
-        Work::new(options.limits).run(|| Self::made(text, options))
+        Work::bounded(options.limits, || Self::made(text, options))
     }
 
     fn made(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {

@@ -100,12 +100,21 @@ impl Stack {
 
     /// With one state more: the same node for all who ask while it is in use.
     pub(super) fn with(&self, state: u32, ends: impl FnOnce() -> Option<Ends>) -> Self {
-        let mut above = self.0.above.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = above.iter().position(|(known, _)| *known == state);
-        if let Some(known) = at.and_then(|at| above[at].1.upgrade()) {
-            return Self(known);
+        let known = |above: &[(u32, Weak<Node>)]| {
+            let at = above.iter().position(|(known, _)| *known == state);
+            (at, at.and_then(|at| above[at].1.upgrade()).map(Self))
+        };
+        let locked = || self.0.above.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (_, Some(known)) = known(&locked()) {
+            return known;
         }
+        // Not under the lock: it may take long, and another thread may do the same meanwhile.
         let made = Arc::new(Node::new(state, Some(self.clone()), ends()));
+        let mut above = locked();
+        let (at, meanwhile) = known(&above);
+        if let Some(known) = meanwhile {
+            return known;
+        }
         let entry = (state, Arc::downgrade(&made));
         match at {
             Some(at) => above[at] = entry,

@@ -274,6 +274,22 @@ impl Regular {
         Ok(Self { machine, reads: Reads::Text })
     }
 
+    /// All of these, one after the other: as [`Regular::then`], in `O(n log n)` for `n` states; nothing of none.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sequence(parts: &[Self]) -> Result<Option<Self>, RegularError> {
+        match parts {
+            [] => Ok(None),
+            [one] => Ok(Some(one.clone())),
+            several => {
+                let (before, after) = several.split_at(several.len() / 2);
+                let (before, after) = (Self::sequence(before)?, Self::sequence(after)?);
+                before.zip(after).map(|(before, after)| before.then(&after)).transpose()
+            }
+        }
+    }
+
     /// What it is walked by.
     pub fn machine(&self) -> &Machine {
         &self.machine

@@ -9,10 +9,17 @@ use crate::tokens::spelling::Spelling;
 use crate::tokens::token_bytes::TokenBytes;
 use crate::tokens::walk::{Path, step_token, tokens_from};
 use lru::LruCache;
+use std::cell::RefCell;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trie_core::work::Over;
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
+
+thread_local! {
+    /// Why the last question of this thread was given up.
+    static STOPPED: RefCell<Option<Problem>> = const { RefCell::new(None) };
+}
 
 /// For how many states is kept what must come after them, and what went wrong there.
 const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
@@ -215,7 +222,21 @@ impl<R: Rule> ByRule<R> {
             let end = self.0.rule.is_end(state);
             self.0.rule.failure().map_or(Ok((legal, end)), Err)
         });
-        found.map_err(|problem| kept(&self.0.failed).put(state.clone(), problem)).ok()
+        // What was only given up is found when it is asked for again.
+        let passing = |problem: &Problem| problem.downcast_ref::<Over>().is_some();
+        match found {
+            Ok(found) => {
+                STOPPED.set(None);
+                Some(found)
+            }
+            Err(problem) => {
+                STOPPED.set(passing(&problem).then(|| problem.clone()));
+                if !passing(&problem) {
+                    kept(&self.0.failed).put(state.clone(), problem);
+                }
+                None
+            }
+        }
     }
 }
 
@@ -247,7 +268,9 @@ impl<R: Rule> Constraint for ByRule<R> {
     fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role> {
         let next = step_token(&self.0.rule, self.tokens(), &at.0, token);
         if let Some(problem) = self.0.rule.failure() {
-            kept(&self.0.failed).put(at.0.clone(), problem);
+            if problem.downcast_ref::<Over>().is_none() {
+                kept(&self.0.failed).put(at.0.clone(), problem);
+            }
             return None;
         }
         at.0 = next?;
@@ -275,6 +298,9 @@ impl<R: Rule> Constraint for ByRule<R> {
     }
 
     fn problem(&self, at: &Self::State) -> Option<Problem> {
+        if let Some(problem) = STOPPED.take() {
+            return Some(problem);
+        }
         if let Some(problem) = kept(&self.0.failed).get(&at.0) {
             return Some(problem.clone());
         }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::mem::size_of;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::TokenId;
+use trie_core::work::{over, quiet};
 
 /// A [`Walker`] for rules whose states cost much to clone or to step, while few are met in a vocabulary: those of
 /// free text, or of strings. The states met are numbered, and a number's way by a byte is looked up. They are kept from
@@ -109,6 +110,21 @@ fn unset(words: &mut [u32], token: TokenId) {
 
 impl<R: Rule> Walker<R::State> for LazyWalk<R> {
     fn tokens(&self, state: &R::State, words: &mut [u32]) {
+        quiet(|| self.walk(state, words));
+    }
+
+    fn nbytes(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).nbytes()
+    }
+
+    fn limit(&self, bytes: usize) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.most = (bytes / size_of::<[u32; 256]>()).clamp(64, MOST);
+    }
+}
+
+impl<R: Rule> LazyWalk<R> {
+    fn walk(&self, state: &R::State, words: &mut [u32]) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.states.len() >= known.most {
             let most = known.most;
@@ -140,19 +156,11 @@ impl<R: Rule> Walker<R::State> for LazyWalk<R> {
         }
         known.path = path;
         let count: usize = words.iter().map(|word| word.count_ones() as usize).sum();
-        if count > words.len() && like.is_none() {
+        // What was given up is copied by nobody.
+        if count > words.len() && like.is_none() && over().is_none() {
             known.walked.truncate(COPIED - 1);
             known.walked.push_front((from, (&*words).into()));
         }
-    }
-
-    fn nbytes(&self) -> usize {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).nbytes()
-    }
-
-    fn limit(&self, bytes: usize) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.most = (bytes / size_of::<[u32; 256]>()).clamp(64, MOST);
     }
 }
 

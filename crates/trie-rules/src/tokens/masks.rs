@@ -12,7 +12,7 @@ use trie_core::{Ending, Mask, Scratch, TokenId, Tokens};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaskLimits {
-    /// Bytes of all masks together, and of what the rule's [`Walker`](crate::Walker) keeps, about. The walker gets up
+    /// Bytes of all masks together, each with its entry, and of what the rule's [`Walker`](crate::Walker) keeps, about. The walker gets up
     /// to half of them, masks what it leaves.
     pub bytes: usize,
 }
@@ -158,6 +158,10 @@ struct Part<S: Eq + Hash> {
 }
 
 impl<S: Eq + Hash + Clone> Masks<S> {
+    /// What an entry takes beside its tokens: its state, as a key, what is counted of references, and its place in a list
+    /// and in a table.
+    const ENTRY: usize = size_of::<S>() + size_of::<Legal>() + 96;
+
     pub(crate) fn new(limits: MaskLimits) -> Self {
         let part = || Mutex::new(Part { kept: LruCache::unbounded(), bytes: 0 });
         Self {
@@ -184,22 +188,22 @@ impl<S: Eq + Hash + Clone> Masks<S> {
         self.misses.fetch_add(1, Ordering::Relaxed);
         let (found, taken) = walk()?;
         let limit = self.limits.bytes.saturating_sub(taken) / PARTS;
-        let bytes = found.nbytes() + size_of::<S>();
+        let bytes = found.nbytes() + Self::ENTRY;
         let mut part = self.part(state);
         if let Some(before) = part.kept.put(state.clone(), found.clone()) {
-            part.bytes -= before.nbytes() + size_of::<S>();
+            part.bytes -= before.nbytes() + Self::ENTRY;
         }
         part.bytes += bytes;
         while part.bytes > limit {
             let Some((_, oldest)) = part.kept.pop_lru() else { break };
-            part.bytes -= oldest.nbytes() + size_of::<S>();
+            part.bytes -= oldest.nbytes() + Self::ENTRY;
         }
         Ok(found)
     }
 
     /// Whether every part has room for so many more masks, with how many bytes are taken by others.
     pub(crate) fn has_room(&self, count: usize, taken: usize, n_vocab: usize) -> bool {
-        let most = count * (size_of::<u32>() * n_vocab.div_ceil(32) + size_of::<S>());
+        let most = count * (size_of::<u32>() * n_vocab.div_ceil(32) + Self::ENTRY);
         let limit = self.limits.bytes.saturating_sub(taken) / PARTS;
         self.parts.iter().all(|part| part.lock().unwrap_or_else(PoisonError::into_inner).bytes + most <= limit)
     }

@@ -5,6 +5,7 @@ use crate::tokens::order::Order;
 use crate::tokens::token_bytes::TokenBytes;
 use std::ops::Range;
 use trie_core::TokenId;
+use trie_core::work::spend;
 
 /// States on the way to a token, one for each byte. Kept for its memory.
 #[derive(Debug)]
@@ -31,6 +32,10 @@ pub(crate) fn tokens_from<S>(
     let mut at = nodes.start;
     let within = &order.nodes()[..nodes.end];
     while let Some(&node) = within.get(at) {
+        // Who asks sees that by itself, and what was found counts for nothing.
+        if spend(1).is_err() {
+            return;
+        }
         states.truncate(node.depth());
         let Some(after) = step(states.last().unwrap_or(from), node.byte()) else {
             at = node.behind();

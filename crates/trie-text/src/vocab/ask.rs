@@ -3,10 +3,15 @@
 use super::error::text_in_range;
 use super::{TokenKind, Vocab, VocabError};
 use crate::tokenizer::{Tokenizer, TokenizerError};
+use std::sync::Arc;
 use trie_core::TokenId;
+use trie_core::work::{Work, apart, look};
 
-/// Texts in one call: a tokenizer may keep more of each than its tokens.
-const BATCH: usize = 1 << 16;
+/// Texts in one call: a tokenizer may keep more of each than its tokens, and is asked to end between two calls only.
+const BATCH: usize = 1 << 13;
+
+/// Bytes of a text that is tokenized on a thread of its own, to be left behind where the work is over.
+const LONG: usize = 1 << 17;
 
 impl Vocab {
     /// The tokens of a text, checked: ids of this vocabulary, and without `parse_special` no token that ends the output
@@ -23,7 +28,14 @@ impl Vocab {
             // What is added around a text is meant, but the text itself is checked.
             self.ask(tokenizer, text, false, false)?;
         }
-        let tokens = tokenizer.tokenize(text, add_special, parse_special)?;
+        let tokens = match &self.tokenizer {
+            // A long text takes seconds, in which no tokenizer can be asked to end.
+            Some(own) if text.len() > LONG && Work::current().is_some() => {
+                let (own, text) = (Arc::clone(own), text.to_owned());
+                apart(move || own.tokenize(&text, add_special, parse_special))??
+            }
+            _ => tokenizer.tokenize(text, add_special, parse_special)?,
+        };
         self.check(tokenizer, text, &tokens, add_special || parse_special)?;
         Ok(tokens)
     }
@@ -81,6 +93,7 @@ impl Vocab {
         let mut texts = texts.peekable();
         let mut before = 0;
         while texts.peek().is_some() {
+            look(1, 0)?;
             let batch: Vec<String> = texts.by_ref().take(BATCH).collect();
             let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
             match self.ask_batch(tokenizer, &batch) {

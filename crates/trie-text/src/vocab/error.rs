@@ -2,6 +2,7 @@
 
 use crate::tokenizer::TokenizerError;
 use trie_core::TokenId;
+use trie_core::work::Over;
 
 /// Why a vocabulary cannot be made or used, or a text cannot be tokenized.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,9 @@ pub enum VocabError {
     /// The tokenizer failed, or what it gave cannot be used.
     #[error("the tokenizer: {0}")]
     Tokenizer(#[from] TokenizerError),
+    /// It was given up.
+    #[error("tokenizing: {0}")]
+    Over(#[from] Over),
     /// A `tokenizer.json` that says too little of its tokens, or is none.
     #[error("not a tokenizer.json that can be used: {reason}")]
     TokenizerFile {

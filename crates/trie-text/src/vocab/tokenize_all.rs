@@ -12,6 +12,7 @@ use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use std::collections::HashSet;
+use trie_core::work::{Limits, Work, look};
 use trie_core::{SharedThreads, TokenId};
 
 /// llama.cpp's regular expressions are those of C++, which recurse: as much as a main thread has.
@@ -85,7 +86,10 @@ impl Vocab {
             })?;
             return Ok(TokenizedTexts { portions: vec![all], in_parts: false });
         }
-        let job = |points| Job { vocab: self, values, prefix, suffix, points, known: Known::default() };
+        // Threads of a pool have no work of their own.
+        let work = Work::current().unwrap_or_else(|| Work::new(Limits::NONE));
+        let job =
+            |points| Job { vocab: self, values, prefix, suffix, points, known: Known::default(), work: work.clone() };
         if let Some(points) = self.split_points()
             && let Some(portions) = job(Some(points)).run()?
         {
@@ -104,6 +108,7 @@ struct Job<'v, S> {
     /// Whole texts if None.
     points: Option<&'v SplitPoints>,
     known: Known,
+    work: Work,
 }
 
 impl<S: AsRef<str> + Sync> Job<'_, S> {
@@ -118,6 +123,7 @@ impl<S: AsRef<str> + Sync> Job<'_, S> {
 
     /// None if splitting was found out to change something.
     fn portion(&self, number: usize) -> Result<Option<Portion>, VocabError> {
+        self.work.run(|| look(1, 0))?;
         let mut done = Portion::default();
         let values = self.values.iter().skip(number * PORTION).take(PORTION);
         let text = |value: &S| {

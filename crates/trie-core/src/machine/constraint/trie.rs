@@ -1,6 +1,6 @@
 //! A trie as a constraint: its children may follow, and its leaves are the values.
 
-use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Special, Tokens, WeightedTokens};
+use super::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, Tokens, WeightedTokens};
 use crate::set::ids::TokenId;
 use crate::set::trie::{Cursor, Leaf, Trie};
 
@@ -50,9 +50,27 @@ impl Trie {
 
     #[inline]
     pub(super) fn tokens_of(&self, at: &TrieState) -> &[TokenId] {
+        let tokens = self.written_at(at);
+        // Somebody may have changed the file since the state was made.
+        if self.store().verified { tokens } else { self.store().sound(tokens) }
+    }
+
+    #[inline]
+    fn written_at(&self, at: &TrieState) -> &[TokenId] {
         let first = at.first as usize;
         self.store().tokens.get(first..first + at.count as usize).unwrap_or_default()
     }
+}
+
+/// A file that no longer says what it said when a walk came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the file of the set is damaged, or was changed while it was used: {nth} of the {of} tokens that may follow here \
+     are in order. Write a new file and rename it instead"
+)]
+struct Changed {
+    nth: usize,
+    of: usize,
 }
 
 impl Constraint for Trie {
@@ -88,6 +106,11 @@ impl Constraint for Trie {
 
     fn forced_token(&self, at: &TrieState, _: &mut Scratch) -> Option<TokenId> {
         self.forced_child(at.at).map(|(token, _)| token)
+    }
+
+    fn problem(&self, at: &TrieState) -> Option<Problem> {
+        let (whole, sound) = (self.written_at(at).len(), self.tokens_of(at).len());
+        (sound < whole).then(|| Problem::new(Changed { nth: sound, of: whole }))
     }
 
     fn values(&self, at: &TrieState, over: bool) -> Vec<Leaf> {

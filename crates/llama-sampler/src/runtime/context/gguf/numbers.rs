@@ -14,6 +14,23 @@ const ROPE_SCALING: [&str; 4] = ["none", "linear", "yarn", "longrope"];
 /// Where one expert or none means that there are none.
 const LONE_EXPERTS: [&str; 2] = ["hunyuan-vl", "hunyuan-dense"];
 
+/// Numbers that must be 1 at least, where `load_arch_hparams` and `load_arch_tensors` in `llama.cpp/src/models/` assert
+/// them.
+const NEEDED: [(&[&str], &str); 6] = [
+    (&["smallthinker", "llada-moe", "bailingmoe2", "glm4moe", "grovemoe"], "expert_count"),
+    (&["grovemoe"], "experts_per_group"),
+    (&["hrm_text"], "hrm.layers_per_stack"),
+    (&["hrm_text"], "hrm.h_cycles"),
+    (&["hrm_text"], "hrm.l_cycles"),
+    (&["minimax-m3"], "attention.indexer.block_size"),
+];
+
+/// Where layers behind some dense ones have experts, which is asserted.
+const DENSE_FIRST: [&str; 1] = ["lfm2moe"];
+
+/// Whose positions have several parts: `ggml_compute_forward_rope_flt` asserts that one of the first three is there.
+const SECTIONS: [&str; 7] = ["paddleocr", "qwen2vl", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "qwen4exp"];
+
 impl Header {
     pub(super) fn check_numbers(&self, architecture: &str) -> Result<(), RuntimeError> {
         let key = |name: &str| format!("{architecture}.{name}");
@@ -28,6 +45,7 @@ impl Header {
         in_range("block_count", 1, MAX_LAYERS)?;
         in_range("nextn_predict_layers", 0, self.whole(&key("block_count")).unwrap_or(0))?;
         self.check_experts(architecture)?;
+        self.check_needed(architecture)?;
         for name in ["attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon", "attention.group_norm_epsilon"]
         {
             match self.metadata.get(&key(name)) {
@@ -45,6 +63,36 @@ impl Header {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What an architecture asserts instead of refusing.
+    fn check_needed(&self, architecture: &str) -> Result<(), RuntimeError> {
+        let number = |name: &str| self.whole(&format!("{architecture}.{name}")).unwrap_or(0);
+        for (architectures, name) in NEEDED {
+            if architectures.contains(&architecture) && number(name) < 1 {
+                let what = format!("a {architecture} model needs one that is 1 at least");
+                return Err(self.refuse(format!("{architecture}.{name}"), &number(name), what));
+            }
+        }
+        if DENSE_FIRST.contains(&architecture)
+            && number("leading_dense_block_count") < number("block_count")
+            && number("expert_count") < 1
+        {
+            let what = "layers behind the first leading_dense_block_count need experts";
+            return Err(self.refuse(format!("{architecture}.expert_count"), &number("expert_count"), what));
+        }
+        if SECTIONS.contains(&architecture) {
+            let key = format!("{architecture}.rope.dimension_sections");
+            let sections = match self.metadata.get(&key) {
+                Some(Value::Wholes(sections)) => &sections[..],
+                _ => &[],
+            };
+            if !sections.iter().take(3).any(|&section| section > 0) {
+                let what = "one of the first three must be above 0";
+                return Err(self.refuse(key, &format!("{sections:?}"), what));
+            }
+        }
+        Ok(())
     }
 
     fn check_experts(&self, architecture: &str) -> Result<(), RuntimeError> {

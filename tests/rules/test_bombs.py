@@ -1,0 +1,210 @@
+"""What strangers send: it costs seconds at most, never ends the process, and Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tokentrie
+from tokentrie import Grammar, JsonSchema, Lark, Limits, OptionError, Regex, RuleError, Sampler
+
+SECONDS = 120
+"""Far more than any of them takes, and far less than they took."""
+
+MEMORY = 6 << 30
+
+RULES = {
+    "alternatives": 'Grammar("s : " + " | ".join(f\'"a{i}x" "b{i}y"\' for i in range(20000)) + ";")',
+    "subsets": """
+n = 22
+lines = ["s : " + " | ".join(f"p{i}" for i in range(n)) + ";"]
+for i in range(n):
+    others = " | ".join(f'"a{j}" q{i}' for j in range(n) if j != i)
+    lines.append(f'p{i} : q{i} "e{i}" ; q{i} : {others} | "z" ;')
+Grammar("\\n".join(lines))""",
+    "ambiguous": 'Grammar("s : " + " | ".join(f"r{i}" for i in range(1000)) + ";"'
+    ' + "".join(f\'r{i} : "a" | "a" s ;\' for i in range(1000)), lenient=True)',
+    "nullable": 'Grammar("s : " + " ".join(f"r{i}" for i in range(3000)) + ";"'
+    ' + "".join(f\'r{i} : "a{i}x" | ;\' for i in range(3000)))',
+    "chain": 'Grammar("".join(f"r{i} : r{i+1} ;" for i in range(20000)) + \'r20000 : "x" ;\')',
+    "chain of terminals": 'Grammar("".join(f\'r{i} : "a{i}" r{i+1} ;\' for i in range(10000)) + \'r10000 : "x" ;\')',
+    "keyword": "Grammar('s : \"' + 'a' * 10_000_000 + '\" ;')",
+    "classes in a grammar": "Grammar('s : \"/' + r'\\\\pL' * 1_000_000 + '/\" ;')",
+    "lark rules": 'Lark("start: r0\\n" + "".join(f\'r{i}: "a" r{i+1}\\n\' for i in range(100_000)) + \'r100000: "x"\')',
+    "lark alternatives": 'Lark("start: " + " | ".join(f"r{i}" for i in range(100_000)) + "\\n"'
+    ' + "".join(f\'r{i}: "a{i}"\\n\' for i in range(100_000)))',
+    "lark classes": 'Lark("start: /" + r"\\\\pL" * 1_000_000 + "/")',
+    "lark literal": "Lark('start: \"' + 'a' * 10_000_000 + '\"')",
+    "max_bytes": 'Regex("(a|b)*a(a|b){40}", max_bytes=2**62)',
+    "pattern": 'Regex("a" * 100_000_000)',
+    "classes": 'Regex(r"\\\\pL" * 3_000_000)',
+    "enum of objects": 'JsonSchema({"enum": [{"a": i} for i in range(100_000)]})',
+    "remainders": 'Sampler(vocab, JsonSchema({"type": "integer", "multipleOf": 999983})).allowed()',
+    "concatenation": """
+rule = Regex("a")
+for _ in range(20_000):
+    rule = rule + Regex("b")""",
+    "allowed_bytes": """
+class Endless(tokentrie.Rule):
+    start = lambda self: 0
+    step = lambda self, state, byte: state
+    is_end = lambda self, state: True
+    def allowed_bytes(self, state):
+        while True:
+            yield 97
+Sampler(vocab, Endless()).allowed()""",
+    "states": 'Grammar(\'s : x ; x : "(" x ")" | "y" ;\').check(states=10**9)',
+    "name of a tool": """
+tools = [{"type": "function", "function": {"name": "a" * 1_000_000, "parameters": {"type": "object"}}}]
+tokentrie.Model().chat_format.constraint(tools, vocab, tool_choice="required")""",
+    "blanks as a marker": """
+blanks = " " * 100_000
+tokentrie.ChatFormat(
+    "{% for m in messages %}<|s|>{{ m.role }}\\\\n{{ m.content }}{% for c in m.tool_calls or [] %}" + blanks
+    + "{{ c.function | tojson }}" + blanks + "{% endfor %}<|e|>{% endfor %}"
+    "{% if add_generation_prompt %}<|s|>assistant\\\\n{% endif %}{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
+)""",
+    "long text of a template": """
+tokentrie.ChatFormat(
+    "{% for m in messages %}<|s|>{{ m.role }}\\\\n{{ m.content }}{{ 'abc' * 5000000 }}<|e|>{% endfor %}"
+)""",
+}
+
+HEAD = """
+import tokentrie
+from tokentrie import Grammar, JsonSchema, Lark, Regex, Sampler
+vocab = tokentrie.Model().vocab
+print("ready", flush=True)
+"""
+
+
+def limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_bomb_costs_seconds_and_no_process(name: str) -> None:
+    code = HEAD + "try:\n" + "".join(f"    {line}\n" for line in RULES[name].strip().splitlines())
+    code += "except tokentrie.TokenTrieError as error:\n    assert len(str(error)) < 3000, len(str(error))\n"
+    code += "print('done', flush=True)\nimport os\nos._exit(0)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS, preexec_fn=limit_memory
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["ready", "done"]), done.stderr[-2000:]
+
+
+LONG = {
+    "Regex": 'Regex("(a|b)*a(a|b){40}", max_bytes=2**62, limits=none)',
+    "Grammar": RULES["subsets"].replace("n = 22", "n = 60").replace('.join(lines))', '.join(lines), limits=none)'),
+    "Lark": 'Lark("start: " + " | ".join(f"r{i}" for i in range(9_000)) + "\\n"'
+    ' + "".join(f"r{i}: " + " ".join(f"/[a-z]{{{i % 50}}}{j}/" for j in range(40)) + "\\n" for i in range(9_000)), limits=none)',
+    "JsonSchema": 'JsonSchema({"enum": [{"a": i} for i in range(300_000)]}, limits=none)',
+    "a mask": 'Sampler(vocab, JsonSchema({"type": "integer", "multipleOf": 999983})).allowed()',
+    "from_strings": 'tokentrie.Trie.from_strings(vocab, [f"value number {i} {i * 7919}" for i in range(6_000_000)])',
+    "from_sequences": """
+import numpy as np
+rows = np.random.randint(0, 100_000, (30_000_000, 8), dtype=np.int32)
+print("made", flush=True)
+tokentrie.Trie.from_sequences(rows)""",
+    "tokenize": 'vocab.tokenize("hello world " * 20_000_000)',
+    "a long prompt": 'tokentrie.Model().generate("hello world " * 20_000_000)',
+    "check": 'Grammar(\'s : x ; x : "(" x ")" | "y" ;\').check(states=10**9)',
+    "matches": 'Regex("(a|b)*").matches("ab" * 200_000_000)',
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_ctrl_c_ends_what_takes_long(name: str) -> None:
+    """The signal comes while the call runs; what is left of the process then ends at once."""
+    code = HEAD + "none = tokentrie.Limits(bytes=2**62, steps=2**62, seconds=float('inf'))\nimport os, time\ntry:\n"
+    code += "".join(f"    {line}\n" for line in LONG[name].strip().splitlines())
+    code += "except KeyboardInterrupt:\n    print('interrupted', flush=True)\n    os._exit(0)\n"
+    code += "print('too fast', flush=True)\nos._exit(0)\n"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        if "made" in code:
+            assert process.stdout.readline() == "made\n"
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=SECONDS)
+    assert said in ("interrupted\n", "too fast\n")
+    if said == "too fast\n":
+        pytest.skip("this machine is too fast for the example")
+
+
+def test_limits_are_said() -> None:
+    chain = "".join(f"r{i} : r{i + 1} ;" for i in range(2000)) + 'r2000 : "x" ;'
+    assert Grammar(chain).matches("x")
+    with pytest.raises(RuleError, match=r"takes more than 1000 steps: say less with it, or raise the limit \(steps\)"):
+        Grammar(chain, limits=Limits(steps=1000))
+    with pytest.raises(RuleError, match=r"takes more than 5000 bytes"):
+        Grammar(chain, limits=Limits(bytes=5000))
+    with pytest.raises(RuleError, match=r"takes more than 0ns"):
+        Grammar(chain, limits=Limits(seconds=0))
+    with pytest.raises(RuleError, match=r"takes more than 1000 steps"):
+        Regex("(a|b)*a(a|b){12}", limits=Limits(steps=1000))
+    for made in (lambda limits: Lark('start: "a"', limits=limits), lambda limits: JsonSchema({}, limits=limits)):
+        with pytest.raises(RuleError, match=r"too large"):
+            made(Limits(seconds=0))
+    with pytest.raises(RuleError, match=r"20000 rules and terminals; at most 10000 are taken"):
+        Lark("\n".join(f'r{i}: "a"' for i in range(19999)) + "\nstart: r0")
+    with pytest.raises(RuleError, match=r"more than .* bytes that they may"):
+        Lark('start: "' + "a" * 100 + '"', limits=Limits(bytes=1000))
+    with pytest.raises(RuleError, match=r"4097 parts: at most 4096"):
+        tokentrie.Concatenation(*["a"] * 4097)
+    for wrong in ({"bytes": 2**63}, {"seconds": -1.0}, {"seconds": float("nan")}):
+        with pytest.raises((OptionError, OverflowError)):
+            Limits(**wrong)
+
+
+def resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
+def test_new_rules_of_users_are_given_back() -> None:
+    class Digits(tokentrie.Rule):
+        def __init__(self) -> None:
+            self.held = bytearray(1 << 16)
+
+        def start(self) -> int:
+            return 0
+
+        def step(self, state: int, byte: int) -> int | None:
+            return state + 1 if 48 <= byte < 58 and state < 3 else None
+
+        def is_end(self, state: int) -> bool:
+            return state > 0
+
+    vocab = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)])
+    gc.disable()
+    try:
+        sizes = []
+        for _ in range(4):
+            for _ in range(512):
+                Sampler(vocab, Digits()).allowed()
+            sizes.append(resident())
+    finally:
+        gc.enable()
+    assert sizes[-1] - sizes[0] < 40 << 20, sizes
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
+def test_a_schema_over_many_texts_keeps_what_it_may() -> None:
+    vocab = tokentrie.Model().vocab
+    schema = JsonSchema({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})
+    for number in range(400):
+        sampler = Sampler(vocab, schema)
+        for token in vocab.tokenize(f'{{"a": "{number * 7919} and {number}"}}'):
+            sampler.allowed()
+            sampler.accept(token)
+    assert schema.stats(vocab).bytes <= 64 << 20
