@@ -94,6 +94,30 @@ def test_numbers_that_hang_together(tiny: Gguf, tmp_path: Path) -> None:
         refused(tmp_path / "c.gguf", file, f'is a "{kind}" model: only models that predict')
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("smallthinker", "expert_count"),
+        ("llada-moe", "expert_count"),
+        ("bailingmoe2", "expert_count"),
+        ("glm4moe", "expert_count"),
+        ("grovemoe", "expert_count"),
+        ("lfm2moe", "expert_count"),
+        ("hrm_text", "hrm.layers_per_stack"),
+        ("minimax-m3", "attention.indexer.block_size"),
+        ("paddleocr", "rope.dimension_sections"),
+        ("qwen2vl", "rope.dimension_sections"),
+    ],
+)
+def test_numbers_that_an_architecture_asserts(tiny: Gguf, tmp_path: Path, kind: str, name: str) -> None:
+    file = tiny.copy().put(b"general.architecture", Value(STRING, kind.encode()))
+    for key in (b"context_length", b"embedding_length", b"block_count", b"attention.head_count"):
+        held = tiny.get(b"llama." + key)
+        assert held is not None
+        file.put(kind.encode() + b"." + key, held)
+    refused(tmp_path / "model.gguf", file, f"{kind}.{name} is ")
+
+
 def test_two_tokens_of_one_text(tiny: Gguf, tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     file = change_tokens(tiny.copy(), lambda tokens: [*tokens[:-1], tokens[7]])

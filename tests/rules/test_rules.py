@@ -423,7 +423,7 @@ def test_a_rule_without_end_is_bounded(vocab: Vocab) -> None:
     with Model() as model:
         out = model.generate("x", Counts(), max_tokens=20)
     assert (out.finish, out.value, len(out.tokens)) == ("max_tokens", None, 20)
-    with pytest.raises(RuleError, match="more than 1048576 states"):
+    with pytest.raises(RuleError, match="more than 262144 states"):
         Counts().matches("a" * (1 << 20))
 
 

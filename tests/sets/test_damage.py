@@ -11,7 +11,7 @@ from typing import Any as Anything
 import numpy as np
 import pytest
 from models import TINY
-from tokentrie import Model, Sampler, TokenNotAllowedError, Trie, TrieError, Vocab
+from tokentrie import Batch, Model, Sampler, TokenNotAllowedError, TokenTrieError, Trie, TrieError, Vocab
 
 SIZE = 63
 """Leaves 31 bits over the words of a mask."""
@@ -187,3 +187,32 @@ class TestModel:
 
         call(trie := Trie.from_strings(model.vocab, VALUES, tokenization=tokenization))
         assert refusals(call, trie, tmp_path) > 0
+
+
+def test_a_file_that_is_changed_while_it_is_used(tmp_path: Path) -> None:
+    """Ids that are raised in place: an error, or no token of it, and never a read outside of the row."""
+    path = tmp_path / "set.ttrie"
+    Trie.from_sequences(ROWS).save(path)
+    data = path.read_bytes()
+    (sections,) = struct.unpack_from("<I", data, 44)
+    table = list(struct.iter_unpack("<IIQQQ", data[64 : 64 + 32 * sections]))
+    for raised in (SIZE, 2**30, 2**32 - 1):
+        path.write_bytes(data)
+        sampler, batch = Sampler(SIZE, Trie.open(path)), Batch(Trie.open(path), rows=2, vocab=SIZE)
+        with path.open("r+b") as file:
+            for _, _, offset, length, _ in table:
+                file.seek(offset)
+                file.write(struct.pack("<I", raised) * (length // 4))
+        for call in (
+            lambda logits, sampler=sampler: sampler.apply(logits[0]),
+            lambda logits, sampler=sampler: sampler.sample(logits[0]),
+            lambda logits, batch=batch: batch.apply(logits),
+            lambda logits, batch=batch: batch.select(logits),
+            lambda _, sampler=sampler: sampler.allowed(),
+            lambda _, sampler=sampler: sampler.forced(),
+        ):
+            logits = np.zeros((2, SIZE), np.float32)
+            with suppress(TokenTrieError):
+                call(logits)
+        with pytest.raises(TokenTrieError, match="damaged, or was changed while it was used"):
+            sampler.sample(np.zeros(SIZE, np.float32))

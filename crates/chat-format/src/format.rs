@@ -111,7 +111,7 @@ pub enum FormatError {
 const MOST_AROUND: usize = 1 << 17;
 
 impl ChatFormat {
-    /// Analyses a template, on a thread of its own and in at most half a minute, or what the
+    /// Analyses a template, on a thread of its own and in at most ten seconds, or what the
     /// [work](trie_core::work) of this thread allows.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl ChatFormat {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(template: ChatTemplate) -> Result<Self, TemplateError> {
-        const SECONDS: f64 = 30.0;
+        const SECONDS: f64 = 10.0;
         let too_much = |reason: String| TemplateError::Limit { line: 0, reason };
         let message = Data::from(&json!([{"role": "user", "content": "Hi"}]));
         let written = template.render(&message, None, &RenderOptions::default()).map_or(0, |text| text.len());

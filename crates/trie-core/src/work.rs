@@ -148,13 +148,9 @@ impl Work {
 
     /// Does some work with these limits, unless this thread has some already.
     pub fn bounded<T>(limits: Limits, work: impl FnOnce() -> T) -> T {
-        let bounded = |outer: &Self| outer.0.limits.steps < u64::MAX;
-        let mut outer = Self::current();
-        while let Some(known) = outer {
-            if bounded(&known) {
-                return work();
-            }
-            outer = known.0.outer.clone();
+        let outers = std::iter::successors(Self::current(), |work| work.0.outer.clone());
+        if outers.into_iter().any(|outer| outer.0.limits.steps < u64::MAX) {
+            return work();
         }
         Self::new(limits).run(work)
     }
@@ -244,7 +240,7 @@ pub fn over() -> Option<Over> {
 /// It is.
 #[cold]
 pub fn look(steps: usize, bytes: usize) -> Result<(), Over> {
-    let taken = (BETWEEN - LEFT.get()) as u64 + steps as u64;
+    let taken = u64::from(BETWEEN - LEFT.get()) + steps as u64;
     let current = Work::current();
     let spent = current.as_ref().and_then(|work| work.spent(taken, bytes)).or_else(|| {
         let asks = QUIET.get() == 0 && current.is_some_and(|work| work.0.asks);
@@ -279,6 +275,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Over> {
     /// Memory is used only as far as it is needed.
     const STACK: usize = 256 << 20;
+    look(0, 0)?;
     let left = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&left);
     let inner = Work::stopped_by(Limits::NONE, move || told.load(Ordering::Relaxed));

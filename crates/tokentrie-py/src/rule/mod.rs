@@ -170,7 +170,7 @@ impl Rule {
             (Arc::new(user.clone()), Some(user))
         };
         // Of a rule that was made within its limits this is the first mask.
-        let limits = Limits::default().seconds(60.0).steps(u64::MAX);
+        let limits = Limits::default().seconds(20.0).steps(u64::MAX);
         let spelled = asked(py, limits, || any.spelled(vocab.spelling(), MaskLimits::default()))??;
         let over = Over { _vocab: Arc::clone(vocab), spelled: Arc::clone(&spelled), user };
         locked(py, &slf.get().over)?.get_or_insert_with(|| LruCache::new(VOCABULARIES)).put(key, over);

@@ -571,7 +571,7 @@ impl Concatenation {
 }
 
 /// Parts that may follow each other: each more is joined to all before it.
-const MOST_PARTS: usize = 4096;
+const MOST_PARTS: usize = 1024;
 
 impl From<RegularError> for Error {
     fn from(error: RegularError) -> Self {

@@ -84,7 +84,7 @@ pub(super) fn neighbours(grammar: &Resolved) -> Result<Neighbours, Over> {
     let empty = made_of(rules, false);
     let first = borders(rules, &empty, false, &mut sets)?;
     let last = borders(rules, &empty, true, &mut sets)?;
-    let mut behind = vec![EMPTY; grammar.terminals.len()];
+    let mut behind: Vec<Vec<u32>> = vec![Vec::new(); grammar.terminals.len()];
     for parts in rules.iter().flat_map(|rule| &rule.alternatives) {
         // What comes behind each part, from the last one on.
         let mut next = EMPTY;
@@ -94,13 +94,18 @@ pub(super) fn neighbours(grammar: &Resolved) -> Result<Neighbours, Over> {
                 Part::Rule(rule) => (first[rule as usize], last[rule as usize], empty[rule as usize]),
             };
             if next != EMPTY {
-                for end in sets.made().members(ends).collect::<Vec<_>>() {
-                    behind[end as usize] = sets.union(behind[end as usize], next)?;
+                for end in sets.made().members(ends) {
+                    spend(1)?;
+                    if behind[end as usize].last() != Some(&next) {
+                        behind[end as usize].push(next);
+                    }
                 }
             }
             next = if may { sets.union(begins, next)? } else { begins };
         }
     }
+    hold(behind.iter().map(|all| all.len() * size_of::<u32>()).sum())?;
+    let behind = behind.iter_mut().map(|all| sets.union_all(all)).collect::<Result<_, _>>()?;
     Ok(Neighbours { behind, first: first[grammar.start as usize], sets: sets.finish() })
 }
 

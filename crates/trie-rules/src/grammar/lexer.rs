@@ -97,17 +97,16 @@ impl Lexer {
         hold(kinds.len() * 4)?;
         let own = kinds.iter().map(|&kind| if kind == NONE { Ok(EMPTY) } else { sets.one(kind) });
         let mut reach: Vec<u32> = own.collect::<Result<_, _>>()?;
+        let mut all = Vec::new();
         loop {
             let mut more = false;
             for state in (0..reach.len()).rev() {
                 let row = &self.next[state * self.width..][..self.width];
                 spend(self.width)?;
-                let (mut here, mut last) = (reach[state], DEAD);
-                for &to in row.iter().filter(|&&to| to != DEAD) {
-                    if std::mem::replace(&mut last, to) != to {
-                        here = sets.union(here, reach[to as usize])?;
-                    }
-                }
+                all.clear();
+                all.push(reach[state]);
+                all.extend(row.iter().filter(|&&to| to != DEAD).map(|&to| reach[to as usize]));
+                let here = sets.union_all(&mut all)?;
                 more |= std::mem::replace(&mut reach[state], here) != here;
             }
             if !more {

@@ -64,7 +64,8 @@ impl Sets {
         loop {
             words.push(match (a.peek(), b.peek()) {
                 (Some(&(at, bits)), Some(&(other, more))) if at == other => {
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                     (at, bits | more)
                 }
                 (Some(&word), Some(&other)) if word.0 > other.0 => {
@@ -86,6 +87,28 @@ impl Sets {
         hold(32)?;
         self.unions.insert(key, made);
         Ok(made)
+    }
+
+    /// The union of all of these, without the sets between.
+    pub(super) fn union_all(&mut self, all: &mut Vec<u32>) -> Result<u32, Over> {
+        all.sort_unstable();
+        all.dedup();
+        match all[..] {
+            [] => Ok(EMPTY),
+            [one] => Ok(one),
+            [one, other] => self.union(one, other),
+            _ => {
+                let mut words: HashMap<u32, u64> = HashMap::new();
+                for &set in &*all {
+                    let own = self.made.words(set);
+                    spend(own.len())?;
+                    own.iter().for_each(|&(at, bits)| *words.entry(at).or_default() |= bits);
+                }
+                let mut words: Vec<(u32, u64)> = words.into_iter().collect();
+                words.sort_unstable();
+                self.number(words)
+            }
+        }
     }
 
     /// How many words a set takes.
@@ -170,6 +193,10 @@ mod tests {
             prop_assert_eq!(a == b, one == other);
             prop_assert_eq!(sets.made().meet(a, b), !one.is_disjoint(&other));
             let both = sets.union(a, b).unwrap();
+            let (first, second) = (sets.one(7).unwrap(), sets.one(299).unwrap());
+            let all = sets.union_all(&mut vec![a, first, b, second, a]).unwrap();
+            let more = [sets.union(both, first).unwrap(), second];
+            prop_assert_eq!(all, sets.union(more[0], more[1]).unwrap());
             prop_assert_eq!(sets.made().members(both).collect::<BTreeSet<_>>(), &one | &other);
         }
     }

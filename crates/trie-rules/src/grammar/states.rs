@@ -49,22 +49,24 @@ pub(super) fn borders(rules: &[RuleOf], empty: &[bool], ends: bool, sets: &mut S
     let mut waits = vec![true; rules.len()];
     while let Some(number) = queue.pop_front() {
         waits[number as usize] = false;
-        let mut all = first[number as usize];
+        let mut all = vec![first[number as usize]];
         for parts in &rules[number as usize].alternatives {
             spend(1)?;
             let count = parts.len();
             let ordered = (0..count).map(|at| if ends { &parts[count - 1 - at] } else { &parts[at] });
             for part in ordered {
+                spend(1)?;
                 let begins = match *part {
                     Part::Terminal(terminal) => sets.one(terminal)?,
                     Part::Rule(rule) => first[rule as usize],
                 };
-                all = sets.union(all, begins)?;
+                all.push(begins);
                 if !matches!(part, Part::Rule(rule) if empty[*rule as usize]) {
                     break;
                 }
             }
         }
+        let all = sets.union_all(&mut all)?;
         if all != first[number as usize] {
             first[number as usize] = all;
             for &user in &users[number as usize] {
@@ -81,16 +83,16 @@ pub(super) fn borders(rules: &[RuleOf], empty: &[bool], ends: bool, sets: &mut S
 pub(super) fn bottom_up(rules: &[RuleOf]) -> Vec<u32> {
     let mut known = vec![false; rules.len()];
     let mut order = Vec::with_capacity(rules.len());
-    let uses = |rule: u32| rules[rule as usize].alternatives.iter().flatten();
+    let parts_of = |rule: u32| rules[rule as usize].alternatives.iter().flatten();
     for root in 0..rules.len() as u32 {
         if std::mem::replace(&mut known[root as usize], true) {
             continue;
         }
-        let mut stack = vec![(root, uses(root))];
+        let mut stack = vec![(root, parts_of(root))];
         while let Some((rule, parts)) = stack.last_mut() {
             match parts.next() {
                 Some(&Part::Rule(used)) if !std::mem::replace(&mut known[used as usize], true) => {
-                    stack.push((used, uses(used)));
+                    stack.push((used, parts_of(used)));
                 }
                 Some(_) => {}
                 None => {
@@ -185,7 +187,9 @@ impl<'g> Plan<'g> {
                 after.entry(part).or_default().push(((item.0, item.1 + 1), follows));
             }
         }
-        after.values_mut().for_each(|kernel| kernel.sort_unstable());
+        for kernel in after.values_mut() {
+            kernel.sort_unstable();
+        }
         Ok(after)
     }
 
@@ -273,7 +277,9 @@ impl States {
         }
         let mut taken = |state: &u32| {
             let mut edges = std::mem::take(&mut self.edges[*state as usize]);
-            edges.iter_mut().for_each(|(_, to)| *to = number[*to as usize]);
+            for (_, to) in &mut edges {
+                *to = number[*to as usize];
+            }
             (std::mem::take(&mut self.kernels[*state as usize]), edges)
         };
         let (kernels, edges) = order.iter().map(&mut taken).unzip();
