@@ -162,7 +162,8 @@ def test_storeys_of_the_core_point_left() -> None:
     storey = {file: STOREYS.index(file.split("/")[0]) for file in arrows if "/" in file}
     assert set(STOREYS) == {file.split("/")[0] for file in storey}
     assert [f"{file} -> {other}" for file in storey for other in arrows[file] if storey[other] > storey[file]] == []
-    assert [file for file in arrows if "/" not in file] == ["lib.rs"], "each file has its storey"
+    # What work may cost is asked on every storey.
+    assert [file for file in arrows if "/" not in file] == ["lib.rs", "work.rs"], "each file has its storey"
 
 
 def beside() -> dict[str, int]:

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub struct Limits {
     /// Bytes of what is made, and of the memory in which it is made, about.
     pub bytes: usize,
-    /// Steps: turns of loops, each of some ten to some hundred nanoseconds. The same work takes the same steps anywhere.
+    /// Steps: turns of loops, each of some ten to some hundred nanoseconds. The same work takes as many anywhere.
     pub steps: u64,
     /// Seconds.
     pub seconds: f64,

@@ -37,8 +37,8 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
         limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError>;
 
-    /// Whether a text is legal as a whole, or how many of its bytes begin a legal one. Where the [work](trie_core::work)
-    /// of this thread is over, that says nothing.
+    /// Whether a text is legal as a whole, or how many of its bytes begin a legal one. It says nothing where the
+    /// [work](trie_core::work) of this thread is over.
     fn read(&self, text: &[u8]) -> Read;
 
     /// Whether it keeps the laws of rules: see [`check_rule`].

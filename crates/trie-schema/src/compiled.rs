@@ -74,7 +74,7 @@ impl Compiled {
     }
 }
 
-/// Whether it has terminals whose automata may explode: what is no `a & ~b` and counts no remainders is bounded by fuel.
+/// Whether it has terminals whose automata may explode: without `a & ~b` and remainders, fuel bounds them.
 fn is_slow(grammar: &TopLevelGrammar) -> bool {
     let keys = ["multipleOf", "pattern"];
     grammar.grammars.iter().any(|grammar| {

@@ -22,7 +22,7 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GuidedLimits {
-    /// Masks of texts that were asked about, and what llguidance's lexer keeps of what it read: half of these bytes each.
+    /// Masks of texts that were asked about, and what llguidance's lexer keeps: half of these bytes each.
     pub masks: MaskLimits,
     /// Parsers that have read a text: as many walks as go on side by side without reading anything again.
     pub parsers: usize,

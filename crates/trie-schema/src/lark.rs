@@ -110,8 +110,8 @@ impl Lark {
     }
 }
 
-/// Whether there is room, and stack, for what llguidance makes of a text: some bytes for each of its bytes, thousands for
-/// a class of Unicode, and a call inside a call for each rule.
+/// Whether there is room, and stack, for what llguidance makes of a text: some bytes for each of its bytes, thousands
+/// for a class of Unicode, and a call inside a call for each rule.
 fn measured(text: &str) -> Result<(), LarkError> {
     const MOST_RULES: usize = 10_000;
     const BYTE: usize = 64;

@@ -64,7 +64,7 @@ pub(crate) fn raise_pending() -> Result<()> {
     PENDING.take().map_or(Ok(()), |raised| Err(raised.into()))
 }
 
-/// Runs `work` without the GIL, within limits; Ctrl-C ends it. It holds no lock that a thread with the GIL may wait for.
+/// Runs `work` without the GIL, within limits; Ctrl-C ends it. It holds no lock that a thread with the GIL waits for.
 ///
 /// # Errors
 /// A signal's exception; what `work` gave then is dropped.

@@ -61,8 +61,7 @@ pub(crate) struct Sampler {
     core: Mutex<trie_core::Sampler>,
     /// Why it cannot be used by itself: a gate that knows no vocabulary.
     unbound: bool,
-    /// Whether a step may have to walk a rule, which may take long.
-    walks: bool,
+    walks: bool, // Whether a step may have to walk a rule, which may take long.
 }
 
 impl Sampler {

@@ -3,9 +3,16 @@
 
 use super::names::{Part, Resolved, RuleOf, made_of};
 use super::sets::{EMPTY, Sets};
-use super::tables::Production;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use trie_core::work::{Over, hold, spend};
+
+/// An alternative of a rule, or the whole grammar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Production {
+    /// `None` for the whole grammar.
+    pub(super) rule: Option<u32>,
+    pub(super) parts: Vec<Part>,
+}
 
 /// An alternative, and how many of its parts stand before the text that is to come.
 pub(super) type Item = (u32, u32);

@@ -3,7 +3,7 @@
 use super::error::{GrammarError, GrammarProblem, Place};
 use super::names::{Part, Resolved};
 use super::sets::Sets;
-use super::states::{Item, Plan, States};
+use super::states::{Item, Plan, Production, States};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use trie_core::work::{Over, hold, spend};
@@ -17,14 +17,6 @@ pub(super) enum Does {
     Shift(u32),
     Reduce(u32),
     Accept,
-}
-
-/// An alternative of a rule, or the whole grammar.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Production {
-    /// `None` for the whole grammar.
-    pub(super) rule: Option<u32>,
-    pub(super) parts: Vec<Part>,
 }
 
 /// Rows of a table that is mostly empty: keys, ascending, and what stands there.

@@ -12,8 +12,8 @@ use trie_core::{Ending, Mask, Scratch, TokenId, Tokens};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaskLimits {
-    /// Bytes of all masks together, each with its entry, and of what the rule's [`Walker`](crate::Walker) keeps, about. The walker gets up
-    /// to half of them, masks what it leaves.
+    /// Bytes of all masks together, each with its entry, and of what the rule's [`Walker`](crate::Walker) keeps, about.
+    /// The walker gets up to half of them, masks what it leaves.
     pub bytes: usize,
 }
 
@@ -158,8 +158,7 @@ struct Part<S: Eq + Hash> {
 }
 
 impl<S: Eq + Hash + Clone> Masks<S> {
-    /// What an entry takes beside its tokens: its state, as a key, what is counted of references, and its place in a list
-    /// and in a table.
+    /// What an entry takes beside its tokens: its state, what counts references, its place in a list and in a table.
     const ENTRY: usize = size_of::<S>() + size_of::<Legal>() + 96;
 
     pub(crate) fn new(limits: MaskLimits) -> Self {
