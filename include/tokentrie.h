@@ -171,6 +171,11 @@
 #define TOKENTRIE_FINISH_TIMED_OUT 7
 
 /**
+ * A stop text of its request was written.
+ */
+#define TOKENTRIE_FINISH_STOP_TEXT 8
+
+/**
  * llama.cpp's sampler.
  */
 typedef struct llama_sampler llama_sampler;

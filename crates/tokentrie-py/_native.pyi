@@ -15,7 +15,7 @@ from typing import Final, Literal, SupportsIndex, TypeAlias, TypedDict, final, o
 import numpy as np
 from numpy.typing import NDArray
 from tokentrie.chat_analysis import ChatAnalysis
-from tokentrie.streaming import Stream
+from tokentrie.streaming import ChatStream, Stream
 from typing_extensions import Buffer, Self, Unpack, disjoint_base
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Grammar",
     "Hypothesis",
     "Integer",
+    "InvalidValueError",
     "JsonSchema",
     "Lark",
     "Leaf",
@@ -128,6 +129,9 @@ _Messages: TypeAlias = _Sequence[dict[str, _Any] | Message]
 _Tools: TypeAlias = _Sequence[dict[str, _Any] | Callable[..., _Any]] | Tools
 _ToolChoice: TypeAlias = str | dict[str, _Any]
 _Continued: TypeAlias = Literal["auto", "reasoning", "content"]
+_OnEvent: TypeAlias = Callable[[ChatEvent], object]
+_OnInvalid: TypeAlias = Literal["raise", "none"]
+_Stop: TypeAlias = str | list[str] | tuple[str, ...]
 _EventKind: TypeAlias = Literal[
     "reasoning", "content", "call_begins", "arguments", "call_ends", "warning", "message_ends"
 ]
@@ -140,7 +144,7 @@ _Mode: TypeAlias = Literal["greedy", "sampled", 0, 1]
 _FillMode: TypeAlias = Literal["greedy", "sampled", "exact", 0, 1]
 _After: TypeAlias = Literal["free", "stop"]
 _State: TypeAlias = Literal["active", "complete", "idle", "off"]
-_Finish: TypeAlias = Literal["form", "span", "end_of_generation", "max_tokens", "context_full"]
+_Finish: TypeAlias = Literal["form", "span", "end_of_generation", "stop_text", "max_tokens", "context_full"]
 _Logits: TypeAlias = NDArray[np.float32] | Buffer
 _Words: TypeAlias = NDArray[np.int32] | Buffer
 # Tensors of torch, too, which need not be installed.
@@ -151,6 +155,11 @@ class TokenTrieError(Exception): ...
 class PayloadError(TokenTrieError, ValueError): ...
 class RuleError(TokenTrieError, ValueError): ...
 class TrieError(TokenTrieError, ValueError): ...
+
+class InvalidValueError(TokenTrieError, ValueError):
+    partial: Generated | Message | None
+    text: str
+
 class VocabularyError(TokenTrieError): ...
 class TokenNotAllowedError(TokenTrieError): ...
 class OptionError(TokenTrieError, ValueError): ...
@@ -855,6 +864,8 @@ class _GenerateOptions(_AllSettings, total=False):
     on_step: Callable[[Step], object] | None
     sampling: Sampling | None
     free_sampling: Sampling | None
+    stop: _Stop | None
+    on_invalid: _OnInvalid
     cancel: CancelToken | None
     timeout: float | None
 
@@ -863,7 +874,11 @@ class _ChatOptions(_AllSettings, total=False):
     parallel_tool_calls: bool
     enable_thinking: bool
     thinking_budget: int | None
-    stream: Callable[[ChatEvent], object] | None
+    stop: _Stop | None
+    constraint: _Constraint | type[_Any] | None
+    response_format: dict[str, _Any] | type[_Any] | None
+    on_invalid: _OnInvalid
+    retries: int
     mode: _Mode
     sampling: Sampling | None
     max_tokens: int | None
@@ -946,6 +961,8 @@ class Model:
         on_step: Callable[[Step], object] | None = None,
         sampling: Sampling | None = None,
         free_sampling: Sampling | None = None,
+        stop: _Stop | None = None,
+        on_invalid: _OnInvalid = "raise",
         cancel: CancelToken | None = None,
         timeout: float | None = None,
         **settings: Unpack[_Settings],
@@ -966,6 +983,7 @@ class Model:
     ) -> Stream: ...
     @property
     def chat_format(self) -> ChatFormat: ...
+    @overload
     def chat(
         self,
         messages: _Messages,
@@ -975,7 +993,43 @@ class Model:
         parallel_tool_calls: bool = True,
         enable_thinking: bool = True,
         thinking_budget: int | None = None,
-        stream: Callable[[ChatEvent], object] | None = None,
+        stream: Literal[True],
+        stop: _Stop | None = None,
+        constraint: _Constraint | type[_Any] | None = None,
+        response_format: dict[str, _Any] | type[_Any] | None = None,
+        on_invalid: _OnInvalid = "raise",
+        retries: int = 0,
+        mode: _Mode = "greedy",
+        seed: int | None = None,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        sampling: Sampling | None = None,
+        max_tokens: int | None = None,
+        probabilities: bool = False,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        continue_final_message: _Continued | None = None,
+        template_variables: _Mapping[str, _Any] | None = None,
+        **settings: Unpack[_Settings],
+    ) -> ChatStream: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        parallel_tool_calls: bool = True,
+        enable_thinking: bool = True,
+        thinking_budget: int | None = None,
+        stream: _OnEvent | Literal[False] | None = None,
+        stop: _Stop | None = None,
+        constraint: _Constraint | type[_Any] | None = None,
+        response_format: dict[str, _Any] | type[_Any] | None = None,
+        on_invalid: _OnInvalid = "raise",
+        retries: int = 0,
         mode: _Mode = "greedy",
         seed: int | None = None,
         temperature: float = 1.0,
@@ -991,11 +1045,27 @@ class Model:
         template_variables: _Mapping[str, _Any] | None = None,
         **settings: Unpack[_Settings],
     ) -> Message: ...
+    def _chat(self, messages: _Any, tools: _Any = None, tool_choice: _Any = None, **options: _Any) -> Message: ...
+    @staticmethod
+    def _response_format(given: dict[str, _Any]) -> Spec | None: ...
+    @overload
     def achat(
         self,
         messages: _Messages,
         tools: _Tools | None = None,
         tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
+        **options: Unpack[_ChatOptions],
+    ) -> ChatStream: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: _OnEvent | Literal[False] | None = None,
         **options: Unpack[_ChatOptions],
     ) -> Coroutine[_Any, _Any, Message]: ...
     def agenerate(
@@ -1109,6 +1179,8 @@ class Message:
         warnings: _Sequence[str] = (),
         finish: str | None = None,
         stats: ChatStats | None = None,
+        parsed: _Any = None,
+        invalid: str | None = None,
     ) -> Self: ...
     @property
     def content(self) -> str: ...
@@ -1122,6 +1194,10 @@ class Message:
     def finish(self) -> Literal["stop", "tool_calls", "length", "cancelled"] | None: ...
     @property
     def stats(self) -> ChatStats | None: ...
+    @property
+    def parsed(self) -> _Any: ...
+    @property
+    def invalid(self) -> str | None: ...
     def to_dict(self) -> dict[str, _Any]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[_Any, tuple[_Any, ...]]: ...
@@ -1469,6 +1545,8 @@ class Generated:
     def leaves(self) -> list[Leaf]: ...
     @property
     def value(self) -> _Any: ...
+    @property
+    def invalid(self) -> str | None: ...
     @property
     def partial_token(self) -> bytes: ...
     @property

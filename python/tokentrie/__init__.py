@@ -30,6 +30,7 @@ from tokentrie._native import (
     Grammar,
     Hypothesis,
     Integer,
+    InvalidValueError,
     JsonSchema,
     Lark,
     Leaf,
@@ -74,9 +75,9 @@ from tokentrie._native import (
     choose,
     constraint,
 )
-from tokentrie.chat import ToolRun, run_tools
+from tokentrie.chat import ToolRun, arun_tools, run_tools
 from tokentrie.chat_analysis import ChatAnalysis
-from tokentrie.streaming import Stream
+from tokentrie.streaming import ChatStream, Stream
 
 __all__ = [
     "Batch",
@@ -90,6 +91,7 @@ __all__ = [
     "ChatParser",
     "ChatPrompt",
     "ChatStats",
+    "ChatStream",
     "ChatTemplate",
     "Choice",
     "ChoiceStats",
@@ -103,6 +105,7 @@ __all__ = [
     "Grammar",
     "Hypothesis",
     "Integer",
+    "InvalidValueError",
     "JsonSchema",
     "Lark",
     "Leaf",
@@ -145,6 +148,7 @@ __all__ = [
     "Vocab",
     "VocabularyError",
     "__version__",
+    "arun_tools",
     "beam_search",
     "choose",
     "constraint",

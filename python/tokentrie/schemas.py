@@ -1,4 +1,4 @@
-"""What `JsonSchema` takes: schemas, pydantic models, dataclasses. And back: objects of those classes from JSON."""
+"""What `JsonSchema` takes: schemas, pydantic models, dataclasses, TypedDicts. And back: their objects from JSON."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import enum
 import functools
 import importlib
 import json
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -40,19 +41,70 @@ def read(schema: Any) -> tuple[str, Any]:
             raise RuleError(f"the schema is no UTF-8: {error}") from error
     if isinstance(schema, (dict, bool)):
         return _dumped(schema), None
-    is_class = isinstance(schema, type)
-    if is_class and callable(getattr(schema, "model_json_schema", None)):
-        return _dumped(closed(schema.model_json_schema())), schema
-    if _is_dataclass(schema):
-        adapter = _adapter(schema)
-        return _dumped(closed(adapter.json_schema()) if adapter else of_dataclass(schema)), schema
-    if not is_class and callable(getattr(schema, "json_schema", None)) and hasattr(schema, "validate_json"):
+    if is_class(schema):
+        return _dumped(of_class(schema)), schema
+    is_type = isinstance(schema, type)
+    if not is_type and callable(getattr(schema, "json_schema", None)) and hasattr(schema, "validate_json"):
         return _dumped(closed(schema.json_schema())), schema
-    kind = schema.__name__ if is_class else type(schema).__name__
+    kind = schema.__name__ if is_type else type(schema).__name__
     raise TypeError(
-        "schema must be a dict, a bool, JSON as str or bytes, a pydantic model or TypeAdapter, or a dataclass, "
-        f"not {'the class' if is_class else 'of type'} {kind}"
+        "schema must be a dict, a bool, JSON as str or bytes, a pydantic model or TypeAdapter, a dataclass, or a "
+        f"TypedDict, not {'the class' if is_type else 'of type'} {kind}"
     )
+
+
+def is_class(given: Any) -> bool:
+    """Whether it is a class that says what an object holds: a pydantic model, a dataclass, a TypedDict."""
+    is_model = isinstance(given, type) and callable(getattr(given, "model_json_schema", None))
+    return is_model or _is_dataclass(given) or _is_typed_dict(given)
+
+
+def of_class(cls: Any) -> dict[str, Any]:
+    """The schema of such a class."""
+    if callable(getattr(cls, "model_json_schema", None)):
+        return closed(cls.model_json_schema())
+    adapter = _adapter(cls)
+    return closed(adapter.json_schema()) if adapter else of_dataclass(cls)
+
+
+def readable(hint: Any) -> Any:
+    """A hint as pydantic reads it: before Python 3.12 it takes the TypedDict of typing_extensions alone."""
+    if sys.version_info >= (3, 12):
+        return hint
+    if _is_typed_dict(hint) and type(hint).__module__ == "typing":
+        return _typed_dict(hint)
+    arguments = typing.get_args(hint)
+    read = tuple(readable(part) for part in arguments)
+    if all(one is other for one, other in zip(arguments, read, strict=True)):
+        return hint
+    if typing.get_origin(hint) is types.UnionType:
+        return typing.Union[read]  # noqa: UP007
+    if typing.get_origin(hint) is typing.Annotated:
+        return typing.Annotated[(read[0], *hint.__metadata__)]
+    return hint.copy_with(read) if hasattr(hint, "copy_with") else typing.get_origin(hint)[read]
+
+
+def _made_typed_dict(cls: Any) -> Any:
+    """The same TypedDict as one of typing_extensions."""
+    extensions = importlib.import_module("typing_extensions")
+    optional, required = extensions.NotRequired, extensions.Required
+    hints = typing.get_type_hints(cls, include_extras=True)
+    fields = {
+        key: (required if key in cls.__required_keys__ else optional)[_unmarked(readable(hint))]
+        for key, hint in hints.items()
+    }
+    made = extensions.TypedDict(cls.__name__, fields)
+    made.__doc__ = cls.__doc__
+    return made
+
+
+_typed_dict = functools.lru_cache(maxsize=64)(_made_typed_dict)
+
+
+def _unmarked(hint: Any) -> Any:
+    """A hint without `Required` and `NotRequired` around it."""
+    origin = typing.get_origin(hint)
+    return typing.get_args(hint)[0] if getattr(origin, "_name", None) in ("Required", "NotRequired") else hint
 
 
 def normal(text: str) -> str:
@@ -66,7 +118,7 @@ def parse(given: Any, text: str) -> Any:
         return json.loads(text)
     if hasattr(given, "model_validate_json"):
         return given.model_validate_json(text)
-    if _is_dataclass(given):
+    if is_class(given):
         adapter = _adapter(given)
         return adapter.validate_json(text) if adapter else made(given, json.loads(text))
     return given.validate_json(text)
@@ -99,7 +151,7 @@ def _made_adapter(cls: Any) -> Any:
     if not hasattr(pydantic, "TypeAdapter"):
         return None
     try:
-        return pydantic.TypeAdapter(cls)
+        return pydantic.TypeAdapter(readable(cls))
     except Exception as error:
         raise TypeError(f"{cls.__qualname__}: pydantic cannot convert it: {error}") from error
 
@@ -130,9 +182,13 @@ def of_dataclass(cls: type) -> dict[str, Any]:
     return {**root, "$defs": dict(defs.values())}
 
 
-def _of_fields(cls: type, defs: dict[type, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+def _of_fields(cls: Any, defs: dict[type, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     hints = _hints(cls)
     properties, required = {}, []
+    if _is_typed_dict(cls):
+        properties = {key: _of_type(_unmarked(hint), f"{cls.__qualname__}.{key}", defs) for key, hint in hints.items()}
+        required = [key for key in hints if key in cls.__required_keys__]
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     for field in dataclasses.fields(cls):
         if not field.init:
             continue
@@ -144,13 +200,18 @@ def _of_fields(cls: type, defs: dict[type, tuple[str, dict[str, Any]]]) -> dict[
 
 def _hints(cls: type) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(cls)
+        return typing.get_type_hints(cls, include_extras=True)
     except NameError as error:
         raise TypeError(f"{cls.__qualname__}: a type of its fields is not known: {error}") from error
 
 
 def _is_dataclass(kind: Any) -> bool:
     return isinstance(kind, type) and dataclasses.is_dataclass(kind)
+
+
+def _is_typed_dict(kind: Any) -> bool:
+    # Those of typing_extensions are classes of their own kind.
+    return isinstance(kind, type) and issubclass(kind, dict) and hasattr(kind, "__required_keys__")
 
 
 def _is_union(origin: Any) -> bool:
@@ -164,6 +225,9 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
     except TypeError:  # not hashable
         pass
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        schema = _of_type(arguments[0], place, defs)
+        return {**schema, **{key: value for note in arguments[1:] for key, value in _held(note, schema)}}
     if _is_union(origin):
         return {"anyOf": [_of_type(part, place, defs) for part in arguments]}
     if origin is list:
@@ -176,7 +240,7 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
         values = [member.value for member in kind]
         if values and all(isinstance(value, (str, int, float, type(None))) for value in values):
             return {"enum": values}
-    if _is_dataclass(kind):
+    if _is_dataclass(kind) or _is_typed_dict(kind):
         # By reference, because it may hold itself.
         if kind not in defs:
             defs[kind] = (f"class{len(defs)}", {})
@@ -189,8 +253,23 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
     )
 
 
+#: What `annotated_types` and what looks like it call the keywords of JSON Schema.
+HELD = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+HELD |= {"multiple_of": "multipleOf", "pattern": "pattern"}
+
+
+def _held(note: Any, schema: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The keywords that a note in `Annotated` stands for."""
+    of = {"string": "Length", "array": "Items", "object": "Properties"}.get(schema.get("type", ""), "Length")
+    names = HELD | {"min_length": f"min{of}", "max_length": f"max{of}", "description": "description"}
+    known = ((key, getattr(note, name, None)) for name, key in names.items())
+    return [(key, value) for key, value in known if isinstance(value, (int, float, str))]
+
+
 def made(kind: Any, value: Any) -> Any:
     """An object of a type from what JSON gave for it."""
+    if typing.get_origin(kind) is typing.Annotated:
+        return made(typing.get_args(kind)[0], value)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if _is_union(origin):
         return made(next((part for part in arguments if _fits(part, value)), Any), value)
@@ -204,6 +283,9 @@ def made(kind: Any, value: Any) -> Any:
         return datetime.date.fromisoformat(value)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return kind(value)
+    if _is_typed_dict(kind):
+        hints = _hints(kind)
+        return {key: made(_unmarked(hints[key]), item) for key, item in value.items()}
     if _is_dataclass(kind):
         hints = _hints(kind)
         return kind(**{key: made(hints[key], item) for key, item in value.items()})
@@ -215,6 +297,13 @@ def _fits(kind: Any, value: Any) -> bool:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return True
+    if origin is typing.Annotated:
+        return _fits(arguments[0], value)
+    if _is_typed_dict(kind):
+        hints = _hints(kind)
+        if not isinstance(value, Mapping) or not kind.__required_keys__ <= set(value) <= set(hints):
+            return False
+        return all(_fits(_unmarked(hints[key]), item) for key, item in value.items())
     if _is_union(origin):
         return any(_fits(part, value) for part in arguments)
     if origin is typing.Literal:

@@ -1,36 +1,169 @@
-"""Calls of a model beside other work: text as it grows, and asyncio."""
+"""Calls of a model beside other work: text and events as they come, and asyncio."""
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import functools
 import inspect
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from tokentrie._native import CancelToken, Generated, Model, Sampling, Step
+from tokentrie._native import CancelToken, ChatEvent, Generated, Message, Model, Sampling, Step
 
 T = TypeVar("T")
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+Me = TypeVar("Me", bound="_Parts[Any, Any]")
+
+#: The callbacks of calls: what they return is awaited where it can be.
+CALLBACKS = ("stream", "on_step")
 
 
 async def in_background(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
     """Runs a method of a model, which takes `cancel`, on a thread; a task that is cancelled ends it."""
     token = options.setdefault("cancel", CancelToken())
-    running = asyncio.get_running_loop().run_in_executor(None, functools.partial(call, *arguments, **options))
+    loop = asyncio.get_running_loop()
+    waits = _Waits(loop)
+    for name in CALLBACKS:
+        if callable(options.get(name)):
+            options[name] = functools.partial(waits.call, options[name])
+    running = loop.run_in_executor(None, functools.partial(call, *arguments, **options))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         token.cancel()
+        waits.cancel()
         # The model is free again, and nothing is raised into a task that nobody awaits.
         await asyncio.wait([running])
         running.exception()
         raise
 
 
-class Stream(Iterator[str], AsyncIterator[str]):
+class _Waits:
+    """What a thread waits for in an event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._now: concurrent.futures.Future[Any] | None = None
+        self._is_cancelled = False
+
+    def call(self, function: Callable[[Any], object], argument: Any) -> None:
+        if inspect.isawaitable(result := function(argument)):
+
+            async def awaited() -> None:
+                await result
+
+            self._now = asyncio.run_coroutine_threadsafe(awaited(), self._loop)
+            if self._is_cancelled:
+                self._now.cancel()
+            self._now.result()
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        if self._now is not None:
+            self._now.cancel()
+
+
+def finished(result: object) -> None:
+    """Awaits what a callback returned, if that can be awaited, where no event loop runs."""
+    if not inspect.isawaitable(result):
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        if inspect.iscoroutine(result):
+            result.close()
+        raise TypeError("a callback that is async def cannot be awaited inside a running event loop: use achat")
+
+    async def awaited() -> None:
+        await result
+
+    asyncio.run(awaited())
+
+
+class _Parts(Generic[Part, Result]):
+    """What a call gives in parts, from a thread of its own. Given to `_begin` by who inherits it."""
+
+    _work: _Work[Part, Result]
+    _thread: threading.Thread
+
+    def _begin(self, work: _Work[Part, Result], name: str) -> None:
+        self._work = work
+        # Not a method of this object: what only the thread still knew would never be closed.
+        self._thread = threading.Thread(target=work.run, name=f"tokentrie {name}")
+        self._thread.start()
+
+    def __iter__(self: Me) -> Me:
+        return self
+
+    def __next__(self) -> Part:
+        if (part := self._work.take()) is None:
+            self._work.reraise()
+            raise StopIteration
+        return part
+
+    def __aiter__(self: Me) -> Me:
+        return self
+
+    async def __anext__(self) -> Part:
+        try:
+            part = await asyncio.get_running_loop().run_in_executor(None, self._work.take)
+        except asyncio.CancelledError:
+            self._work.token.cancel()
+            raise
+        if part is None:
+            self._work.reraise()
+            raise StopAsyncIteration
+        return part
+
+    def _result(self) -> Result:
+        self._thread.join()
+        self._work.reraise()
+        assert self._work.result is not None
+        return self._work.result
+
+    def close(self) -> None:
+        """Ends the call, if it still runs, and waits for that. May be repeated.
+
+        Example:
+            >>> stream = tokentrie.Model().stream("Once upon a time")
+            >>> stream.close()
+        """
+        self._work.token.cancel()
+        self._thread.join()
+
+    def __enter__(self: Me) -> Me:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self: Me) -> Me:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._work.token.cancel()
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def __del__(self) -> None:
+        if work := getattr(self, "_work", None):
+            work.token.cancel()
+
+    def __repr__(self) -> str:
+        return f"<tokentrie.{type(self).__name__}: {'running' if self._thread.is_alive() else 'ended'}>"
+
+
+class Stream(_Parts[str, Generated], Iterator[str], AsyncIterator[str]):
     """The text of a generation as it grows, from `Model.stream`.
 
     An iterator of str, also for `async for`: parts that are never empty and never taken back. All of them together are
@@ -51,35 +184,7 @@ class Stream(Iterator[str], AsyncIterator[str]):
         signature = inspect.signature(model.generate)
         signature.bind(prompt, constraint, **options)
         Sampling().replace(**{name: value for name, value in options.items() if name not in signature.parameters})
-        self._work = _Work(options)
-        # Not a method of this object: what only the thread still knew would never be closed.
-        target = functools.partial(self._work.run, model, prompt, constraint)
-        self._thread = threading.Thread(target=target, name="tokentrie stream")
-        self._thread.start()
-
-    def __iter__(self) -> Stream:
-        return self
-
-    def __next__(self) -> str:
-        part = self._work.take()
-        if part is None:
-            self._work.reraise()
-            raise StopIteration
-        return part
-
-    def __aiter__(self) -> Stream:
-        return self
-
-    async def __anext__(self) -> str:
-        try:
-            part = await asyncio.get_running_loop().run_in_executor(None, self._work.take)
-        except asyncio.CancelledError:
-            self._work.token.cancel()
-            raise
-        if part is None:
-            self._work.reraise()
-            raise StopAsyncIteration
-        return part
+        self._begin(_TextWork(functools.partial(model.generate, prompt, constraint), options), "stream")
 
     @property
     def result(self) -> Generated:
@@ -89,71 +194,72 @@ class Stream(Iterator[str], AsyncIterator[str]):
             >>> tokentrie.Model().stream("The sky is ", ["blue", "red"]).result.finish
             'span'
         """
-        self._thread.join()
-        self._work.reraise()
-        assert self._work.result is not None
-        return self._work.result
+        return self._result()
 
-    def close(self) -> None:
-        """Ends the generation, if it still runs, and waits for that. May be repeated.
 
-        Example:
-            >>> stream = tokentrie.Model().stream("Once upon a time")
-            >>> stream.close()
-        """
-        self._work.token.cancel()
-        self._thread.join()
+class ChatStream(_Parts[ChatEvent, Message], Iterator[ChatEvent], AsyncIterator[ChatEvent]):
+    """The events of a reply as they come, from `Model.chat(..., stream=True)` and `Model.achat(..., stream=True)`.
 
-    def __enter__(self) -> Stream:
+    An iterator of ChatEvent, also for `async for`; nothing is ever taken back, and all events together are `result`.
+    The chat runs on a thread of its own; `close`, the end of a `with` block and losing the last reference end it.
+
+    Example:
+        >>> messages = [{"role": "user", "content": "Hello"}]
+        >>> with tokentrie.Model().chat(messages, stream=True, max_tokens=8) as stream:
+        ...     text = "".join(event.text for event in stream if event.kind == "content")
+        >>> text == stream.result.content
+        True
+    """
+
+    def __init__(self, chat: Callable[..., Message], **options: Any) -> None:
+        self._begin(_EventWork(chat, options), "chat")
+
+    def __await__(self) -> Generator[Any, None, ChatStream]:
+        """Itself: `async for event in await model.achat(..., stream=True)` is as good as without `await`."""
+        yield from asyncio.sleep(0).__await__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    @property
+    def result(self) -> Message:
+        """Message: what `chat` would have returned. Waits for the end, and raises what ended it.
 
-    def __del__(self) -> None:
-        if work := getattr(self, "_work", None):
-            work.token.cancel()
+        Example:
+            >>> stream = tokentrie.Model().chat([{"role": "user", "content": "Hello"}], stream=True, max_tokens=8)
+            >>> stream.result.finish in ("stop", "length")
+            True
+        """
+        return self._result()
 
-    def __repr__(self) -> str:
-        return f"<tokentrie.Stream: {'running' if self._thread.is_alive() else 'ended'}>"
 
-
-class _Work:
+class _Work(Generic[Part, Result]):
     """What the thread of a stream and its reader share."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, call: Callable[..., Result], options: dict[str, Any]) -> None:
         self.token: CancelToken = options.get("cancel") or CancelToken()
-        self.result: Generated | None = None
-        self._options = {**options, "cancel": self.token, "on_step": self._see}
-        self._on_step: Callable[[Step], object] | None = options.get("on_step")
-        self._parts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._length = 0
+        self.result: Result | None = None
+        self._call = call
+        self._options = {**options, "cancel": self.token}
+        self._parts: queue.SimpleQueue[Part | None] = queue.SimpleQueue()
         self._error: BaseException | None = None
 
-    def run(self, model: Model, prompt: Any, constraint: Any) -> None:
+    def run(self) -> None:
         try:
-            self.result = model.generate(prompt, constraint, **self._options)
-            self._put(self.result.text[self._length :])
+            self.result = self._call(**self._options)
+            self._last(self.result)
         except BaseException as error:  # It belongs to the reader.
             self._error = error
         self._parts.put(None)
 
-    def _see(self, step: Step) -> None:
+    def _last(self, result: Result) -> None:
+        """What the result says beyond all parts."""
+
+    def _put(self, part: Part) -> None:
         # At the end of the program nobody reads any more, and it must not wait for the generation.
         if not threading.main_thread().is_alive():
             self.token.cancel()
-        self._put(step.text)
-        if self._on_step:
-            self._on_step(step)
+        self._parts.put(part)
 
-    def _put(self, text: str) -> None:
-        if text:
-            self._length += len(text)
-            self._parts.put(text)
-
-    def take(self) -> str | None:
+    def take(self) -> Part | None:
         """The next part; None at the end, and ever after."""
         part = self._parts.get()
         if part is None:
@@ -163,3 +269,31 @@ class _Work:
     def reraise(self) -> None:
         if self._error:
             raise self._error
+
+
+class _TextWork(_Work[str, Generated]):
+    def __init__(self, call: Callable[..., Generated], options: dict[str, Any]) -> None:
+        super().__init__(call, options)
+        self._on_step: Callable[[Step], object] | None = options.get("on_step")
+        self._options["on_step"] = self._see
+        self._length = 0
+
+    def _see(self, step: Step) -> object:
+        self._say(step.text)
+        return self._on_step(step) if self._on_step else None
+
+    def _last(self, result: Generated) -> None:
+        self._say(result.text[self._length :])
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._length += len(text)
+            self._put(text)
+        elif not threading.main_thread().is_alive():
+            self.token.cancel()
+
+
+class _EventWork(_Work[ChatEvent, Message]):
+    def __init__(self, call: Callable[..., Message], options: dict[str, Any]) -> None:
+        super().__init__(call, options)
+        self._options["stream"] = self._put

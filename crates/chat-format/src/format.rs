@@ -2,8 +2,8 @@
 
 use crate::analysis::text::common_prefix;
 use crate::analysis::{Analysis, PromptOptions};
-use crate::constraint::{ControlTokens, ReplyConstraint};
-use crate::dialect::Dialect;
+use crate::constraint::{BeforeContent, ControlTokens, ReplyConstraint};
+use crate::dialect::{ContentMode, Dialect};
 use crate::lock::lock;
 use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
@@ -245,9 +245,27 @@ impl ChatFormat {
             return Ok(kept.clone());
         }
         let start = after(&made.machine, prompt, self.known(prompt));
-        let made = ReplyConstraint::new(made.machine, start, spelling.clone(), control.clone())?;
+        let made = ReplyConstraint::new(made.machine, start, None, spelling.clone(), control.clone())?;
         lock(&self.0.constraints).put(key, (options.tools.clone(), made.clone()));
         Ok(made)
+    }
+
+    /// What may stand before the content of a reply without calls: reasoning and markers. A value of it ends wherever
+    /// content may begin; `prompt` as in [`ConstraintOptions::prompt`].
+    ///
+    /// # Errors
+    /// A vocabulary that cannot spell it.
+    pub fn before_content(
+        &self,
+        prompt: Option<&str>,
+        spelling: &Spelling,
+        control: &ControlTokens,
+    ) -> Result<ReplyConstraint, FormatError> {
+        let made = self.machine(Some(&Tools::default()), &ToolChoice::None, false, true)?;
+        let prompt = prompt.unwrap_or(&self.0.analysis.prompt_thinking);
+        let start = after(&made.machine, prompt, self.known(prompt));
+        let before = BeforeContent { marked: self.dialect().content.mode == ContentMode::Wrapped };
+        Ok(ReplyConstraint::new(made.machine, start, Some(before), spelling.clone(), control.clone())?)
     }
 
     /// What of the tools' schemas is not held, in words.

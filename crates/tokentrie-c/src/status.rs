@@ -108,6 +108,8 @@ pub const TOKENTRIE_FINISH_CANCELLED: i32 = 5;
 pub const TOKENTRIE_FINISH_ERROR: i32 = 6;
 /// The time of its request was over.
 pub const TOKENTRIE_FINISH_TIMED_OUT: i32 = 7;
+/// A stop text of its request was written.
+pub const TOKENTRIE_FINISH_STOP_TEXT: i32 = 8;
 
 /// The name of a status.
 pub(crate) fn name_of(status: tokentrie_status) -> &'static CStr {

@@ -4,6 +4,7 @@ use llama_sampler::{ContextOptions, Model, ModelOptions};
 use serde_json::{Value, json};
 use std::path::Path;
 use tokentrie::chat::{ChatError, ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, event_json};
+use tokentrie::spec::{DataOnly, Over};
 
 fn request(value: &Value) -> Result<ChatRequest, String> {
     ChatRequest::from_json(value.to_string().as_bytes(), "user assistant").map_err(|error| error.to_string())
@@ -35,6 +36,17 @@ fn requests_that_are_wrong_are_named_with_their_place() {
         (json!({"messages": ask, "sampling": {"top_p": 2}}), "$.sampling.top_p: top_p is 2: it must be from 0 to 1"),
         (json!({"messages": ask, "sampling": {"top_k": 1.5}}), "$.sampling.top_k: top_k is 1.5"),
         (json!({"messages": ask, "sampling": {"tempreature": 1}}), "$.sampling.tempreature: there is no such field"),
+        (json!({"messages": ask, "stop": ""}), "$.stop: stop[0] is empty"),
+        (json!({"messages": ask, "constraint": {"regx": "a"}}), "$.constraint: a spec is an object"),
+        (json!({"messages": ask, "response_format": {"type": "json"}}), "$.response_format.type: it must be"),
+        (
+            json!({"messages": ask, "response_format": {"type": "json_schema"}}),
+            "$.response_format.json_schema: the field",
+        ),
+        (
+            json!({"messages": ask, "response_format": {"type": "json_object"}, "constraint": {"regex": "a"}}),
+            "$.response_format: constraint and response_format are both given",
+        ),
         (json!({"messages": ask, "continue_final_message": true}), "$.continue_final_message: it must be"),
     ] {
         let said = request(&value).unwrap_err();
@@ -95,5 +107,42 @@ fn a_whole_chat() -> Result<(), ChatError> {
     assert!(whole["warnings"][0] == "as told" && whole["finish"] == "tool_calls");
     let last: Value = serde_json::from_str(&event_json(heard.0.last().unwrap())).unwrap();
     assert_eq!(last, json!({"kind": "message_ends"}));
+    Ok(())
+}
+
+#[test]
+fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf");
+    let model = Model::load(&path, ModelOptions::default())?;
+    let (format, _) = ModelFormat::of_model::<ChatError>(&model)?;
+    let mut context = model.context(ContextOptions::default().with_n_ctx(Some(1024)).with_n_threads(Some(1)))?;
+    let over = Over::vocab(model.vocab());
+    for (field, value, stop) in [
+        ("constraint", json!({"integer": {"min": 100, "max": 999}}), json!(null)),
+        (
+            "response_format",
+            json!({"type": "json_schema", "json_schema": {"schema": {"enum": [123, 456]}}}),
+            json!(null),
+        ),
+        ("constraint", json!({"regex": "[0-9]{3}x"}), json!("x")),
+    ] {
+        let asked = json!({
+            "messages": [{"role": "user", "content": "Hello"}], "thinking_budget": 4, "stop": stop, field: value,
+            "sampling": {"temperature": 3.0, "seed": 5},
+        });
+        let ready = request(&asked).unwrap().over(&over, &DataOnly).unwrap().ready(&format)?;
+        let mut heard = Heard::default();
+        let reply = ready.reply(&mut context, &mut heard)?;
+        assert_eq!(reply.message.content.len(), 3, "{reply:?}");
+        assert!(reply.message.content.bytes().all(|byte| byte.is_ascii_digit()), "{reply:?}");
+        assert_eq!((reply.finish, reply.content_is_whole), (ChatFinish::Stop, stop.is_null()));
+        let mut told = chat_format::Message::default();
+        heard.0.iter().for_each(|event| told.add(event));
+        assert_eq!(told, reply.message, "all events together are the message");
+    }
+    let asked =
+        json!({"messages": [{"role": "user", "content": "Hi"}], "tools": [erase()], "constraint": {"regex": "a"}});
+    let refused = request(&asked).unwrap().over(&over, &DataOnly).unwrap().ready(&format);
+    assert!(matches!(refused, Err(ChatError::ContentBesideTools)));
     Ok(())
 }

@@ -8,3 +8,5 @@ mod examples;
 mod run;
 #[cfg(all(feature = "schema", feature = "chat"))]
 mod specs;
+#[cfg(feature = "llama")]
+mod stops;

@@ -51,6 +51,7 @@ fn other(name: &str) -> Value {
         "after" => json!("free"),
         "skip_ahead" => json!(false),
         "timeout" => json!(1.5),
+        "stop" => json!("x"),
         _ => json!(true),
     }
 }
@@ -72,6 +73,9 @@ fn every_option_of_the_table_is_read_and_no_other() {
         (json!({"max_token": 1}), "$.max_token: there is no such field here"),
         (json!({"max_tokens": 0}), "$.max_tokens: it is 0: it must be from 1 to"),
         (json!({"timeout": -1}), "$.timeout: it must be a number of seconds"),
+        (json!({"stop": 7}), "$.stop: it must be a text, or an array of texts"),
+        (json!({"stop": ["a", 7]}), "$.stop[1]: it must be a string"),
+        (json!({"stop": ["a", ""]}), "$.stop: stop[1] is empty"),
         (json!({"prompt": 7}), "$.prompt: it must be a text or an array of token ids"),
         (json!({"prompt": [1, -1]}), "$.prompt[1]: it must be a token id"),
         (json!({"constraint": {"regx": "a"}}), "$.constraint: a spec is an object with one of"),

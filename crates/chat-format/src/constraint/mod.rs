@@ -11,7 +11,8 @@ use crate::lock::lock;
 use crate::machine::{Machine, State};
 use crate::values::CONTROL;
 use lru::LruCache;
-use rule::ReplyRule;
+pub(crate) use rule::BeforeContent;
+use rule::{At, ReplyRule};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
@@ -40,7 +41,7 @@ impl fmt::Debug for ReplyConstraint {
 
 /// Where a reply is, in tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ReplyState(ByRuleState<State>);
+pub struct ReplyState(ByRuleState<At>);
 
 struct Inner {
     machine: Arc<Machine>,
@@ -48,18 +49,19 @@ struct Inner {
     tokens: ByRule<ReplyRule>,
     spelling: Spelling,
     control: ControlTokens,
-    denied: Mutex<LruCache<State, Arc<[TokenId]>>>,
-    forced: Mutex<LruCache<State, Option<TokenId>>>,
+    denied: Mutex<LruCache<At, Arc<[TokenId]>>>,
+    forced: Mutex<LruCache<At, Option<TokenId>>>,
 }
 
 impl ReplyConstraint {
     pub(crate) fn new(
         machine: Arc<Machine>,
         start: State,
+        before: Option<BeforeContent>,
         spelling: Spelling,
         control: ControlTokens,
     ) -> Result<Self, ByRuleError> {
-        let rule = ReplyRule { machine: Arc::clone(&machine), start };
+        let rule = ReplyRule { machine: Arc::clone(&machine), start: start.into(), before };
         let tokens = ByRule::new(rule.clone(), spelling.clone())?;
         let (denied, forced) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
         Ok(Self(Arc::new(Inner { machine, rule, tokens, spelling, control, denied, forced })))
@@ -72,12 +74,12 @@ impl ReplyConstraint {
 
     /// Whether reasoning stands here.
     fn is_reasoning(&self, at: &ReplyState) -> bool {
-        self.0.machine.is_reasoning(at.0.rule_state())
+        self.0.machine.is_reasoning(&at.0.rule_state().state)
     }
 
     /// Whether a marker may be begun here.
     fn may_be_in_marker(&self, at: &ReplyState) -> bool {
-        self.0.machine.may_be_in_marker(at.0.rule_state())
+        self.0.machine.may_be_in_marker(&at.0.rule_state().state)
     }
 
     /// Tokens that may not come at a state where most may.
@@ -90,7 +92,7 @@ impl ReplyConstraint {
         let legal = inner.tokens.next(&at.0, &mut scratch).tokens;
         let all = (0..inner.spelling.tokens().n_vocab() as u32).filter_map(TokenId::new);
         // What is no text and no control token of the format is nobody's: tokens without bytes stay legal.
-        let end = inner.machine.is_end(at.0.rule_state());
+        let end = inner.rule.is_end(at.0.rule_state());
         let ends = |id: TokenId| !end && inner.control.ends_output(id);
         let is_text = |id: TokenId| !inner.spelling.tokens().bytes(id).is_empty();
         let denied: Arc<[TokenId]> = all.filter(|&id| !legal.names(id) && (is_text(id) || ends(id))).collect();
@@ -99,7 +101,7 @@ impl ReplyConstraint {
     }
 
     /// The token that must come: of a control token's text that token, else the tokenizer's first.
-    fn find_forced(&self, from: &State) -> Option<TokenId> {
+    fn find_forced(&self, from: &At) -> Option<TokenId> {
         let inner = &*self.0;
         let (mut bytes, mut state) = (Vec::new(), from.clone());
         while bytes.len() < MOST_FORCED && !inner.rule.is_end(&state) {
@@ -107,7 +109,7 @@ impl ReplyConstraint {
             let only = ways.next().filter(|_| ways.next().is_none());
             // Of white space and text, what the template writes.
             let written = || {
-                let byte = inner.machine.written_next(&state)?;
+                let byte = inner.machine.written_next(&state.state)?;
                 Some((byte, inner.rule.step(&state, byte)?))
             };
             let Some((byte, next)) = only.or_else(written) else { break };
@@ -134,32 +136,30 @@ impl Constraint for ReplyConstraint {
     }
 
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a> {
-        let machine = &self.0.machine;
-        let end = machine.is_end(at.0.rule_state());
-        if end || at.0.rule_state().is_text() {
+        let (rule, state) = (&self.0.rule, at.0.rule_state());
+        if rule.is_open(state) {
             let denied = scratch.keep_ids(self.denied(at));
-            let ending = if end { Ending::Free } else { Ending::No };
+            let ending = if rule.is_end(state) { Ending::Free } else { Ending::No };
             return Next { tokens: Tokens::Except(Except::new(denied)), ending };
         }
         self.0.tokens.next(&at.0, scratch)
     }
 
     fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role> {
-        let end = self.0.machine.is_end(at.0.rule_state());
-        let text = end || at.0.rule_state().is_text();
-        if text && self.0.spelling.tokens().bytes(token).is_empty() {
+        let (rule, machine) = (&self.0.rule, &self.0.machine);
+        if rule.is_open(at.0.rule_state()) && self.0.spelling.tokens().bytes(token).is_empty() {
             // Where a call is required, thinking does not end the reply.
-            let early = self.0.control.ends_output(token) && !end;
+            let early = self.0.control.ends_output(token) && !rule.is_end(at.0.rule_state());
             return (!early).then_some(Role::Free);
         }
-        let before = self.0.machine.in_call(at.0.rule_state());
+        let before = machine.in_call(&at.0.rule_state().state);
         let role = self.0.tokens.advance(&mut at.0, token)?;
-        Some(if before || self.0.machine.in_call(at.0.rule_state()) { role } else { Role::Free })
+        Some(if before || machine.in_call(&at.0.rule_state().state) { role } else { Role::Free })
     }
 
     fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
         let state = at.0.rule_state();
-        if self.0.machine.is_end(state) || state.is_text() {
+        if self.0.rule.is_end(state) || self.0.rule.is_open(state) {
             return None;
         }
         if let Some(only) = self.0.tokens.next(&at.0, scratch).tokens.only() {
@@ -174,7 +174,7 @@ impl Constraint for ReplyConstraint {
     }
 
     fn problem(&self, at: &Self::State) -> Option<Problem> {
-        if self.0.machine.is_end(at.0.rule_state()) { None } else { self.0.tokens.problem(&at.0) }
+        if self.0.rule.is_end(at.0.rule_state()) { None } else { self.0.tokens.problem(&at.0) }
     }
 
     fn max_token(&self) -> Option<TokenId> {

@@ -1,15 +1,48 @@
 //! The machine as a rule over bytes.
 
-use crate::machine::{Machine, Nobody, State};
+use crate::machine::{Called, Listener, Machine, Nobody, Outcome, Region, Seq, State};
+use crate::values::{CONTROL, Out, ShapeId, Types};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use trie_rules::{LazyWalk, Rule, TokenBytes, Walker};
+
+/// White space before content that is held to something, and markers: they have an end.
+const MOST_BLANKS: u8 = 8;
+const MOST_MARKERS: u8 = 4;
 
 /// What a reply may be, from where a prompt left it. Free text is legal wherever nothing says otherwise.
 #[derive(Clone)]
 pub(crate) struct ReplyRule {
     pub machine: Arc<Machine>,
-    pub start: State,
+    pub start: At,
+    /// Whether it ends where content begins: only what may stand before content comes.
+    pub before: Option<BeforeContent>,
+}
+
+/// Where content begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BeforeContent {
+    /// Whether only its own marker begins it.
+    pub marked: bool,
+}
+
+/// Where a reply is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct At {
+    pub state: State,
+    /// Before content: bytes that may still become a marker.
+    held: u16,
+    /// Before content: white space since the last marker.
+    blanks: u8,
+    /// Before content: markers so far.
+    markers: u8,
+}
+
+impl From<State> for At {
+    fn from(state: State) -> Self {
+        Self { state, held: 0, blanks: 0, markers: 0 }
+    }
 }
 
 impl fmt::Debug for ReplyRule {
@@ -18,24 +51,120 @@ impl fmt::Debug for ReplyRule {
     }
 }
 
-impl Rule for ReplyRule {
-    type State = State;
+impl ReplyRule {
+    /// Whether any text may come here, and nothing but markers is looked for.
+    pub(crate) fn is_open(&self, at: &At) -> bool {
+        match self.before {
+            Some(_) => self.machine.is_reasoning(&at.state) && at.state.is_text(),
+            None => self.machine.is_end(&at.state) || at.state.is_text(),
+        }
+    }
 
-    fn start(&self) -> State {
+    /// A byte before content, unless it is text of it, or a marker that leads elsewhere.
+    fn step_before(&self, at: &At, byte: u8) -> Option<At> {
+        let thinks = at.state.region() == Region::Reasoning;
+        let mut said = Said { held: at.held, byte, thinks, is_wrong: false, blank: false, marker: false };
+        said.held = said.held.saturating_add(u16::from(byte != CONTROL));
+        let mut state = at.state.clone();
+        self.machine.step(&mut state, byte, false, &mut said).ok()?;
+        // What closes the reasoning, or begins content, must always be possible.
+        let counts = said.marker && !thinks && state.region() != Region::Content;
+        let blanks = if said.marker { 0 } else { at.blanks + u8::from(said.blank) };
+        let markers = at.markers + u8::from(counts);
+        let few = blanks <= MOST_BLANKS && markers <= MOST_MARKERS;
+        (!said.is_wrong && few).then_some(At { state, held: said.held, blanks, markers })
+    }
+
+    /// Whether what is begun can become something: several markers begin alike, and some lead elsewhere.
+    fn leads_on(&self, at: &At) -> bool {
+        let (mut seen, mut open) = (HashSet::new(), vec![at.clone()]);
+        while let Some(at) = open.pop() {
+            if !self.machine.may_be_in_marker(&at.state) {
+                return true;
+            }
+            let next = (0..CONTROL).filter_map(|byte| self.step_before(&at, byte));
+            open.extend(next.filter(|next| seen.insert(next.clone())));
+        }
+        false
+    }
+}
+
+impl Rule for ReplyRule {
+    type State = At;
+
+    fn start(&self) -> At {
         self.start.clone()
     }
 
-    fn step(&self, state: &State, byte: u8) -> Option<State> {
-        let mut state = state.clone();
+    fn step(&self, at: &At, byte: u8) -> Option<At> {
+        if self.before.is_some() {
+            return self.step_before(at, byte).filter(|next| self.leads_on(next));
+        }
+        let mut state = at.state.clone();
         self.machine.step(&mut state, byte, false, &mut Nobody).ok()?;
-        Some(state)
+        Some(state.into())
     }
 
-    fn is_end(&self, state: &State) -> bool {
-        self.machine.is_end(state)
+    fn is_end(&self, at: &At) -> bool {
+        let Some(before) = self.before else { return self.machine.is_end(&at.state) };
+        let here = match at.state.region() {
+            Region::Content => true,
+            Region::Fresh => !before.marked,
+            _ => false,
+        };
+        here && !self.machine.may_be_in_marker(&at.state)
     }
 
-    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<State>>> {
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<At>>> {
         Some(Arc::new(LazyWalk::new(Arc::new(self.clone()), Arc::clone(tokens))))
     }
+}
+
+/// Hears whether a byte before content was text of it.
+struct Said {
+    held: u16,
+    byte: u8,
+    /// Whether reasoning stood before it.
+    thinks: bool,
+    is_wrong: bool,
+    blank: bool,
+    marker: bool,
+}
+
+impl Out for Said {
+    fn json(&mut self, _text: &[u8]) {}
+    fn raw_begin(&mut self, _shape: ShapeId, _types: Types) {}
+    fn raw(&mut self, _bytes: &[u8]) {}
+    fn raw_end(&mut self) {}
+}
+
+impl Listener for Said {
+    fn text(&mut self, region: Region, keep: usize) {
+        let keep = u16::try_from(keep).unwrap_or(u16::MAX).min(self.held);
+        let said = self.held - keep;
+        self.held = keep;
+        if said > 0 && region != Region::Reasoning {
+            self.blank = said == 1 && keep == 0 && self.byte.is_ascii_whitespace();
+            self.is_wrong |= !self.blank;
+        }
+    }
+
+    fn marker(&mut self, outcome: Outcome) {
+        (self.held, self.marker) = (0, true);
+        self.is_wrong |= match outcome {
+            Outcome::Reasoning | Outcome::Joint | Outcome::Content => false,
+            Outcome::ReasoningOver => !self.thinks,
+            _ => true,
+        };
+    }
+
+    fn call(&mut self, _seq: &Seq, _tool: Option<u32>) -> Called {
+        Called::Text
+    }
+
+    fn taken(&mut self) {
+        self.is_wrong = true;
+    }
+
+    fn call_over(&mut self, _tail: Option<&Seq>) {}
 }

@@ -254,8 +254,8 @@ impl Builder {
         }
         let (mut reasoning, mut content) = (String::new(), String::new());
         let cut = region != Region::Outside && region != Region::Fresh;
-        self.reasoning.finish(true, &mut reasoning);
-        self.content.finish(cut, &mut content);
+        self.reasoning.finish(true, partial, &mut reasoning);
+        self.content.finish(cut, partial, &mut content);
         if !reasoning.is_empty() {
             self.say(Event::Reasoning(reasoning));
         }

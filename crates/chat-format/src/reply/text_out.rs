@@ -51,8 +51,9 @@ impl TextOut {
         self.flush(end, out);
     }
 
-    /// The text is over; `cut` if a marker follows it, whose white space it is.
-    pub(super) fn finish(&mut self, cut: bool, out: &mut String) {
+    /// The text is over; `cut` if a marker follows it, whose white space it is. What of a character is there becomes
+    /// U+FFFD, but where more of it may come: that is `partial`.
+    pub(super) fn finish(&mut self, cut: bool, partial: bool, out: &mut String) {
         if self.fence == Fence::Open {
             while self.kept.last().is_some_and(|&byte| self.is_kept(byte)) {
                 self.kept.pop();
@@ -62,10 +63,10 @@ impl TextOut {
             self.kept.truncate(self.kept.trim_ascii_end().len());
         }
         self.flush(self.kept.len(), out);
-        if !self.kept.is_empty() {
+        if !self.kept.is_empty() && !partial {
             out.push('\u{FFFD}');
-            self.kept.clear();
         }
+        self.kept.clear();
     }
 
     fn is_kept(&self, byte: u8) -> bool {
@@ -132,7 +133,7 @@ mod tests {
         for part in parts {
             text.push(part, &mut out);
         }
-        text.finish(cut, &mut out);
+        text.finish(cut, false, &mut out);
         out
     }
 
@@ -157,6 +158,14 @@ mod tests {
             text.after_marker();
             assert_eq!(all(text, parts, false), "\u{FFFD}\tx");
         }
+    }
+
+    #[test]
+    fn a_character_that_is_cut_off_is_left_out_where_more_may_come() {
+        let (mut text, mut out) = (TextOut::default(), String::new());
+        text.push(b"a\xE2\x82", &mut out);
+        text.finish(false, true, &mut out);
+        assert_eq!(out, "a");
     }
 
     #[test]

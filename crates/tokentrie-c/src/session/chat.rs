@@ -1,5 +1,6 @@
 //! Chats: a conversation is answered inside the format of the model.
 
+use super::following::HostOfSession;
 use super::generate::{Sink, ended_by};
 use super::turn::{CHAT, gives_up};
 use super::{Last, Session};
@@ -8,6 +9,7 @@ use crate::status::*;
 use std::sync::Arc;
 use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, NO_TEMPLATE, ReadyChat, event_json};
 use tokentrie::run::{Call, Turn};
+use tokentrie::spec::Over;
 use trie_core::TokenId;
 
 struct Told<'a> {
@@ -39,7 +41,8 @@ impl Session {
         let turn = self.turn(CHAT)?;
         let (format, request, is_missing) = self.request(json)?;
         let call = Call::new(request.timeout)?;
-        let ready = request.ready(&format)?;
+        let over = Over::vocab(self.model.model.vocab());
+        let ready = request.over(&over, &HostOfSession(self))?.ready(&format)?;
         let mut state = self.state();
         // The context goes on after another text.
         (state.last, state.message, state.chosen) = (Last::default(), None, None);

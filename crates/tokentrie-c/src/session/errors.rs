@@ -20,6 +20,7 @@ pub(super) fn finish(finish: Finish) -> i32 {
         Finish::MaxTokens => TOKENTRIE_FINISH_MAX_TOKENS,
         Finish::ContextFull => TOKENTRIE_FINISH_CONTEXT_FULL,
         Finish::Stopped => TOKENTRIE_FINISH_CANCELLED,
+        Finish::StopText => TOKENTRIE_FINISH_STOP_TEXT,
     }
 }
 
@@ -76,6 +77,7 @@ impl From<GenerateError> for Error {
             GenerateError::Prompt(_) => TOKENTRIE_ERROR_VOCAB,
             GenerateError::Rules(rules) => Self::from(rules.clone()).status,
             GenerateError::NotForForms
+            | GenerateError::StopOfForm
             | GenerateError::NothingToEnd
             | GenerateError::NothingFree
             | GenerateError::FreeNeedsSkipAhead
@@ -97,6 +99,10 @@ impl From<ChatError> for Error {
             ChatError::Vocab(error) => error.into(),
             ChatError::Rules(error) => error.into(),
             ChatError::Runtime(error) => error.into(),
+            error @ (ChatError::ContentBesideTools
+            | ChatError::ContentBegun
+            | ChatError::ContentWithoutEnd
+            | ChatError::ContentHealed) => Self::new(TOKENTRIE_ERROR_SPEC, error.to_string()),
             error @ (ChatError::Template(_) | ChatError::Format(_) | ChatError::Constraint(_)) => {
                 Self::new(TOKENTRIE_ERROR_ARGUMENT, error.to_string())
             }

@@ -1,6 +1,7 @@
 //! What a model replied: messages, calls of tools, and the events by which they come.
 
 use crate::convert::pickled::pickled;
+use crate::convert::value::Value;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -112,6 +113,8 @@ impl From<chat_format::ToolCall> for ToolCall {
 ///     warnings: what in the text was not as the format has it.
 ///     finish: why it ended.
 ///     stats: what it took.
+///     parsed: what the content stands for.
+///     invalid: why it was not parsed.
 ///
 /// Example:
 ///     >>> message = tokentrie.Message("It rings.", tool_calls=[tokentrie.ToolCall("", "ring", "{}")])
@@ -135,6 +138,11 @@ pub(crate) struct Message {
     pub(crate) finish: Option<String>,
     /// ChatStats | None: what it took; None of a text that was parsed.
     pub(crate) stats: Option<ChatStats>,
+    /// Any: what the content stands for, where it is held to a constraint and whole: a dict, a number, an object of
+    /// the class that was given.
+    pub(crate) parsed: Option<Value>,
+    /// str | None: why content that is whole was not parsed: what the class said that refused it.
+    pub(crate) invalid: Option<String>,
 }
 
 #[pymethods]
@@ -142,9 +150,11 @@ impl Message {
     #[new]
     #[pyo3(
         signature = (
-            content=String::new(), reasoning=String::new(), tool_calls=None, warnings=None, finish=None, stats=None
+            content=String::new(), reasoning=String::new(), tool_calls=None, warnings=None, finish=None, stats=None,
+            parsed=None, invalid=None
         ),
-        text_signature = "(content=\"\", reasoning=\"\", tool_calls=(), warnings=(), finish=None, stats=None)"
+        text_signature = "(content=\"\", reasoning=\"\", tool_calls=(), warnings=(), finish=None, stats=None, \
+            parsed=None, invalid=None)"
     )]
     fn new(
         content: String,
@@ -153,9 +163,11 @@ impl Message {
         warnings: Option<Vec<String>>,
         finish: Option<String>,
         stats: Option<ChatStats>,
+        parsed: Option<Value>,
+        invalid: Option<String>,
     ) -> Self {
         let (tool_calls, warnings) = (tool_calls.unwrap_or_default(), warnings.unwrap_or_default());
-        Self { content, reasoning, tool_calls, warnings, finish, stats }
+        Self { content, reasoning, tool_calls, warnings, finish, stats, parsed, invalid }
     }
 
     /// The message as chat APIs write it, for a list of messages.
@@ -204,14 +216,14 @@ impl From<chat_format::Message> for Message {
     fn from(message: chat_format::Message) -> Self {
         let chat_format::Message { content, reasoning, tool_calls, warnings, .. } = message;
         let tool_calls = tool_calls.into_iter().map(ToolCall::from).collect();
-        Self { content, reasoning, tool_calls, warnings, finish: None, stats: None }
+        Self { content, reasoning, tool_calls, warnings, ..Self::default() }
     }
 }
 
 #[cfg(feature = "llama")]
 impl From<tokentrie::chat::ChatReply> for Message {
     fn from(reply: tokentrie::chat::ChatReply) -> Self {
-        let tokentrie::chat::ChatReply { message, shares, finish, stats } = reply;
+        let tokentrie::chat::ChatReply { message, shares, finish, stats, .. } = reply;
         let mut message = Self::from(message);
         for (call, share) in message.tool_calls.iter_mut().zip(shares) {
             (call.probability, call.probabilities) = (share.name, share.values);
@@ -399,7 +411,7 @@ impl ChatPrompt {
 }
 
 pickled!(ToolCall { id, name, arguments, probability, probabilities });
-pickled!(Message { content, reasoning, tool_calls, warnings, finish, stats });
+pickled!(Message { content, reasoning, tool_calls, warnings, finish, stats, parsed, invalid });
 pickled!(ChatStats {
     prompt_tokens,
     prompt_tokens_reused,

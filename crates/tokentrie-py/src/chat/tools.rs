@@ -7,7 +7,7 @@ use crate::exit::called;
 use chat_format::ToolError;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use serde_json::Value;
 use std::sync::Arc;
@@ -20,13 +20,15 @@ use tokentrie::chat::{known_tools, wrapped_tool};
 ///
 /// Args:
 ///     tools: a list of definitions as chat APIs have them (dict with "type" and "function", or what stands in
-///         "function" alone), of Python functions with type hints, or of both. A function's name, docstring and
-///         hints say what it does and takes; `Args:` in the docstring describes the arguments, and so does
-///         `Annotated[str, "..."]`. pydantic converts the hints where it is installed.
+///         "function" alone), of Python functions with type hints, of classes that describe arguments (pydantic models,
+///         dataclasses, TypedDicts), or of all of these. A function's name, docstring and hints say what it does and
+///         takes; the docstring, as Google, numpy or Sphinx write it, describes the arguments, and so does
+///         `Annotated[str, "..."]`. `Annotated[int, Field(ge=1)]` is held. pydantic converts the hints where it is
+///         installed.
 ///
 /// Raises:
 ///     OptionError: a tool has no name, two have the same, or its parameters are no JSON Schema.
-///     TypeError: it is no list of tools, or a function takes what cannot be named or converted.
+///     TypeError: it is no list of tools, a function takes what cannot be named or converted, or is a generator.
 ///
 /// Example:
 ///     >>> def ring(times: int = 1) -> str:
@@ -85,12 +87,12 @@ fn one(number: usize, tool: &Bound<'_, PyAny>) -> Result<Value> {
     if tool.is_instance_of::<PyDict>() {
         return Ok(wrapped_tool(dict(&place, tool)?));
     }
-    if tool.is_callable() && !tool.is_instance_of::<PyType>() {
+    if tool.is_callable() {
         let made = called(&py.import("tokentrie.tools")?.getattr("of_function")?, &(tool,).into_pyobject(py)?, None)?;
         return Ok(wrapped_tool(dict(&place, &made)?));
     }
     let message = format!(
-        "{place} must be a dict or a function, not {} of type {}; of a class give its definition as a dict",
+        "{place} must be a dict, a function or a class that describes arguments, not {} of type {}",
         shown(tool),
         type_name(tool)
     );
@@ -132,7 +134,7 @@ impl Tools {
         py.import("json")?.call_method1("loads", (self.definitions.to_string(),))
     }
 
-    /// dict[str, Callable]: those that were given as functions, by name.
+    /// dict[str, Callable]: those that were given as functions or classes, by name.
     #[getter]
     fn functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let functions = PyDict::new(py);

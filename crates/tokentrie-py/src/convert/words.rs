@@ -20,6 +20,28 @@ pub(crate) struct FillMode {
 #[derive(Clone, Copy)]
 pub(crate) struct After(pub(crate) trie_core::After);
 
+/// What becomes of a text that its class refuses: `"raise"` or `"none"`.
+#[cfg(feature = "llama")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnInvalid {
+    Raise,
+    None,
+}
+
+#[cfg(feature = "llama")]
+impl<'a, 'py> FromPyObject<'a, 'py> for OnInvalid {
+    type Error = Error;
+
+    fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
+        let word = obj.cast::<PyString>().ok();
+        match word.as_ref().and_then(|word| word.to_str().ok()) {
+            Some("raise") => Ok(Self::Raise),
+            Some("none") => Ok(Self::None),
+            _ => Err(Class::Option.error(format!("on_invalid is {}: it must be \"raise\" or \"none\"", shown(&obj)))),
+        }
+    }
+}
+
 impl<'a, 'py> FromPyObject<'a, 'py> for Mode {
     type Error = Error;
 

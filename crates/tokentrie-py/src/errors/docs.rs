@@ -46,6 +46,26 @@ Example:
     tokentrie.RuleError: ...
 ";
 
+pub(crate) const INVALID: &CStr = c"A text that follows its constraint, and that the class it stands for refuses, as validators of pydantic may.
+
+`text` is that text, and `__cause__` what the class raised. `partial` is what was generated, a Generated or a Message; None
+of a text that was only parsed. `on_invalid=\"none\"` gives that instead of an error. Also a ValueError.
+
+Example:
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Even:
+    ...     n: int
+    ...     def __post_init__(self):
+    ...         if self.n % 2:
+    ...             raise ValueError('it is odd')
+    >>> try:
+    ...     tokentrie.JsonSchema(Even).parse('{\"n\": 3}')
+    ... except tokentrie.InvalidValueError as error:
+    ...     print(error.text)
+    {\"n\": 3}
+";
+
 pub(crate) const VOCABULARY: &CStr =
     c"A token id that the vocabulary does not have, or a vocabulary that cannot be used for what is asked.
 

@@ -33,6 +33,7 @@ pub(crate) enum Class {
     Payload,
     Trie,
     Rule,
+    Invalid,
     Vocabulary,
     NotAllowed,
     Option,
@@ -65,11 +66,12 @@ const fn spec(class: Class, name: &'static CStr, parent: Class, also: Also, doc:
 }
 
 /// In the order of [`Class`], parents first.
-const CLASSES: [ClassSpec; 13] = [
+const CLASSES: [ClassSpec; 14] = [
     spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, Also::Nothing, docs::BASE),
     spec(Class::Payload, c"tokentrie.PayloadError", Class::Base, Also::ValueError, docs::PAYLOAD),
     spec(Class::Trie, c"tokentrie.TrieError", Class::Base, Also::ValueError, docs::TRIE),
     spec(Class::Rule, c"tokentrie.RuleError", Class::Base, Also::ValueError, docs::RULE),
+    spec(Class::Invalid, c"tokentrie.InvalidValueError", Class::Base, Also::ValueError, docs::INVALID),
     spec(Class::Vocabulary, c"tokentrie.VocabularyError", Class::Base, Also::Nothing, docs::VOCABULARY),
     spec(Class::NotAllowed, c"tokentrie.TokenNotAllowedError", Class::Base, Also::Nothing, docs::NOT_ALLOWED),
     spec(Class::Option, c"tokentrie.OptionError", Class::Base, Also::ValueError, docs::OPTION),
@@ -83,6 +85,9 @@ const CLASSES: [ClassSpec; 13] = [
 
 /// What a call that was ended had made before.
 const PARTIAL: &str = "partial";
+
+/// The text that a class refused.
+const TEXT: &str = "text";
 
 static TYPES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
 
@@ -100,8 +105,11 @@ fn types(py: Python<'_>) -> PyResult<&[Py<PyType>]> {
                 Also::ValueError => both(py, spec, &parent, &py.get_type::<PyValueError>())?,
                 Also::TimeoutError => both(py, spec, &parent, &py.get_type::<PyTimeoutError>())?,
             };
-            if spec.class == Class::Cancelled {
+            if matches!(spec.class, Class::Cancelled | Class::Invalid) {
                 class.bind(py).setattr(PARTIAL, py.None())?;
+            }
+            if spec.class == Class::Invalid {
+                class.bind(py).setattr(TEXT, "")?;
             }
             types.push(class);
         }
@@ -168,6 +176,42 @@ pub(crate) fn with_partial<'py>(py: Python<'py>, error: Error, partial: impl Int
     let error = PyErr::from(error);
     let set = error.value(py).setattr(PARTIAL, partial);
     Error::Python(set.err().unwrap_or(error))
+}
+
+/// The error of a text that follows its constraint and that `refused` it, with that text.
+pub(crate) fn invalid(py: Python<'_>, what: &str, text: &str, refused: PyErr) -> Error {
+    let error = PyErr::from(Class::Invalid.error(format!("{what} is refused: {}", refused.value(py))));
+    let set = error.value(py).setattr(TEXT, text);
+    error.set_cause(py, Some(refused));
+    Error::Python(set.err().unwrap_or(error))
+}
+
+/// A value that a class refused: what it was read from, why, and the error.
+#[cfg(feature = "llama")]
+pub(crate) struct Refused {
+    pub(crate) reason: String,
+    pub(crate) error: Error,
+}
+
+#[cfg(feature = "llama")]
+impl Refused {
+    /// What reading `text` raised, where that says that the text is refused; other errors stay what they are.
+    ///
+    /// # Errors
+    /// Those.
+    pub(crate) fn of(py: Python<'_>, text: &str, error: Error) -> Result<Self> {
+        let error = match error {
+            Error::Python(error) if error.is_instance_of::<PyValueError>(py) => error,
+            other => return Err(other),
+        };
+        let known = types(py)?.get(Class::Invalid as usize).is_some_and(|class| error.is_instance(py, class.bind(py)));
+        let reason = error
+            .cause(py)
+            .filter(|_| known)
+            .map_or_else(|| error.value(py).to_string(), |of| of.value(py).to_string());
+        let error = if known { Error::Python(error) } else { invalid(py, "the value", text, error) };
+        Ok(Self { reason, error })
+    }
 }
 
 impl From<Error> for PyErr {

@@ -40,6 +40,7 @@ impl From<GenerateError> for Error {
             GenerateError::Prompt(error) => error.into(),
             GenerateError::Rules(error) => error.into(),
             GenerateError::NotForForms
+            | GenerateError::StopOfForm
             | GenerateError::NothingToEnd
             | GenerateError::NothingFree
             | GenerateError::FreeNeedsSkipAhead
@@ -57,6 +58,10 @@ impl From<ChatError> for Error {
             ChatError::Vocab(error) => error.into(),
             ChatError::Rules(error) => error.into(),
             ChatError::Runtime(error) => error.into(),
+            ChatError::ContentBesideTools
+            | ChatError::ContentBegun
+            | ChatError::ContentWithoutEnd
+            | ChatError::ContentHealed => Class::Option.error(error.to_string()),
         }
     }
 }

@@ -6,19 +6,23 @@ use crate::chat::message::{ChatEvent, Message};
 use crate::chat::messages::{messages, nearest};
 use crate::chat::tools::Tools;
 use crate::convert::gil::released;
-use crate::convert::words::{Mode, unsigned};
-use crate::errors::{Result, with_partial};
+use crate::convert::value::Value;
+use crate::convert::words::{Mode, OnInvalid, unsigned};
+use crate::errors::{Refused, Result, with_partial};
 use crate::exit::{attached, called};
-use crate::model::loaded::{Model, streaming};
-use crate::model::watch::Watch;
+use crate::model::loaded::{Model, stops, value_or_refused, value_reader};
+use crate::model::watch::{Watch, finished};
 use crate::rows::sampling::{Given, Keywords, Sampling};
+use crate::spec::as_object;
+use crate::spec::object::SpecObject;
 use chat_format::Event;
 use llama_sampler::RuntimeError;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
-use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, ReplyOptions};
+use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, ReplyOptions, only_span, response_format};
+use tokentrie::spec::DataOnly;
 
 /// Who listens: Python.
 struct Listening<'w> {
@@ -40,7 +44,7 @@ impl ChatWatch for Listening<'_> {
         let told = attached(|py| -> PyResult<()> {
             for event in ChatEvent::merged(events) {
                 let argument = (event,).into_pyobject(py)?;
-                called(stream.bind(py), &argument, None)?;
+                finished(called(stream.bind(py), &argument, None)?)?;
             }
             Ok(())
         });
@@ -113,8 +117,17 @@ impl Model {
     ///     parallel_tool_calls: whether there may be several calls.
     ///     enable_thinking: whether the model may think, where its template knows this.
     ///     thinking_budget: the most tokens of reasoning; then its end marker is forced.
-    ///     stream: called with each ChatEvent as soon as it is certain; what it raises ends the chat. It must not use
-    ///         this model, except for `cancel`.
+    ///     stream: True gives a ChatStream, an iterator of events, in place of the Message. A function is called with each
+    ///         ChatEvent as soon as it is certain, and awaited where it is `async def`; what it raises ends the chat. It
+    ///         must not use this model, except for `cancel`.
+    ///     stop: a str or a list of str: the content ends before the first of them. Reasoning and calls may have them.
+    ///     constraint: what the content obeys, as for `generate`, or a class as for JsonSchema; `Message.parsed` is its
+    ///         value. Reasoning stays free. Not where tools may be called.
+    ///     response_format: the same as chat APIs say it: {"type": "json_schema", "json_schema": {"schema": ...}},
+    ///         {"type": "json_object"} or {"type": "text"}; or a class.
+    ///     on_invalid: "raise" an InvalidValueError where a class refuses the content, or "none": `parsed` is None, and
+    ///         `invalid` says why.
+    ///     retries: how often the model is asked again where that happens: it is told what was wrong.
     ///     mode: "greedy" or "sampled".
     ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
     ///     sampling: a Sampling in place of mode and all settings.
@@ -127,14 +140,15 @@ impl Model {
     ///     settings: all other settings of the draw, as for `Sampling`.
     ///
     /// Returns:
-    ///     Message: with `finish` and `stats`. Append it to the messages to go on.
+    ///     Message: with `finish` and `stats`. Append it to the messages to go on. With stream=True a ChatStream.
     ///
     /// Raises:
     ///     TemplateError: the template refuses the messages.
-    ///     OptionError: a message has an unknown role or shape, a tool cannot be called, there is no such tool, or a
-    ///         setting is out of range.
+    ///     OptionError: a message has an unknown role or shape, a tool cannot be called, there is no such tool, a
+    ///         constraint stands beside tools, or a setting is out of range.
     ///     TypeError: there is no such keyword.
     ///     RuleError: nothing satisfies a tool's schema.
+    ///     InvalidValueError: the class of the constraint refuses the content; `error.partial` is the Message.
     ///     ContextError: the prompt does not fit.
     ///     CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` is the
     ///         Message so far.
@@ -149,19 +163,36 @@ impl Model {
     ///     >>> message = model.chat(messages, [erase], "required", max_tokens=60)
     ///     >>> (message.tool_calls[0].name, list(message.tool_calls[0].parsed))
     ///     ('erase', ['path'])
+    ///     >>> model.chat(messages, constraint=tokentrie.Integer(1, 9)).parsed in range(1, 10)
+    ///     True
     #[pyo3(
-        signature = (
-            messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, enable_thinking=true,
-            thinking_budget=None, stream=None, mode=Given(None), sampling=None, max_tokens=None, probabilities=false,
-            cancel=None, timeout=None, continue_final_message=None, template_variables=None, **settings
-        ),
+        signature = (messages, tools=None, tool_choice=None, **options),
         text_signature = "($self, messages, tools=None, tool_choice=\"auto\", *, parallel_tool_calls=True, \
-            enable_thinking=True, thinking_budget=None, stream=None, mode=\"greedy\", seed=None, temperature=1.0, \
-            top_k=0, top_p=1.0, min_p=0.0, sampling=None, max_tokens=None, probabilities=False, cancel=None, \
-            timeout=None, continue_final_message=None, template_variables=None, **settings)",
+            enable_thinking=True, thinking_budget=None, stream=None, stop=None, constraint=None, response_format=None, \
+            on_invalid=\"raise\", retries=0, mode=\"greedy\", seed=None, temperature=1.0, top_k=0, top_p=1.0, \
+            min_p=0.0, sampling=None, max_tokens=None, probabilities=False, cancel=None, timeout=None, \
+            continue_final_message=None, template_variables=None, **settings)",
     )]
+    fn chat<'py>(
+        slf: &Bound<'py, Self>,
+        messages: &Bound<'py, PyAny>,
+        tools: Option<&Bound<'py, PyAny>>,
+        tool_choice: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let chat = slf.py().import("tokentrie.chat")?.getattr("answered")?;
+        called(&chat, &(slf, messages, tools, tool_choice).into_pyobject(slf.py())?, options)
+    }
+
+    /// One reply of `chat`.
+    #[pyo3(signature = (
+        messages, tools=None, tool_choice=None, *, parallel_tool_calls=true, enable_thinking=true,
+        thinking_budget=None, stream=None, stop=None, constraint=None, on_invalid=OnInvalid::Raise, mode=Given(None),
+        sampling=None, max_tokens=None, probabilities=false, cancel=None, timeout=None, continue_final_message=None,
+        template_variables=None, **settings
+    ), text_signature = "($self, messages, tools=None, tool_choice=None, **options)")]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
-    fn chat(
+    fn _chat(
         &self,
         py: Python<'_>,
         messages: &Bound<'_, PyAny>,
@@ -171,6 +202,9 @@ impl Model {
         enable_thinking: bool,
         thinking_budget: Option<i64>,
         stream: Option<Py<PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+        constraint: Option<&Bound<'_, PyAny>>,
+        on_invalid: OnInvalid,
         mode: Given<Mode>,
         sampling: Option<&Bound<'_, Sampling>>,
         max_tokens: Option<i64>,
@@ -182,25 +216,33 @@ impl Model {
         settings: Option<&Bound<'_, PyDict>>,
     ) -> Result<Message> {
         let call = begun(cancel, timeout)?;
+        refuse_unknown(py, settings)?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
         let format = format.get();
         let messages = self::messages(messages, format.core().template().text())?;
         let tools = Tools::of_optional(py, tools)?;
         let offered = tools.get();
         let definitions = Some(offered.definitions()).filter(|_| !offered.core().is_empty());
-        refuse_unknown(py, settings)?;
         let keywords = Keywords { call: "chat", mode, placed: None, settings, sampling };
+        let held = constraint.map(as_object).transpose()?;
+        let content = held.as_ref().map(|held| {
+            let spans = crate::spec::constraint("constraint", held, &loaded.around())?;
+            only_span(&spans).map_err(crate::errors::Error::from)
+        });
         let request = ChatRequest {
             messages,
             definitions: definitions.map(Arc::clone),
             prompt: prompt_options(enable_thinking, continued(continue_final_message)?, template_variables)?,
             thinking_budget: thinking_budget.map(|budget| unsigned("thinking_budget", budget)).transpose()?,
             timeout: None,
+            content: None,
             reply: ReplyOptions {
                 tools: offered.core().clone(),
                 choice: self::tool_choice(tool_choice, Some(&offered.names()))?,
                 parallel: parallel_tool_calls,
                 max_tokens: max_tokens.map(|most| unsigned("max_tokens", most)).transpose()?,
+                stop: stops(stop)?,
+                content: content.transpose()?,
                 sampling: keywords.options(py)?,
                 probabilities,
             },
@@ -211,21 +253,45 @@ impl Model {
         let reply =
             self.using(py, None, &call, |context, watch| ready.reply(context, &mut Listening { watch, stream }))?;
         let (tokens, is_cancelled) = (reply.stats.tokens, reply.finish == ChatFinish::Cancelled);
-        let message = Message::from(reply);
+        let is_whole = reply.content_is_whole;
+        let mut message = Message::from(reply);
         if is_cancelled {
             return Err(with_partial(py, ended(&call, &format!("after {tokens} generated tokens")), message));
         }
-        Ok(message)
+        let Some(held) = held.filter(|_| is_whole) else { return Ok(message) };
+        let mut refused = None;
+        message.parsed = match value_reader(&held) {
+            Some(rule) => {
+                let read = Value::parsed(&rule, message.content.clone());
+                value_or_refused(py, &message.content, read, &mut refused)?
+            }
+            None => Some(Value::Text(message.content.clone())),
+        };
+        let Some(Refused { reason, error }) = refused else { return Ok(message) };
+        message.invalid = Some(reason);
+        match on_invalid {
+            OnInvalid::Raise => Err(with_partial(py, error, message)),
+            OnInvalid::None => Ok(message),
+        }
+    }
+
+    /// What `response_format` of chat APIs asks for, as a constraint; None for text.
+    #[staticmethod]
+    fn _response_format<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, SpecObject>>> {
+        let value = crate::chat::messages::dict("response_format", given)?;
+        let spec = response_format(&value).map_err(crate::errors::Error::from)?;
+        Ok(spec.map(|spec| Bound::new(given.py(), SpecObject::new(spec, &DataOnly)?)).transpose()?)
     }
 
     /// `chat` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the chat.
     ///
     /// Args:
     ///     messages, tools, tool_choice: as for `chat`.
-    ///     options: the keywords of `chat`. `stream` is called on another thread.
+    ///     options: the keywords of `chat`. A function for `stream` is called on another thread, or awaited in this event
+    ///         loop where it is `async def`.
     ///
     /// Returns:
-    ///     An awaitable of Message.
+    ///     An awaitable of Message. With stream=True a ChatStream for `async for`.
     ///
     /// Raises:
     ///     TokenTrieError: as for `chat`, when it is awaited.
@@ -246,7 +312,7 @@ impl Model {
         tool_choice: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let chat = slf.getattr("chat")?;
-        streaming(slf.py(), "in_background")?.call((chat, messages, tools, tool_choice), options)
+        let chat = slf.py().import("tokentrie.chat")?.getattr("answering")?;
+        chat.call((slf, messages, tools, tool_choice), options)
     }
 }

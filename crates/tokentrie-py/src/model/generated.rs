@@ -36,6 +36,10 @@ pub(crate) struct Generated {
     /// int, a date, a str. None where it was not, for a form, and where nothing was constrained.
     #[pyo3(get)]
     value: Option<Value>,
+    /// str | None: why there is no value of a text that is whole: what the class said that refused it. Only with
+    /// `on_invalid="none"`, and in the `partial` of an InvalidValueError.
+    #[pyo3(get)]
+    invalid: Option<String>,
     partial_token: Vec<u8>,
     values: Vec<(String, Value)>,
     probabilities: Vec<(String, Vec<f64>)>,
@@ -43,8 +47,8 @@ pub(crate) struct Generated {
     /// constraints.
     #[pyo3(get)]
     canonical: bool,
-    /// str: why it ended: "form", "span", "end_of_generation", "max_tokens" or "context_full"; "stopped" in the
-    /// `partial` of a CancelledError.
+    /// str: why it ended: "form", "span", "end_of_generation", "stop_text", "max_tokens" or "context_full"; "stopped"
+    /// in the `partial` of a CancelledError.
     #[pyo3(get)]
     finish: String,
     /// Stats: what it took.
@@ -104,7 +108,12 @@ pub(crate) enum Meaning {
 
 #[cfg(feature = "llama")]
 impl Generated {
-    pub(crate) fn new(generated: llama_sampler::Generated, meaning: Meaning, seconds: f64) -> Self {
+    pub(crate) fn new(
+        generated: llama_sampler::Generated,
+        meaning: Meaning,
+        invalid: Option<String>,
+        seconds: f64,
+    ) -> Self {
         let llama_sampler::Generated {
             tokens,
             text,
@@ -116,6 +125,7 @@ impl Generated {
             finish,
             stats,
             value: _,
+            value_tokens: _,
         } = generated;
         let (value, values, leaf, leaves) = match meaning {
             Meaning::Value(value) => (value, Vec::new(), leaf, leaves),
@@ -128,6 +138,7 @@ impl Generated {
             leaf: leaf.map(Leaf::from),
             leaves: leaves.into_iter().map(Leaf::from).collect(),
             value,
+            invalid,
             partial_token,
             values,
             probabilities: scored.collect(),
@@ -316,6 +327,7 @@ pickled!(Generated {
     leaf,
     leaves,
     value,
+    invalid,
     partial_token,
     values,
     probabilities,

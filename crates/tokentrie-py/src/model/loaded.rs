@@ -6,9 +6,11 @@ use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
 use crate::convert::gil::{asked_in, locked, released, turn};
 use crate::convert::ids::tokens;
+use crate::convert::ids::type_name;
+use crate::convert::strings::text;
 use crate::convert::value::Value;
-use crate::convert::words::{After, FillMode, unsigned};
-use crate::errors::{Class, Error, Result, warn, with_partial};
+use crate::convert::words::{After, FillMode, OnInvalid, unsigned};
+use crate::errors::{Class, Error, Refused, Result, warn, with_partial};
 use crate::model::generated::{Generated, Meaning};
 use crate::model::rivals;
 use crate::model::watch::Watch;
@@ -24,13 +26,14 @@ use crate::vocab::Vocab;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, ModelOptions, RuntimeError};
 use numpy::PyArray1;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokentrie::run::{Call, Generate, ReadyGeneration, Turns};
+use tokentrie::run::{Call, Generate, ReadyGeneration, Stops, Turns};
 use tokentrie::spec::Over;
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
@@ -215,6 +218,8 @@ impl Model {
     ///         but in a set with tokenization="all" only this takes text that must come in the tokenizer's own
     ///         tokens. Forms always do.
     ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
+    ///     stop: a str or a list of str: the output ends before the first of them, and `finish` is "stop_text". A value that
+    ///         one cuts off is None. Not for forms, whose texts have stops of their own.
     ///     end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
     ///     after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
     ///     probabilities: of a Form, also score every value of every slot.
@@ -222,6 +227,8 @@ impl Model {
     ///         ends the generation. It must not use this model, except for `cancel`.
     ///     sampling: a Sampling in place of mode and all settings.
     ///     free_sampling: a Sampling for the free text after a value, with after="free"; None chooses it as the value.
+    ///     on_invalid: "raise" an InvalidValueError where a class refuses the text that was written for it, or "none":
+    ///         `value` is None, and `invalid` says why.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///     settings: all other settings of the draw, as for `Sampling`.
@@ -231,6 +238,7 @@ impl Model {
     ///
     /// Raises:
     ///     ContextError: the prompt does not fit.
+    ///     InvalidValueError: the class of a JsonSchema refuses the value; `error.partial` is the Generated.
     ///     OptionError: a setting is out of range, a keyword stands beside `sampling`, or the prompt does not end
     ///         as a healed Trie begins.
     ///     PayloadError: the payload cannot be used; it says line, column and field.
@@ -248,12 +256,12 @@ impl Model {
         signature = (
             prompt, constraint=None, mode=Given(None), max_tokens=64, skip_ahead=true, *, end_tokens=None,
             after=After(trie_core::After::Stop), probabilities=false, on_step=None, sampling=None, free_sampling=None,
-            cancel=None, timeout=None, **settings
+            stop=None, on_invalid=OnInvalid::Raise, cancel=None, timeout=None, **settings
         ),
         text_signature = "($self, prompt, constraint=None, mode=\"greedy\", max_tokens=64, skip_ahead=True, *, \
             seed=None, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, end_tokens=None, after=\"stop\", \
-            probabilities=False, on_step=None, sampling=None, free_sampling=None, cancel=None, timeout=None, \
-            **settings)",
+            probabilities=False, on_step=None, sampling=None, free_sampling=None, stop=None, on_invalid=\"raise\", \
+            cancel=None, timeout=None, **settings)",
     )]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn generate(
@@ -269,6 +277,8 @@ impl Model {
         on_step: Option<Py<PyAny>>,
         sampling: Option<&Bound<'_, Sampling>>,
         free_sampling: Option<&Bound<'_, Sampling>>,
+        stop: Option<&Bound<'_, PyAny>>,
+        on_invalid: OnInvalid,
         cancel: Option<&Bound<'_, CancelToken>>,
         timeout: Option<f64>,
         settings: Option<&Bound<'_, PyDict>>,
@@ -281,6 +291,7 @@ impl Model {
         options.sampling = Keywords { call: "generate", mode, placed: None, settings, sampling }.options(py)?;
         options.free_sampling = free_sampling.map(|sampling| sampling.get().used(py)).transpose()?;
         options.max_tokens = unsigned("max_tokens", max_tokens)?;
+        options.stop = stops(stop)?;
         options.end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         (options.skip_ahead, options.after, options.probabilities) = (skip_ahead, Some(after.0), probabilities);
         let (loaded, started) = (self.loaded(py)?, Instant::now());
@@ -294,8 +305,13 @@ impl Model {
         }
         let ready = ready?;
         let generated = self.using(py, on_step, &call, |context, watch| ready.run(context, &options, watch))?;
-        let meaning = meaning(&ready, &generated, given.as_ref())?;
-        ended(py, &call, generated, meaning, started)
+        let (meaning, refused) = meaning(py, &ready, &generated, given.as_ref())?;
+        let (reason, refused) = refused.map(|refused| (refused.reason, refused.error)).unzip();
+        let generated = ended(py, &call, generated, meaning, reason, started)?;
+        match refused {
+            Some(error) if on_invalid == OnInvalid::Raise => Err(with_partial(py, error, generated)),
+            _ => Ok(generated),
+        }
     }
 
     /// Generates as `generate` does, on a thread of its own, and gives the text as it grows.
@@ -405,7 +421,7 @@ impl Model {
             let chain = LlamaSampler::chain([rival, LlamaSampler::greedy()], true);
             context.generate_with_chain(&prompt, &Arc::new(rules), chain, &options, watch).map(Ok)
         })?;
-        ended(py, &call, generated?, Meaning::Value(None), started)
+        ended(py, &call, generated?, Meaning::Value(None), None, started)
     }
 
     /// ChatTemplate: the template of the file, with the model's tokens for the beginning and the end of a text.
@@ -563,10 +579,11 @@ fn ended(
     call: &Call,
     generated: llama_sampler::Generated,
     meaning: Meaning,
+    invalid: Option<String>,
     started: Instant,
 ) -> Result<Generated> {
     let stopped = generated.finish == Finish::Stopped;
-    let generated = Generated::new(generated, meaning, started.elapsed().as_secs_f64());
+    let generated = Generated::new(generated, meaning, invalid, started.elapsed().as_secs_f64());
     if !stopped {
         return Ok(generated);
     }
@@ -574,27 +591,73 @@ fn ended(
     Err(with_partial(py, error, generated))
 }
 
-/// What the text stands for, as the constraint reads it.
+/// What the text stands for, as the constraint reads it; and what of it was refused first.
 fn meaning(
+    py: Python<'_>,
     ready: &ReadyGeneration,
     generated: &llama_sampler::Generated,
     given: Option<&Bound<'_, PyAny>>,
-) -> Result<Meaning> {
+) -> Result<(Meaning, Option<Refused>)> {
+    let mut refused = None;
     if let (true, Some(given)) = (ready.is_form(), given) {
-        let value = |field: &llama_sampler::Field| {
-            Ok((field.name.clone(), form::part_value(given, &field.name, field.value.clone())?))
-        };
-        return generated.fields.iter().map(value).collect::<Result<_>>().map(Meaning::Form);
+        let mut values = Vec::with_capacity(generated.fields.len());
+        for field in &generated.fields {
+            let value = form::part_value(given, &field.name, field.value.clone());
+            let value = value_or_refused(py, &field.value, value, &mut refused)?;
+            values.push((field.name.clone(), value.unwrap_or_else(|| Value::from(&py.None().into_bound(py)))));
+        }
+        return Ok((Meaning::Form(values), refused));
     }
-    if let Some((text, rule)) = generated.value.clone().zip(given.and_then(value_reader)) {
-        return Ok(Meaning::Value(Some(Value::parsed(&rule, text)?)));
+    if let Some((text, rule)) = generated.value.as_ref().zip(given.and_then(value_reader)) {
+        let value = value_or_refused(py, text, Value::parsed(&rule, text.clone()), &mut refused)?;
+        return Ok((Meaning::Value(value), refused));
     }
     let name = generated.leaf.as_ref().and_then(|leaf| leaf.name.clone());
-    Ok(Meaning::Value(name.map(Value::Text)))
+    Ok((Meaning::Value(name.map(Value::Text)), None))
+}
+
+/// What a text was read as; nothing where it was refused, which is kept.
+///
+/// # Errors
+/// What else was raised.
+pub(crate) fn value_or_refused(
+    py: Python<'_>,
+    text: &str,
+    read: Result<Value>,
+    refused: &mut Option<Refused>,
+) -> Result<Option<Value>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) => {
+            let of_text = Refused::of(py, text, error)?;
+            refused.get_or_insert(of_text);
+            Ok(None)
+        }
+    }
+}
+
+/// Stop texts: a str, or a list of them.
+///
+/// # Errors
+/// `TypeError` for other things, `OptionError` for texts that cannot be.
+pub(crate) fn stops(given: Option<&Bound<'_, PyAny>>) -> Result<Stops> {
+    let texts = match given {
+        None => return Ok(Stops::default()),
+        Some(one) if one.is_instance_of::<PyString>() => vec![text(one, || "stop".to_owned())?],
+        Some(several) => {
+            if !several.is_instance_of::<PyList>() && !several.is_instance_of::<PyTuple>() {
+                let message = format!("stop must be a str or a list of str, not {}", type_name(several));
+                return Err(PyTypeError::new_err(message).into());
+            }
+            let each = several.try_iter()?.enumerate();
+            each.map(|(number, one)| text(&one?, || format!("stop[{number}]"))).collect::<Result<Vec<_>>>()?
+        }
+    };
+    Stops::new(&texts).map_err(|error| Class::Option.error(error.to_string()))
 }
 
 /// What reads the text of a constraint as a value, if anything does: it has a method `parse`.
-fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+pub(crate) fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
     let given = gate.unwrap_or_else(|| constraint.clone());
     (given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>()).then_some(given)

@@ -66,10 +66,22 @@ impl llama_sampler::Watch for Watch {
 
     fn step(&mut self, step: &llama_sampler::Step<'_>) {
         let Some(on_step) = &self.on_step else { return };
-        let shown = attached(|py| {
+        let shown = attached(|py| -> PyResult<()> {
             let arguments = (Step::from(step),).into_pyobject(py)?;
-            called(on_step.bind(py), &arguments, None).map(|_| ())
+            finished(called(on_step.bind(py), &arguments, None)?)
         });
         self.signals.raised = shown.and_then(Result::err);
     }
+}
+
+/// What a callback returned: one that is `async def` has only begun then.
+///
+/// # Errors
+/// What it raises.
+pub(crate) fn finished(result: Bound<'_, PyAny>) -> PyResult<()> {
+    if result.is_none() {
+        return Ok(());
+    }
+    let finish = result.py().import("tokentrie.streaming")?.getattr("finished")?;
+    called(&finish, &(result,).into_pyobject(finish.py())?, None).map(|_| ())
 }

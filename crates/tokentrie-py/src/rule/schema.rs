@@ -2,11 +2,11 @@
 
 use crate::convert::gil::asked;
 use crate::convert::ids::{shown, type_name};
-use crate::errors::{Class, Error, Result, warn};
+use crate::errors::{Class, Error, Result, invalid, warn};
 use crate::exit::called;
 use crate::limits::{Limits, limits};
 use crate::rule::Rule;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use pyo3::{PyTraverseError, PyVisit};
@@ -183,7 +183,8 @@ impl JsonSchema {
     ///     Any.
     ///
     /// Raises:
-    ///     ValueError: it is no JSON, or the class refuses it, as pydantic's own validators may.
+    ///     InvalidValueError: the class refuses it, as pydantic's own validators may.
+    ///     ValueError: it is no JSON.
     ///
     /// Example:
     ///     >>> tokentrie.JsonSchema({"type": "array"}).parse("[1, null]")
@@ -191,7 +192,14 @@ impl JsonSchema {
     fn parse<'py>(&self, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
         let py = text.py();
         let given = self.given.as_ref().map(|given| given.bind(py));
-        Ok(called(&in_python(py, "parse")?, &(given, text).into_pyobject(py)?, None)?)
+        let read = called(&in_python(py, "parse")?, &(given, text).into_pyobject(py)?, None);
+        match (read, given) {
+            (Err(error), Some(given)) if error.is_instance_of::<PyValueError>(py) => {
+                let class: String = in_python(py, "name")?.call1((given,))?.extract()?;
+                Err(invalid(py, &format!("the text as {class}"), text.to_str()?, error))
+            }
+            (read, _) => Ok(read?),
+        }
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -3,6 +3,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `format.rs` | the format of a model's chats, over its vocabulary |
+//! | `content.rs` | content that is held to a constraint |
 //! | `messages.rs` | which messages there may be, and the texts in them |
 //! | `prompt.rs` | the prompt of a conversation, in which only the template's own text names control tokens |
 //! | `request.rs` | a request as JSON: messages, tools, settings |
@@ -12,6 +13,8 @@
 //! | `wire.rs` | events and replies as JSON |
 //! | `shares.rs` | how probable the names and the enum values of calls were |
 
+#[cfg(feature = "llama")]
+mod content;
 pub(crate) mod format;
 mod messages;
 mod prompt;
@@ -28,6 +31,8 @@ mod tools;
 mod wire;
 
 pub use chat_format::{ChatFormat, Event};
+#[cfg(feature = "llama")]
+pub use content::response_format;
 pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, template_or_chatml};
 pub use messages::{check_message, map_texts, texts};
 pub use prompt::ChatPrompt;
@@ -36,7 +41,7 @@ pub use reading::ChatWatch;
 #[cfg(feature = "llama")]
 pub use reply::{ChatFinish, ChatReply, ChatStats, ReadyChat, ReplyOptions};
 #[cfg(feature = "llama")]
-pub use request::{ChatError, ChatRequest};
+pub use request::{ChatError, ChatRequest, only_span};
 #[cfg(feature = "llama")]
 pub use shares::CallShares;
 pub use tools::{known_tools, wrapped_tool};

@@ -1,10 +1,13 @@
 //! A reply is read token by token, and told of.
 
+use crate::chat::content::{HeldContent, HeldState};
 use crate::chat::shares::{CallShares, Shares};
+use crate::run::{StopFilter, Stops};
 use chat_format::{Event, Message, Parser, Tools};
 use llama_sampler::{Step, Watch};
 use std::sync::Arc;
-use trie_text::Vocab;
+use trie_core::{Constraint, TokenId};
+use trie_text::{LossyText, Vocab};
 
 /// Who waits for a reply.
 pub trait ChatWatch {
@@ -30,68 +33,137 @@ impl ChatWatch for () {
 
 /// Watches a generation.
 pub(super) struct Reading<'w> {
-    watch: &'w mut dyn ChatWatch,
     parser: Parser,
     vocab: Arc<Vocab>,
-    shares: Option<Shares>,
+    told: Told<'w>,
+    content: Option<Held>,
     reasoning_tokens: usize,
     /// Tokens that may become the end marker of the reasoning.
     held_tokens: usize,
     /// Whether the reply said its own end.
-    pub(super) over: bool,
+    over: bool,
+}
+
+/// What was told, and to whom.
+struct Told<'w> {
+    watch: &'w mut dyn ChatWatch,
+    shares: Option<Shares>,
+    stop: StopFilter,
+    message: Message,
+}
+
+/// Content that is held to a constraint. It is told as it stands, whatever the reader would take for a marker.
+struct Held {
+    constraint: HeldContent,
+    at: HeldState,
+    /// Tokens that may be content, or stand before it.
+    open: Vec<TokenId>,
+    text: LossyText,
+}
+
+impl Told<'_> {
+    /// Tells of events: of content only up to a stop text.
+    fn tell(&mut self, events: Vec<Event>) {
+        let mut told = Vec::with_capacity(events.len());
+        for event in events {
+            if let Some(shares) = &mut self.shares {
+                shares.see(&event);
+            }
+            match event {
+                Event::Content(text) => told.push(Event::Content(self.stop.push(&text))),
+                Event::MessageEnds => told.extend([Event::Content(self.stop.finish()), Event::MessageEnds]),
+                other => told.push(other),
+            }
+        }
+        told.retain(|event| !matches!(event, Event::Content(text) if text.is_empty()));
+        told.iter().for_each(|event| self.message.add(event));
+        if !told.is_empty() {
+            self.watch.tell(told);
+        }
+    }
+}
+
+impl Held {
+    /// Takes a token: those that stand before content, for certain, and more of its text.
+    fn push(&mut self, token: TokenId, vocab: &Vocab) -> (Vec<TokenId>, String) {
+        // What ends it is none of it.
+        if self.constraint.advance(&mut self.at, token).is_none() {
+            return (Vec::new(), String::new());
+        }
+        self.open.push(token);
+        match self.at.content_tokens() {
+            None => (std::mem::take(&mut self.open), String::new()),
+            Some(_) if self.at.is_certain() => self.settle(vocab),
+            Some(_) => (Vec::new(), String::new()),
+        }
+    }
+
+    /// What may be content is.
+    fn settle(&mut self, vocab: &Vocab) -> (Vec<TokenId>, String) {
+        let of_content = self.at.content_tokens().unwrap_or_default().min(self.open.len());
+        let content = self.open.split_off(self.open.len() - of_content);
+        let text = content.iter().map(|&token| self.text.push(vocab.piece(token).unwrap_or_default())).collect();
+        (std::mem::take(&mut self.open), text)
+    }
 }
 
 impl<'w> Reading<'w> {
-    pub(super) fn new(watch: &'w mut dyn ChatWatch, parser: Parser, vocab: Arc<Vocab>, with_shares: bool) -> Self {
-        let shares = with_shares.then(Shares::default);
-        Self { watch, parser, vocab, shares, reasoning_tokens: 0, held_tokens: 0, over: false }
+    pub(super) fn new(
+        watch: &'w mut dyn ChatWatch,
+        parser: Parser,
+        vocab: Arc<Vocab>,
+        with_shares: bool,
+        stop: &Stops,
+        content: Option<HeldContent>,
+    ) -> Self {
+        let (shares, stop, message) = (with_shares.then(Shares::default), StopFilter::new(stop), Message::default());
+        let held = |constraint: HeldContent| Held {
+            at: constraint.start(),
+            constraint,
+            open: Vec::new(),
+            text: LossyText::default(),
+        };
+        Self {
+            parser,
+            vocab,
+            told: Told { watch, shares, stop, message },
+            content: content.map(held),
+            reasoning_tokens: 0,
+            held_tokens: 0,
+            over: false,
+        }
+    }
+
+    /// Whether the reply said its own end, or a stop text came.
+    pub(super) fn is_over(&self) -> bool {
+        self.over || self.told.stop.found()
     }
 
     /// The message, once the reply is over; how probable its calls were; and how many tokens were reasoning.
-    pub(super) fn finish(self, partial: bool, tools: &Tools) -> (Message, Vec<CallShares>, usize) {
-        let Self { watch, parser, mut shares, reasoning_tokens, .. } = self;
-        let (events, message) = parser.finish(partial);
-        tell(watch, shares.as_mut(), events);
+    pub(super) fn finish(mut self, partial: bool, tools: &Tools) -> (Message, Vec<CallShares>, usize) {
+        if let Some(mut held) = self.content.take() {
+            let (before, mut text) = held.settle(&self.vocab);
+            before.iter().for_each(|&token| self.read(token));
+            text.push_str(&held.text.finish());
+            self.told.tell(vec![Event::Content(text)]);
+            let (mut events, _) = self.parser.finish(partial);
+            events.retain(|event| !matches!(event, Event::Content(_)));
+            self.told.tell(events);
+        } else {
+            let (events, _) = self.parser.finish(partial);
+            self.told.tell(events);
+        }
+        let Told { shares, message, .. } = self.told;
         let shares = shares.map(|shares| shares.of_calls(&message, tools)).unwrap_or_default();
-        (message, shares, reasoning_tokens)
-    }
-}
-
-fn tell(watch: &mut dyn ChatWatch, shares: Option<&mut Shares>, events: Vec<Event>) {
-    if let Some(shares) = shares {
-        for event in &events {
-            shares.see(event);
-        }
-    }
-    if !events.is_empty() {
-        watch.tell(events);
-    }
-}
-
-impl Watch for Reading<'_> {
-    fn stop(&mut self) -> bool {
-        self.over || self.watch.stop()
+        (message, shares, self.reasoning_tokens)
     }
 
-    fn wants_steps(&self) -> bool {
-        !self.over && self.watch.listens()
-    }
-
-    fn wants_shares(&self) -> bool {
-        self.shares.is_some()
-    }
-
-    fn step(&mut self, step: &Step<'_>) {
-        if self.vocab.is_end_of_generation(step.token) {
-            return;
-        }
-        let vocab = Arc::clone(&self.vocab);
-        let bytes = vocab.piece(step.token).unwrap_or_default();
+    fn read(&mut self, token: TokenId) {
         let thinking = self.parser.is_reasoning();
-        if let Some(shares) = &mut self.shares {
-            shares.token(bytes, step);
+        let mut events = self.parser.push(self.vocab.piece(token).unwrap_or_default());
+        if self.content.is_some() {
+            events.retain(|event| !matches!(event, Event::Content(_)));
         }
-        let events = self.parser.push(bytes);
         // What becomes its end marker is none of it.
         match (thinking && self.parser.is_reasoning(), self.parser.may_be_in_marker()) {
             (true, true) => self.held_tokens += 1,
@@ -99,6 +171,35 @@ impl Watch for Reading<'_> {
             (false, _) => self.held_tokens = 0,
         }
         self.over = self.parser.is_over();
-        tell(self.watch, self.shares.as_mut(), events);
+        self.told.tell(events);
+    }
+}
+
+impl Watch for Reading<'_> {
+    fn stop(&mut self) -> bool {
+        self.is_over() || self.told.watch.stop()
+    }
+
+    fn wants_steps(&self) -> bool {
+        !self.is_over() && self.told.watch.listens()
+    }
+
+    fn wants_shares(&self) -> bool {
+        self.told.shares.is_some()
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        if let Some(held) = &mut self.content {
+            let (before, text) = held.push(step.token, &self.vocab);
+            before.iter().for_each(|&token| self.read(token));
+            return self.told.tell(vec![Event::Content(text)]);
+        }
+        if self.vocab.is_end_of_generation(step.token) {
+            return;
+        }
+        if let Some(shares) = &mut self.told.shares {
+            shares.token(self.vocab.piece(step.token).unwrap_or_default(), step);
+        }
+        self.read(step.token);
     }
 }

@@ -1,13 +1,15 @@
 //! A reply: generated inside its format, and read while it comes.
 
+use crate::chat::content::HeldContent;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatWatch, Reading};
 use crate::chat::shares::CallShares;
+use crate::run::Stops;
 use chat_format::{ChatFormat, ConstraintOptions, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
 use llama_sampler::{Context, Finish, GenerateOptions, RuntimeError};
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{SamplerOptions, SpanRules};
+use trie_core::{AnyConstraint, SamplerOptions, SpanRules};
 use trie_text::Vocab;
 
 /// How a reply is made and read.
@@ -21,6 +23,10 @@ pub struct ReplyOptions {
     pub parallel: bool,
     /// The most tokens; `None` is what the context has room for.
     pub max_tokens: Option<u32>,
+    /// Texts that end the content; reasoning and calls may have them.
+    pub stop: Stops,
+    /// What the content obeys: no tool may be called then.
+    pub content: Option<AnyConstraint>,
     /// How tokens are chosen.
     pub sampling: SamplerOptions,
     /// Whether it is told how probable calls were.
@@ -110,6 +116,8 @@ pub struct ChatReply {
     pub message: Message,
     /// Of each call, where that was asked for.
     pub shares: Vec<CallShares>,
+    /// Whether content that is held to something is whole; true of other content.
+    pub content_is_whole: bool,
     /// Why it ended.
     pub finish: ChatFinish,
     /// What it took.
@@ -122,6 +130,8 @@ pub struct ReadyChat {
     pub(super) prompt: ChatPrompt,
     pub(super) rules: Arc<SpanRules>,
     pub(super) parser: Parser,
+    /// Of content that is held to something.
+    pub(super) content: Option<HeldContent>,
     pub(super) options: ReplyOptions,
     pub(super) vocab: Arc<Vocab>,
     pub(super) warnings: Arc<[String]>,
@@ -141,13 +151,16 @@ impl ReadyChat {
     /// # Errors
     /// As [`Context::generate`].
     pub fn reply(self, context: &mut Context, watch: &mut dyn ChatWatch) -> Result<ChatReply, RuntimeError> {
-        let Self { prompt, rules, parser, options, vocab, started, .. } = self;
+        let Self { prompt, rules, parser, content, options, vocab, started, .. } = self;
         let room = context.n_ctx().saturating_sub(prompt.tokens.len()).max(1);
         let most = options.max_tokens.map_or(room, |most| most as usize);
         let generate = GenerateOptions::default().with_sampling(options.sampling).with_max_tokens(most);
-        let mut reading = Reading::new(watch, parser, vocab, options.probabilities);
+        let shares = options.probabilities;
+        let held = content.is_some();
+        let mut reading = Reading::new(watch, parser, vocab, shares, &options.stop, content);
         let generated = context.generate(&prompt.tokens, Some(&rules), &generate, &mut reading)?;
-        let stopped = generated.finish == Finish::Stopped && !reading.over;
+        let stopped = generated.finish == Finish::Stopped && !reading.is_over();
+        let content_is_whole = !held || generated.finish == Finish::Span;
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
         let (message, shares, reasoning_tokens) = reading.finish(cut, &options.tools);
         let finish = match (stopped, cut, message.tool_calls.is_empty()) {
@@ -170,6 +183,6 @@ impl ReadyChat {
             prompt_seconds: stats.prompt_seconds,
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
         };
-        Ok(ChatReply { message, shares, finish, stats })
+        Ok(ChatReply { message, shares, content_is_whole, finish, stats })
     }
 }

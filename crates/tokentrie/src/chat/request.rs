@@ -1,23 +1,24 @@
 //! A request as JSON: what chat APIs call it, without a model.
 
+use crate::chat::content::read_format;
 use crate::chat::format::{ConstraintError, ModelFormat};
 use crate::chat::messages::check_message;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reply::{ReadyChat, ReplyOptions};
 use crate::chat::tools::{known_tools, wrapped_tool};
-use crate::run::{sampling, timeout};
+use crate::run::{sampling, stops, timeout};
 use crate::spec::fields::{Fields, array, text, wrong_type};
-use crate::spec::json::parse;
+use crate::spec::json::{MOST_DEPTH, parse};
 use crate::spec::kinds::reply::ToolUse;
 use crate::spec::place::Place;
-use crate::spec::{SpecError, SpecProblem};
+use crate::spec::{Host, Over, Spans, Spec, SpecError, SpecProblem};
 use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::{Data, FormatError, RenderOptions, TemplateError, ToolChoice};
 use llama_sampler::RuntimeError;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{RulesError, SpanRules};
+use trie_core::{After, AnyConstraint, RulesError, SpanRules};
 use trie_text::VocabError;
 
 /// Messages, tools and settings of a reply.
@@ -33,6 +34,8 @@ pub struct ChatRequest {
     pub thinking_budget: Option<u32>,
     /// The seconds that it may take.
     pub timeout: Option<f64>,
+    /// What the content obeys, where that was said as data: made a constraint by [`ChatRequest::over`].
+    pub content: Option<Spec>,
     /// How the reply is made and read.
     pub reply: ReplyOptions,
 }
@@ -43,7 +46,7 @@ const UNTOLD: &str =
 const NO_CALLS: &str = "the model's chat template writes no calls of tools, so the answer is text: describe the tools \
     in the system message and generate with a JsonSchema, or take a model whose template knows tools";
 
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 15] = [
     "messages",
     "tools",
     "tool_choice",
@@ -56,6 +59,9 @@ const FIELDS: [&str; 12] = [
     "probabilities",
     "sampling",
     "timeout",
+    "stop",
+    "constraint",
+    "response_format",
 ];
 
 impl ChatRequest {
@@ -92,6 +98,8 @@ impl ChatRequest {
             tools,
             parallel: fields.flag("parallel_tool_calls", true)?,
             max_tokens: fields.count("max_tokens")?,
+            stop: stops(&fields)?,
+            content: None,
             sampling: fields.read("sampling", sampling)?.unwrap_or_default(),
             probabilities: fields.flag("probabilities", false)?,
         };
@@ -114,7 +122,24 @@ impl ChatRequest {
         }
         let definitions = Some(Arc::new(definitions)).filter(|_| !reply.tools.is_empty());
         let (thinking_budget, timeout) = (fields.count("thinking_budget")?, timeout(&fields)?);
-        Ok(Self { messages, definitions, prompt, thinking_budget, timeout, reply })
+        let constraint = fields.read("constraint", |place, value| Spec::read(place, value, MOST_DEPTH))?;
+        let format = fields.read("response_format", read_format)?.flatten();
+        if constraint.is_some() && format.is_some() {
+            let reason = SpecProblem::Value("constraint and response_format are both given: give one".to_owned());
+            return Err(SpecError::new(&Place::ROOT.field("response_format"), reason));
+        }
+        Ok(Self { messages, definitions, prompt, thinking_budget, timeout, content: constraint.or(format), reply })
+    }
+
+    /// The same with what the content obeys as a constraint over a vocabulary.
+    ///
+    /// # Errors
+    /// As [`Spec::build`].
+    pub fn over(mut self, over: &Over<'_>, host: &dyn Host) -> Result<Self, SpecError> {
+        if let Some(spec) = self.content.take() {
+            self.reply.content = only_span(&spec.constraint(over, host)?).map(Some)?;
+        }
+        Ok(self)
     }
 
     /// Its prompt.
@@ -143,13 +168,32 @@ impl ChatRequest {
                 (Some(_), true) => {}
             }
         }
-        let rules = SpanRules::of(format.constraint(&constraint, self.thinking_budget)?, vocab.len())?;
-        let rules = Arc::new(rules.with_end_of_generation(vocab.end_of_generation())?);
+        let mut content = None;
+        let rules = match &self.reply.content {
+            Some(held) => {
+                if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
+                    return Err(ChatError::ContentBesideTools);
+                }
+                if matches!(self.prompt.continued, Continued::Auto | Continued::Content) {
+                    return Err(ChatError::ContentBegun);
+                }
+                let (held, ends) = format.held_content(held.clone(), &prompt.turn, self.thinking_budget)?;
+                content = Some(held.clone());
+                let rules = SpanRules::of(AnyConstraint::new(held), vocab.len())?.with_end_tokens(ends.as_slice())?;
+                rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?
+            }
+            None => {
+                let rules = SpanRules::of(format.constraint(&constraint, self.thinking_budget)?, vocab.len())?;
+                rules.with_end_of_generation(vocab.end_of_generation())?
+            }
+        };
+        let rules = Arc::new(rules);
         let parser = self.reply.parser(format.format(), &prompt)?;
         Ok(ReadyChat {
             prompt,
             rules,
             parser,
+            content,
             options: self.reply,
             vocab: Arc::clone(vocab),
             warnings: warnings.into(),
@@ -167,6 +211,23 @@ pub enum ChatError {
     /// The tools do not go into the format.
     #[error(transparent)]
     Format(#[from] FormatError),
+    /// Content is held to something where calls may come.
+    #[error(
+        "constraint and response_format are for the content of a reply without calls: give no tools, or tool_choice \
+         \"none\""
+    )]
+    ContentBesideTools,
+    /// Content that is held to something could not end.
+    #[error("the vocabulary has no token that ends generation, so content that is held to a constraint could not end")]
+    ContentWithoutEnd,
+    /// A set that begins inside the prompt.
+    #[error("the constraint of the content begins inside the prompt (token healing): make it without heal=True")]
+    ContentHealed,
+    /// Content that was begun cannot be held to something.
+    #[error(
+        "constraint and response_format hold content from its beginning, and continue_final_message goes on with one"
+    )]
+    ContentBegun,
     /// The reply cannot be constrained.
     #[error(transparent)]
     Constraint(#[from] ConstraintError),
@@ -179,4 +240,19 @@ pub enum ChatError {
     /// The model.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+}
+
+/// The one constraint that content obeys.
+///
+/// # Errors
+/// Several: content has one.
+pub fn only_span(spans: &Spans) -> Result<AnyConstraint, SpecError> {
+    match &**spans {
+        [(_, only)] => Ok(only.clone()),
+        several => {
+            let paths: Vec<&str> = several.iter().map(|(path, _)| path.as_str()).collect();
+            let reason = format!("content obeys one constraint, and this has {paths:?}: give a path");
+            Err(SpecError::new(&Place::ROOT.field("constraint"), SpecProblem::Value(reason)))
+        }
+    }
 }

@@ -83,7 +83,7 @@ impl Shares {
             });
             let Some(place) = places.min_by_key(|place| (place.start, usize::MAX - place.end)) else { continue };
             rest.start = place.end;
-            if is_choice(&schema["properties"][key])
+            if is_choice(schema, &schema["properties"][key], MOST_REFERENCES)
                 && let Some(share) = self.of(&place)
             {
                 found.push((key.clone(), share));
@@ -93,8 +93,22 @@ impl Shares {
     }
 }
 
-fn is_choice(schema: &Value) -> bool {
-    schema.get("enum").is_some() || schema.get("const").is_some() || schema["type"] == "boolean"
+/// References that lead from one to the next.
+const MOST_REFERENCES: u32 = 16;
+
+/// Whether all that a schema allows is few values, by whatever keywords: `root` has what it refers to.
+fn is_choice(root: &Value, schema: &Value, deeper: u32) -> bool {
+    let Some(deeper) = deeper.checked_sub(1) else { return false };
+    let is_choice = |schema: &Value| self::is_choice(root, schema, deeper);
+    let few = |kind: &Value| kind == "boolean" || kind == "null";
+    let referred = schema["$ref"].as_str().and_then(|place| place.strip_prefix('#'));
+    schema.get("enum").is_some()
+        || schema.get("const").is_some()
+        || few(&schema["type"])
+        || schema["type"].as_array().is_some_and(|kinds| kinds.iter().all(few))
+        || referred.and_then(|place| root.pointer(place)).is_some_and(is_choice)
+        || ["anyOf", "oneOf"].iter().any(|of| schema[*of].as_array().is_some_and(|of| of.iter().all(is_choice)))
+        || schema["allOf"].as_array().is_some_and(|of| of.iter().any(is_choice))
 }
 
 /// How a value may stand in a call: as its text, as JSON, as Python has it.

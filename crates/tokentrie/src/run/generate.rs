@@ -1,6 +1,7 @@
 //! A generation: what stands after its prompt is placed and put into rules; then it only needs a context.
 
 use super::options::Generate;
+use super::stops::Stopping;
 use crate::spec::{Built, Spans, SpecProblem};
 use llama_sampler::{Context, GenerateOptions, Generated, RuntimeError, Watch};
 use std::sync::Arc;
@@ -22,6 +23,9 @@ pub enum GenerateError {
     /// What follows a slot ends it.
     #[error("end_tokens and after=\"free\" are not for forms: what follows a slot ends it")]
     NotForForms,
+    /// A form is filled to its end.
+    #[error("stop is not for forms, which are filled to their end: give a Text of the form its own stop")]
+    StopOfForm,
     /// What has no end.
     #[error("end_tokens close a value, and free text has none: give a constraint, or leave them out")]
     NothingToEnd,
@@ -67,6 +71,9 @@ impl Generate {
         if let Some(Built::Form(form)) = built {
             if self.end_tokens.is_some() || self.after == Some(After::Free) {
                 return Err(GenerateError::NotForForms);
+            }
+            if !self.stop.is_empty() {
+                return Err(GenerateError::StopOfForm);
             }
             let prompt = prompt.tokens(vocab, form.begins_with())?;
             return Ok(ReadyGeneration { prompt, healed_bytes: 0, inside: Inside::Form(form) });
@@ -173,10 +180,16 @@ impl ReadyGeneration {
             .with_healed_bytes(self.healed_bytes)
             .with_exact(options.exact)
             .with_probabilities(options.probabilities);
-        match &self.inside {
+        let mut run = |watch: &mut dyn Watch| match &self.inside {
             Inside::Nothing => context.generate(&self.prompt, None, &own, watch),
             Inside::Rules(rules) => context.generate(&self.prompt, Some(rules), &own, watch),
             Inside::Form(form) => context.fill(&self.prompt, form, &own, watch),
+        };
+        if options.stop.is_empty() {
+            return run(watch);
         }
+        let mut stopping = Stopping::new(watch, &options.stop);
+        let generated = run(&mut stopping)?;
+        Ok(stopping.finish(generated))
     }
 }

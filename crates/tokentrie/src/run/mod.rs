@@ -6,6 +6,7 @@
 //! | `generate.rs` | a generation: made ready, then run on a context |
 //! | `request.rs`, `wire.rs` | generations and choices as JSON, and what came of them |
 //! | `call.rs` | handles and times that end a call |
+//! | `stops.rs` | stop texts: what of a text is certain, and where it ends |
 //! | `turns.rs` | one call at a time |
 
 mod call;
@@ -15,6 +16,8 @@ mod generate;
 mod options;
 #[cfg(feature = "llama")]
 mod request;
+#[cfg(feature = "llama")]
+mod stops;
 mod turns;
 #[cfg(feature = "llama")]
 mod wire;
@@ -26,9 +29,11 @@ pub use generate::{GenerateError, ReadyGeneration};
 pub use options::{Choose, Generate, OptionInfo};
 #[cfg(feature = "llama")]
 pub use request::{ChooseRequest, GenerateRequest};
+#[cfg(feature = "llama")]
+pub use stops::{StopError, StopFilter, Stops};
 pub use turns::{Refusal, Turn, Turns};
 #[cfg(feature = "llama")]
 pub use wire::{choice_json, generated_json};
 
 #[cfg(feature = "llama")]
-pub(crate) use options::{sampling, timeout};
+pub(crate) use options::{sampling, stops, timeout};

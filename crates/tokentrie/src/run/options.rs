@@ -1,8 +1,9 @@
 //! The options of calls: one definition, with defaults and ranges, that every host reads by name.
 
+use super::stops::Stops;
 use crate::spec::SpecError;
 use crate::spec::SpecProblem;
-use crate::spec::fields::{Fields, text, token_ids, wrong_type};
+use crate::spec::fields::{Fields, array, text, token_ids, wrong_type};
 use crate::spec::place::Place;
 use serde_json::Value;
 use trie_core::{After, ChooseOptions, DrawError, DrawSettings, Mode, SamplerOptions, TokenId};
@@ -36,6 +37,13 @@ const FREE: OptionInfo = option(
 );
 const END_TOKENS: &str = "end_tokens";
 const IDS: &str = "token ids";
+/// Texts that end the output, in every request.
+pub(crate) const STOP: OptionInfo = option(
+    "stop",
+    "null",
+    "a text, or an array of texts",
+    "texts that end the output and are none of it; not for forms",
+);
 /// The seconds that a call may take, in every request.
 pub(crate) const TIMEOUT: OptionInfo =
     option("timeout", "null", "seconds, from 0 up", "ends the call when it takes longer");
@@ -50,6 +58,8 @@ pub struct Generate {
     pub free_sampling: Option<SamplerOptions>,
     /// The most tokens to generate. A form is always filled to its end.
     pub max_tokens: u32,
+    /// Texts that end the output: it goes up to the first of them. Not for forms.
+    pub stop: Stops,
     /// Whether forced tokens are decoded together with what follows them.
     pub skip_ahead: bool,
     /// Tokens that close the span at the end of a leaf.
@@ -68,6 +78,7 @@ impl Default for Generate {
             sampling: SamplerOptions::default(),
             free_sampling: None,
             max_tokens: 64,
+            stop: Stops::default(),
             skip_ahead: true,
             end_tokens: None,
             after: None,
@@ -79,10 +90,11 @@ impl Default for Generate {
 
 impl Generate {
     /// All of them.
-    pub const OPTIONS: [OptionInfo; 9] = [
+    pub const OPTIONS: [OptionInfo; 10] = [
         SAMPLING,
         FREE,
         option("max_tokens", "64", "1 to 2147483647", "the most tokens to generate; a form is filled to its end"),
+        STOP,
         option("skip_ahead", "true", "true or false", "decode forced tokens together with what follows them"),
         option(END_TOKENS, "null", IDS, "tokens that close the span at the end of a leaf; not for forms"),
         option("after", "null", "\"stop\" or \"free\"", "whether the output ends with the span; not for forms"),
@@ -102,6 +114,7 @@ impl Generate {
             sampling: fields.read(SAMPLING.name, sampling)?.unwrap_or_default(),
             free_sampling: fields.read(FREE.name, sampling)?,
             max_tokens: from_one(fields, "max_tokens")?.unwrap_or(usual.max_tokens),
+            stop: stops(fields)?,
             skip_ahead: fields.flag("skip_ahead", usual.skip_ahead)?,
             end_tokens: fields.read(END_TOKENS, token_ids)?,
             after,
@@ -154,6 +167,22 @@ fn from_one(fields: &Fields<'_>, name: &'static str) -> Result<Option<u32>> {
     let reason = || format!("it is 0: it must be from 1 to {}", u32::MAX);
     let none = || Err(SpecError::new(&fields.place.field(name), SpecProblem::Value(reason())));
     if count == Some(0) { none() } else { Ok(count) }
+}
+
+/// A text or several.
+pub(crate) fn stops(fields: &Fields<'_>) -> Result<Stops> {
+    let read = fields.read(STOP.name, |place, value| {
+        let texts = match value {
+            Value::String(one) => vec![one.as_str()],
+            Value::Array(_) => {
+                let each = array(place, value)?.iter().enumerate();
+                each.map(|(number, value)| text(&place.item(number), value)).collect::<Result<_>>()?
+            }
+            other => return Err(wrong_type(place, STOP.range, other)),
+        };
+        Stops::new(&texts).map_err(|error| SpecError::new(place, SpecProblem::Value(error.to_string())))
+    });
+    Ok(read?.unwrap_or_default())
 }
 
 pub(crate) fn timeout(fields: &Fields<'_>) -> Result<Option<f64>> {

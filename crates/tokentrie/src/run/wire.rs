@@ -9,7 +9,8 @@ use trie_text::ValueSet;
 /// `seconds` for all of it.
 #[must_use]
 pub fn generated_json(generated: &Generated, seconds: f64) -> String {
-    let Generated { tokens, text, leaf, leaves, fields, value, partial_token, canonical, finish, stats } = generated;
+    let Generated { tokens, text, leaf, leaves, fields, value, partial_token, canonical, finish, stats, .. } =
+        generated;
     let values: Map<String, Value> =
         fields.iter().map(|field| (field.name.clone(), field.value.as_str().into())).collect();
     let scored = fields.iter().filter_map(|field| Some((field.name.clone(), numbers(field.probabilities.as_ref()?))));

@@ -46,6 +46,7 @@ export const FINISHES = [
   "cancelled",
   "error",
   "timed_out",
+  "stop_text",
 ] as const;
 
 /** Fields of `tokentrie_trie_info`. */

@@ -1,7 +1,7 @@
 /** Chats: what is asked, and what a model answers in its own format. */
 import { SpecError } from "../errors.js";
 import type { DrawOptions } from "../native/sampler.js";
-import { jsonText } from "../native/spec.js";
+import { jsonText, type Spec } from "../native/spec.js";
 import { isList, shown } from "../tree/payload.js";
 import { forLibrary, ofLibrary } from "./names.js";
 
@@ -55,6 +55,12 @@ export interface ChatOptions {
   readonly thinkingBudget?: number;
   /** The most tokens of the reply; what the context has room for unless given. */
   readonly maxTokens?: number;
+  /** Texts that end the content and are none of it. */
+  readonly stop?: string | readonly string[];
+  /** What the content obeys, while reasoning stays free: a spec. No tool may be called then. */
+  readonly constraint?: Spec;
+  /** The same as chat APIs say it: `{ type: "json_schema", json_schema: { schema } }`, `{ type: "json_object" }`. */
+  readonly responseFormat?: object;
   /** Tell of each call how probable its name was, and its enum and boolean arguments. */
   readonly probabilities?: boolean;
   /** With any of these tokens are drawn; without, the best are taken. */

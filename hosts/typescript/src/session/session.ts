@@ -60,6 +60,8 @@ export interface GenerateOptions {
   readonly freeSampling?: DrawOptions & { readonly mode?: "greedy" | "sampled" };
   /** Tokens that close a value; not for forms. */
   readonly endTokens?: readonly number[];
+  /** Texts that end the output and are none of it; not for forms. */
+  readonly stop?: string | readonly string[];
   /** What follows a value, in place of the session's `after`; not for forms. */
   readonly after?: (typeof AFTER)[number];
   /** Decode forced tokens together with what follows them: yes, unless given. */
@@ -401,8 +403,8 @@ function chosen(values: ChosenValues): Choice {
 
 /** The options of a generation that the library reads as JSON; undefined where none of them is given. */
 function requestOf(options: GenerateOptions): string | undefined {
-  const { sampling, freeSampling, endTokens, after, skipAhead, exact, probabilities } = options;
-  const how = forLibrary({ endTokens, after, skipAhead, exact, probabilities });
+  const { sampling, freeSampling, endTokens, stop, after, skipAhead, exact, probabilities } = options;
+  const how = forLibrary({ endTokens, stop, after, skipAhead, exact, probabilities });
   if (sampling === undefined && freeSampling === undefined && Object.keys(how).length === 0) return undefined;
   const { tokenTreeMode, temperature, topP, maxTokens } = options;
   if (sampling === undefined) {

@@ -113,7 +113,19 @@ impl Filler<'_, '_> {
         let value = (!stopped).then(|| text.clone());
         let finish = if stopped { Finish::Stopped } else { Finish::Form };
         let partial_token = Vec::new();
-        Ok(Generated { tokens, text, leaf, leaves, fields, value, partial_token, canonical, finish, stats })
+        Ok(Generated {
+            tokens,
+            text,
+            leaf,
+            leaves,
+            fields,
+            value,
+            value_tokens: 0,
+            partial_token,
+            canonical,
+            finish,
+            stats,
+        })
     }
 
     fn run(&mut self) -> Result<(), RuntimeError> {

@@ -97,6 +97,7 @@ impl Context {
 fn generated(generation: Generation<'_>, finish: Finish, span: Option<&Span>) -> Result<Generated, RuntimeError> {
     let vocab = Arc::clone(&generation.vocab);
     let value = span.is_some_and(|span| span.status() == Status::Complete).then(|| generation.value_text());
+    let value_tokens = generation.value_tokens;
     let (tokens, text, mut stats) = generation.finish()?;
     stats.thinking_tokens = span.map_or(0, |span| span.thought().tokens);
     let leaves = span.map_or_else(Vec::new, Span::leaves);
@@ -108,7 +109,19 @@ fn generated(generation: Generation<'_>, finish: Finish, span: Option<&Span>) ->
         partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
     }
     let fields = Vec::new();
-    Ok(Generated { tokens, text, leaf, leaves, fields, value, partial_token, canonical: true, finish, stats })
+    Ok(Generated {
+        tokens,
+        text,
+        leaf,
+        leaves,
+        fields,
+        value,
+        value_tokens,
+        partial_token,
+        canonical: true,
+        finish,
+        stats,
+    })
 }
 
 /// Being stopped is one way to end.

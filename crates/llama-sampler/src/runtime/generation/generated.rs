@@ -98,6 +98,8 @@ pub enum Finish {
     ContextFull,
     /// The watcher stopped it.
     Stopped,
+    /// A stop text was written: said by those who look for them.
+    StopText,
 }
 
 impl Finish {
@@ -111,6 +113,7 @@ impl Finish {
             Self::MaxTokens => "max_tokens",
             Self::ContextFull => "context_full",
             Self::Stopped => "stopped",
+            Self::StopText => "stop_text",
         }
     }
 }
@@ -149,6 +152,8 @@ pub struct Generated {
     /// The text of the value, if the span was completed: of tokens that were part of one, healed bytes excluded. Of a
     /// form the whole text.
     pub value: Option<String>,
+    /// How many tokens there are up to the last that is part of a value; 0 where none is, and of a form.
+    pub value_tokens: usize,
     /// What the last token of the value spells beyond it: the beginning of the free text. Empty unless the set lets a
     /// token go on after a value ([`Tokenization::OpenEnd`](trie_text::Tokenization::OpenEnd)).
     pub partial_token: Vec<u8>,

@@ -28,6 +28,8 @@ struct Generation<'a> {
     tokens: Vec<TokenId>,
     /// Those of them that are part of values, as bytes.
     value: Vec<u8>,
+    /// How many of the tokens there are up to the last of those.
+    value_tokens: usize,
     /// How many of them the context holds.
     decoded: usize,
     begun: bool,
@@ -50,6 +52,7 @@ impl<'a> Generation<'a> {
             prompt,
             tokens: Vec::new(),
             value: Vec::new(),
+            value_tokens: 0,
             decoded: 0,
             begun: false,
             passes_before: context.forward_passes(),
@@ -84,6 +87,7 @@ impl<'a> Generation<'a> {
 
     fn add_value(&mut self, token: TokenId) {
         self.value.extend_from_slice(self.vocab.piece(token).unwrap_or_default());
+        self.value_tokens = self.tokens.len() + 1;
     }
 
     fn value_text(&self) -> String {

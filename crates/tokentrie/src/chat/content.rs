@@ -1,0 +1,200 @@
+//! Content that is held to a constraint: what stands before it stays free.
+
+use crate::spec::SpecError;
+use crate::spec::fields::{Fields, text, wrong_type};
+use crate::spec::json::MOST_DEPTH;
+use crate::spec::place::Place;
+use crate::spec::{Spec, SpecProblem};
+use serde_json::{Value, json};
+use trie_core::{
+    AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, Thought,
+    TokenId, Tokens, Trie,
+};
+
+/// A reply without calls whose content obeys a constraint.
+///
+/// What may stand before content and content itself are followed side by side, because what begins a marker may begin
+/// content, too.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldContent {
+    /// Ends wherever content may begin.
+    before: AnyConstraint,
+    content: AnyConstraint,
+}
+
+/// Where such a reply is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HeldState {
+    /// `None` once content is what was written, for certain.
+    before: Option<AnyState>,
+    /// In content, and the tokens of it.
+    content: Option<(AnyState, usize)>,
+}
+
+impl HeldState {
+    /// The tokens that are content, if what was written last is.
+    pub(crate) fn content_tokens(&self) -> Option<usize> {
+        self.content.as_ref().map(|(_, tokens)| *tokens)
+    }
+
+    /// Whether only content is meant.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.before.is_none()
+    }
+}
+
+impl HeldContent {
+    pub(crate) fn new(before: AnyConstraint, content: AnyConstraint) -> Self {
+        Self { before, content }
+    }
+
+    fn may_begin(&self, before: &AnyState) -> bool {
+        !matches!(self.before.ending(before), Ending::No)
+    }
+}
+
+impl Constraint for HeldContent {
+    type State = HeldState;
+
+    fn start(&self) -> HeldState {
+        HeldState { before: Some(self.before.start()), content: None }
+    }
+
+    fn next<'a>(&'a self, at: &'a HeldState, scratch: &'a mut Scratch) -> Next<'a> {
+        let Some(before) = &at.before else {
+            return match &at.content {
+                Some((content, _)) => self.content.next(content, scratch),
+                None => Next { tokens: Tokens::default(), ending: Ending::No },
+            };
+        };
+        let begins = self.may_begin(before);
+        if !begins && at.content.is_none() {
+            return self.before.next(before, scratch);
+        }
+        let (ids, scratch) = scratch.split();
+        ids.clear();
+        let mut denied = None;
+        match self.before.next(before, scratch).tokens {
+            Tokens::Except(but) => denied = Some(but.denied().to_vec()),
+            few => ids.extend(few.iter()),
+        }
+        let mut ending = Ending::No;
+        let start = begins.then(|| self.content.start());
+        for (inside, begun) in at.content.iter().map(|(at, _)| (at, true)).chain(start.iter().map(|at| (at, false))) {
+            let next = self.content.next(inside, scratch);
+            if begun && next.ending != Ending::No {
+                ending = Ending::May;
+            }
+            match (&mut denied, next.tokens) {
+                (Some(denied), tokens) => denied.retain(|&token| !tokens.contains(token)),
+                (none, Tokens::Except(but)) => {
+                    *none = Some(but.denied().iter().copied().filter(|token| !ids.contains(token)).collect());
+                }
+                (None, few) => ids.extend(few.iter()),
+            }
+        }
+        let all_but = denied.map(|denied| *ids = denied).is_some();
+        ids.sort_unstable();
+        ids.dedup();
+        let tokens = if all_but { Tokens::Except(Except::new(ids)) } else { Tokens::Ids(ids) };
+        Next { tokens, ending }
+    }
+
+    fn advance(&self, at: &mut HeldState, token: TokenId) -> Option<Role> {
+        let content = at.content.as_ref().and_then(|(inside, tokens)| {
+            let mut inside = inside.clone();
+            self.content.advance(&mut inside, token).map(|_| (inside, tokens + 1))
+        });
+        // Of two ways into content the one that began first counts: it can always go on.
+        let content = content.or_else(|| {
+            at.before.as_ref().filter(|before| self.may_begin(before))?;
+            let mut inside = self.content.start();
+            self.content.advance(&mut inside, token).map(|_| (inside, 1))
+        });
+        let mut role = None;
+        let before = at.before.as_ref().and_then(|before| {
+            let mut before = before.clone();
+            role = Some(self.before.advance(&mut before, token)?);
+            Some(before)
+        });
+        role = role.or_else(|| content.is_some().then_some(Role::Value));
+        if role.is_some() {
+            *at = HeldState { before, content };
+        }
+        role
+    }
+
+    fn forced_token(&self, at: &HeldState, scratch: &mut Scratch) -> Option<TokenId> {
+        match (&at.before, &at.content) {
+            (None, Some((content, _))) => self.content.forced_token(content, scratch),
+            (Some(before), None) if !self.may_begin(before) => self.before.forced_token(before, scratch),
+            _ => None,
+        }
+    }
+
+    fn problem(&self, at: &HeldState) -> Option<Problem> {
+        let of_content = at.content.as_ref().and_then(|(content, _)| self.content.problem(content));
+        of_content.or_else(|| self.before.problem(at.before.as_ref()?))
+    }
+
+    fn max_token(&self) -> Option<TokenId> {
+        self.content.max_token().max(self.before.max_token())
+    }
+
+    fn sets(&self) -> Vec<&Trie> {
+        self.content.sets()
+    }
+
+    fn values(&self, at: &HeldState, over: bool) -> Vec<trie_core::Leaf> {
+        at.content.as_ref().map_or_else(Vec::new, |(content, _)| self.content.values(content, over))
+    }
+
+    fn to_trie(&self, _limit: usize) -> Result<Trie, NotListed> {
+        Err(NotListed::Endless)
+    }
+}
+
+impl Special for HeldContent {
+    fn never_ends(&self) -> bool {
+        false
+    }
+
+    fn thought(&self, at: &HeldState) -> Thought {
+        at.before.as_ref().map_or_else(Thought::default, |before| self.before.thought(before))
+    }
+}
+
+/// What `response_format` of chat APIs asks for: `{"type": "text"}`, `{"type": "json_object"}`, or `{"type":
+/// "json_schema", "json_schema": {"schema": ...}}`. `None` is text.
+///
+/// # Errors
+/// Another shape, with its place.
+pub fn response_format(value: &Value) -> Result<Option<Spec>, SpecError> {
+    read_format(&Place::ROOT.field("response_format"), value)
+}
+
+pub(crate) fn read_format(place: &Place<'_>, value: &Value) -> Result<Option<Spec>, SpecError> {
+    let fields = Fields::of(place, value, &["type", "json_schema", "schema"])?;
+    let kind = fields.read("type", |place, value| Ok(text(place, value)?.to_owned()))?;
+    let schema = match kind.as_deref() {
+        Some("text") => return Ok(None),
+        // llama.cpp's server and others take a schema here, too.
+        Some("json_object") => fields.read("schema", |_, value| Ok(value.clone()))?,
+        Some("json_schema") => {
+            let own = fields.read("json_schema", |place, value| {
+                let names = ["name", "description", "schema", "strict"];
+                Fields::of(place, value, &names)?.read("schema", |_, value| Ok(value.clone()))
+            })?;
+            let given = own.flatten().or(fields.read("schema", |_, value| Ok(value.clone()))?);
+            let missing = || SpecProblem::Value("the field \"schema\" is missing".to_owned());
+            Some(given.ok_or_else(|| SpecError::new(&place.field("json_schema"), missing()))?)
+        }
+        _ => {
+            let given = value.get("type").unwrap_or(&Value::Null);
+            let expected = "\"text\", \"json_object\" or \"json_schema\"";
+            return Err(wrong_type(&place.field("type"), expected, given));
+        }
+    };
+    let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
+    Spec::read(place, &json!({"json_schema": schema}), MOST_DEPTH).map(Some)
+}

@@ -1,0 +1,240 @@
+//! Texts that end the output: they are never shown, and neither is what may begin one until it is certain.
+
+use llama_sampler::{Finish, Generated, Step, Watch};
+use std::sync::Arc;
+use trie_core::TokenId;
+
+/// The most stop texts.
+const MOST: usize = 256;
+/// The most bytes of one.
+const LONGEST: usize = 1 << 16;
+
+/// Stop texts that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StopError {
+    /// One without a character.
+    #[error("stop[{0}] is empty: it would end the output before it begins")]
+    Empty(usize),
+    /// One that is too long.
+    #[error("stop[{number}] has {bytes} bytes: it may have {LONGEST}")]
+    TooLong {
+        /// Which.
+        number: usize,
+        /// Its length.
+        bytes: usize,
+    },
+    /// Too many.
+    #[error("stop has {0} texts: it may have {MOST}")]
+    TooMany(usize),
+}
+
+/// Stop texts. The one that is written first counts, whatever tokens spell it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stops(Arc<[Text]>);
+
+/// A text, and of each of its beginnings how much is written still where it does not go on (Knuth, Morris, Pratt).
+#[derive(Debug, PartialEq, Eq)]
+struct Text {
+    bytes: Box<[u8]>,
+    back: Box<[usize]>,
+}
+
+impl Stops {
+    /// These texts.
+    ///
+    /// # Errors
+    /// [`StopError`].
+    pub fn new<S: AsRef<str>>(texts: &[S]) -> Result<Self, StopError> {
+        if texts.len() > MOST {
+            return Err(StopError::TooMany(texts.len()));
+        }
+        let text = |(number, text): (usize, &S)| match text.as_ref().len() {
+            0 => Err(StopError::Empty(number)),
+            bytes if bytes > LONGEST => Err(StopError::TooLong { number, bytes }),
+            _ => Ok(Text::new(text.as_ref())),
+        };
+        Ok(Self(texts.iter().enumerate().map(text).collect::<Result<_, _>>()?))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Text {
+    fn new(text: &str) -> Self {
+        let bytes: Box<[u8]> = text.as_bytes().into();
+        let mut made = Self { back: vec![0; bytes.len()].into(), bytes };
+        for end in 1..made.bytes.len() {
+            made.back[end] = made.step(made.back[end - 1], made.bytes[end]);
+        }
+        made
+    }
+
+    /// How much of it is written after a byte more.
+    fn step(&self, mut written: usize, byte: u8) -> usize {
+        while written > 0 && self.bytes.get(written) != Some(&byte) {
+            written = self.back[written - 1];
+        }
+        written + usize::from(self.bytes[written] == byte)
+    }
+}
+
+/// Text on its way out.
+#[derive(Debug, Clone)]
+pub struct StopFilter {
+    stops: Stops,
+    /// How much of each is written.
+    written: Vec<usize>,
+    held: String,
+    /// Whether one of them was written.
+    found: bool,
+}
+
+impl StopFilter {
+    /// Before the first text.
+    pub fn new(stops: &Stops) -> Self {
+        Self { written: vec![0; stops.0.len()], stops: stops.clone(), held: String::new(), found: false }
+    }
+
+    /// Takes more text: what of all text so far became certain. After a stop text nothing does. `O(bytes)` for each
+    /// stop text.
+    pub fn push(&mut self, text: &str) -> String {
+        if self.found {
+            return String::new();
+        }
+        let before = self.held.len();
+        self.held.push_str(text);
+        for (at, byte) in text.bytes().enumerate() {
+            let mut longest = 0;
+            for (stop, written) in self.stops.0.iter().zip(&mut self.written) {
+                *written = stop.step(*written, byte);
+                if *written == stop.bytes.len() {
+                    longest = longest.max(*written);
+                }
+            }
+            if longest > 0 {
+                self.found = true;
+                self.held.truncate(before + at + 1 - longest);
+                return std::mem::take(&mut self.held);
+            }
+        }
+        let kept = self.written.iter().copied().max().unwrap_or_default();
+        let held = self.held.split_off(self.held.len() - kept);
+        std::mem::replace(&mut self.held, held)
+    }
+
+    /// Whether a stop text was written.
+    pub fn found(&self) -> bool {
+        self.found
+    }
+
+    /// Bytes that may begin a stop text.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// What was held: no more comes.
+    pub fn finish(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// Watches a generation that stop texts end: whoever watches it hears of tokens once no stop text can reach them.
+pub(super) struct Stopping<'w> {
+    watch: &'w mut dyn Watch,
+    filter: StopFilter,
+    held: Vec<Held>,
+    /// Bytes that no stop text can reach, and those of them that were shown.
+    certain: usize,
+    shown: usize,
+    /// The bytes before each token.
+    begins: Vec<usize>,
+}
+
+/// A token that is not certain.
+struct Held {
+    index: usize,
+    depth: usize,
+    allowed: Vec<(TokenId, f32)>,
+    token: TokenId,
+    forced: bool,
+    text: String,
+}
+
+impl<'w> Stopping<'w> {
+    pub(super) fn new(watch: &'w mut dyn Watch, stops: &Stops) -> Self {
+        Self { watch, filter: StopFilter::new(stops), held: Vec::new(), certain: 0, shown: 0, begins: Vec::new() }
+    }
+
+    /// Tells of the tokens of which no more than so many bytes are held back.
+    fn tell(&mut self, held: usize) {
+        let mut after: usize = self.held.iter().map(|step| step.text.len()).sum();
+        let certain = self.held.iter().take_while(|step| {
+            after -= step.text.len();
+            after >= held
+        });
+        let certain = certain.count();
+        for Held { index, depth, allowed, token, forced, text } in self.held.drain(..certain) {
+            self.shown += text.len();
+            if self.watch.wants_steps() {
+                self.watch.step(&Step { index, depth, allowed: &allowed, token, forced, text: &text });
+            }
+        }
+    }
+
+    /// What the generation gave, without the stop text and what came after it.
+    pub(super) fn finish(mut self, mut generated: Generated) -> Generated {
+        if !self.filter.found {
+            self.tell(0);
+            return generated;
+        }
+        let cut = self.shown;
+        let kept = self.begins.iter().take_while(|&&begin| begin < cut).count();
+        let value_is_whole =
+            generated.value_tokens == 0 || self.begins.get(generated.value_tokens).is_some_and(|&end| end <= cut);
+        if !value_is_whole {
+            (generated.value, generated.leaf) = (None, None);
+            generated.leaves.clear();
+        }
+        generated.text.truncate(cut);
+        generated.tokens.truncate(kept);
+        generated.finish = Finish::StopText;
+        generated
+    }
+}
+
+impl Watch for Stopping<'_> {
+    fn stop(&mut self) -> bool {
+        self.filter.found || self.watch.stop()
+    }
+
+    fn wants_steps(&self) -> bool {
+        !self.filter.found
+    }
+
+    fn wants_shares(&self) -> bool {
+        self.watch.wants_steps() && self.watch.wants_shares()
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        self.begins.push(self.shown + self.held.iter().map(|step| step.text.len()).sum::<usize>());
+        self.certain += self.filter.push(step.text).len();
+        let &Step { index, depth, allowed, token, forced, text } = step;
+        self.held.push(Held { index, depth, allowed: allowed.to_vec(), token, forced, text: text.to_owned() });
+        if !self.filter.found {
+            return self.tell(self.filter.held());
+        }
+        // Up to the stop text: the last token with text before it says less, and those after it are none of the output.
+        let mut left = self.certain - self.shown;
+        self.held.retain_mut(|step| {
+            let keeps = left > 0;
+            let length = step.text.len().min(left);
+            step.text.truncate(length);
+            left -= length;
+            keeps
+        });
+        self.tell(0);
+    }
+}
