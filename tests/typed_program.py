@@ -7,7 +7,22 @@ from typing import Any
 import numpy as np
 import tokentrie
 from numpy.typing import NDArray
-from tokentrie import Choice, Form, Generated, Leaf, Model, Sampler, Sampling, Slot, Text, Trie, TrieCache, Vocab
+from tokentrie import (
+    ChatStream,
+    Choice,
+    Form,
+    Generated,
+    Leaf,
+    Message,
+    Model,
+    Sampler,
+    Sampling,
+    Slot,
+    Text,
+    Trie,
+    TrieCache,
+    Vocab,
+)
 from typing_extensions import assert_type
 
 PAYLOAD: dict[str, Any] = {"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}
@@ -60,6 +75,19 @@ def generate(model: Model) -> Generated:
         model.choose("Is it? ", 5)  # type: ignore[arg-type]
         model.generate("Is it? ", form, mode="exact", on_step=lambda step: print(step.token))
         return model.generate([1, 2], ["yes", "no"], sampling=Sampling())
+
+
+async def chats(model: Model) -> None:
+    asked = [{"role": "user", "content": "Hello"}]
+    assert_type(model.chat(asked, stop=["a"], response_format={"type": "json_object"}, retries=1), Message)
+    assert_type(model.chat(asked, stream=lambda event: print(event.text)), Message)
+    assert_type(model.chat(asked, stream=True), ChatStream)
+    print([event.kind async for event in model.achat(asked, stream=True)])
+    assert_type(await model.achat(asked, constraint=["yes"], on_invalid="none"), Message)
+    model.chat(asked, max_token=3)  # type: ignore[call-overload]
+    model.chat(asked, stream="yes")  # type: ignore[call-overload]
+    model.achat(asked, temprature=1.0)  # type: ignore[call-overload]
+    model.generate("x", stops=["a"])  # type: ignore[call-arg]
 
 
 def careful(payload: str) -> Trie | str:

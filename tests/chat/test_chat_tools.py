@@ -114,7 +114,7 @@ class TestHints:
                 jsonschema.validate(right | change, schema)
 
     def test_without_pydantic_too(self, reader: str) -> None:
-        def f(a: Annotated[int, AtLeast(3)], b: Options, c: Color, d: Optional[Literal["x"]] = None) -> Any:  # noqa: UP045
+        def f(a: Annotated[int, AtLeast(3)], b: Options, c: Color, d: Literal["x"] | None = None) -> Any:
             return a, b, c, d
 
         schema = parameters(f)

@@ -149,8 +149,8 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     made += [tokentrie.Detokenizer(model.vocab), model.choose_many(["a"], COLOURS), tokentrie.rules.Unconstrained()]
     made += [tokentrie.Sequence(trie, trie), tokentrie.ChatTemplate("x")] if hasattr(tokentrie, "ChatTemplate") else []
     made += [model.chat_format.parser(), tokentrie.run_tools(model, CHAT, [], max_tokens=4)]
-    with model.stream("a", COLOURS) as stream:
-        made.append(stream)
+    with model.stream("a", COLOURS) as stream, tokentrie.Model().chat(CHAT, stream=True, max_tokens=4) as events:
+        made += [stream, events]
     for value in made:
         assert " object at 0x" not in repr(value)
     classes = {type(value) for value in made}

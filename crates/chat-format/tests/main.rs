@@ -1,6 +1,7 @@
 //! Formats of chats: read from templates, held, and read back. One binary, because each is linked anew.
 
 mod analyses;
+mod before_content;
 mod cases;
 mod checked;
 mod dialects;

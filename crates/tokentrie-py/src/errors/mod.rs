@@ -109,7 +109,7 @@ fn types(py: Python<'_>) -> PyResult<&[Py<PyType>]> {
                 class.bind(py).setattr(PARTIAL, py.None())?;
             }
             if spec.class == Class::Invalid {
-                class.bind(py).setattr(TEXT, "")?;
+                class.bind(py).setattr(TEXT, py.None())?;
             }
             types.push(class);
         }

@@ -117,9 +117,9 @@ impl Model {
     ///     parallel_tool_calls: whether there may be several calls.
     ///     enable_thinking: whether the model may think, where its template knows this.
     ///     thinking_budget: the most tokens of reasoning; then its end marker is forced.
-    ///     stream: True gives a ChatStream, an iterator of events, in place of the Message. A function is called with each
-    ///         ChatEvent as soon as it is certain, and awaited where it is `async def`; what it raises ends the chat. It
-    ///         must not use this model, except for `cancel`.
+    ///     stream: True gives a ChatStream, an iterator of events, in place of the Message. A function is called with
+    ///         each ChatEvent as soon as it is certain, and awaited where it is `async def`; what it raises ends the
+    ///         chat. It must not use this model, except for `cancel`.
     ///     stop: a str or a list of str: the content ends before the first of them. Reasoning and calls may have them.
     ///     constraint: what the content obeys, as for `generate`, or a class as for JsonSchema; `Message.parsed` is its
     ///         value. Reasoning stays free. Not where tools may be called.
@@ -287,8 +287,8 @@ impl Model {
     ///
     /// Args:
     ///     messages, tools, tool_choice: as for `chat`.
-    ///     options: the keywords of `chat`. A function for `stream` is called on another thread, or awaited in this event
-    ///         loop where it is `async def`.
+    ///     options: the keywords of `chat`. A function for `stream` is called on another thread, or awaited in this
+    ///         event loop where it is `async def`.
     ///
     /// Returns:
     ///     An awaitable of Message. With stream=True a ChatStream for `async for`.

@@ -218,8 +218,6 @@ impl Model {
     ///         but in a set with tokenization="all" only this takes text that must come in the tokenizer's own
     ///         tokens. Forms always do.
     ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
-    ///     stop: a str or a list of str: the output ends before the first of them, and `finish` is "stop_text". A value that
-    ///         one cuts off is None. Not for forms, whose texts have stops of their own.
     ///     end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
     ///     after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
     ///     probabilities: of a Form, also score every value of every slot.
@@ -227,6 +225,8 @@ impl Model {
     ///         ends the generation. It must not use this model, except for `cancel`.
     ///     sampling: a Sampling in place of mode and all settings.
     ///     free_sampling: a Sampling for the free text after a value, with after="free"; None chooses it as the value.
+    ///     stop: a str or a list of str: the output ends before the first of them, and `finish` is "stop_text". A value
+    ///         that one cuts off is None. Not for forms, whose texts have stops of their own.
     ///     on_invalid: "raise" an InvalidValueError where a class refuses the text that was written for it, or "none":
     ///         `value` is None, and `invalid` says why.
     ///     cancel: a CancelToken that ends this call.

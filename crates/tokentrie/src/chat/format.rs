@@ -1,12 +1,8 @@
 //! The format of a model's chats, over its vocabulary.
 
-#[cfg(feature = "llama")]
-use crate::chat::{content::HeldContent, request::ChatError};
 use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, FormatError, TemplateError};
 use std::collections::HashMap;
 use std::sync::Arc;
-#[cfg(feature = "llama")]
-use trie_core::Special;
 use trie_core::{AnyConstraint, TokenId};
 use trie_text::Vocab;
 
@@ -87,40 +83,32 @@ impl ModelFormat {
         })
     }
 
-    /// A reply without calls whose content obeys `content`, and the tokens that end it; `prompt` is what begins its
-    /// turn.
+    /// What may stand before content after what begins its turn; a value of it ends wherever content may begin.
     ///
     /// # Errors
-    /// As [`ModelFormat::constraint`]; content that could not end, or that begins inside the prompt.
+    /// As [`ModelFormat::constraint`].
     #[cfg(feature = "llama")]
-    pub(crate) fn held_content(
-        &self,
-        content: AnyConstraint,
-        prompt: &str,
-        budget: Option<u32>,
-    ) -> Result<(HeldContent, Vec<TokenId>), ChatError> {
-        if content.first_set().is_some_and(|set| set.heal_bytes() > 0) {
-            return Err(ChatError::ContentHealed);
-        }
-        if self.vocab.end_of_generation().is_empty() {
-            return Err(ChatError::ContentWithoutEnd);
-        }
+    pub(crate) fn before_content(&self, prompt: &str, budget: Option<u32>) -> Result<AnyConstraint, ConstraintError> {
         let closing = budget.map(|_| self.closing()).transpose()?;
         let spelling = self.vocab.spelling_with_control(ControlTokens::BYTE);
-        let before =
-            self.format.before_content(Some(prompt), &spelling, &self.control).map_err(ConstraintError::from)?;
-        let before = match (budget, closing) {
+        let before = self.format.before_content(Some(prompt), &spelling, &self.control)?;
+        Ok(match (budget, closing) {
             (Some(budget), Some(closing)) => AnyConstraint::new(before.with_budget(budget, closing)),
             _ => AnyConstraint::new(before),
-        };
+        })
+    }
+
+    /// The tokens that end content: those that end generation, and its own marker where that is a control token. Text
+    /// would be told from content by nothing.
+    #[cfg(feature = "llama")]
+    pub(crate) fn content_ends(&self) -> Vec<TokenId> {
         let marked = self.vocab.tokenize_marker(&self.format.analysis().dialect.content.end);
-        let marker = marked.filter(|_| self.vocab.can_tokenize()).unwrap_or_default();
-        // Text would be told from content by nothing.
-        let marker = marker.first().filter(|&&first| self.vocab.control().contains(&first));
-        let mut ends = [self.vocab.end_of_generation(), marker.map_or(&[], std::slice::from_ref)].concat();
+        let marker = marked.filter(|_| self.vocab.can_tokenize()).and_then(|marker| marker.first().copied());
+        let marker = marker.filter(|first| self.vocab.control().contains(first));
+        let mut ends: Vec<TokenId> = self.vocab.end_of_generation().iter().copied().chain(marker).collect();
         ends.sort_unstable();
         ends.dedup();
-        Ok((HeldContent::new(before, content), ends))
+        ends
     }
 
     /// The end marker of reasoning in tokens; none where the format has no reasoning.

@@ -1,6 +1,6 @@
 //! A request as JSON: what chat APIs call it, without a model.
 
-use crate::chat::content::read_format;
+use crate::chat::content::{HeldContent, read_format};
 use crate::chat::format::{ConstraintError, ModelFormat};
 use crate::chat::messages::check_message;
 use crate::chat::prompt::ChatPrompt;
@@ -18,7 +18,7 @@ use llama_sampler::RuntimeError;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{After, AnyConstraint, RulesError, SpanRules};
+use trie_core::{After, AnyConstraint, RulesError, SpanRules, Special};
 use trie_text::VocabError;
 
 /// Messages, tools and settings of a reply.
@@ -177,7 +177,14 @@ impl ChatRequest {
                 if matches!(self.prompt.continued, Continued::Auto | Continued::Content) {
                     return Err(ChatError::ContentBegun);
                 }
-                let (held, ends) = format.held_content(held.clone(), &prompt.turn, self.thinking_budget)?;
+                if held.first_set().is_some_and(|set| set.heal_bytes() > 0) {
+                    return Err(ChatError::ContentHealed);
+                }
+                if vocab.end_of_generation().is_empty() {
+                    return Err(ChatError::ContentWithoutEnd);
+                }
+                let before = format.before_content(&prompt.turn, self.thinking_budget)?;
+                let (held, ends) = (HeldContent::new(before, held.clone()), format.content_ends());
                 content = Some(held.clone());
                 let rules = SpanRules::of(AnyConstraint::new(held), vocab.len())?.with_end_tokens(ends.as_slice())?;
                 rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?
