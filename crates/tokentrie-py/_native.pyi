@@ -37,6 +37,7 @@ __all__ = [
     "ContextError",
     "Date",
     "Detokenizer",
+    "EngineStats",
     "FilteredTrie",
     "Form",
     "Generated",
@@ -55,6 +56,7 @@ __all__ = [
     "OneOf",
     "OptionError",
     "PayloadError",
+    "QueueFullError",
     "Regex",
     "Rule",
     "RuleError",
@@ -171,6 +173,7 @@ class CancelledError(ModelError):
     partial: Generated | None
 
 class TimedOutError(CancelledError, TimeoutError): ...
+class QueueFullError(ModelError): ...
 class TokenTrieWarning(UserWarning): ...
 
 @final
@@ -925,6 +928,29 @@ class Detokenizer:
     def finish(self) -> str: ...
 
 @final
+class EngineStats:
+    @property
+    def slots(self) -> int: ...
+    @property
+    def running(self) -> int: ...
+    @property
+    def queued(self) -> int: ...
+    @property
+    def calls(self) -> int: ...
+    @property
+    def passes(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def tokens_per_pass(self) -> float: ...
+    @property
+    def tokens_reused(self) -> int: ...
+    @property
+    def cells(self) -> int: ...
+    @property
+    def failed_passes(self) -> int: ...
+
+@final
 class Model:
     def __new__(
         cls,
@@ -933,7 +959,12 @@ class Model:
         n_gpu_layers: int = 0,
         n_threads: int | None = None,
         precise: bool = False,
+        *,
+        slots: int = 1,
+        max_queue: int = 1024,
     ) -> Model: ...
+    @property
+    def engine(self) -> EngineStats | None: ...
     @property
     def vocab(self) -> Vocab: ...
     @property

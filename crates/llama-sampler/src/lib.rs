@@ -73,7 +73,7 @@ mod runtime;
 pub use callbacks::{SamplerCounts, SamplerHandle, SamplerInit, SamplerStatus, TokenTrieSampler, abi};
 #[cfg(feature = "llama")]
 pub use runtime::{
-    Answers, Context, ContextOptions, Field, Finish, GenerateOptions, GenerateStats, Generated, Model, ModelOptions,
-    Progress, Question, RuntimeError, Step, Watch, chat_from_gguf, default_threads, supports_graphics_cards,
-    vocab_from_gguf,
+    Answers, Bounds, Context, ContextOptions, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated,
+    Inside, Model, ModelOptions, Placed, PlannedWave, Progress, Question, QuestionScorer, RuntimeError, Scorer, Step,
+    Task, Watch, chat_from_gguf, default_threads, plan, supports_graphics_cards, vocab_from_gguf,
 };

@@ -46,6 +46,8 @@ mod _native {
     #[pymodule_export]
     use crate::model::choices::Choices;
     #[pymodule_export]
+    use crate::model::engine::EngineStats;
+    #[pymodule_export]
     use crate::model::generated::{Generated, Stats, Step};
     #[cfg(feature = "llama")]
     #[pymodule_export]

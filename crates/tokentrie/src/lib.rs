@@ -4,11 +4,14 @@
 //! | --- | --- |
 //! | `spec/` | what may be written, as data: one JSON form, made into a constraint over a vocabulary |
 //! | `run/` | generations and choices: options, whose turn it is, what ends a call |
+//! | `engine/` | many calls of one model at once |
 //! | `chat/` | the chat loop: prompt, constraint, reader, finish reasons, probabilities |
 
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "chat")]
 pub mod chat;
+#[cfg(feature = "llama")]
+pub mod engine;
 pub mod run;
 pub mod spec;

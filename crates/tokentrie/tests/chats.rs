@@ -4,6 +4,7 @@ use llama_sampler::{ContextOptions, Model, ModelOptions};
 use serde_json::{Value, json};
 use std::path::Path;
 use tokentrie::chat::{ChatError, ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, event_json};
+use tokentrie::engine::Runtime;
 use tokentrie::spec::{DataOnly, Over};
 
 fn request(value: &Value) -> Result<ChatRequest, String> {
@@ -94,7 +95,7 @@ fn a_whole_chat() -> Result<(), ChatError> {
     assert_eq!(prompt.tokens.iter().filter(ends).count(), plain.tokens.iter().filter(ends).count());
 
     let mut heard = Heard::default();
-    let reply = asked.ready(&format)?.reply(&mut context, &mut heard)?;
+    let reply = asked.ready(&format)?.reply(&mut Runtime::Alone(&mut context), &mut heard)?;
     assert_eq!((reply.finish, reply.message.tool_calls.len()), (ChatFinish::ToolCalls, 1));
     let mut told = chat_format::Message::default();
     heard.0.iter().for_each(|event| told.add(event));

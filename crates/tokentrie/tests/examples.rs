@@ -6,6 +6,7 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use tokentrie::chat::{ChatError, ChatRequest, ModelFormat};
+use tokentrie::engine::Runtime;
 use tokentrie::spec::{AfterPrompt, DataOnly, Over, Spec};
 use trie_core::{After, SpanRules};
 use trie_text::{Prompt, ValueSets};
@@ -44,7 +45,7 @@ fn every_example_gives_the_same_tokens() -> Result<(), Box<dyn Error>> {
     let (format, _) = ModelFormat::of_model::<ChatError>(&model)?;
     let request = vectors["chat"]["request"].to_string();
     let request = ChatRequest::from_json(request.as_bytes(), format.format().template().text())?;
-    let reply = request.ready(&format)?.reply(&mut context, &mut ())?;
+    let reply = request.ready(&format)?.reply(&mut Runtime::Alone(&mut context), &mut ())?;
     let reply: Value = serde_json::from_str(&reply.to_json(&[]))?;
     let wanted = vectors["chat"]["tool_calls"].as_array().unwrap();
     let calls = reply["message"]["tool_calls"].as_array().unwrap();

@@ -1,8 +1,9 @@
 //! Generations and choices: options by name, and what a request gives beside what the runtime gives.
 
-use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Generated, Model, ModelOptions};
+use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Generated, Model, ModelOptions, Scorer};
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use tokentrie::engine::Runtime;
 use tokentrie::run::{
     Choose, ChooseRequest, Generate, GenerateError, GenerateRequest, OptionInfo, choice_json, generated_json,
 };
@@ -24,7 +25,7 @@ fn ran(context: &mut Context, sets: &ValueSets, value: &Value) -> Result<Generat
     let over = Over::vocab(sets.vocab());
     let built = constraint.map(|spec| spec.build(&over, &DataOnly).unwrap());
     let ready = options.after(prompt.unwrap(), built, sets)?;
-    Ok(ready.run(context, &options, &mut ()).unwrap())
+    Ok(ready.run(&mut Runtime::Alone(context), &options, &mut ()).unwrap())
 }
 
 fn defaults(options: &[OptionInfo]) -> Value {

@@ -183,6 +183,27 @@ pub enum RuntimeError {
         /// How much there was to do.
         of: usize,
     },
+    /// As many jobs wait as may.
+    #[error("{queued} calls wait already, the most that may: try again later, or raise max_queue")]
+    QueueFull {
+        /// How many wait.
+        queued: usize,
+    },
+    /// No call can be taken any more: it was closed.
+    #[error("the engine is closed")]
+    Closed,
+    /// The engine's thread is in another process.
+    #[error(
+        "this process was forked from the one that made the engine, whose thread is not here: make a model in this \
+         process"
+    )]
+    Forked,
+    /// A job failed inside; others go on.
+    #[error("a job failed inside: {reason}")]
+    Failed {
+        /// What it said.
+        reason: String,
+    },
     /// The file has no chat template.
     #[error("{path:?} has no chat template")]
     NoTemplate {

@@ -1,18 +1,22 @@
 //! A safe runtime on llama.cpp: load, tokenize, decode (`context/`), generate inside a span (`generation/`), find the
-//! exact probability of every value (`scoring/`), and of several sets after several prompts (`questions.rs`).
+//! exact probability of every value (`scoring/`), and of several sets after several prompts (`questions.rs`). All of it
+//! is tasks, which never call llama.cpp (`task.rs`).
 
 mod context;
 mod error;
 mod generation;
 mod questions;
 mod scoring;
+mod task;
 mod watch;
 
 pub use context::{
-    Context, ContextOptions, Model, ModelOptions, Progress, chat_from_gguf, default_threads, supports_graphics_cards,
-    vocab_from_gguf,
+    Context, ContextOptions, Model, ModelOptions, Placed, Progress, chat_from_gguf, default_threads,
+    supports_graphics_cards, vocab_from_gguf,
 };
 pub use error::RuntimeError;
-pub use generation::{Field, Finish, GenerateOptions, GenerateStats, Generated};
-pub use questions::{Answers, Question};
+pub use generation::{Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, Inside};
+pub use questions::{Answers, Question, QuestionScorer};
+pub use scoring::{Bounds, PlannedWave, Scorer, plan};
+pub use task::Task;
 pub use watch::{Step, Watch};

@@ -1,7 +1,7 @@
 //! Choices after several prompts, each with values of its own.
 
-use super::context::Context;
 use super::error::RuntimeError;
+use super::scoring::Scorer;
 use super::watch::Watch;
 use trie_core::{Choice, ChooseOptions, TokenId};
 use trie_text::ValueSet;
@@ -62,13 +62,14 @@ fn by_set(questions: &[Question]) -> Vec<Vec<usize>> {
     groups
 }
 
-impl Context {
+/// Choices for many questions.
+pub trait QuestionScorer: Scorer {
     /// A choice for each question, in order. Those with equal sets are decoded together.
     ///
     /// # Errors
-    /// As [`Context::choose_many`]; [`RuntimeError::Prompt`] has the number among these questions. Nothing is given
+    /// As [`Scorer::choose_many`]; [`RuntimeError::Prompt`] has the number among these questions. Nothing is given
     /// for any of them then.
-    pub fn choose_each(
+    fn choose_each(
         &mut self,
         questions: &[Question],
         options: &ChooseOptions<'_>,
@@ -88,12 +89,12 @@ impl Context {
         Ok(chosen.into_iter().map(|(_, choice)| choice).collect())
     }
 
-    /// [`Context::choose_each`] for a part of a stream: a bad prompt does not take the answers before it away.
+    /// [`QuestionScorer::choose_each`] for a part of a stream: a bad prompt does not take the answers before it away.
     /// `first` is the number of the first question in the stream.
     ///
     /// # Errors
-    /// As [`Context::choose_each`], where it is not one prompt that is wrong.
-    pub fn choose_until_bad(
+    /// As [`QuestionScorer::choose_each`], where it is not one prompt that is wrong.
+    fn choose_until_bad(
         &mut self,
         questions: &[Question],
         first: usize,
@@ -113,11 +114,11 @@ impl Context {
         }
     }
 
-    /// [`Context::choose_each`] with an answer for every question: a bad prompt takes no other answer away.
+    /// [`QuestionScorer::choose_each`] with an answer for every question: a bad prompt takes no other answer away.
     ///
     /// # Errors
-    /// As [`Context::choose_each`], where it is not one prompt that is wrong.
-    pub fn choose_or_refuse(
+    /// As [`QuestionScorer::choose_each`], where it is not one prompt that is wrong.
+    fn choose_or_refuse(
         &mut self,
         mut questions: Vec<Question>,
         options: &ChooseOptions<'_>,
@@ -140,6 +141,8 @@ impl Context {
         Ok(answers.into_iter().map(|(_, answer)| answer).collect())
     }
 }
+
+impl<S: Scorer> QuestionScorer for S {}
 
 #[cfg(test)]
 mod tests {

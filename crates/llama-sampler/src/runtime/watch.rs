@@ -48,3 +48,21 @@ pub trait Watch {
 }
 
 impl Watch for () {}
+
+impl<W: Watch + ?Sized> Watch for &mut W {
+    fn stop(&mut self) -> bool {
+        (**self).stop()
+    }
+
+    fn wants_steps(&self) -> bool {
+        (**self).wants_steps()
+    }
+
+    fn wants_shares(&self) -> bool {
+        (**self).wants_shares()
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        (**self).step(step);
+    }
+}

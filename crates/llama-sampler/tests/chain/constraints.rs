@@ -4,8 +4,8 @@ use crate::common::{Numbers, apply, id, ids, in_id_order, precise_model, trie};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_sampler::{
-    Answers, Context, ContextOptions, Finish, GenerateOptions, Model, ModelOptions, Question, RuntimeError,
-    TokenTrieSampler,
+    Answers, Context, ContextOptions, Finish, GenerateOptions, Model, ModelOptions, Question, QuestionScorer,
+    RuntimeError, Scorer, TokenTrieSampler,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;

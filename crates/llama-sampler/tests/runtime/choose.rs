@@ -1,7 +1,7 @@
 //! Exact probabilities of a set equal those of scoring each value alone, token by token.
 
 use crate::common::{ids, precise_model, tiny_model, trie};
-use llama_sampler::{Context, ContextOptions, Model, ModelOptions, RuntimeError, Watch};
+use llama_sampler::{Context, ContextOptions, Model, ModelOptions, RuntimeError, Scorer, Watch};
 use std::sync::Arc;
 use trie_core::{Choice, ChooseOptions, LeafId, TokenId, Trie};
 use trie_text::{Texts, Tokenization, Vocab};

@@ -1,7 +1,9 @@
 //! Sets that begin inside the prompt: prompt and leaves together are what the tokenizer writes for the whole text.
 
 use crate::common::{id, ids, tiny_model, trie, vocab_files};
-use llama_sampler::{Context, ContextOptions, GenerateOptions, Model, ModelOptions, RuntimeError, vocab_from_gguf};
+use llama_sampler::{
+    Context, ContextOptions, GenerateOptions, Model, ModelOptions, RuntimeError, Scorer, vocab_from_gguf,
+};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::Arc;

@@ -159,7 +159,8 @@ fn patterns_for_words() {
             let file = with_words(path, words);
             let vocab = vocab_from_gguf(file.path()).unwrap();
             assert!(vocab.split_points().is_some(), "{words}");
-            proptest!(ProptestConfig::with_cases(1), |(texts in texts(TEXTS))| {
+            let config = ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(1) };
+            proptest!(config, |(texts in texts(TEXTS))| {
                 same_as_one_by_one(&vocab, &texts, ["", ""], words)?;
             });
         }

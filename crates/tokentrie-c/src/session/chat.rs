@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::status::*;
 use std::sync::Arc;
 use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, NO_TEMPLATE, ReadyChat, event_json};
+use tokentrie::engine::Runtime;
 use tokentrie::run::{Call, Turn};
 use tokentrie::spec::Over;
 use trie_core::TokenId;
@@ -42,7 +43,7 @@ impl Session {
         let (format, request, is_missing) = self.request(json)?;
         let call = Call::new(request.timeout)?;
         let over = Over::vocab(self.model.model.vocab());
-        let ready = request.over(&over, &HostOfSession(self))?.ready(&format)?;
+        let ready = request.over(&over, &HostOfSession::new(self))?.ready(&format)?;
         let mut state = self.state();
         // The context goes on after another text.
         (state.last, state.message, state.chosen) = (Last::default(), None, None);
@@ -68,7 +69,7 @@ impl Session {
         let call = call.with(turn.cancel());
         let mut watch = Told { call: &call, sink };
         let slot = Arc::clone(&self.own);
-        let reply = self.with_context(&slot, &call, |context| ready.reply(context, &mut watch));
+        let reply = self.with_context(&slot, &call, |context| ready.reply(&mut Runtime::Alone(context), &mut watch));
         let mut state = self.state();
         match reply {
             Ok(reply) => {

@@ -6,7 +6,7 @@ use super::turn::gives_up;
 use crate::abi::tokentrie_choice;
 use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_SET, TOKENTRIE_ERROR_SPEC};
-use ::llama_sampler::Watch;
+use ::llama_sampler::{Scorer, Watch};
 use std::sync::Arc;
 use tokentrie::run::{Call, Choose, ChooseRequest, Ended, Turn};
 use tokentrie::spec::{MOST_VALUES, Over};

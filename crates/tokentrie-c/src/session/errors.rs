@@ -37,7 +37,11 @@ impl From<RuntimeError> for Error {
                 RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
                 RuntimeError::Form(_) => TOKENTRIE_ERROR_SPEC,
                 RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => status(error),
-                RuntimeError::Backend { .. }
+                RuntimeError::QueueFull { .. }
+                | RuntimeError::Closed
+                | RuntimeError::Forked
+                | RuntimeError::Failed { .. }
+                | RuntimeError::Backend { .. }
                 | RuntimeError::File { .. }
                 | RuntimeError::Path { .. }
                 | RuntimeError::NotGguf { .. }

@@ -11,6 +11,7 @@ use ::llama_sampler::{Finish, Generated, Step, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
+use tokentrie::engine::Runtime;
 use tokentrie::run::{Call, Ended, Generate, GenerateRequest, ReadyGeneration, Turn};
 use tokentrie::spec::{Built, Over};
 use trie_core::work::{Limits, Work};
@@ -183,7 +184,8 @@ impl Session {
         // Also in the middle of a mask.
         let ends = call.clone();
         let work = Work::stopped_by(Limits::NONE, move || ends.ended().is_some());
-        let work = || work.run(|| self.with_context(&slot, &call, |context| ready.run(context, &options, &mut watch)));
+        let run = |context: &mut _| ready.run(&mut Runtime::Alone(context), &options, &mut watch);
+        let work = || work.run(|| self.with_context(&slot, &call, run));
         let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
         let mut state = self.state();
         state.last.seconds = began.elapsed().as_secs_f64();

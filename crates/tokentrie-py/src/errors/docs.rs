@@ -142,6 +142,15 @@ Example:
     the timeout of 0 s was over after 0 generated tokens stopped
 ";
 
+pub(crate) const QUEUE_FULL: &CStr =
+    c"As many calls wait for a slot of the model as may: `Model(path, slots=8, max_queue=1024)`. Try again later.
+
+Example:
+    >>> model = tokentrie.Model(slots=2, max_queue=0)
+    >>> model.engine.queued
+    0
+";
+
 pub(crate) const TEMPLATE: &CStr =
     c"A chat template that is no Jinja, refuses the messages, fails, or does more than it may; it says the line.
 

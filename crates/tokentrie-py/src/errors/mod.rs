@@ -41,6 +41,7 @@ pub(crate) enum Class {
     Context,
     Cancelled,
     TimedOut,
+    QueueFull,
     Template,
     Warning,
 }
@@ -66,7 +67,7 @@ const fn spec(class: Class, name: &'static CStr, parent: Class, also: Also, doc:
 }
 
 /// In the order of [`Class`], parents first.
-const CLASSES: [ClassSpec; 14] = [
+const CLASSES: [ClassSpec; 15] = [
     spec(Class::Base, c"tokentrie.TokenTrieError", Class::Base, Also::Nothing, docs::BASE),
     spec(Class::Payload, c"tokentrie.PayloadError", Class::Base, Also::ValueError, docs::PAYLOAD),
     spec(Class::Trie, c"tokentrie.TrieError", Class::Base, Also::ValueError, docs::TRIE),
@@ -79,6 +80,7 @@ const CLASSES: [ClassSpec; 14] = [
     spec(Class::Context, c"tokentrie.ContextError", Class::Model, Also::Nothing, docs::CONTEXT),
     spec(Class::Cancelled, c"tokentrie.CancelledError", Class::Model, Also::Nothing, docs::CANCELLED),
     spec(Class::TimedOut, c"tokentrie.TimedOutError", Class::Cancelled, Also::TimeoutError, docs::TIMED_OUT),
+    spec(Class::QueueFull, c"tokentrie.QueueFullError", Class::Model, Also::Nothing, docs::QUEUE_FULL),
     spec(Class::Template, c"tokentrie.TemplateError", Class::Model, Also::Nothing, docs::TEMPLATE),
     spec(Class::Warning, c"tokentrie.TokenTrieWarning", Class::Warning, Also::Nothing, docs::WARNING),
 ];

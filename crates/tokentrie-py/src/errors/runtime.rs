@@ -82,12 +82,16 @@ fn class_of(error: &RuntimeError) -> Class {
         RuntimeError::Vocab(error) => class_of_vocab(error),
         RuntimeError::Healing(error) => class_of_healing(error),
         RuntimeError::Stopped { .. } => Class::Cancelled,
+        RuntimeError::QueueFull { .. } => Class::QueueFull,
         RuntimeError::Template(_) => Class::Template,
         RuntimeError::OutOfRange { .. } | RuntimeError::EmptyPrompt | RuntimeError::NothingSelected => Class::Option,
         RuntimeError::VocabularyMismatch { .. } | RuntimeError::NoVocabulary { .. } => Class::Vocabulary,
         RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) => Class::Trie,
         RuntimeError::ContextFull { .. } | RuntimeError::ValueTooLong { .. } => Class::Context,
-        RuntimeError::Backend { .. }
+        RuntimeError::Closed
+        | RuntimeError::Forked
+        | RuntimeError::Failed { .. }
+        | RuntimeError::Backend { .. }
         | RuntimeError::File { .. }
         | RuntimeError::Path { .. }
         | RuntimeError::NotGguf { .. }

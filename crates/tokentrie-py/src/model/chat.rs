@@ -251,7 +251,7 @@ impl Model {
         let ready = released(py, || request.ready(&over))?;
         format.tell(py, ready.warnings())?;
         let reply =
-            self.using(py, None, &call, |context, watch| ready.reply(context, &mut Listening { watch, stream }))?;
+            self.using(py, None, &call, |runtime, watch| ready.reply(runtime, &mut Listening { watch, stream }))?;
         let (tokens, is_cancelled) = (reply.stats.tokens, reply.finish == ChatFinish::Cancelled);
         let is_whole = reply.content_is_whole;
         let mut message = Message::from(reply);

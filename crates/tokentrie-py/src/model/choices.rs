@@ -4,7 +4,7 @@ use crate::convert::gil::{locked, turn};
 use crate::errors::{Class, Error, Result};
 use crate::model::choice::Choice;
 use crate::model::loaded::Model;
-use llama_sampler::{Answers, Question, RuntimeError};
+use llama_sampler::{Answers, Question, QuestionScorer, RuntimeError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;

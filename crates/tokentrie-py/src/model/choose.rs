@@ -9,7 +9,7 @@ use crate::model::choice::Choice;
 use crate::model::choices::{ChoiceSet, Choices, OnError};
 use crate::model::loaded::Model;
 use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
-use llama_sampler::Question;
+use llama_sampler::{Question, Scorer};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
 use tokentrie::run::Choose;

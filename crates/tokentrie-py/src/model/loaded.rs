@@ -11,6 +11,7 @@ use crate::convert::strings::text;
 use crate::convert::value::Value;
 use crate::convert::words::{After, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Refused, Result, warn, with_partial};
+use crate::model::engine::EngineStats;
 use crate::model::generated::{Generated, Meaning};
 use crate::model::rivals;
 use crate::model::watch::Watch;
@@ -33,6 +34,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use tokentrie::engine::{Engine, EngineOptions, Runtime};
 use tokentrie::run::{Call, Generate, ReadyGeneration, Stops, Turns};
 use tokentrie::spec::Over;
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
@@ -52,6 +54,9 @@ use trie_text::ValueSets;
 ///     precise: keep keys and values in float32 and switch flash attention off. With float32 weights
 ///         log-probabilities of values are then good to some 1e-4, however they are batched; without it, mostly to
 ///         1e-2.
+///     slots: calls that may run at once. With more than one, calls from any threads, and those awaited together, share
+///         forward passes; each has `n_ctx` tokens of its own, so the cache takes `slots` times the memory.
+///     max_queue: with slots, the most calls that may wait for one; one more raises QueueFullError at once.
 ///
 /// Raises:
 ///     ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
@@ -66,7 +71,10 @@ use trie_text::ValueSets;
 pub(crate) struct Model {
     /// None once it is closed.
     loaded: Mutex<Option<Loaded>>,
+    /// With one slot.
     context: Mutex<Option<Context>>,
+    /// With several.
+    engine: Mutex<Option<Arc<Engine>>>,
     turns: Turns,
     /// Worked out when it is first asked for.
     pub(crate) chat_format: PyOnceLock<Py<ChatFormat>>,
@@ -99,7 +107,10 @@ impl Loaded {
 #[pymethods]
 impl Model {
     #[new]
-    #[pyo3(signature = (path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false))]
+    #[pyo3(signature = (
+        path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
         path: Option<PathBuf>,
@@ -107,6 +118,8 @@ impl Model {
         n_gpu_layers: i64,
         n_threads: Option<i64>,
         precise: bool,
+        slots: i64,
+        max_queue: i64,
     ) -> Result<Self> {
         let path = path.map_or_else(|| tiny(py), Ok)?;
         let number = |name, value: Option<i64>| value.map(|value| unsigned(name, value)).transpose();
@@ -114,7 +127,9 @@ impl Model {
         if n_gpu_layers > 0 && !llama_sampler::supports_graphics_cards()? {
             warn(py, "n_gpu_layers has no effect: this build of tokentrie uses no graphics card")?;
         }
-        let options = ContextOptions::default().with_precise(precise);
+        let slots = unsigned("slots", slots)?;
+        let of_engine = EngineOptions::default().with_max_queue(unsigned("max_queue", max_queue)? as usize);
+        let options = ContextOptions::default().with_precise(precise).with_slots(slots);
         let options = options.with_n_ctx(number("n_ctx", n_ctx)?).with_n_threads(number("n_threads", n_threads)?);
         // Loading a large file takes long enough for Ctrl-C.
         let unwatched = || Watch::new(None, Call::default());
@@ -129,12 +144,18 @@ impl Model {
         });
         let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());
         let (model, context) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
+        let (n_ctx, n_threads) = (context.n_ctx(), context.most_threads());
+        let (context, engine) = match slots {
+            1 => (Some(context), None),
+            _ => (None, Some(Arc::new(Engine::new(context, of_engine)?))),
+        };
         Ok(Self {
             path: model.path().to_owned(),
-            n_ctx: context.n_ctx(),
-            n_threads: context.most_threads(),
+            n_ctx,
+            n_threads,
+            engine: Mutex::new(engine),
             loaded: Mutex::new(Some(Loaded { sets: Arc::new(ValueSets::new(Arc::clone(model.vocab()))), model })),
-            context: Mutex::new(Some(context)),
+            context: Mutex::new(context),
             turns: Turns::default(),
             chat_format: PyOnceLock::new(),
         })
@@ -144,6 +165,12 @@ impl Model {
     #[getter]
     fn vocab(&self, py: Python<'_>) -> Result<Vocab> {
         Ok(Vocab::new(Arc::clone(self.loaded(py)?.model.vocab())))
+    }
+
+    /// EngineStats | None: what its engine does; None with one slot, where calls wait for each other.
+    #[getter]
+    fn engine(&self, py: Python<'_>) -> Result<Option<EngineStats>> {
+        Ok(locked(py, &self.engine)?.as_ref().map(|engine| EngineStats::from(engine.stats())))
     }
 
     /// Ends the call that another thread has running, whichever that is, between two forward passes.
@@ -156,8 +183,12 @@ impl Model {
     ///     Traceback (most recent call last):
     ///         ...
     ///     tokentrie.CancelledError: stopped on request ...
-    fn cancel(&self) {
+    fn cancel(&self, py: Python<'_>) -> Result<()> {
         self.turns.cancel();
+        if let Some(engine) = &*locked(py, &self.engine)? {
+            engine.cancel();
+        }
+        Ok(())
     }
 
     /// Cancels what is running, waits for it and gives the memory back.
@@ -175,12 +206,18 @@ impl Model {
     ///         ...
     ///     tokentrie.ModelError: the model is closed
     fn close(&self, py: Python<'_>) -> Result<()> {
-        self.cancel();
+        self.cancel(py)?;
         let busy = || Class::Model.error("the model is generating: on_step must not close it");
         let _turn = turn(py, &self.turns, "close", &Call::default(), busy)?;
         let context = locked(py, &self.context)?.take();
+        let engine = locked(py, &self.engine)?.take();
         let loaded = locked(py, &self.loaded)?.take();
-        released(py, || drop((context, loaded)));
+        released(py, || {
+            if let Some(engine) = engine {
+                engine.close();
+            }
+            drop((context, loaded));
+        });
         Ok(())
     }
 
@@ -304,7 +341,7 @@ impl Model {
             return Err(call::ended(&call, "before there was a result"));
         }
         let ready = ready?;
-        let generated = self.using(py, on_step, &call, |context, watch| ready.run(context, &options, watch))?;
+        let generated = self.using(py, on_step, &call, |runtime, watch| ready.run(runtime, &options, watch))?;
         let (meaning, refused) = meaning(py, &ready, &generated, given.as_ref())?;
         let (reason, refused) = refused.map(|refused| (refused.reason, refused.error)).unzip();
         let generated = ended(py, &call, generated, meaning, reason, started)?;
@@ -413,7 +450,10 @@ impl Model {
         let started = Instant::now();
         // A sampler of llama.cpp's must be made where it is used: it goes to no other thread.
         let call = Call::default();
-        let generated = self.using(py, None, &call, |context, watch| {
+        let generated = self.using(py, None, &call, |runtime, watch| {
+            let Runtime::Alone(context) = runtime else {
+                return Ok(Err(Class::Model.error("grammars of others need a model with one slot")));
+            };
             let rival = match rivals::sampler(loaded.model.llama(), engine, grammar) {
                 Ok(rival) => rival,
                 Err(refused) => return Ok(Err(refused)),
@@ -512,10 +552,7 @@ impl Model {
     ///     True
     fn logits<'py>(&self, tokens: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArray1<f32>>> {
         let (py, tokens) = (tokens.py(), self.prompt(tokens, None)?);
-        let row = self.using(py, None, &Call::default(), |context, watch| {
-            context.prefill(&tokens, &mut || watch.wants_stop())?;
-            context.logits().map(<[f32]>::to_vec)
-        })?;
+        let row = self.using(py, None, &Call::default(), |runtime, watch| runtime.row(&tokens, watch))?;
         Ok(PyArray1::from_vec(py, row))
     }
 
@@ -528,10 +565,7 @@ impl Model {
     ///     >>> row = model.logits("The sky is")
     ///     >>> model.clear()
     fn clear(&self, py: Python<'_>) -> Result<()> {
-        self.using(py, None, &Call::default(), |context, _| {
-            context.clear();
-            Ok(())
-        })
+        self.using(py, None, &Call::default(), |runtime, _| runtime.clear())
     }
 
     fn __repr__(&self) -> String {
@@ -556,14 +590,21 @@ impl Model {
         py: Python<'_>,
         on_step: Option<Py<PyAny>>,
         call: &Call,
-        work: impl FnOnce(&mut Context, &mut Watch) -> Result<T, RuntimeError> + Send,
+        work: impl FnOnce(&mut Runtime<'_>, &mut Watch) -> Result<T, RuntimeError> + Send,
     ) -> Result<T> {
+        // In a statement of its own: the lock is not held while it runs.
+        let engine = locked(py, &self.engine)?.clone();
+        if let Some(engine) = engine {
+            let mut watch = Watch::new(on_step, call.clone());
+            let done = released(py, || work(&mut Runtime::Shared(&engine), &mut watch));
+            return watch.finish(done);
+        }
         let busy = || Class::Model.error("the model is generating: on_step must not use it");
         let turn = turn(py, &self.turns, "generate", call, busy)?;
         let mut context = locked(py, &self.context)?;
         let context = context.as_mut().ok_or_else(closed)?;
         let mut watch = Watch::new(on_step, call.clone().with(turn.cancel()));
-        let done = asked_in(py, &call.clone().with(turn.cancel()), || work(context, &mut watch))?;
+        let done = asked_in(py, &call.clone().with(turn.cancel()), || work(&mut Runtime::Alone(context), &mut watch))?;
         watch.finish(done)
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod choice;
 pub(crate) mod choices;
 #[cfg(feature = "llama")]
 pub(crate) mod choose;
+pub(crate) mod engine;
 pub(crate) mod generated;
 #[cfg(feature = "llama")]
 pub(crate) mod loaded;

@@ -2,10 +2,12 @@
 
 use crate::chat::content::{HeldContent, HeldState};
 use crate::chat::shares::{CallShares, Shares};
+use crate::engine::{Said, Stop};
 use crate::run::{StopFilter, Stops};
 use chat_format::{Event, Message, Parser, Tools};
 use llama_sampler::{Step, Watch};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use trie_core::{Constraint, TokenId};
 use trie_text::{LossyText, Vocab};
 
@@ -31,11 +33,42 @@ impl ChatWatch for () {
     fn tell(&mut self, _events: Vec<Event>) {}
 }
 
+impl<W: ChatWatch + ?Sized> ChatWatch for &mut W {
+    fn stop(&mut self) -> bool {
+        (**self).stop()
+    }
+
+    fn listens(&self) -> bool {
+        (**self).listens()
+    }
+
+    fn tell(&mut self, events: Vec<Event>) {
+        (**self).tell(events);
+    }
+}
+
+/// Hears of a reply inside an engine, and tells of it.
+pub(super) struct ChatRelay<T> {
+    pub(super) stop: Stop,
+    pub(super) tell: Sender<Said<Vec<Event>, T>>,
+}
+
+impl<T> ChatWatch for ChatRelay<T> {
+    fn stop(&mut self) -> bool {
+        self.stop.is_stopped()
+    }
+
+    fn tell(&mut self, events: Vec<Event>) {
+        // Who does not listen any more has stopped it.
+        let _ = self.tell.send(Said::Told(events));
+    }
+}
+
 /// Watches a generation.
-pub(super) struct Reading<'w> {
+pub(super) struct Reading<W> {
     parser: Parser,
     vocab: Arc<Vocab>,
-    told: Told<'w>,
+    told: Told<W>,
     content: Option<Held>,
     reasoning_tokens: usize,
     /// Tokens that may become the end marker of the reasoning.
@@ -45,8 +78,8 @@ pub(super) struct Reading<'w> {
 }
 
 /// What was told, and to whom.
-struct Told<'w> {
-    watch: &'w mut dyn ChatWatch,
+struct Told<W> {
+    watch: W,
     shares: Option<Shares>,
     stop: StopFilter,
     message: Message,
@@ -61,7 +94,7 @@ struct Held {
     text: LossyText,
 }
 
-impl Told<'_> {
+impl<W: ChatWatch> Told<W> {
     /// Tells of events: of content only up to a stop text.
     fn tell(&mut self, events: Vec<Event>) {
         let mut told = Vec::with_capacity(events.len());
@@ -107,9 +140,9 @@ impl Held {
     }
 }
 
-impl<'w> Reading<'w> {
+impl<W: ChatWatch> Reading<W> {
     pub(super) fn new(
-        watch: &'w mut dyn ChatWatch,
+        watch: W,
         parser: Parser,
         vocab: Arc<Vocab>,
         with_shares: bool,
@@ -175,7 +208,7 @@ impl<'w> Reading<'w> {
     }
 }
 
-impl Watch for Reading<'_> {
+impl<W: ChatWatch> Watch for Reading<W> {
     fn stop(&mut self) -> bool {
         self.is_over() || self.told.watch.stop()
     }

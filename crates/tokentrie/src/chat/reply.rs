@@ -2,12 +2,16 @@
 
 use crate::chat::content::HeldContent;
 use crate::chat::prompt::ChatPrompt;
-use crate::chat::reading::{ChatWatch, Reading};
+use crate::chat::reading::{ChatRelay, ChatWatch, Reading};
 use crate::chat::shares::CallShares;
+use crate::engine::{Generating, Runtime, Said};
 use crate::run::Stops;
-use chat_format::{ChatFormat, ConstraintOptions, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
-use llama_sampler::{Context, Finish, GenerateOptions, RuntimeError};
+use chat_format::{
+    ChatFormat, ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools,
+};
+use llama_sampler::{Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Instant;
 use trie_core::{AnyConstraint, SamplerOptions, SpanRules};
 use trie_text::Vocab;
@@ -149,20 +153,78 @@ impl ReadyChat {
     /// Generates the reply. Cancelling is no error: the reply is what had come.
     ///
     /// # Errors
-    /// As [`Context::generate`].
-    pub fn reply(self, context: &mut Context, watch: &mut dyn ChatWatch) -> Result<ChatReply, RuntimeError> {
+    /// As [`Runtime::generate`].
+    pub fn reply(self, runtime: &mut Runtime<'_>, watch: &mut dyn ChatWatch) -> Result<ChatReply, RuntimeError> {
+        let room = runtime.n_ctx().saturating_sub(self.prompt.tokens.len()).max(1);
+        let most = self.options.max_tokens.map_or(room, |most| most as usize);
+        let generate = GenerateOptions::default().with_sampling(self.options.sampling).with_max_tokens(most);
+        match runtime {
+            Runtime::Alone(context) => {
+                let (end, read) = self.split();
+                let mut reading = read.by(watch, &end);
+                let generated = context.generate(&end.prompt.tokens, Some(&end.rules), &generate, &mut reading)?;
+                Ok(end.of(&generated, reading))
+            }
+            Runtime::Shared(engine) => engine.call(
+                |tell: Sender<Said<Vec<Event>, ChatReply>>, stop| {
+                    let (end, read) = self.split();
+                    let reading = read.by(ChatRelay { stop, tell: tell.clone() }, &end);
+                    let inside = Inside::Rules(Arc::clone(&end.rules));
+                    let (vocab, host) = (engine.vocab(), engine.host());
+                    let task = GenerateTask::new(vocab, host, &end.prompt.tokens, &inside, &generate, reading)?;
+                    let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
+                        let reply = done.map(|(generated, reading)| end.of(&generated, reading));
+                        // Who does not listen any more has stopped it.
+                        let _ = tell.send(Said::Done(reply));
+                    };
+                    Ok(Box::new(Generating { task, done }))
+                },
+                &mut |events| {
+                    if let Some(events) = events {
+                        watch.tell(events);
+                    }
+                    watch.stop()
+                },
+            ),
+        }
+    }
+
+    fn split(self) -> (End, Read) {
         let Self { prompt, rules, parser, content, options, vocab, started, .. } = self;
-        let room = context.n_ctx().saturating_sub(prompt.tokens.len()).max(1);
-        let most = options.max_tokens.map_or(room, |most| most as usize);
-        let generate = GenerateOptions::default().with_sampling(options.sampling).with_max_tokens(most);
-        let shares = options.probabilities;
-        let held = content.is_some();
-        let mut reading = Reading::new(watch, parser, vocab, shares, &options.stop, content);
-        let generated = context.generate(&prompt.tokens, Some(&rules), &generate, &mut reading)?;
+        (End { prompt, rules, is_held: content.is_some(), options, vocab, started }, Read { parser, content })
+    }
+}
+
+/// What reads a reply.
+struct Read {
+    parser: Parser,
+    content: Option<HeldContent>,
+}
+
+impl Read {
+    fn by<W: ChatWatch>(self, watch: W, end: &End) -> Reading<W> {
+        let (vocab, options) = (Arc::clone(&end.vocab), &end.options);
+        Reading::new(watch, self.parser, vocab, options.probabilities, &options.stop, self.content)
+    }
+}
+
+/// What makes a reply of what was generated.
+struct End {
+    prompt: ChatPrompt,
+    rules: Arc<SpanRules>,
+    /// Whether its content is held to something.
+    is_held: bool,
+    options: ReplyOptions,
+    vocab: Arc<Vocab>,
+    started: Instant,
+}
+
+impl End {
+    fn of<W: ChatWatch>(self, generated: &Generated, reading: Reading<W>) -> ChatReply {
         let stopped = generated.finish == Finish::Stopped && !reading.is_over();
-        let content_is_whole = !held || generated.finish == Finish::Span;
+        let content_is_whole = !self.is_held || generated.finish == Finish::Span;
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
-        let (message, shares, reasoning_tokens) = reading.finish(cut, &options.tools);
+        let (message, shares, reasoning_tokens) = reading.finish(cut, &self.options.tools);
         let finish = match (stopped, cut, message.tool_calls.is_empty()) {
             (true, ..) => ChatFinish::Cancelled,
             (_, true, _) => ChatFinish::Length,
@@ -172,17 +234,17 @@ impl ReadyChat {
         let (stats, tokens) = (&generated.stats, generated.tokens.len());
         let spent = stats.decode_seconds + stats.sample_seconds;
         let stats = ChatStats {
-            prompt_tokens: prompt.tokens.len(),
+            prompt_tokens: self.prompt.tokens.len(),
             prompt_tokens_reused: stats.prompt_tokens_reused,
             tokens,
             reasoning_tokens,
             forced_tokens: stats.forced_tokens,
             forward_passes: stats.forward_passes,
             forward_passes_saved: stats.forward_passes_saved,
-            seconds: started.elapsed().as_secs_f64(),
+            seconds: self.started.elapsed().as_secs_f64(),
             prompt_seconds: stats.prompt_seconds,
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
         };
-        Ok(ChatReply { message, shares, content_is_whole, finish, stats })
+        ChatReply { message, shares, content_is_whole, finish, stats }
     }
 }

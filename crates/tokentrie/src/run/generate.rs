@@ -2,11 +2,12 @@
 
 use super::options::Generate;
 use super::stops::Stopping;
+use crate::engine::Runtime;
 use crate::spec::{Built, Spans, SpecProblem};
-use llama_sampler::{Context, GenerateOptions, Generated, RuntimeError, Watch};
+use llama_sampler::{GenerateOptions, Generated, Inside, RuntimeError, Watch};
 use std::sync::Arc;
 use trie_core::{After, RulesError, SpanRules, TokenId};
-use trie_text::{Form, Prompt, ValueSets, Vocab, VocabError};
+use trie_text::{Prompt, ValueSets, Vocab, VocabError};
 
 /// Why a generation cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -46,14 +47,6 @@ pub struct ReadyGeneration {
     prompt: Vec<TokenId>,
     healed_bytes: usize,
     inside: Inside,
-}
-
-/// What a generation follows.
-#[derive(Debug, Clone)]
-enum Inside {
-    Nothing,
-    Rules(Arc<SpanRules>),
-    Form(Arc<Form>),
 }
 
 impl Generate {
@@ -165,10 +158,10 @@ impl ReadyGeneration {
     /// Runs it.
     ///
     /// # Errors
-    /// As [`Context::generate`].
+    /// As [`Runtime::generate`].
     pub fn run(
         &self,
-        context: &mut Context,
+        runtime: &mut Runtime<'_>,
         options: &Generate,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
@@ -180,16 +173,24 @@ impl ReadyGeneration {
             .with_healed_bytes(self.healed_bytes)
             .with_exact(options.exact)
             .with_probabilities(options.probabilities);
-        let mut run = |watch: &mut dyn Watch| match &self.inside {
-            Inside::Nothing => context.generate(&self.prompt, None, &own, watch),
-            Inside::Rules(rules) => context.generate(&self.prompt, Some(rules), &own, watch),
-            Inside::Form(form) => context.fill(&self.prompt, form, &own, watch),
-        };
         if options.stop.is_empty() {
-            return run(watch);
+            return runtime.generate(&self.prompt, &self.inside, &own, watch);
         }
-        let mut stopping = Stopping::new(watch, &options.stop);
-        let generated = run(&mut stopping)?;
-        Ok(stopping.finish(generated))
+        match runtime {
+            Runtime::Alone(_) => {
+                let mut stopping = Stopping::new(watch, &options.stop);
+                let generated = runtime.generate(&self.prompt, &self.inside, &own, &mut stopping)?;
+                Ok(stopping.finish(generated))
+            }
+            // Inside the engine, so that nothing is written behind a stop text.
+            Runtime::Shared(engine) => engine.generate_with(
+                &self.prompt,
+                &self.inside,
+                &own,
+                |relay| Stopping::new(relay, &options.stop),
+                Stopping::finish,
+                watch,
+            ),
+        }
     }
 }

@@ -142,8 +142,8 @@ impl StopFilter {
 }
 
 /// Watches a generation that stop texts end: whoever watches it hears of tokens once no stop text can reach them.
-pub(super) struct Stopping<'w> {
-    watch: &'w mut dyn Watch,
+pub(super) struct Stopping<W> {
+    watch: W,
     filter: StopFilter,
     held: Vec<Held>,
     /// Bytes that no stop text can reach, and those of them that were shown.
@@ -161,10 +161,11 @@ struct Held {
     token: TokenId,
     forced: bool,
     text: String,
+    kept: bool,
 }
 
-impl<'w> Stopping<'w> {
-    pub(super) fn new(watch: &'w mut dyn Watch, stops: &Stops) -> Self {
+impl<W: Watch> Stopping<W> {
+    pub(super) fn new(watch: W, stops: &Stops) -> Self {
         Self { watch, filter: StopFilter::new(stops), held: Vec::new(), certain: 0, shown: 0, begins: Vec::new() }
     }
 
@@ -176,10 +177,10 @@ impl<'w> Stopping<'w> {
             after >= held
         });
         let certain = certain.count();
-        for Held { index, depth, allowed, token, forced, text } in self.held.drain(..certain) {
+        for Held { index, depth, allowed, token, forced, text, kept } in self.held.drain(..certain) {
             self.shown += text.len();
             if self.watch.wants_steps() {
-                self.watch.step(&Step { index, depth, allowed: &allowed, token, forced, text: &text });
+                self.watch.step(&Step { index, depth, allowed: &allowed, token, forced, text: &text, kept });
             }
         }
     }
@@ -205,7 +206,7 @@ impl<'w> Stopping<'w> {
     }
 }
 
-impl Watch for Stopping<'_> {
+impl<W: Watch> Watch for Stopping<W> {
     fn stop(&mut self) -> bool {
         self.filter.found || self.watch.stop()
     }
@@ -221,8 +222,8 @@ impl Watch for Stopping<'_> {
     fn step(&mut self, step: &Step<'_>) {
         self.begins.push(self.shown + self.held.iter().map(|step| step.text.len()).sum::<usize>());
         self.certain += self.filter.push(step.text).len();
-        let &Step { index, depth, allowed, token, forced, text } = step;
-        self.held.push(Held { index, depth, allowed: allowed.to_vec(), token, forced, text: text.to_owned() });
+        let &Step { index, depth, allowed, token, forced, text, kept } = step;
+        self.held.push(Held { index, depth, allowed: allowed.to_vec(), token, forced, text: text.to_owned(), kept });
         if !self.filter.found {
             return self.tell(self.filter.held());
         }

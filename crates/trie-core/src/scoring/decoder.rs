@@ -50,6 +50,24 @@ pub trait TreeDecoder {
     ) -> Result<Decoded, Self::Error>;
 }
 
+/// What a host has room for, as [`TreeDecoder`] says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Host {
+    /// Numbers in a row.
+    pub n_vocab: usize,
+    /// Tokens that a prompt and a path after it may have together.
+    pub room: usize,
+    /// Rows that are sensibly asked for at once.
+    pub rows_at_once: usize,
+}
+
+impl Host {
+    /// What a decoder says.
+    pub fn of<D: TreeDecoder + ?Sized>(decoder: &D) -> Self {
+        Self { n_vocab: decoder.n_vocab(), room: decoder.room(), rows_at_once: decoder.rows_at_once() }
+    }
+}
+
 /// What it took to decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Decoded {

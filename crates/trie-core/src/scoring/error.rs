@@ -68,6 +68,19 @@ pub enum ChooseError<E> {
     Rows(RowProblem),
 }
 
+/// A set that changed while it was walked: a position neither ends a value nor goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeadEnd {
+    /// Tokens of the value up to there.
+    pub depth: usize,
+}
+
+impl<E> From<DeadEnd> for ChooseError<E> {
+    fn from(DeadEnd { depth }: DeadEnd) -> Self {
+        Self::DeadEnd { depth }
+    }
+}
+
 /// A prompt after which no value can be scored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptProblem {

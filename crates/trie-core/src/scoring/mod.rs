@@ -5,30 +5,35 @@
 //! children follows. Where several sequences stand for one value, it is the sum over them. The machine of `span/` says
 //! where a value ends and what goes on; rows of logits come from whatever host implements [`TreeDecoder`].
 //!
-//! Small sets are scored as one tree of tokens (`whole.rs`), large ones best first (`search.rs`); `scores.rs` keeps
-//! what is known of the values, and `rows.rs` refuses rows that are not the ones that were asked for.
+//! Scoring is a [`Job`]: it says which rows it wants, and never computes one (`scoring.rs`). Small sets are scored as
+//! one tree of tokens (`whole.rs`), large ones best first (`search.rs`); `scores.rs` keeps what is known of the values,
+//! and `rows.rs` refuses rows that are not the ones that were asked for.
 
 mod choice;
 mod decoder;
 mod error;
 mod frontier;
+mod job;
 mod prefixes;
 mod rows;
 mod scores;
+#[allow(clippy::module_inception, reason = "the work that this storey is for")]
+mod scoring;
 mod search;
 mod tree;
 mod values;
 mod whole;
 
 pub use choice::{Choice, ChooseOptions, ChooseStats};
-pub use decoder::{Decoded, TreeDecoder};
-pub use error::{ChooseError, PromptProblem, RowProblem};
+pub use decoder::{Decoded, Host, TreeDecoder};
+pub use error::{ChooseError, DeadEnd, PromptProblem, RowProblem};
+pub use job::{Job, RunError, Want, run};
 pub use prefixes::{PrefixRows, PrefixRowsError};
+pub use scoring::Scoring;
 pub use tree::{TokenTree, TreeNode};
 
 use crate::machine::constraint::AnyConstraint;
 use crate::set::ids::TokenId;
-use values::Values;
 
 /// The probabilities of the values of a constraint after `prompt`.
 ///
@@ -69,12 +74,7 @@ pub fn choose<D: TreeDecoder + ?Sized>(
     constraint: impl Into<AnyConstraint>,
     options: &ChooseOptions<'_>,
 ) -> Result<Choice, ChooseError<D::Error>> {
-    let values = Values::new(&constraint.into(), options, decoder.n_vocab())?;
-    check_prompts(decoder, &[prompt], &values)?;
-    if searches(&values, options, decoder.room().saturating_sub(prompt.len())) {
-        return search::best_first(decoder, prompt, &values, options);
-    }
-    let mut choices = whole::score_all(decoder, &[prompt], &values)?;
+    let mut choices = choose_many(decoder, &[prompt], constraint, options)?;
     choices.pop().ok_or(ChooseError::Prompt { number: 0, problem: PromptProblem::Empty })
 }
 
@@ -90,53 +90,9 @@ pub fn choose_many<D: TreeDecoder + ?Sized>(
     constraint: impl Into<AnyConstraint>,
     options: &ChooseOptions<'_>,
 ) -> Result<Vec<Choice>, ChooseError<D::Error>> {
-    let values = Values::new(&constraint.into(), options, decoder.n_vocab())?;
-    check_prompts(decoder, prompts, &values)?;
-    if prompts.is_empty() {
-        // What the host holds stays: it may be the beginning of the next ones.
-        return Ok(Vec::new());
-    }
-    let longest = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
-    if searches(&values, options, decoder.room().saturating_sub(longest)) {
-        return prompts.iter().map(|prompt| search::best_first(decoder, prompt, &values, options)).collect();
-    }
-    whole::score_all(decoder, prompts, &values)
-}
-
-/// Whether the best values are searched for, instead of scoring all.
-fn searches(values: &Values, options: &ChooseOptions<'_>, room: usize) -> bool {
-    let trie = values.trie();
-    let most = options.max_rows.unwrap_or(ChooseOptions::MAX_ROWS).min(ChooseOptions::MAX_ROWS);
-    // Of many sequences of one value the longest need not fit: it is improbable.
-    let too_long = !trie.is_tree() && trie.max_depth() > room;
-    options.top.is_some() || too_long || values.positions().nth(most - 1).is_some()
-}
-
-/// Everything about the prompts that can be refused before anything is decoded.
-fn check_prompts<D: TreeDecoder + ?Sized>(
-    decoder: &D,
-    prompts: &[&[TokenId]],
-    values: &Values,
-) -> Result<(), ChooseError<D::Error>> {
-    let (n_vocab, room, needed) = (decoder.n_vocab(), decoder.room(), values.needed());
-    for (number, prompt) in prompts.iter().enumerate() {
-        let outside = prompt.iter().position(|token| token.index() >= n_vocab);
-        let problem = if prompt.is_empty() {
-            PromptProblem::Empty
-        } else if let Some(position) = outside {
-            PromptProblem::OutsideVocabulary { position, token: prompt[position], n_vocab }
-        } else if prompt.len() > room {
-            PromptProblem::TooLong { tokens: prompt.len(), room }
-        } else if needed > room - prompt.len() {
-            let longest = values.trie().leaves().max_by_key(|leaf| leaf.tokens.len());
-            let (value, tokens) = longest.map(|leaf| (leaf.name, leaf.tokens.len())).unwrap_or_default();
-            PromptProblem::ValueTooLong { value, tokens, prompt: prompt.len(), room }
-        } else {
-            continue;
-        };
-        return Err(ChooseError::Prompt { number, problem });
-    }
-    Ok(())
+    let mut scoring = Scoring::new(Host::of(decoder), prompts, &constraint.into(), options)?;
+    run(&mut scoring, decoder)?;
+    Ok(scoring.finish(decoder.n_threads()))
 }
 
 #[cfg(test)]
@@ -162,13 +118,16 @@ mod tests {
             assert!(trie.verified().is_err());
 
             let rules = crate::machine::span::SpanRules::new(vec![(String::new(), trie)], 4).unwrap();
-            let values = Values { rules };
+            let values = std::sync::Arc::new(values::Values { rules });
             let mut rows = PrefixRows::new(4, |prefixes: &[&[TokenId]]| {
                 Ok::<_, std::convert::Infallible>(vec![0.0; 4 * prefixes.len()])
             });
-            let dead_end = Err(ChooseError::DeadEnd { depth: node });
-            assert_eq!(whole::score_all(&mut rows, &[&[id(0)]], &values), dead_end.clone().map(|_: Choice| Vec::new()));
-            assert_eq!(search::best_first(&mut rows, &[id(0)], &values, &ChooseOptions::new()), dead_end);
+            for options in [ChooseOptions::new(), ChooseOptions::new().with_top(1)] {
+                let prompt: &[TokenId] = &[id(0)];
+                let scoring = Scoring::of_values::<()>(Host::of(&rows), &[prompt], &values, &options);
+                let ended = run(&mut scoring.unwrap(), &mut rows);
+                assert_eq!(ended, Err(RunError::Job(DeadEnd { depth: node })));
+            }
         }
     }
 }

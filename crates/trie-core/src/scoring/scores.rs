@@ -1,7 +1,7 @@
 //! What is known of a set's values while it is scored.
 
 use super::choice::{Choice, ChooseStats};
-use super::rows::DeadEnd;
+use super::error::DeadEnd;
 use super::values::{At, Values, needs_row};
 use crate::machine::constraint::{Scratch, Step};
 use crate::machine::span::Allowed;
@@ -9,6 +9,7 @@ use crate::rows::softmax::{log_add, log_probability, log_sum_exp};
 use crate::set::ids::{LeafId, TokenId};
 use crate::set::trie::Cursor;
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 /// A position that was not read: what is left of the probability there may go to any value below.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +19,9 @@ pub(super) struct Left {
 }
 
 /// The values scored so far.
-pub(super) struct Scores<'v> {
-    values: &'v Values,
+#[derive(Debug)]
+pub(super) struct Scores {
+    values: Arc<Values>,
     logprobs: Vec<f64>,
     /// The best `top` of them, falling.
     best: Vec<f64>,
@@ -28,9 +30,9 @@ pub(super) struct Scores<'v> {
     rows: usize,
 }
 
-impl<'v> Scores<'v> {
+impl Scores {
     /// `top` is how many of the best are looked for; 0 for all.
-    pub(super) fn new(values: &'v Values, top: usize) -> Self {
+    pub(super) fn new(values: Arc<Values>, top: usize) -> Self {
         let logprobs = vec![f64::NAN; values.trie().len()];
         Self { values, logprobs, best: Vec::new(), top, scratch: Vec::new(), rows: 0 }
     }
@@ -50,6 +52,7 @@ impl<'v> Scores<'v> {
         mut open: impl FnMut(TokenId, At, f64),
     ) -> Result<(), DeadEnd> {
         self.rows += 1;
+        let values = Arc::clone(&self.values);
         let certain;
         let (row, sum) = match log_sum_exp(row) {
             f64::INFINITY => {
@@ -58,9 +61,9 @@ impl<'v> Scores<'v> {
             }
             sum => (row, sum),
         };
-        let dead_end = DeadEnd(at.depth());
+        let dead_end = DeadEnd { depth: at.depth() };
         let mut scratch = Scratch::default();
-        let (tokens, stops) = match self.values.rules.allowed(&at, &mut scratch) {
+        let (tokens, stops) = match values.rules.allowed(&at, &mut scratch) {
             Allowed::Only { tokens, ends: [] } => (tokens, None),
             Allowed::Only { tokens, ends } => {
                 // A token that is both is taken as the child.
@@ -85,7 +88,7 @@ impl<'v> Scores<'v> {
             self.leaf(at, logprob + stops)?;
         }
         for child in tokens.iter() {
-            let Step { state: below, .. } = self.values.rules.step(&at, child).ok_or(dead_end)?;
+            let Step { state: below, .. } = values.rules.step(&at, child).ok_or(dead_end)?;
             let logprob = logprob + log_probability(row[child.index()], sum);
             if needs_row(&below) { open(child, below, logprob) } else { self.leaf(below, logprob)? }
         }
@@ -95,7 +98,7 @@ impl<'v> Scores<'v> {
     fn leaf(&mut self, at: At, logprob: f64) -> Result<(), DeadEnd> {
         // The machine says that one ends here: only its number is looked up.
         let leaf = self.values.trie().store().leaves.leaf(at.position().cursor().node());
-        let leaf = leaf.ok_or(DeadEnd(at.depth()))?;
+        let leaf = leaf.ok_or(DeadEnd { depth: at.depth() })?;
         let known = self.logprobs[leaf.index()];
         // Of several sequences of one value, any may be the output.
         self.logprobs[leaf.index()] = if known.is_nan() { logprob } else { log_add(known, logprob) };

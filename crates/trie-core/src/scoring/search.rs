@@ -6,72 +6,118 @@
 //! precision would tell, or when its budget is spent. The bounds hold in any case.
 
 use super::choice::{Choice, ChooseOptions, ChooseStats};
-use super::decoder::TreeDecoder;
-use super::error::ChooseError;
+use super::decoder::Host;
+use super::error::DeadEnd;
 use super::frontier::{Frontier, Open};
-use super::rows::{DeadEnd, read_rows};
+use super::job::Want;
 use super::scores::Scores;
 use super::tree::TokenTree;
 use super::values::{Values, needs_row};
 use crate::machine::constraint::Step;
 use crate::set::ids::TokenId;
 use std::collections::HashMap;
-use std::time::Instant;
+use std::sync::Arc;
 
 /// Positions that are read together at first. It grows while a search goes on: then most of them are needed anyway.
 const WIDTH: usize = 32;
 
-/// The best `options.top` values, or where several sequences stand for one value, all of them as well as the budget
-/// allows.
-pub(super) fn best_first<D: TreeDecoder + ?Sized>(
-    decoder: &mut D,
-    prompt: &[TokenId],
-    values: &Values,
-    options: &ChooseOptions<'_>,
-) -> Result<Choice, ChooseError<D::Error>> {
-    let started = Instant::now();
-    let mut stats = ChooseStats::default();
-    let is_tree = values.trie().is_tree();
-    let mut scores = Scores::new(values, options.top.unwrap_or(usize::from(is_tree)));
-    let budget = options.max_rows.unwrap_or(if is_tree { usize::MAX } else { ChooseOptions::MAX_ROWS });
-    let most = decoder.rows_at_once().max(WIDTH);
-    let mut width = WIDTH;
-    let mut frontier = Frontier::new(values.rules.start());
-    // Paths that are too long for the host: nothing more will be known of them.
-    let mut too_long = Vec::new();
-    let room = decoder.room().saturating_sub(prompt.len());
+/// The search for the best `options.top` values, or where several sequences stand for one value, for all of them as
+/// well as the budget allows.
+#[derive(Debug)]
+pub(super) struct Search {
+    prompt: Vec<TokenId>,
+    values: Arc<Values>,
+    top: Option<usize>,
+    has_budget: bool,
+    budget: usize,
+    /// Positions that are read together: now, and at most.
+    width: usize,
+    most: usize,
+    room: usize,
+    scores: Scores,
+    frontier: Frontier,
+    /// Paths that are too long for the host: nothing more will be known of them.
+    too_long: Vec<Open>,
+    /// Until its rows were read.
+    canonical: Option<Canonical>,
+    /// What is read now: the positions, and which of them each node is.
+    tree: TokenTree,
+    open_of: Vec<Option<Open>>,
+    /// Whether nothing was read yet.
+    is_new: bool,
+}
 
-    let mut canonical = Canonical::new(values, if is_tree { 0 } else { budget - 1 }, room, &mut frontier);
-    let token_tree = std::mem::take(&mut canonical.tree);
-    read_rows(decoder, prompt, &token_tree, &mut stats, |node, row| {
-        canonical.expand(node, row, &mut scores, &mut frontier)
-    })?;
-    while scores.rows() < budget && (is_tree || !scores.is_settled(&frontier.left(&too_long))) {
-        let threshold = scores.threshold();
-        let mut chosen: Vec<Open> = Vec::new();
-        while chosen.len() < width.min(budget - scores.rows())
-            && let Some(next) = frontier.open.peek().copied().filter(|next| next.logprob > threshold)
-        {
-            frontier.open.pop();
-            if frontier.at(next.step).depth() > room { too_long.push(next) } else { chosen.push(next) }
+impl Search {
+    pub(super) fn new(prompt: &[TokenId], values: &Arc<Values>, options: &ChooseOptions<'_>, host: Host) -> Self {
+        let is_tree = values.trie().is_tree();
+        let budget = options.max_rows.unwrap_or(if is_tree { usize::MAX } else { ChooseOptions::MAX_ROWS });
+        let mut frontier = Frontier::new(values.rules.start());
+        let room = host.room.saturating_sub(prompt.len());
+        let mut canonical = Canonical::new(values, if is_tree { 0 } else { budget - 1 }, room, &mut frontier);
+        Self {
+            prompt: prompt.to_vec(),
+            top: options.top,
+            has_budget: options.max_rows.is_some(),
+            budget,
+            width: WIDTH,
+            most: host.rows_at_once.max(WIDTH),
+            room,
+            scores: Scores::new(Arc::clone(values), options.top.unwrap_or(usize::from(is_tree))),
+            frontier,
+            too_long: Vec::new(),
+            tree: std::mem::take(&mut canonical.tree),
+            canonical: Some(canonical),
+            open_of: Vec::new(),
+            is_new: true,
+            values: Arc::clone(values),
         }
-        if chosen.is_empty() {
-            break;
-        }
-        width = (width + width / 8).min(most);
-        let (token_tree, open_of) = frontier.tree(&chosen);
-        read_rows(decoder, prompt, &token_tree, &mut stats, |node, row| {
-            let Some(Open { logprob, step }) = node.and_then(|node| open_of[node]) else { return Ok(()) };
-            scores.expand(frontier.at(step), logprob, row, |token, at, logprob| frontier.push(step, token, at, logprob))
-        })?;
     }
-    stats.n_threads = decoder.n_threads();
-    stats.seconds = started.elapsed().as_secs_f64();
-    let left = frontier.left(&too_long);
-    // A search that ends by itself ranks what it was for; with bounds something is known of every value.
-    let bounds = !is_tree || options.max_rows.is_some();
-    let ranked = options.top.unwrap_or(if bounds { usize::MAX } else { 1 });
-    Ok(scores.into_choice(ranked, &left, bounds, stats))
+
+    /// Picks what is to be read next; `false` where nothing is.
+    pub(super) fn advance(&mut self) -> bool {
+        if std::mem::take(&mut self.is_new) {
+            return true;
+        }
+        self.canonical = None;
+        let is_tree = self.values.trie().is_tree();
+        let rows = self.scores.rows();
+        if rows >= self.budget || (!is_tree && self.scores.is_settled(&self.frontier.left(&self.too_long))) {
+            return false;
+        }
+        let threshold = self.scores.threshold();
+        let mut chosen: Vec<Open> = Vec::new();
+        while chosen.len() < self.width.min(self.budget - rows)
+            && let Some(next) = self.frontier.open.peek().copied().filter(|next| next.logprob > threshold)
+        {
+            self.frontier.open.pop();
+            let is_too_long = self.frontier.at(next.step).depth() > self.room;
+            if is_too_long { self.too_long.push(next) } else { chosen.push(next) }
+        }
+        self.width = (self.width + self.width / 8).min(self.most);
+        (self.tree, self.open_of) = self.frontier.tree(&chosen);
+        !chosen.is_empty()
+    }
+
+    pub(super) fn want(&self) -> Want<'_> {
+        Want { prompt: &self.prompt, tree: &self.tree }
+    }
+
+    pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), DeadEnd> {
+        let Self { canonical, scores, frontier, open_of, .. } = self;
+        if let Some(canonical) = canonical {
+            return canonical.expand(node, row, scores, frontier);
+        }
+        let Some(Open { logprob, step }) = node.and_then(|node| open_of[node]) else { return Ok(()) };
+        scores.expand(frontier.at(step), logprob, row, |token, at, logprob| frontier.push(step, token, at, logprob))
+    }
+
+    pub(super) fn into_choice(self, stats: ChooseStats) -> Choice {
+        let left = self.frontier.left(&self.too_long);
+        // A search that ends by itself ranks what it was for; with bounds something is known of every value.
+        let bounds = !self.values.trie().is_tree() || self.has_budget;
+        let ranked = self.top.unwrap_or(if bounds { usize::MAX } else { 1 });
+        self.scores.into_choice(ranked, &left, bounds, stats)
+    }
 }
 
 /// The canonical sequences of a set's values, as one tree. They are read first, where the values have others besides:
@@ -126,7 +172,7 @@ impl Canonical {
         &mut self,
         node: Option<usize>,
         row: &[f32],
-        scores: &mut Scores<'_>,
+        scores: &mut Scores,
         frontier: &mut Frontier,
     ) -> Result<(), DeadEnd> {
         let Open { logprob, step } = self.open(node);

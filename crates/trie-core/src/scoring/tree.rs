@@ -41,9 +41,16 @@ pub struct TreeNode {
 }
 
 impl TokenTree {
+    pub(super) const EMPTY: Self = Self { nodes: Vec::new(), path: Vec::new(), depth: 0, wants_root: false };
+
     /// No tokens, and no row is wanted.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// No tokens, and the row after the prompt is wanted.
+    pub const fn root() -> Self {
+        Self { nodes: Vec::new(), path: Vec::new(), depth: 0, wants_root: true }
     }
 
     /// Adds a token after the first `depth` tokens of the path to the one added last (after all of them, if there are

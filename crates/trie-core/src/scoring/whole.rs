@@ -1,17 +1,17 @@
 //! Every value of every prompt, as one tree.
 
 use super::choice::{Choice, ChooseStats};
-use super::decoder::TreeDecoder;
-use super::error::ChooseError;
-use super::rows::read_rows;
+use super::error::DeadEnd;
+use super::job::Want;
 use super::scores::Scores;
 use super::tree::TokenTree;
 use super::values::{At, Values};
 use crate::set::ids::TokenId;
 use std::collections::HashMap;
-use std::time::Instant;
+use std::sync::Arc;
 
 /// A node whose row is wanted.
+#[derive(Debug)]
 struct Wanted {
     /// The number of its prompt.
     prompt: usize,
@@ -21,35 +21,52 @@ struct Wanted {
     logprob: f64,
 }
 
-/// Scores every value after each of these prompts. None may be empty.
-pub(super) fn score_all<D: TreeDecoder + ?Sized>(
-    decoder: &mut D,
-    prompts: &[&[TokenId]],
-    values: &Values,
-) -> Result<Vec<Choice>, ChooseError<D::Error>> {
-    let started = Instant::now();
-    let mut stats = ChooseStats::default();
-    let common = common_prefix(prompts);
-    let mut token_tree = TokenTree::new();
-    let mut nodes: Vec<Option<Wanted>> = Vec::new();
-    let mut below: HashMap<(usize, TokenId), usize> = HashMap::new();
-    let mut scores: Vec<Scores<'_>> = Vec::new();
-    for (number, prompt) in prompts.iter().enumerate() {
-        let tail = &prompt[common..];
+/// The scoring of every value after each of some prompts. None may be empty.
+#[derive(Debug)]
+pub(super) struct Whole {
+    /// What all prompts begin with.
+    held: Vec<TokenId>,
+    tree: TokenTree,
+    nodes: Vec<Option<Wanted>>,
+    /// The node behind a node and a token.
+    below: HashMap<(usize, TokenId), usize>,
+    /// Of each prompt.
+    scores: Vec<Scores>,
+}
+
+impl Whole {
+    pub(super) fn new(prompts: &[&[TokenId]], values: &Arc<Values>) -> Self {
+        let common = common_prefix(prompts);
+        let held = prompts.first().map_or_else(Vec::new, |prompt| prompt[..common].to_vec());
+        let mut whole =
+            Self { held, tree: TokenTree::new(), nodes: Vec::new(), below: HashMap::new(), scores: Vec::new() };
+        for (number, prompt) in prompts.iter().enumerate() {
+            whole.add(number, &prompt[common..], values);
+        }
+        whole
+    }
+
+    /// What is left of a prompt, and the values after it.
+    fn add(&mut self, prompt: usize, tail: &[TokenId], values: &Arc<Values>) {
         for (depth, &token) in tail.iter().enumerate() {
             let last = depth + 1 == tail.len();
-            token_tree.push(depth, token, last);
-            nodes.push(last.then(|| Wanted { prompt: number, at: values.rules.start(), logprob: 0.0 }));
+            self.tree.push(depth, token, last);
+            self.nodes.push(last.then(|| Wanted { prompt, at: values.rules.start(), logprob: 0.0 }));
         }
         for (token, at) in values.positions() {
-            let node = token_tree.push(tail.len() + at.depth() - 1, token, true);
-            below.extend(token_tree.nodes()[node].parent.map(|parent| ((parent, token), node)));
-            nodes.push(Some(Wanted { prompt: number, at, logprob: f64::NEG_INFINITY }));
+            let node = self.tree.push(tail.len() + at.depth() - 1, token, true);
+            self.below.extend(self.tree.nodes()[node].parent.map(|parent| ((parent, token), node)));
+            self.nodes.push(Some(Wanted { prompt, at, logprob: f64::NEG_INFINITY }));
         }
-        scores.push(Scores::new(values, 0));
+        self.scores.push(Scores::new(Arc::clone(values), 0));
     }
-    let held = prompts.first().map_or(&[][..], |prompt| &prompt[..common]);
-    read_rows(decoder, held, &token_tree, &mut stats, |node, row| {
+
+    pub(super) fn want(&self) -> Want<'_> {
+        Want { prompt: &self.held, tree: &self.tree }
+    }
+
+    pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), DeadEnd> {
+        let Self { nodes, below, scores, .. } = self;
         let Some((node, &Wanted { prompt, at, logprob })) = node.and_then(|node| Some((node, nodes[node].as_ref()?)))
         else {
             return Ok(());
@@ -59,10 +76,11 @@ pub(super) fn score_all<D: TreeDecoder + ?Sized>(
                 child.logprob = logprob;
             }
         })
-    })?;
-    stats.n_threads = decoder.n_threads();
-    stats.seconds = started.elapsed().as_secs_f64();
-    Ok(scores.into_iter().map(|scores| scores.into_choice(usize::MAX, &[], true, stats)).collect())
+    }
+
+    pub(super) fn into_choices(self, stats: ChooseStats) -> Vec<Choice> {
+        self.scores.into_iter().map(|scores| scores.into_choice(usize::MAX, &[], true, stats)).collect()
+    }
 }
 
 /// How many tokens all prompts begin with; the last token of each stays out, because its row is wanted.

@@ -7,6 +7,7 @@ mod load;
 mod model;
 mod options;
 mod preconditions;
+mod sequences;
 mod set_threads;
 mod thread_choice;
 mod threads;
@@ -27,7 +28,6 @@ use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::context::params::{KvCacheType, LlamaContextParams};
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
-use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_sys_2::LLAMA_FLASH_ATTN_TYPE_DISABLED;
 use preconditions::BRANCHES;
@@ -45,14 +45,16 @@ use trie_text::Vocab;
 const TRUNK: i32 = 0;
 
 /// A token of a batch over several sequences.
-#[derive(Debug)]
-pub(in crate::runtime) struct Placed {
-    pub(in crate::runtime) token: TokenId,
-    pub(in crate::runtime) position: usize,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// The token.
+    pub token: TokenId,
+    /// Tokens before it in its sequences.
+    pub position: usize,
     /// The sequences it belongs to.
-    pub(in crate::runtime) sequences: std::ops::Range<i32>,
+    pub sequences: std::ops::Range<i32>,
     /// Whether the logits after it are wanted.
-    pub(in crate::runtime) wanted: bool,
+    pub wanted: bool,
 }
 
 self_cell!(
@@ -70,12 +72,15 @@ pub struct Context {
     cell: Cell,
     batch: LlamaBatch<'static>,
     vocab: Arc<Vocab>,
-    /// The tokens that the cache holds, at positions 0, 1, ….
+    /// The tokens that the cache holds, at positions 0, 1, …. With slots, what their first one holds.
     held: Vec<TokenId>,
     /// Row of the last batch that has logits.
     row: Option<usize>,
-    /// Sequences beside the trunk.
+    /// Sequences that hold texts, of which the first is the trunk; the others are branches of them.
+    slots: usize,
     branches: usize,
+    is_recurrent: bool,
+    /// Tokens that one sequence may have.
     n_ctx: usize,
     n_batch: usize,
     threads: ThreadChoice,
@@ -112,6 +117,9 @@ impl Context {
         in_range("n_ctx", n_ctx.into(), 1, trained.into())?;
         in_range("n_batch", options.n_batch.into(), 1, i32::MAX as u64)?;
         in_range("n_threads", wanted.into(), 1, ContextOptions::MAX_THREADS)?;
+        in_range("slots", options.slots.into(), 1, ContextOptions::MAX_SLOTS.min(u64::from(max_sequences() - 1)))?;
+        let cells = u64::from(n_ctx) * u64::from(options.slots);
+        in_range("n_ctx times slots", cells, 1, i32::MAX as u64)?;
         let most = startable(wanted);
         let threads = match options.n_threads {
             Some(_) => ThreadChoice::fixed(most),
@@ -122,12 +130,13 @@ impl Context {
         // A recurrent state cannot be shared by branches, only copied: there one branch at a time is decoded, and each
         // sequence would cost a whole state.
         let llama = model.llama();
-        let branches = if llama.is_recurrent() || llama.is_hybrid() { 1 } else { BRANCHES.min(max_sequences() - 1) };
+        let is_recurrent = llama.is_recurrent() || llama.is_hybrid();
+        let branches = if is_recurrent { 1 } else { BRANCHES.min(max_sequences() - options.slots) };
         // llama.cpp wants a batch, which is no longer than the context, to have room for every sequence.
-        let sequences = (branches + 1).min(n_ctx);
-        let n_batch = options.n_batch.min(n_ctx).max(sequences);
+        let sequences = (branches + options.slots).min(cells as u32);
+        let n_batch = options.n_batch.min(cells as u32).max(sequences);
         let mut params = LlamaContextParams::default()
-            .with_n_ctx(NonZeroU32::new(n_ctx))
+            .with_n_ctx(NonZeroU32::new(cells as u32))
             .with_n_batch(n_batch)
             .with_n_ubatch(n_batch.min(Self::MAX_COMPUTE_BATCH))
             .with_n_seq_max(sequences)
@@ -148,14 +157,16 @@ impl Context {
         // llama.cpp rounds sizes: what it reports is the law, and what was asked for is the promise.
         let context = cell.borrow_dependent();
         let n_batch = context.n_batch().min(options.n_batch) as usize;
-        let n_ctx = context.n_ctx().min(n_ctx) as usize;
+        let n_ctx = (context.n_ctx() / options.slots).min(n_ctx) as usize;
         Ok(Self {
             cell,
             batch: LlamaBatch::new(n_batch, sequences as i32),
             vocab: Arc::clone(model.vocab()),
             held: Vec::new(),
             row: None,
-            branches: sequences as usize - 1,
+            slots: options.slots as usize,
+            branches: (sequences - options.slots) as usize,
+            is_recurrent,
             n_ctx,
             n_batch,
             threads,
@@ -245,33 +256,16 @@ impl Context {
     }
 
     /// The logits after the token that was placed at this index of the last pass, which must have asked for them.
-    pub(in crate::runtime) fn row(&self, index: usize) -> &[f32] {
+    ///
+    /// # Panics
+    /// It did not.
+    pub fn row(&self, index: usize) -> &[f32] {
         self.cell.borrow_dependent().get_logits_ith(index as i32)
-    }
-
-    /// Begins branches 1 … `branches` where the trunk ends.
-    pub(in crate::runtime) fn fork(&mut self, branches: usize) -> Result<(), RuntimeError> {
-        in_range("branches", branches as u64, 1, self.branches as u64)?;
-        for branch in 1..=branches as i32 {
-            // Only positions over 2^31 can fail.
-            let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_cp(TRUNK, branch, None, None));
-        }
-        Ok(())
-    }
-
-    /// Forgets those branches; what only they held is free again.
-    pub(in crate::runtime) fn join(&mut self, branches: usize) {
-        for branch in 1..=branches as i32 {
-            // Whole sequences can always be removed.
-            let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_rm(branch, None, None));
-        }
     }
 
     /// Removes from the cache what lies at and after a position; a cache that cannot be cut there is cleared.
     fn cut(&mut self, position: usize) {
-        let cut =
-            self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_rm(TRUNK, Some(position as u32), None));
-        if cut.is_err() {
+        if self.cut_sequence(TRUNK, position) < position {
             self.clear();
         }
     }
@@ -301,6 +295,30 @@ impl Context {
         Ok(rest.len())
     }
 
+    /// Forgets what these tokens do not begin with. Returns how many of them are still to be decoded; with a row,
+    /// until there are [`Context::logits`] after the last.
+    pub(in crate::runtime) fn shared(&mut self, tokens: &[TokenId], with_row: bool) -> usize {
+        let same = self.held.len() <= tokens.len() && self.held == tokens[..self.held.len()];
+        let mut shared = if same {
+            self.held.len()
+        } else {
+            self.held.iter().zip(tokens).take_while(|(held, token)| held == token).count()
+        };
+        if with_row && shared == tokens.len() && (self.row.is_none() || self.held.len() > shared) {
+            shared = shared.saturating_sub(1);
+        }
+        self.keep(shared);
+        tokens.len() - self.held.len()
+    }
+
+    /// One forward pass on the way to holding these tokens, which begin with what is held. Returns its tokens.
+    pub(in crate::runtime) fn approach(&mut self, tokens: &[TokenId], with_row: bool) -> Result<usize, RuntimeError> {
+        let rest = &tokens[self.held.len()..];
+        let piece = &rest[..rest.len().min(self.n_batch)];
+        self.decode(piece, with_row && piece.len() == rest.len())?;
+        Ok(piece.len())
+    }
+
     /// As [`Context::hold`], with [`Context::logits`] after the last token.
     ///
     /// # Errors
@@ -328,19 +346,6 @@ impl Context {
         Ok(self.row(self.row.ok_or(RuntimeError::NoLogits)?))
     }
 
-    /// Samples after the last token. The chain accepts the token by itself.
-    ///
-    /// `chain` must end with a sampler that selects: llama.cpp aborts otherwise.
-    pub(in crate::runtime) fn sample(&self, chain: &mut LlamaSampler) -> Result<TokenId, RuntimeError> {
-        let row = self.row.ok_or(RuntimeError::NoLogits)?;
-        let token = chain.sample(self.cell.borrow_dependent(), row as i32);
-        TokenId::try_from(token.0).map_err(|error| RuntimeError::Decode {
-            position: self.held.len(),
-            tokens: 0,
-            reason: error.to_string(),
-        })
-    }
-
     /// The vocabulary.
     pub fn vocab(&self) -> &Arc<Vocab> {
         &self.vocab
@@ -354,11 +359,6 @@ impl Context {
     /// Tokens for which there is room.
     pub fn room(&self) -> usize {
         self.n_ctx - self.held.len()
-    }
-
-    /// Branches that can be decoded at once.
-    pub(in crate::runtime) fn branches(&self) -> usize {
-        self.branches
     }
 
     /// Tokens of context.

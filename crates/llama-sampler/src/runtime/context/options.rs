@@ -15,11 +15,15 @@ pub struct ContextOptions {
     /// then agree to 1e-4 however tokens are batched, at twice the memory of the cache. Without it llama.cpp's defaults
     /// hold (f16, flash attention).
     pub precise: bool,
+    /// Sequences that have a context each, of [`ContextOptions::n_ctx`] tokens, and are decoded in common forward
+    /// passes: see `tokentrie::engine`. The cache has room for all of them.
+    pub slots: u32,
 }
 
 impl ContextOptions {
     pub(super) const N_CTX: u32 = 4096;
     pub(super) const MAX_THREADS: u64 = 512;
+    pub(super) const MAX_SLOTS: u64 = 128;
 
     /// With [`ContextOptions::n_ctx`].
     #[must_use]
@@ -39,6 +43,12 @@ impl ContextOptions {
         Self { n_threads: n_threads.into(), ..self }
     }
 
+    /// With [`ContextOptions::slots`].
+    #[must_use]
+    pub fn with_slots(self, slots: u32) -> Self {
+        Self { slots, ..self }
+    }
+
     /// With [`ContextOptions::precise`].
     #[must_use]
     pub fn with_precise(self, precise: bool) -> Self {
@@ -48,6 +58,6 @@ impl ContextOptions {
 
 impl Default for ContextOptions {
     fn default() -> Self {
-        Self { n_ctx: None, n_batch: 512, n_threads: None, precise: false }
+        Self { n_ctx: None, n_batch: 512, n_threads: None, precise: false, slots: 1 }
     }
 }

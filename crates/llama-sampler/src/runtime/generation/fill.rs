@@ -1,18 +1,19 @@
-//! Filling a form: its constraint is walked as any other, and tokens that say more than a part holds are taken back.
+//! Filling a form, as a task: its constraint is walked as any other, and tokens that say more than a part holds are
+//! taken back.
 
 use super::generated::{Field, Finish, GenerateOptions, Generated};
 use super::{Generation, chain};
-use crate::runtime::context::Context;
 use crate::runtime::error::RuntimeError;
+use crate::runtime::task::Task;
 use crate::runtime::watch::Watch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{
-    After, Allowed, ChooseOptions, Constraint, Leaf, LeafId, Mode, RowChooser, SamplerError, SamplerOptions, Scratch,
-    SpanRules, SpanState, TokenId,
+    After, Allowed, ChooseOptions, Constraint, Decoded, Host, Job, Leaf, LeafId, Mode, RowChooser, SamplerError,
+    SamplerOptions, Scoring, Scratch, SpanRules, SpanState, TokenId, Want,
 };
-use trie_text::{Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Overshoot, SlotSet};
+use trie_text::{Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Overshoot, SlotSet, Vocab};
 
 /// The form that these rules are, if nothing follows it and nothing else ends it: it is filled, and free text in it is
 /// as the model would write it. Elsewhere it is walked as any constraint.
@@ -22,24 +23,43 @@ pub(super) fn form_of(rules: &SpanRules) -> Option<&Arc<Form>> {
     constraint.downcast_ref::<FormConstraint>().filter(|_| alone).map(FormConstraint::form)
 }
 
-impl Context {
-    /// Fills a form after `prompt`. A slot whose set begins inside the text before it
-    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) spells the end of that literal again, or, where it is the
-    /// beginning of the form, the end of the prompt.
-    /// The most tokens, and how to skip ahead, do not matter: a form is filled to its end, and only branch points cost
-    /// a pass.
-    ///
-    /// # Errors
-    /// As [`Context::generate`], and what the vocabulary cannot spell.
-    pub fn fill(
-        &mut self,
+/// A form on its way, as a task.
+pub(super) struct Filler<W> {
+    rules: SpanRules<FormConstraint>,
+    at: SpanState<FormState>,
+    options: GenerateOptions,
+    generation: Generation<W>,
+    /// The number of the field that it chooses for. Each draws from its own seed.
+    chooser: (usize, RowChooser),
+    seed: u32,
+    /// A token that the model chose beyond a value's end, where others go on.
+    carried: Option<TokenId>,
+    /// The probabilities of the values of slots, by the number of the field.
+    scores: BTreeMap<usize, Vec<f64>>,
+    asking: Asking,
+    scratch: Scratch,
+}
+
+/// What rows are wanted for.
+enum Asking {
+    Nothing,
+    /// The next token.
+    Token,
+    /// The values of a slot.
+    Slot(Box<Scoring>, Arc<SlotSet>),
+}
+
+impl<W: Watch> Filler<W> {
+    pub(super) fn new(
+        vocab: &Arc<Vocab>,
+        host: Host,
         prompt: &[TokenId],
         form: &Arc<Form>,
         options: &GenerateOptions,
-        watch: &mut dyn Watch,
-    ) -> Result<Generated, RuntimeError> {
+        watch: W,
+    ) -> Result<Self, RuntimeError> {
         options.sampling.draw.check()?;
-        let mut generation = Generation::before(self, prompt, form.begins_with(), watch)?;
+        let mut generation = Generation::before(vocab, host, prompt, form.begins_with(), watch)?;
         generation.tentative = true;
         if let Some(set) = form.begins_with().filter(|set| set.heal_bytes() > 0) {
             generation.vocab.healed_text(set, prompt)?;
@@ -51,49 +71,28 @@ impl Context {
         let constraint = FormConstraint::new(Arc::clone(form), &generation.vocab, walk)?;
         let rules = SpanRules::new(vec![(String::new(), constraint)], generation.vocab.len())?;
         let sampling = SamplerOptions { seed: Some(seed), ..options.sampling };
-        let filler = Filler {
+        Ok(Self {
             at: rules.start(),
             rules,
-            options,
+            options: *options,
             generation,
             chooser: (0, RowChooser::new(sampling)?),
             seed,
             carried: None,
             scores: BTreeMap::new(),
+            asking: Asking::Nothing,
             scratch: Scratch::default(),
-        };
-        filler.fill()
+        })
     }
-}
 
-/// A form on its way.
-struct Filler<'r, 'f> {
-    rules: SpanRules<FormConstraint>,
-    at: SpanState<FormState>,
-    options: &'f GenerateOptions,
-    generation: Generation<'r>,
-    /// The number of the field that it chooses for. Each draws from its own seed.
-    chooser: (usize, RowChooser),
-    seed: u32,
-    /// A token that the model chose beyond a value's end, where others go on.
-    carried: Option<TokenId>,
-    /// The probabilities of the values of slots, by the number of the field.
-    scores: BTreeMap<usize, Vec<f64>>,
-    scratch: Scratch,
-}
-
-impl Filler<'_, '_> {
-    fn fill(mut self) -> Result<Generated, RuntimeError> {
-        let stopped = match self.run() {
-            Err(RuntimeError::Stopped { .. }) => true,
-            ended => ended.map(|()| false)?,
-        };
+    /// What was filled; what there is, where it was stopped.
+    pub(super) fn finish(self, stopped: bool) -> Result<(Generated, W), RuntimeError> {
         let Self { at, mut generation, chooser, mut scores, .. } = self;
         let filled = at.position();
         generation.stats.starved += chooser.1.starved();
         let canonical = !stopped
-            && generation.vocab.tokenize_inside(filled.text()).is_some_and(|tokens| tokens == generation.tokens);
-        let (tokens, text, stats) = generation.finish()?;
+            && generation.vocab.tokenize_inside(filled.text()).is_some_and(|tokens| tokens == generation.tokens());
+        let (tokens, text, stats, watch) = generation.finish()?;
         let text = if stopped { text } else { filled.text()[stats.healed_bytes..].to_owned() };
         let field = |(number, field): (usize, &trie_text::FilledField)| Field {
             name: field.name.clone(),
@@ -113,7 +112,7 @@ impl Filler<'_, '_> {
         let value = (!stopped).then(|| text.clone());
         let finish = if stopped { Finish::Stopped } else { Finish::Form };
         let partial_token = Vec::new();
-        Ok(Generated {
+        let generated = Generated {
             tokens,
             text,
             leaf,
@@ -125,32 +124,21 @@ impl Filler<'_, '_> {
             canonical,
             finish,
             stats,
-        })
+        };
+        Ok((generated, watch))
     }
 
-    fn run(&mut self) -> Result<(), RuntimeError> {
-        while !self.at.position().is_over() {
-            let set = self.at.position().begun_set().filter(|_| self.options.exact || self.options.probabilities);
-            match set.map(Arc::clone) {
-                Some(set) => {
-                    let best = self.choose(&set)?;
-                    match best.filter(|_| self.options.exact) {
-                        Some(best) => self.write_leaf(&set, best)?,
-                        None => self.step()?,
-                    }
-                }
-                None => self.step()?,
-            }
-            let written = self.at.position().written();
-            if written < self.generation.tokens.len() {
-                self.generation.take_back(written);
-            }
-            self.generation.settle(self.at.position().certain());
+    /// Goes on at a part's beginning, or inside it, up to where a row is needed.
+    fn go_on(&mut self) -> Result<(), RuntimeError> {
+        let set = self.at.position().begun_set().filter(|_| self.options.exact || self.options.probabilities);
+        match set.map(Arc::clone) {
+            Some(set) => self.asking = Asking::Slot(Box::new(self.scoring(&set)?), set),
+            None => self.step()?,
         }
         Ok(())
     }
 
-    /// Writes the token that must come, or the model's choice.
+    /// Writes the token that must come, or what the model chose before; else asks for a row.
     fn step(&mut self) -> Result<(), RuntimeError> {
         let at = self.at.position();
         let (depth, before_part, field) = (at.depth(), at.is_before_part(), at.filled());
@@ -159,12 +147,22 @@ impl Filler<'_, '_> {
             if !before_part {
                 self.chooser(field)?.skip();
             }
-            return self.write_forced(token, depth);
+            self.write_forced(token, depth);
+        } else if let Some(token) = self.carried.take().filter(|&token| self.goes_on(token)) {
+            self.chosen(token, depth)?;
+        } else if self.rules.allowed(&self.at, &mut self.scratch) == Allowed::Nothing {
+            return Err(self.nothing());
+        } else {
+            self.generation.ask();
+            self.asking = Asking::Token;
+            return Ok(());
         }
-        let token = match self.carried.take().filter(|&token| self.goes_on(token)) {
-            Some(token) => token,
-            None => self.choose_token(field)?,
-        };
+        self.settle();
+        Ok(())
+    }
+
+    /// Writes what the model chose.
+    fn chosen(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
         self.advance(token)?;
         match self.at.position().last_token() {
             LastToken::Written => self.generation.write(token, false, depth, true),
@@ -174,37 +172,41 @@ impl Filler<'_, '_> {
         Ok(())
     }
 
+    /// Takes back what says more than a part holds, and tells of what stays.
+    fn settle(&mut self) {
+        let written = self.at.position().written();
+        if written < self.generation.tokens().len() {
+            self.generation.take_back(written);
+        }
+        self.generation.settle(self.at.position().certain());
+    }
+
     /// Whether a token can be written here.
     fn goes_on(&self, token: TokenId) -> bool {
         let step = self.rules.step(&self.at, token);
         step.is_some_and(|step| step.state.position().last_token() != LastToken::Ended)
     }
 
-    /// The model's choice for the field with this number. Nothing is written.
-    fn choose_token(&mut self, field: usize) -> Result<TokenId, RuntimeError> {
-        self.chooser(field)?;
+    /// The model's choice for the field that is filled now. Nothing is written.
+    fn choose_token(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
+        self.chooser(self.at.position().filled())?;
         let allowed = self.rules.allowed(&self.at, &mut self.scratch);
-        if allowed == Allowed::Nothing {
-            return Err(self.nothing());
-        }
-        self.generation.ready()?;
         let shown = if self.at.position().is_free() { Allowed::All } else { allowed };
-        self.generation.consider(&shown, None)?;
+        self.generation.consider(row, &shown);
         let started = Instant::now();
-        let row = self.generation.context.logits()?;
         let row = row.get(..self.rules.n_vocab()).ok_or(RuntimeError::NoLogits)?;
         let token = self.chooser.1.choose(row, allowed).ok_or(RuntimeError::NothingSelected)?;
         self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
         Ok(token)
     }
 
-    fn write_forced(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
+    fn write_forced(&mut self, token: TokenId, depth: usize) {
         if self.carried.take() == Some(token) {
             // The model chose it, when it ended the value before.
             self.generation.write(token, false, depth, true);
-            return Ok(());
+        } else {
+            self.generation.write_forced(token, depth);
         }
-        self.generation.write_forced(token, depth)
     }
 
     fn advance(&mut self, token: TokenId) -> Result<(), RuntimeError> {
@@ -232,12 +234,19 @@ impl Filler<'_, '_> {
         Ok(&mut self.chooser.1)
     }
 
-    /// The most probable value of the slot that begins here; its probabilities are kept.
-    fn choose(&mut self, set: &SlotSet) -> Result<Option<LeafId>, RuntimeError> {
-        let prompt = [self.generation.prompt, &self.generation.tokens].concat();
-        let options = ChooseOptions::new().with_end_tokens(set.rules.end_tokens());
-        let choice = self.generation.context.choose(&prompt, set.values()?.clone(), &options, self.generation.watch)?;
-        self.generation.stats.tokens_decoded += choice.stats.tokens_decoded;
+    /// The scoring of the slot that begins here.
+    fn scoring(&self, set: &SlotSet) -> Result<Scoring, RuntimeError> {
+        let generation = &self.generation;
+        let (options, values) = (ChooseOptions::new().with_end_tokens(set.rules.end_tokens()), set.values()?);
+        generation.vocab.check_set(values)?;
+        let prompt = generation.vocab.before_set(&generation.text, values)?;
+        let scoring = Scoring::new::<RuntimeError>(generation.host, &[prompt], &values.clone().into(), &options);
+        scoring.map_err(|error| RuntimeError::from(error).of_the_only_prompt())
+    }
+
+    /// The slot was scored: its probabilities are kept, and with `exact` the most probable value is written.
+    fn scored(&mut self, scoring: Scoring, set: &SlotSet) -> Result<(), RuntimeError> {
+        let choice = scoring.finish(0).pop().ok_or(RuntimeError::DamagedSet)?;
         let mut shares = choice.probabilities();
         // Values that are listed are numbered as they are there.
         for (&index, share) in set.order.iter().zip(shares.clone()) {
@@ -246,7 +255,14 @@ impl Filler<'_, '_> {
         if self.options.probabilities {
             self.scores.insert(self.at.position().filled(), shares);
         }
-        Ok(choice.ranking.first().copied())
+        match choice.ranking.first().filter(|_| self.options.exact) {
+            Some(&best) => {
+                self.write_leaf(set, best)?;
+                self.settle();
+                Ok(())
+            }
+            None => self.step(),
+        }
     }
 
     /// Writes a value that was chosen as a whole.
@@ -256,7 +272,7 @@ impl Filler<'_, '_> {
         for token in set.values()?.leaf(leaf).ok_or(RuntimeError::DamagedSet)?.tokens {
             let depth = state.depth();
             if set.rules.forced(&state, &mut self.scratch) == Some(token) {
-                self.write_forced(token, depth)?;
+                self.write_forced(token, depth);
             } else {
                 self.generation.write(token, false, depth, true);
             }
@@ -264,5 +280,63 @@ impl Filler<'_, '_> {
         }
         self.at.set_position(after);
         Ok(())
+    }
+}
+
+impl<W: Watch> Job for Filler<W> {
+    type Error = RuntimeError;
+
+    fn advance(&mut self) -> Result<bool, RuntimeError> {
+        loop {
+            match &mut self.asking {
+                Asking::Token => return Ok(true),
+                Asking::Slot(scoring, _) => {
+                    if scoring.advance()? {
+                        return Ok(true);
+                    }
+                    if let Asking::Slot(scoring, set) = std::mem::replace(&mut self.asking, Asking::Nothing) {
+                        self.scored(*scoring, &set)?;
+                    }
+                }
+                Asking::Nothing if self.at.position().is_over() => return Ok(false),
+                Asking::Nothing => self.go_on()?,
+            }
+        }
+    }
+
+    fn want(&self) -> Want<'_> {
+        match &self.asking {
+            Asking::Slot(scoring, _) => scoring.want(),
+            _ => Want::row_after(&self.generation.text),
+        }
+    }
+
+    fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
+        if let Asking::Slot(scoring, _) = &mut self.asking {
+            return Ok(scoring.take(node, row)?);
+        }
+        self.generation.answered();
+        let depth = self.at.position().depth();
+        let token = self.choose_token(row)?;
+        self.asking = Asking::Nothing;
+        self.chosen(token, depth)?;
+        self.settle();
+        Ok(())
+    }
+
+    fn took(&mut self, decoded: Decoded) {
+        let Want { prompt, tree } = self.want();
+        // What of it was not decoded, but for a tree that was decoded in several waves.
+        let known = (prompt.len() + tree.nodes().len()).saturating_sub(decoded.tokens);
+        if let Asking::Slot(scoring, _) = &mut self.asking {
+            scoring.took(decoded);
+        }
+        self.generation.took(known, decoded);
+    }
+}
+
+impl<W: Watch> Task for Filler<W> {
+    fn stop(&mut self) -> bool {
+        self.generation.watch.stop()
     }
 }

@@ -1,39 +1,42 @@
 //! A generation on its way: what is written, how much of it is decoded, and what it took.
 
-mod ahead;
 mod chain;
+mod chooser;
 mod fill;
 mod generate;
 mod generated;
 mod report;
+mod task;
+mod walk;
 
 pub use generated::{Field, Finish, GenerateOptions, GenerateStats, Generated};
+pub use task::{GenerateTask, Inside};
 
-use super::context::{Context, fits, not_empty};
+use super::context::{fits, not_empty};
 use super::error::RuntimeError;
 use super::watch::Watch;
 use report::{Report, Written};
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{Allowed, TokenId, Tokens, Trie, logits};
+use trie_core::{Allowed, Decoded, Host, TokenId, Tokens, Trie, logits};
 use trie_text::Vocab;
 
 /// Tokens are written at once and decoded when a row of logits is needed, all of them together.
-struct Generation<'a> {
-    context: &'a mut Context,
-    watch: &'a mut dyn Watch,
+struct Generation<W> {
+    watch: W,
     vocab: Arc<Vocab>,
-    prompt: &'a [TokenId],
-    /// What is written after the prompt.
-    tokens: Vec<TokenId>,
-    /// Those of them that are part of values, as bytes.
+    host: Host,
+    /// The prompt, and what is written after it.
+    text: Vec<TokenId>,
+    /// Tokens of the prompt.
+    prompt: usize,
+    /// Those of the written tokens that are part of values, as bytes.
     value: Vec<u8>,
-    /// How many of the tokens there are up to the last of those.
+    /// How many tokens there are up to the last of those.
     value_tokens: usize,
-    /// How many of them the context holds.
-    decoded: usize,
+    /// When a row was asked for.
+    asked: Option<Instant>,
     begun: bool,
-    passes_before: u64,
     stats: GenerateStats,
     /// What the watcher is told of the next token.
     shares: Vec<(TokenId, f32)>,
@@ -42,41 +45,45 @@ struct Generation<'a> {
     tentative: bool,
 }
 
-impl<'a> Generation<'a> {
-    fn new(context: &'a mut Context, prompt: &'a [TokenId], watch: &'a mut dyn Watch) -> Result<Self, RuntimeError> {
+impl<W: Watch> Generation<W> {
+    fn new(vocab: &Arc<Vocab>, host: Host, prompt: &[TokenId], watch: W) -> Result<Self, RuntimeError> {
         not_empty(prompt)?;
-        context.vocab().check_tokens(prompt)?;
-        fits(0, prompt.len(), context.n_ctx())?;
+        vocab.check_tokens(prompt)?;
+        fits(0, prompt.len(), host.room)?;
         Ok(Self {
-            vocab: Arc::clone(context.vocab()),
-            prompt,
-            tokens: Vec::new(),
+            watch,
+            vocab: Arc::clone(vocab),
+            host,
+            text: prompt.to_vec(),
+            prompt: prompt.len(),
             value: Vec::new(),
             value_tokens: 0,
-            decoded: 0,
+            asked: None,
             begun: false,
-            passes_before: context.forward_passes(),
             stats: GenerateStats::default(),
             shares: Vec::new(),
             report: Report::default(),
             tentative: false,
-            context,
-            watch,
         })
     }
 
     /// After a prompt whose end the first set spells again.
     fn before(
-        context: &'a mut Context,
-        prompt: &'a [TokenId],
+        vocab: &Arc<Vocab>,
+        host: Host,
+        prompt: &[TokenId],
         set: Option<&Trie>,
-        watch: &'a mut dyn Watch,
+        watch: W,
     ) -> Result<Self, RuntimeError> {
-        let Some(set) = set.filter(|set| set.heal_bytes() > 0) else { return Self::new(context, prompt, watch) };
-        let prompt = context.vocab().before_set(prompt, set)?;
-        let mut generation = Self::new(context, prompt, watch)?;
+        let Some(set) = set.filter(|set| set.heal_bytes() > 0) else { return Self::new(vocab, host, prompt, watch) };
+        let mut generation = Self::new(vocab, host, vocab.before_set(prompt, set)?, watch)?;
         generation.heal(set.heal_bytes());
         Ok(generation)
+    }
+
+    /// What is written after the prompt.
+    fn tokens(&self) -> &[TokenId] {
+        &self.text[self.prompt..]
     }
 
     /// So many bytes that come first stand in the text before the prompt already.
@@ -87,55 +94,55 @@ impl<'a> Generation<'a> {
 
     fn add_value(&mut self, token: TokenId) {
         self.value.extend_from_slice(self.vocab.piece(token).unwrap_or_default());
-        self.value_tokens = self.tokens.len() + 1;
+        self.value_tokens = self.tokens().len() + 1;
     }
 
     fn value_text(&self) -> String {
         String::from_utf8_lossy(self.value.get(self.stats.healed_bytes..).unwrap_or_default()).into_owned()
     }
 
-    /// Decodes what is not decoded yet: the logits after the last token are there then.
-    fn ready(&mut self) -> Result<(), RuntimeError> {
-        let started = Instant::now();
-        let pending = &self.tokens[self.decoded..];
-        let goes_on = self.begun && self.context.tokens().len() == self.prompt.len() + self.decoded;
-        let mut stop = || self.watch.stop();
-        self.stats.tokens_decoded += if goes_on && !pending.is_empty() {
-            self.context.feed(pending, &mut stop)?;
-            pending.len()
-        } else {
-            let all = [self.prompt, &self.tokens].concat();
-            let decoded = self.context.prefill(&all, &mut stop)?;
-            if !self.begun {
-                self.stats.prompt_tokens_reused = (all.len() - decoded).min(self.prompt.len());
-            }
-            decoded
-        };
-        let seconds = if self.begun { &mut self.stats.decode_seconds } else { &mut self.stats.prompt_seconds };
-        *seconds += started.elapsed().as_secs_f64();
-        self.begun = true;
-        self.decoded = self.tokens.len();
-        Ok(())
+    /// Asks for the row after the last token.
+    fn ask(&mut self) {
+        self.asked.get_or_insert_with(Instant::now);
     }
 
-    /// Notes, for the watcher, what may come next and how probable it is; forced tokens have no row.
-    fn consider(&mut self, allowed: &Allowed<'_>, forced: Option<TokenId>) -> Result<(), RuntimeError> {
-        self.shares.clear();
-        if let Some(token) = forced {
-            self.shares.push((token, 1.0));
-        } else if self.watch.wants_steps() && self.watch.wants_shares() {
-            probabilities(self.context.logits()?, allowed, &mut self.shares);
+    /// The row that was asked for is there, or those of a choice between.
+    fn answered(&mut self) {
+        let Some(asked) = self.asked.take() else { return };
+        let seconds = if self.begun { &mut self.stats.decode_seconds } else { &mut self.stats.prompt_seconds };
+        *seconds += asked.elapsed().as_secs_f64();
+    }
+
+    /// What decoding cost, besides so many tokens that were held.
+    fn took(&mut self, known: usize, decoded: Decoded) {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.stats.prompt_tokens_reused = known.min(self.prompt);
         }
-        Ok(())
+        self.stats.tokens_decoded += decoded.tokens;
+        self.stats.forward_passes += decoded.forward_passes;
+    }
+
+    /// Notes, for the watcher, what may come next and how probable it is.
+    fn consider(&mut self, row: &[f32], allowed: &Allowed<'_>) {
+        self.shares.clear();
+        if self.watch.wants_steps() && self.watch.wants_shares() {
+            probabilities(row, allowed, &mut self.shares);
+        }
+    }
+
+    /// Notes that only this token may come.
+    fn consider_forced(&mut self, token: TokenId) {
+        self.shares.clear();
+        self.shares.push((token, 1.0));
     }
 
     /// Counts a token and tells the watcher of it; all but those that only end the output are `kept` in it. `depth` is
     /// the position in the trie before it.
     fn write(&mut self, token: TokenId, forced: bool, depth: usize, kept: bool) {
         *(if forced { &mut self.stats.forced_tokens } else { &mut self.stats.sampled_tokens }) += 1;
-        let index = self.tokens.len();
+        let index = self.tokens().len();
         if kept {
-            self.tokens.push(token);
+            self.text.push(token);
         }
         if self.watch.wants_steps() {
             let bytes = self.vocab.piece(token).filter(|_| kept).unwrap_or_default().to_vec();
@@ -149,40 +156,34 @@ impl<'a> Generation<'a> {
 
     /// Tells the watcher of the tokens before this index, which stay.
     fn settle(&mut self, index: usize) {
-        self.report.settle(index, self.watch);
+        self.report.settle(index, &mut self.watch);
     }
 
     /// Writes a token that must stand there: no row of logits is needed for it.
-    fn write_forced(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
-        self.consider(&Allowed::All, Some(token))?;
+    fn write_forced(&mut self, token: TokenId, depth: usize) {
+        self.consider_forced(token);
         self.stats.forward_passes_saved += 1;
         self.write(token, true, depth, true);
-        Ok(())
     }
 
     /// Takes back all but the first `n` tokens.
     fn take_back(&mut self, n: usize) {
-        self.tokens.truncate(n);
+        self.text.truncate(self.prompt + n);
         self.report.take_back(n);
-        if self.decoded > n {
-            self.context.keep(self.prompt.len() + n);
-            self.decoded = n;
-        }
     }
 
     /// Whether no token can be added after the next.
     fn is_full(&self) -> bool {
-        self.prompt.len() + self.tokens.len() > self.context.n_ctx()
+        self.text.len() > self.host.room
     }
 
-    /// Tokens, their text and what they took.
-    fn finish(self) -> Result<(Vec<TokenId>, String, GenerateStats), RuntimeError> {
-        let Self { context, vocab, tokens, mut stats, passes_before, .. } = self;
-        stats.forward_passes = context.forward_passes() - passes_before;
-        stats.n_threads = context.n_threads();
+    /// Tokens, their text, what they took, and who heard of them.
+    fn finish(self) -> Result<(Vec<TokenId>, String, GenerateStats, W), RuntimeError> {
+        let Self { vocab, mut text, prompt, stats, watch, .. } = self;
+        let tokens = text.split_off(prompt);
         let bytes = vocab.join(&tokens)?;
         let text = String::from_utf8_lossy(bytes.get(stats.healed_bytes..).unwrap_or_default()).into_owned();
-        Ok((tokens, text, stats))
+        Ok((tokens, text, stats, watch))
     }
 }
 

@@ -1,65 +1,140 @@
 //! The exact probability of every value of a set after a prompt: a context as the host that decodes trees of tokens.
 
-mod decoder;
 mod waves;
+
+pub use waves::{Bounds, PlannedWave, plan};
 
 use super::context::Context;
 use super::error::RuntimeError;
+use super::task::Task;
 use super::watch::Watch;
-use decoder::ContextDecoder;
-use trie_core::{AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, PromptProblem, Special, TokenId};
-use trie_text::VocabError;
+use std::sync::Arc;
+use trie_core::{
+    AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, DeadEnd, Decoded, Job, PromptProblem, Scoring,
+    Special, TokenId, Want,
+};
+use trie_text::{Vocab, VocabError};
 
-impl Context {
+/// Who finds the exact probabilities of values after prompts: a context, or an engine.
+pub trait Scorer {
+    /// The vocabulary.
+    fn vocab(&self) -> &Arc<Vocab>;
+
+    /// The values of a constraint after each of these prompts, which a set that begins inside one left already.
+    ///
+    /// # Errors
+    /// As [`Scorer::choose_many`].
+    fn score(
+        &mut self,
+        prompts: &[&[TokenId]],
+        constraint: &AnyConstraint,
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Choice>, RuntimeError>;
+
     /// The probabilities of the values of a constraint after `prompt`: see [`trie_core::choose`]. A set that begins
-    /// inside
-    /// the prompt ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it leaves of it.
+    /// inside the prompt ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it leaves of it.
     ///
     /// # Errors
     /// As there; a set for another vocabulary, a prompt that the set does not begin in, a failed forward pass, or
-    /// `watch`
-    /// asked to stop. The context can be used afterwards.
-    pub fn choose(
+    /// `watch` asked to stop. It can be used afterwards.
+    fn choose(
         &mut self,
         prompt: &[TokenId],
         constraint: impl Into<AnyConstraint>,
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Choice, RuntimeError> {
-        let constraint = constraint.into();
-        let healed = self.healed(prompt, &constraint)?;
-        let chosen = trie_core::choose(&mut ContextDecoder::new(self, watch), healed, constraint, options);
-        chosen.map_err(|error| RuntimeError::from(error).of_the_only_prompt())
+        let (vocab, constraint) = (Arc::clone(self.vocab()), constraint.into());
+        let healed = healed(&vocab, prompt, &constraint)?;
+        let chosen = self.score(&[healed], &constraint, options, watch).map_err(RuntimeError::of_the_only_prompt)?;
+        chosen.into_iter().next().ok_or(RuntimeError::EmptyPrompt)
     }
 
-    /// [`Context::choose`] for several prompts, in order. What all of them begin with is decoded once, the rest in
-    /// common
-    /// forward passes.
+    /// [`Scorer::choose`] for several prompts, in order. What all of them begin with is decoded once, the rest in
+    /// common forward passes.
     ///
     /// # Errors
-    /// As [`Context::choose`]; nothing is given for any prompt then.
-    pub fn choose_many(
+    /// As [`Scorer::choose`]; nothing is given for any prompt then.
+    fn choose_many(
         &mut self,
         prompts: &[&[TokenId]],
         constraint: impl Into<AnyConstraint>,
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
-        let constraint = constraint.into();
+        let (vocab, constraint) = (Arc::clone(self.vocab()), constraint.into());
         let healed = prompts.iter().enumerate().map(|(number, prompt)| {
-            self.healed(prompt, &constraint).map_err(|error| RuntimeError::Prompt { number, error: Box::new(error) })
+            healed(&vocab, prompt, &constraint).map_err(|error| RuntimeError::Prompt { number, error: Box::new(error) })
         });
         let healed: Vec<&[TokenId]> = healed.collect::<Result<_, _>>()?;
-        Ok(trie_core::choose_many(&mut ContextDecoder::new(self, watch), &healed, constraint, options)?)
+        self.score(&healed, &constraint, options, watch)
+    }
+}
+
+/// What is left of a prompt before the set that a constraint begins with.
+fn healed<'p>(vocab: &Vocab, prompt: &'p [TokenId], constraint: &AnyConstraint) -> Result<&'p [TokenId], RuntimeError> {
+    constraint.sets().into_iter().try_for_each(|set| vocab.check_set(set))?;
+    match constraint.first_set() {
+        Some(set) => Ok(vocab.before_set(prompt, set)?),
+        None => Ok(prompt),
+    }
+}
+
+impl Scorer for Context {
+    fn vocab(&self) -> &Arc<Vocab> {
+        self.vocab()
     }
 
-    /// What is left of a prompt before the set that a constraint begins with.
-    fn healed<'p>(&self, prompt: &'p [TokenId], constraint: &AnyConstraint) -> Result<&'p [TokenId], RuntimeError> {
-        constraint.sets().into_iter().try_for_each(|set| self.vocab().check_set(set))?;
-        match constraint.first_set() {
-            Some(set) => Ok(self.vocab().before_set(prompt, set)?),
-            None => Ok(prompt),
-        }
+    fn score(
+        &mut self,
+        prompts: &[&[TokenId]],
+        constraint: &AnyConstraint,
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Choice>, RuntimeError> {
+        let scoring = Scoring::new::<RuntimeError>(self.host(), prompts, constraint, options)?;
+        let mut task = ScoringTask { scoring, watch };
+        self.run(&mut task)?;
+        Ok(task.scoring.finish(self.n_threads()))
+    }
+}
+
+/// A scoring that somebody may stop.
+struct ScoringTask<'w> {
+    scoring: Scoring,
+    watch: &'w mut dyn Watch,
+}
+
+impl Task for ScoringTask<'_> {
+    fn stop(&mut self) -> bool {
+        self.watch.stop()
+    }
+}
+
+impl Job for ScoringTask<'_> {
+    type Error = RuntimeError;
+
+    fn advance(&mut self) -> Result<bool, RuntimeError> {
+        Ok(self.scoring.advance()?)
+    }
+
+    fn want(&self) -> Want<'_> {
+        self.scoring.want()
+    }
+
+    fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
+        Ok(self.scoring.take(node, row)?)
+    }
+
+    fn took(&mut self, decoded: Decoded) {
+        self.scoring.took(decoded);
+    }
+}
+
+impl From<DeadEnd> for RuntimeError {
+    fn from(_: DeadEnd) -> Self {
+        Self::DamagedSet
     }
 }
 

@@ -1,11 +1,10 @@
-//! A tree of tokens after what a session holds, decoded in as few forward passes as its sequences and cells allow.
+//! A tree of tokens after what a context holds, in as few forward passes as its sequences and cells allow.
 //!
 //! Every path from the root to an end is a sequence of its own; a token that several paths share is decoded once and
 //! belongs to all of their sequences. What does not fit at once is decoded in waves.
 
-use crate::runtime::context::{Context, Placed, fits};
-use crate::runtime::error::RuntimeError;
-use trie_core::{TokenId, TokenTree};
+use crate::runtime::context::Placed;
+use trie_core::TokenTree;
 
 /// Bytes of logits in one pass: rows are as long as the vocabulary.
 const MAX_OUTPUT: usize = 128 << 20;
@@ -54,96 +53,65 @@ impl Wave {
     }
 }
 
-/// One forward pass, unless it is to stop.
-type Decode<'a> = dyn FnMut(&mut Context, &[Placed]) -> Result<(), RuntimeError> + 'a;
+/// Tokens of a tree that are decoded in branches, which begin where the prompt ends.
+#[derive(Debug)]
+pub struct PlannedWave {
+    /// Branches that it needs.
+    pub branches: usize,
+    /// Its tokens, parents first: cut anywhere, they can be decoded in several passes. Branch 0 is the first one.
+    pub tokens: Vec<Placed>,
+    /// For each of them the node whose row is wanted.
+    pub nodes: Vec<Option<usize>>,
+}
 
-impl Context {
-    /// Decodes the tree after the tokens held, calls `each` with every wanted node and its row, parents first, and
-    /// forgets the tree. Returns the number of tokens decoded.
-    ///
-    /// # Errors
-    /// A token outside the vocabulary, a path for which there is no room, a failed forward pass, or `stop` said so. The
-    /// tokens held stay.
-    pub(super) fn decode_tree(
-        &mut self,
-        tree: &TokenTree,
-        stop: &mut dyn FnMut() -> bool,
-        each: &mut dyn FnMut(usize, &[f32]),
-    ) -> Result<usize, RuntimeError> {
-        let tokens: Vec<TokenId> = tree.nodes().iter().map(|node| node.token).collect();
-        self.vocab().check_tokens(&tokens)?;
-        fits(self.tokens().len(), tree.depth(), self.n_ctx())?;
-        let waves = Wave::split(tree, self.branches(), self.room());
-        let mut done = vec![false; tree.nodes().len()];
-        let mut decoded = 0;
-        for (index, wave) in waves.iter().enumerate() {
-            self.fork(wave.ends.len())?;
-            let result = self.decode_wave(
-                tree,
-                wave,
-                &mut done,
-                &mut decoded,
-                &mut |session, nodes| {
-                    if stop() {
-                        return Err(RuntimeError::Stopped { what: "parts of the set", done: index, of: waves.len() });
-                    }
-                    session.decode_placed(nodes)
-                },
-                each,
-            );
-            self.join(wave.ends.len());
-            result?;
-        }
-        Ok(decoded)
+/// What a host has room for.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Branches at once.
+    pub branches: usize,
+    /// Tokens behind the prompt at once.
+    pub cells: usize,
+}
+
+impl PlannedWave {
+    /// The most rows of logits of one pass.
+    pub fn most_rows(n_vocab: usize) -> usize {
+        (MAX_OUTPUT / (4 * n_vocab.max(1))).max(1)
     }
 
-    fn decode_wave(
-        &mut self,
-        tree: &TokenTree,
-        wave: &Wave,
-        done: &mut [bool],
-        decoded: &mut usize,
-        decode: &mut Decode<'_>,
-        each: &mut dyn FnMut(usize, &[f32]),
-    ) -> Result<(), RuntimeError> {
-        let held = self.tokens().len();
-        let max_rows = (MAX_OUTPUT / (4 * self.vocab().len())).clamp(1, self.n_batch());
-        let paths = wave.paths(tree);
-        let mut from = 0;
-        while from < wave.nodes.len() {
-            let mut rows = 0;
-            let placed: Vec<Placed> = wave.nodes[from..]
-                .iter()
-                .zip(&paths[from..])
-                .take(self.n_batch())
-                .map(|(&node, &(first, last))| Placed {
-                    token: tree.nodes()[node].token,
-                    position: held + tree.nodes()[node].depth - 1,
-                    // Sequence 0 is what is held.
-                    sequences: first as i32 + 1..last as i32 + 1,
-                    wanted: tree.nodes()[node].wanted && !done[node],
-                })
-                .take_while(|placed| {
-                    rows += usize::from(placed.wanted);
-                    rows <= max_rows
-                })
-                .collect();
-            decode(self, &placed)?;
-            *decoded += placed.len();
-            for (index, _) in placed.iter().enumerate().filter(|(_, place)| place.wanted) {
-                let node = wave.nodes[from + index];
-                done[node] = true;
-                each(node, self.row(index));
-            }
-            from += placed.len();
-        }
-        Ok(())
+    /// How many tokens from this one on go into a pass that has room for so many tokens and rows.
+    pub fn piece(&self, from: usize, tokens: usize, rows: usize) -> usize {
+        let mut left = rows;
+        let fits = |placed: &&Placed| {
+            let fits = !placed.wanted || left > 0;
+            left -= usize::from(placed.wanted && left > 0);
+            fits
+        };
+        self.tokens[from..].iter().take(tokens).take_while(fits).count()
     }
+}
+
+/// The waves that decode a tree behind so many tokens: each wanted node has one row, parents first.
+pub fn plan(tree: &TokenTree, held: usize, bounds: Bounds) -> Vec<PlannedWave> {
+    let mut done = vec![false; tree.nodes().len()];
+    let planned = |wave: Wave| {
+        let (mut tokens, mut nodes) = (Vec::new(), Vec::new());
+        for (&number, &(first, last)) in wave.nodes.iter().zip(&wave.paths(tree)) {
+            let node = &tree.nodes()[number];
+            let wanted = node.wanted && !std::mem::replace(&mut done[number], true);
+            let (position, sequences) = (held + node.depth - 1, first as i32..last as i32);
+            tokens.push(Placed { token: node.token, position, sequences, wanted });
+            nodes.push(wanted.then_some(number));
+        }
+        PlannedWave { branches: wave.ends.len(), tokens, nodes }
+    };
+    Wave::split(tree, bounds.branches, bounds.cells).into_iter().map(planned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trie_core::TokenId;
 
     /// 0 ─ 1 ─ 2, 1 ─ 3 ─ 4, 0 ─ 5, 6 ─ 7
     fn tree() -> TokenTree {

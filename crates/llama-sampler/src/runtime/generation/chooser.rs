@@ -1,17 +1,21 @@
-//! Who chooses among the allowed tokens where the runtime owns the row of logits.
+//! Who chooses among the allowed tokens, given a row of logits.
 
+use super::chain::Chain;
+use crate::callbacks::SamplerHandle;
 use crate::runtime::error::RuntimeError;
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use std::sync::Arc;
-use trie_core::{Allowed, Role, Sampler, SamplerError, Scratch, Span, SpanRules, Status, TokenId, logits};
+use trie_core::{
+    Allowed, Observed, Role, RowChooser, Sampler, SamplerError, Scratch, Span, SpanRules, Status, TokenId, logits,
+};
 
-/// Chooses one of the tokens that a span allows.
+/// Chooses one of the tokens that a span allows; without a span, any.
 pub(super) trait Chooser {
     /// The position.
-    fn span(&self) -> &Span;
+    fn span(&self) -> Option<&Span>;
 
     /// The choice for this row; it is not accepted yet.
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError>;
@@ -21,11 +25,14 @@ pub(super) trait Chooser {
 
     /// Moves on by a token that had no rival, so that no row was computed for it.
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError>;
+
+    /// Times that no legal token had a usable logit.
+    fn starved(&self) -> u64;
 }
 
 impl Chooser for Sampler {
-    fn span(&self) -> &Span {
-        self.span()
+    fn span(&self) -> Option<&Span> {
+        Some(self.span())
     }
 
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
@@ -39,34 +46,59 @@ impl Chooser for Sampler {
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
         Ok(self.accept_forced(token).map_err(SamplerError::from)?)
     }
+
+    fn starved(&self) -> u64 {
+        self.starved()
+    }
 }
 
-/// A sampler up to the end of the span, and a chain of llama.cpp's for the free text after it.
+/// Free text alone.
+pub(super) struct Free(pub(super) RowChooser);
+
+impl Chooser for Free {
+    fn span(&self) -> Option<&Span> {
+        None
+    }
+
+    fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
+        self.0.choose(row, Allowed::All).ok_or(RuntimeError::NothingSelected)
+    }
+
+    fn accept(&mut self, _: TokenId) -> Result<Role, RuntimeError> {
+        Ok(Role::Free)
+    }
+
+    fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
+        self.accept(token)
+    }
+
+    fn starved(&self) -> u64 {
+        self.0.starved()
+    }
+}
+
+/// A sampler up to the end of the span, and another choice in the free text after it.
 pub(super) struct SpanThenFree {
     span: Sampler,
-    free: LlamaSampler,
+    free: RowChooser,
 }
 
 impl SpanThenFree {
-    pub(super) fn new(span: Sampler, free: LlamaSampler) -> Self {
+    pub(super) fn new(span: Sampler, free: RowChooser) -> Self {
         Self { span, free }
-    }
-
-    pub(super) fn sampler(&self) -> &Sampler {
-        &self.span
     }
 }
 
 impl Chooser for SpanThenFree {
-    fn span(&self) -> &Span {
-        self.span.span()
+    fn span(&self) -> Option<&Span> {
+        Some(self.span.span())
     }
 
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
         let n_vocab = self.span.span().rules().n_vocab();
         let free = self.span.status() != Status::Active && self.span.allowed() == Allowed::All;
         match row.get(..n_vocab) {
-            Some(row) if free => Ok(select(&mut self.free, row, TokenId::all(n_vocab))?.0),
+            Some(row) if free => self.free.choose(row, Allowed::All).ok_or(RuntimeError::NothingSelected),
             _ => Ok(self.span.sample(row)?),
         }
     }
@@ -77,6 +109,57 @@ impl Chooser for SpanThenFree {
 
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
         Chooser::accept_forced(&mut self.span, token)
+    }
+
+    fn starved(&self) -> u64 {
+        self.span.starved()
+    }
+}
+
+/// A chain of llama.cpp's with a span in it, or none, as any host of llama.cpp has it.
+pub(super) struct WholeChain {
+    chain: LlamaSampler,
+    handle: Option<SamplerHandle>,
+    span: Option<Span>,
+    scratch: Scratch,
+}
+
+impl WholeChain {
+    pub(super) fn new(Chain { sampler, handle, .. }: Chain) -> Self {
+        let span = handle.as_ref().map(SamplerHandle::span);
+        Self { chain: sampler, handle, span, scratch: Scratch::default() }
+    }
+}
+
+impl Chooser for WholeChain {
+    fn span(&self) -> Option<&Span> {
+        self.span.as_ref()
+    }
+
+    fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
+        if let Some(span) = &self.span
+            && span.allowed(&mut self.scratch) == Allowed::Nothing
+        {
+            return Err(span.problem().map_or(RuntimeError::DamagedSet, RuntimeError::Problem));
+        }
+        Ok(select(&mut self.chain, row, TokenId::all(row.len()))?.0)
+    }
+
+    fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
+        self.chain.accept(LlamaToken(token.as_i32()));
+        self.span = self.handle.as_ref().map(SamplerHandle::span);
+        Ok(match self.handle.as_ref().and_then(SamplerHandle::last_token) {
+            Some(Observed::Accepted(role)) => role,
+            _ => Role::Free,
+        })
+    }
+
+    fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
+        self.accept(token)
+    }
+
+    fn starved(&self) -> u64 {
+        self.handle.as_ref().map_or(0, |handle| handle.counts().starved)
     }
 }
 
@@ -94,8 +177,12 @@ impl ChainOverSpan {
 }
 
 impl Chooser for ChainOverSpan {
-    fn span(&self) -> &Span {
-        &self.span
+    fn span(&self) -> Option<&Span> {
+        Some(&self.span)
+    }
+
+    fn starved(&self) -> u64 {
+        0
     }
 
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
@@ -133,7 +220,7 @@ impl Chooser for ChainOverSpan {
 }
 
 /// What a chain selects among these tokens, and the logit that the chain left it.
-pub(super) fn select(
+fn select(
     chain: &mut LlamaSampler,
     row: &[f32],
     tokens: impl Iterator<Item = TokenId>,

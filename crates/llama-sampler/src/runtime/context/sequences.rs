@@ -1,0 +1,101 @@
+//! Several sequences in one cache: texts, and branches of them.
+
+use super::{Context, Placed, TRUNK, in_range};
+use crate::runtime::error::RuntimeError;
+
+impl Context {
+    /// One forward pass over tokens in branches, of which 0 is the first.
+    pub(in crate::runtime) fn decode_branches(&mut self, tokens: &[Placed]) -> Result<(), RuntimeError> {
+        let first = self.branch(0);
+        let moved = |placed: &Placed| Placed {
+            sequences: placed.sequences.start + first..placed.sequences.end + first,
+            ..*placed
+        };
+        self.decode_placed(&tokens.iter().map(moved).collect::<Vec<_>>())
+    }
+
+    /// Begins branches 1 … `branches` where the trunk ends.
+    pub(in crate::runtime) fn fork(&mut self, branches: usize) -> Result<(), RuntimeError> {
+        in_range("branches", branches as u64, 1, self.branches as u64)?;
+        (0..branches).for_each(|branch| self.copy(TRUNK, self.branch(branch), None));
+        Ok(())
+    }
+
+    /// The sequence of a branch.
+    fn branch(&self, number: usize) -> i32 {
+        (self.slots + number) as i32
+    }
+
+    /// Lets a sequence that is empty begin with what another holds, or with so many tokens of it.
+    fn copy(&mut self, from: i32, to: i32, tokens: Option<u32>) {
+        // Only positions over 2^31 can fail.
+        let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_cp(from, to, None, tokens));
+    }
+
+    /// Forgets those branches; what only they held is free again.
+    pub(in crate::runtime) fn join(&mut self, branches: usize) {
+        for branch in 0..branches {
+            // Whole sequences can always be removed.
+            self.cut_sequence(self.branch(branch), 0);
+        }
+    }
+
+    /// Removes from a sequence what lies at and after a position; where it cannot be cut there, all of it. Returns how
+    /// many tokens are left.
+    pub fn cut_sequence(&mut self, sequence: i32, position: usize) -> usize {
+        let from = (position > 0).then_some(position as u32);
+        let cut = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_rm(sequence, from, None));
+        if cut.is_ok() || position == 0 {
+            return position;
+        }
+        self.cut_sequence(sequence, 0)
+    }
+
+    /// Lets a sequence begin with the first tokens of another; what it held is forgotten. They share their cells.
+    ///
+    /// # Errors
+    /// A sequence that there is not.
+    pub fn copy_sequence(&mut self, from: i32, to: i32, tokens: usize) -> Result<(), RuntimeError> {
+        for sequence in [from, to] {
+            in_range("sequence", sequence as u64, 0, (self.slots + self.branches) as u64 - 1)?;
+        }
+        self.cut_sequence(to, 0);
+        self.copy(from, to, Some(tokens as u32));
+        Ok(())
+    }
+
+    /// One forward pass over tokens of several sequences, for who counts their positions. Their rows are at
+    /// [`Context::row`].
+    ///
+    /// # Errors
+    /// No token, more than [`Context::n_batch`], one outside the vocabulary or the sequences that there are, or a
+    /// failed forward pass: what the cache holds is not known then.
+    pub fn decode_pass(&mut self, tokens: &[Placed]) -> Result<(), RuntimeError> {
+        in_range("tokens of a pass", tokens.len() as u64, 1, self.n_batch as u64)?;
+        let sequences = (self.slots + self.branches) as i32;
+        for Placed { token, position, sequences: of, .. } in tokens {
+            self.vocab.check_tokens(std::slice::from_ref(token))?;
+            in_range("position", *position as u64, 0, self.n_ctx as u64 - 1)?;
+            if of.is_empty() || of.start < 0 || of.end > sequences {
+                let most = sequences as u64 - 1;
+                return Err(RuntimeError::OutOfRange { what: "sequence", value: of.end as u64, least: 0, most });
+            }
+        }
+        self.decode_placed(tokens)
+    }
+
+    /// Sequences that hold texts: 0, 1, ….
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Whether the model has a state in place of a cache: a sequence cannot be cut, nor copied in part.
+    pub fn is_recurrent(&self) -> bool {
+        self.is_recurrent
+    }
+
+    /// Branches that can be decoded at once: the sequences after the slots.
+    pub fn branches(&self) -> usize {
+        self.branches
+    }
+}

@@ -1,0 +1,166 @@
+//! A generation as a task, for a context alone or an engine.
+
+use super::chooser::{Free, SpanThenFree};
+use super::fill::{Filler, form_of};
+use super::generated::{GenerateOptions, Generated};
+use super::walk::Walk;
+use super::{Generation, chain};
+use crate::runtime::context::in_range;
+use crate::runtime::error::RuntimeError;
+use crate::runtime::task::Task;
+use crate::runtime::watch::Watch;
+use std::sync::Arc;
+use trie_core::{Constraint, Decoded, Host, Job, RowChooser, Sampler, SamplerOptions, SpanRules, TokenId, Want};
+use trie_text::{Form, Vocab};
+
+/// What a generation follows.
+#[derive(Debug, Clone)]
+pub enum Inside {
+    /// Nothing: free text.
+    Nothing,
+    /// Constraints. A form that stands alone is filled to its end.
+    Rules(Arc<SpanRules>),
+    /// A form.
+    Form(Arc<Form>),
+}
+
+/// A generation on its way. `W` hears of it.
+pub struct GenerateTask<W>(Kind<W>);
+
+enum Kind<W> {
+    Free(Box<Walk<W, Free>>),
+    Span(Box<Walk<W, Sampler>>),
+    SpanThenFree(Box<Walk<W, SpanThenFree>>),
+    Form(Box<Filler<W>>),
+}
+
+impl<W: Watch> GenerateTask<W> {
+    /// A generation after `prompt`, on a host of this vocabulary. A first set that begins inside the prompt
+    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it leaves of it.
+    ///
+    /// # Errors
+    /// A setting out of range, rules for another vocabulary, an empty prompt, or one that does not fit.
+    pub fn new(
+        vocab: &Arc<Vocab>,
+        host: Host,
+        prompt: &[TokenId],
+        inside: &Inside,
+        options: &GenerateOptions,
+        watch: W,
+    ) -> Result<Self, RuntimeError> {
+        let rules = match inside {
+            Inside::Nothing => None,
+            Inside::Rules(rules) => Some(rules),
+            Inside::Form(form) => return filled(vocab, host, prompt, form, options, watch),
+        };
+        check_rules(vocab, rules, options)?;
+        if let Some(form) = rules.and_then(|rules| form_of(rules)).filter(|_| options.skip_ahead) {
+            return filled(vocab, host, prompt, form, options, watch);
+        }
+        let set = rules.and_then(|rules| rules.first_set());
+        let mut generation = Generation::before(vocab, host, prompt, set, watch)?;
+        generation.heal(options.healed_bytes);
+        let (most, skip) = (options.max_tokens, options.skip_ahead);
+        let Some(rules) = rules else {
+            let seed = chain::seed_of(&options.sampling);
+            generation.stats.seed = seed;
+            let free = Free(RowChooser::new(SamplerOptions { seed: Some(seed), ..options.sampling })?);
+            return Ok(Self(Kind::Free(Box::new(Walk::new(generation, free, most, skip)))));
+        };
+        let sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
+        generation.stats.seed = sampler.seed();
+        Ok(Self(match &options.free {
+            None => Kind::Span(Box::new(Walk::new(generation, sampler, most, skip))),
+            Some(free) => {
+                let chooser = SpanThenFree::new(sampler, RowChooser::new(*free)?);
+                Kind::SpanThenFree(Box::new(Walk::new(generation, chooser, most, skip)))
+            }
+        }))
+    }
+
+    /// What it gave, or, where it was stopped, what there is; and who heard of it.
+    ///
+    /// # Errors
+    /// Tokens without text.
+    pub fn finish(self, stopped: bool, n_threads: u32) -> Result<(Generated, W), RuntimeError> {
+        let (mut generated, watch) = match self.0 {
+            Kind::Free(walk) => walk.finish()?,
+            Kind::Span(walk) => walk.finish()?,
+            Kind::SpanThenFree(walk) => walk.finish()?,
+            Kind::Form(filler) => filler.finish(stopped)?,
+        };
+        generated.stats.n_threads = n_threads;
+        Ok((generated, watch))
+    }
+
+    fn task(&self) -> &dyn Task {
+        match &self.0 {
+            Kind::Free(walk) => &**walk,
+            Kind::Span(walk) => &**walk,
+            Kind::SpanThenFree(walk) => &**walk,
+            Kind::Form(filler) => &**filler,
+        }
+    }
+
+    fn task_mut(&mut self) -> &mut dyn Task {
+        match &mut self.0 {
+            Kind::Free(walk) => &mut **walk,
+            Kind::Span(walk) => &mut **walk,
+            Kind::SpanThenFree(walk) => &mut **walk,
+            Kind::Form(filler) => &mut **filler,
+        }
+    }
+}
+
+fn filled<W: Watch>(
+    vocab: &Arc<Vocab>,
+    host: Host,
+    prompt: &[TokenId],
+    form: &Arc<Form>,
+    options: &GenerateOptions,
+    watch: W,
+) -> Result<GenerateTask<W>, RuntimeError> {
+    Ok(GenerateTask(Kind::Form(Box::new(Filler::new(vocab, host, prompt, form, options, watch)?))))
+}
+
+/// Whether a vocabulary has what rules name, and a limit of tokens leaves something to do.
+pub(super) fn check_rules(
+    vocab: &Vocab,
+    rules: Option<&Arc<SpanRules>>,
+    options: &GenerateOptions,
+) -> Result<(), RuntimeError> {
+    let n_vocab = vocab.len();
+    let constraints = rules.map(|rules| rules.constraints()).unwrap_or_default();
+    let mut sets = constraints.iter().flat_map(|(_, constraint)| constraint.sets());
+    sets.try_for_each(|set| vocab.check_set(set))?;
+    if let Some(rules) = rules.map(|rules| rules.n_vocab()).filter(|&rules| rules > n_vocab) {
+        return Err(RuntimeError::VocabularyMismatch { rules, n_vocab });
+    }
+    in_range("max_tokens", options.max_tokens as u64, 1, i32::MAX as u64)
+}
+
+impl<W: Watch> Job for GenerateTask<W> {
+    type Error = RuntimeError;
+
+    fn advance(&mut self) -> Result<bool, RuntimeError> {
+        self.task_mut().advance()
+    }
+
+    fn want(&self) -> Want<'_> {
+        self.task().want()
+    }
+
+    fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
+        self.task_mut().take(node, row)
+    }
+
+    fn took(&mut self, decoded: Decoded) {
+        self.task_mut().took(decoded);
+    }
+}
+
+impl<W: Watch> Task for GenerateTask<W> {
+    fn stop(&mut self) -> bool {
+        self.task_mut().stop()
+    }
+}

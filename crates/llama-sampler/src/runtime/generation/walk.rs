@@ -1,0 +1,147 @@
+//! A generation as a task: it walks a span, and asks for a row of logits where more than one token may come.
+
+use super::Generation;
+use super::chooser::Chooser;
+use super::generated::{Finish, Generated};
+use crate::runtime::error::RuntimeError;
+use crate::runtime::task::Task;
+use crate::runtime::watch::Watch;
+use std::sync::Arc;
+use std::time::Instant;
+use trie_core::{Allowed, Decoded, Job, Role, Scratch, Span, Status, TokenId, Want};
+
+/// Nothing is decoded until logits are needed, and then everything since the last time at once.
+pub(super) struct Walk<W, C> {
+    pub(super) generation: Generation<W>,
+    chooser: C,
+    max_tokens: usize,
+    /// Whether no row is asked for where one token alone may come.
+    skip: bool,
+    finish: Option<Finish>,
+    scratch: Scratch,
+}
+
+/// A token that was accepted.
+struct Taken {
+    token: TokenId,
+    /// What it was.
+    role: Role,
+    /// Whether no other could come.
+    forced: bool,
+    /// Tokens walked before it.
+    depth: usize,
+}
+
+impl<W: Watch, C: Chooser> Walk<W, C> {
+    pub(super) fn new(generation: Generation<W>, chooser: C, max_tokens: usize, skip: bool) -> Self {
+        Self { generation, chooser, max_tokens, skip, finish: None, scratch: Scratch::default() }
+    }
+
+    /// Writes a token that was accepted, and notes if it is the last.
+    fn write(&mut self, taken: &Taken) {
+        let &Taken { token, role, forced, depth } = taken;
+        let (generation, over) = (&mut self.generation, self.chooser.span().is_some_and(Span::is_over));
+        let ends_output = !matches!(role, Role::Value | Role::Marker) && generation.vocab.is_end_of_generation(token);
+        if role == Role::Value {
+            generation.add_value(token);
+        }
+        generation.write(token, forced, depth, !ends_output && (!over || role != Role::Free));
+        self.finish = if over {
+            Some(Finish::Span)
+        } else if ends_output {
+            Some(Finish::EndOfGeneration)
+        } else if generation.tokens().len() >= self.max_tokens {
+            Some(Finish::MaxTokens)
+        } else if generation.is_full() {
+            Some(Finish::ContextFull)
+        } else {
+            None
+        };
+    }
+
+    /// What it gave; what there is, where it was stopped.
+    pub(super) fn finish(mut self) -> Result<(Generated, W), RuntimeError> {
+        self.generation.stats.starved = self.chooser.starved();
+        let (generation, span) = (self.generation, self.chooser.span());
+        let vocab = Arc::clone(&generation.vocab);
+        let value_tokens = generation.value_tokens;
+        let value = span.is_some_and(|span| span.status() == Status::Complete).then(|| generation.value_text());
+        let (tokens, text, mut stats, watch) = generation.finish()?;
+        stats.thinking_tokens = span.map_or(0, |span| span.thought().tokens);
+        let leaves = span.map_or_else(Vec::new, Span::leaves);
+        let leaf = leaves.last().cloned();
+        let set = span.and_then(|span| span.constraint().as_trie()).filter(|set| !set.is_tree());
+        let mut partial_token = Vec::new();
+        if let (Some(span), Some(_), Some(leaf)) = (span, set, &leaf) {
+            let walked = vocab.join(&tokens[..span.depth().min(tokens.len())])?;
+            partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
+        }
+        let (fields, finish) = (Vec::new(), self.finish.unwrap_or(Finish::Stopped));
+        let canonical = true;
+        let generated = Generated {
+            tokens,
+            text,
+            leaf,
+            leaves,
+            fields,
+            value,
+            value_tokens,
+            partial_token,
+            canonical,
+            finish,
+            stats,
+        };
+        Ok((generated, watch))
+    }
+}
+
+impl<W: Watch, C: Chooser> Job for Walk<W, C> {
+    type Error = RuntimeError;
+
+    fn advance(&mut self) -> Result<bool, RuntimeError> {
+        while self.finish.is_none() {
+            let span = self.chooser.span().filter(|_| self.skip);
+            let Some(token) = span.and_then(|span| span.forced_token(&mut self.scratch)) else {
+                self.generation.ask();
+                return Ok(true);
+            };
+            let depth = self.chooser.span().map_or(0, Span::depth);
+            self.generation.consider_forced(token);
+            self.generation.stats.forward_passes_saved += 1;
+            let role = self.chooser.accept_forced(token)?;
+            self.write(&Taken { token, role, forced: true, depth });
+        }
+        Ok(false)
+    }
+
+    fn want(&self) -> Want<'_> {
+        Want::row_after(&self.generation.text)
+    }
+
+    fn take(&mut self, _: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
+        self.generation.answered();
+        let span = self.chooser.span();
+        let depth = span.map_or(0, Span::depth);
+        let allowed = span.map_or(Allowed::All, |span| span.allowed(&mut self.scratch));
+        let forced = allowed.only().is_some();
+        self.generation.consider(row, &allowed);
+        let started = Instant::now();
+        let token = self.chooser.choose(row)?;
+        let role = self.chooser.accept(token)?;
+        self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
+        self.write(&Taken { token, role, forced, depth });
+        Ok(())
+    }
+
+    fn took(&mut self, decoded: Decoded) {
+        // The token that the row gave is written already.
+        let wanted = self.generation.text.len().saturating_sub(1);
+        self.generation.took(wanted.saturating_sub(decoded.tokens), decoded);
+    }
+}
+
+impl<W: Watch, C: Chooser> Task for Walk<W, C> {
+    fn stop(&mut self) -> bool {
+        self.generation.watch.stop()
+    }
+}

@@ -1,0 +1,97 @@
+//! Work that a context does: it says what it wants decoded, gets the rows, and never calls llama.cpp itself.
+
+use super::context::{Context, fits};
+use super::error::RuntimeError;
+use super::scoring::{Bounds, PlannedWave, plan};
+use trie_core::{Decoded, Host, Job, TokenId, Want};
+
+/// A [`Job`] of the runtime.
+pub trait Task: Job<Error = RuntimeError> {
+    /// Asked before every forward pass for it; `true` ends it.
+    fn stop(&mut self) -> bool;
+}
+
+impl Context {
+    /// Does a task to its end, with no other beside it.
+    ///
+    /// # Errors
+    /// The task's own, an id outside the vocabulary, no room, a failed forward pass, or
+    /// [`RuntimeError::Stopped`]. The context can be used afterwards.
+    pub fn run(&mut self, task: &mut dyn Task) -> Result<(), RuntimeError> {
+        while task.advance()? {
+            let before = self.forward_passes();
+            let mut tokens = self.reach(task)?;
+            if task.want().tree.wants_root() {
+                task.take(None, self.logits()?)?;
+            }
+            tokens += self.branch_out(task)?;
+            task.took(Decoded { forward_passes: self.forward_passes() - before, tokens });
+        }
+        Ok(())
+    }
+
+    /// What a task may ask for.
+    pub fn host(&self) -> Host {
+        Host { n_vocab: self.vocab().len(), room: self.n_ctx(), rows_at_once: self.branches() }
+    }
+
+    /// Holds the prompt that the task wants, and returns how many tokens that took.
+    fn reach(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
+        let Want { prompt, tree } = task.want();
+        self.vocab().check_tokens(prompt)?;
+        let inside: Vec<TokenId> = tree.nodes().iter().map(|node| node.token).collect();
+        self.vocab().check_tokens(&inside)?;
+        fits(0, prompt.len(), self.n_ctx())?;
+        fits(prompt.len(), tree.depth(), self.n_ctx())?;
+        let mut done = 0;
+        loop {
+            let Want { prompt, tree } = task.want();
+            let left = self.shared(prompt, tree.wants_root());
+            if left == 0 {
+                return Ok(done);
+            }
+            if task.stop() {
+                return Err(RuntimeError::Stopped { what: "tokens", done, of: done + left });
+            }
+            let Want { prompt, tree } = task.want();
+            done += self.approach(prompt, tree.wants_root())?;
+        }
+    }
+
+    /// Decodes the tree that the task wants behind what is held, and forgets it. Returns how many tokens that took.
+    fn branch_out(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
+        let bounds = Bounds { branches: self.branches(), cells: self.room() };
+        let waves = plan(task.want().tree, self.tokens().len(), bounds);
+        let mut tokens = 0;
+        for (done, wave) in waves.iter().enumerate() {
+            self.fork(wave.branches)?;
+            let result = self.wave(task, wave, (done, waves.len()));
+            self.join(wave.branches);
+            tokens += result?;
+        }
+        Ok(tokens)
+    }
+
+    fn wave(
+        &mut self,
+        task: &mut dyn Task,
+        wave: &PlannedWave,
+        (done, of): (usize, usize),
+    ) -> Result<usize, RuntimeError> {
+        let (mut from, rows) = (0, PlannedWave::most_rows(self.vocab().len()));
+        while from < wave.tokens.len() {
+            if task.stop() {
+                return Err(RuntimeError::Stopped { what: "parts of the set", done, of });
+            }
+            let piece = from..from + wave.piece(from, self.n_batch(), rows);
+            self.decode_branches(&wave.tokens[piece.clone()])?;
+            for (index, node) in wave.nodes[piece.clone()].iter().enumerate() {
+                if let Some(node) = *node {
+                    task.take(Some(node), self.row(index))?;
+                }
+            }
+            from = piece.end;
+        }
+        Ok(from)
+    }
+}

@@ -1,0 +1,233 @@
+//! Jobs join, go on and leave.
+
+use super::branches::Branches;
+use super::cells::Cells;
+use super::job::{Arrived, Growing, Running, Stage};
+use super::slot::{Slot, shared};
+use llama_sampler::{Bounds, RuntimeError, plan};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use trie_core::{Decoded, Host, TokenId, Want};
+
+/// Tokens in common that are worth a copy, or a wait for who decodes them.
+pub(super) const WORTH_SHARING: usize = 32;
+
+/// An engine without a thread.
+pub(super) struct Core<M> {
+    pub(super) cells: M,
+    pub(super) slots: Vec<Slot>,
+    pub(super) branches: Branches,
+    /// Who waits for a slot, the next one first.
+    pub(super) waiting: VecDeque<Arrived>,
+    /// Whether they may begin: not while somebody waits to have the context alone.
+    pub(super) lets_in: bool,
+    pub(super) counts: Counts,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) passes: u64,
+    pub(super) tokens: u64,
+    pub(super) tokens_reused: u64,
+    pub(super) jobs: u64,
+    pub(super) failed_passes: u64,
+}
+
+impl<M: Cells> Core<M> {
+    pub(super) fn new(cells: M) -> Self {
+        let slots = (0..cells.slots()).map(|_| Slot::default()).collect();
+        let branches = Branches::new(cells.slots(), cells.branches());
+        Self { cells, slots, branches, waiting: VecDeque::new(), lets_in: true, counts: Counts::default() }
+    }
+
+    /// A job comes. It runs once a slot is free, and those of higher priority and earlier ones have theirs.
+    pub(super) fn add(&mut self, arrived: Arrived) {
+        let before = |other: &Arrived| other.priority >= arrived.priority;
+        let place = self.waiting.iter().rposition(before).map_or(0, |last| last + 1);
+        self.waiting.insert(place, arrived);
+    }
+
+    pub(super) fn running(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.running.is_some()).count()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.running() == 0
+    }
+
+    /// Cells of the cache that hold something.
+    pub(super) fn held(&self) -> usize {
+        self.slots.iter().map(|slot| slot.held.len()).sum()
+    }
+
+    /// Forgets what no job uses.
+    pub(super) fn forget(&mut self) {
+        for number in 0..self.slots.len() {
+            if self.slots[number].running.is_none() {
+                self.keep(number, 0);
+            }
+        }
+    }
+
+    /// Lets every job go on as far as it can without a row, ends those that are over or not wanted any more, and lets
+    /// others in.
+    pub(super) fn go_on(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for mut arrived in std::mem::take(&mut waiting) {
+            if guarded(|| Ok(arrived.job.stop())).unwrap_or(true) {
+                let stopped = RuntimeError::Stopped { what: "tokens", done: 0, of: 0 };
+                finish(arrived, Err(stopped), self.cells.n_threads());
+            } else {
+                waiting.push_back(arrived);
+            }
+        }
+        self.waiting = waiting;
+        for number in 0..self.slots.len() {
+            let Some(running) = &mut self.slots[number].running else { continue };
+            if guarded(|| Ok(running.arrived.job.stop())).unwrap_or(true) {
+                self.end(number, Err(RuntimeError::Stopped { what: "tokens", done: 0, of: 0 }));
+            } else {
+                self.settle(number);
+            }
+        }
+        while let Some(arrived) = self.let_in() {
+            let number = self.place_for(&arrived);
+            let served = self.counts.passes;
+            let running = Running { arrived, stage: Stage::Prompt, cost: Decoded::default(), served };
+            self.slots[number].running = Some(running);
+            self.settle(number);
+        }
+    }
+
+    /// The next job, where a slot is free, that wants something; others are ended here.
+    fn let_in(&mut self) -> Option<Arrived> {
+        while self.lets_in && self.slots.iter().any(|slot| slot.running.is_none()) {
+            let mut arrived = self.waiting.pop_front()?;
+            self.counts.jobs += 1;
+            match advanced(&mut arrived, self.cells.host()) {
+                Ok(true) => return Some(arrived),
+                ended => finish(arrived, ended.map(|_| ()), self.cells.n_threads()),
+            }
+        }
+        None
+    }
+
+    /// The free slot that holds the longest beginning of what a job wants, of several the one used longest ago.
+    fn place_for(&self, arrived: &Arrived) -> usize {
+        let Want { prompt, .. } = arrived.job.want();
+        let free = self.slots.iter().enumerate().filter(|(_, slot)| slot.running.is_none());
+        // What is short is no reason to take the place of something long.
+        let worth = |slot: &Slot| Some(slot.shared(prompt)).filter(|&shared| shared >= WORTH_SHARING).unwrap_or(0);
+        let best = free.max_by_key(|(_, slot)| (worth(slot), std::cmp::Reverse(slot.used)));
+        best.map_or(0, |(number, _)| number)
+    }
+
+    /// Lets the job of a slot go on to where it needs a pass, or to its end.
+    fn settle(&mut self, number: usize) {
+        let host = self.cells.host();
+        while let Some(running) = &mut self.slots[number].running {
+            match running.stage {
+                Stage::Asking => match advanced(&mut running.arrived, host) {
+                    Ok(true) => (running.stage, running.cost) = (Stage::Prompt, Decoded::default()),
+                    ended => self.end(number, ended.map(|_| ())),
+                },
+                Stage::Prompt => {
+                    if self.left_of_prompt(number) > 0 {
+                        return;
+                    }
+                    self.begin_tree(number);
+                }
+                Stage::Tree(_) => return,
+            }
+        }
+    }
+
+    /// The tokens of a job's prompt that are still to be decoded. What its slot holds beyond it is forgotten.
+    pub(super) fn left_of_prompt(&mut self, number: usize) -> usize {
+        let Slot { held, running: Some(running), .. } = &self.slots[number] else { return 0 };
+        let Want { prompt, tree } = running.arrived.job.want();
+        let mut kept = shared(held, prompt);
+        if kept == prompt.len() && tree.wants_root() {
+            kept -= 1;
+        }
+        let (all, is_cut) = (prompt.len(), kept < held.len());
+        if is_cut {
+            self.keep(number, kept);
+        }
+        all - self.slots[number].held.len()
+    }
+
+    /// The prompt is decoded, and its row was read: what comes behind it is next.
+    pub(super) fn begin_tree(&mut self, number: usize) {
+        let busy = self.running() > 1;
+        let Slot { held, running: Some(running), .. } = &mut self.slots[number] else { return };
+        let Want { tree, .. } = running.arrived.job.want();
+        if !tree.nodes().is_empty() && self.branches.len() == 0 {
+            let reason = "the context has no room for branches: give a larger n_ctx".to_owned();
+            return self.end(number, Err(RuntimeError::Unscored { reason }));
+        }
+        let branches = if busy { self.branches.len().div_ceil(2) } else { self.branches.len() };
+        let cells = self.cells.host().room - held.len();
+        let waves = VecDeque::from(plan(tree, held.len(), Bounds { branches: branches.max(1), cells }));
+        if waves.is_empty() {
+            running.arrived.job.took(running.cost);
+            running.stage = Stage::Asking;
+        } else {
+            running.stage = Stage::Tree(Growing { waves, from: 0, branches: None });
+        }
+    }
+
+    /// Keeps the first tokens of what a slot holds, or nothing where it cannot be cut.
+    pub(super) fn keep(&mut self, number: usize, tokens: usize) {
+        let kept = self.cells.cut(number as i32, tokens);
+        self.slots[number].held.truncate(kept);
+    }
+
+    /// Ends the job of a slot. What the slot holds stays, for who begins alike.
+    pub(super) fn end(&mut self, number: usize, ended: Result<(), RuntimeError>) {
+        let Some(mut running) = self.slots[number].running.take() else { return };
+        if let Stage::Tree(growing) = &mut running.stage {
+            let lent = growing.give_back(&mut self.branches);
+            lent.into_iter().flatten().for_each(|sequence| {
+                self.cells.cut(sequence, 0);
+            });
+        }
+        self.slots[number].used = self.counts.passes;
+        finish(running.arrived, ended, self.cells.n_threads());
+    }
+}
+
+/// A job hears how it ended. What it does then is no concern of others.
+pub(super) fn finish(arrived: Arrived, ended: Result<(), RuntimeError>, n_threads: u32) {
+    let _ = catch_unwind(AssertUnwindSafe(|| arrived.job.finish(ended, n_threads)));
+}
+
+/// What a job says; a panic in it is its error, and no other's.
+pub(super) fn guarded<T>(asked: impl FnOnce() -> Result<T, RuntimeError>) -> Result<T, RuntimeError> {
+    catch_unwind(AssertUnwindSafe(asked)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
+        let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+        Err(RuntimeError::Failed { reason: said.unwrap_or_else(|| "it panicked".to_owned()) })
+    })
+}
+
+/// Lets a job go on, and looks whether what it wants then exists and fits. `false` where it is over.
+fn advanced(arrived: &mut Arrived, Host { n_vocab, room, .. }: Host) -> Result<bool, RuntimeError> {
+    let Arrived { job, work, .. } = arrived;
+    if !guarded(|| work.run(|| job.advance()))? {
+        return Ok(false);
+    }
+    let Want { prompt, tree } = arrived.job.want();
+    let outside = |token: &TokenId| token.index() >= n_vocab;
+    let inside = tree.nodes().iter().map(|node| node.token);
+    if let Some((position, token)) = prompt.iter().copied().chain(inside).enumerate().find(|(_, token)| outside(token))
+    {
+        return Err(trie_text::VocabError::OutsideVocabulary { position, token, n_vocab }.into());
+    }
+    if prompt.is_empty() && tree.wants_root() {
+        return Err(RuntimeError::EmptyPrompt);
+    }
+    let asked = prompt.len() + tree.depth();
+    if asked > room { Err(RuntimeError::ContextFull { held: 0, asked, n_ctx: room }) } else { Ok(true) }
+}

@@ -1,0 +1,65 @@
+//! A job, and how far it is.
+
+use super::branches::Branches;
+use llama_sampler::{PlannedWave, RuntimeError, Task};
+use std::collections::VecDeque;
+use std::ops::Range;
+use trie_core::Decoded;
+use trie_core::work::Work;
+
+/// A task that an engine runs, with somebody who waits for its end.
+pub trait Job: Task + Send {
+    /// It is over, was stopped, or failed; `n_threads` decoded it.
+    fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, n_threads: u32);
+}
+
+/// A job that has come.
+pub(super) struct Arrived {
+    pub(super) job: Box<dyn Job>,
+    /// Who may end it in the middle of a mask.
+    pub(super) work: Work,
+    /// Higher ones go first.
+    pub(super) priority: i32,
+    /// Its number, in the order in which they came.
+    pub(super) number: u64,
+}
+
+/// A job that runs.
+pub(super) struct Running {
+    pub(super) arrived: Arrived,
+    pub(super) stage: Stage,
+    /// What it cost since it wanted something.
+    pub(super) cost: Decoded,
+    /// The pass that took something of it last.
+    pub(super) served: u64,
+}
+
+/// How far it is.
+pub(super) enum Stage {
+    /// It is to be asked what it wants.
+    Asking,
+    /// Its prompt is decoded.
+    Prompt,
+    /// Its tree is.
+    Tree(Growing),
+}
+
+/// A tree on its way.
+pub(super) struct Growing {
+    /// What is left of it; of the first wave, the tokens from `from` on.
+    pub(super) waves: VecDeque<PlannedWave>,
+    pub(super) from: usize,
+    /// The sequences of the first wave, once they are lent.
+    pub(super) branches: Option<Range<i32>>,
+}
+
+impl Growing {
+    /// The sequences are free again.
+    pub(super) fn give_back(&mut self, branches: &mut Branches) -> Option<Range<i32>> {
+        let lent = self.branches.take();
+        if let Some(lent) = &lent {
+            branches.give_back(lent);
+        }
+        lent
+    }
+}

@@ -1,0 +1,40 @@
+//! Many calls of one model at once: they share its forward passes.
+//!
+//! A call is a *job*: a task that says which tokens it wants decoded after which prompt, gets the rows of logits, and
+//! goes on ([`llama_sampler::Task`]). Each forward pass takes something from every running job: next tokens, whole
+//! forced runs, trees of exact choices, pieces of new prompts. Jobs join and leave between passes.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `cells.rs` | what the engine asks of a context; tests have one without llama.cpp |
+//! | `job.rs` | a job, and how far it is |
+//! | `slot.rs` | a sequence of the cache: what it holds, and the job in it |
+//! | `branches.rs` | the sequences for trees |
+//! | `core.rs` | jobs join, go on and leave |
+//! | `pass.rs` | what goes into one forward pass, and who gets its rows |
+//! | `thread.rs` | the thread that runs it: submitting, the queue's bound, closing, fork |
+//! | `said.rs`, `relay.rs` | what a job tells the thread that waits for it; generations and choices as jobs |
+//! | `runtime.rs` | a context alone, or an engine: the same calls |
+
+mod branches;
+mod cells;
+mod core;
+mod job;
+mod pass;
+mod relay;
+mod runtime;
+mod said;
+mod slot;
+mod thread;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
+pub use cells::Cells;
+pub use job::Job;
+pub(crate) use relay::Generating;
+pub use runtime::Runtime;
+pub(crate) use said::{Said, Stop};
+pub use thread::{Engine, EngineOptions, EngineStats};

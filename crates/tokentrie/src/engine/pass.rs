@@ -1,0 +1,279 @@
+//! What goes into one forward pass, and who gets its rows.
+//!
+//! Every running job gets something of each pass: an even share first, then what others left, those that were served
+//! longest ago first. So a long prompt takes what is over, and no job waits while another has two turns.
+
+use super::cells::Cells;
+use super::core::{Core, WORTH_SHARING, guarded};
+use super::job::Stage;
+use super::slot::shared;
+use llama_sampler::{Placed, PlannedWave, RuntimeError};
+use std::ops::Range;
+use trie_core::Want;
+
+/// What a job has of a pass.
+struct Part {
+    slot: usize,
+    /// Where its tokens stand in the pass.
+    tokens: Range<usize>,
+}
+
+impl<M: Cells> Core<M> {
+    /// One forward pass for all jobs that want something. Returns whether there were any.
+    pub(super) fn pass(&mut self) -> bool {
+        self.go_on();
+        let (tokens, parts) = self.compose();
+        if tokens.is_empty() {
+            return false;
+        }
+        self.counts.passes += 1;
+        self.counts.tokens += tokens.len() as u64;
+        match self.cells.decode(&tokens) {
+            Ok(()) => parts.iter().for_each(|part| self.deliver(part)),
+            Err(error) => self.failed(&parts, &error),
+        }
+        true
+    }
+
+    /// Who wants tokens in this pass: those of higher priority first, of these those served longest ago.
+    fn by_turn(&self) -> Vec<usize> {
+        let key = |&number: &usize| {
+            let running = self.slots[number].running.as_ref();
+            running.map(|running| (std::cmp::Reverse(running.arrived.priority), running.served, running.arrived.number))
+        };
+        let mut numbers: Vec<usize> = (0..self.slots.len()).filter(|number| key(number).is_some()).collect();
+        numbers.sort_by_key(key);
+        numbers
+    }
+
+    fn compose(&mut self) -> (Vec<Placed>, Vec<Part>) {
+        let turns = self.by_turn();
+        let mut wanted: Vec<(usize, usize)> = Vec::with_capacity(turns.len());
+        let mut may_lend = true;
+        for number in turns {
+            let tokens = match self.slots[number].running.as_ref().map(|running| &running.stage) {
+                Some(Stage::Prompt) => self.wanted_of_prompt(number),
+                Some(Stage::Tree(_)) => self.wanted_of_tree(number, &mut may_lend),
+                _ => 0,
+            };
+            if tokens > 0 {
+                wanted.push((number, tokens));
+            }
+        }
+        let mut rows = PlannedWave::most_rows(self.cells.host().n_vocab);
+        let granted = grant(&wanted, self.cells.n_batch());
+        let (mut tokens, mut parts) = (Vec::new(), Vec::new());
+        for (&(slot, _), &most) in wanted.iter().zip(&granted) {
+            let begin = tokens.len();
+            self.put(slot, most, &mut rows, &mut tokens);
+            if tokens.len() > begin {
+                parts.push(Part { slot, tokens: begin..tokens.len() });
+            }
+        }
+        (tokens, parts)
+    }
+
+    /// The tokens of its prompt that a job wants decoded now: none, while another decodes the same beginning.
+    fn wanted_of_prompt(&mut self, number: usize) -> usize {
+        let left = self.left_of_prompt(number);
+        if left < WORTH_SHARING || !self.cells.has_parts() {
+            return left;
+        }
+        let Some(running) = &self.slots[number].running else { return 0 };
+        let Want { prompt, tree } = running.arrived.job.want();
+        // The row after the last token must be computed.
+        let most = prompt.len() - usize::from(tree.wants_root());
+        let here = self.slots[number].held.len();
+        let others = self.slots.iter().enumerate().filter(|&(other, _)| other != number);
+        let best = others.clone().map(|(other, slot)| (slot.shared(prompt).min(most), other)).max();
+        let earlier = others.filter_map(|(_, slot)| slot.running.as_ref().map(|other| (slot, other)));
+        let is_coming = |(slot, other): (&super::slot::Slot, &super::job::Running)| {
+            let is_first = (other.arrived.priority, std::cmp::Reverse(other.arrived.number))
+                > (running.arrived.priority, std::cmp::Reverse(running.arrived.number));
+            let to_come = || shared(other.arrived.job.want().prompt, prompt).min(most);
+            is_first && matches!(other.stage, Stage::Prompt) && {
+                let to_come = to_come();
+                to_come >= here + WORTH_SHARING && slot.held.len() < to_come
+            }
+        };
+        if earlier.into_iter().any(is_coming) {
+            return 0;
+        }
+        if let Some((shared, other)) = best.filter(|&(shared, _)| shared >= here + WORTH_SHARING)
+            && self.cells.copy(other as i32, number as i32, shared).is_ok()
+        {
+            self.counts.tokens_reused += (shared - here) as u64;
+            self.slots[number].held = self.slots[other].held[..shared].to_vec();
+            return self.left_of_prompt(number);
+        }
+        left
+    }
+
+    /// The tokens of its tree that a job wants decoded now: none, while there are no sequences for it.
+    fn wanted_of_tree(&mut self, number: usize, may_lend: &mut bool) -> usize {
+        let slot = &mut self.slots[number];
+        let Some(Stage::Tree(growing)) = slot.running.as_mut().map(|running| &mut running.stage) else { return 0 };
+        let Some(wave) = growing.waves.front() else { return 0 };
+        let rest = wave.tokens.len() - growing.from;
+        if growing.branches.is_some() {
+            return rest;
+        }
+        // Who could not have its sequences goes first: nobody behind it takes them away.
+        if !*may_lend {
+            return 0;
+        }
+        let Some(lent) = self.branches.lend(wave.branches) else {
+            *may_lend = false;
+            return 0;
+        };
+        for sequence in lent.clone() {
+            // Both are sequences of this context.
+            let _ = self.cells.copy(number as i32, sequence, slot.held.len());
+        }
+        growing.branches = Some(lent);
+        rest
+    }
+
+    /// Adds at most so many tokens of a job.
+    fn put(&mut self, number: usize, most: usize, rows: &mut usize, tokens: &mut Vec<Placed>) {
+        let slot = &mut self.slots[number];
+        let Some(running) = &mut slot.running else { return };
+        match &running.stage {
+            Stage::Prompt => {
+                let Want { prompt, tree } = running.arrived.job.want();
+                let rest = &prompt[slot.held.len()..];
+                let mut piece = rest.len().min(most);
+                let mut is_wanted = piece == rest.len() && tree.wants_root();
+                if is_wanted && *rows == 0 {
+                    (piece, is_wanted) = (piece - 1, false);
+                }
+                *rows -= usize::from(is_wanted);
+                let sequences = number as i32..number as i32 + 1;
+                for (index, &token) in rest[..piece].iter().enumerate() {
+                    let wanted = is_wanted && index + 1 == piece;
+                    let position = slot.held.len() + index;
+                    tokens.push(Placed { token, position, sequences: sequences.clone(), wanted });
+                }
+            }
+            Stage::Tree(growing) => {
+                let (Some(wave), Some(lent)) = (growing.waves.front(), &growing.branches) else { return };
+                let piece = wave.piece(growing.from, most, *rows);
+                for placed in &wave.tokens[growing.from..growing.from + piece] {
+                    let sequences = placed.sequences.start + lent.start..placed.sequences.end + lent.start;
+                    *rows -= usize::from(placed.wanted);
+                    tokens.push(Placed { sequences, ..placed.clone() });
+                }
+            }
+            Stage::Asking => {}
+        }
+        running.served = self.counts.passes + 1;
+    }
+
+    /// Gives a job its rows.
+    fn deliver(&mut self, part: &Part) {
+        let Self { slots, cells, branches, .. } = self;
+        let slot = &mut slots[part.slot];
+        let Some(running) = &mut slot.running else { return };
+        let count = part.tokens.len();
+        running.cost.forward_passes += 1;
+        running.cost.tokens += count;
+        let (job, work) = (&mut running.arrived.job, &running.arrived.work);
+        let taken = match &mut running.stage {
+            Stage::Prompt => {
+                let Want { prompt, tree } = job.want();
+                let held = slot.held.len();
+                slot.held.extend_from_slice(&prompt[held..held + count]);
+                let is_whole = slot.held.len() == prompt.len();
+                if !is_whole {
+                    Ok(false)
+                } else if tree.wants_root() {
+                    guarded(|| work.run(|| job.take(None, cells.row(part.tokens.end - 1)))).map(|()| true)
+                } else {
+                    Ok(true)
+                }
+            }
+            Stage::Tree(growing) => {
+                let nodes = growing.waves.front().map_or(&[][..], |wave| &wave.nodes[growing.from..][..count]);
+                let mut wanted = nodes.iter().enumerate().filter_map(|(index, node)| Some((index, (*node)?)));
+                let taken = wanted.try_for_each(|(index, node)| {
+                    guarded(|| work.run(|| job.take(Some(node), cells.row(part.tokens.start + index))))
+                });
+                growing.from += count;
+                if growing.waves.front().is_some_and(|wave| growing.from == wave.tokens.len()) {
+                    growing.waves.pop_front();
+                    growing.from = 0;
+                    let lent = growing.give_back(branches);
+                    lent.into_iter().flatten().for_each(|sequence| {
+                        cells.cut(sequence, 0);
+                    });
+                }
+                taken.map(|()| false)
+            }
+            Stage::Asking => Ok(false),
+        };
+        match (taken, &running.stage) {
+            (Err(error), _) => self.end(part.slot, Err(error)),
+            (Ok(true), Stage::Prompt) => self.begin_tree(part.slot),
+            (Ok(_), Stage::Tree(growing)) if growing.waves.is_empty() => {
+                running.arrived.job.took(running.cost);
+                running.stage = Stage::Asking;
+            }
+            _ => {}
+        }
+    }
+
+    /// A pass failed: what the cache holds is not known. Its jobs end, and those that had a part of a tree in it;
+    /// others decode their prompts again.
+    fn failed(&mut self, parts: &[Part], error: &RuntimeError) {
+        self.counts.failed_passes += 1;
+        for number in 0..self.slots.len() {
+            let is_part = parts.iter().any(|part| part.slot == number);
+            let running = self.slots[number].running.as_ref();
+            if is_part || running.is_some_and(|running| matches!(running.stage, Stage::Tree(_))) {
+                self.end(number, Err(again(error)));
+            }
+            self.keep(number, 0);
+        }
+    }
+}
+
+/// The same error for another job.
+fn again(error: &RuntimeError) -> RuntimeError {
+    match error {
+        RuntimeError::Decode { position, tokens, reason } => {
+            RuntimeError::Decode { position: *position, tokens: *tokens, reason: reason.clone() }
+        }
+        other => RuntimeError::Failed { reason: other.to_string() },
+    }
+}
+
+/// How many tokens each may have, of so many: an even share, and then what others leave, in their order.
+fn grant(wanted: &[(usize, usize)], most: usize) -> Vec<usize> {
+    let share = (most / wanted.len().max(1)).max(1);
+    let mut left = most;
+    let mut granted: Vec<usize> = Vec::with_capacity(wanted.len());
+    for &(_, tokens) in wanted {
+        let now = tokens.min(share).min(left);
+        left -= now;
+        granted.push(now);
+    }
+    for (granted, &(_, tokens)) in granted.iter_mut().zip(wanted) {
+        let more = (tokens - *granted).min(left);
+        left -= more;
+        *granted += more;
+    }
+    granted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_a_pass() {
+        assert_eq!(grant(&[(0, 1000), (1, 1), (2, 3)], 100), [96, 1, 3]);
+        assert_eq!(grant(&[(0, 1000), (1, 1000)], 100), [50, 50]);
+        assert_eq!(grant(&[(0, 5), (1, 5), (2, 5)], 2), [1, 1, 0]);
+        assert_eq!(grant(&[], 2), [0; 0]);
+    }
+}

@@ -1,0 +1,186 @@
+//! What a job tells the thread that waits for it, and how that thread stops it.
+
+use super::job::Job;
+use super::said::{Said, Stop};
+use llama_sampler::{GenerateTask, Generated, RuntimeError, Step, Task, Watch};
+use std::sync::mpsc::Sender;
+use trie_core::{Choice, Decoded, Job as Work, Scoring, TokenId, Want};
+
+/// A [`Step`] that outlives it.
+pub(crate) struct OwnedStep {
+    index: usize,
+    depth: usize,
+    allowed: Vec<(TokenId, f32)>,
+    token: TokenId,
+    forced: bool,
+    text: String,
+    kept: bool,
+}
+
+impl OwnedStep {
+    pub(super) fn show(&self, watch: &mut dyn Watch) {
+        let Self { index, depth, allowed, token, forced, text, kept } = self;
+        let (index, depth, token, forced, kept) = (*index, *depth, *token, *forced, *kept);
+        watch.step(&Step { index, depth, allowed, token, forced, text, kept });
+    }
+}
+
+/// Hears of a generation inside the engine, and tells of it.
+pub(crate) struct Relay<T> {
+    pub(super) stop: Stop,
+    pub(super) wants_steps: bool,
+    pub(super) wants_shares: bool,
+    pub(super) tell: Sender<Said<OwnedStep, T>>,
+}
+
+impl<T> Watch for Relay<T> {
+    fn stop(&mut self) -> bool {
+        self.stop.is_stopped()
+    }
+
+    fn wants_steps(&self) -> bool {
+        self.wants_steps
+    }
+
+    fn wants_shares(&self) -> bool {
+        self.wants_shares
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        let &Step { index, depth, allowed, token, forced, text, kept } = step;
+        let (allowed, text) = (allowed.to_vec(), text.to_owned());
+        // Who does not listen any more has stopped it.
+        let _ = self.tell.send(Said::Told(OwnedStep { index, depth, allowed, token, forced, text, kept }));
+    }
+}
+
+/// A generation as a job. `W` hears of it inside the engine.
+pub(crate) struct Generating<W, F> {
+    pub(crate) task: GenerateTask<W>,
+    /// Gets what it gave.
+    pub(crate) done: F,
+}
+
+impl<W, F> Job for Generating<W, F>
+where
+    W: Watch + Send,
+    F: FnOnce(Result<(Generated, W), RuntimeError>) + Send,
+{
+    fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, n_threads: u32) {
+        let Self { task, done } = *self;
+        done(match ended {
+            Ok(()) => task.finish(false, n_threads),
+            Err(RuntimeError::Stopped { .. }) => task.finish(true, n_threads),
+            Err(error) => Err(error),
+        });
+    }
+}
+
+impl<W: Watch, F> Task for Generating<W, F> {
+    fn stop(&mut self) -> bool {
+        self.task.stop()
+    }
+}
+
+impl<W: Watch, F> Work for Generating<W, F> {
+    type Error = RuntimeError;
+
+    fn advance(&mut self) -> Result<bool, RuntimeError> {
+        self.task.advance()
+    }
+
+    fn want(&self) -> Want<'_> {
+        self.task.want()
+    }
+
+    fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
+        self.task.take(node, row)
+    }
+
+    fn took(&mut self, decoded: Decoded) {
+        self.task.took(decoded);
+    }
+}
+
+/// The row after some tokens, as a job.
+pub(super) struct Row {
+    pub(super) tokens: Vec<TokenId>,
+    pub(super) found: Option<Vec<f32>>,
+    pub(super) stop: Stop,
+    pub(super) tell: Sender<Said<(), Vec<f32>>>,
+}
+
+impl Job for Row {
+    fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, _: u32) {
+        let Self { found, tell, .. } = *self;
+        let row = ended.and_then(|()| found.ok_or(RuntimeError::NoLogits));
+        // As in `Relay::step`.
+        let _ = tell.send(Said::Done(row));
+    }
+}
+
+impl Task for Row {
+    fn stop(&mut self) -> bool {
+        self.stop.is_stopped()
+    }
+}
+
+impl Work for Row {
+    type Error = RuntimeError;
+
+    fn advance(&mut self) -> Result<bool, RuntimeError> {
+        Ok(self.found.is_none())
+    }
+
+    fn want(&self) -> Want<'_> {
+        Want::row_after(&self.tokens)
+    }
+
+    fn take(&mut self, _: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
+        self.found = Some(row.to_vec());
+        Ok(())
+    }
+
+    fn took(&mut self, _: Decoded) {}
+}
+
+/// A choice, or several, as a job.
+pub(super) struct Choosing {
+    pub(super) scoring: Scoring,
+    pub(super) stop: Stop,
+    pub(super) tell: Sender<Said<(), Vec<Choice>>>,
+}
+
+impl Job for Choosing {
+    fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, n_threads: u32) {
+        let Self { scoring, tell, .. } = *self;
+        // As in `Relay::step`.
+        let _ = tell.send(Said::Done(ended.map(|()| scoring.finish(n_threads))));
+    }
+}
+
+impl Task for Choosing {
+    fn stop(&mut self) -> bool {
+        self.stop.is_stopped()
+    }
+}
+
+impl Work for Choosing {
+    type Error = RuntimeError;
+
+    fn advance(&mut self) -> Result<bool, RuntimeError> {
+        Ok(self.scoring.advance()?)
+    }
+
+    fn want(&self) -> Want<'_> {
+        self.scoring.want()
+    }
+
+    fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
+        Ok(self.scoring.take(node, row)?)
+    }
+
+    fn took(&mut self, decoded: Decoded) {
+        self.scoring.took(decoded);
+    }
+}

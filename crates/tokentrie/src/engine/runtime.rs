@@ -1,0 +1,95 @@
+//! A context alone, or an engine: the same calls.
+
+use super::thread::Engine;
+use llama_sampler::{Context, GenerateOptions, Generated, Inside, RuntimeError, Scorer, Watch};
+use std::sync::Arc;
+use trie_core::{AnyConstraint, Choice, ChooseOptions, TokenId};
+use trie_text::Vocab;
+
+/// Who decodes for a call.
+#[derive(Debug)]
+pub enum Runtime<'r> {
+    /// A context that nobody else uses meanwhile.
+    Alone(&'r mut Context),
+    /// An engine.
+    Shared(&'r Engine),
+}
+
+impl Runtime<'_> {
+    /// Tokens of context.
+    pub fn n_ctx(&self) -> usize {
+        match self {
+            Self::Alone(context) => context.n_ctx(),
+            Self::Shared(engine) => engine.host().room,
+        }
+    }
+
+    /// The row after some tokens.
+    ///
+    /// # Errors
+    /// As [`Context::prefill`], and what an engine refuses.
+    pub fn row(&mut self, tokens: &[TokenId], watch: &mut dyn Watch) -> Result<Vec<f32>, RuntimeError> {
+        match self {
+            Self::Alone(context) => {
+                context.prefill(tokens, &mut || watch.stop())?;
+                context.logits().map(<[f32]>::to_vec)
+            }
+            Self::Shared(engine) => engine.row(tokens, watch),
+        }
+    }
+
+    /// Forgets what no call uses.
+    ///
+    /// # Errors
+    /// What an engine refuses.
+    pub fn clear(&mut self) -> Result<(), RuntimeError> {
+        match self {
+            Self::Alone(context) => {
+                context.clear();
+                Ok(())
+            }
+            Self::Shared(engine) => engine.clear(),
+        }
+    }
+
+    /// Generates; see [`Context::generate`].
+    ///
+    /// # Errors
+    /// As there, and what an engine refuses.
+    pub fn generate(
+        &mut self,
+        prompt: &[TokenId],
+        inside: &Inside,
+        options: &GenerateOptions,
+        watch: &mut dyn Watch,
+    ) -> Result<Generated, RuntimeError> {
+        match (self, inside) {
+            (Self::Shared(engine), inside) => engine.generate(prompt, inside, options, watch),
+            (Self::Alone(context), Inside::Nothing) => context.generate(prompt, None, options, watch),
+            (Self::Alone(context), Inside::Rules(rules)) => context.generate(prompt, Some(rules), options, watch),
+            (Self::Alone(context), Inside::Form(form)) => context.fill(prompt, form, options, watch),
+        }
+    }
+}
+
+impl Scorer for Runtime<'_> {
+    fn vocab(&self) -> &Arc<Vocab> {
+        match self {
+            Self::Alone(context) => Context::vocab(context),
+            Self::Shared(engine) => engine.vocab(),
+        }
+    }
+
+    fn score(
+        &mut self,
+        prompts: &[&[TokenId]],
+        constraint: &AnyConstraint,
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Choice>, RuntimeError> {
+        match self {
+            Self::Alone(context) => context.score(prompts, constraint, options, watch),
+            Self::Shared(engine) => engine.score(prompts, constraint, options, watch),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! A sequence of the cache: what it holds, and the job in it.
+
+use super::job::Running;
+use trie_core::TokenId;
+
+#[derive(Default)]
+pub(super) struct Slot {
+    /// The tokens at positions 0, 1, ….
+    pub(super) held: Vec<TokenId>,
+    pub(super) running: Option<Running>,
+    /// The pass that used it last.
+    pub(super) used: u64,
+}
+
+impl Slot {
+    /// Tokens that it has in common with the beginning of these.
+    pub(super) fn shared(&self, tokens: &[TokenId]) -> usize {
+        shared(&self.held, tokens)
+    }
+}
+
+/// How many tokens both begin with.
+pub(super) fn shared(one: &[TokenId], other: &[TokenId]) -> usize {
+    if one.len() <= other.len() && *one == other[..one.len()] {
+        return one.len();
+    }
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}

@@ -1,0 +1,351 @@
+//! The engine without llama.cpp: random jobs at random times, against each of them alone.
+
+use super::cells::Cells;
+use super::core::Core;
+use super::fake::{Fake, VOCABULARY, id, row_after};
+use super::job::{Arrived, Job};
+use super::relay::Generating;
+use super::said::Stop;
+use llama_sampler::{GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, Task, Watch};
+use proptest::prelude::*;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use trie_core::work::{Limits, Work};
+use trie_core::{
+    AnyConstraint, Choice, ChooseOptions, Decoded, Host, Job as Work, PrefixRows, Scoring, SpanRules, TokenId, Trie,
+    Want, run,
+};
+use trie_text::Vocab;
+
+/// What a test asks for.
+#[derive(Debug, Clone)]
+struct Asked {
+    prompt: Vec<usize>,
+    values: Vec<Vec<usize>>,
+    kind: Kind,
+    /// The pass before which it comes.
+    comes: u64,
+    priority: i32,
+    /// After so many times that it is asked, it is stopped.
+    stops: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Inside,
+    Free,
+    Choose,
+    Top,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Gave {
+    Text(Vec<TokenId>, llama_sampler::Finish),
+    Choice(Vec<f64>),
+}
+
+/// Stops after being asked so often.
+struct Patience(Option<u32>);
+
+impl Patience {
+    fn is_over(&mut self) -> bool {
+        let Some(left) = &mut self.0 else { return false };
+        *left = left.saturating_sub(1);
+        *left == 0
+    }
+}
+
+impl Watch for Patience {
+    fn stop(&mut self) -> bool {
+        self.is_over()
+    }
+}
+
+fn vocab() -> Arc<Vocab> {
+    let pieces: Vec<String> = (0..VOCABULARY).map(|id| char::from(b'a' + id as u8).to_string()).collect();
+    Arc::new(Vocab::from_tokens(pieces, vec![id(VOCABULARY - 1)], vec![id(VOCABULARY - 1)]).unwrap())
+}
+
+impl Asked {
+    fn set(&self) -> Trie {
+        let mut builder = Trie::builder();
+        for value in &self.values {
+            builder.push(None, &value.iter().copied().map(id).collect::<Vec<_>>());
+        }
+        builder.build().unwrap()
+    }
+
+    fn prompt(&self) -> Vec<TokenId> {
+        self.prompt.iter().copied().map(id).collect()
+    }
+
+    fn generation<W: Watch>(&self, host: Host, watch: W) -> GenerateTask<W> {
+        let vocab = vocab();
+        let rules = || Arc::new(SpanRules::of(AnyConstraint::new(self.set()), VOCABULARY).unwrap());
+        let inside = if self.kind == Kind::Free { Inside::Nothing } else { Inside::Rules(rules()) };
+        let options = GenerateOptions::default().with_max_tokens(9);
+        GenerateTask::new(&vocab, host, &self.prompt(), &inside, &options, watch).unwrap()
+    }
+
+    fn scoring(&self, host: Host) -> Scoring {
+        let options = ChooseOptions::new().with_top((self.kind == Kind::Top).then_some(1));
+        Scoring::new::<RuntimeError>(host, &[&self.prompt()], &self.set().into(), &options).unwrap()
+    }
+
+    /// Alone, on a host of its own.
+    fn alone(&self, host: Host) -> Gave {
+        let mut rows = PrefixRows::new(VOCABULARY, |prefixes: &[&[TokenId]]| {
+            Ok::<_, std::convert::Infallible>(prefixes.iter().flat_map(|prefix| row_after(prefix)).collect::<Vec<_>>())
+        });
+        match self.kind {
+            Kind::Inside | Kind::Free => {
+                let mut task = self.generation(host, ());
+                run(&mut task, &mut rows).unwrap();
+                let (generated, ()) = task.finish(false, 1).unwrap();
+                Gave::Text(generated.tokens, generated.finish)
+            }
+            Kind::Choose | Kind::Top => {
+                let mut scoring = self.scoring(host);
+                run(&mut scoring, &mut rows).unwrap();
+                chosen(&scoring.finish(1))
+            }
+        }
+    }
+
+    fn job(&self, host: Host, number: usize, tell: Sender<(usize, Result<Gave, RuntimeError>)>) -> Box<dyn Job> {
+        match self.kind {
+            Kind::Inside | Kind::Free => {
+                let task = self.generation(host, Patience(self.stops));
+                let done = move |done: Result<(Generated, Patience), RuntimeError>| {
+                    let gave = done.map(|(generated, _)| Gave::Text(generated.tokens, generated.finish));
+                    tell.send((number, gave)).unwrap();
+                };
+                Box::new(Generating { task, done })
+            }
+            Kind::Choose | Kind::Top => {
+                Box::new(Choosing { scoring: self.scoring(host), patience: Patience(self.stops), number, tell })
+            }
+        }
+    }
+}
+
+fn chosen(choices: &[Choice]) -> Gave {
+    // A value that was not scored has no number.
+    Gave::Choice(choices[0].logprobs.iter().map(|p| if p.is_nan() { 1.0 } else { *p }).collect())
+}
+
+struct Choosing {
+    scoring: Scoring,
+    patience: Patience,
+    number: usize,
+    tell: Sender<(usize, Result<Gave, RuntimeError>)>,
+}
+
+impl Job for Choosing {
+    fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, _: u32) {
+        let Self { scoring, number, tell, .. } = *self;
+        tell.send((number, ended.map(|()| chosen(&scoring.finish(1))))).unwrap();
+    }
+}
+
+impl Task for Choosing {
+    fn stop(&mut self) -> bool {
+        self.patience.is_over()
+    }
+}
+
+impl Work for Choosing {
+    type Error = RuntimeError;
+
+    fn advance(&mut self) -> Result<bool, RuntimeError> {
+        Ok(self.scoring.advance()?)
+    }
+
+    fn want(&self) -> Want<'_> {
+        self.scoring.want()
+    }
+
+    fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
+        Ok(self.scoring.take(node, row)?)
+    }
+
+    fn took(&mut self, decoded: Decoded) {
+        self.scoring.took(decoded);
+    }
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let token = || 0..VOCABULARY - 1;
+    let value = prop::collection::vec(token(), 1..5);
+    let kind = prop_oneof![Just(Kind::Inside), Just(Kind::Free), Just(Kind::Choose), Just(Kind::Top)];
+    // Prompts that begin alike, often: some of them long enough to be shared.
+    let prompt = (0..3usize, 1..20usize, prop::collection::vec(token(), 0..8));
+    let prompt = prompt.prop_map(|(base, length, tail)| (0..length).map(|n| (base * 7 + n) % 23).chain(tail).collect());
+    let priority = prop_oneof![4 => Just(0), 1 => -1..2];
+    (prompt, prop::collection::vec(value, 1..8), kind, 0..40u64, priority, prop::option::weighted(0.2, 1..12u32))
+        .prop_map(|(prompt, values, kind, comes, priority, stops)| Asked {
+            prompt,
+            values,
+            kind,
+            comes,
+            priority,
+            stops,
+        })
+}
+
+fn arrived(job: Box<dyn Job>, priority: i32, number: u64) -> Arrived {
+    Arrived { job, work: Work::new(Limits::NONE), priority, number }
+}
+
+/// Runs them all; what each gave.
+fn together(core: &mut Core<Fake>, asked: &[Asked]) -> Vec<Result<Gave, RuntimeError>> {
+    let (tell, said): (_, Receiver<_>) = channel();
+    let host = core.cells.host();
+    let mut gave: Vec<Option<Result<Gave, RuntimeError>>> = asked.iter().map(|_| None).collect();
+    let mut passes = 0;
+    loop {
+        for (number, asked) in asked.iter().enumerate().filter(|(_, asked)| asked.comes == passes) {
+            core.add(arrived(asked.job(host, number, tell.clone()), asked.priority, number as u64));
+        }
+        let has_work = core.pass();
+        assert!(has_work || core.running() == 0, "nothing goes on, and jobs run");
+        for (number, result) in said.try_iter() {
+            assert!(gave[number].replace(result).is_none(), "a job ends once");
+        }
+        passes += 1;
+        assert!(passes < 20_000, "it never ends");
+        if passes > 40 && core.is_idle() {
+            break;
+        }
+    }
+    assert_eq!(core.branches.lend(core.branches.len()).map(|lent| core.branches.give_back(&lent)), Some(()));
+    gave.into_iter().map(|gave| gave.expect("each job ends")).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(3000)))]
+
+    #[test]
+    fn together_as_each_alone(
+        asked in prop::collection::vec(asked(), 1..12),
+        (slots, branches, n_batch) in (1..6usize, 1..7usize, 1..30usize),
+        has_parts in prop::bool::weighted(0.8),
+    ) {
+        let recurrent = || Fake::new(slots, 1, n_batch).without_parts();
+        let mut core = Core::new(if has_parts { Fake::new(slots, branches, n_batch) } else { recurrent() });
+        let host = core.cells.host();
+        for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
+            match (asked.stops, gave) {
+                (_, Ok(gave)) if !matches!(gave, Gave::Text(_, llama_sampler::Finish::Stopped)) => {
+                    prop_assert_eq!(gave, asked.alone(host));
+                }
+                (Some(_), Ok(Gave::Text(tokens, _))) => {
+                    // What it wrote until then is how it begins alone.
+                    let Gave::Text(all, _) = asked.alone(host) else { unreachable!() };
+                    prop_assert!(all.starts_with(&tokens));
+                }
+                (Some(_), Err(RuntimeError::Stopped { .. })) => {}
+                (_, gave) => panic!("{gave:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_pass_that_fails_concerns_those_in_it(
+        asked in prop::collection::vec(asked(), 1..8),
+        fails in prop::collection::hash_set(1..40u64, 1..4),
+    ) {
+        let mut core = Core::new(Fake::new(3, 4, 9).failing(fails));
+        let host = core.cells.host();
+        for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
+            match gave {
+                Ok(gave) if asked.stops.is_none() => prop_assert_eq!(gave, asked.alone(host)),
+                Ok(_) | Err(RuntimeError::Stopped { .. } | RuntimeError::Decode { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+fn generation(prompt: std::ops::Range<usize>) -> Asked {
+    let prompt = prompt.map(|token| token % 23).collect();
+    Asked { prompt, values: vec![vec![1, 2], vec![3]], kind: Kind::Free, comes: 0, priority: 0, stops: None }
+}
+
+#[test]
+fn a_long_prompt_stops_nobody() {
+    let mut core = Core::new(Fake::new(3, 2, 6));
+    let (tell, said) = channel();
+    let host = core.cells.host();
+    core.add(arrived(generation(0..30).job(host, 0, tell.clone()), 0, 0));
+    core.pass();
+    core.add(arrived(generation(40..41).job(host, 1, tell), 0, 1));
+    // Its prompt is one token: each pass gives it one more, whatever the other has to decode.
+    for _ in 0..9 {
+        assert!(said.try_iter().all(|(number, _)| number == 0));
+        core.pass();
+    }
+    core.go_on();
+    assert!(said.try_iter().any(|(number, _)| number == 1), "nine tokens in nine passes");
+}
+
+#[test]
+fn what_prompts_begin_with_is_decoded_once() {
+    let mut core = Core::new(Fake::new(4, 2, 512));
+    let shared = generation(0..36);
+    let mut other = shared.clone();
+    other.prompt.push(22);
+    let asked = [shared.clone(), other.clone(), shared];
+    let gave = together(&mut core, &asked);
+    let host = core.cells.host();
+    assert!(asked.iter().zip(gave).all(|(asked, gave)| gave.unwrap() == asked.alone(host)));
+    assert!(core.counts.tokens_reused >= 35 + 35, "{:?}", core.counts);
+    let before = core.counts;
+    other.comes = 0;
+    together(&mut core, &[other]);
+    assert!(core.counts.tokens - before.tokens < 12, "the slot that holds it is taken again");
+}
+
+#[test]
+fn a_job_that_panics_is_alone_in_that() {
+    /// Panics when it gets a row.
+    struct Bad(Arc<Mutex<Option<RuntimeError>>>, Vec<TokenId>);
+    impl Task for Bad {
+        fn stop(&mut self) -> bool {
+            false
+        }
+    }
+    impl Work for Bad {
+        type Error = RuntimeError;
+        fn advance(&mut self) -> Result<bool, RuntimeError> {
+            Ok(true)
+        }
+        fn want(&self) -> Want<'_> {
+            Want::row_after(&self.1)
+        }
+        fn take(&mut self, _: Option<usize>, _: &[f32]) -> Result<(), RuntimeError> {
+            panic!("as told")
+        }
+        fn took(&mut self, _: Decoded) {}
+    }
+    impl Job for Bad {
+        fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, _: u32) {
+            *self.0.lock().unwrap() = ended.err();
+        }
+    }
+    let mut core = Core::new(Fake::new(2, 2, 8));
+    let heard = Arc::new(Mutex::new(None));
+    core.add(arrived(Box::new(Bad(Arc::clone(&heard), vec![id(3)])), 0, 99));
+    let asked = [generation(0..5)];
+    let host = core.cells.host();
+    assert_eq!(together(&mut core, &asked).pop().unwrap().unwrap(), asked[0].alone(host));
+    assert_eq!(heard.lock().unwrap().take().unwrap().to_string(), "a job failed inside: as told");
+}
+
+#[test]
+fn stops_reach_who_waits() {
+    let stop = Stop::default();
+    assert!(!stop.is_stopped());
+    stop.clone().stop();
+    assert!(stop.is_stopped());
+}

@@ -1,0 +1,397 @@
+//! The thread that runs an engine, and how calls come to it.
+
+use super::core::{Core, finish};
+use super::job::{Arrived, Job};
+use super::relay::{Choosing, Generating, OwnedStep, Relay, Row};
+use super::said::{PAUSE, Said, Stop, wait};
+use llama_sampler::exit::{Working, is_ending};
+use llama_sampler::{Context, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, Watch};
+use std::collections::VecDeque;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle, sleep};
+use trie_core::work::{Limits, Work};
+use trie_core::{AnyConstraint, Choice, ChooseOptions, Host, Scoring, TokenId};
+use trie_text::Vocab;
+
+/// How an engine takes calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EngineOptions {
+    /// Calls that may wait for a slot; one more is refused at once.
+    pub max_queue: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self { max_queue: 1024 }
+    }
+}
+
+impl EngineOptions {
+    /// With [`EngineOptions::max_queue`].
+    #[must_use]
+    pub fn with_max_queue(self, max_queue: usize) -> Self {
+        Self { max_queue }
+    }
+}
+
+/// What an engine does, and has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct EngineStats {
+    /// Calls that may run at once.
+    pub slots: usize,
+    /// Calls that run.
+    pub running: usize,
+    /// Calls that wait.
+    pub queued: usize,
+    /// Calls that were begun.
+    pub calls: u64,
+    /// Forward passes.
+    pub passes: u64,
+    /// Tokens in them.
+    pub tokens: u64,
+    /// Tokens that were not decoded, because another sequence begins with them.
+    pub tokens_reused: u64,
+    /// Cells of the cache that hold something, counted once for each sequence.
+    pub cells: usize,
+    /// Forward passes that failed.
+    pub failed_passes: u64,
+}
+
+/// Many calls of one model, from any threads: they share its forward passes. A call waits on its own thread.
+///
+/// Dropped, it ends what runs with [`RuntimeError::Closed`].
+#[derive(Debug)]
+pub struct Engine {
+    shared: Arc<Shared>,
+    host: Host,
+    vocab: Arc<Vocab>,
+    options: EngineOptions,
+    slots: usize,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// The process that the thread is in.
+    process: u32,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    inbox: Mutex<Inbox>,
+    came: Condvar,
+}
+
+/// What a context is used for with nothing beside it.
+type Alone = Box<dyn FnOnce(&mut Context) + Send>;
+
+#[derive(Default)]
+struct Inbox {
+    arrived: Vec<Arrived>,
+    alone: VecDeque<Alone>,
+    /// Calls so far.
+    calls: u64,
+    is_closing: bool,
+    /// Ends the calls that have come until now.
+    cancelled: bool,
+    /// As the thread left it.
+    stats: EngineStats,
+}
+
+impl std::fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inbox").field("stats", &self.stats).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Nothing behind this lock is ever half changed.
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// An engine over a context, with as many slots as that has.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn new(context: Context, options: EngineOptions) -> Result<Self, RuntimeError> {
+        let (host, vocab, slots) = (context.host(), Arc::clone(context.vocab()), context.slots());
+        let shared = Arc::new(Shared::default());
+        shared.inbox().stats.slots = slots;
+        let of_thread = Arc::clone(&shared);
+        let thread = Builder::new().name("tokentrie-engine".into()).spawn(move || run(&of_thread, Core::new(context)));
+        let thread = thread.map_err(|error| RuntimeError::Backend { reason: format!("no thread: {error}") })?;
+        let process = std::process::id();
+        Ok(Self { shared, host, vocab, options, slots, thread: Mutex::new(Some(thread)), process })
+    }
+
+    /// What a job may ask for.
+    pub fn host(&self) -> Host {
+        self.host
+    }
+
+    /// The vocabulary.
+    pub fn vocab(&self) -> &Arc<Vocab> {
+        &self.vocab
+    }
+
+    /// What it does, and has done.
+    pub fn stats(&self) -> EngineStats {
+        let inbox = self.shared.inbox();
+        EngineStats { queued: inbox.stats.queued + inbox.arrived.len(), slots: self.slots, ..inbox.stats }
+    }
+
+    /// A generation, inside what it follows; see [`Context::generate`]. `watch` is called on this thread: it may hear
+    /// of a token when others are written already.
+    ///
+    /// # Errors
+    /// As there; a full queue, a closed engine, another process.
+    pub fn generate(
+        &self,
+        prompt: &[TokenId],
+        inside: &Inside,
+        options: &GenerateOptions,
+        watch: &mut dyn Watch,
+    ) -> Result<Generated, RuntimeError> {
+        self.generate_with(prompt, inside, options, |relay| relay, |_, generated| generated, watch)
+    }
+
+    /// As [`Engine::generate`], with a watch of its own inside the engine: `wrap` makes it of what tells of tokens, and
+    /// `unwrap` has the last word on what was generated.
+    pub(crate) fn generate_with<W: Watch + Send + 'static>(
+        &self,
+        prompt: &[TokenId],
+        inside: &Inside,
+        options: &GenerateOptions,
+        wrap: impl FnOnce(Relay<Generated>) -> W,
+        unwrap: impl FnOnce(W, Generated) -> Generated + Send + 'static,
+        watch: &mut dyn Watch,
+    ) -> Result<Generated, RuntimeError> {
+        let (wants_steps, wants_shares) = (watch.wants_steps(), watch.wants_shares());
+        self.call(
+            |tell, stop| {
+                let relay = wrap(Relay { stop, wants_steps, wants_shares, tell: tell.clone() });
+                let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, relay)?;
+                let done = move |done: Result<(Generated, W), RuntimeError>| {
+                    // Who does not listen any more has stopped it.
+                    let _ = tell.send(Said::Done(done.map(|(generated, watch)| unwrap(watch, generated))));
+                };
+                Ok(Box::new(Generating { task, done }))
+            },
+            &mut |step: Option<OwnedStep>| {
+                if let Some(step) = step {
+                    step.show(watch);
+                }
+                watch.stop()
+            },
+        )
+    }
+
+    /// The values of a constraint after each prompt; see [`trie_core::choose_many`].
+    ///
+    /// # Errors
+    /// As there; a full queue, a closed engine, another process.
+    pub(super) fn score(
+        &self,
+        prompts: &[&[TokenId]],
+        constraint: &AnyConstraint,
+        options: &ChooseOptions<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Choice>, RuntimeError> {
+        self.call(
+            |tell, stop| {
+                let scoring = Scoring::new::<RuntimeError>(self.host, prompts, constraint, options)?;
+                Ok(Box::new(Choosing { scoring, stop, tell }))
+            },
+            &mut |_: Option<()>| watch.stop(),
+        )
+    }
+
+    /// The row after some tokens.
+    ///
+    /// # Errors
+    /// Tokens that do not fit; a full queue, a closed engine, another process.
+    pub(super) fn row(&self, tokens: &[TokenId], watch: &mut dyn Watch) -> Result<Vec<f32>, RuntimeError> {
+        let tokens = tokens.to_vec();
+        self.call(|tell, stop| Ok(Box::new(Row { tokens, found: None, stop, tell })), &mut |_: Option<()>| watch.stop())
+    }
+
+    /// Forgets what no call uses: for measurements.
+    ///
+    /// # Errors
+    /// As [`Engine::alone`].
+    pub fn clear(&self) -> Result<(), RuntimeError> {
+        self.alone(|_| ())
+    }
+
+    /// Runs a job, and waits for its end. `hear` gets what it says on the way, or nothing from time to time, and says
+    /// whether it is to stop.
+    pub(crate) fn call<M: Send + 'static, T: Send + 'static>(
+        &self,
+        make: impl FnOnce(Sender<Said<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>,
+        hear: &mut dyn FnMut(Option<M>) -> bool,
+    ) -> Result<T, RuntimeError> {
+        let ((tell, said), stop) = (channel(), Stop::default());
+        let of_work = stop.clone();
+        let work = Work::stopped_by(Limits::NONE, move || of_work.is_stopped());
+        self.submit(make(tell, stop.clone())?, work)?;
+        wait(&said, &stop, hear)
+    }
+
+    fn submit(&self, job: Box<dyn Job>, work: Work) -> Result<(), RuntimeError> {
+        self.check()?;
+        let mut inbox = self.shared.inbox();
+        if inbox.is_closing {
+            return Err(RuntimeError::Closed);
+        }
+        let free = self.slots.saturating_sub(inbox.stats.running);
+        let queued = inbox.stats.queued + inbox.arrived.len();
+        if queued >= self.options.max_queue + free {
+            return Err(RuntimeError::QueueFull { queued });
+        }
+        inbox.calls += 1;
+        let number = inbox.calls;
+        inbox.arrived.push(Arrived { job, work, priority: 0, number });
+        drop(inbox);
+        self.shared.came.notify_one();
+        Ok(())
+    }
+
+    /// Uses the context alone, once all that runs now is over; calls that come meanwhile wait.
+    ///
+    /// # Errors
+    /// A closed engine, another process.
+    pub fn alone<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Context) -> T + Send + 'static,
+    ) -> Result<T, RuntimeError> {
+        self.check()?;
+        let (tell, said) = channel();
+        {
+            let mut inbox = self.shared.inbox();
+            if inbox.is_closing {
+                return Err(RuntimeError::Closed);
+            }
+            inbox.alone.push_back(Box::new(move |context| {
+                let _ = tell.send(work(context));
+            }));
+        }
+        self.shared.came.notify_one();
+        said.recv().map_err(|_| RuntimeError::Closed)
+    }
+
+    /// Stops all calls that have come until now: they end as if each had been stopped.
+    pub fn cancel(&self) {
+        self.shared.inbox().cancelled = true;
+        self.shared.came.notify_one();
+    }
+
+    /// Ends what runs, and takes nothing any more. May be repeated.
+    pub fn close(&self) {
+        if self.process != std::process::id() {
+            return;
+        }
+        self.shared.inbox().is_closing = true;
+        self.shared.came.notify_one();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // It panics no more than a job does.
+            let _ = thread.join();
+        }
+    }
+
+    fn check(&self) -> Result<(), RuntimeError> {
+        if self.process == std::process::id() { Ok(()) } else { Err(RuntimeError::Forked) }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Passes, as long as there is something to do.
+fn run(shared: &Shared, mut core: Core<Context>) {
+    loop {
+        let alone = {
+            let mut inbox = shared.inbox();
+            loop {
+                core.publish(&mut inbox.stats);
+                let has_work = !inbox.arrived.is_empty() || !inbox.alone.is_empty() || !core.is_idle();
+                if inbox.is_closing || has_work {
+                    break;
+                }
+                inbox.cancelled = false;
+                inbox = shared.came.wait(inbox).unwrap_or_else(PoisonError::into_inner);
+            }
+            for arrived in std::mem::take(&mut inbox.arrived) {
+                core.add(arrived);
+            }
+            if inbox.is_closing {
+                inbox.alone.clear();
+                drop(inbox);
+                return core.close();
+            }
+            if std::mem::take(&mut inbox.cancelled) {
+                drop(inbox);
+                core.stop_all();
+                continue;
+            }
+            core.lets_in = inbox.alone.is_empty();
+            if core.running() == 0 { inbox.alone.pop_front() } else { None }
+        };
+        let Some(_working) = Working::begin() else {
+            core.stop_all();
+            sleep(PAUSE);
+            continue;
+        };
+        if let Some(work) = alone {
+            core.forget();
+            work(&mut core.cells);
+            core.forget();
+        } else if !core.pass() && core.running() > 0 && !is_ending() {
+            // Nothing that could go on: no reason is known for this, and it must not burn a processor.
+            sleep(PAUSE);
+        }
+    }
+}
+
+impl Core<Context> {
+    fn publish(&self, stats: &mut EngineStats) {
+        let counts = self.counts;
+        *stats = EngineStats {
+            slots: self.slots.len(),
+            running: self.running(),
+            queued: self.waiting.len(),
+            calls: counts.jobs,
+            passes: counts.passes,
+            tokens: counts.tokens,
+            tokens_reused: counts.tokens_reused,
+            cells: self.held(),
+            failed_passes: counts.failed_passes,
+        };
+    }
+
+    /// Ends everything.
+    fn close(&mut self) {
+        for number in 0..self.slots.len() {
+            self.end(number, Err(RuntimeError::Closed));
+        }
+        for arrived in std::mem::take(&mut self.waiting) {
+            finish(arrived, Err(RuntimeError::Closed), 0);
+        }
+    }
+
+    /// Stops everything.
+    fn stop_all(&mut self) {
+        let stopped = || Err(RuntimeError::Stopped { what: "tokens", done: 0, of: 0 });
+        for number in 0..self.slots.len() {
+            self.end(number, stopped());
+        }
+        for arrived in std::mem::take(&mut self.waiting) {
+            finish(arrived, stopped(), 0);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Work that needs rows of logits and never computes them: what it wants comes out, what was read goes in.
+
+use super::decoder::{Decoded, TreeDecoder};
+use super::error::{ChooseError, DeadEnd, RowProblem};
+use super::rows::Checks;
+use super::tree::TokenTree;
+use crate::set::ids::TokenId;
+
+/// What work wants decoded next.
+#[derive(Debug, Clone, Copy)]
+pub struct Want<'j> {
+    /// The tokens before the tree.
+    pub prompt: &'j [TokenId],
+    /// The rows after its wanted nodes are needed; after the prompt itself, where it wants its root.
+    pub tree: &'j TokenTree,
+}
+
+impl Want<'static> {
+    /// No tokens, and no row.
+    pub(super) const NOTHING: Self = Self { prompt: &[], tree: &TokenTree::EMPTY };
+}
+
+impl<'j> Want<'j> {
+    /// The row after these tokens.
+    pub const fn row_after(prompt: &'j [TokenId]) -> Self {
+        const ROOT: &TokenTree = &TokenTree::root();
+        Self { prompt, tree: ROOT }
+    }
+}
+
+/// Work as a state machine. Whoever has a model runs it: [`run`] on any host, an engine many of them at once.
+///
+/// 1. [`Job::advance`] does what needs no row, and says whether there is a [`Job::want`], which stays the same until
+/// 2. every row that it asks for was given to [`Job::take`], once each and parents first, and then
+/// 3. [`Job::took`] was told what that cost. Then again, and not before.
+///
+/// After an error nothing more is asked of it.
+pub trait Job {
+    /// What can go wrong in it.
+    type Error;
+
+    /// Goes on as far as it can without a row. Returns whether it wants something; else it is over.
+    ///
+    /// # Errors
+    /// Its own.
+    fn advance(&mut self) -> Result<bool, Self::Error>;
+
+    /// What it wants now.
+    fn want(&self) -> Want<'_>;
+
+    /// Takes the row after a node of the tree that it wants, or with `None` that after the prompt.
+    ///
+    /// # Errors
+    /// Its own.
+    fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), Self::Error>;
+
+    /// All rows were taken, and cost this.
+    fn took(&mut self, decoded: Decoded);
+}
+
+/// Why work could not be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunError<J, H> {
+    /// The work itself.
+    Job(J),
+    /// The host's own.
+    Host(H),
+    /// Not the rows that were asked for.
+    Rows(RowProblem),
+}
+
+impl<E> From<RunError<DeadEnd, E>> for ChooseError<E> {
+    fn from(error: RunError<DeadEnd, E>) -> Self {
+        match error {
+            RunError::Job(dead_end) => dead_end.into(),
+            RunError::Host(error) => Self::Host(error),
+            RunError::Rows(problem) => Self::Rows(problem),
+        }
+    }
+}
+
+/// Does work to its end on one host. A missing row must not become a quiet wrong result, so what the host gives is
+/// checked.
+///
+/// # Errors
+/// [`RunError`]. The host can be used afterwards.
+pub fn run<J: Job + ?Sized, D: TreeDecoder + ?Sized>(
+    job: &mut J,
+    host: &mut D,
+) -> Result<(), RunError<J::Error, D::Error>> {
+    while job.advance().map_err(RunError::Job)? {
+        let Want { prompt, tree } = job.want();
+        let (prompt, tree) = (prompt.to_vec(), tree.clone());
+        let mut checks = Checks::new(&tree, host.n_vocab());
+        let mut problem = None;
+        let mut each = |node: Option<usize>, row: &[f32]| {
+            if problem.is_none() {
+                let taken = checks.take(node, row).map_err(RunError::Rows);
+                problem = taken.and_then(|()| job.take(node, row).map_err(RunError::Job)).err();
+            }
+        };
+        let decoded = host.decode(&prompt, &tree, &mut each).map_err(RunError::Host)?;
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        checks.over().map_err(RunError::Rows)?;
+        job.took(decoded);
+    }
+    Ok(())
+}

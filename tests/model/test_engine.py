@@ -1,0 +1,259 @@
+"""Many calls of one model at once: from threads, from an event loop, cancelled and closed in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import tokentrie
+from budget import cases
+from tokentrie import CancelledError, Form, ModelError, QueueFullError, Regex, Slot, TimedOutError
+
+pytestmark = pytest.mark.model
+NAMES = ["delete_meeting", "show_window", "show_event", "show_car", "open_door", "close_door"]
+TOOL = {
+    "name": "delete_meeting",
+    "description": "Delete a meeting.",
+    "parameters": {
+        "type": "object",
+        "properties": {"title": {"type": "string", "maxLength": 12}},
+        "required": ["title"],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def alone() -> tokentrie.Model:
+    return tokentrie.Model(n_ctx=512, n_threads=1)
+
+
+@pytest.fixture(scope="module")
+def shared() -> tokentrie.Model:
+    return tokentrie.Model(n_ctx=512, n_threads=1, slots=4)
+
+
+def call(model: tokentrie.Model, number: int) -> Any:
+    """One of several kinds of calls; what it gave, without what it took."""
+    words = random.Random(number).sample(["red", "blue", "window", "meeting", "please", "show", "the", "delete"], 5)
+    prompt = "Task: " + " ".join(words) + "\n"
+    match number % 6:
+        case 0:
+            return model.generate(prompt, NAMES).leaf.name
+        case 1:
+            return model.choose(prompt, NAMES).probabilities
+        case 2:
+            return model.generate(prompt, Regex("[a-z]{3,9}( [a-z]{2,5})?!")).text
+        case 3:
+            form = Form('{"a": "', Slot("a", NAMES), '", "n": ', Slot("n", tokentrie.Integer(0, 99)), "}")
+            return model.generate(prompt, form).values
+        case 4:
+            messages = [{"role": "user", "content": " ".join(words)}]
+            return model.chat(messages, [TOOL], "required", max_tokens=60).to_dict()["tool_calls"][0]["function"][
+                "name"
+            ]
+        case _:
+            heard: list[str] = []
+            out = model.generate(prompt, max_tokens=12, on_step=lambda step: heard.append(step.text))
+            assert "".join(heard) == out.text, "each token was heard of, in order"
+            return model.logits(prompt)
+
+
+def same(one: Any, other: Any) -> bool:
+    # Rows that are computed beside others are rounded otherwise.
+    return np.allclose(one, other, atol=0.3) if isinstance(one, np.ndarray) else one == other
+
+
+def test_calls_from_threads_are_as_each_alone(alone: tokentrie.Model, shared: tokentrie.Model) -> None:
+    numbers = range(cases(240))
+    expected = [call(alone, number) for number in numbers]
+    before = shared.engine
+    assert before is not None
+    with ThreadPoolExecutor(8) as pool:
+        given = list(pool.map(lambda number: call(shared, number), numbers))
+    wrong = [number for number in numbers if not same(expected[number], given[number])]
+    # A choice between tokens that are as probable as each other may fall otherwise: rarely.
+    assert len(wrong) <= len(numbers) // 20, [(expected[number], given[number]) for number in wrong]
+    deadline = time.monotonic() + 5
+    # A result may be there a moment before its call is counted as over.
+    while (after := shared.engine) is not None and after.running and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert after is not None
+    assert (after.running, after.queued, after.failed_passes) == (0, 0, 0)
+    assert after.calls - before.calls >= len(numbers)
+
+
+def test_calls_share_passes_and_beginnings(shared: tokentrie.Model) -> None:
+    shared.clear()
+    system = "You sort requests into tools. " * 12
+    prompts = [f"{system}Request {number}: show the window\n" for number in range(8)]
+    before = shared.engine
+    with ThreadPoolExecutor(8) as pool:
+        given = list(pool.map(lambda prompt: shared.generate(prompt, max_tokens=8), prompts))
+    after = shared.engine
+    assert before is not None
+    assert after is not None
+    alone = sum(out.stats.forward_passes for out in given)
+    assert after.passes - before.passes < alone, "passes have tokens of several calls"
+    length = len(shared.vocab.tokenize(system))
+    assert after.tokens - before.tokens < 5 * length, "what all begin with is not decoded by each"
+    assert after.tokens_reused > before.tokens_reused
+
+
+def test_an_event_loop_runs_calls_together(shared: tokentrie.Model) -> None:
+    async def several() -> list[Any]:
+        calls = [shared.achoose(f"Is {number} large? ", ["yes", "no"]) for number in range(6)]
+        return list(await asyncio.gather(*calls, shared.agenerate("Say ", NAMES)))
+
+    given = asyncio.run(several())
+    assert {choice.name for choice in given[:6]} <= {"yes", "no"}
+    assert given[6].leaf.name in NAMES
+
+
+def test_choose_many_beside_other_calls(alone: tokentrie.Model, shared: tokentrie.Model) -> None:
+    prompts = [f"Review {number}: it is so {'great' if number % 2 else 'bad'}. " for number in range(40)]
+    expected = [choice.probabilities for choice in alone.choose_many(prompts, ["positive", "negative"])]
+    with ThreadPoolExecutor(2) as pool:
+        others = pool.submit(lambda: [call(shared, number) for number in range(12)])
+        given = [choice.probabilities for choice in shared.choose_many(prompts, ["positive", "negative"])]
+        others.result()
+    assert np.allclose(expected, given, atol=0.1)
+
+
+def test_one_call_ends_and_others_go_on(shared: tokentrie.Model) -> None:
+    cancel, begun = tokentrie.CancelToken(), threading.Event()
+
+    def long(which: int) -> Any:
+        try:
+            on_step = (lambda _: begun.set()) if which == 0 else None
+            return shared.generate("Once ", max_tokens=400, cancel=cancel if which == 0 else None, on_step=on_step)
+        except CancelledError as error:
+            return error
+
+    with ThreadPoolExecutor(3) as pool:
+        runs = [pool.submit(long, which) for which in range(3)]
+        assert begun.wait(30)
+        cancel.cancel()
+        cancelled, *others = [run.result() for run in runs]
+    assert isinstance(cancelled, CancelledError)
+    assert cancelled.partial.finish == "stopped"
+    assert all(not isinstance(out, Exception) for out in others)
+    with pytest.raises(TimedOutError):
+        shared.generate("Once ", max_tokens=400, timeout=0.001)
+
+
+def test_what_a_listener_raises_ends_its_call_alone(shared: tokentrie.Model) -> None:
+    def refuse(_: tokentrie.Step) -> None:
+        raise ZeroDivisionError("no")
+
+    with ThreadPoolExecutor(2) as pool:
+        good = pool.submit(lambda: shared.generate("Once ", max_tokens=60))
+        with pytest.raises(ZeroDivisionError):
+            shared.generate("Once ", max_tokens=60, on_step=refuse)
+        assert good.result().finish in {"max_tokens", "end_of_generation"}
+    assert shared.generate("Say ", NAMES, on_step=lambda _: shared.choose("Is it? ", NAMES)).leaf.name in NAMES
+
+
+def test_a_full_queue_says_so_at_once() -> None:
+    model = tokentrie.Model(n_ctx=512, n_threads=1, slots=2, max_queue=1)
+    begun, over = threading.Barrier(3), []
+
+    def long() -> None:
+        heard = iter([begun.wait])
+        over.append(model.generate("Once ", max_tokens=400, on_step=lambda _: next(heard, lambda: None)()))
+
+    threads = [threading.Thread(target=long) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    begun.wait(30)
+    waiting = threading.Thread(target=lambda: over.append(model.generate("Then ", max_tokens=1)))
+    waiting.start()
+    while model.engine.queued == 0 and len(over) < 2:
+        time.sleep(0.001)
+    refused: list[str] = []
+    try:
+        while len(over) < 2 and not refused:
+            with contextlib.suppress(QueueFullError):
+                model.generate("No ", max_tokens=1)
+                continue
+            refused.append("at once")
+    finally:
+        for thread in (*threads, waiting):
+            thread.join()
+    assert len(over) == 3, "who waits is not lost"
+    assert refused, "the third call waits, and the fourth is refused"
+
+
+def test_prompts_that_do_not_fit_concern_nobody_else(shared: tokentrie.Model) -> None:
+    with pytest.raises(tokentrie.ContextError, match="512"):
+        shared.generate("word " * 600)
+    with pytest.raises(tokentrie.ContextError):
+        shared.choose("word " * 600, NAMES)
+    assert shared.generate("Say ", NAMES).leaf.name in NAMES
+    for wrong in ({"slots": 0}, {"slots": 1000}, {"slots": -1}, {"max_queue": -1}):
+        with pytest.raises(tokentrie.OptionError):
+            tokentrie.Model(**wrong)
+
+
+def test_closing_ends_what_runs() -> None:
+    model = tokentrie.Model(n_ctx=512, n_threads=1, slots=2)
+    errors: list[BaseException] = []
+    begun = threading.Event()
+
+    def long() -> None:
+        try:
+            model.generate("Once ", max_tokens=400, on_step=lambda _: begun.set())
+        except ModelError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=long) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(30)
+    model.close()
+    for thread in threads:
+        thread.join(30)
+    assert len(errors) == 4
+    with pytest.raises(ModelError, match="closed"):
+        model.generate("Once ")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_is_told(shared: tokentrie.Model) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            shared.generate("Once ")
+        except ModelError as error:
+            os._exit(0 if "forked" in str(error) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_threads_that_open_cancel_and_drop() -> None:
+    stop = time.monotonic() + cases(60)
+
+    def churn(seed: int) -> int:
+        draw, calls = random.Random(seed), 0
+        while time.monotonic() < stop:
+            model = tokentrie.Model(n_ctx=256, n_threads=1, slots=draw.choice([2, 3]))
+            with ThreadPoolExecutor(3) as pool:
+                runs = [pool.submit(call, model, draw.randrange(1000)) for _ in range(draw.randrange(1, 6))]
+                if draw.random() < 0.5:
+                    time.sleep(draw.random() / 50)
+                    model.cancel() if draw.random() < 0.5 else model.close()
+                for run in runs:
+                    assert run.exception() is None or isinstance(run.exception(), ModelError), run.exception()
+                    calls += 1
+        return calls
+
+    with ThreadPoolExecutor(3) as pool:
+        assert sum(pool.map(churn, range(3))) > 0
