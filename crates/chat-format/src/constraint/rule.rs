@@ -121,6 +121,7 @@ impl Rule for ReplyRule {
 }
 
 /// Hears whether a byte before content was text of it.
+#[allow(clippy::struct_excessive_bools, reason = "each says one thing of a byte")]
 struct Said {
     held: u16,
     byte: u8,
