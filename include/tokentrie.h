@@ -500,12 +500,11 @@ typedef struct tokentrie_session_info {
    */
   double seconds;
   /**
-   * Leaves of what was set last, or of the constraint of a request after that, that were left out: they have no
-   * tokens.
+   * Leaves without tokens that were left out of what was set or asked for last.
    */
   uint64_t empty_leaves;
   /**
-   * The same: the vocabulary does not have their ids.
+   * Leaves that were left out of it because the vocabulary does not have their ids.
    */
   uint64_t outside_vocabulary;
 } tokentrie_session_info;

@@ -167,7 +167,9 @@ def test_a_full_queue_says_so_at_once() -> None:
 
     def long() -> None:
         heard = iter([begun.wait])
-        over.append(model.generate("Once ", max_tokens=400, on_step=lambda _: next(heard, lambda: None)()))
+        over.append(
+            model.generate("Once ", Regex("[ab]{480}"), max_tokens=480, on_step=lambda _: next(heard, lambda: None)())
+        )
 
     threads = [threading.Thread(target=long) for _ in range(2)]
     for thread in threads:

@@ -31,6 +31,7 @@ pub(crate) enum Kind {
     Sampler,
     Batch,
     Cache,
+    #[cfg_attr(not(feature = "rules"), expect(dead_code, reason = "only a library with rules has constraints"))]
     Constraint,
     #[cfg_attr(not(feature = "llama"), expect(dead_code, reason = "only a library with llama.cpp has sessions"))]
     Session,
@@ -122,6 +123,7 @@ impl<T> Table<T> {
     }
 
     /// Whether the number says that it is of this kind; it may be freed.
+    #[cfg(feature = "rules")]
     pub(crate) fn is_of_kind(&self, handle: u64) -> bool {
         handle >> (SLOT_BITS + GENERATION_BITS) == self.kind as u64
     }

@@ -27,8 +27,8 @@ pub enum HealingError {
     },
     /// A set that spells a whole prompt again.
     #[error(
-        "token healing takes {spelled:?} off the end of the prompt, because the values may begin with it in one token, and \
-         that is all of the prompt: the first forward pass needs a token, so put text before it"
+        "token healing takes {spelled:?} off the end of the prompt, because the values may begin with it in one \
+         token, and that is all of the prompt: the first forward pass needs a token, so put text before it"
     )]
     AllTakenBack {
         /// What every value begins with.

@@ -1,4 +1,4 @@
-/** Values of every wrong kind, in every place: an error of this package that names the value, and nothing is changed. */
+/** Values of every wrong kind, in every place: an error of this package that names the value; nothing is changed. */
 import assert from "node:assert/strict";
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

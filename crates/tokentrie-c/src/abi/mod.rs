@@ -11,6 +11,7 @@ pub(crate) mod trie;
 
 mod cache;
 
+#[cfg(feature = "rules")]
 pub(crate) mod constraint;
 
 mod sampler;
@@ -39,6 +40,7 @@ pub use chain::*;
 pub use chat::*;
 #[cfg(feature = "llama")]
 pub use choose::*;
+#[cfg(feature = "rules")]
 pub use constraint::*;
 #[cfg(all(feature = "llama", target_pointer_width = "64"))]
 pub use eliza::*;

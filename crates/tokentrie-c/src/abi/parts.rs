@@ -1,5 +1,6 @@
 //! What several functions take: token ids, items by their ends, sets of rules, numbers with a meaning.
 
+#[cfg(feature = "rules")]
 use super::constraint::spans_of;
 use super::structs::{tokentrie_sampler_options, tokentrie_trie, tokentrie_vocab};
 use super::vocab::VOCABS;
@@ -7,7 +8,9 @@ use crate::error::{Error, Result};
 use crate::memory::In;
 use crate::status::*;
 use std::sync::Arc;
-use trie_core::{After, Leaf, Mode, PayloadReport, SamplerOptions, SpanRules, Status, TokenId};
+#[cfg(feature = "rules")]
+use trie_core::PayloadReport;
+use trie_core::{After, Leaf, Mode, SamplerOptions, SpanRules, Status, TokenId};
 
 /// Ids of C as ids.
 pub(crate) fn ids(numbers: &[i32], what: &str) -> Result<Vec<TokenId>> {
@@ -63,6 +66,12 @@ pub(crate) fn state(status: Status) -> i32 {
     }
 }
 
+/// What a handle says may come: without constraints it is a trie.
+#[cfg(not(feature = "rules"))]
+fn spans_of(handle: u64, _: usize) -> Result<tokentrie::spec::Spans> {
+    Ok(Arc::clone(&super::trie::TRIES.get(handle)?.constraints))
+}
+
 /// Rules and choice of a sampler or a batch.
 pub(super) fn rules_and_options(
     trie: tokentrie_trie,
@@ -83,8 +92,8 @@ pub(super) fn rules_and_options(
 }
 
 /// Leaves of payloads that were left out.
+#[cfg(feature = "rules")]
 #[derive(Debug, Clone, Copy, Default)]
-#[cfg_attr(not(feature = "llama"), expect(dead_code, reason = "sessions tell of them"))]
 pub(crate) struct LeftOut {
     /// They have no tokens.
     pub(crate) empty: usize,
@@ -92,6 +101,7 @@ pub(crate) struct LeftOut {
     pub(crate) outside: usize,
 }
 
+#[cfg(feature = "rules")]
 impl LeftOut {
     pub(crate) fn of(report: &PayloadReport) -> Self {
         Self { empty: report.empty_leaves, outside: report.out_of_vocabulary }

@@ -190,10 +190,9 @@ pub struct tokentrie_session_info {
     pub starved: u64,
     /// Its time.
     pub seconds: f64,
-    /// Leaves of what was set last, or of the constraint of a request after that, that were left out: they have no
-    /// tokens.
+    /// Leaves without tokens that were left out of what was set or asked for last.
     pub empty_leaves: u64,
-    /// The same: the vocabulary does not have their ids.
+    /// Leaves that were left out of it because the vocabulary does not have their ids.
     pub outside_vocabulary: u64,
 }
 

@@ -7,6 +7,7 @@ use crate::handles::{Kind, Table};
 use crate::memory::{Buffer, In, Out};
 use crate::status::*;
 use std::sync::Arc;
+#[cfg(feature = "rules")]
 use tokentrie::spec::Over;
 use trie_core::TokenId;
 
@@ -50,6 +51,7 @@ impl Vocab {
     }
 
     /// For specs.
+    #[cfg(feature = "rules")]
     pub(crate) fn over(&self) -> Over<'_> {
         self.tokens.as_ref().map_or(Over::size(self.size), Over::vocab)
     }

@@ -52,7 +52,7 @@ impl<T> Held<T> {
         Self { held: Mutex::new(held), process: AtomicU32::new(0) }
     }
 
-    /// Holds it once nobody else does, and says whether a fault left it as it may be; before each look `go_on` is asked.
+    /// Holds it once nobody else does; false where a fault left it as it may be. `go_on` is asked before each look.
     fn take(&self, what: &str, go_on: impl Fn() -> Result<()>) -> Result<(MutexGuard<'_, T>, bool)> {
         let here = std::process::id();
         let mut looks = 0;

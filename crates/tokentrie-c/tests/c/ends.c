@@ -118,7 +118,8 @@ static void left_out(void) {
       "{\"modelId\": \"m\", \"descriptors\": [{\"path\": \"a\", \"leaves\": [{\"name\": \"in\", \"tokens\": [300]},"
       " {\"name\": \"out\", \"tokens\": [300, 2000000000]}, {\"name\": \"far\", \"tokens\": [1999999999]},"
       " {\"name\": \"none\", \"tokens\": []}]}]}";
-  static const char whole[] = "{\"descriptors\": [{\"path\": \"a\", \"leaves\": [{\"name\": \"in\", \"tokens\": [300]}]}]}";
+  static const char whole[] =
+      "{\"descriptors\": [{\"path\": \"a\", \"leaves\": [{\"name\": \"in\", \"tokens\": [300]}]}]}";
   OK(tokentrie_session_set_token_trie(session, payload, strlen(payload), 0));
   CHECK(info_of(session).outside_vocabulary == 2 && info_of(session).empty_leaves == 1);
   OK(tokentrie_session_set_token_trie(session, whole, strlen(whole), 0));
@@ -148,7 +149,8 @@ static void left_out(void) {
   CHECK(info_of(session).outside_vocabulary == 2 && info_of(session).empty_leaves == 1);
   OK(tokentrie_session_clear_token_trie(session));
   OK(tokentrie_session_set_token_trie(session, whole, strlen(whole), 0));
-  length = snprintf(json, sizeof json, "{\"prompt\": \"x\", \"constraint\": {\"payload\": %s}, \"after\": \"stop\"}", payload);
+  length = snprintf(json, sizeof json, "{\"prompt\": \"x\", \"constraint\": {\"payload\": %s}, \"after\": \"stop\"}",
+                    payload);
   OK(tokentrie_session_generate_json(session, json, (size_t)length, NULL, NULL));
   CHECK(info_of(session).outside_vocabulary == 2);
   length = snprintf(json, sizeof json, "{\"prompt\": \"x\", \"choices\": {\"payload\": %s}}", payload);

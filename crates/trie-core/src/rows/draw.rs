@@ -5,9 +5,9 @@
 //! `llama.cpp/src/llama-sampler.cpp`, so the same seed over the same candidates draws the same token; only ties between
 //! equal logits, whose order is unspecified there, go to the lower id here.
 
+use crate::rows::generator::Generator;
 use crate::rows::logits::{clean, is_usable};
 use crate::set::ids::TokenId;
-use rand_mt::Mt;
 use std::cell::Cell;
 
 /// How to draw. The default changes nothing: temperature 1 and no truncation. What each means: [`DrawSettings::ALL`].
@@ -170,32 +170,27 @@ thread_local! {
     static SPARE: Cell<Vec<Candidate>> = const { Cell::new(Vec::new()) };
 }
 
-/// One sequence of draws. Until it first draws it takes a few bytes.
+/// One sequence of draws.
 #[derive(Debug, Clone)]
 pub(crate) struct Draw {
-    seed: u32,
-    /// Draws so far.
-    drawn: u64,
-    /// 2.5 KB: made at the first draw, if it is kept.
-    rng: Option<Box<Mt>>,
-    keeps: bool,
+    generator: Generator,
     candidates: Vec<Candidate>,
     sorted: bool,
 }
 
 impl Draw {
     pub(crate) fn new(seed: u32) -> Self {
-        Self { seed, drawn: 0, rng: None, keeps: true, candidates: Vec::new(), sorted: false }
+        Self { generator: Generator::new(seed), candidates: Vec::new(), sorted: false }
     }
 
-    /// The same draws from a few bytes: each costs 2 µs more, and the time of those before it.
+    /// The same draws from fewer bytes: [`Generator::light`].
     pub(crate) fn light(seed: u32) -> Self {
-        Self { keeps: false, ..Self::new(seed) }
+        Self { generator: Generator::light(seed), ..Self::new(seed) }
     }
 
     /// Starts the sequence of draws again.
     pub(crate) fn reset(&mut self) {
-        (self.rng, self.drawn) = (None, 0);
+        self.generator.reset();
     }
 
     /// Draws one of `ids`; `None` if none has a finite chance. `O(k)`, with a cut `O(k log k)`.
@@ -355,48 +350,10 @@ impl Draw {
         found.or(self.candidates.last()).map_or(TokenId::default(), |c| c.token)
     }
 
-    /// The words of the next draw.
-    fn words(&mut self) -> [u32; 2] {
-        let (seed, drawn) = (self.seed, self.drawn);
-        self.drawn += 1;
-        let anew = || {
-            let mut rng = Mt::new(seed);
-            for _ in 0..2 * drawn {
-                rng.next_u32();
-            }
-            rng
-        };
-        let next = |rng: &mut Mt| [rng.next_u32(), rng.next_u32()];
-        if self.keeps { next(self.rng.get_or_insert_with(|| Box::new(anew()))) } else { next(&mut anew()) }
-    }
-
     /// `std::generate_canonical<double, 53>` over `std::mt19937`: two words, the first one the lower.
     fn uniform(&mut self) -> f64 {
-        let [low, high] = self.words().map(f64::from);
+        let [low, high] = self.generator.words().map(f64::from);
         let unit = (low + high * 4_294_967_296.0) / 18_446_744_073_709_551_616.0;
         unit.min(1.0f64.next_down())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_light_sequence_draws_the_same() {
-        for seed in [0, 1, 5489, u32::MAX] {
-            let (mut kept, mut light, mut plain) = (Draw::new(seed), Draw::light(seed), Mt::new(seed));
-            for _ in 0..700 {
-                let expected = [plain.next_u32(), plain.next_u32()];
-                assert_eq!((kept.words(), light.words()), (expected, expected));
-            }
-            assert!(light.rng.is_none() && kept.rng.is_some());
-            let mut copy = kept.clone();
-            assert_eq!(copy.words(), light.words());
-            kept.reset();
-            assert!(kept.rng.is_none());
-            let mut plain = Mt::new(seed);
-            assert_eq!(kept.words(), [plain.next_u32(), plain.next_u32()]);
-        }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod batch;
 pub(crate) mod chooser;
 pub(crate) mod draw;
 pub(crate) mod element;
+mod generator;
 pub(crate) mod kernel;
 pub mod logits;
 pub(crate) mod row;

@@ -201,9 +201,9 @@ export interface SessionInfo {
   readonly starved: number;
   /** Its time. */
   readonly seconds: number;
-  /** Leaves of what was set last, or of the constraint of a request after that, that were left out: they have no tokens. */
+  /** Leaves without tokens that were left out of what was set or asked for last. */
   readonly emptyLeaves: number;
-  /** The same: the vocabulary does not have their ids. */
+  /** Leaves that were left out of it because the vocabulary does not have their ids. */
   readonly outsideVocabulary: number;
 }
 
