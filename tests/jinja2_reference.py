@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from datetime import datetime
 from typing import Any
 
+import jinja2
 import jinja2.ext
 import jinja2.nodes
 from jinja2.exceptions import TemplateError
@@ -51,6 +53,11 @@ def environment() -> ImmutableSandboxedEnvironment:
 ENVIRONMENT = environment()
 
 
+@functools.lru_cache(4)
+def compiled(template: str) -> jinja2.Template:
+    return ENVIRONMENT.from_string(template)
+
+
 def render(
     template: str,
     messages: list[Any],
@@ -62,4 +69,4 @@ def render(
     **variables: Any,
 ) -> str:
     names = {"messages": messages, "tools": tools, "documents": None, "add_generation_prompt": add_generation_prompt}
-    return ENVIRONMENT.from_string(template).render({**names, "bos_token": bos, "eos_token": eos, **variables})
+    return compiled(template).render({**names, "bos_token": bos, "eos_token": eos, **variables})

@@ -8,12 +8,15 @@ use crate::analysis::text::common_prefix;
 use crate::analysis::with_usual_variables;
 use crate::dialect::{Arguments, Part, ReasoningMode};
 use crate::format::after;
+use crate::lock::lock;
 use crate::machine::{Nobody, ToolChoice};
 use crate::reply::ParserOptions;
 use crate::tools::Tools;
 use chat_template::{Clock, Data, RenderOptions, Session};
 use probes::{Conversation, Probe};
 use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::Mutex;
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,9 +25,14 @@ pub(crate) struct Found {
     pub degraded: Option<String>,
     /// What the template writes that cannot be read back.
     pub warnings: Vec<String>,
+    /// How many probes came back before the first that did not.
+    pub passed: usize,
 }
 
-pub(crate) fn check(format: &ChatFormat) -> Found {
+/// What was rendered, so that the next hypothesis need not.
+pub(crate) type Seen = Mutex<HashMap<String, Option<String>>>;
+
+pub(crate) fn check(format: &ChatFormat, seen: &Seen) -> Found {
     if format.analysis().spent {
         return Found {
             degraded: Some("nothing was checked: the template computes too much".into()),
@@ -32,11 +40,11 @@ pub(crate) fn check(format: &ChatFormat) -> Found {
         };
     }
     let done = format.template().in_session(|session| {
-        let mut check = Check::new(format, session);
+        let mut check = Check::new(format, session, seen);
         let degraded = check.run();
-        Found { degraded, warnings: check.warnings }
+        Found { degraded, warnings: check.warnings, passed: check.passed }
     });
-    let failed = |error| Found { degraded: Some(format!("nothing could be checked: {error}")), warnings: Vec::new() };
+    let failed = |error| Found { degraded: Some(format!("nothing could be checked: {error}")), ..Found::default() };
     done.unwrap_or_else(failed)
 }
 
@@ -46,6 +54,8 @@ struct Check<'a> {
     tools: Tools,
     tools_given: Value,
     warnings: Vec<String>,
+    passed: usize,
+    seen: &'a Seen,
 }
 
 /// A reply, cut out of a rendered conversation.
@@ -56,10 +66,10 @@ struct Reply {
 }
 
 impl<'a> Check<'a> {
-    fn new(format: &'a ChatFormat, session: &'a Session<'a>) -> Self {
+    fn new(format: &'a ChatFormat, session: &'a Session<'a>, seen: &'a Seen) -> Self {
         let tools_given = probes::tools();
         let tools = Tools::new(tools_given.as_array().map_or(&[], Vec::as_slice)).unwrap_or_default();
-        Self { format, session, tools, tools_given, warnings: Vec::new() }
+        Self { format, session, tools, tools_given, warnings: Vec::new(), passed: 0, seen }
     }
 
     fn run(&mut self) -> Option<String> {
@@ -75,7 +85,10 @@ impl<'a> Check<'a> {
             let of = |(conversation, _): &&(Conversation, _)| *conversation == probe.conversation;
             let (conversation, end) = conversations.iter().find(of)?;
             // Without an end known, all that is rendered is the reply.
-            let how = self.probe(probe, *conversation, end.as_deref().unwrap_or_default())?;
+            let Some(how) = self.probe(probe, *conversation, end.as_deref().unwrap_or_default()) else {
+                self.passed += 1;
+                return None;
+            };
             Some(format!("{}: {how}", probe.name))
         })
     }
@@ -98,13 +111,19 @@ impl<'a> Check<'a> {
     fn render(&self, conversation: Conversation, reply: Option<&Value>, prompt: bool) -> Option<String> {
         let mut messages = vec![json!({"role": "user", "content": probes::ASKED})];
         messages.extend(reply.map(|reply| self.format.analysis().shaped(reply)));
+        let key = format!("{conversation:?} {prompt} {}", Value::Array(messages.clone()));
+        if let Some(known) = lock(self.seen).get(&key) {
+            return known.clone();
+        }
         let clock = Clock::at(2025, 3, 9, 8, 30, 0).unwrap_or_default();
         let options = RenderOptions::default().with_clock(clock).with_generation_prompt(prompt);
         let options = options.with_variable("enable_thinking", conversation.thinking);
         let tools = conversation.tools.then_some(&self.tools_given);
         let options = with_usual_variables(options, tools);
         let tools = tools.map(Data::from);
-        self.session.render(&Data::from(&Value::Array(messages)), tools.as_ref(), &options).ok()
+        let text = self.session.render(&Data::from(&Value::Array(messages)), tools.as_ref(), &options).ok();
+        lock(self.seen).insert(key, text.clone());
+        text
     }
 
     /// What stands after a reply that only says something; `None` where the template takes no reply.

@@ -2,6 +2,7 @@
 
 use crate::analysis::text::common_prefix;
 use crate::analysis::{Analysis, PromptOptions};
+use crate::check::Seen;
 use crate::constraint::{BeforeContent, ControlTokens, ReplyConstraint};
 use crate::dialect::{ContentMode, Dialect};
 use crate::lock::lock;
@@ -155,17 +156,38 @@ impl ChatFormat {
     }
 
     fn analysed(template: ChatTemplate) -> Result<Self, TemplateError> {
-        let analysis = Analysis::of(&template)?;
+        let seen = Seen::default();
+        let first = Self::checked(template.clone(), Analysis::of(&template)?, &seen);
+        if first.1 == usize::MAX {
+            return Ok(first.0);
+        }
+        // What does not hold may be something else: the round trip decides.
+        let mut best = first;
+        for analysis in Analysis::others(&template)? {
+            let other = Self::checked(template.clone(), analysis, &seen);
+            if other.1 > best.1 {
+                best = other;
+            }
+            if best.1 == usize::MAX {
+                break;
+            }
+        }
+        Ok(best.0)
+    }
+
+    /// With this analysis; and how many checks it passed.
+    fn checked(template: ChatTemplate, analysis: Analysis, seen: &Seen) -> (Self, usize) {
         let (machines, constraints) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
         let mut format = Self(Arc::new(Inner { template, analysis, machines, constraints }));
-        let found = crate::check::check(&format);
+        let found = crate::check::check(&format, seen);
+        let passed = if found.degraded.is_none() { usize::MAX } else { found.passed };
         // Nobody else has it yet; the machines of the check are of no use to anybody.
         if let Some(inner) = Arc::get_mut(&mut format.0) {
             inner.analysis.degraded = found.degraded;
             inner.analysis.warnings.extend(found.warnings);
             lock(&inner.machines).clear();
         }
-        Ok(format)
+        (format, passed)
     }
 
     /// The template.
@@ -350,7 +372,7 @@ pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
     let mut state = State::start();
     for (at, byte) in prompt.bytes().enumerate() {
         if at == known {
-            state.after_prelude();
+            state.after_prelude(machine, &prompt[..at]);
         }
         let mut next = state.clone();
         // What a strict machine does not take in a prompt is not its own to refuse.
@@ -359,7 +381,7 @@ pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
         }
     }
     if known >= prompt.len() {
-        state.after_prelude();
+        state.after_prelude(machine, prompt);
     }
     machine.begin(&mut state);
     state

@@ -5,12 +5,12 @@ use super::frame::Frame;
 use super::object;
 use super::parts::{self, ID, INDEX, NAME};
 use super::probe::{Ask, Probe};
-use super::text::{common_prefix, common_tags};
+use super::text::{common_prefix, common_tags, first_tag};
 use crate::dialect::{Arguments, Calls, Part, Pattern, Wrap};
 use serde_json::{Value, json};
 
 /// Calls, and what their renderings say beside.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) calls: Option<Calls>,
     /// What ends a turn with calls, where that is not what ends other turns.
@@ -109,28 +109,58 @@ pub(super) enum What {
     Arguments(Arguments),
 }
 
-pub(super) fn find(probe: &Probe, frame: &Frame) -> Written {
-    for text in [false, true] {
-        for content in [Value::Null, "".into(), probe.needles.reply.clone().into()] {
-            let mut shape = Shape { text, content, answered: None };
-            if let Some(written) = of_shape(probe, frame, &shape) {
-                return Written { null_content: shape.content.is_null(), ..written };
-            }
+/// Calls in each shape of messages in which the template renders them, as soon as they are asked for.
+pub(super) fn all<'a>(probe: &'a Probe, frame: &'a Frame) -> impl Iterator<Item = Written> + 'a {
+    let contents = move || [Value::Null, "".into(), probe.needles.reply.clone().into()];
+    let shapes = [false, true].into_iter().flat_map(move |text| contents().map(|content| (text, content)));
+    shapes.filter_map(move |(text, content)| {
+        let null_content = content.is_null();
+        let mut shape = Shape { text, content, answered: None };
+        let found = of_shape(probe, frame, &shape).or_else(|| {
             shape.answered = shape.answer(probe);
-            if shape.answered.is_some()
-                && let Some(written) = of_shape(probe, frame, &shape)
-            {
-                return Written { null_content: shape.content.is_null(), ..written };
+            shape.answered.as_ref()?;
+            of_shape(probe, frame, &shape)
+        });
+        found.map(|written| Written { null_content, ..written })
+    })
+}
+
+impl Written {
+    /// The same, and with what ends calls divided otherwise: what ends them all, and what ends the turn.
+    pub(super) fn otherwise(self) -> Vec<Self> {
+        let mut ways = Vec::new();
+        if let Some(calls) = &self.calls {
+            let (start, end) = (calls.section.start.trim(), calls.section.end.trim());
+            let tag = first_tag(end, None).trim();
+            let mut divided = |end_of_calls: &str| {
+                let mut other = self.clone();
+                let turn_end = end[end_of_calls.len()..].trim();
+                turn_end.clone_into(&mut other.turn_end);
+                if let Some(calls) = &mut other.calls {
+                    end_of_calls.clone_into(&mut calls.section.end);
+                }
+                ways.push(other);
+            };
+            if !tag.is_empty() && tag.len() < end.len() {
+                divided(tag);
+            }
+            if !tag.is_empty() && !super::reasoning::closes(start, tag) {
+                divided("");
             }
         }
+        ways.push(self);
+        ways
     }
-    Written::default()
 }
 
 fn of_shape(probe: &Probe, frame: &Frame, shape: &Shape) -> Option<Written> {
     let needles = &probe.needles;
     let call = |number: usize| probe.call(number, json!({&needles.keys[0]: &needles.values[number]}));
     let one = shape.render(probe, vec![call(0)])?;
+    // A dict as Python prints it is no format: such templates want the text.
+    if !shape.text && is_printed(probe, &one) {
+        return None;
+    }
     let first = body(probe, shape, &one, 0)?;
     if one[..first.start].contains("None") {
         return None;
@@ -142,6 +172,11 @@ fn of_shape(probe: &Probe, frame: &Frame, shape: &Shape) -> Option<Written> {
         Some(two) => of_two(frame, &first, &mut before, &after, &two),
         None => of_one(frame, &first, &before, &after),
     })
+}
+
+/// Whether the arguments of a call stand in a text as Python prints dicts.
+pub(super) fn is_printed(probe: &Probe, text: &str) -> bool {
+    text.contains(&format!("{{'{}': '{}'}}", probe.needles.keys[0], probe.needles.values[0]))
 }
 
 /// The text between two calls, and the second.
@@ -182,7 +217,8 @@ fn body(probe: &Probe, shape: &Shape, text: &str, number: usize) -> Option<Body>
 fn skip_frame<'a>(text: &'a str, frame: &Frame, reply: &str) -> &'a str {
     let text = text.rfind(reply).map_or(text, |at| &text[at + reply.len()..]);
     let text = text.strip_prefix(frame.user_end.as_str()).unwrap_or(text);
-    let text = text.strip_prefix(frame.header.as_str()).unwrap_or(text);
+    let header = frame.header.as_str();
+    let text = text.strip_prefix(header).or_else(|| text.strip_prefix(header.trim_end())).unwrap_or(text);
     let text = super::frame::skip_reasoning(text, &frame.reasoning);
     let empty = text.strip_prefix(frame.content.start.trim()).unwrap_or(text);
     match empty.strip_prefix(frame.content.end.trim()) {
@@ -211,7 +247,9 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
     };
     between = &between[..between.len() - head.len().min(between.len())];
     let mut tail = common_prefix(between, after);
-    if tail.trim().is_empty() {
+    let header = frame.header.trim();
+    if tail.trim().is_empty() || (!header.is_empty() && between[tail.len()..].trim_start().starts_with(header)) {
+        // What ends a call ends its turn, where each call is one.
         tail = "";
     }
     let rest = &after[tail.len()..];
@@ -223,9 +261,18 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
         written.joints = vec![between[..at].trim().to_owned(), frame.header.trim().to_owned()];
         between.clear();
     }
-    let end = end_of_section(rest, frame, list);
+    let mut end = end_of_section(rest, frame, list);
     written.ends_like_others = end.trim().is_empty();
-    let section = if section_start.trim().is_empty() && !list {
+    // What closes the section is its end; what comes after it ends the turn.
+    let tag = first_tag(&end, None);
+    let closed = super::reasoning::closes(section_start.trim(), tag);
+    if tag.len() < end.trim_end().len() && closed {
+        written.turn_end = end.split_off(tag.len());
+    } else if list && end.len() == tag.len() && !closed && !frame.turn_end.trim().is_empty() && rest.ends_with(&end) {
+        // A list has an end, and so has a turn.
+        written.turn_end = std::mem::take(&mut end);
+    }
+    let section = if section_start.trim().is_empty() {
         written.turn_end = end;
         Wrap::default()
     } else {

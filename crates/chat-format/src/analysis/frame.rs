@@ -73,6 +73,9 @@ pub(super) fn frame(probe: &Probe) -> Result<Frame, TemplateError> {
     frame.user_end = user_end(&frame, &bare_end, &said);
     frame.said = said;
     super::reasoning::find(probe, &mut frame);
+    if frame.reasoning.mode == ReasoningMode::None {
+        super::grid::cut_off(probe, &mut frame);
+    }
     frame.header = header(&frame, &bare_end);
     frame.content = content(&frame);
     frame.turns.assistant = assistant_turn(&frame, &bare_end);

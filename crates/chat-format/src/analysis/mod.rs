@@ -17,6 +17,7 @@ mod capabilities;
 mod export;
 mod families;
 mod frame;
+mod grid;
 mod names;
 mod object;
 mod parts;
@@ -32,6 +33,7 @@ pub(crate) use prompt::with_usual_variables;
 pub use prompt::{Continued, PromptOptions};
 
 use crate::dialect::{ContentMode, Dialect, ReasoningMode};
+use calls::Written;
 use chat_template::{ChatTemplate, TemplateError};
 use frame::{Frame, Taken};
 use probe::Probe;
@@ -95,13 +97,49 @@ impl Analysis {
     /// # Ok::<(), chat_format::TemplateError>(())
     /// ```
     pub fn of(template: &ChatTemplate) -> Result<Self, TemplateError> {
-        template.in_session(|session| analyse(&Probe::new(session, template.text())))?
+        template.in_session(|session| {
+            let probe = Probe::new(session, template.text());
+            let frame = frame::frame(&probe)?;
+            let written = calls::all(&probe, &frame).next().unwrap_or_default();
+            Ok(analyse(&probe, frame, written))
+        })?
+    }
+
+    /// What else a template may be, the likeliest first: for one whose analysis does not hold.
+    pub(crate) fn others(template: &ChatTemplate) -> Result<Vec<Self>, TemplateError> {
+        template.in_session(|session| {
+            let probe = Probe::new(session, template.text());
+            let first = frame::frame(&probe)?;
+            let second = grid::frame(&probe, &first);
+            let of = |frame: &Frame| {
+                let mut ways: Vec<Written> = Vec::new();
+                for written in calls::all(&probe, frame) {
+                    for written in written.otherwise() {
+                        if !ways.contains(&written) {
+                            ways.push(written);
+                        }
+                    }
+                }
+                if ways.is_empty() { vec![Written::default()] } else { ways }
+            };
+            let mut found: Vec<Self> = Vec::new();
+            for frame in second.iter().chain([&first]) {
+                for written in of(frame) {
+                    let analysis = analyse(&probe, frame.clone(), written);
+                    if found.len() < MOST_HYPOTHESES && !found.contains(&analysis) {
+                        found.push(analysis);
+                    }
+                }
+            }
+            Ok(found)
+        })?
     }
 }
 
-fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
-    let mut frame = frame::frame(probe)?;
-    let written = calls::find(probe, &frame);
+/// Hypotheses beyond which no more are looked at.
+const MOST_HYPOTHESES: usize = 16;
+
+fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
     let mut dialect = Dialect { calls: written.calls.clone(), ..Dialect::default() };
     if let Some(header) = frame.header.strip_suffix(written.begun.as_str()).filter(|_| !written.begun.is_empty()) {
         frame.header = header.to_owned();
@@ -138,7 +176,7 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
     }
     let closes_reasoning = closes_reasoning(&frame, &dialect);
     let capabilities = capabilities::find(probe, &dialect);
-    Ok(Analysis {
+    Analysis {
         triggers: names::triggers(&dialect),
         preserved: names::preserved(&dialect, [&frame.turn_end, continued.start(), continued.end()]),
         families,
@@ -151,7 +189,7 @@ fn analyse(probe: &Probe) -> Result<Analysis, TemplateError> {
         spent,
         continued,
         dialect,
-    })
+    }
 }
 
 /// What stands between the messages of a reply, where it has several.

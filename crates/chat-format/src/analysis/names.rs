@@ -28,6 +28,7 @@ impl Analysis {
                 ReasoningMode::None => "none",
                 ReasoningMode::Optional => "optional",
                 ReasoningMode::OpenedByPrompt => "opened-by-prompt",
+                ReasoningMode::OnlyEnded => "only-ended",
             },
             content: match dialect.content.mode {
                 ContentMode::Plain => "plain",

@@ -49,8 +49,12 @@ fn call(value: &Value, name: &str, key: &str, id: &str) -> Option<Part> {
     let inside_key = inside.map(|(key, _)| key.clone()).unwrap_or_default();
     let mut found = ObjectCall { inside: inside_key, ..ObjectCall::default() };
     let inner = inside.and_then(|(_, inner)| inner.as_object());
-    let outer = fields.iter().filter(|(key, _)| **key != found.inside);
-    let all: Vec<(&String, &Value)> = inner.into_iter().flatten().chain(outer).collect();
+    // In the order in which they are written.
+    let place = fields.iter().position(|(key, _)| *key == found.inside).unwrap_or_default();
+    let outer = || fields.iter().enumerate().filter(|(_, (key, _))| **key != found.inside);
+    let before = outer().filter(|(at, _)| *at < place).map(|(_, field)| field);
+    let later = outer().filter(|(at, _)| *at >= place).map(|(_, field)| field);
+    let all: Vec<(&String, &Value)> = before.chain(inner.into_iter().flatten()).chain(later).collect();
     for (field, value) in all {
         let field = field.clone();
         found.text |= value.is_string() && is_arguments(value, key);

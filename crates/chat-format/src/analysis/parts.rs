@@ -1,7 +1,7 @@
 //! Texts of calls, cut into the parts of a pattern.
 
 use super::probe::Probe;
-use super::text::{Segment, segments};
+use super::text::{CLOSING, Segment, segments};
 use crate::dialect::Part;
 
 /// Stands for a tool's name.
@@ -98,7 +98,8 @@ pub(super) fn whole_id(found: &mut Vec<Part>, name: usize) {
     if let Some(before) = name.checked_sub(1)
         && let Part::Text(text) = found[before].clone()
     {
-        let word = text.rsplit(['>', ']', ' ', '\n', '"']).next().unwrap_or_default();
+        let word =
+            text.rsplit(|sign| CLOSING.contains(&sign) || matches!(sign, ' ' | '\n' | '"')).next().unwrap_or_default();
         let tag = &text[..text.len() - word.len()];
         let pieces = [tag, word].map(|text| Part::Text(text.to_owned()));
         let pieces: Vec<Part> = pieces.into_iter().filter(|part| *part != Part::Text(String::new())).collect();

@@ -102,6 +102,7 @@ impl Ask {
 /// Renders, and remembers what went wrong.
 pub(super) struct Probe<'a> {
     session: &'a Session<'a>,
+    pub(super) template: &'a str,
     pub(super) needles: Needles,
     tools: Data,
     last: RefCell<Option<TemplateError>>,
@@ -112,10 +113,10 @@ pub(super) struct Probe<'a> {
 pub(super) const REASONING_FIELDS: [&str; 4] = ["reasoning_content", "reasoning", "thinking", "thought"];
 
 impl<'a> Probe<'a> {
-    pub(super) fn new(session: &'a Session<'a>, template: &str) -> Self {
+    pub(super) fn new(session: &'a Session<'a>, template: &'a str) -> Self {
         let needles = Needles::absent_from(template);
         let tools = Data::from(&needles.tools());
-        Self { session, needles, tools, last: RefCell::default(), spent: RefCell::default() }
+        Self { session, template, needles, tools, last: RefCell::default(), spent: RefCell::default() }
     }
 
     /// The text, or nothing where the template refuses. Once the budget is spent, it refuses everything.

@@ -50,14 +50,30 @@ fn by_opened_prompt(frame: &mut Frame) {
 }
 
 /// The marker that closes another: `</x>`, `[/X]`, or with `END` for `START`.
-fn closing(start: &str) -> Option<String> {
+pub(super) fn closing(start: &str) -> Option<String> {
     for (open, close) in [("START", "END"), ("start", "end"), ("BEGIN", "END"), ("begin", "end")] {
         if start.contains(open) {
             return Some(start.replace(open, close));
         }
     }
-    let (sign, word) = start.split_at(1);
+    if let Some(word) = start.strip_prefix("<|").and_then(|rest| rest.strip_suffix('>')) {
+        return Some(match word.strip_suffix('|') {
+            Some(word) => format!("<|/{word}|>"),
+            None => format!("<{word}|>"),
+        });
+    }
+    let sign = start.chars().next()?;
+    let word = &start[sign.len_utf8()..];
     word.starts_with(char::is_alphanumeric).then(|| format!("{sign}/{word}"))
+}
+
+/// The marker that another closes, as [`closing`] has them.
+pub(super) fn opening(end: &str) -> Option<String> {
+    let ways =
+        [("END", "START"), ("_end", "_start"), ("end_of", "begin_of"), ("\u{2581}end", "\u{2581}begin"), ("/", "")];
+    let start = ways.iter().find(|(close, _)| end.contains(close)).map(|(close, open)| end.replacen(close, open, 1));
+    let half = || Some(format!("<|{}>", end.strip_prefix('<')?.strip_suffix("|>")?));
+    start.or_else(half)
 }
 
 /// Reasoning of a turn with a call, and what stands before the call's name without reasoning.
@@ -176,7 +192,7 @@ fn by_prompts(frame: &mut Frame) {
 }
 
 /// Whether one marker is the end of another: the same words, and a sign or a word more.
-fn closes(start: &str, end: &str) -> bool {
+pub(super) fn closes(start: &str, end: &str) -> bool {
     let letters = |text: &str| text.chars().filter(|sign| sign.is_alphanumeric()).collect::<String>().to_lowercase();
     let (start, end) = (letters(start), letters(end));
     let root = |text: &str| text.replace("start", "").replace("begin", "").replace("end", "").replace("stop", "");

@@ -47,16 +47,34 @@ impl Analysis {
         with_reasoning(message, &reasoning)
     }
 
-    /// Arguments as a dict where the template takes one: as text it may write them as a text in a text.
+    /// Arguments as a dict where the template takes one, since as text it may write them as a text in a text; else as
+    /// text, since as a dict it may print them as Python does.
     fn shape_arguments(&self, call: &mut Value) {
         let of = if call.get("function").is_some() { "/function/arguments" } else { "/arguments" };
         let Some(arguments) = call.pointer_mut(of) else { return };
+        if arguments.is_object() && self.capabilities.tool_calls && !self.capabilities.object_arguments {
+            *arguments = spaced(arguments).into();
+            return;
+        }
         let parsed = arguments.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
         if let Some(parsed) = parsed.filter(Value::is_object)
             && self.capabilities.object_arguments
         {
             *arguments = parsed;
         }
+    }
+}
+
+/// JSON with blanks after commas and colons, as Python's `json` writes it.
+fn spaced(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), spaced(value))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(spaced).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
     }
 }
 

@@ -65,10 +65,8 @@ pub fn common_suffix<'a>(left: &'a str, right: &str) -> &'a str {
     if start == 0 || other == 0 || (open_marker(left, start).is_none() && open_marker(right, other).is_none()) {
         return &left[start..];
     }
-    match left[start..].find(['>', ']']) {
-        Some(at) => &left[start + at + 1..],
-        None => &left[start..],
-    }
+    let close = left[start..].char_indices().find(|(_, sign)| CLOSING.contains(sign));
+    close.map_or(&left[start..], |(at, sign)| &left[start + at + sign.len_utf8()..])
 }
 
 /// As [`common_suffix`], but a marker after a word belongs to the word, as in `<|open|>x<|sep|>`, if another follows.
@@ -84,7 +82,7 @@ pub(super) fn common_tags<'a>(left: &'a str, right: &str) -> &'a str {
 /// Where the marker begins that is open at a place.
 fn open_marker(text: &str, at: usize) -> Option<usize> {
     let (open, sign) = text[..at].char_indices().rev().find(|(start, _)| opens(&text[*start..]))?;
-    let close = if sign == '<' { '>' } else { ']' };
+    let close = closed_by(sign)?;
     let closed = text[open..at].contains(close);
     // A bracket that nothing ever closes is no marker.
     (!closed && (sign == '<' || text[at..].contains(close) || at == text.len())).then_some(open)
@@ -93,9 +91,9 @@ fn open_marker(text: &str, at: usize) -> Option<usize> {
 fn opens(text: &str) -> bool {
     let mut chars = text.chars();
     match chars.next() {
-        Some('<') => true,
-        Some('[') => chars.next().is_none_or(|next| next.is_alphanumeric() || next == '/'),
-        _ => false,
+        Some('[') => chars.next().is_none_or(|next| next.is_alphanumeric() || matches!(next, '/' | '|')),
+        Some(sign) => closed_by(sign).is_some(),
+        None => false,
     }
 }
 
@@ -117,6 +115,39 @@ pub fn after_common_suffix<'a>(full: &'a str, left: &str, right: &str) -> &'a st
     full.rfind(common).map_or("", |at| &full[at + common.len()..])
 }
 
+const OPENING: [char; 7] = ['<', '[', '\u{25c1}', '\u{27e8}', '\u{300a}', '\u{3010}', '\u{ab}'];
+pub(super) const CLOSING: [char; 7] = ['>', ']', '\u{25b7}', '\u{27e9}', '\u{300b}', '\u{3011}', '\u{bb}'];
+
+/// What closes a marker that this sign opens.
+fn closed_by(sign: char) -> Option<char> {
+    OPENING.iter().position(|open| *open == sign).map(|at| CLOSING[at])
+}
+
+/// The literals of a template's expressions that may be markers, each once, in their order.
+pub(super) fn literals(template: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let (mut rest, mut inside) = (template, false);
+    while let Some(at) = rest.find(['\'', '"', '{', '%', '}']) {
+        let sign = rest.as_bytes()[at];
+        let after = &rest[at + 1..];
+        match sign {
+            b'{' if after.starts_with(['{', '%']) => (inside, rest) = (true, &after[1..]),
+            b'%' | b'}' if after.starts_with('}') => (inside, rest) = (false, &after[1..]),
+            b'\'' | b'"' if inside => {
+                let Some(end) = after.find(char::from(sign)) else { break };
+                let text = after[..end].replace("\\n", "\n");
+                let is_marker = segments(text.trim()).iter().any(|segment| matches!(segment, Segment::Marker(_)));
+                if is_marker && text.len() <= 64 && !found.iter().any(|known| known == text.trim()) {
+                    found.push(text.trim().to_owned());
+                }
+                rest = &after[end + 1..];
+            }
+            _ => rest = after,
+        }
+    }
+    found
+}
+
 /// The markers of a text and what is between them.
 ///
 /// ```
@@ -130,12 +161,11 @@ pub fn segments(text: &str) -> Vec<Segment<'_>> {
     let (mut begun, mut at) = (0, 0);
     while let Some(sign) = text[at..].chars().next() {
         let close = match sign {
-            '<' => text[at..].find('>'),
-            '[' if opens(&text[at..]) => text[at..].find(']'),
-            _ => None,
+            '[' if !opens(&text[at..]) => None,
+            _ => closed_by(sign).and_then(|close| Some(text[at..].find(close)? + close.len_utf8() - 1)),
         };
         // A second opening sign before the end: the first is text.
-        let close = close.filter(|end| !text[at + 1..at + end].contains(['<', '\n']));
+        let close = close.filter(|end| !text.as_bytes()[at + 1..at + end].iter().any(|byte| b"<\n".contains(byte)));
         if let Some(end) = close {
             if begun < at {
                 found.push(Segment::Text(&text[begun..at]));

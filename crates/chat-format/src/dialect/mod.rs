@@ -64,6 +64,8 @@ pub enum ReasoningMode {
     Optional,
     /// The prompt opens it.
     OpenedByPrompt,
+    /// Nothing opens it: what is written first is reasoning if its end comes.
+    OnlyEnded,
 }
 
 /// How what is said to the user is marked.

@@ -72,6 +72,7 @@ impl Plan<'_> {
             required: matches!(self.choice, ToolChoice::Required | ToolChoice::Tool(_)),
             may_call,
             parallel: self.parallel,
+            only_ended: dialect.reasoning.mode == ReasoningMode::OnlyEnded,
             headed: !dialect.joints.is_empty() && dialect.content.mode == ContentMode::Wrapped,
         }
     }
@@ -111,6 +112,7 @@ impl Seqs {
     fn marked(&mut self, dialect: &Dialect, calls: &[Entry]) -> Marked {
         let Dialect { reasoning, content, .. } = dialect;
         let thinks = reasoning.mode != ReasoningMode::None;
+        let only_ended = reasoning.mode == ReasoningMode::OnlyEnded;
         let marks = content.mode != ContentMode::Plain;
         let opened = self.marker(&reasoning.start, Outcome::Reasoning).filter(|_| thinks);
         let closed = self.marker(&reasoning.end, Outcome::ReasoningOver).filter(|_| thinks);
@@ -146,7 +148,7 @@ impl Seqs {
                 Region::Reasoning => {
                     of.extend(closed);
                     of.extend(&starts);
-                    of.extend(calls.iter().filter(|_| reasoning.calls_end_it).map(|entry| entry.seq));
+                    of.extend(calls.iter().filter(|_| reasoning.calls_end_it || only_ended).map(|entry| entry.seq));
                 }
                 Region::Content => {
                     of.extend(over);
@@ -289,5 +291,7 @@ fn committed_from(atoms: &[Atom]) -> usize {
 
 /// Whether a text is nothing that would be written without meaning it.
 fn is_marker(text: &[u8]) -> bool {
-    text.len() >= 3 && !text.starts_with(b"\"") && text.iter().any(|byte| b"<>[]{}|=`:".contains(byte))
+    text.len() >= 3
+        && !text.starts_with(b"\"")
+        && text.iter().any(|byte| b"<>[]{}|=`:".contains(byte) || !byte.is_ascii())
 }

@@ -13,13 +13,14 @@ pub(super) struct Written {
     pub at_start_only: bool,
 }
 
-/// All ways to write a pattern, the usual one first. Strict: those in which the name comes before the arguments.
+/// All ways to write a pattern, the usual one first. Strict: that one, and those in which the name comes before the
+/// arguments.
 pub(super) fn written(pattern: &Pattern, strict: bool) -> Vec<Written> {
     let mut found: Vec<Written> = Vec::new();
     for missing in 0..=pattern.optional_head {
         for (before, arguments, after) in spread(&pattern.parts[missing.min(pattern.parts.len())..], strict) {
             let named = |atoms: &[Atom]| atoms.contains(&Atom::Name);
-            let usable = if strict { named(&before) } else { named(&before) || named(&after) };
+            let usable = named(&before) || named(&after);
             let way = Written { before, arguments, after, at_start_only: pattern.at_start_only };
             if usable && !found.contains(&way) {
                 found.push(way);
@@ -93,7 +94,12 @@ fn atoms(parts: &[Part], strict: bool) -> Vec<Atom> {
                 atoms.push(Atom::Text(Literal::after(&format!("{before}{own}"), given)));
                 blanks = &given[given.trim_end().len()..];
             }
-            Part::Name => atoms.push(Atom::Name),
+            Part::Name => {
+                if strict && !before.is_empty() {
+                    atoms.push(Atom::Blank);
+                }
+                atoms.push(Atom::Name);
+            }
             Part::Id => atoms.push(Atom::Id),
             Part::Index => atoms.push(Atom::Index),
             Part::Anything => atoms.push(Atom::Anything),
@@ -128,9 +134,10 @@ fn object_ways(object: &ObjectCall, strict: bool) -> Ways {
     let mut ways = Ways::new();
     for fields in sets {
         let orders = if fields.len() > 4 { vec![fields] } else { orders(&fields) };
-        for order in orders {
+        for (number, order) in orders.into_iter().enumerate() {
+            // Arguments before the name are only written where the template writes them so.
             if let Some(way) = object_way(object, &order)
-                && (!strict || way.0.contains(&Atom::Name))
+                && (!strict || number == 0 || way.0.contains(&Atom::Name))
             {
                 ways.push(way);
             }
@@ -157,8 +164,11 @@ fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Argum
     let (mut before, mut after, mut seen) = (Vec::new(), Vec::new(), false);
     let is_inner = |field: &Field| matches!(field, Field::Name(_) | Field::Arguments(_));
     let mut open = vec![text("{")];
-    let (outer, inner): (Vec<_>, Vec<_>) =
-        fields.iter().partition(|field| !object.inside.is_empty() && !is_inner(field));
+    let is_outer = |field: &&Field| !object.inside.is_empty() && !is_inner(field);
+    let inner: Vec<_> = fields.iter().filter(|field| !is_outer(field)).collect();
+    let first = fields.iter().position(is_inner).unwrap_or_default();
+    let outer: Vec<_> = fields[..first].iter().filter(is_outer).collect();
+    let later: Vec<_> = fields[first..].iter().filter(is_outer).collect();
     let blank = |first: bool| if first { "" } else { " " };
     for (number, field) in outer.iter().enumerate() {
         open.extend(member(field, blank(number == 0)));
@@ -179,6 +189,10 @@ fn object_way(object: &ObjectCall, fields: &[Field]) -> Option<(Vec<Atom>, Argum
     }
     after.push(text("}"));
     if !object.inside.is_empty() {
+        for field in later {
+            after.push(text(","));
+            after.extend(member(field, " "));
+        }
         after.push(text("}"));
     }
     let arguments = if object.text { Arguments::JsonText } else { Arguments::Json };

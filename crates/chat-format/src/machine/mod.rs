@@ -65,6 +65,8 @@ pub(crate) struct Machine {
     parallel: bool,
     /// Whether each message begins with a header: text before one is none.
     headed: bool,
+    /// Whether a reply begins with what may be reasoning, by its end alone.
+    only_ended: bool,
 }
 
 /// Markers of a region, and the sequences that each begins: unfinished ones, and whole ones.
@@ -89,6 +91,11 @@ struct Form {
 }
 
 impl Machine {
+    /// Whether what is written first is reasoning only if its end comes.
+    pub(crate) fn may_have_thought(&self) -> bool {
+        self.only_ended
+    }
+
     pub(crate) fn shapes(&self) -> &Arc<Shapes> {
         &self.shapes
     }
@@ -98,7 +105,7 @@ impl Machine {
         let text = match &state.at {
             At::Free(..) => true,
             At::Threads(Home::Free(_), threads) => !self.any_committed(threads),
-            At::Threads(..) | At::Arguments(..) => false,
+            At::Threads(..) | At::Arguments(..) | At::Unnamed(..) => false,
         };
         text && state.must_call.is_none()
     }
@@ -147,7 +154,7 @@ impl Machine {
     /// Whether a call is being written, for certain.
     pub(crate) fn in_call(&self, state: &State) -> bool {
         match &state.at {
-            At::Arguments(..) | At::Threads(Home::Tail | Home::After | Home::AfterList, _) => true,
+            At::Arguments(..) | At::Unnamed(..) | At::Threads(Home::Tail | Home::After | Home::AfterList, _) => true,
             At::Threads(Home::Free(_), threads) => self.any_committed(threads),
             At::Free(..) => false,
         }
@@ -203,7 +210,7 @@ impl Machine {
         let is_nothing = match &state.at {
             At::Free(region, _) => *region != Region::Reasoning,
             At::Threads(_, threads) => threads.is_empty(),
-            At::Arguments(..) => false,
+            At::Arguments(..) | At::Unnamed(..) => false,
         };
         if is_nothing {
             state.at = state::free(Region::Fresh);

@@ -34,6 +34,22 @@ impl Names {
         (at.from < at.to).then_some(at)
     }
 
+    /// As [`Names::step`], of the name of this tool alone.
+    pub(crate) fn step_of(&self, tool: u32, at: Written, byte: u8) -> Option<Written> {
+        let (name, _) = self.names.iter().find(|(_, other)| *other == tool)?;
+        (name.get(usize::from(at.bytes)) == Some(&byte)).then_some(Written { bytes: at.bytes + 1, ..at })
+    }
+
+    /// Whether all of the name of this tool was written.
+    pub(crate) fn is_whole(&self, tool: u32, at: Written) -> bool {
+        self.names.iter().any(|(name, other)| *other == tool && name.len() == usize::from(at.bytes))
+    }
+
+    /// The tools.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = u32> + '_ {
+        self.names.iter().map(|(_, tool)| *tool)
+    }
+
     /// The tool whose name was written, if one was.
     pub(crate) fn tool(&self, at: Written) -> Option<u32> {
         let (name, tool) = self.names.get(at.from as usize)?;

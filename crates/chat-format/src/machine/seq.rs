@@ -159,6 +159,11 @@ impl Seq {
         }
     }
 
+    /// Whether it holds the name of a call.
+    pub(crate) fn names_tool(&self) -> bool {
+        self.atoms.contains(&Atom::Name)
+    }
+
     /// Nothing of it is written.
     pub(crate) fn thread(&self, seq: u16) -> Thread {
         let (space, name) = (Space::default(), Written::default());
@@ -168,6 +173,16 @@ impl Seq {
     /// Whether it is meant for certain.
     pub(crate) fn is_committed(&self, thread: Thread) -> bool {
         self.then.is_call() && usize::from(thread.atom) >= self.committed
+    }
+
+    /// Whether white space may stand before a name: after a marker, not after a quote or in a word.
+    fn may_stand_apart(&self, thread: Thread) -> bool {
+        let before = usize::from(thread.atom).checked_sub(1).and_then(|before| self.atoms.get(before));
+        let last = match before {
+            Some(Atom::Text(text)) => text.last(),
+            _ => None,
+        };
+        last.is_some_and(|&last| b">])|:}".contains(&last) || last >= 0x80)
     }
 
     /// The texts that end names in it.
@@ -251,7 +266,22 @@ impl Seq {
                 }
                 None
             }
+            // Who reads takes white space before a name; who writes, the name.
+            Atom::Name
+                if thread.at == 0 && !how.strict && byte.is_ascii_whitespace() && self.may_stand_apart(thread) =>
+            {
+                next.push(thread);
+                None
+            }
             Atom::Name if let Some(names) = how.names => {
+                if let (Some(tool), Outcome::CallOver) = (thread.tool, self.then) {
+                    // The arguments before it are this tool's.
+                    if let Some(name) = names.step_of(tool, thread.name, byte) {
+                        next.push(Thread { name, ..thread });
+                    }
+                    names.is_whole(tool, thread.name).then_some(())?;
+                    return self.step(thread.after_atom().past_marks(self), byte, how, next);
+                }
                 if let Some(name) = names.step(thread.name, byte) {
                     next.push(Thread { name, ..thread });
                 }
@@ -320,6 +350,9 @@ impl Seq {
                 },
                 Atom::Blank | Atom::Ahead(_) => {}
                 open => {
+                    if *open == Atom::Name {
+                        rest = rest.trim_ascii_start();
+                    }
                     let end = self.atoms[number + 1..].iter().find_map(|atom| match atom {
                         Atom::Text(t) | Atom::Exactly(t) => Some(find(rest, t)),
                         Atom::Ahead(bytes) => Some(rest.iter().position(|byte| bytes.contains(byte))),
@@ -374,6 +407,11 @@ impl Atom {
 }
 
 impl Thread {
+    /// The same, of a call of this tool.
+    pub(crate) fn of(self, tool: u32) -> Self {
+        Self { tool: Some(tool), ..self }
+    }
+
     fn after_atom(self) -> Self {
         Self { atom: self.atom + 1, at: 0, space: Space::default(), name: Written::default(), ..self }
     }

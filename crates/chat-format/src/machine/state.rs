@@ -1,8 +1,10 @@
 //! Where a reply is.
 
+use super::Machine;
 use super::markers::Seen;
 use super::seq::{Outcome, Thread};
 use super::space::Space;
+use crate::analysis::text::{Segment, segments};
 use crate::values::ArgsState;
 
 /// Where free text is.
@@ -49,9 +51,18 @@ impl State {
     }
 
     /// Where the reply begins after the prompt's text before it.
-    pub(crate) fn after_prelude(&mut self) {
+    pub(crate) fn after_prelude(&mut self, machine: &Machine, prelude: &str) {
         if matches!(self.at, At::Free(Region::Outside | Region::Header, _)) {
             self.at = free(Region::Fresh);
+        }
+        if let At::Free(region, seen) = self.at
+            && machine.entries(self, region).markers.begun(seen).len() < length_of_last_marker(prelude)
+        {
+            // What ends a marker of the prompt begins none of the reply.
+            self.at = free(region);
+        }
+        if machine.only_ended && self.at == free(Region::Fresh) {
+            self.at = free(Region::Reasoning);
         }
         (self.called, self.space) = (false, Space::default());
     }
@@ -75,8 +86,17 @@ impl State {
     pub(crate) fn region(&self) -> Region {
         match self.at {
             At::Free(region, _) | At::Threads(Home::Free(region), _) => region,
-            At::Threads(..) | At::Arguments(..) => Region::Outside,
+            At::Threads(..) | At::Arguments(..) | At::Unnamed(..) => Region::Outside,
         }
+    }
+}
+
+/// The length of the marker that a text ends with; 0 if it ends with none.
+fn length_of_last_marker(text: &str) -> usize {
+    let from = text.char_indices().rev().nth(80).map_or(0, |(at, _)| at);
+    match segments(&text[from..]).last() {
+        Some(Segment::Marker(marker)) => marker.len(),
+        _ => 0,
     }
 }
 
@@ -127,6 +147,8 @@ pub(super) enum At {
     Free(Region, Seen),
     Threads(Home, Vec<Thread>),
     Arguments(u16, ArgsState),
+    /// Arguments before the name: of each tool whose they may be.
+    Unnamed(u16, Vec<(u32, ArgsState)>),
 }
 
 /// Where threads came from, and where text goes if none of them is meant.

@@ -6,7 +6,7 @@ use super::seq::{Outcome, Seq, Thread};
 use super::space::Space;
 use super::state::{At, Home, Region, State, free};
 use super::{Begins, Machine};
-use crate::values::{CONTROL, Shapes, Step};
+use crate::values::{ArgsState, CONTROL, Shapes, Step};
 
 /// There is no way on: only where the machine is strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,10 @@ impl Machine {
                     let form = *form;
                     let step = self.forms[usize::from(form)].reader.step(&self.shapes, args, byte, listener);
                     self.in_arguments(state, form, step, listener)?
+                }
+                At::Unnamed(form, ways) => {
+                    let (form, ways) = (*form, std::mem::take(ways));
+                    self.in_unnamed(state, form, ways, byte, listener)?
                 }
             };
             if let Done::Taken = done {
@@ -209,7 +213,14 @@ impl Machine {
                 Called::Unknown => Shapes::ANY,
                 Called::Text => return false,
             };
-            state.at = At::Arguments(form, self.forms[usize::from(form)].reader.begin(shape));
+            let reader = &self.forms[usize::from(form)].reader;
+            state.at = match &self.names {
+                Some(names) if self.strict && !seq.names_tool() => {
+                    let shape = |tool: u32| self.arguments.get(tool as usize).copied().unwrap_or(Shapes::ANY);
+                    At::Unnamed(form, names.tools().map(|tool| (tool, reader.begin(shape(tool)))).collect())
+                }
+                _ => At::Arguments(form, reader.begin(shape)),
+            };
             return true;
         }
         match seq.then {
@@ -298,6 +309,40 @@ impl Machine {
             self.after_call(state);
         }
         Ok(if step == Step::Done { Done::Taken } else { Done::HandedOn })
+    }
+
+    /// Arguments whose tool is named after them: it must be one that takes them.
+    fn in_unnamed(
+        &self,
+        state: &mut State,
+        form: u16,
+        ways: Vec<(u32, ArgsState)>,
+        byte: u8,
+        listener: &mut impl Listener,
+    ) -> Result<Done, Dead> {
+        let reader = &self.forms[usize::from(form)].reader;
+        let (mut open, mut over) = (Vec::with_capacity(ways.len()), Vec::new());
+        let mut taken = Done::Taken;
+        for (tool, mut args) in ways {
+            match reader.step(&self.shapes, &mut args, byte, listener) {
+                Step::Inside => open.push((tool, args)),
+                Step::Done => over.push(tool),
+                Step::DoneBefore => {
+                    taken = Done::HandedOn;
+                    over.push(tool);
+                }
+                Step::Dead => {}
+            }
+        }
+        if over.is_empty() {
+            state.at = At::Unnamed(form, open);
+            return if matches!(&state.at, At::Unnamed(_, open) if open.is_empty()) { Err(Dead) } else { Ok(taken) };
+        }
+        let tail = self.forms[usize::from(form)].tail.ok_or(Dead)?;
+        let thread = self.seqs[usize::from(tail)].thread(tail);
+        let threads = over.into_iter().map(|tool| thread.of(tool)).collect();
+        state.at = At::Threads(Home::Tail, threads);
+        Ok(taken)
     }
 
     fn after_call(&self, state: &mut State) {

@@ -27,6 +27,8 @@ pub(super) struct Builder {
     header: Vec<u8>,
     /// Whether it was too long for one: all of it is text.
     header_is_text: bool,
+    /// What is reasoning if its end comes, and else content.
+    unsure: Option<Vec<u8>>,
     /// Where reasoning stays in the content: the marker that opened it, until it holds something.
     opened: Option<Vec<u8>>,
     call: Option<Call>,
@@ -52,7 +54,7 @@ impl Builder {
     pub(super) fn new(tools: Option<Tools>, shapes: Arc<Shapes>, format: ReasoningFormat, fenced: bool) -> Self {
         let content = if fenced { TextOut::without_fence() } else { TextOut::default() };
         let (held, header, events, message) = (Vec::new(), Vec::new(), Vec::new(), Message::default());
-        let (reasoning, opened, call) = (TextOut::default(), None, None);
+        let (reasoning, unsure, opened, call) = (TextOut::default(), None, None, None);
         Self {
             tools,
             shapes,
@@ -64,6 +66,7 @@ impl Builder {
             content,
             header,
             header_is_text: false,
+            unsure,
             opened,
             call,
             events,
@@ -117,7 +120,27 @@ impl Builder {
         }
     }
 
+    /// What is held is no part of the reply.
+    pub(super) fn forget(&mut self) {
+        self.held.clear();
+    }
+
+    /// The reply begins with what may be reasoning.
+    pub(super) fn is_unsure(&mut self) {
+        self.unsure = Some(Vec::new()).filter(|_| self.format == ReasoningFormat::Auto);
+    }
+
+    /// What may have been reasoning was none.
+    fn unsure_was_content(&mut self) {
+        if let Some(text) = self.unsure.take() {
+            self.say_content(&text);
+        }
+    }
+
     fn say_reasoning(&mut self, text: &[u8]) {
+        if let Some(unsure) = &mut self.unsure {
+            return unsure.extend_from_slice(text);
+        }
         if self.format == ReasoningFormat::None {
             if let Some(opened) = &mut self.opened {
                 opened.extend_from_slice(text);
@@ -216,6 +239,7 @@ impl Builder {
         let captured = seq.captured(&self.held);
         let Some(name) = captured.name.filter(|name| self.is_known(name)) else { return false };
         self.header_was_text();
+        self.unsure_was_content();
         self.begin(name, captured.id.unwrap_or_default());
         self.held.clear();
         true
@@ -252,6 +276,7 @@ impl Builder {
         if !partial {
             self.header_was_text();
         }
+        self.unsure_was_content();
         let (mut reasoning, mut content) = (String::new(), String::new());
         let cut = region != Region::Outside && region != Region::Fresh;
         self.reasoning.finish(true, partial, &mut reasoning);
@@ -307,6 +332,11 @@ impl Listener for Builder {
     fn marker(&mut self, outcome: Outcome) {
         let held = std::mem::take(&mut self.held);
         self.header_is_text = false;
+        match self.unsure.take() {
+            Some(text) if outcome == Outcome::ReasoningOver => self.say_reasoning(&text),
+            Some(text) => self.say_content(&text),
+            None => {}
+        }
         if outcome == Outcome::Elsewhere {
             let header = String::from_utf8_lossy(&std::mem::take(&mut self.header)).trim().to_owned();
             return self.warn(format!("a message for {header:?}, which is nobody known, was left out"));
@@ -343,6 +373,7 @@ impl Listener for Builder {
             _ => None,
         };
         self.header_was_text();
+        self.unsure_was_content();
         self.content.after_marker();
         let (id, json) = (captured.id.unwrap_or_default(), JsonOut::new(Arc::clone(&self.shapes)));
         let index = self.message.tool_calls.len();

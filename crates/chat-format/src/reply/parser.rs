@@ -43,19 +43,25 @@ impl Parser {
         parser.builder.prelude = true;
         for (at, byte) in prompt.bytes().enumerate() {
             if at == known {
-                parser.begin();
+                parser.begin(&prompt[..at]);
             }
             parser.byte(byte);
         }
         if known >= prompt.len() {
-            parser.begin();
+            parser.begin(prompt);
         }
         parser
     }
 
-    fn begin(&mut self) {
-        self.state.after_prelude();
+    fn begin(&mut self, prelude: &str) {
+        self.state.after_prelude(&self.machine, prelude);
+        if !self.machine.may_be_in_marker(&self.state) {
+            self.builder.forget();
+        }
         self.builder.prelude = false;
+        if self.machine.may_have_thought() && self.state.region() == Region::Reasoning {
+            self.builder.is_unsure();
+        }
     }
 
     fn byte(&mut self, byte: u8) {

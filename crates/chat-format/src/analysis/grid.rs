@@ -1,0 +1,211 @@
+//! What is around a reply, by dependence: messages with and without reasoning, content and calls are rendered, and each
+//! text between needles belongs to what it comes with.
+
+use super::frame::{Frame, Taken, skip_reasoning};
+use super::probe::{Ask, Probe};
+use super::text::{common_prefix, common_suffix, first_tag, last_tag, literals};
+use crate::dialect::{Content, ContentMode, Reasoning, ReasoningMode};
+use serde_json::{Value, json};
+
+/// Literals of a template that are tried as the end of reasoning.
+const MOST_LITERALS: usize = 24;
+
+/// Renderings from the end of the user's turn on.
+struct Grid {
+    /// What the prompt adds.
+    added: String,
+    said: String,
+    thought: Option<String>,
+    called: Option<String>,
+    thought_called: Option<String>,
+    said_called: Option<String>,
+}
+
+/// The frame as dependence shows it; `first` is what is known otherwise.
+pub(super) fn frame(probe: &Probe, first: &Frame) -> Option<Frame> {
+    let grid = grid(probe, first)?;
+    let mut frame = first.clone();
+    (frame.reasoning, frame.content) = (Reasoning::default(), Content::default());
+    (frame.header_again, frame.shared) = (false, None);
+    let needles = &probe.needles;
+    let before_said = grid.said.split(needles.reply.as_str()).next()?;
+    let after_said = &grid.said[grid.said.find(needles.reply.as_str())? + needles.reply.len()..];
+    frame.header.clone_from(&grid.added);
+    if grid.added.is_empty() {
+        let other = grid.thought.as_deref().or(grid.called.as_deref()).unwrap_or(before_said);
+        common_prefix(before_said, other).clone_into(&mut frame.header);
+    }
+    let content_start = if let Some(thought) = &grid.thought {
+        Some(shown(probe, &grid, thought, before_said, &mut frame)?)
+    } else {
+        hidden(probe, before_said, &mut frame);
+        None
+    };
+    let begin = before_said.strip_prefix(frame.header.as_str()).unwrap_or(before_said);
+    let plain = skip_reasoning(begin, &frame.reasoning);
+    let (mode, start) = match content_start {
+        Some(start) if start.trim().is_empty() => (ContentMode::Plain, String::new()),
+        Some(start) if plain.trim() == start.trim() => (ContentMode::Wrapped, start),
+        Some(start) => (ContentMode::WrappedWithReasoning, start),
+        None if plain.trim().is_empty() => (ContentMode::Plain, String::new()),
+        None => (ContentMode::Wrapped, plain.to_owned()),
+    };
+    if mode != ContentMode::Plain {
+        // What ends it stands after it, whatever follows.
+        let after_thought = grid.thought.as_deref().and_then(|text| text.split_once(needles.reply.as_str()));
+        let after = after_thought.map_or(after_said, |(_, after)| after);
+        let tag = first_tag(after, None);
+        let end = if super::reasoning::closes(&start, tag) {
+            tag.trim_end()
+        } else {
+            let called = grid.said_called.as_deref().and_then(|text| text.split_once(needles.reply.as_str()));
+            called.filter(|_| mode == ContentMode::Wrapped).map_or("", |(_, called)| common_prefix(after, called))
+        };
+        frame.content = Content { mode, start, end: end.to_owned(), other_starts: Vec::new() };
+    }
+    let marks = [frame.reasoning.start.trim(), frame.content.start.trim()];
+    let cut = marks.iter().filter(|mark| !mark.is_empty()).filter_map(|mark| frame.header.find(mark)).min();
+    frame.header[..cut.unwrap_or(frame.header.len())].clone_into(&mut frame.turns.assistant);
+    Some(frame)
+}
+
+fn grid(probe: &Probe, first: &Frame) -> Option<Grid> {
+    let needles = &probe.needles;
+    let bare = probe.render_somehow(&Ask::new(vec![probe.user()]))?;
+    let asked = probe.after_user(&bare)?.to_owned();
+    let rest = |message: Value, tools: bool| {
+        let ask = Ask::new(vec![probe.user(), message]);
+        let text = if tools { probe.render(&ask.with_tools()) } else { probe.render_somehow(&ask) }?;
+        let text = probe.after_user(&text)?;
+        let end = if text.starts_with(&asked) { asked.as_str() } else { first.user_end.as_str() };
+        text.strip_prefix(end).map(str::to_owned)
+    };
+    let call = || json!([probe.call(0, json!({&needles.keys[0]: &needles.values[0]}))]);
+    let with_call = |mut message: Value| {
+        message["tool_calls"] = call();
+        if let Some(text) = rest(message.clone(), true).filter(|text| text.contains(&needles.names[0])) {
+            return Some(text);
+        }
+        let arguments = &mut message["tool_calls"][0]["function"]["arguments"];
+        *arguments = arguments.to_string().into();
+        rest(message, true).filter(|text| text.contains(&needles.names[0]))
+    };
+    let nothing = || json!({"role": "assistant", "content": ""});
+    let said = rest(probe.assistant(), false).filter(|text| text.contains(&needles.reply))?;
+    let reasoned = |text: &String| text.contains(&needles.reason);
+    let both = |text: &String| reasoned(text) && text.contains(&needles.reply);
+    Some(Grid {
+        added: first.prompts.thinking.clone(),
+        said,
+        thought: rest(probe.reasoned(probe.assistant()), false).filter(both),
+        called: with_call(nothing()),
+        thought_called: with_call(probe.reasoned(nothing())).filter(reasoned),
+        said_called: with_call(probe.assistant()).filter(|text| text.contains(&needles.reply)),
+    })
+}
+
+/// Reasoning that the template renders: fills it in; what content after it begins with.
+fn shown(probe: &Probe, grid: &Grid, thought: &str, before_said: &str, frame: &mut Frame) -> Option<String> {
+    let needles = &probe.needles;
+    let (before, after) = thought.split_once(needles.reason.as_str())?;
+    let (between, _) = after.split_once(needles.reply.as_str())?;
+    let called = grid.thought_called.as_deref().and_then(|text| text.split_once(needles.reason.as_str()));
+    let called = called.and_then(|(_, after)| Some(after.split_once(needles.names[0].as_str())?.0));
+    let opened = last_tag(&grid.added, None);
+    let tag = first_tag(between, None);
+    frame.taken = Taken::Field;
+    let reasoning = &mut frame.reasoning;
+    if super::reasoning::closes(opened, tag) {
+        reasoning.mode = ReasoningMode::OpenedByPrompt;
+        opened.clone_into(&mut reasoning.start);
+        grid.added[..grid.added.len() - opened.len()].clone_into(&mut frame.header);
+    } else if let Some(start) = before.strip_prefix(frame.header.as_str()).filter(|start| !start.trim().is_empty()) {
+        reasoning.mode = ReasoningMode::Optional;
+        start.clone_into(&mut reasoning.start);
+    } else if before.trim() != frame.header.trim() {
+        frame.header = common_prefix(&frame.header, before).to_owned();
+        reasoning.mode = ReasoningMode::Optional;
+        before[frame.header.len()..].clone_into(&mut reasoning.start);
+    } else {
+        reasoning.mode = ReasoningMode::OpenedByPrompt;
+    }
+    // With a tag like its start; else what comes after reasoning whatever follows it.
+    let pair = super::reasoning::closes(&reasoning.start, tag);
+    let shared = called.map(|called| common_prefix(between, called)).filter(|shared| !shared.trim().is_empty());
+    // What marks the content after it is none of it.
+    let marks = last_tag(between, None);
+    let after_said = after.split_once(needles.reply.as_str()).map_or("", |(_, after)| after);
+    let marked = super::reasoning::closes(marks, first_tag(after_said, None)) && marks.len() < between.len();
+    let end = if pair {
+        tag
+    } else if marked {
+        &between[..between.len() - marks.len()]
+    } else if let Some(shared) = shared {
+        shared
+    } else {
+        let begin = before_said.strip_prefix(frame.header.as_str()).unwrap_or(before_said);
+        let shared = common_suffix(between, begin);
+        let end = &between[..between.len() - shared.len()];
+        if end.trim().is_empty() { between } else { end }
+    };
+    if end.trim().is_empty() {
+        return None;
+    }
+    end.clone_into(&mut reasoning.end);
+    if reasoning.start.trim().is_empty() && !before_said.contains(end.trim()) {
+        reasoning.mode = ReasoningMode::OnlyEnded;
+    }
+    Some(between[end.len()..].to_owned())
+}
+
+/// The same where the template has no place for reasoning.
+pub(super) fn cut_off(probe: &Probe, frame: &mut Frame) {
+    let before = frame.said.before.clone();
+    hidden(probe, &before, frame);
+}
+
+/// Reasoning that the template leaves out: the literals at which it cuts content say what ends it.
+fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
+    let needles = &probe.needles;
+    let literals = literals(probe.template);
+    let added = frame.prompts.thinking.clone();
+    let added = added.as_str();
+    let cuts = |literal: &&String| {
+        let content = format!("{}{literal}{}", needles.reason, needles.reply);
+        let text =
+            probe.render_somehow(&Ask::new(vec![probe.user(), json!({"role": "assistant", "content": content})]));
+        text.is_some_and(|text| !text.contains(&needles.reason) && text.contains(&needles.reply))
+    };
+    let opened = last_tag(added, None);
+    let is_opened = !opened.trim().is_empty() && !before_said.contains(opened.trim());
+    let end = literals.iter().take(MOST_LITERALS).find(cuts);
+    let reasoning = &mut frame.reasoning;
+    match end {
+        Some(end) => end.clone_into(&mut reasoning.end),
+        None if is_opened => {
+            let guess = literals.iter().find(|literal| super::reasoning::closes(opened, literal));
+            let guess = guess.cloned().or_else(|| super::reasoning::closing(opened.trim()));
+            let Some(end) = guess else { return };
+            reasoning.end = end;
+        }
+        None => return,
+    }
+    let closes = |start: &str| super::reasoning::closes(start, &reasoning.end);
+    if is_opened && (closes(opened) || end.is_none()) {
+        reasoning.mode = ReasoningMode::OpenedByPrompt;
+        opened.clone_into(&mut reasoning.start);
+        added[..added.len() - opened.len()].clone_into(&mut frame.header);
+        return;
+    }
+    let start = literals.iter().find(|literal| **literal != reasoning.end && closes(literal)).cloned();
+    let off = || {
+        let tag =
+            frame.prompts.not_thinking.strip_prefix(added).map(|closed| first_tag(closed, None).trim().to_owned());
+        tag.filter(|tag| closes(tag) && *tag != reasoning.end)
+    };
+    let start = start.or_else(off).or_else(|| super::reasoning::opening(&reasoning.end));
+    match start {
+        Some(start) => (reasoning.mode, reasoning.start) = (ReasoningMode::Optional, start),
+        None => reasoning.mode = ReasoningMode::OnlyEnded,
+    }
+}
