@@ -38,7 +38,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "syntax": (2, "numbers are tokens"),
     },
     "chat-format": {
-        "analysis": (8, "an analysis is asked by what completes it"),
+        "analysis": (9, "an analysis is asked by what completes it"),
         "machine": (4, "the machine and its states are one thing of several files' length"),
         "values": (14, "a value holds values: each style reads those of the others, and a schema has schemas"),
         "{check,format}": (2, "a format is checked by reading with it"),

@@ -1,6 +1,6 @@
 //! A template with what is known of its replies: renders, reads, constrains.
 
-use crate::analysis::text::common_prefix;
+use crate::analysis::text::{common_prefix, length_of_last_marker};
 use crate::analysis::{Analysis, PromptOptions};
 use crate::check::Seen;
 use crate::constraint::{BeforeContent, ControlTokens, ReplyConstraint};
@@ -244,7 +244,8 @@ impl ChatFormat {
     pub fn parser(&self, options: &ParserOptions) -> Result<Parser, FormatError> {
         let made = self.machine(options.tools.as_ref(), &options.tool_choice, true, false)?;
         let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
-        Ok(Parser::over(made.machine, options, prompt, self.known(prompt)))
+        let known = self.known(prompt);
+        Ok(Parser::over(made.machine, options, prompt, (known, length_of_last_marker(&prompt[..known]))))
     }
 
     /// A constraint on a reply, over the tokens of a vocabulary: of text by their bytes, of control tokens by
@@ -370,9 +371,10 @@ impl Key {
 /// Where a reply begins after a prompt.
 pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
     let mut state = State::start();
+    let marker = length_of_last_marker(&prompt[..known]);
     for (at, byte) in prompt.bytes().enumerate() {
         if at == known {
-            state.after_prelude(machine, &prompt[..at]);
+            machine.after_prelude(&mut state, marker);
         }
         let mut next = state.clone();
         // What a strict machine does not take in a prompt is not its own to refuse.
@@ -381,7 +383,7 @@ pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
         }
     }
     if known >= prompt.len() {
-        state.after_prelude(machine, prompt);
+        machine.after_prelude(&mut state, marker);
     }
     machine.begin(&mut state);
     state

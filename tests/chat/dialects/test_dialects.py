@@ -13,7 +13,8 @@ from tokentrie import ChatFormat, Sampler, TokenTrieError, Vocab
 
 pytest.importorskip("jinja2", reason="the package jinja2 is not installed")
 
-from drawn_dialects import TOOLS, Case, Dialect, drawn
+from drawn_dialects import drawn
+from drawn_replies import TOOLS, Case, Dialect
 
 TRIED = cases(5000)
 SEED = 0 if BUDGET < 1 else random.SystemRandom().randrange(10**9)

@@ -5,7 +5,7 @@ use super::frame::Frame;
 use super::object;
 use super::parts::{self, ID, INDEX, NAME};
 use super::probe::{Ask, Probe};
-use super::text::{common_prefix, common_tags, first_tag};
+use super::text::{closes, common_prefix, common_tags, first_tag};
 use crate::dialect::{Arguments, Calls, Part, Pattern, Wrap};
 use serde_json::{Value, json};
 
@@ -144,7 +144,7 @@ impl Written {
             if !tag.is_empty() && tag.len() < end.len() {
                 divided(tag);
             }
-            if !tag.is_empty() && !super::reasoning::closes(start, tag) {
+            if !tag.is_empty() && !closes(start, tag) {
                 divided("");
             }
         }
@@ -158,7 +158,7 @@ fn of_shape(probe: &Probe, frame: &Frame, shape: &Shape) -> Option<Written> {
     let call = |number: usize| probe.call(number, json!({&needles.keys[0]: &needles.values[number]}));
     let one = shape.render(probe, vec![call(0)])?;
     // A dict as Python prints it is no format: such templates want the text.
-    if !shape.text && is_printed(probe, &one) {
+    if !shape.text && probe.is_printed(&one) {
         return None;
     }
     let first = body(probe, shape, &one, 0)?;
@@ -172,11 +172,6 @@ fn of_shape(probe: &Probe, frame: &Frame, shape: &Shape) -> Option<Written> {
         Some(two) => of_two(frame, &first, &mut before, &after, &two),
         None => of_one(frame, &first, &before, &after),
     })
-}
-
-/// Whether the arguments of a call stand in a text as Python prints dicts.
-pub(super) fn is_printed(probe: &Probe, text: &str) -> bool {
-    text.contains(&format!("{{'{}': '{}'}}", probe.needles.keys[0], probe.needles.values[0]))
 }
 
 /// The text between two calls, and the second.
@@ -265,7 +260,7 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
     written.ends_like_others = end.trim().is_empty();
     // What closes the section is its end; what comes after it ends the turn.
     let tag = first_tag(&end, None);
-    let closed = super::reasoning::closes(section_start.trim(), tag);
+    let closed = closes(section_start.trim(), tag);
     if tag.len() < end.trim_end().len() && closed {
         written.turn_end = end.split_off(tag.len());
     } else if list && end.len() == tag.len() && !closed && !frame.turn_end.trim().is_empty() && rest.ends_with(&end) {

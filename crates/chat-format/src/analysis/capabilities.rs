@@ -62,9 +62,7 @@ fn called(probe: &Probe, message: serde_json::Value, adapt: bool, value: &str) -
     [message, null].into_iter().any(|message| {
         let mut ask = Ask::new(vec![probe.user(), message]).with_tools();
         ask.adapt = adapt;
-        probe
-            .render(&ask)
-            .is_some_and(|text| text.contains(value) && (adapt || !super::calls::is_printed(probe, &text)))
+        probe.render(&ask).is_some_and(|text| text.contains(value) && (adapt || !probe.is_printed(&text)))
     })
 }
 

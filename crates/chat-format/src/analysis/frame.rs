@@ -1,5 +1,7 @@
 //! What is around a reply: where turns begin and end, reasoning, and marked content.
 
+pub(super) mod grid;
+
 use super::probe::{Ask, Probe, with_reasoning_part};
 use super::text::{common_prefix, common_suffix, first_tag, last_tag, segments, strip_loosely, word_of};
 use crate::dialect::{Content, ContentMode, Reasoning, ReasoningMode, Turns};
@@ -73,9 +75,6 @@ pub(super) fn frame(probe: &Probe) -> Result<Frame, TemplateError> {
     frame.user_end = user_end(&frame, &bare_end, &said);
     frame.said = said;
     super::reasoning::find(probe, &mut frame);
-    if frame.reasoning.mode == ReasoningMode::None {
-        super::grid::cut_off(probe, &mut frame);
-    }
     frame.header = header(&frame, &bare_end);
     frame.content = content(&frame);
     frame.turns.assistant = assistant_turn(&frame, &bare_end);

@@ -17,7 +17,6 @@ mod capabilities;
 mod export;
 mod families;
 mod frame;
-mod grid;
 mod names;
 mod object;
 mod parts;
@@ -110,7 +109,7 @@ impl Analysis {
         template.in_session(|session| {
             let probe = Probe::new(session, template.text());
             let first = frame::frame(&probe)?;
-            let second = grid::frame(&probe, &first);
+            let second = frame::grid::frame(&probe, &first);
             let of = |frame: &Frame| {
                 let mut ways: Vec<Written> = Vec::new();
                 for written in calls::all(&probe, frame) {

@@ -182,6 +182,11 @@ impl<'a> Probe<'a> {
             "function": {"name": needles.names[number], "arguments": arguments}})
     }
 
+    /// Whether the arguments of a call stand in a text as Python prints dicts.
+    pub(super) fn is_printed(&self, text: &str) -> bool {
+        text.contains(&format!("{{'{}': '{}'}}", self.needles.keys[0], self.needles.values[0]))
+    }
+
     /// What comes after the user's needle, from its last place on.
     pub(super) fn after_user<'t>(&self, text: &'t str) -> Option<&'t str> {
         let at = text.rfind(&self.needles.user)?;

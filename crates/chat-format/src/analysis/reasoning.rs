@@ -2,7 +2,10 @@
 
 use super::frame::{Around, Frame, Taken, around, as_part, begun_with, split_at};
 use super::probe::{Ask, Probe};
-use super::text::{Segment, common_prefix, common_suffix, diff, first_tag, last_tag, segments, word_of};
+use super::text::{
+    Segment, closes, closing, common_prefix, common_suffix, diff, first_tag, last_tag, literals, opening, segments,
+    word_of,
+};
 use crate::dialect::{Content, ContentMode, ReasoningMode};
 use serde_json::{Value, json};
 
@@ -32,6 +35,10 @@ pub(super) fn find(probe: &Probe, frame: &mut Frame) {
     if frame.reasoning.mode == ReasoningMode::None {
         told_in_system(probe, frame);
     }
+    if frame.reasoning.mode == ReasoningMode::None {
+        let before = frame.said.before.clone();
+        hidden(probe, &before, frame);
+    }
 }
 
 /// A tag at the end of the prompt that replies in the history do not have: the template drops what was thought.
@@ -47,33 +54,6 @@ fn by_opened_prompt(frame: &mut Frame) {
     let Some(end) = closing(start) else { return };
     frame.reasoning.mode = ReasoningMode::OpenedByPrompt;
     (frame.reasoning.start, frame.reasoning.end) = (rest.to_owned(), end);
-}
-
-/// The marker that closes another: `</x>`, `[/X]`, or with `END` for `START`.
-pub(super) fn closing(start: &str) -> Option<String> {
-    for (open, close) in [("START", "END"), ("start", "end"), ("BEGIN", "END"), ("begin", "end")] {
-        if start.contains(open) {
-            return Some(start.replace(open, close));
-        }
-    }
-    if let Some(word) = start.strip_prefix("<|").and_then(|rest| rest.strip_suffix('>')) {
-        return Some(match word.strip_suffix('|') {
-            Some(word) => format!("<|/{word}|>"),
-            None => format!("<{word}|>"),
-        });
-    }
-    let sign = start.chars().next()?;
-    let word = &start[sign.len_utf8()..];
-    word.starts_with(char::is_alphanumeric).then(|| format!("{sign}/{word}"))
-}
-
-/// The marker that another closes, as [`closing`] has them.
-pub(super) fn opening(end: &str) -> Option<String> {
-    let ways =
-        [("END", "START"), ("_end", "_start"), ("end_of", "begin_of"), ("\u{2581}end", "\u{2581}begin"), ("/", "")];
-    let start = ways.iter().find(|(close, _)| end.contains(close)).map(|(close, open)| end.replacen(close, open, 1));
-    let half = || Some(format!("<|{}>", end.strip_prefix('<')?.strip_suffix("|>")?));
-    start.or_else(half)
 }
 
 /// Reasoning of a turn with a call, and what stands before the call's name without reasoning.
@@ -191,14 +171,6 @@ fn by_prompts(frame: &mut Frame) {
     }
 }
 
-/// Whether one marker is the end of another: the same words, and a sign or a word more.
-pub(super) fn closes(start: &str, end: &str) -> bool {
-    let letters = |text: &str| text.chars().filter(|sign| sign.is_alphanumeric()).collect::<String>().to_lowercase();
-    let (start, end) = (letters(start), letters(end));
-    let root = |text: &str| text.replace("start", "").replace("begin", "").replace("end", "").replace("stop", "");
-    !start.is_empty() && root(&start) == root(&end)
-}
-
 /// Empty pairs of tags that the system prompt explains when thinking is on: reasoning, then content.
 fn told_in_system(probe: &Probe, frame: &mut Frame) {
     let ask = Ask::new(vec![probe.user()]).with_prompt();
@@ -224,5 +196,54 @@ fn told_in_system(probe: &Probe, frame: &mut Frame) {
     if let Some((start, end)) = pairs.get(1) {
         let mode = ContentMode::WrappedWithReasoning;
         frame.content = Content { mode, start: (*start).into(), end: (*end).into(), other_starts: Vec::new() };
+    }
+}
+
+/// Literals of a template that are tried as the end of reasoning.
+const MOST_LITERALS: usize = 24;
+
+/// Reasoning that the template leaves out: the literals at which it cuts content say what ends it.
+pub(super) fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
+    let needles = &probe.needles;
+    let literals = literals(probe.template);
+    let added = frame.prompts.thinking.clone();
+    let added = added.as_str();
+    let cuts = |literal: &&String| {
+        let content = format!("{}{literal}{}", needles.reason, needles.reply);
+        let text =
+            probe.render_somehow(&Ask::new(vec![probe.user(), json!({"role": "assistant", "content": content})]));
+        text.is_some_and(|text| !text.contains(&needles.reason) && text.contains(&needles.reply))
+    };
+    let opened = last_tag(added, None);
+    let is_opened = !opened.trim().is_empty() && !before_said.contains(opened.trim());
+    let end = literals.iter().take(MOST_LITERALS).find(cuts);
+    let reasoning = &mut frame.reasoning;
+    match end {
+        Some(end) => end.clone_into(&mut reasoning.end),
+        None if is_opened => {
+            let guess = literals.iter().find(|literal| closes(opened, literal));
+            let guess = guess.cloned().or_else(|| closing(opened.trim()));
+            let Some(end) = guess else { return };
+            reasoning.end = end;
+        }
+        None => return,
+    }
+    let closed = |start: &str| closes(start, &reasoning.end);
+    if is_opened && (closed(opened) || end.is_none()) {
+        reasoning.mode = ReasoningMode::OpenedByPrompt;
+        opened.clone_into(&mut reasoning.start);
+        added[..added.len() - opened.len()].clone_into(&mut frame.header);
+        return;
+    }
+    let start = literals.iter().find(|literal| **literal != reasoning.end && closed(literal)).cloned();
+    let off = || {
+        let tag =
+            frame.prompts.not_thinking.strip_prefix(added).map(|closed| first_tag(closed, None).trim().to_owned());
+        tag.filter(|tag| closed(tag) && *tag != reasoning.end)
+    };
+    let start = start.or_else(off).or_else(|| opening(&reasoning.end));
+    match start {
+        Some(start) => (reasoning.mode, reasoning.start) = (ReasoningMode::Optional, start),
+        None => reasoning.mode = ReasoningMode::OnlyEnded,
     }
 }

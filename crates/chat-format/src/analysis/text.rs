@@ -79,6 +79,15 @@ pub(super) fn common_tags<'a>(left: &'a str, right: &str) -> &'a str {
     }
 }
 
+/// The length of the marker that a text ends with; 0 if it ends with none.
+pub(crate) fn length_of_last_marker(text: &str) -> usize {
+    let from = text.char_indices().rev().nth(80).map_or(0, |(at, _)| at);
+    match segments(&text[from..]).last() {
+        Some(Segment::Marker(marker)) => marker.len(),
+        _ => 0,
+    }
+}
+
 /// Where the marker begins that is open at a place.
 fn open_marker(text: &str, at: usize) -> Option<usize> {
     let (open, sign) = text[..at].char_indices().rev().find(|(start, _)| opens(&text[*start..]))?;
@@ -234,6 +243,41 @@ pub(super) fn strip_loosely<'a>(text: &'a str, prefix: &str) -> Option<&'a str> 
         rest = rest.trim_start().strip_prefix(sign)?;
     }
     Some(if prefix.ends_with(char::is_whitespace) { rest.trim_start() } else { rest })
+}
+
+/// The marker that closes another: `</x>`, `[/X]`, or with `END` for `START`.
+pub(super) fn closing(start: &str) -> Option<String> {
+    for (open, close) in [("START", "END"), ("start", "end"), ("BEGIN", "END"), ("begin", "end")] {
+        if start.contains(open) {
+            return Some(start.replace(open, close));
+        }
+    }
+    if let Some(word) = start.strip_prefix("<|").and_then(|rest| rest.strip_suffix('>')) {
+        return Some(match word.strip_suffix('|') {
+            Some(word) => format!("<|/{word}|>"),
+            None => format!("<{word}|>"),
+        });
+    }
+    let sign = start.chars().next()?;
+    let word = &start[sign.len_utf8()..];
+    word.starts_with(char::is_alphanumeric).then(|| format!("{sign}/{word}"))
+}
+
+/// The marker that another closes, as [`closing`] has them.
+pub(super) fn opening(end: &str) -> Option<String> {
+    let ways =
+        [("END", "START"), ("_end", "_start"), ("end_of", "begin_of"), ("\u{2581}end", "\u{2581}begin"), ("/", "")];
+    let start = ways.iter().find(|(close, _)| end.contains(close)).map(|(close, open)| end.replacen(close, open, 1));
+    let half = || Some(format!("<|{}>", end.strip_prefix('<')?.strip_suffix("|>")?));
+    start.or_else(half)
+}
+
+/// Whether one marker is the end of another: the same words, and a sign or a word more.
+pub(super) fn closes(start: &str, end: &str) -> bool {
+    let letters = |text: &str| text.chars().filter(|sign| sign.is_alphanumeric()).collect::<String>().to_lowercase();
+    let (start, end) = (letters(start), letters(end));
+    let root = |text: &str| text.replace("start", "").replace("begin", "").replace("end", "").replace("stop", "");
+    !start.is_empty() && root(&start) == root(&end)
 }
 
 #[cfg(test)]

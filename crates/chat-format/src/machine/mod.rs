@@ -12,6 +12,7 @@
 //!
 //! A state holds no text. Whoever listens keeps the bytes that may still become a marker, and is told what they were.
 
+mod captured;
 mod compile;
 mod forms;
 mod listener;
@@ -35,6 +36,7 @@ use crate::values::{Reader, ShapeId, Shapes};
 use markers::{Markers, Seen};
 use names::Names;
 use seq::{How, Thread};
+use space::Space;
 use state::{At, Before, BeforeCall, Home};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -196,6 +198,23 @@ impl Machine {
             Some(before) if region == Region::Fresh => &self.before_call[before.last() as usize],
             _ => &self.regions[region as usize],
         }
+    }
+
+    /// Where the reply begins after the prompt's text before it, which ends with a marker of this length.
+    pub(crate) fn after_prelude(&self, state: &mut State, marker: usize) {
+        if matches!(state.at, At::Free(Region::Outside | Region::Header, _)) {
+            state.at = state::free(Region::Fresh);
+        }
+        if let At::Free(region, seen) = state.at
+            && self.entries(state, region).markers.begun(seen).len() < marker
+        {
+            // What ends a marker of the prompt begins none of the reply.
+            state.at = state::free(region);
+        }
+        if self.only_ended && state.at == state::free(Region::Fresh) {
+            state.at = state::free(Region::Reasoning);
+        }
+        (state.called, state.space) = (false, Space::default());
     }
 
     /// The prompt is read: from here on what is required must come.

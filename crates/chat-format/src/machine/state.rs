@@ -1,10 +1,8 @@
 //! Where a reply is.
 
-use super::Machine;
 use super::markers::Seen;
 use super::seq::{Outcome, Thread};
 use super::space::Space;
-use crate::analysis::text::{Segment, segments};
 use crate::values::ArgsState;
 
 /// Where free text is.
@@ -50,23 +48,6 @@ impl State {
         Self { at, called: false, must_call: None, space: Space::default() }
     }
 
-    /// Where the reply begins after the prompt's text before it.
-    pub(crate) fn after_prelude(&mut self, machine: &Machine, prelude: &str) {
-        if matches!(self.at, At::Free(Region::Outside | Region::Header, _)) {
-            self.at = free(Region::Fresh);
-        }
-        if let At::Free(region, seen) = self.at
-            && machine.entries(self, region).markers.begun(seen).len() < length_of_last_marker(prelude)
-        {
-            // What ends a marker of the prompt begins none of the reply.
-            self.at = free(region);
-        }
-        if machine.only_ended && self.at == free(Region::Fresh) {
-            self.at = free(Region::Reasoning);
-        }
-        (self.called, self.space) = (false, Space::default());
-    }
-
     /// Whether text may be said here: not where a call must come first.
     pub(super) fn may_say(&self, region: Region) -> bool {
         self.must_call.is_none() || region == Region::Reasoning
@@ -88,15 +69,6 @@ impl State {
             At::Free(region, _) | At::Threads(Home::Free(region), _) => region,
             At::Threads(..) | At::Arguments(..) | At::Unnamed(..) => Region::Outside,
         }
-    }
-}
-
-/// The length of the marker that a text ends with; 0 if it ends with none.
-fn length_of_last_marker(text: &str) -> usize {
-    let from = text.char_indices().rev().nth(80).map_or(0, |(at, _)| at);
-    match segments(&text[from..]).last() {
-        Some(Segment::Marker(marker)) => marker.len(),
-        _ => 0,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Builds the message: what the machine says of the bytes becomes events.
 
+mod texts;
+
 use super::message::{Event, Message, ReasoningFormat};
 use super::text_out::TextOut;
 use crate::machine::{Called, Listener, Outcome, Region, Seq};
@@ -94,15 +96,6 @@ impl Builder {
         self.text_of(region, text);
     }
 
-    fn text_of(&mut self, region: Region, text: &[u8]) {
-        match region {
-            Region::Reasoning => self.say_reasoning(text),
-            Region::Fresh | Region::Outside | Region::Content if !self.prelude => self.say_content(text),
-            Region::Header if !self.prelude => self.say_header(text),
-            Region::Elsewhere | Region::Over | Region::Fresh | Region::Outside | Region::Content | Region::Header => {}
-        }
-    }
-
     fn say(&mut self, event: Event) {
         self.message.add(&event);
         self.events.push(event);
@@ -110,73 +103,6 @@ impl Builder {
 
     fn warn(&mut self, warning: String) {
         self.say(Event::Warning(warning));
-    }
-
-    fn say_content(&mut self, text: &[u8]) {
-        let mut out = String::new();
-        self.content.push(text, &mut out);
-        if !out.is_empty() {
-            self.say(Event::Content(out));
-        }
-    }
-
-    /// What is held is no part of the reply.
-    pub(super) fn forget(&mut self) {
-        self.held.clear();
-    }
-
-    /// The reply begins with what may be reasoning.
-    pub(super) fn is_unsure(&mut self) {
-        self.unsure = Some(Vec::new()).filter(|_| self.format == ReasoningFormat::Auto);
-    }
-
-    /// What may have been reasoning was none.
-    fn unsure_was_content(&mut self) {
-        if let Some(text) = self.unsure.take() {
-            self.say_content(&text);
-        }
-    }
-
-    fn say_reasoning(&mut self, text: &[u8]) {
-        if let Some(unsure) = &mut self.unsure {
-            return unsure.extend_from_slice(text);
-        }
-        if self.format == ReasoningFormat::None {
-            if let Some(opened) = &mut self.opened {
-                opened.extend_from_slice(text);
-                if !text.is_empty() && !text.trim_ascii().is_empty() {
-                    let opened = self.opened.take().unwrap_or_default();
-                    self.say_content(&opened);
-                }
-                return;
-            }
-            return self.say_content(text);
-        }
-        let mut out = String::new();
-        self.reasoning.push(text, &mut out);
-        if !out.is_empty() {
-            self.say(Event::Reasoning(out));
-        }
-    }
-
-    /// A header that is too long for one is text.
-    fn say_header(&mut self, text: &[u8]) {
-        if self.header_is_text {
-            return self.say_content(text);
-        }
-        self.header.extend_from_slice(text);
-        if self.header.len() > LONGEST_HEADER {
-            self.header_was_text();
-            self.header_is_text = true;
-        }
-    }
-
-    /// A header that led nowhere was text.
-    fn header_was_text(&mut self) {
-        let header = std::mem::take(&mut self.header);
-        if !header.is_empty() {
-            self.say_content(&header);
-        }
     }
 
     /// What the JSON of the open call became.

@@ -35,26 +35,32 @@ pub struct ParserOptions {
 }
 
 impl Parser {
-    /// A parser after the end of a prompt; so much of that end stands before every reply.
-    pub(crate) fn over(machine: Arc<Machine>, options: &ParserOptions, prompt: &str, known: usize) -> Self {
+    /// A parser after the end of a prompt; so much of that end stands before every reply, and ends with a marker of
+    /// this length.
+    pub(crate) fn over(
+        machine: Arc<Machine>,
+        options: &ParserOptions,
+        prompt: &str,
+        (known, marker): (usize, usize),
+    ) -> Self {
         let shapes = Arc::clone(machine.shapes());
         let builder = Builder::new(options.tools.clone(), shapes, options.reasoning, options.json_content);
         let mut parser = Self { state: State::start(), machine, builder };
         parser.builder.prelude = true;
         for (at, byte) in prompt.bytes().enumerate() {
             if at == known {
-                parser.begin(&prompt[..at]);
+                parser.begin(marker);
             }
             parser.byte(byte);
         }
         if known >= prompt.len() {
-            parser.begin(prompt);
+            parser.begin(marker);
         }
         parser
     }
 
-    fn begin(&mut self, prelude: &str) {
-        self.state.after_prelude(&self.machine, prelude);
+    fn begin(&mut self, marker: usize) {
+        self.machine.after_prelude(&mut self.state, marker);
         if !self.machine.may_be_in_marker(&self.state) {
             self.builder.forget();
         }

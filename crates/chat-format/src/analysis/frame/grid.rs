@@ -1,14 +1,12 @@
 //! What is around a reply, by dependence: messages with and without reasoning, content and calls are rendered, and each
 //! text between needles belongs to what it comes with.
 
-use super::frame::{Frame, Taken, skip_reasoning};
-use super::probe::{Ask, Probe};
-use super::text::{common_prefix, common_suffix, first_tag, last_tag, literals};
+use super::{Frame, Taken, skip_reasoning};
+use crate::analysis::probe::{Ask, Probe};
+use crate::analysis::reasoning::hidden;
+use crate::analysis::text::{closes, common_prefix, common_suffix, first_tag, last_tag};
 use crate::dialect::{Content, ContentMode, Reasoning, ReasoningMode};
 use serde_json::{Value, json};
-
-/// Literals of a template that are tried as the end of reasoning.
-const MOST_LITERALS: usize = 24;
 
 /// Renderings from the end of the user's turn on.
 struct Grid {
@@ -22,7 +20,7 @@ struct Grid {
 }
 
 /// The frame as dependence shows it; `first` is what is known otherwise.
-pub(super) fn frame(probe: &Probe, first: &Frame) -> Option<Frame> {
+pub(in crate::analysis) fn frame(probe: &Probe, first: &Frame) -> Option<Frame> {
     let grid = grid(probe, first)?;
     let mut frame = first.clone();
     (frame.reasoning, frame.content) = (Reasoning::default(), Content::default());
@@ -55,7 +53,7 @@ pub(super) fn frame(probe: &Probe, first: &Frame) -> Option<Frame> {
         let after_thought = grid.thought.as_deref().and_then(|text| text.split_once(needles.reply.as_str()));
         let after = after_thought.map_or(after_said, |(_, after)| after);
         let tag = first_tag(after, None);
-        let end = if super::reasoning::closes(&start, tag) {
+        let end = if closes(&start, tag) {
             tag.trim_end()
         } else {
             let called = grid.said_called.as_deref().and_then(|text| text.split_once(needles.reply.as_str()));
@@ -115,7 +113,7 @@ fn shown(probe: &Probe, grid: &Grid, thought: &str, before_said: &str, frame: &m
     let tag = first_tag(between, None);
     frame.taken = Taken::Field;
     let reasoning = &mut frame.reasoning;
-    if super::reasoning::closes(opened, tag) {
+    if closes(opened, tag) {
         reasoning.mode = ReasoningMode::OpenedByPrompt;
         opened.clone_into(&mut reasoning.start);
         grid.added[..grid.added.len() - opened.len()].clone_into(&mut frame.header);
@@ -130,12 +128,12 @@ fn shown(probe: &Probe, grid: &Grid, thought: &str, before_said: &str, frame: &m
         reasoning.mode = ReasoningMode::OpenedByPrompt;
     }
     // With a tag like its start; else what comes after reasoning whatever follows it.
-    let pair = super::reasoning::closes(&reasoning.start, tag);
+    let pair = closes(&reasoning.start, tag);
     let shared = called.map(|called| common_prefix(between, called)).filter(|shared| !shared.trim().is_empty());
     // What marks the content after it is none of it.
     let marks = last_tag(between, None);
     let after_said = after.split_once(needles.reply.as_str()).map_or("", |(_, after)| after);
-    let marked = super::reasoning::closes(marks, first_tag(after_said, None)) && marks.len() < between.len();
+    let marked = closes(marks, first_tag(after_said, None)) && marks.len() < between.len();
     let end = if pair {
         tag
     } else if marked {
@@ -156,56 +154,4 @@ fn shown(probe: &Probe, grid: &Grid, thought: &str, before_said: &str, frame: &m
         reasoning.mode = ReasoningMode::OnlyEnded;
     }
     Some(between[end.len()..].to_owned())
-}
-
-/// The same where the template has no place for reasoning.
-pub(super) fn cut_off(probe: &Probe, frame: &mut Frame) {
-    let before = frame.said.before.clone();
-    hidden(probe, &before, frame);
-}
-
-/// Reasoning that the template leaves out: the literals at which it cuts content say what ends it.
-fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
-    let needles = &probe.needles;
-    let literals = literals(probe.template);
-    let added = frame.prompts.thinking.clone();
-    let added = added.as_str();
-    let cuts = |literal: &&String| {
-        let content = format!("{}{literal}{}", needles.reason, needles.reply);
-        let text =
-            probe.render_somehow(&Ask::new(vec![probe.user(), json!({"role": "assistant", "content": content})]));
-        text.is_some_and(|text| !text.contains(&needles.reason) && text.contains(&needles.reply))
-    };
-    let opened = last_tag(added, None);
-    let is_opened = !opened.trim().is_empty() && !before_said.contains(opened.trim());
-    let end = literals.iter().take(MOST_LITERALS).find(cuts);
-    let reasoning = &mut frame.reasoning;
-    match end {
-        Some(end) => end.clone_into(&mut reasoning.end),
-        None if is_opened => {
-            let guess = literals.iter().find(|literal| super::reasoning::closes(opened, literal));
-            let guess = guess.cloned().or_else(|| super::reasoning::closing(opened.trim()));
-            let Some(end) = guess else { return };
-            reasoning.end = end;
-        }
-        None => return,
-    }
-    let closes = |start: &str| super::reasoning::closes(start, &reasoning.end);
-    if is_opened && (closes(opened) || end.is_none()) {
-        reasoning.mode = ReasoningMode::OpenedByPrompt;
-        opened.clone_into(&mut reasoning.start);
-        added[..added.len() - opened.len()].clone_into(&mut frame.header);
-        return;
-    }
-    let start = literals.iter().find(|literal| **literal != reasoning.end && closes(literal)).cloned();
-    let off = || {
-        let tag =
-            frame.prompts.not_thinking.strip_prefix(added).map(|closed| first_tag(closed, None).trim().to_owned());
-        tag.filter(|tag| closes(tag) && *tag != reasoning.end)
-    };
-    let start = start.or_else(off).or_else(|| super::reasoning::opening(&reasoning.end));
-    match start {
-        Some(start) => (reasoning.mode, reasoning.start) = (ReasoningMode::Optional, start),
-        None => reasoning.mode = ReasoningMode::OnlyEnded,
-    }
 }

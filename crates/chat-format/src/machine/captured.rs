@@ -1,0 +1,58 @@
+//! Name and id of a call, of the text that a sequence was written as.
+
+use super::seq::{Atom, Seq};
+
+impl Seq {
+    /// What was written for name and id in the text of a whole sequence, or of its beginning.
+    pub(crate) fn captured(&self, text: &[u8]) -> Captured {
+        let mut captured = Captured::default();
+        let (mut rest, mut whole) = (text, None::<&[u8]>);
+        for (number, atom) in self.atoms.iter().enumerate() {
+            match atom {
+                Atom::Text(t) | Atom::Exactly(t) => {
+                    let Some(at) = find(rest, t) else { break };
+                    rest = &rest[at + t.len()..];
+                }
+                Atom::WholeId => match whole.take() {
+                    None => whole = Some(rest.trim_ascii_start()),
+                    Some(begun) => captured.id = Some(owned(&begun[..begun.len() - rest.len()])),
+                },
+                Atom::Blank | Atom::Ahead(_) => {}
+                open => {
+                    if *open == Atom::Name {
+                        rest = rest.trim_ascii_start();
+                    }
+                    let end = self.atoms[number + 1..].iter().find_map(|atom| match atom {
+                        Atom::Text(t) | Atom::Exactly(t) => Some(find(rest, t)),
+                        Atom::Ahead(bytes) => Some(rest.iter().position(|byte| bytes.contains(byte))),
+                        _ => None,
+                    });
+                    let end = end.flatten().unwrap_or(rest.len());
+                    let written = owned(&rest[..end]);
+                    match open {
+                        Atom::Name => captured.name = Some(written),
+                        Atom::Id => captured.id = Some(written),
+                        _ => {}
+                    }
+                    rest = &rest[end..];
+                }
+            }
+        }
+        captured
+    }
+}
+
+/// What a call was named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Captured {
+    pub name: Option<String>,
+    pub id: Option<String>,
+}
+
+fn find(text: &[u8], of: &[u8]) -> Option<usize> {
+    text.windows(of.len().max(1)).position(|window| window == of)
+}
+
+fn owned(text: &[u8]) -> String {
+    String::from_utf8_lossy(text.trim_ascii()).into_owned()
+}
