@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ReasoningMarkers:
-    """How reasoning is written: "none", "optional" or "opened-by-prompt"."""
+    """How reasoning is written: "none", "optional", "opened-by-prompt" or "only-ended"."""
 
     mode: str
     start: str

@@ -81,7 +81,10 @@ impl<'a> Check<'a> {
         let parallel = dialect.calls.as_ref().is_some_and(|calls| calls.parallel);
         let conversations = Conversation::ALL.map(|conversation| (conversation, self.turn_end(conversation)));
         let probes = probes::all(&|number, name| self.id(number, name), parallel);
-        probes.iter().find_map(|probe| {
+        // Calls that are known by where they begin have nothing before them.
+        let mut patterns = dialect.calls.iter().flat_map(|calls| &calls.patterns);
+        let only_at_start = patterns.next().is_some_and(|pattern| pattern.at_start_only);
+        probes.iter().filter(|probe| !(only_at_start && probe.is_late_call())).find_map(|probe| {
             let of = |(conversation, _): &&(Conversation, _)| *conversation == probe.conversation;
             let (conversation, end) = conversations.iter().find(of)?;
             // Without an end known, all that is rendered is the reply.

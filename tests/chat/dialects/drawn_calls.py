@@ -143,6 +143,7 @@ def json_object(draw: Draw) -> Calls:
     inner = draw.space("space in calls", " ")
     if placed == "tags":
         between = draw.space("space between calls")
+        between += draw.axis("mark between calls", ("none", 4), "<|next|>", "<sep/>").replace("none", "")
         return Calls(
             lit(start + inner) + one + lit(inner + end), between, text=text, ids=with_id != "none", starts=[start]
         )

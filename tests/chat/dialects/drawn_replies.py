@@ -31,6 +31,8 @@ TOOLS = [
         "find-song": {"title": {"type": "string"}},
     }.items()
 ]
+TOOLS.append({"type": "function", "function": {"name": "hush", "description": "Stops.",
+                                               "parameters": {"type": "object", "properties": {}}}})
 THOUGHT = "The bells ring at 7, or is it 8?\n\nAt 7 - sure."
 ANSWER = 'At **seven**, as always:\n- "early" {1}'
 
@@ -173,6 +175,8 @@ class Maker:
             plans.append(("call", {"tool_calls": [bell]}, True))
             plans.append(("call, no thinking", {"tool_calls": [bell]}, False))
             plans.append(("call with types", {"tool_calls": [call(0, "ring_bell", typed)]}, True))
+            if self.draw.axes["layout"] != "pairs":
+                plans.append(("call without arguments", {"tool_calls": [call(0, "hush", {})]}, True))
             if thinks and not (self.written.turns and not self.how.piece):
                 plans.append(("reasoning and call", reasoning | {"tool_calls": [bell]}, True))
             if self.written.says_before:

@@ -19,6 +19,8 @@ pub(super) struct Written {
     pub(super) ends_like_others: bool,
     /// Between two calls: the end of a message and the header of the next.
     pub(super) joints: Vec<String>,
+    /// Between two calls that no section holds.
+    pub(super) separator: String,
     /// A header that the prompt ends with and that begins calls: it is no part of the turn's header.
     pub(super) begun: String,
     /// Whether the template takes content that is null beside calls.
@@ -275,7 +277,13 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
     };
     let middle = parts::indexed(&first.middle, &two.middle);
     let mut calls = Calls { section, list, parallel: true, ..Calls::default() };
-    calls.between = if list { String::new() } else { between.trim().to_owned() };
+    let between = between.trim();
+    if calls.section.is_empty() && !list {
+        // Nothing ends all calls: what stands between two means nothing.
+        between.clone_into(&mut written.separator);
+    } else if !list {
+        between.clone_into(&mut calls.between);
+    }
     calls.patterns = vec![pattern(&head, &middle, first, tail, &calls.section)];
     written.calls = Some(calls);
     written

@@ -151,6 +151,7 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
         frame.content.end.clear();
     }
     dialect.joints = joints(&frame, &written);
+    dialect.joints.extend(Some(written.separator.clone()).filter(|mark| !mark.is_empty()));
     dialect.reasoning = frame.reasoning.clone();
     dialect.content = frame.content.clone();
     dialect.turns = frame.turns.clone();

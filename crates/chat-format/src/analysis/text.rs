@@ -274,10 +274,11 @@ pub(super) fn opening(end: &str) -> Option<String> {
 
 /// Whether one marker is the end of another: the same words, and a sign or a word more.
 pub(super) fn closes(start: &str, end: &str) -> bool {
+    let is_other = start.trim() != end.trim();
     let letters = |text: &str| text.chars().filter(|sign| sign.is_alphanumeric()).collect::<String>().to_lowercase();
     let (start, end) = (letters(start), letters(end));
     let root = |text: &str| text.replace("start", "").replace("begin", "").replace("end", "").replace("stop", "");
-    !start.is_empty() && root(&start) == root(&end)
+    !start.is_empty() && is_other && root(&start) == root(&end)
 }
 
 #[cfg(test)]

@@ -47,6 +47,11 @@ impl Probe {
         self.calls.iter().any(|call| call.to_string().contains("null"))
     }
 
+    /// Whether a call comes after something is said.
+    pub(super) fn is_late_call(&self) -> bool {
+        self.content.is_some() && !self.calls.is_empty()
+    }
+
     /// Whether its text with quotes was rendered as it is.
     pub(super) fn is_unescaped(&self, rendered: &str) -> bool {
         self.calls.iter().any(|call| call["function"]["arguments"]["note"] == AWKWARD) && rendered.contains(AWKWARD)

@@ -72,6 +72,7 @@ impl Plan<'_> {
             required: matches!(self.choice, ToolChoice::Required | ToolChoice::Tool(_)),
             may_call,
             parallel: self.parallel,
+            again: entries.iter().any(|entry| entry.at_start_only),
             only_ended: dialect.reasoning.mode == ReasoningMode::OnlyEnded,
             headed: !dialect.joints.is_empty() && dialect.content.mode == ContentMode::Wrapped,
         }
@@ -140,6 +141,7 @@ impl Seqs {
                     of.extend(calls.iter().map(|entry| entry.seq));
                 }
                 Region::Outside => {
+                    of.extend(opened);
                     of.extend(&starts);
                     of.extend(over);
                     of.extend(anywhere());

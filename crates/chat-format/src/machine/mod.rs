@@ -67,6 +67,8 @@ pub(crate) struct Machine {
     parallel: bool,
     /// Whether each message begins with a header: text before one is none.
     headed: bool,
+    /// Whether calls that are known by where they begin may follow each other.
+    again: bool,
     /// Whether a reply begins with what may be reasoning, by its end alone.
     only_ended: bool,
 }

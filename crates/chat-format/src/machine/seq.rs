@@ -225,6 +225,14 @@ impl Seq {
         self.then.is_call() && name.is_some_and(|name| usize::from(thread.atom) > name + 1)
     }
 
+    /// The bytes of the text that stands here which are written.
+    pub(crate) fn begun(&self, thread: Thread) -> &[u8] {
+        match self.atoms.get(usize::from(thread.atom)) {
+            Some(Atom::Text(text) | Atom::Exactly(text)) => &text[..usize::from(thread.at)],
+            _ => &[],
+        }
+    }
+
     /// The next byte of the text that stands here, where the template writes it: white space included.
     pub(crate) fn written_next(&self, thread: Thread) -> Option<u8> {
         let (Atom::Text(text) | Atom::Exactly(text)) = self.atoms.get(usize::from(thread.atom))? else { return None };

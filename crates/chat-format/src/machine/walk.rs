@@ -259,6 +259,19 @@ impl Machine {
             listener.broke("what ends it is missing");
             listener.call_over(None);
             state.called = true;
+            // What was taken for its end may begin something else.
+            let begun = threads.iter().map(|&thread| self.seq(thread).begun(thread)).max_by_key(|begun| begun.len());
+            let markers = &self.entries(state, Region::Outside).markers;
+            let mut seen = Seen::default();
+            for &byte in begun.unwrap_or_default() {
+                seen = match markers.step(seen, byte) {
+                    Found::Text(next) => next,
+                    Found::Marker(..) => Seen::default(),
+                };
+            }
+            listener.text(Region::Outside, markers.begun(seen).len() + 1);
+            state.at = At::Free(Region::Outside, seen);
+            return Ok(Done::HandedOn);
         }
         self.back_to_text(state, home, 1, listener)?;
         Ok(Done::HandedOn)
@@ -348,6 +361,7 @@ impl Machine {
     fn after_call(&self, state: &mut State) {
         (state.called, state.must_call) = (true, None);
         let none = self.after.is_empty();
-        state.at = if none { free(Region::Outside) } else { self.threads(state, Home::After, &self.after) };
+        let region = if self.again { Region::Fresh } else { Region::Outside };
+        state.at = if none { free(region) } else { self.threads(state, Home::After, &self.after) };
     }
 }
