@@ -49,8 +49,8 @@ Example:
 pub(crate) const INVALID: &CStr =
     c"A text that follows its constraint, and that its class refuses, as validators of pydantic may.
 
-`text` is that text, and `__cause__` what the class raised. `partial` is what was generated, a Generated or a Message;
-None of a text that was only parsed. `on_invalid=\"none\"` gives that instead of an error. Also a ValueError.
+`text` is that text, and `__cause__` what the class raised. `partial` is what was generated, a Generated or a
+Message; None of a text that was only parsed. `on_invalid=\"none\"` gives that instead of an error. Also a ValueError.
 
 Example:
     >>> from dataclasses import dataclass

@@ -47,8 +47,8 @@ pub(crate) struct Generated {
     /// constraints.
     #[pyo3(get)]
     canonical: bool,
-    /// str: why it ended: "form", "span", "end_of_generation", "stop_text", "max_tokens" or "context_full"; "stopped"
-    /// in the `partial` of a CancelledError.
+    /// str: why it ended: "form", "span", "end_of_generation", "stop_text", "max_tokens" or "context_full";
+    /// "stopped" in the `partial` of a CancelledError.
     #[pyo3(get)]
     finish: String,
     /// Stats: what it took.
