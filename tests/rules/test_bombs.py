@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gc
-import os
 import resource
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+import weakref
 
 import pytest
 import tokentrie
@@ -166,17 +165,8 @@ def test_limits_are_said() -> None:
             Limits(**wrong)
 
 
-def resident() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
 def test_new_rules_of_users_are_given_back() -> None:
     class Digits(tokentrie.Rule):
-        def __init__(self) -> None:
-            self.held = bytearray(1 << 16)
-
         def start(self) -> int:
             return 0
 
@@ -187,19 +177,18 @@ def test_new_rules_of_users_are_given_back() -> None:
             return state > 0
 
     vocab = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)])
+    made = []
     gc.disable()
     try:
-        sizes = []
-        for _ in range(4):
-            for _ in range(512):
-                Sampler(vocab, Digits()).allowed()
-            sizes.append(resident())
+        for _ in range(1024):
+            rule = Digits()
+            Sampler(vocab, rule).allowed()
+            made.append(weakref.ref(rule))
     finally:
         gc.enable()
-    assert sizes[-1] - sizes[0] < 40 << 20, sizes
+    assert sum(rule() is not None for rule in made) <= 300
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
 def test_a_schema_over_many_texts_keeps_what_it_may() -> None:
     vocab = tokentrie.Model().vocab
     schema = JsonSchema({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})
