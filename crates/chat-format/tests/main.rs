@@ -13,4 +13,5 @@ mod noise;
 mod spans;
 mod streaming;
 mod support;
+mod unseen;
 mod warnings;

@@ -259,6 +259,12 @@ impl Analysis {
         content: &str,
         only_reasoning: bool,
     ) -> String {
+        // A format without reasoning has no place for it: it is dropped, never said.
+        let none = self.continued.start.is_empty() && self.continued.end.is_empty();
+        let reasoning = if none { "" } else { reasoning };
+        if none && only_reasoning {
+            return String::new();
+        }
         let known = || {
             let start = format!("{}{reasoning}", self.continued.start);
             match (reasoning.is_empty(), only_reasoning) {

@@ -269,7 +269,10 @@ impl Machine {
                     Found::Marker(..) => Seen::default(),
                 };
             }
-            listener.text(Region::Outside, markers.begun(seen).len() + 1);
+            // What of its end is written is no content.
+            let is_begun = threads.iter().any(|thread| thread.atom > 0);
+            let region = if is_begun { Region::Over } else { Region::Outside };
+            listener.text(region, markers.begun(seen).len() + 1);
             state.at = At::Free(Region::Outside, seen);
             return Ok(Done::HandedOn);
         }

@@ -1,0 +1,128 @@
+//! What templates do that no template of the repository did: one small template for each.
+
+use chat_format::analysis::{Continued, PromptOptions};
+use chat_format::{ChatFormat, ChatTemplate, Message, ParserOptions, Tools};
+use serde_json::{Value, json};
+
+/// A template whose messages of the assistant are written so.
+fn template(reply: &str, end: &str, prompt: &str) -> ChatFormat {
+    let text = format!(
+        "{{%- if tools -%}}{{{{ tools | tojson }}}}{{%- endif -%}}{{%- for m in messages -%}}\
+         {{%- if m.role == 'assistant' -%}}<|bot|>{reply}{end}{{%- else -%}}<|{{{{ m.role }}}}|>{{{{ m.content }}}}<|end|>\
+         {{%- endif -%}}{{%- endfor -%}}{{%- if add_generation_prompt -%}}<|bot|>{prompt}{{%- endif -%}}"
+    );
+    let format = ChatFormat::new(ChatTemplate::new(text, "", "").unwrap()).unwrap();
+    assert_eq!(format.analysis().degraded, None, "{}", format.analysis().to_json());
+    format
+}
+
+fn read(format: &ChatFormat, reply: &str) -> Message {
+    let mut options = ParserOptions::default();
+    options.tools = Some(Tools::new(&[json!({"name": "ring"}), json!({"name": "ring_twice"})]).unwrap());
+    let mut parser = format.parser(&options).unwrap();
+    parser.push(reply.as_bytes());
+    parser.finish(false).1
+}
+
+/// Content, reasoning, and calls with their arguments.
+fn means(format: &ChatFormat, reply: &str, content: &str, reasoning: &str, calls: &[(&str, Value)]) {
+    let message = read(format, reply);
+    assert_eq!((message.content.trim(), message.reasoning.trim()), (content, reasoning), "{reply}: {message:?}");
+    let found = message.tool_calls.iter();
+    let found: Vec<_> = found.map(|c| (&c.name[..], serde_json::from_str(&c.arguments).unwrap_or_default())).collect();
+    assert_eq!(found, calls, "{reply}: {message:?}");
+}
+
+const END: &str = "<|end|>";
+const THINKS: &str = "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}";
+const SAYS: &str = "{{ m.content or '' }}";
+const OBJECTS: &str = "{% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>{% endfor %}";
+
+#[test]
+fn reasoning_that_only_ends() {
+    let thought = "{% if m.reasoning_content %}{{ m.reasoning_content }}<answer>{% endif %}";
+    let format = template(&format!("{thought}{SAYS}{OBJECTS}"), END, "");
+    means(&format, "It is 7.<answer>Seven.", "Seven.", "It is 7.", &[]);
+    means(&format, "Seven.", "Seven.", "", &[]);
+    let call = r#"<call>{"name": "ring", "arguments": {}}</call>"#;
+    means(&format, &format!("Seven.{call}"), "Seven.", "", &[("ring", json!({}))]);
+    means(&format, &format!("It is 7.<answer>{call}"), "", "It is 7.", &[("ring", json!({}))]);
+}
+
+#[test]
+fn an_empty_block_in_what_was_said_before() {
+    let thought = format!("{}{{% if not m.reasoning_content %}}<think></think>{{% endif %}}", THINKS);
+    let format = template(&format!("{thought}{SAYS}{OBJECTS}"), END, "<think>\n");
+    means(&format, "It is 7.\n</think>\n\nSeven.", "Seven.", "It is 7.", &[]);
+}
+
+#[test]
+fn reasoning_that_the_template_cuts_off() {
+    let format = template(&format!("{{{{ (m.content or '').split('<|/mind|>')[-1] }}}}{OBJECTS}"), END, "");
+    means(&format, "<|mind|>It is 7.<|/mind|>Seven.", "Seven.", "It is 7.", &[]);
+}
+
+#[test]
+fn marks_around_content_after_reasoning() {
+    let said = "{% if m.reasoning_content %}<out>{{ m.content }}</out>{% else %}{{ m.content or '' }}{% endif %}";
+    let format = template(&format!("{THINKS}{said}{OBJECTS}"), END, "");
+    means(&format, "<think>It is 7.</think><out>Seven.</out>", "Seven.", "It is 7.", &[]);
+    means(&format, "Seven.", "Seven.", "", &[]);
+}
+
+#[test]
+fn a_turn_with_calls_that_ends_otherwise() {
+    let calls = format!("{{% if m.tool_calls %}}<calls>{OBJECTS}</calls><|eom|>{{% else %}}<|end|>{{% endif %}}");
+    let format = template(&format!("{SAYS}{calls}"), "", "");
+    let call = r#"<call>{"name": "ring", "arguments": {"n": 2}}</call>"#;
+    means(&format, &format!("<calls>{call}</calls>"), "", "", &[("ring", json!({"n": 2}))]);
+}
+
+#[test]
+fn arguments_that_the_template_prints() {
+    let calls = "{% for c in m.tool_calls %}<call>{{ c.function.name }}\n{{ c.function.arguments }}</call>{% endfor %}";
+    let format = template(&format!("{SAYS}{calls}"), END, "");
+    assert!(!format.analysis().capabilities.object_arguments);
+    means(&format, "<call>ring\n{\"n\": [\"it's\"]}</call>", "", "", &[("ring", json!({"n": ["it's"]}))]);
+    // As models write it beside.
+    means(&format, "<call>\nring\n{\"n\": 2}\n</call>", "", "", &[("ring", json!({"n": 2}))]);
+}
+
+#[test]
+fn arguments_before_the_name() {
+    let call = "<call>{\"input\": {{ c.function.arguments | tojson }}, \"tool\": \"{{ c.function.name }}\"}</call>";
+    let format = template(&format!("{SAYS}{{% for c in m.tool_calls %}}{call}{{% endfor %}}"), END, "");
+    let reply = r#"<call>{"input": {"n": 2}, "tool": "ring_twice"}</call>"#;
+    means(&format, reply, "", "", &[("ring_twice", json!({"n": 2}))]);
+}
+
+#[test]
+fn a_mark_between_calls() {
+    let calls = "{% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>\
+                 {% if not loop.last %}<|next|>{% endif %}{% endfor %}";
+    let format = template(&format!("{SAYS}{calls}"), END, "");
+    let call = r#"<call>{"name": "ring", "arguments": {}}</call>"#;
+    means(&format, call, "", "", &[("ring", json!({}))]);
+    means(&format, &format!("{call}<|next|>{call}"), "", "", &[("ring", json!({})), ("ring", json!({}))]);
+}
+
+#[test]
+fn reasoning_again_and_a_call_without_its_end() {
+    let format = template(&format!("{THINKS}{SAYS}{OBJECTS}"), END, "");
+    means(&format, "<think>a</think>Seven. <think>b</think>Eight.", "Seven. Eight.", "ab", &[]);
+    let call = r#"<call>{"name": "ring", "arguments": {}}"#;
+    means(&format, &format!("{call}\n{call}</call>"), "", "", &[("ring", json!({})), ("ring", json!({}))]);
+}
+
+#[test]
+fn reasoning_is_never_said_where_a_format_has_none() {
+    let format = template(&format!("{SAYS}{OBJECTS}"), END, "");
+    let messages = [
+        json!({"role": "user", "content": "When?"}),
+        json!({"role": "assistant", "content": "Hello", "reasoning_content": "I think"}),
+    ];
+    for (continued, end) in [(Continued::Content, "<|bot|>Hello"), (Continued::Reasoning, "<|bot|>")] {
+        let (prompt, _) = format.prompt(&messages, None, &PromptOptions::default().continuing(continued)).unwrap();
+        assert!(prompt.ends_with(end) && !prompt.contains("I think"), "{prompt}");
+    }
+}
