@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 fn template(reply: &str, end: &str, prompt: &str) -> ChatFormat {
     let text = format!(
         "{{%- if tools -%}}{{{{ tools | tojson }}}}{{%- endif -%}}{{%- for m in messages -%}}\
-         {{%- if m.role == 'assistant' -%}}<|bot|>{reply}{end}{{%- else -%}}<|{{{{ m.role }}}}|>{{{{ m.content }}}}<|end|>\
+         {{%- if m.role == 'assistant' -%}}<|bot|>{reply}{end}\
+         {{%- else -%}}<|{{{{ m.role }}}}|>{{{{ m.content }}}}<|end|>\
          {{%- endif -%}}{{%- endfor -%}}{{%- if add_generation_prompt -%}}<|bot|>{prompt}{{%- endif -%}}"
     );
     let format = ChatFormat::new(ChatTemplate::new(text, "", "").unwrap()).unwrap();
@@ -51,7 +52,7 @@ fn reasoning_that_only_ends() {
 
 #[test]
 fn an_empty_block_in_what_was_said_before() {
-    let thought = format!("{}{{% if not m.reasoning_content %}}<think></think>{{% endif %}}", THINKS);
+    let thought = format!("{THINKS}{{% if not m.reasoning_content %}}<think></think>{{% endif %}}");
     let format = template(&format!("{thought}{SAYS}{OBJECTS}"), END, "<think>\n");
     means(&format, "It is 7.\n</think>\n\nSeven.", "Seven.", "It is 7.", &[]);
 }

@@ -31,8 +31,12 @@ TOOLS = [
         "find-song": {"title": {"type": "string"}},
     }.items()
 ]
-TOOLS.append({"type": "function", "function": {"name": "hush", "description": "Stops.",
-                                               "parameters": {"type": "object", "properties": {}}}})
+TOOLS.append(
+    {
+        "type": "function",
+        "function": {"name": "hush", "description": "Stops.", "parameters": {"type": "object", "properties": {}}},
+    }
+)
 THOUGHT = "The bells ring at 7, or is it 8?\n\nAt 7 - sure."
 ANSWER = 'At **seven**, as always:\n- "early" {1}'
 
