@@ -1,6 +1,7 @@
 //! Objects and lists on the way, and the keys of objects.
 
 use crate::values::shapes::listed::Listed;
+use crate::values::shapes::strings::TextAt;
 use crate::values::shapes::{NEVER, ObjectShape, ShapeId, Shapes};
 use crate::values::syntax::MOST_LEVELS;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ enum Seen {
 pub(super) struct KeyAt {
     pub(super) listed: Option<Listed>,
     pub(super) open: bool,
+    /// Where in what the names of others must be.
+    name: TextAt,
 }
 
 /// Whether a value of this shape has room in so many levels.
@@ -112,12 +115,18 @@ impl ObjectAt {
         let named = self.may_come(shapes, object, (0, keys as u32), depth);
         // Those that have come must still be known, where others may come.
         let listed = (keys > 0 && (named || open)).then(|| Listed::begin(keys));
-        (named || open).then_some(KeyAt { listed, open })
+        let name = object.names.map_or(TextAt::Free, |id| shapes.texts.get(id).begin());
+        (named || open).then_some(KeyAt { listed, open, name })
     }
 
     pub(super) fn step(&self, shapes: &Shapes, key: KeyAt, byte: u8, depth: u8) -> Option<KeyAt> {
         let object = shapes.objects.get(self.id);
         let listed = key.listed.and_then(|listed| listed.step(byte, |key| object.keys[key as usize].0.as_bytes()));
+        let name = match object.names.filter(|_| key.open) {
+            Some(id) => shapes.texts.get(id).step(key.name, byte),
+            None => Some(key.name),
+        };
+        let key = KeyAt { open: key.open && name.is_some(), name: name.unwrap_or(TextAt::Free), ..key };
         let fits = |listed: &Listed| key.open || self.may_come(shapes, object, (listed.low, listed.high), depth);
         let listed = listed.filter(fits);
         (key.open || listed.is_some()).then_some(KeyAt { listed, ..key })
@@ -133,7 +142,9 @@ impl ObjectAt {
                 let fits = self.may_come(shapes, object, (named, named + 1), depth);
                 fits.then(|| (self.with(named).counted(object), shape))
             }
-            None if key.open => object.others.map(|others| (self.clone().counted(object), others)),
+            None if key.open && object.names.is_none_or(|id| shapes.texts.get(id).is_end(key.name)) => {
+                object.others.map(|others| (self.clone().counted(object), others))
+            }
             None => None,
         }
     }

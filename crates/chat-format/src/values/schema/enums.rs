@@ -1,5 +1,6 @@
 //! Values that are listed.
 
+use super::conditions::TYPES;
 use super::place::Place;
 use super::{Compiler, SILENT};
 use crate::values::shapes::numbers::NumberShape;
@@ -22,11 +23,18 @@ impl Compiler<'_> {
             _ => return Err(place.error("enum is a list of values")),
         };
         // What is said besides leaves some of them out.
-        let rest: Map<String, Value> = map
+        let mut rest: Map<String, Value> = map
             .iter()
             .filter(|(key, _)| !matches!(key.as_str(), "enum" | "const") && !SILENT.contains(&key.as_str()))
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
+        if !rest.is_empty() {
+            // What is written out need not be narrowed by what is only taken to be meant.
+            rest.entry("type").or_insert_with(|| TYPES.into());
+            if rest.contains_key("properties") && !rest.contains_key("unevaluatedProperties") {
+                rest.entry("additionalProperties").or_insert(Value::Bool(true));
+            }
+        }
         let rest = if rest.is_empty() { Shapes::ANY } else { self.of_map(&rest, place)? };
         let alternatives = self.shapes.alternatives(rest);
         let all = rest == Shapes::ANY || self.shapes.is_any(rest);
@@ -60,12 +68,30 @@ impl Compiler<'_> {
         }
     }
 
-    /// Whether a value may be of an alternative; of objects and lists only their type is asked.
+    /// Whether a value may be of an alternative.
     fn admits(&self, alternative: Alternative, value: &Value) -> bool {
         match (alternative, value) {
-            (Alternative::Null, Value::Null)
-            | (Alternative::Array(_), Value::Array(_))
-            | (Alternative::Object(_), Value::Object(_)) => true,
+            (Alternative::Null, Value::Null) => true,
+            (Alternative::Array(id), Value::Array(items)) => {
+                let array = self.shapes.arrays.get(id);
+                let count = items.len() as u32;
+                let fits = |(at, item)| {
+                    array.first.get(at).copied().or(array.others).is_some_and(|shape| self.fits(shape, item))
+                };
+                (array.min..=array.max).contains(&count) && items.iter().enumerate().all(fits)
+            }
+            (Alternative::Object(id), Value::Object(map)) => {
+                let object = self.shapes.objects.get(id);
+                let shape = |key: &str| match object.keys.binary_search_by(|(name, _)| (**name).cmp(key)) {
+                    Ok(at) => Some(object.keys[at].1),
+                    Err(_) => {
+                        object.others.filter(|_| object.names.is_none_or(|id| self.shapes.texts.get(id).is_match(key)))
+                    }
+                };
+                (object.counts.0..=object.counts.1).contains(&(map.len() as u32))
+                    && object.required.iter().all(|&key| map.contains_key(&*object.keys[key as usize].0))
+                    && map.iter().all(|(key, value)| shape(key).is_some_and(|shape| self.fits(shape, value)))
+            }
             (Alternative::Boolean(which), Value::Bool(value)) => which & (1 << u8::from(*value)) != 0,
             (Alternative::Number(id), Value::Number(number)) => {
                 self.shapes.numbers.get(id).is_match(&number.to_string())
@@ -73,6 +99,10 @@ impl Compiler<'_> {
             (Alternative::Text(id), Value::String(text)) => self.shapes.texts.get(id).is_match(text),
             _ => false,
         }
+    }
+
+    fn fits(&self, shape: ShapeId, value: &Value) -> bool {
+        self.shapes.is_any(shape) || self.shapes.alternatives(shape).into_iter().any(|one| self.admits(one, value))
     }
 
     /// One of these values.
@@ -96,8 +126,13 @@ impl Compiler<'_> {
                         map.iter().map(|(key, value)| (key.as_str().into(), self.listed(&[value]))).collect();
                     keys.sort_unstable();
                     let required = (0..keys.len() as u32).collect();
-                    let object =
-                        ObjectShape { keys: keys.into(), required, others: None, counts: ObjectShape::ANY_COUNT };
+                    let object = ObjectShape {
+                        keys: keys.into(),
+                        required,
+                        others: None,
+                        names: None,
+                        counts: ObjectShape::ANY_COUNT,
+                    };
                     others.push(Alternative::Object(self.shapes.objects.add(object)));
                 }
             }

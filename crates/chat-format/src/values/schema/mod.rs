@@ -1,15 +1,17 @@
 //! From JSON Schema to shapes.
 
+mod conditions;
 mod enums;
 mod merge;
 mod objects;
 mod pattern;
 mod place;
 mod scalars;
+mod together;
 
 use super::shapes::{Alternative, ShapeError, ShapeId, ShapeWarning, Shapes};
 use super::types::Types;
-use merge::merged;
+use conditions::rewritten;
 use place::Place;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -20,10 +22,14 @@ const MOST_DEPTH: usize = 128;
 const MOST_SCHEMAS: usize = 100_000;
 
 /// Keywords that say nothing of values.
-const SILENT: [&str; 18] = [
+const SILENT: [&str; 22] = [
     "$schema",
     "$id",
     "$anchor",
+    "$dynamicAnchor",
+    "$recursiveAnchor",
+    "$vocabulary",
+    "id",
     "$comment",
     "$defs",
     "definitions",
@@ -41,12 +47,10 @@ const SILENT: [&str; 18] = [
     "discriminator",
 ];
 
-/// Keywords that are not held.
-const LEFT_OUT: [&str; 13] = [
+/// Keywords that are not held, wherever they come to be looked at.
+const LEFT_OUT: [&str; 12] = [
     "not",
     "if",
-    "then",
-    "else",
     "dependentSchemas",
     "dependentRequired",
     "dependencies",
@@ -54,8 +58,9 @@ const LEFT_OUT: [&str; 13] = [
     "contains",
     "minContains",
     "maxContains",
-    "propertyNames",
-    "unevaluatedProperties",
+    "extends",
+    "disallow",
+    "divisibleBy",
 ];
 
 pub(super) type Compiled = Result<(ShapeId, Vec<ShapeWarning>, Option<ShapeError>), ShapeError>;
@@ -107,32 +112,21 @@ impl Compiler<'_> {
             let or_null = vec![Alternative::Same(id), Alternative::Null];
             return Ok(if id == Shapes::ANY { id } else { self.shapes.of(or_null) });
         }
+        if let Some(said) = rewritten(map) {
+            return self.shape(&said, &place.deeper());
+        }
         let says = |key: &&String| !SILENT.contains(&key.as_str());
         let said: Vec<&String> = map.keys().filter(says).collect();
         for &key in &said {
-            if LEFT_OUT.contains(&key.as_str()) && !matches!(map[key], Value::Bool(false)) {
+            if LEFT_OUT.contains(&key.as_str()) && !(key == "uniqueItems" && map[key] == Value::Bool(false)) {
                 self.warn(place, key, "not held: the value is held to its type alone");
             }
         }
-        if let Some(reference) = map.get("$ref") {
-            let Value::String(reference) = reference else { return Err(place.error("$ref is a string")) };
-            if said.len() == 1 {
-                return self.reference(reference, place);
-            }
-            let target = self.target(reference, place)?.clone();
-            let rest = without(map, "$ref");
-            return self.both(&target, &Value::Object(rest), &place.key("$ref"));
+        if let (Some(Value::String(reference)), 1) = (map.get("$ref"), said.len()) {
+            return self.reference(reference, place);
         }
-        if let Some(all) = map.get("allOf") {
-            let Value::Array(all) = all else { return Err(place.error("allOf is a list")) };
-            let mut whole = Value::Object(without(map, "allOf"));
-            for (at, one) in all.iter().enumerate() {
-                let place = place.key("allOf");
-                let place = place.index(at);
-                let one = self.resolved(one, &place)?;
-                whole = merged(&whole, &one, &mut |keyword| self.warn(&place, keyword, "the first of several holds"));
-            }
-            return self.shape(&whole, &place.deeper());
+        if ["$ref", "$dynamicRef", "$recursiveRef", "allOf"].iter().any(|key| map.contains_key(*key)) {
+            return self.together(map, place);
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(branches) = map.get(keyword) {
@@ -143,48 +137,6 @@ impl Compiler<'_> {
             return self.of_enum(map, place);
         }
         self.of_types(map, &said, place)
-    }
-
-    /// Held to two schemas at once.
-    fn both(&mut self, one: &Value, other: &Value, place: &Place) -> Result<ShapeId, ShapeError> {
-        let one = self.resolved(one, place)?;
-        let whole = merged(&one, other, &mut |keyword| self.warn(place, keyword, "the first of several holds"));
-        self.shape(&whole, &place.deeper())
-    }
-
-    /// A schema without a `$ref` at its top.
-    fn resolved(&self, schema: &Value, place: &Place) -> Result<Value, ShapeError> {
-        let mut schema = schema.clone();
-        for _ in 0..MOST_DEPTH {
-            let Some(Value::String(reference)) = schema.get("$ref") else { return Ok(schema) };
-            let target = self.target(reference, place)?.clone();
-            let Value::Object(map) = &schema else { return Ok(target) };
-            schema = merged(&target, &Value::Object(without(map, "$ref")), &mut |_| ());
-        }
-        Err(place.error("a $ref that leads to itself"))
-    }
-
-    fn target(&self, reference: &str, place: &Place) -> Result<&Value, ShapeError> {
-        let pointer = reference.strip_prefix('#').ok_or_else(|| {
-            place.error(&format!("$ref {reference:?} is not of this schema: put what it names under $defs"))
-        })?;
-        let found = self.root.pointer(&pointer.replace("%25", "%").replace("%24", "$").replace("%20", " "));
-        found.ok_or_else(|| place.error(&format!("$ref {reference:?} leads nowhere: name a part of this schema")))
-    }
-
-    fn reference(&mut self, reference: &str, place: &Place) -> Result<ShapeId, ShapeError> {
-        if let Some(&known) = self.references.get(reference) {
-            return Ok(known);
-        }
-        let target = self.target(reference, place)?.clone();
-        let reserved = self.shapes.reserve();
-        self.references.insert(reference.to_owned(), reserved);
-        let id = self.shape(&target, &Place::named(reference.trim_start_matches('#'), place.depth + 1))?;
-        self.shapes.set(reserved, id);
-        if id != reserved {
-            self.references.insert(reference.to_owned(), id);
-        }
-        Ok(id)
     }
 
     fn union(
@@ -198,20 +150,18 @@ impl Compiler<'_> {
         let rest = without(map, keyword);
         let has_rest = rest.keys().any(|key| !SILENT.contains(&key.as_str()));
         let rest = Value::Object(rest);
-        let mut alternatives = Vec::new();
+        let (mut alternatives, mut any) = (Vec::new(), false);
         let place = place.key(keyword);
         for (at, branch) in branches.iter().enumerate() {
             let place = place.index(at);
             let id = if has_rest { self.both(branch, &rest, &place)? } else { self.shape(branch, &place)? };
-            if id == Shapes::ANY {
-                return Ok(id);
-            }
+            any |= id == Shapes::ANY;
             alternatives.push(Alternative::Same(id));
         }
         if keyword == "oneOf" && !are_apart(branches) {
             self.warn(&place, keyword, "held as anyOf: a value may fit several of them");
         }
-        Ok(self.shapes.of(alternatives))
+        Ok(if any { Shapes::ANY } else { self.shapes.of(alternatives) })
     }
 
     fn of_types(&mut self, map: &Map<String, Value>, said: &[&String], place: &Place) -> Result<ShapeId, ShapeError> {
@@ -290,8 +240,10 @@ fn implied(keyword: &str) -> Option<Types> {
         | "additionalProperties"
         | "patternProperties"
         | "minProperties"
-        | "maxProperties" => Types::OBJECT,
-        "items" | "prefixItems" | "minItems" | "maxItems" => Types::ARRAY,
+        | "maxProperties"
+        | "propertyNames"
+        | "unevaluatedProperties" => Types::OBJECT,
+        "items" | "prefixItems" | "minItems" | "maxItems" | "unevaluatedItems" => Types::ARRAY,
         "pattern" | "minLength" | "maxLength" | "format" => Types::STRING,
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => Types::NUMBER,
         _ => return None,
@@ -304,12 +256,49 @@ fn without(map: &Map<String, Value>, keyword: &str) -> Map<String, Value> {
 
 /// Whether no value can fit two of these, as far as their types and constants say.
 fn are_apart(branches: &[Value]) -> bool {
-    let kind = |branch: &Value| match (branch.get("const"), branch.get("type")) {
-        (Some(value), _) => Some(format!("={value}")),
-        (None, Some(Value::String(name))) => Some(if name == "integer" { "number".to_owned() } else { name.clone() }),
-        _ => None,
-    };
-    let mut kinds: Vec<_> = branches.iter().map(kind).collect();
-    kinds.sort();
-    kinds.iter().all(Option::is_some) && kinds.windows(2).all(|pair| pair[0] != pair[1])
+    let may: Vec<&Value> = branches.iter().filter(|branch| **branch != Value::Bool(false)).collect();
+    let kinds: Vec<Kind> = may.iter().map(|branch| kind(branch)).collect();
+    kinds.iter().enumerate().all(|(at, one)| kinds[..at].iter().all(|other| one.is_apart(other)))
+}
+
+/// What of a value is certain.
+enum Kind<'a> {
+    Value(&'a Value),
+    Type(&'a str),
+    Unknown,
+}
+
+fn kind(branch: &Value) -> Kind<'_> {
+    match (branch.get("const"), branch.get("type"), branch.get("allOf")) {
+        (Some(value), ..) => Kind::Value(value),
+        (None, Some(Value::String(_)), _) if branch.get("nullable").is_some() => Kind::Unknown,
+        (None, Some(Value::String(name)), _) => Kind::Type(if name == "integer" { "number" } else { name }),
+        (None, None, Some(Value::Array(all))) => {
+            all.iter().map(kind).find(|kind| !matches!(kind, Kind::Unknown)).unwrap_or(Kind::Unknown)
+        }
+        _ => Kind::Unknown,
+    }
+}
+
+impl Kind<'_> {
+    fn is_apart(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Value(one), Self::Value(other)) => !conditions::same(one, other),
+            (Self::Unknown, _) | (_, Self::Unknown) => false,
+            _ => self.named() != other.named(),
+        }
+    }
+
+    fn named(&self) -> &str {
+        match self {
+            Self::Type(name) => name,
+            Self::Value(Value::Null) => "null",
+            Self::Value(Value::Bool(_)) => "boolean",
+            Self::Value(Value::Number(_)) => "number",
+            Self::Value(Value::String(_)) => "string",
+            Self::Value(Value::Array(_)) => "array",
+            Self::Value(Value::Object(_)) => "object",
+            Self::Unknown => "",
+        }
+    }
 }

@@ -1,14 +1,15 @@
 //! Objects and lists.
 
 use super::Compiler;
+use super::pattern::{Held, held};
 use super::place::Place;
 use crate::values::shapes::{Alternative, ArrayShape, ObjectShape, ShapeError, ShapeId, Shapes};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Any object.
 pub(super) fn open() -> ObjectShape {
     let (keys, required, others) = (Box::default(), Box::default(), Some(Shapes::ANY));
-    ObjectShape { keys, required, others, counts: ObjectShape::ANY_COUNT }
+    ObjectShape { keys, required, others, names: None, counts: ObjectShape::ANY_COUNT }
 }
 
 impl Compiler<'_> {
@@ -18,11 +19,14 @@ impl Compiler<'_> {
         place: &Place,
     ) -> Result<Option<Alternative>, ShapeError> {
         let mut keys = Vec::new();
+        let names = self.names(map, place)?;
         if let Some(properties) = map.get("properties") {
             let Value::Object(properties) = properties else { return Err(place.error("properties is an object")) };
             let (top, place) = (place.is_top(), place.key("properties"));
             for (name, schema) in properties {
-                let shape = self.shape(schema, &place.key(name))?;
+                let schema = with_patterns(map, name, Some(schema));
+                let shape =
+                    if names.allows(self, name) { self.shape(&schema, &place.key(name))? } else { Shapes::NOTHING };
                 if self.shapes.limits.writes_key(name, top) {
                     keys.push((Box::from(name.as_str()), shape));
                 } else {
@@ -30,13 +34,33 @@ impl Compiler<'_> {
                 }
             }
         }
-        let others = self.other_keys(map, keys.is_empty(), place)?;
+        let no_names = keys.iter().all(|(_, shape)| *shape == Shapes::NOTHING);
+        let (mut others, mut pattern) = self.other_keys(map, no_names, place)?;
+        match names {
+            Names::Any => {}
+            Names::Listed(names) => {
+                // Keys that are listed have names.
+                for name in others.iter().flat_map(|_| &names) {
+                    if !keys.iter().any(|(key, _)| **key == **name)
+                        && self.shapes.limits.writes_key(name, place.is_top())
+                    {
+                        let shape = self.shape(&with_patterns(map, name, None), &place.key("additionalProperties"))?;
+                        keys.push((name.clone(), shape));
+                    }
+                }
+                (others, pattern) = (None, None);
+            }
+            Names::Of(id) if others.is_some() && pattern.is_some() => {
+                self.warn(place, "propertyNames", &format!("not held beside patternProperties ({})", id));
+            }
+            Names::Of(id) => pattern = others.map(|_| id),
+        }
         let mut required = Vec::new();
         if let Some(names) = map.get("required") {
             // Some write `required: true` into a property.
             let Value::Array(names) = names else {
                 self.warn(place, "required", "not held: it is no list of names");
-                return Ok(Some(self.object_of(keys, Vec::new(), others)));
+                return Ok(Some(self.object_of(keys, Vec::new(), others, pattern)));
             };
             for name in names {
                 let Some(name) = name.as_str() else { return Err(place.error("required is a list of names")) };
@@ -46,11 +70,18 @@ impl Compiler<'_> {
                 }
                 required.push(name);
                 if !keys.iter().any(|(key, _)| **key == *name) {
-                    let Some(others) = others else {
+                    // It must come, so it may, whatever is said of keys without a name.
+                    let schema = with_patterns(map, name, None);
+                    let fits = pattern.is_none() || !map.contains_key("propertyNames") || {
+                        pattern.is_some_and(|id| self.shapes.texts.get(id).is_match(name))
+                    };
+                    let fits = fits && !(map.contains_key("propertyNames") && others.is_none() && pattern.is_none());
+                    if schema == Value::Bool(false) || !fits {
                         self.nothing_satisfies(place);
                         return Ok(None);
-                    };
-                    keys.push((Box::from(name), others));
+                    }
+                    let shape = self.shape(&schema, &place.key("additionalProperties"))?;
+                    keys.push((Box::from(name), shape));
                 }
             }
         }
@@ -62,7 +93,7 @@ impl Compiler<'_> {
             self.nothing_satisfies(place);
             return Ok(None);
         }
-        let Alternative::Object(id) = self.object_of(keys, required, others) else { return Ok(None) };
+        let Alternative::Object(id) = self.object_of(keys, required, others, pattern) else { return Ok(None) };
         if counts == ObjectShape::ANY_COUNT {
             return Ok(Some(Alternative::Object(id)));
         }
@@ -79,6 +110,7 @@ impl Compiler<'_> {
         mut keys: Vec<(Box<str>, ShapeId)>,
         required: Vec<&str>,
         others: Option<ShapeId>,
+        names: Option<u32>,
     ) -> Alternative {
         keys.sort_unstable();
         let place = |name: &str| keys.binary_search_by(|(key, _)| (**key).cmp(name)).ok().map(|at| at as u32);
@@ -86,33 +118,67 @@ impl Compiler<'_> {
         required.sort_unstable();
         required.dedup();
         let counts = ObjectShape::ANY_COUNT;
-        let object = ObjectShape { keys: keys.into(), required: required.into(), others, counts };
+        let object = ObjectShape { keys: keys.into(), required: required.into(), others, names, counts };
         Alternative::Object(self.shapes.objects.add(object))
     }
 
-    /// What keys hold that are not named; `None` where there are none.
-    fn other_keys(
-        &mut self,
-        map: &Map<String, Value>,
-        no_names: bool,
-        place: &Place,
-    ) -> Result<Option<ShapeId>, ShapeError> {
-        if let Some(Value::Object(patterns)) = map.get("patternProperties") {
+    /// What keys hold that are not named, and which names they have; `None` where there are none.
+    fn other_keys(&mut self, map: &Map<String, Value>, no_names: bool, place: &Place) -> Others {
+        let said = map.get("additionalProperties").or_else(|| map.get("unevaluatedProperties"));
+        if let Some(Value::Object(patterns)) = map.get("patternProperties")
+            && !patterns.is_empty()
+        {
             let place = place.key("patternProperties");
-            let instead = "keys are not held to the pattern";
-            if let (true, [(pattern, schema)]) = (no_names, &patterns.iter().collect::<Vec<_>>()[..]) {
-                self.warn(&place, "patternProperties", instead);
-                return self.shape(schema, &place.key(pattern)).map(Some);
+            let may: Vec<_> = patterns.iter().filter(|(_, schema)| **schema != Value::Bool(false)).collect();
+            let [(pattern, schema)] = may[..] else {
+                self.warn(&place, "patternProperties", "such keys do not come: there are several patterns");
+                return Ok((None, None));
+            };
+            let text = Map::from_iter([("pattern".to_owned(), Value::String(pattern.clone()))]);
+            let id = match (held(pattern), patterns.len()) {
+                (Held::By(..), 1) => match self.string(&text, &place)? {
+                    Some(Alternative::Text(id)) => Some(id),
+                    _ => None,
+                },
+                _ => None,
+            };
+            if id.is_none() {
+                self.warn(&place, "patternProperties", "such keys do not come");
+                return Ok((None, None));
             }
-            self.warn(&place, "patternProperties", "such keys do not come");
-            return Ok(None);
+            let shape = self.shape(schema, &place.key(pattern))?;
+            return Ok((Some(shape).filter(|shape| *shape != Shapes::NOTHING), id));
         }
-        match map.get("additionalProperties") {
-            None if map.contains_key("properties") && !no_names => Ok(None),
-            None => Ok(Some(Shapes::ANY)),
+        let others = match said {
+            None if map.contains_key("properties") && !no_names => None,
+            None => Some(Shapes::ANY),
             Some(schema) => {
                 let id = self.shape(schema, &place.key("additionalProperties"))?;
-                Ok((id != Shapes::NOTHING).then_some(id))
+                (id != Shapes::NOTHING).then_some(id)
+            }
+        };
+        Ok((others, None))
+    }
+
+    /// What `propertyNames` says.
+    fn names(&mut self, map: &Map<String, Value>, place: &Place) -> Result<Names, ShapeError> {
+        let Some(schema) = map.get("propertyNames").filter(|schema| **schema != Value::Bool(true)) else {
+            return Ok(Names::Any);
+        };
+        let place = place.key("propertyNames");
+        let (nothing, text) = (self.nothing.clone(), json!({"type": "string"}));
+        let id = if schema == &Value::Bool(false) { Shapes::NOTHING } else { self.both(schema, &text, &place)? };
+        // That there are no such names says nothing of the object.
+        self.nothing = nothing;
+        match self.shapes.alternatives(id)[..] {
+            [] => Ok(Names::Listed(Vec::new())),
+            [Alternative::Text(id)] => Ok(match &self.shapes.texts.get(id).texts {
+                Some(texts) => Names::Listed(texts.to_vec()),
+                None => Names::Of(id),
+            }),
+            _ => {
+                self.warn(&place, "propertyNames", "not held: several kinds of names");
+                Ok(Names::Any)
             }
         }
     }
@@ -135,7 +201,7 @@ impl Compiler<'_> {
                 first.push(self.shape(schema, &place.index(at))?);
             }
         }
-        let others = match others {
+        let others = match others.or_else(|| map.get("unevaluatedItems")) {
             Some(schema) => Some(self.shape(schema, &place.key("items"))?).filter(|id| *id != Shapes::NOTHING),
             None => Some(Shapes::ANY),
         };
@@ -148,6 +214,42 @@ impl Compiler<'_> {
         }
         let array = ArrayShape { first: first.into(), others, min, max };
         Ok(Some(Alternative::Array(self.shapes.arrays.add(array))))
+    }
+}
+
+type Others = Result<(Option<ShapeId>, Option<u32>), ShapeError>;
+
+/// The names that keys may have.
+enum Names {
+    Any,
+    Listed(Vec<Box<str>>),
+    /// Those of a text shape.
+    Of(u32),
+}
+
+impl Names {
+    fn allows(&self, compiler: &Compiler<'_>, name: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Listed(names) => names.iter().any(|listed| **listed == *name),
+            Self::Of(id) => compiler.shapes.texts.get(*id).is_match(name),
+        }
+    }
+}
+
+/// What is said of a key: by its name, by patterns, and if by none of both by `additionalProperties`.
+fn with_patterns(map: &Map<String, Value>, name: &str, named: Option<&Value>) -> Value {
+    let patterns = map.get("patternProperties").and_then(Value::as_object);
+    let found =
+        patterns.into_iter().flatten().filter(|(pattern, _)| held(pattern).finds(name)).map(|(_, schema)| schema);
+    let mut all: Vec<&Value> = named.into_iter().chain(found).collect();
+    if all.is_empty() {
+        all.extend(map.get("additionalProperties").or_else(|| map.get("unevaluatedProperties")));
+    }
+    match all[..] {
+        [] => Value::Bool(true),
+        [one] => one.clone(),
+        _ => json!({ "allOf": all }),
     }
 }
 

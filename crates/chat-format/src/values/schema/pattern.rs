@@ -3,7 +3,7 @@
 use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
-use trie_rules::{Automaton, AutomatonError, AutomatonLimits, Regex, RegexError};
+use trie_rules::{Automaton, AutomatonError, AutomatonLimits, Regex, RegexError, Rule};
 
 /// What becomes of a pattern.
 #[derive(Clone)]
@@ -14,6 +14,15 @@ pub(super) enum Held {
     Nothing,
     /// It cannot be held; why.
     Not(String),
+}
+
+impl Held {
+    /// Whether it is found in a text, as far as is known.
+    pub(super) fn finds(&self, text: &str) -> bool {
+        let Self::By(_, automaton) = self else { return false };
+        let end = text.bytes().try_fold(automaton.start(), |state, byte| automaton.step(&state, byte));
+        end.is_some_and(|end| automaton.is_end(&end))
+    }
 }
 
 /// Patterns that were seen: tools come again with each request.

@@ -88,6 +88,8 @@ pub(super) struct ObjectShape {
     pub(super) required: Box<[u32]>,
     /// What other keys hold; without it there are none.
     pub(super) others: Option<ShapeId>,
+    /// The text shape that the names of other keys have; without it any.
+    pub(super) names: Option<u32>,
     /// The fewest keys and the most.
     pub(super) counts: (u32, u32),
 }

@@ -196,3 +196,82 @@ fn objects_with_a_number_of_keys() {
         assert_eq!(matches!(case.strict(text.as_bytes()), Was::Over(..)), fits, "{inner}");
     }
 }
+
+#[test]
+fn what_holds_at_once_and_under_conditions() {
+    let number = json!({"type": "integer"});
+    check(
+        json!({"type": "object", "properties": {"a": number}, "required": ["a", "b"]}),
+        &["{\"a\":1,\"b\":[]}"],
+        &["{\"a\":1}", "{\"a\":1,\"b\":1,\"c\":1}"],
+    );
+    check(
+        json!({"properties": {"a": number}, "additionalProperties": {"type": "string"},
+            "allOf": [{"properties": {"b": {"maxLength": 2}}}]}),
+        &["{\"a\":1,\"b\":\"xy\",\"c\":\"\"}"],
+        &["{\"b\":1}", "{\"b\":\"xyz\"}", "{\"c\":1}"],
+    );
+    check(
+        json!({"allOf": [{"prefixItems": [{"minimum": 3}]}, {"items": number}]}),
+        &["[3, 1]"],
+        &["[1]", "[3.5]", "[3, \"\"]"],
+    );
+    check(
+        json!({"properties": {"a": number, "b": number}, "dependentRequired": {"a": ["b"]}}),
+        &["{}", "{\"b\":1}", "{\"b\":1,\"a\":1}", "{\"a\":1,\"b\":1}"],
+        &["{\"a\":1}"],
+    );
+    check(
+        json!({"properties": {"k": {"enum": ["x", "y"]}, "v": number}, "required": ["k"],
+            "if": {"properties": {"k": {"const": "x"}}}, "then": {"required": ["v"]}}),
+        &["{\"k\":\"y\"}", "{\"k\":\"x\",\"v\":1}", "{\"v\":1,\"k\":\"x\"}"],
+        &["{\"k\":\"x\"}", "{\"k\":\"z\"}"],
+    );
+    check(json!({"enum": [1, "a", 2], "not": {"const": 2}}), &["1", "\"a\""], &["2"]);
+    check(json!({"enum": [{"a": 1}, {"b": 1}], "required": ["b"]}), &["{\"b\":1}"], &["{\"a\":1}"]);
+    check(
+        json!({"anyOf": [{"properties": {"a": number}}, {"properties": {"b": number}}],
+            "unevaluatedProperties": false}),
+        &["{\"a\":1}", "{\"b\":1}"],
+        &["{\"c\":1}"],
+    );
+    check(json!({"prefixItems": [true], "unevaluatedItems": false}), &["[1]"], &["[1, 2]"]);
+}
+
+#[test]
+fn names_of_keys() {
+    check(
+        json!({"patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": false}),
+        &["{}", "{\"x\":1,\"xy\":2}"],
+        &["{\"y\":1}", "{\"x\":\"\"}"],
+    );
+    check(json!({"propertyNames": {"enum": ["a", "b"]}}), &["{\"a\":1}", "{\"b\":[]}"], &["{\"c\":1}"]);
+    check(json!({"propertyNames": {"maxLength": 2}}), &["{\"ab\":1}"], &["{\"abc\":1}"]);
+    check(json!({"propertyNames": false}), &["{}"], &["{\"a\":1}"]);
+}
+
+#[test]
+fn recursion_beside_other_keywords() {
+    for again in [json!({"$ref": "#", "type": "object"}), json!({"allOf": [{"$ref": "#"}]})] {
+        let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}, "a": again}});
+        let case = Case::new(&Arguments::Json, "", &schema);
+        assert!(matches!(case.strict(b"{\"a\":{\"a\":{\"n\":1}}}"), Was::Over(..)), "{schema}");
+        assert!(matches!(case.strict(b"{\"a\":{\"a\":{\"n\":\""), Was::Dead(_)), "{schema}");
+    }
+}
+
+#[test]
+fn nothing_is_left_out_in_silence() {
+    for (schema, keyword) in [
+        (json!({"oneOf": [true, {"type": "integer"}]}), "oneOf"),
+        (json!({"oneOf": [{}, {"type": "integer"}]}), "oneOf"),
+        (json!({"oneOf": [{"const": 1}, {"type": "number"}]}), "oneOf"),
+        (json!({"type": "array", "contains": false}), "contains"),
+        (json!({"type": "array", "uniqueItems": true}), "uniqueItems"),
+        (json!({"type": "integer", "not": {"const": 3}}), "not"),
+    ] {
+        let mut shapes = crate::values::Shapes::new();
+        let (_, warnings) = shapes.add(&json!({"type": "object", "properties": {"a": schema}})).unwrap();
+        assert!(warnings.iter().any(|warning| warning.keyword == keyword), "{schema}: {warnings:?}");
+    }
+}
