@@ -50,8 +50,8 @@ impl Compiler<'_> {
                 }
                 (others, pattern) = (None, None);
             }
-            Names::Of(id) if others.is_some() && pattern.is_some() => {
-                self.warn(place, "propertyNames", &format!("not held beside patternProperties ({})", id));
+            Names::Of(_) if others.is_some() && pattern.is_some() => {
+                self.warn(place, "propertyNames", "not held beside patternProperties");
             }
             Names::Of(id) => pattern = others.map(|_| id),
         }
