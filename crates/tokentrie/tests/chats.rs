@@ -133,7 +133,7 @@ fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
         });
         let ready = request(&asked).unwrap().over(&over, &DataOnly).unwrap().ready(&format)?;
         let mut heard = Heard::default();
-        let reply = ready.reply(&mut context, &mut heard)?;
+        let reply = ready.reply(&mut Runtime::Alone(&mut context), &mut heard)?;
         assert_eq!(reply.message.content.len(), 3, "{reply:?}");
         assert!(reply.message.content.bytes().all(|byte| byte.is_ascii_digit()), "{reply:?}");
         assert_eq!((reply.finish, reply.content_is_whole), (ChatFinish::Stop, stop.is_null()));

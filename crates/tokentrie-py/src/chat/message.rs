@@ -156,6 +156,7 @@ impl Message {
         text_signature = "(content=\"\", reasoning=\"\", tool_calls=(), warnings=(), finish=None, stats=None, \
             parsed=None, invalid=None)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         content: String,
         reasoning: String,

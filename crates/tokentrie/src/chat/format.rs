@@ -102,9 +102,9 @@ impl ModelFormat {
     /// would be told from content by nothing.
     #[cfg(feature = "llama")]
     pub(crate) fn content_ends(&self) -> Vec<TokenId> {
-        let marked = self.vocab.tokenize_marker(&self.format.analysis().dialect.content.end);
-        let marker = marked.filter(|_| self.vocab.can_tokenize()).and_then(|marker| marker.first().copied());
-        let marker = marker.filter(|first| self.vocab.control().contains(first));
+        let spelled = self.vocab.tokenize_marker(&self.format.analysis().dialect.content.end);
+        let first = spelled.filter(|_| self.vocab.can_tokenize()).and_then(|tokens| tokens.first().copied());
+        let marker = first.filter(|first| self.vocab.control().contains(first));
         let mut ends: Vec<TokenId> = self.vocab.end_of_generation().iter().copied().chain(marker).collect();
         ends.sort_unstable();
         ends.dedup();

@@ -109,7 +109,9 @@ impl<W: ChatWatch> Told<W> {
             }
         }
         told.retain(|event| !matches!(event, Event::Content(text) if text.is_empty()));
-        told.iter().for_each(|event| self.message.add(event));
+        for event in &told {
+            self.message.add(event);
+        }
         if !told.is_empty() {
             self.watch.tell(told);
         }
@@ -176,7 +178,9 @@ impl<W: ChatWatch> Reading<W> {
     pub(super) fn finish(mut self, partial: bool, tools: &Tools) -> (Message, Vec<CallShares>, usize) {
         if let Some(mut held) = self.content.take() {
             let (before, mut text) = held.settle(&self.vocab);
-            before.iter().for_each(|&token| self.read(token));
+            for token in before {
+                self.read(token);
+            }
             text.push_str(&held.text.finish());
             self.told.tell(vec![Event::Content(text)]);
             let (mut events, _) = self.parser.finish(partial);
@@ -224,7 +228,9 @@ impl<W: ChatWatch> Watch for Reading<W> {
     fn step(&mut self, step: &Step<'_>) {
         if let Some(held) = &mut self.content {
             let (before, text) = held.push(step.token, &self.vocab);
-            before.iter().for_each(|&token| self.read(token));
+            for token in before {
+                self.read(token);
+            }
             return self.told.tell(vec![Event::Content(text)]);
         }
         if self.vocab.is_end_of_generation(step.token) {

@@ -169,30 +169,27 @@ impl ChatRequest {
             }
         }
         let mut content = None;
-        let rules = match &self.reply.content {
-            Some(held) => {
-                if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
-                    return Err(ChatError::ContentBesideTools);
-                }
-                if matches!(self.prompt.continued, Continued::Auto | Continued::Content) {
-                    return Err(ChatError::ContentBegun);
-                }
-                if held.first_set().is_some_and(|set| set.heal_bytes() > 0) {
-                    return Err(ChatError::ContentHealed);
-                }
-                if vocab.end_of_generation().is_empty() {
-                    return Err(ChatError::ContentWithoutEnd);
-                }
-                let before = format.before_content(&prompt.turn, self.thinking_budget)?;
-                let (held, ends) = (HeldContent::new(before, held.clone()), format.content_ends());
-                content = Some(held.clone());
-                let rules = SpanRules::of(AnyConstraint::new(held), vocab.len())?.with_end_tokens(ends.as_slice())?;
-                rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?
+        let rules = if let Some(held) = &self.reply.content {
+            if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
+                return Err(ChatError::ContentBesideTools);
             }
-            None => {
-                let rules = SpanRules::of(format.constraint(&constraint, self.thinking_budget)?, vocab.len())?;
-                rules.with_end_of_generation(vocab.end_of_generation())?
+            if matches!(self.prompt.continued, Continued::Auto | Continued::Content) {
+                return Err(ChatError::ContentBegun);
             }
+            if held.first_set().is_some_and(|set| set.heal_bytes() > 0) {
+                return Err(ChatError::ContentHealed);
+            }
+            if vocab.end_of_generation().is_empty() {
+                return Err(ChatError::ContentWithoutEnd);
+            }
+            let before = format.before_content(&prompt.turn, self.thinking_budget)?;
+            let (held, ends) = (HeldContent::new(before, held.clone()), format.content_ends());
+            content = Some(held.clone());
+            let rules = SpanRules::of(AnyConstraint::new(held), vocab.len())?.with_end_tokens(ends.as_slice())?;
+            rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?
+        } else {
+            let rules = SpanRules::of(format.constraint(&constraint, self.thinking_budget)?, vocab.len())?;
+            rules.with_end_of_generation(vocab.end_of_generation())?
         };
         let rules = Arc::new(rules);
         let parser = self.reply.parser(format.format(), &prompt)?;

@@ -12,8 +12,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use trie_core::work::{Limits, Work};
 use trie_core::{
-    AnyConstraint, Choice, ChooseOptions, Decoded, Host, Job as Work, PrefixRows, Scoring, SpanRules, TokenId, Trie,
-    Want, run,
+    AnyConstraint, Choice, ChooseOptions, Decoded, Host, Job as AsksForRows, PrefixRows, Scoring, SpanRules, TokenId,
+    Trie, Want, run,
 };
 use trie_text::Vocab;
 
@@ -154,7 +154,7 @@ impl Task for Choosing {
     }
 }
 
-impl Work for Choosing {
+impl AsksForRows for Choosing {
     type Error = RuntimeError;
 
     fn advance(&mut self) -> Result<bool, RuntimeError> {
@@ -315,7 +315,7 @@ fn a_job_that_panics_is_alone_in_that() {
             false
         }
     }
-    impl Work for Bad {
+    impl AsksForRows for Bad {
         type Error = RuntimeError;
         fn advance(&mut self) -> Result<bool, RuntimeError> {
             Ok(true)
