@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import random
 import threading
@@ -162,35 +161,30 @@ def test_what_a_listener_raises_ends_its_call_alone(shared: tokentrie.Model) -> 
 
 
 def test_a_full_queue_says_so_at_once() -> None:
-    model = tokentrie.Model(n_ctx=512, n_threads=1, slots=2, max_queue=1)
-    begun, over = threading.Barrier(3), []
+    model = tokentrie.Model(n_ctx=4096, n_threads=1, slots=2, max_queue=1)
+    end, over = tokentrie.CancelToken(), []
 
-    def long() -> None:
-        heard = iter([begun.wait])
-        over.append(
-            model.generate("Once ", Regex("[ab]{480}"), max_tokens=480, on_step=lambda _: next(heard, lambda: None)())
-        )
+    def long(prompt: str) -> None:
+        try:
+            # It ends no sooner.
+            model.generate(prompt, Regex("[ab]{4000}"), max_tokens=4000, cancel=end)
+        except CancelledError as error:
+            over.append(error)
 
-    threads = [threading.Thread(target=long) for _ in range(2)]
+    threads = [threading.Thread(target=long, args=(f"{number} ",)) for number in range(3)]
     for thread in threads:
         thread.start()
-    begun.wait(30)
-    waiting = threading.Thread(target=lambda: over.append(model.generate("Then ", max_tokens=1)))
-    waiting.start()
-    while model.engine.queued == 0 and len(over) < 2:
+    deadline = time.monotonic() + 30
+    while (engine := model.engine) is not None and (engine.running, engine.queued) != (2, 1):
+        assert time.monotonic() < deadline, engine
         time.sleep(0.001)
-    refused: list[str] = []
-    try:
-        while len(over) < 2 and not refused:
-            with contextlib.suppress(QueueFullError):
-                model.generate("No ", max_tokens=1)
-                continue
-            refused.append("at once")
-    finally:
-        for thread in (*threads, waiting):
-            thread.join()
+    with pytest.raises(QueueFullError, match="1 calls wait already"):
+        model.generate("No ", max_tokens=1)
+    end.cancel()
+    for thread in threads:
+        thread.join()
     assert len(over) == 3, "who waits is not lost"
-    assert refused, "the third call waits, and the fourth is refused"
+    assert model.generate("Yes ", max_tokens=1).stats.sampled_tokens == 1
 
 
 def test_prompts_that_do_not_fit_concern_nobody_else(shared: tokentrie.Model) -> None:

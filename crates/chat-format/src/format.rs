@@ -4,7 +4,7 @@ use crate::analysis::text::{common_prefix, length_of_last_marker};
 use crate::analysis::{Analysis, PromptOptions};
 use crate::check::Seen;
 use crate::constraint::{BeforeContent, ControlTokens, ReplyConstraint};
-use crate::dialect::{ContentMode, Dialect};
+use crate::dialect::{ContentMode, Dialect, Pattern};
 use crate::lock::lock;
 use crate::machine::{Machine, Nobody, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
@@ -96,6 +96,15 @@ pub enum FormatError {
         tool: String,
         /// The text.
         text: String,
+    },
+    /// Content begins as calls do.
+    #[error(
+        "content cannot be held to anything in this format: {head:?} begins it, and calls as well; give a tool whose \
+         parameters are what is wanted, with tool_choice=\"required\""
+    )]
+    Recipients {
+        /// What begins both.
+        head: String,
     },
     /// A call is required where none can be.
     #[error("a call is required, and {reason}")]
@@ -287,7 +296,14 @@ impl ChatFormat {
         let made = self.machine(Some(&Tools::default()), &ToolChoice::None, false, true)?;
         let prompt = prompt.unwrap_or(&self.0.analysis.prompt_thinking);
         let start = after(&made.machine, prompt, self.known(prompt));
-        let before = BeforeContent { marked: self.dialect().content.mode == ContentMode::Wrapped };
+        let (content, calls) = (&self.dialect().content, &self.dialect().calls);
+        let marked = content.mode == ContentMode::Wrapped;
+        let heads = calls.iter().flat_map(|calls| &calls.patterns).filter_map(Pattern::head);
+        if let Some(head) = heads.filter(|head| marked && !head.is_empty()).find(|head| content.start.starts_with(head))
+        {
+            return Err(FormatError::Recipients { head: head.to_owned() });
+        }
+        let before = BeforeContent { marked };
         Ok(ReplyConstraint::new(made.machine, start, Some(before), spelling.clone(), control.clone())?)
     }
 

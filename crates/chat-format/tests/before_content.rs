@@ -2,7 +2,7 @@
 
 use crate::support::random::Random;
 use crate::support::{small_templates, templates};
-use chat_format::{ChatFormat, ChatTemplate, ControlTokens, ParserOptions};
+use chat_format::{ChatFormat, ChatTemplate, ControlTokens, FormatError, ParserOptions, ToolChoice, Tools};
 use std::sync::Arc;
 use trie_core::{Constraint, Ending, Scratch, TokenId, Tokens};
 use trie_rules::{Spelling, TokenBytes};
@@ -25,7 +25,14 @@ fn every_walk_reaches_content_that_is_read_as_content() {
         let found = format.analysis();
         let closing: Vec<TokenId> = found.dialect.reasoning.end.bytes().map(id).collect();
         for prompt in [&found.prompt_thinking, &found.prompt_not_thinking] {
-            let made = format.before_content(Some(prompt), &spelling, &ControlTokens::default()).unwrap();
+            let made = match format.before_content(Some(prompt), &spelling, &ControlTokens::default()) {
+                Ok(made) => made,
+                Err(FormatError::Recipients { head }) => {
+                    assert!(found.dialect.content.start.starts_with(&head), "{name}");
+                    continue;
+                }
+                Err(error) => panic!("{name}: {error}"),
+            };
             let made = made.with_budget(3, closing.clone());
             for _ in 0..20 {
                 let (mut at, mut written, mut scratch) = (made.start(), Vec::new(), Scratch::default());
@@ -52,7 +59,10 @@ fn every_walk_reaches_content_that_is_read_as_content() {
                     assert!(made.advance(&mut at, id(byte)).is_some(), "{name}: {byte} is listed and refused");
                     written.push(byte);
                 }
+                // As chats read it: content is held only where no tool may be called.
                 let mut options = ParserOptions::default();
+                options.tools = Some(Tools::default());
+                options.tool_choice = ToolChoice::None;
                 options.prompt = Some(prompt.clone());
                 let mut parser = format.parser(&options).unwrap();
                 parser.push(&written);

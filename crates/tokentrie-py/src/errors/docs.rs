@@ -132,14 +132,15 @@ Example:
 
 pub(crate) const TIMED_OUT: &CStr = c"The call took longer than its `timeout`; the model can be used again.
 
-Also a TimeoutError. `partial` is as for CancelledError.
+Also a TimeoutError. `partial` is as for CancelledError; None where
+it was over before anything was generated.
 
 Example:
     >>> try:
     ...     tokentrie.Model().generate('Once', max_tokens=1000, timeout=0.0)
     ... except tokentrie.TimedOutError as error:
-    ...     print(error, error.partial.finish)
-    the timeout of 0 s was over after 0 generated tokens stopped
+    ...     print(error)
+    the timeout of 0 s was over before there was a result
 ";
 
 pub(crate) const QUEUE_FULL: &CStr =
