@@ -49,6 +49,7 @@ __all__ = [
     "Lark",
     "Leaf",
     "LeafSet",
+    "Limits",
     "Message",
     "Model",
     "ModelError",

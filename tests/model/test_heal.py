@@ -148,7 +148,7 @@ def test_nothing_left_of_the_prompt() -> None:
     trie = Trie.from_strings(model.vocab, values, prompt, heal=True)
     for constraint in (values, trie):
         for call in (model.choose, model.generate):
-            with pytest.raises(OptionError, match=f'the values may begin with "{prompt}", which is all of the prompt'):
+            with pytest.raises(OptionError, match=f'takes "{prompt}" off the end of the prompt'):
                 call(prompt, constraint)
     assert model.choose(model.vocab.tokenize(prompt), values).stats.healed_bytes == 0
 

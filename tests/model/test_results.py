@@ -150,7 +150,7 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     made += [tokentrie.Sequence(trie, trie), tokentrie.ChatTemplate("x")] if hasattr(tokentrie, "ChatTemplate") else []
     made += [model.chat_format.parser(), tokentrie.run_tools(model, CHAT, [], max_tokens=4)]
     with model.stream("a", COLOURS) as stream, tokentrie.Model().chat(CHAT, stream=True, max_tokens=4) as events:
-        made += [stream, events]
+        made += [stream, events, tokentrie.Limits(), tokentrie.Model(slots=2).engine]
     for value in made:
         assert " object at 0x" not in repr(value)
     classes = {type(value) for value in made}
@@ -286,7 +286,7 @@ def test_a_prompt_of_which_nothing_would_be_left(model: Model) -> None:
     trie = Trie.from_strings(vocab, values, prefix=prompt, heal=True)
     for constraint in (values, trie):
         for call in (model.generate, model.choose):
-            with pytest.raises(OptionError, match=r"which is all of the prompt.*put text before it"):
+            with pytest.raises(OptionError, match=r"that is all of the prompt.*put text before it"):
                 call(prompt, constraint)
             call(f"a {prompt}", values)
 

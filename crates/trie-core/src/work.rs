@@ -8,7 +8,7 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -271,7 +271,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// thread is over first, it is told so, and left behind: what it makes is dropped. Its thread has a large stack.
 ///
 /// # Errors
-/// The budget of this thread is spent, or there is no thread.
+/// The budget of this thread is spent. Where the system gives no thread, the work is done on this one.
 pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Over> {
     /// Memory is used only as far as it is needed.
     const STACK: usize = 256 << 20;
@@ -282,11 +282,19 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
     // A thread that is left behind has no host to ask.
     let inner = Work(Arc::new(Shared { asks: false, ..Arc::into_inner(inner.0).ok_or(Over::Stopped)? }));
     let (give, taken) = channel();
+    // A thread that cannot be made does not give back what it was to run.
+    let work = Arc::new(Mutex::new(Some(work)));
+    let there = Arc::clone(&work);
+    let take = |from: &Mutex<Option<_>>| from.lock().unwrap_or_else(PoisonError::into_inner).take();
     let thread = Builder::new().stack_size(STACK).spawn(move || {
+        let Some(work) = take(&there) else { return };
         // Nobody may wait for it any more.
         let _ = give.send(inner.run(work));
     });
-    let thread = thread.map_err(|_| Over::Stopped)?;
+    let Ok(thread) = thread else {
+        // The system gives none: it is done here, to its end.
+        return take(&work).map(|work| work()).ok_or(Over::Stopped);
+    };
     loop {
         match taken.recv_timeout(PAUSE) {
             Ok(made) => return Ok(made),
