@@ -96,7 +96,7 @@ def test_prompt_and_text_are_the_whole_text(name: str) -> None:
     model = precise_model(name)
     for prompt in PROMPTS:
         if not split(model, prompt, VALUES)[0]:
-            with pytest.raises(OptionError, match="which is all of the prompt"):
+            with pytest.raises(OptionError, match="that is all of the prompt"):
                 model.generate(prompt, VALUES)
             continue
         for skip_ahead in (True, False):
