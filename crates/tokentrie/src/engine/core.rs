@@ -200,7 +200,9 @@ impl<M: Cells> Core<M> {
 
 /// A job hears how it ended. What it does then is no concern of others.
 pub(super) fn finish(arrived: Arrived, ended: Result<(), RuntimeError>, n_threads: u32) {
-    let _ = catch_unwind(AssertUnwindSafe(|| arrived.job.finish(ended, n_threads)));
+    let Arrived { job, place, .. } = arrived;
+    drop(place);
+    let _ = catch_unwind(AssertUnwindSafe(|| job.finish(ended, n_threads)));
 }
 
 /// What a job says; a panic in it is its error, and no other's.

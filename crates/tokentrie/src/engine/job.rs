@@ -4,6 +4,8 @@ use super::branches::Branches;
 use llama_sampler::{PlannedWave, RuntimeError, Task};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use trie_core::Decoded;
 use trie_core::work::Work;
 
@@ -22,6 +24,26 @@ pub(super) struct Arrived {
     pub(super) priority: i32,
     /// Its number, in the order in which they came.
     pub(super) number: u64,
+    /// Given back before it is told how it ended: who hears of the end finds the place free.
+    pub(super) place: Place,
+}
+
+/// One of the places of an engine, for those that run and those that wait.
+#[derive(Debug)]
+pub(super) struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    /// One more, where `taken` are fewer than `most`; else how many are.
+    pub(super) fn take(taken: &Arc<AtomicUsize>, most: usize) -> Result<Self, usize> {
+        let more = |taken: usize| (taken < most).then_some(taken + 1);
+        taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(|_| Self(Arc::clone(taken)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A job that runs.

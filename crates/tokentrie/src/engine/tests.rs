@@ -3,7 +3,7 @@
 use super::cells::Cells;
 use super::core::Core;
 use super::fake::{Fake, VOCABULARY, id, row_after};
-use super::job::{Arrived, Job};
+use super::job::{Arrived, Job, Place};
 use super::relay::Generating;
 use super::said::Stop;
 use llama_sampler::{GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, Task, Watch};
@@ -194,7 +194,8 @@ fn asked() -> impl Strategy<Value = Asked> {
 }
 
 fn arrived(job: Box<dyn Job>, priority: i32, number: u64) -> Arrived {
-    Arrived { job, work: Work::new(Limits::NONE), priority, number }
+    let place = Place::take(&Arc::default(), 1).unwrap();
+    Arrived { job, work: Work::new(Limits::NONE), priority, number, place }
 }
 
 /// Runs them all; what each gave.

@@ -1,12 +1,13 @@
 //! The thread that runs an engine, and how calls come to it.
 
 use super::core::{Core, finish};
-use super::job::{Arrived, Job};
+use super::job::{Arrived, Job, Place};
 use super::relay::{Choosing, Generating, OwnedStep, Relay, Row};
 use super::said::{PAUSE, Said, Stop, wait};
 use llama_sampler::exit::{Working, is_ending};
 use llama_sampler::{Context, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, Watch};
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle, sleep};
@@ -79,6 +80,8 @@ pub struct Engine {
 struct Shared {
     inbox: Mutex<Inbox>,
     came: Condvar,
+    /// Calls that run or wait.
+    taken: Arc<AtomicUsize>,
 }
 
 /// What a context is used for with nothing beside it.
@@ -245,14 +248,12 @@ impl Engine {
         if inbox.is_closing {
             return Err(RuntimeError::Closed);
         }
-        let free = self.slots.saturating_sub(inbox.stats.running);
-        let queued = inbox.stats.queued + inbox.arrived.len();
-        if queued >= self.options.max_queue + free {
-            return Err(RuntimeError::QueueFull { queued });
-        }
+        let most = self.options.max_queue.saturating_add(self.slots);
+        let place = Place::take(&self.shared.taken, most)
+            .map_err(|taken| RuntimeError::QueueFull { queued: taken.saturating_sub(self.slots) })?;
         inbox.calls += 1;
         let number = inbox.calls;
-        inbox.arrived.push(Arrived { job, work, priority: 0, number });
+        inbox.arrived.push(Arrived { job, work, priority: 0, number, place });
         drop(inbox);
         self.shared.came.notify_one();
         Ok(())
