@@ -1,8 +1,12 @@
 """A program for `mypy --strict`: what is right must pass, and each ignored line must be wrong. It is not run."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tokentrie
@@ -12,9 +16,13 @@ from tokentrie import (
     Choice,
     Form,
     Generated,
+    Integer,
+    JsonSchema,
     Leaf,
     Message,
     Model,
+    Number,
+    Regex,
     Sampler,
     Sampling,
     Slot,
@@ -22,8 +30,9 @@ from tokentrie import (
     Trie,
     TrieCache,
     Vocab,
+    rules,
 )
-from typing_extensions import assert_type
+from typing_extensions import TypedDict, assert_type
 
 PAYLOAD: dict[str, Any] = {"descriptors": [{"path": "action", "leaves": [{"name": "STOP", "tokens": [2]}]}]}
 
@@ -68,13 +77,66 @@ def generate(model: Model) -> Generated:
     form = Form('{"a": "', Slot("a", ["x", "y"]), '", "b": "', Text("b", stop='"'), '"}')
     with model:
         choice = model.choose("Is it? ", ["yes", "no"], top=1)
-        assert_type(choice, Choice)
+        assert_type(choice, Choice[str])
         assert_type(choice.probabilities, NDArray[np.float64])
-        assert_type([one.name for one in model.choose_many(["a", "b"], ["yes", "no"])], list[str | None])
-        assert_type([*model.choose_many(["a"], ["yes"], on_error="return")], list[Choice | Exception])
-        model.choose("Is it? ", 5)  # type: ignore[arg-type]
+        assert_type([one.name for one in model.choose_many(["a", "b"], ["yes", "no"])], list[str])
+        assert_type([*model.choose_many(["a"], ["yes"], on_error="return")], list[Choice[str] | Exception])
+        model.choose("Is it? ", 5)  # type: ignore[call-overload]
         model.generate("Is it? ", form, mode="exact", on_step=lambda step: print(step.token))
         return model.generate([1, 2], ["yes", "no"], sampling=Sampling())
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Row(TypedDict):
+    size: int
+
+
+@dataclass
+class Person:
+    age: int
+
+
+def values(model: Model, trie: Trie) -> None:
+    """What a value is follows from the constraint."""
+    assert_type(model.generate("x", Integer(1, 9)).value, int)
+    assert_type(model.generate("x", Number()).value, float)
+    assert_type(model.generate("x", rules.Date()).value, date)
+    assert_type(model.generate("x", Regex("a|b"), seed=1).value, str)
+    assert_type(model.generate("x", ["yes", "no"]).value, str)
+    assert_type(model.generate("x", int).value, int)
+    assert_type(model.generate("x", Annotated[int, 5]).value, int)
+    assert_type(model.generate("x", Literal["a", "b"]).value, Literal["a", "b"])
+    assert_type(model.generate("x", int | None).value, int | None)
+    assert_type(model.generate("x", Colour).value, Colour)
+    assert_type(model.generate("x", list[int]).value, list[int])
+    assert_type(model.generate("x", Person).value, Person)
+    assert_type(model.generate("x", Row).value, Row)
+    assert_type(model.generate("x", re.compile("a")).value, str)
+    assert_type(model.generate("x", trie), Generated)
+    assert_type(model.generate("x", PAYLOAD), Generated)
+    assert_type(model.generate("x"), Generated)
+    assert_type(model.generate("x", Form("a", Slot("b", Colour))), Generated)
+    assert_type(JsonSchema(Person).parse("{}"), Person)
+    assert_type(JsonSchema(list[Colour]).parse("[]"), list[Colour])
+    assert_type(JsonSchema({"type": "object"}).parse("{}"), Any)
+    assert_type(JsonSchema('{"type": "object"}'), JsonSchema)
+    assert_type(model.generate("x", JsonSchema(Person)).value, Person)
+    assert_type(model.choose("x", ["yes", "no"]).name, str)
+    assert_type(model.choose("x", Literal["yes", "no"]).name, str)
+    assert_type(model.choose("x", Integer(1, 3)).name, str)
+    assert_type(model.choose("x", trie).name, str | None)
+    assert_type(tokentrie.choose(lambda rows: [{1: 0.0}] * len(rows), trie), Choice)
+    model.generate("x", 5)  # type: ignore[call-overload]
+    JsonSchema(5)  # type: ignore[call-overload]
+
+
+async def awaited(model: Model) -> None:
+    assert_type((await model.agenerate("x", Integer(1, 9))).value, int)
+    assert_type((await model.agenerate("x", Literal["a"])).value, Literal["a"])
+    assert_type((await model.achoose("x", ["a"])).name, str)
 
 
 async def chats(model: Model) -> None:
@@ -87,7 +149,7 @@ async def chats(model: Model) -> None:
     model.chat(asked, max_token=3)  # type: ignore[call-overload]
     model.chat(asked, stream="yes")  # type: ignore[call-overload]
     model.achat(asked, temprature=1.0)  # type: ignore[call-overload]
-    model.generate("x", stops=["a"])  # type: ignore[call-arg]
+    model.generate("x", stops=["a"])  # type: ignore[call-overload]
 
 
 def careful(payload: str) -> Trie | str:

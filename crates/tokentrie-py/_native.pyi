@@ -3,20 +3,34 @@
 Signatures are written by hand; builds put in the docstrings of the module (build_backend/stubs.py).
 """
 
+import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
 from datetime import date, datetime
 from os import PathLike
 from pathlib import Path
+from types import GenericAlias, UnionType
 from typing import Any as _Any
-from typing import Final, Literal, SupportsIndex, TypeAlias, TypedDict, final, overload, type_check_only
+from typing import (
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    _SpecialForm,
+    final,
+    overload,
+    type_check_only,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.streaming import ChatStream, Stream
-from typing_extensions import Buffer, Self, Unpack, disjoint_base
+from typing_extensions import Buffer, Self, TypeForm, TypeVar, Unpack, disjoint_base
 
 __all__ = [
     "Batch",
@@ -87,6 +101,7 @@ __all__ = [
     "Vocab",
     "VocabularyError",
     "_InChain",
+    "_Typed",
     "__version__",
     "_host_vocab",
     "_into_chain",
@@ -102,19 +117,26 @@ __version__: Final[str]
 
 _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
-_Constraint: TypeAlias = (
-    _Payload
-    | Trie
-    | FilteredTrie
-    | Iterable[str]
-    | Unconstrained
-    | Sequence
-    | ThinkGate
-    | Rule
-    | ChatConstraint
-    | Spec
-    | Form
+# What a value is; what a name is.
+_V = TypeVar("_V", default=_Any)
+_Value = TypeVar("_Value", covariant=True, default=_Any)
+_Name = TypeVar("_Name", covariant=True, default=str | None)
+
+@type_check_only
+class _Adapter(Protocol[_Value]):
+    """pydantic's TypeAdapter, which need not be installed."""
+
+    def json_schema(self) -> dict[str, _Any]: ...
+    def validate_json(self, data: str, /) -> _Value: ...
+
+# A type as it is: `int`, `Literal["a", "b"]`, `int | None`, a class. In a union mypy knows the first of these alone.
+_Type: TypeAlias = TypeForm[_Any] | _SpecialForm | UnionType | GenericAlias | re.Pattern[str] | _Adapter
+_Untyped: TypeAlias = (
+    _Payload | Trie | FilteredTrie | Unconstrained | Sequence | ThinkGate | ChatConstraint | Spec | Form | _Adapter
 )
+# What is listed by its texts, which are names.
+_Listed: TypeAlias = Rule | _Type | Iterable[str]
+_Constraint: TypeAlias = _Untyped | _Listed
 _Tokens: TypeAlias = (
     dict[str, _Any]
     | Trie
@@ -457,13 +479,15 @@ def constraint(
 ) -> Spec: ...
 
 @disjoint_base
-class Rule:
+class Rule(Generic[_Value]):
+    @classmethod
+    def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
     def __new__(cls, *args: _Any, **keywords: _Any) -> Self: ...
     def start(self) -> _Any: ...
     def step(self, state: _Any, byte: int) -> _Any: ...
     def is_end(self, state: _Any) -> bool: ...
     def matches(self, text: str | bytes) -> bool: ...
-    def parse(self, text: str) -> _Any: ...
+    def parse(self, text: str) -> _Value: ...
     def texts(self, limit: int = 10_000) -> list[str]: ...
     def check(self, states: int = 1000) -> bool: ...
     @overload
@@ -489,7 +513,7 @@ class RuleStats:
     __hash__: None  # type: ignore[assignment]
 
 @final
-class Regex(Rule):
+class Regex(Rule[str]):
     def __new__(cls, pattern: str, *, max_bytes: int = 33_554_432, limits: Limits | None = None) -> Regex: ...
     @property
     def pattern(self) -> str: ...
@@ -502,7 +526,7 @@ class Regex(Rule):
     def __hash__(self) -> int: ...
 
 @final
-class Integer(Rule):
+class Integer(Rule[int]):
     def __new__(cls, lo: int | None = None, hi: int | None = None) -> Integer: ...
     @property
     def lo(self) -> int | None: ...
@@ -513,7 +537,7 @@ class Integer(Rule):
     def __hash__(self) -> int: ...
 
 @final
-class Number(Rule):
+class Number(Rule[float]):
     def __new__(cls, *, integer_digits: int = 20, fraction_digits: int = 17, exponent_digits: int = 2) -> Number: ...
     @property
     def integer_digits(self) -> int: ...
@@ -526,14 +550,14 @@ class Number(Rule):
     def __hash__(self) -> int: ...
 
 @final
-class Date(Rule):
+class Date(Rule[date]):
     def __new__(cls) -> Date: ...
     def parse(self, text: str) -> date: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
-class String(Rule):
+class String(Rule[str]):
     def __new__(cls, *, min_chars: int = 0, max_chars: int | None = None, quotes: bool = False) -> String: ...
     @property
     def min_chars(self) -> int: ...
@@ -546,7 +570,7 @@ class String(Rule):
     def __hash__(self) -> int: ...
 
 @final
-class OneOf(Rule):
+class OneOf(Rule[str]):
     def __new__(cls, *choices: Rule | str | Iterable[str]) -> OneOf: ...
     @property
     def choices(self) -> tuple[Rule | str | list[str], ...]: ...
@@ -554,7 +578,7 @@ class OneOf(Rule):
     def __hash__(self) -> int: ...
 
 @final
-class Concatenation(Rule):
+class Concatenation(Rule[str]):
     def __new__(cls, *parts: Rule | str) -> Concatenation: ...
     @property
     def parts(self) -> tuple[Rule | str, ...]: ...
@@ -562,7 +586,7 @@ class Concatenation(Rule):
     def __hash__(self) -> int: ...
 
 @final
-class Grammar(Rule):
+class Grammar(Rule[str]):
     def __new__(cls, text: str, *, lenient: bool = False, limits: Limits | None = None) -> Grammar: ...
     @staticmethod
     def example(name: Literal["json", "arithmetic", "c", "sql"]) -> Grammar: ...
@@ -580,16 +604,37 @@ class Grammar(Rule):
     def __hash__(self) -> int: ...
 
 @final
-class JsonSchema(Rule):
+class JsonSchema(Rule[_Value]):
+    @overload
     def __new__(
         cls,
-        schema: _Any,
+        schema: dict[str, _Any] | bool | str | bytes,
         *,
         whitespace: bool | str | None = None,
         unicode_escapes: bool = True,
         lenient: bool = False,
         limits: Limits | None = None,
     ) -> JsonSchema: ...
+    @overload
+    def __new__(
+        cls,
+        schema: re.Pattern[str],
+        *,
+        whitespace: bool | str | None = None,
+        unicode_escapes: bool = True,
+        lenient: bool = False,
+        limits: Limits | None = None,
+    ) -> JsonSchema[str]: ...
+    @overload
+    def __new__(
+        cls,
+        schema: TypeForm[_V],
+        *,
+        whitespace: bool | str | None = None,
+        unicode_escapes: bool = True,
+        lenient: bool = False,
+        limits: Limits | None = None,
+    ) -> JsonSchema[_V]: ...
     @property
     def schema(self) -> _Any: ...
     @property
@@ -598,12 +643,20 @@ class JsonSchema(Rule):
     def unicode_escapes(self) -> bool: ...
     @property
     def lenient(self) -> bool: ...
-    def parse(self, text: str) -> _Any: ...
+    def parse(self, text: str) -> _Value: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
-class Lark(Rule):
+class _Typed:
+    def __new__(cls, kind: _Any, held: list[str] | Rule) -> _Typed: ...
+    def parse(self, text: str) -> _Any: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Callable[[_Any], _Any], tuple[_Any]]: ...
+
+@final
+class Lark(Rule[str]):
     def __new__(cls, text: str, *, limits: Limits | None = None) -> Lark: ...
     @property
     def text(self) -> str: ...
@@ -879,8 +932,8 @@ class _ChatOptions(_AllSettings, total=False):
     enable_thinking: bool
     thinking_budget: int | None
     stop: _Stop | None
-    constraint: _Constraint | type[_Any] | None
-    response_format: dict[str, _Any] | type[_Any] | None
+    constraint: _Constraint | None
+    response_format: dict[str, _Any] | _Type | None
     on_invalid: _OnInvalid
     retries: int
     mode: _Mode
@@ -974,10 +1027,37 @@ class Model:
     def n_ctx(self) -> int: ...
     @property
     def n_threads(self) -> int: ...
+    @overload
     def generate(
         self,
         prompt: str | _Ids,
-        constraint: _Constraint | None = None,
+        constraint: Rule[_V],
+        mode: _FillMode = "greedy",
+        max_tokens: int = 64,
+        skip_ahead: bool = True,
+        *,
+        seed: int | None = None,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        end_tokens: _Ids | None = None,
+        after: _After = "stop",
+        probabilities: bool = False,
+        on_step: Callable[[Step], object] | None = None,
+        sampling: Sampling | None = None,
+        free_sampling: Sampling | None = None,
+        stop: _Stop | None = None,
+        on_invalid: _OnInvalid = "raise",
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        **settings: Unpack[_Settings],
+    ) -> Generated[_V]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: _Untyped | None = None,
         mode: _FillMode = "greedy",
         max_tokens: int = 64,
         skip_ahead: bool = True,
@@ -999,6 +1079,84 @@ class Model:
         timeout: float | None = None,
         **settings: Unpack[_Settings],
     ) -> Generated: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        mode: _FillMode = "greedy",
+        max_tokens: int = 64,
+        skip_ahead: bool = True,
+        *,
+        seed: int | None = None,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        end_tokens: _Ids | None = None,
+        after: _After = "stop",
+        probabilities: bool = False,
+        on_step: Callable[[Step], object] | None = None,
+        sampling: Sampling | None = None,
+        free_sampling: Sampling | None = None,
+        stop: _Stop | None = None,
+        on_invalid: _OnInvalid = "raise",
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        **settings: Unpack[_Settings],
+    ) -> Generated[str]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        mode: _FillMode = "greedy",
+        max_tokens: int = 64,
+        skip_ahead: bool = True,
+        *,
+        seed: int | None = None,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        end_tokens: _Ids | None = None,
+        after: _After = "stop",
+        probabilities: bool = False,
+        on_step: Callable[[Step], object] | None = None,
+        sampling: Sampling | None = None,
+        free_sampling: Sampling | None = None,
+        stop: _Stop | None = None,
+        on_invalid: _OnInvalid = "raise",
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        **settings: Unpack[_Settings],
+    ) -> Generated[_V]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        mode: _FillMode = "greedy",
+        max_tokens: int = 64,
+        skip_ahead: bool = True,
+        *,
+        seed: int | None = None,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        end_tokens: _Ids | None = None,
+        after: _After = "stop",
+        probabilities: bool = False,
+        on_step: Callable[[Step], object] | None = None,
+        sampling: Sampling | None = None,
+        free_sampling: Sampling | None = None,
+        stop: _Stop | None = None,
+        on_invalid: _OnInvalid = "raise",
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+        **settings: Unpack[_Settings],
+    ) -> Generated[str]: ...
     def _generate_with_grammar(
         self, prompt: str | _Ids, engine: Literal["gbnf", "llguidance"], grammar: str, max_tokens: int
     ) -> Generated: ...
@@ -1027,8 +1185,8 @@ class Model:
         thinking_budget: int | None = None,
         stream: Literal[True],
         stop: _Stop | None = None,
-        constraint: _Constraint | type[_Any] | None = None,
-        response_format: dict[str, _Any] | type[_Any] | None = None,
+        constraint: _Constraint | None = None,
+        response_format: dict[str, _Any] | _Type | None = None,
         on_invalid: _OnInvalid = "raise",
         retries: int = 0,
         mode: _Mode = "greedy",
@@ -1058,8 +1216,8 @@ class Model:
         thinking_budget: int | None = None,
         stream: _OnEvent | Literal[False] | None = None,
         stop: _Stop | None = None,
-        constraint: _Constraint | type[_Any] | None = None,
-        response_format: dict[str, _Any] | type[_Any] | None = None,
+        constraint: _Constraint | None = None,
+        response_format: dict[str, _Any] | _Type | None = None,
         on_invalid: _OnInvalid = "raise",
         retries: int = 0,
         mode: _Mode = "greedy",
@@ -1100,19 +1258,58 @@ class Model:
         stream: _OnEvent | Literal[False] | None = None,
         **options: Unpack[_ChatOptions],
     ) -> Coroutine[_Any, _Any, Message]: ...
+    @overload
     def agenerate(
         self,
         prompt: str | _Ids,
-        constraint: _Constraint | None = None,
+        constraint: Rule[_V],
         **options: Unpack[_GenerateOptions],
-    ) -> Coroutine[_Any, _Any, Generated]: ...
-    def achoose(
-        self, prompt: str | _Ids, choices: _Constraint, **options: Unpack[_ChooseOptions]
-    ) -> Coroutine[_Any, _Any, Choice]: ...
-    def choose(
+    ) -> Coroutine[_Any, _Any, Generated[_V]]: ...
+    @overload
+    def agenerate(
         self,
         prompt: str | _Ids,
-        choices: _Constraint,
+        constraint: _Untyped | None = None,
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: re.Pattern[str],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[str]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: TypeForm[_V],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[_V]]: ...
+    @overload
+    def agenerate(
+        self,
+        prompt: str | _Ids,
+        constraint: Iterable[str],
+        **options: Unpack[_GenerateOptions],
+    ) -> Coroutine[_Any, _Any, Generated[str]]: ...
+    @overload
+    def achoose(  # type: ignore[overload-overlap]
+        self, prompt: str | _Ids, choices: _Untyped, **options: Unpack[_ChooseOptions]
+    ) -> Coroutine[_Any, _Any, Choice]: ...
+    @overload
+    def achoose(
+        self, prompt: str | _Ids, choices: TypeForm[_Any], **options: Unpack[_ChooseOptions]
+    ) -> Coroutine[_Any, _Any, Choice[str]]: ...
+    @overload
+    def achoose(
+        self, prompt: str | _Ids, choices: _Listed, **options: Unpack[_ChooseOptions]
+    ) -> Coroutine[_Any, _Any, Choice[str]]: ...
+    @overload
+    def choose(  # type: ignore[overload-overlap]
+        self,
+        prompt: str | _Ids,
+        choices: _Untyped,
         *,
         prefix: str = "",
         suffix: str = "",
@@ -1125,10 +1322,42 @@ class Model:
         timeout: float | None = None,
     ) -> Choice: ...
     @overload
-    def choose_many(
+    def choose(
+        self,
+        prompt: str | _Ids,
+        choices: TypeForm[_Any],
+        *,
+        prefix: str = "",
+        suffix: str = "",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        open_end: bool = False,
+        end_tokens: _Ids | None = None,
+        top: int | None = None,
+        max_rows: int | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+    ) -> Choice[str]: ...
+    @overload
+    def choose(
+        self,
+        prompt: str | _Ids,
+        choices: _Listed,
+        *,
+        prefix: str = "",
+        suffix: str = "",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        open_end: bool = False,
+        end_tokens: _Ids | None = None,
+        top: int | None = None,
+        max_rows: int | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+    ) -> Choice[str]: ...
+    @overload
+    def choose_many(  # type: ignore[overload-overlap]
         self,
         prompts: Iterable[str | _Ids],
-        choices: _Constraint,
+        choices: _Untyped,
         *,
         prefix: str = "",
         suffix: str = "",
@@ -1145,7 +1374,41 @@ class Model:
     def choose_many(
         self,
         prompts: Iterable[str | _Ids],
-        choices: _Constraint,
+        choices: TypeForm[_Any],
+        *,
+        prefix: str = "",
+        suffix: str = "",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        open_end: bool = False,
+        end_tokens: _Ids | None = None,
+        top: int | None = None,
+        max_rows: int | None = None,
+        cancel: CancelToken | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        progress: Callable[[int, int | None], object] | None = None,
+    ) -> Choices[str]: ...
+    @overload
+    def choose_many(
+        self,
+        prompts: Iterable[str | _Ids],
+        choices: _Listed,
+        *,
+        prefix: str = "",
+        suffix: str = "",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        open_end: bool = False,
+        end_tokens: _Ids | None = None,
+        top: int | None = None,
+        max_rows: int | None = None,
+        cancel: CancelToken | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        progress: Callable[[int, int | None], object] | None = None,
+    ) -> Choices[str]: ...
+    @overload
+    def choose_many(  # type: ignore[overload-overlap]
+        self,
+        prompts: Iterable[str | _Ids],
+        choices: _Untyped,
         *,
         prefix: str = "",
         suffix: str = "",
@@ -1158,6 +1421,40 @@ class Model:
         on_error: Literal["return"],
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Iterator[Choice | Exception]: ...
+    @overload
+    def choose_many(
+        self,
+        prompts: Iterable[str | _Ids],
+        choices: TypeForm[_Any],
+        *,
+        prefix: str = "",
+        suffix: str = "",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        open_end: bool = False,
+        end_tokens: _Ids | None = None,
+        top: int | None = None,
+        max_rows: int | None = None,
+        cancel: CancelToken | None = None,
+        on_error: Literal["return"],
+        progress: Callable[[int, int | None], object] | None = None,
+    ) -> Iterator[Choice[str] | Exception]: ...
+    @overload
+    def choose_many(
+        self,
+        prompts: Iterable[str | _Ids],
+        choices: _Listed,
+        *,
+        prefix: str = "",
+        suffix: str = "",
+        tokenization: Literal["canonical", "all"] = "canonical",
+        open_end: bool = False,
+        end_tokens: _Ids | None = None,
+        top: int | None = None,
+        max_rows: int | None = None,
+        cancel: CancelToken | None = None,
+        on_error: Literal["return"],
+        progress: Callable[[int, int | None], object] | None = None,
+    ) -> Iterator[Choice[str] | Exception]: ...
     @property
     def chat_template(self) -> ChatTemplate: ...
     def chat_prompt(
@@ -1433,9 +1730,11 @@ class ChatTemplate:
     def __deepcopy__(self, _memo: object, /) -> Self: ...
 
 @final
-class Choice:
+class Choice(Generic[_Name]):
+    @classmethod
+    def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
     @property
-    def name(self) -> str | None: ...
+    def name(self) -> _Name: ...
     @property
     def probability(self) -> float: ...
     @property
@@ -1482,15 +1781,17 @@ class ChoiceStats:
     def as_dict(self) -> dict[str, int | float]: ...
 
 @final
-class Choices:
+class Choices(Generic[_Name]):
+    @classmethod
+    def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
     @property
     def skipped(self) -> list[int]: ...
-    def __iter__(self) -> Choices: ...
-    def __next__(self) -> Choice: ...
+    def __iter__(self) -> Choices[_Name]: ...
+    def __next__(self) -> Choice[_Name]: ...
 
 @final
 class Slot:
-    def __new__(cls, name: str, values: Iterable[str] | Trie | Sequence | Rule | Spec | _Payload) -> Slot: ...
+    def __new__(cls, name: str, values: _Listed | Trie | Sequence | Spec | _Payload) -> Slot: ...
     @property
     def name(self) -> str: ...
     def __add__(self, other: str | Slot | Text | Form, /) -> Form: ...
@@ -1536,7 +1837,7 @@ class Text:
         stop: str | None = None,
         max_tokens: int = 64,
         exclude: str | None = None,
-        pattern: str | Rule | Spec | ChatConstraint | dict[str, _Any] | None = None,
+        pattern: str | Rule | Spec | ChatConstraint | dict[str, _Any] | _Type | None = None,
     ) -> Text: ...
     @property
     def pattern(self) -> Rule | ChatConstraint | None: ...
@@ -1566,7 +1867,9 @@ class Form:
     def __radd__(self, other: list[str] | tuple[str, ...], /) -> Sequence: ...
 
 @final
-class Generated:
+class Generated(Generic[_Value]):
+    @classmethod
+    def __class_getitem__(cls, of: _Any) -> GenericAlias: ...
     @property
     def text(self) -> str: ...
     @property
@@ -1576,7 +1879,7 @@ class Generated:
     @property
     def leaves(self) -> list[Leaf]: ...
     @property
-    def value(self) -> _Any: ...
+    def value(self) -> _Value: ...
     @property
     def invalid(self) -> str | None: ...
     @property
@@ -1658,9 +1961,10 @@ def beam_search(
     seed: int | None = None,
     reorder: Callable[[NDArray[np.int64]], object] | None = None,
 ) -> list[Hypothesis]: ...
-def choose(
+@overload
+def choose(  # type: ignore[overload-overlap]
     scorer: Callable[[list[list[int]]], _Answer],
-    values: _Constraint,
+    values: _Untyped,
     *,
     vocab: Vocab | int | None = None,
     end_tokens: _Ids | None = None,
@@ -1668,3 +1972,25 @@ def choose(
     max_rows: int | None = None,
     rows_at_once: int = 128,
 ) -> Choice: ...
+@overload
+def choose(
+    scorer: Callable[[list[list[int]]], _Answer],
+    values: TypeForm[_Any],
+    *,
+    vocab: Vocab | int | None = None,
+    end_tokens: _Ids | None = None,
+    top: int | None = None,
+    max_rows: int | None = None,
+    rows_at_once: int = 128,
+) -> Choice[str]: ...
+@overload
+def choose(
+    scorer: Callable[[list[list[int]]], _Answer],
+    values: _Listed,
+    *,
+    vocab: Vocab | int | None = None,
+    end_tokens: _Ids | None = None,
+    top: int | None = None,
+    max_rows: int | None = None,
+    rows_at_once: int = 128,
+) -> Choice[str]: ...

@@ -61,12 +61,12 @@ def _content(constraint: Any, response_format: Any) -> Any:
     if isinstance(response_format, dict):
         return Model._response_format(response_format)
     given = constraint if constraint is not None else response_format
-    if response_format is not None and not schemas.is_class(given):
+    if response_format is not None and not schemas.is_type(given):
         raise TypeError(
             'response_format must be a dict with "type", such as {"type": "json_object"}, or a class, not '
             f"{type(given).__name__}"
         )
-    return JsonSchema(given) if schemas.is_class(given) else given
+    return JsonSchema(given) if response_format is not None or schemas.is_class(given) else given
 
 
 def _again(message: Message) -> str:

@@ -1,4 +1,4 @@
-"""What `JsonSchema` takes: schemas, pydantic models, dataclasses, TypedDicts. And back: their objects from JSON."""
+"""What `JsonSchema` takes: schemas, and types of Python. And back: their objects from JSON."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import enum
 import functools
 import importlib
 import json
+import re
 import sys
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any
 
-from tokentrie._native import RuleError
+from tokentrie import patterns
+from tokentrie._native import Rule, RuleError
 
 PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -41,16 +43,19 @@ def read(schema: Any) -> tuple[str, Any]:
             raise RuleError(f"the schema is no UTF-8: {error}") from error
     if isinstance(schema, (dict, bool)):
         return _dumped(schema), None
-    if is_class(schema):
-        return _dumped(of_class(schema)), schema
-    is_type = isinstance(schema, type)
-    if not is_type and callable(getattr(schema, "json_schema", None)) and hasattr(schema, "validate_json"):
+    if is_type(schema):
+        return _dumped(of_type(schema)), schema
+    if callable(getattr(schema, "json_schema", None)) and hasattr(schema, "validate_json"):
         return _dumped(closed(schema.json_schema())), schema
-    kind = schema.__name__ if is_type else type(schema).__name__
     raise TypeError(
-        "schema must be a dict, a bool, JSON as str or bytes, a pydantic model or TypeAdapter, a dataclass, or a "
-        f"TypedDict, not {'the class' if is_type else 'of type'} {kind}"
+        "schema must be a dict, a bool, JSON as str or bytes, a type such as list[int], a pydantic model, a dataclass "
+        f"or a TypedDict, or a TypeAdapter, not of type {type(schema).__name__}"
     )
+
+
+def is_type(given: Any) -> bool:
+    """Whether it stands for a type: a class, `list[int]`, `Literal["a"]`, `int | None`, a compiled pattern."""
+    return isinstance(given, (type, re.Pattern)) or type(given).__module__ in ("types", "typing", "typing_extensions")
 
 
 def is_class(given: Any) -> bool:
@@ -59,12 +64,21 @@ def is_class(given: Any) -> bool:
     return is_model or _is_dataclass(given) or _is_typed_dict(given)
 
 
-def of_class(cls: Any) -> dict[str, Any]:
-    """The schema of such a class."""
-    if callable(getattr(cls, "model_json_schema", None)):
-        return closed(cls.model_json_schema())
-    adapter = _adapter(cls)
-    return closed(adapter.json_schema()) if adapter else of_dataclass(cls)
+def of_type(kind: Any) -> dict[str, Any]:
+    """The schema of a type."""
+    if isinstance(kind, re.Pattern):
+        return {"type": "string", "pattern": f"^(?:{patterns.translated(kind)})$"}
+    if isinstance(kind, type) and issubclass(kind, Rule):
+        raise TypeError(f"{kind.__name__} is the class of rules and no rule: give {kind.__name__}(...)")
+    if callable(getattr(kind, "model_json_schema", None)):
+        return closed(kind.model_json_schema())
+    adapter = _adapter(kind)
+    if not adapter:
+        return of_plain(kind)
+    try:
+        return closed(adapter.json_schema())
+    except Exception as error:
+        raise TypeError(f"{name(kind)}: pydantic makes no schema of it: {error}") from error
 
 
 def readable(hint: Any) -> Any:
@@ -116,9 +130,11 @@ def parse(given: Any, text: str) -> Any:
     """What a document stands for: itself, or an object of the class that the schema came from."""
     if given is None:
         return json.loads(text)
+    if isinstance(given, re.Pattern):
+        return json.loads(text)
     if hasattr(given, "model_validate_json"):
         return given.model_validate_json(text)
-    if is_class(given):
+    if is_type(given):
         adapter = _adapter(given)
         return adapter.validate_json(text) if adapter else made(given, json.loads(text))
     return given.validate_json(text)
@@ -138,12 +154,18 @@ def _dumped(schema: Any) -> str:
         raise RuleError("the schema is too large: nested too deeply for JSON") from error
 
 
-def _adapter(cls: type) -> Any:
-    """pydantic's adapter of a dataclass; None where pydantic is not installed."""
-    return _adapters(cls)
+def _adapter(kind: Any) -> Any:
+    """pydantic's adapter of a type; None where pydantic is not installed."""
+    try:
+        # Types that say the same in another order are equal to Python.
+        return _adapters(kind, repr(kind))
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        return _made_adapter(kind)
 
 
-def _made_adapter(cls: Any) -> Any:
+def _made_adapter(kind: Any, _said: str = "") -> Any:
     try:
         pydantic = importlib.import_module("pydantic")
     except ModuleNotFoundError:
@@ -151,9 +173,9 @@ def _made_adapter(cls: Any) -> Any:
     if not hasattr(pydantic, "TypeAdapter"):
         return None
     try:
-        return pydantic.TypeAdapter(readable(cls))
+        return pydantic.TypeAdapter(readable(kind))
     except Exception as error:
-        raise TypeError(f"{cls.__qualname__}: pydantic cannot convert it: {error}") from error
+        raise TypeError(f"{name(kind)}: pydantic cannot convert it: {error}") from error
 
 
 _adapters = functools.lru_cache(maxsize=64)(_made_adapter)
@@ -175,11 +197,11 @@ def closed(schema: Any) -> Any:
     return done
 
 
-def of_dataclass(cls: type) -> dict[str, Any]:
-    """The schema of a dataclass, where pydantic is not there to make it."""
+def of_plain(kind: Any) -> dict[str, Any]:
+    """The schema of a type, where pydantic is not there to make it."""
     defs: dict[type, tuple[str, dict[str, Any]]] = {}
-    root = _of_type(cls, cls.__qualname__, defs)
-    return {**root, "$defs": dict(defs.values())}
+    root = _of_type(kind, name(kind), defs)
+    return {**root, "$defs": dict(defs.values())} if defs else root
 
 
 def _of_fields(cls: Any, defs: dict[type, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
@@ -214,7 +236,7 @@ def _is_typed_dict(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, dict) and hasattr(kind, "__required_keys__")
 
 
-def _is_union(origin: Any) -> bool:
+def is_union(origin: Any) -> bool:
     return origin is typing.Union or origin is types.UnionType
 
 
@@ -228,14 +250,17 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
     if origin is typing.Annotated:
         schema = _of_type(arguments[0], place, defs)
         return {**schema, **{key: value for note in arguments[1:] for key, value in _held(note, schema)}}
-    if _is_union(origin):
+    if is_union(origin):
         return {"anyOf": [_of_type(part, place, defs) for part in arguments]}
-    if origin is list:
+    if origin is tuple and arguments[-1:] != (...,):
+        items = [_of_type(part, place, defs) for part in arguments]
+        return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items), "maxItems": len(items)}
+    if origin in (list, tuple):
         return {"type": "array", "items": _of_type(arguments[0], place, defs)}
     if origin is dict and arguments[0] is str:
         return {"type": "object", "additionalProperties": _of_type(arguments[1], place, defs)}
-    if origin is typing.Literal and all(isinstance(value, (str, int, type(None))) for value in arguments):
-        return {"enum": list(arguments)}
+    if origin is typing.Literal and all(isinstance(written(value), (str, int, type(None))) for value in arguments):
+        return {"enum": [written(value) for value in arguments]}
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         values = [member.value for member in kind]
         if values and all(isinstance(value, (str, int, float, type(None))) for value in values):
@@ -247,10 +272,19 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
             defs[kind][1].update(_of_fields(kind, defs))
         return {"$ref": f"#/$defs/{defs[kind][0]}"}
     raise TypeError(
-        f"{place} is of type {kind!r}, which cannot be converted: use str, int, float, bool, None, Any, list, "
+        f"{place} is of type {kind!r}, which cannot be converted: use str, int, float, bool, None, Any, list, tuple, "
         "dict[str, X], Literal, an Enum, datetime.date, dataclasses and unions of these; or install pydantic; or give "
         "a schema"
     )
+
+
+def written(value: Any) -> Any:
+    """What JSON has for a value of a Literal or an Enum."""
+    return value.value if isinstance(value, enum.Enum) else value
+
+
+def _is_written(value: Any, known: Any) -> bool:
+    return bool(value == written(known)) and type(value) is type(written(known))
 
 
 #: What `annotated_types` and what looks like it call the keywords of JSON Schema.
@@ -271,12 +305,16 @@ def made(kind: Any, value: Any) -> Any:
     if typing.get_origin(kind) is typing.Annotated:
         return made(typing.get_args(kind)[0], value)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if _is_union(origin):
+    if is_union(origin):
         return made(next((part for part in arguments if _fits(part, value)), Any), value)
-    if origin is list:
-        return [made(arguments[0], item) for item in value]
+    if origin is tuple and arguments[-1:] != (...,):
+        return tuple(made(part, item) for part, item in zip(arguments, value, strict=True))
+    if origin in (list, tuple):
+        return origin(made(arguments[0], item) for item in value)
     if origin is dict:
         return {key: made(arguments[1], item) for key, item in value.items()}
+    if origin is typing.Literal:
+        return next((known for known in arguments if _is_written(value, known)), value)
     if kind is float or kind is int:
         return kind(value)
     if kind is datetime.date:
@@ -304,16 +342,16 @@ def _fits(kind: Any, value: Any) -> bool:
         if not isinstance(value, Mapping) or not kind.__required_keys__ <= set(value) <= set(hints):
             return False
         return all(_fits(_unmarked(hints[key]), item) for key, item in value.items())
-    if _is_union(origin):
+    if is_union(origin):
         return any(_fits(part, value) for part in arguments)
     if origin is typing.Literal:
-        return any(value == known and type(value) is type(known) for known in arguments)
+        return any(_is_written(value, known) for known in arguments)
     if kind is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind is datetime.date:
         return isinstance(value, str) and _is_date(value)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return any(value == member.value and type(value) is type(member.value) for member in kind)
+        return any(_is_written(value, member) for member in kind)
     if _is_dataclass(kind):
         hints = _hints(kind)
         if not isinstance(value, Mapping) or not set(value) <= set(hints):
@@ -324,7 +362,10 @@ def _fits(kind: Any, value: Any) -> bool:
             if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         }
         return needed <= set(value) and all(_fits(hints[key], item) for key, item in value.items())
-    if origin is list:
+    if origin is tuple and arguments[-1:] != (...,):
+        fits = isinstance(value, list) and len(value) == len(arguments)
+        return fits and all(map(_fits, arguments, value))
+    if origin in (list, tuple):
         return isinstance(value, list) and all(_fits(arguments[0], item) for item in value)
     if origin is dict:
         return isinstance(value, dict) and all(_fits(arguments[1], item) for item in value.values())

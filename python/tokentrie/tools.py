@@ -27,7 +27,7 @@ def of_function(function: Callable[..., Any]) -> dict[str, Any]:
     text, described = _docstring(inspect.getdoc(function) or "")
     cls, notes, _ = _arguments(function)
     adapter = schemas._adapter(cls)
-    schema = _plain(schemas.closed(adapter.json_schema()) if adapter else schemas.of_dataclass(cls))
+    schema = _plain(schemas.closed(adapter.json_schema()) if adapter else schemas.of_plain(cls))
     parameters = _of_root(schema)
     for key, found in parameters.get("properties", {}).items():
         if note := notes.get(key) or described.get(key):
@@ -91,7 +91,7 @@ def _of_class(cls: type) -> dict[str, Any]:
             f"the class {cls.__name__} describes no arguments: give a pydantic model, a dataclass or a TypedDict"
         )
     text, described = _docstring("" if _has_made_docstring(cls) else inspect.cleandoc(cls.__doc__ or ""))
-    parameters = _of_root(_plain(schemas.of_class(cls)))
+    parameters = _of_root(_plain(schemas.of_type(cls)))
     parameters.pop("description", None)
     for key, found in parameters.get("properties", {}).items():
         if note := described.get(key):

@@ -304,7 +304,7 @@ def test_what_makes_no_schema_is_said(schema: Any, message: str) -> None:
         JsonSchema(schema)
 
 
-@pytest.mark.parametrize(("schema", "message"), [(5, "not of type int"), (None, "not of type NoneType"), (int, "int")])
+@pytest.mark.parametrize(("schema", "message"), [(5, "not of type int"), (None, "not of type NoneType")])
 def test_what_is_no_schema_at_all(schema: Any, message: str) -> None:
     with pytest.raises(TypeError, match=f"schema must be a dict, a bool, .*{message}"):
         JsonSchema(schema)

@@ -82,6 +82,8 @@ mod _native {
     #[pymodule_export]
     use crate::rule::sequence::{Sequence, Unconstrained};
     #[pymodule_export]
+    use crate::rule::typed::Typed;
+    #[pymodule_export]
     use crate::rule::{Rule, RuleStats};
     #[pymodule_export]
     use crate::spec::object::{SpecObject, constraint};

@@ -78,7 +78,7 @@ class RuleSource:
                 folder = self.file.parent if self.file and str(self.file) != "-" else None
                 return tokentrie.constraint(content if content is not None else self.spec, sets=folder)
             schema = content if content is not None else self.json_schema
-            return tokentrie.JsonSchema(schema)  # type: ignore[attr-defined,unused-ignore]
+            return tokentrie.JsonSchema(schema or "")
         except (tokentrie.RuleError, tokentrie.OptionError) as error:
             if self.file:
                 raise type(error)(f"{self.file}: {error}") from None

@@ -3,6 +3,7 @@
 pub(crate) mod asking;
 pub(crate) mod buffer;
 pub(crate) mod data;
+pub(crate) mod generic;
 pub(crate) mod gil;
 pub(crate) mod ids;
 pub(crate) mod pickled;

@@ -1,5 +1,6 @@
 //! What a choice gives back: the exact probability of every value.
 
+use crate::convert::generic::generic;
 use crate::convert::ids::shown;
 use crate::convert::pickled::pickled;
 use crate::errors::{Error, Result};
@@ -97,6 +98,8 @@ impl Choice {
         }
     }
 }
+
+generic!(Choice);
 
 #[pymethods]
 impl Choice {

@@ -1,5 +1,6 @@
 //! A set to choose from, and choices over a stream of prompts.
 
+use crate::convert::generic::generic;
 use crate::convert::gil::{locked, turn};
 use crate::errors::{Class, Error, Result};
 use crate::model::choice::Choice;
@@ -192,6 +193,8 @@ fn of_prompt(py: Python<'_>, number: usize, error: Error) -> Result<Error> {
         other => Err(other),
     }
 }
+
+generic!(Choices);
 
 #[pymethods]
 impl Choices {

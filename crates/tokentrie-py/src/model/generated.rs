@@ -1,5 +1,6 @@
 //! What a generation gives back, and what its observer sees.
 
+use crate::convert::generic::generic;
 use crate::convert::pickled::pickled;
 use crate::convert::value::Value;
 use crate::trie::leaf::Leaf;
@@ -195,6 +196,8 @@ impl Stats {
         }
     }
 }
+
+generic!(Generated);
 
 #[pymethods]
 impl Generated {

@@ -20,6 +20,7 @@ use crate::rule::Rule;
 use crate::rule::form;
 use crate::rule::gate::ThinkGate;
 use crate::rule::of_user::UserRule;
+use crate::rule::typed::Typed;
 use crate::spec::object::SpecObject;
 use crate::spec::payloads::Cache;
 use crate::spec::{Around, as_object, built};
@@ -246,8 +247,8 @@ impl Model {
     /// Args:
     ///     prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
     ///     constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
-    ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a ChatConstraint, a Form, or None,
-    ///         which is Any.
+    ///         str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a ChatConstraint, a Form, a type
+    ///         such as `int`, an Enum or `Literal["a", "b"]`, or None, which is Any.
     ///     mode: "greedy" or "sampled"; for a Form also "exact", which takes the most probable value of each slot
     ///         as a whole.
     ///     max_tokens: the most tokens to generate, at least 1; a Form is always filled to its end.
@@ -649,11 +650,12 @@ fn meaning(
         }
         return Ok((Meaning::Form(values), refused));
     }
-    if let Some((text, rule)) = generated.value.as_ref().zip(given.and_then(value_reader)) {
+    let (name, reader) = (generated.leaf.as_ref().and_then(|leaf| leaf.name.clone()), given.and_then(value_reader));
+    let of_leaf = name.as_ref().filter(|_| reader.as_ref().is_some_and(PyAnyMethods::is_instance_of::<Typed>));
+    if let Some((text, rule)) = generated.value.as_ref().or(of_leaf).zip(reader) {
         let value = value_or_refused(py, text, Value::parsed(&rule, text.clone()), &mut refused)?;
         return Ok((Meaning::Value(value), refused));
     }
-    let name = generated.leaf.as_ref().and_then(|leaf| leaf.name.clone());
     Ok((Meaning::Value(name.map(Value::Text)), None))
 }
 
@@ -701,7 +703,9 @@ pub(crate) fn stops(given: Option<&Bound<'_, PyAny>>) -> Result<Stops> {
 pub(crate) fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
     let given = gate.unwrap_or_else(|| constraint.clone());
-    (given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>()).then_some(given)
+    let reads =
+        given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>() || given.is_instance_of::<Typed>();
+    reads.then_some(given)
 }
 
 fn closed() -> Error {

@@ -8,6 +8,7 @@ use crate::rule::form::{Form, Slot, Text};
 use crate::rule::gate::ThinkGate;
 use crate::rule::regular::Concatenation;
 use crate::rule::sequence::{Sequence, Unconstrained};
+use crate::rule::typed::Typed;
 use crate::spec::object::SpecObject;
 use crate::trie::Trie;
 use crate::trie::filter::FilteredTrie;
@@ -24,6 +25,7 @@ pub(crate) fn is_constraint(given: &Bound<'_, PyAny>) -> bool {
         || given.is_instance_of::<ThinkGate>()
         || given.is_instance_of::<ChatConstraint>()
         || given.is_instance_of::<SpecObject>()
+        || given.is_instance_of::<Typed>()
         || given.is_instance_of::<Unconstrained>()
 }
 

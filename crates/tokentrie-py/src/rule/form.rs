@@ -7,6 +7,7 @@ use crate::convert::value::Value;
 use crate::errors::Result;
 use crate::rule::Rule;
 use crate::rule::regex::Regex;
+use crate::rule::typed::Typed;
 use crate::spec::object::SpecObject;
 use crate::spec::payloads::Cache;
 use crate::spec::{Around, as_object, spec_of, with_host};
@@ -26,7 +27,8 @@ use trie_text::{Part, SlotValues};
 /// Args:
 ///     name: what the value is called in `Generated.values`.
 ///     values: a list or other iterable of distinct str; or a Trie; or a Sequence of tries, whose value is their
-///         names together; or a Rule, such as a Regex; or a payload, whose descriptor with the path `name` is taken.
+///         names together; or a Rule, such as a Regex; or a type, such as `int` or an Enum; or a payload, whose
+///         descriptor with the path `name` is taken.
 ///
 /// Raises:
 ///     PayloadError: the payload cannot be used; for one str it says that a list is wanted.
@@ -63,8 +65,8 @@ impl Slot {
     fn new(name: String, values: &Bound<'_, PyAny>) -> Result<Self> {
         let py = values.py();
         let mut given = as_object(values)?;
-        if is_list(values) {
-            given = PyList::new(py, crate::convert::strings::list(values)?)?.into_any();
+        if is_list(&given) {
+            given = PyList::new(py, crate::convert::strings::list(&given)?)?.into_any();
         }
         let spec = spec_of("values", &given, None)?;
         let values = with_host(py, &NO_VOCABULARY, |over, host| spec.slot(&name, over, host))
@@ -116,7 +118,8 @@ impl Slot {
 ///     max_tokens: the most tokens of it, at least 1.
 ///     exclude: characters that may not occur in it. None excludes, where `stop` begins with a double quote,
 ///         backslash and control characters, so that JSON stays JSON; else nothing.
-///     pattern: what it must be as a whole: a Regex or another Rule, or the str of a Regex. The text is over at the
+///     pattern: what it must be as a whole: a Regex or another Rule, or the str of a Regex, or a type that is a rule,
+///         such as `int` or `re.compile(...)`. The text is over at the
 ///         first `stop` after one. Where `max_tokens` cut it off, its longest beginning that matches stays. Or a
 ///         ChatConstraint of the model's vocabulary: then the text is a reply, which ends when the model ends it, and
 ///         its value is a Message.
@@ -183,10 +186,10 @@ impl Text {
             if let Ok(text) = pattern.cast::<PyString>() {
                 return Ok(Bound::new(py, Regex::of(py, text.to_str()?)?)?.into_any().unbind());
             }
+            let pattern = &as_object(pattern)?;
             if pattern.is_instance_of::<Rule>() || reply.is_some() {
                 return Ok(pattern.clone().unbind());
             }
-            let pattern = &as_object(pattern)?;
             if let Ok(spec) = pattern.cast::<SpecObject>()
                 && spec.get().resolved().rule(&DataOnly)?.is_some()
             {
@@ -352,7 +355,9 @@ impl Form {
         let rule = |part: Bound<'_, PyAny>| -> Option<Py<PyAny>> {
             if let Ok(slot) = part.cast::<Slot>() {
                 let given = slot.get().given.bind(py);
-                let reads = given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>();
+                let reads = given.is_instance_of::<Rule>()
+                    || given.is_instance_of::<SpecObject>()
+                    || given.is_instance_of::<Typed>();
                 return (slot.get().name == name && reads).then(|| given.clone().unbind());
             }
             let text = part.cast::<Text>().ok()?;

@@ -9,7 +9,7 @@ use crate::rows::sampler::Sampler;
 use crate::rows::sampling::{Given, Keywords, Sampling};
 use crate::spec::data::data_of;
 use crate::spec::payloads::Cache;
-use crate::spec::{Around, of_spec, spec_of, with_host};
+use crate::spec::{Around, as_object, of_spec, spec_of, with_host};
 use crate::vocab::VocabArg;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -237,7 +237,7 @@ impl ThinkGate {
             then: Spec::Any,
             vocab: vocab.as_ref().and_then(VocabArg::core).map(|vocab| OwnVocabulary(Arc::clone(vocab))),
         };
-        let gate = Gate { think, then: then.map(|then| then.clone().unbind()) };
+        let gate = Gate { think, then: then.map(as_object).transpose()?.map(Bound::unbind) };
         if let (Some(_), Some(then)) = (gate.sampler(py), then) {
             let beside = [
                 ("mode", mode.0.is_some()),

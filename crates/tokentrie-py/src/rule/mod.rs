@@ -10,7 +10,9 @@ pub(crate) mod regular;
 pub(crate) mod samples;
 pub(crate) mod schema;
 pub(crate) mod sequence;
+pub(crate) mod typed;
 
+use crate::convert::generic::generic;
 use crate::convert::gil::{asked, locked, raise_pending};
 use crate::convert::ids::shown;
 use crate::convert::pickled::pickled;
@@ -193,6 +195,8 @@ fn defined_by_users(slf: &Bound<'_, Rule>, method: &str) -> PyErr {
     let name = slf.get_type().name().map(|name| name.to_string()).unwrap_or_default();
     PyNotImplementedError::new_err(format!("{name} has no method {method}: what extends Rule defines it"))
 }
+
+generic!(Rule);
 
 #[pymethods]
 impl Rule {

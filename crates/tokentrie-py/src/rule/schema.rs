@@ -17,8 +17,8 @@ use trie_schema::{GuidedRule, LarkError, SchemaError, SchemaOptions, Whitespace}
 
 /// A JSON Schema as a rule: the text is a JSON document that is valid under it.
 ///
-/// `Generated.value` and the values of a form are the document itself, as `json.loads` gives it; of a pydantic model
-/// or a dataclass they are objects of that class. Every text is valid, but not every valid document can be written:
+/// `Generated.value` and the values of a form are the document itself, as `json.loads` gives it; of a type they are
+/// objects of that type. Every text is valid, but not every valid document can be written:
 /// properties come in the order in which the schema names them. The library llguidance decides; any tokenisation is
 /// legal. In a form a document stands between tokens: end the text before it where a token may end.
 ///
@@ -27,9 +27,10 @@ use trie_schema::{GuidedRule, LarkError, SchemaError, SchemaOptions, Whitespace}
 /// where its class can.
 ///
 /// Args:
-///     schema: dict, bool, or JSON as str or bytes; a pydantic model or TypeAdapter; or a dataclass, whose fields are
-///         converted by pydantic if it is installed. Without it they may be str, int, float, bool, None, Any, list,
-///         dict with keys of str, Literal, Enum, datetime.date, dataclasses, and unions of these.
+///     schema: dict, bool, or JSON as str or bytes; or a type, such as `list[int]`, an Enum, a pydantic model or
+///         TypeAdapter, a dataclass, a TypedDict or a compiled pattern. pydantic converts types if it is installed.
+///         Without it there are str, int, float, bool, None, Any, list, tuple, dict with keys of str, Literal, Enum,
+///         datetime.date, dataclasses, TypedDicts, and unions of these.
 ///     whitespace: blanks between the parts of a document. None takes a space, or a line break with up to 40 blanks;
 ///         True any number, so a model may write more and more; False none; a str those that this regular
 ///         expression matches.
@@ -41,7 +42,7 @@ use trie_schema::{GuidedRule, LarkError, SchemaError, SchemaOptions, Whitespace}
 /// Raises:
 ///     RuleError: the schema is no JSON (with line and column) or no schema, has keywords that are not supported, is
 ///         too large or allows nothing; it names the place as a JSON pointer. Also a ValueError.
-///     TypeError: it is something else, or a field of a dataclass has a type that cannot be converted.
+///     TypeError: it is something else, or a type that cannot be converted.
 ///
 /// Example:
 ///     >>> person = tokentrie.JsonSchema({
@@ -174,7 +175,7 @@ impl JsonSchema {
         }
     }
 
-    /// The document that a text is; of a pydantic model or a dataclass an object of that class.
+    /// The document that a text is; of a type an object of that type.
     ///
     /// Args:
     ///     text: str, legal as a whole.
@@ -183,12 +184,14 @@ impl JsonSchema {
     ///     Any.
     ///
     /// Raises:
-    ///     InvalidValueError: the class refuses it, as pydantic's own validators may.
+    ///     InvalidValueError: the type refuses it, as pydantic's own validators may.
     ///     ValueError: it is no JSON.
     ///
     /// Example:
     ///     >>> tokentrie.JsonSchema({"type": "array"}).parse("[1, null]")
     ///     [1, None]
+    ///     >>> tokentrie.JsonSchema(tuple[int, bool]).parse("[1, true]")
+    ///     (1, True)
     fn parse<'py>(&self, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
         let py = text.py();
         let given = self.given.as_ref().map(|given| given.bind(py));

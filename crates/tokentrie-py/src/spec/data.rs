@@ -10,6 +10,7 @@ use crate::rule::regex::Regex;
 use crate::rule::regular::{Concatenation, Date, Integer, Number, OneOf, StringRule};
 use crate::rule::schema::{JsonSchema, Lark};
 use crate::rule::sequence::Sequence;
+use crate::rule::typed::{Typed, is_type, of_type};
 use crate::spec::object::SpecObject;
 use crate::spec::spec_of;
 use pyo3::prelude::*;
@@ -25,6 +26,12 @@ pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
     let py = given.py();
     if let Ok(spec) = given.cast::<SpecObject>() {
         return Ok(spec.get().given().clone());
+    }
+    if let Ok(typed) = given.cast::<Typed>() {
+        return data_of(what, typed.get().held(py));
+    }
+    if is_type(given) {
+        return data_of(what, &of_type(given)?);
     }
     if let Ok(rule) = given.cast::<Regex>() {
         return Ok(rule.get().spec());

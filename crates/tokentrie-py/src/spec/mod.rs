@@ -13,6 +13,7 @@ use crate::rule::form::Form;
 use crate::rule::gate::ThinkGate;
 use crate::rule::of_user::Raised;
 use crate::rule::sequence::{Sequence, Unconstrained};
+use crate::rule::typed::{Typed, is_type, of_type};
 use crate::rule::{Rule, of_problem};
 use crate::spec::object::SpecObject;
 use crate::spec::payloads::Cache;
@@ -75,6 +76,12 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
     if given.is_instance_of::<Unconstrained>() {
         return Ok(Spec::Any);
     }
+    if let Ok(typed) = given.cast::<Typed>() {
+        return spec_of(what, typed.get().held(given.py()), vocab);
+    }
+    if is_type(given) {
+        return spec_of(what, &of_type(given)?, vocab);
+    }
     if is_list(given) {
         return Ok(Spec::Choice(texts(given)?));
     }
@@ -97,8 +104,11 @@ pub(crate) fn of_dict(given: &Bound<'_, PyAny>) -> Result<Option<Spec>> {
     payload_text("constraint", given, |text| Ok(Spec::from_json(text)?)).map(Some)
 }
 
-/// A dictionary that is a spec as an object; everything else as it is.
+/// A dictionary that is a spec, or a type, as an object; everything else as it is.
 pub(crate) fn as_object<'py>(given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    if is_type(given) {
+        return of_type(given);
+    }
     match of_dict(given)? {
         Some(spec) => Ok(Bound::new(given.py(), SpecObject::new(spec, &DataOnly)?)?.into_any()),
         None => Ok(given.clone()),
@@ -112,15 +122,18 @@ pub(crate) fn as_object<'py>(given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyA
 pub(crate) fn listed(values: &Bound<'_, PyAny>) -> Result<Option<TextValues>> {
     /// More are no choice.
     const MOST: usize = tokentrie::spec::MOST_TEXTS;
-    if let Ok(rule) = values.cast::<Rule>() {
+    let mut given = as_object(values)?;
+    if let Ok(typed) = given.cast::<Typed>() {
+        given = typed.get().held(values.py()).clone();
+    }
+    if let Ok(rule) = given.cast::<Rule>() {
         return Ok(Some(TextValues::new(Rule::listed(rule, MOST)?)));
     }
-    let given = as_object(values)?;
     if let Ok(spec) = given.cast::<SpecObject>() {
         let spec = spec.get().resolved();
         return Ok(released(values.py(), || spec.texts(&DataOnly, MOST))?.map(TextValues::new));
     }
-    is_list(values).then(|| texts(values)).transpose()
+    is_list(&given).then(|| texts(&given)).transpose()
 }
 
 /// What runs a constraint that was given.

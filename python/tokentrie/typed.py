@@ -1,0 +1,147 @@
+"""Python's types as constraints: what is written of a type, and the value that a text of it stands for.
+
+Types that are one plain value, such as `int`, `Literal["a", "b"]`, an Enum or `int | None`, are written as text without
+quotes. All others are documents in JSON.
+"""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import functools
+import json
+import re
+import typing
+from typing import Any
+
+from tokentrie import patterns, schemas
+from tokentrie._native import Date as DateRule
+from tokentrie._native import Integer, JsonSchema, Number, OneOf, Regex, Rule, String, _Typed
+
+#: Values by their texts; or a rule, which reads its texts itself.
+Part = dict[str, Any] | Rule
+
+
+def constraint(kind: Any) -> Any:
+    """A type as a constraint: a rule, or texts with what reads them."""
+    try:
+        # Types that say the same in another order are equal to Python.
+        return _kept(kind, repr(kind))
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        return _made(kind)
+
+
+def _made(kind: Any, _said: str = "") -> Any:
+    parts = _parts(kind)
+    if parts is None:
+        return JsonSchema(kind)
+    if len(parts) == 1 and isinstance(parts[0], Rule):
+        return parts[0]
+    if all(isinstance(part, dict) for part in parts):
+        return _Typed(kind, list(_together(kind, parts)))
+    return _Typed(kind, OneOf(*(list(part) if isinstance(part, dict) else part for part in parts)))
+
+
+_kept = functools.lru_cache(maxsize=256)(_made)
+
+
+def read(kind: Any, text: str) -> Any:
+    """The value that a text of a type stands for."""
+    for part in _parts(kind) or ():
+        if isinstance(part, Rule):
+            if part.matches(text):
+                return part.parse(text)
+        elif text in part:
+            return part[text]
+    return text
+
+
+def _together(kind: Any, parts: list[Any]) -> dict[str, Any]:
+    """Values of several parts, each of which has a text of its own."""
+    done: dict[str, Any] = {}
+    for text, value in (item for part in parts for item in part.items()):
+        if text in done and done[text] is not value:
+            raise TypeError(_alike(kind, done[text], value))
+        done[text] = value
+    return done
+
+
+def _alike(kind: Any, one: Any, other: Any) -> str:
+    name = schemas.name(kind)
+    return f"{name}: {one!r} and {other!r} are written alike: give JsonSchema({name}), where texts have quotes"
+
+
+def _parts(kind: Any) -> list[Part] | None:
+    """What is written of a type that is one plain value, in the order in which texts are read; None for others."""
+    try:
+        if kind in PLAIN:
+            return [PLAIN[kind]]
+    except TypeError:  # not hashable
+        pass
+    if isinstance(kind, re.Pattern):
+        return [Regex(patterns.translated(kind))]
+    if isinstance(kind, enum.EnumMeta):
+        return _listed(kind, list(kind))
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        return _listed(kind, arguments)
+    if origin is typing.Annotated:
+        return _annotated(arguments[0], arguments[1:])
+    if schemas.is_union(origin):
+        parts = [_parts(part) for part in arguments]
+        return None if None in parts else [part for several in parts for part in several or ()]
+    return None
+
+
+PLAIN: dict[Any, Part] = {
+    bool: {"true": True, "false": False},
+    int: Integer(),
+    float: Number(),
+    str: String(quotes=True),
+    type(None): {"null": None},
+    datetime.date: DateRule(),
+}
+
+
+def _listed(kind: Any, values: typing.Sequence[Any]) -> list[Part]:
+    """The values of a Literal or an Enum by their texts: a str is its own, others are as JSON writes them."""
+    done: dict[str, Any] = {}
+    for value in values:
+        said = schemas.written(value)
+        if not isinstance(said, (str, int, float, type(None))):
+            raise TypeError(
+                f"{schemas.name(kind)}: {value!r} is no str, int, float, bool or None, which can be written"
+            )
+        text = str(said) if isinstance(said, str) else json.dumps(said)
+        if text in done and done[text] is not value:
+            raise TypeError(_alike(kind, done[text], value))
+        done[text] = value
+    return [done]
+
+
+def _annotated(kind: Any, notes: typing.Sequence[Any]) -> list[Part] | None:
+    """Of a type with notes: words say nothing, an int may have bounds; what else there is a schema holds."""
+    low, high, plain = None, None, True
+    for note in notes:
+        # pydantic's Field has the notes in it.
+        inside = note.metadata if type(note).__name__ == "FieldInfo" else [note]
+        for one in inside:
+            bounds = {key: getattr(one, key, None) for key in ("ge", "gt", "le", "lt")}
+            known = type(one).__name__ in ("Ge", "Gt", "Le", "Lt", "Interval")
+            known = known and all(type(bound) in (int, type(None)) for bound in bounds.values())
+            if isinstance(one, str):
+                continue
+            if kind is not int or not known:
+                return None
+            plain = False
+            ge, gt, le, lt = bounds.values()
+            low = _closest(max, low, ge, None if gt is None else gt + 1)
+            high = _closest(min, high, le, None if lt is None else lt - 1)
+    return _parts(kind) if plain else [Integer(low, high)]
+
+
+def _closest(choose: Any, *bounds: int | None) -> int | None:
+    known = [bound for bound in bounds if bound is not None]
+    return choose(known) if known else None
