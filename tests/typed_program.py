@@ -80,7 +80,9 @@ def generate(model: Model) -> Generated:
         assert_type(choice, Choice[str])
         assert_type(choice.probabilities, NDArray[np.float64])
         assert_type([one.name for one in model.choose_many(["a", "b"], ["yes", "no"])], list[str])
-        assert_type([*model.choose_many(["a"], ["yes"], on_error="return")], list[Choice[str] | Exception])
+        assert_type(list(model.choose_many(["a"], ["yes"], on_error="return")), list[Choice[str] | Exception])
+        assert_type(model.choose_many(["a", "b"], ["yes", "no"])[-1], Choice[str])
+        assert_type(model.choose_many(["a", "b"], ["yes", "no"])[1:], list[Choice[str]])
         model.choose("Is it? ", 5)  # type: ignore[call-overload]
         model.generate("Is it? ", form, mode="exact", on_step=lambda step: print(step.token))
         return model.generate([1, 2], ["yes", "no"], sampling=Sampling())

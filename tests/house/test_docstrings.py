@@ -14,7 +14,7 @@ import tokentrie
 # The texts are those of the whole module.
 pytestmark = pytest.mark.model
 
-LIBRARIES = ["tokenizers", "tiktoken"]
+LIBRARIES = ["tokenizers", "tiktoken", "pandas", "pyarrow"]
 """Python packages that examples may import, and that a user need not have."""
 
 

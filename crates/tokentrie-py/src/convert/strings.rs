@@ -60,15 +60,45 @@ pub(crate) fn is_list(values: &Bound<'_, PyAny>) -> bool {
         return false;
     }
     let ours = values.get_type().module().is_ok_and(|module| module == "tokentrie");
-    !ours && values.hasattr("__iter__").unwrap_or(false)
+    // A table of pyarrow is told apart where its columns are read.
+    !ours && ["__iter__", "column_names"].iter().any(|name| values.hasattr(*name).unwrap_or(false))
+}
+
+/// Values one by one: those of a column of pyarrow as Python's, all others as they come.
+///
+/// # Errors
+/// `TypeError` for a whole table, which would give the names of its columns, or its rows.
+pub(crate) fn column<'py>(what: &str, values: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    let module = values.get_type().module()?;
+    if module.to_cow()?.starts_with("tokentrie") || module == "builtins" {
+        return Ok(values.clone());
+    }
+    let names = match values.getattr_opt("column_names")? {
+        Some(names) => Some(names),
+        None => values.getattr_opt("columns")?,
+    };
+    let Some(names) = names.filter(|names| names.hasattr("__iter__").unwrap_or(false)) else {
+        let list = values.getattr_opt("to_pylist")?;
+        return Ok(list.map(|list| list.call0()).transpose()?.unwrap_or_else(|| values.clone()));
+    };
+    let names: Vec<String> = names.try_iter()?.map(|name| Ok(shown(&name?))).collect::<PyResult<_>>()?;
+    let (name, first) = (type_name(values), names.first().map_or("\"name\"", String::as_str));
+    let message = format!(
+        "{what} is a whole {name} with the columns {}: give one of them, such as [{first}] of it",
+        names.join(", ")
+    );
+    Err(PyTypeError::new_err(message).into())
 }
 
 /// A list of str.
 ///
 /// # Errors
-/// `TypeError` for an item of another type, by number.
+/// `TypeError` for an item of another type, by number, and for a whole table.
 pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
-    items(values)?.enumerate().map(|(row, value)| text(&value?, || format!("value {row}"))).collect()
+    items(&column("values", values)?)?
+        .enumerate()
+        .map(|(row, value)| text(&value?, || format!("value {row}")))
+        .collect()
 }
 
 /// Which sequences `from_strings` is asked for.

@@ -1,6 +1,5 @@
 //! A set to choose from, and choices over a stream of prompts.
 
-use crate::convert::generic::generic;
 use crate::convert::gil::{locked, turn};
 use crate::errors::{Class, Error, Result};
 use crate::model::choice::Choice;
@@ -11,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use tokentrie::run::{Call, Choose, Turns};
+use tokentrie::run::{Call, Choose, Turn, Turns};
 use trie_text::{ValueSet, Values};
 
 /// What may be chosen, and how much of it is scored.
@@ -41,23 +40,30 @@ impl OnError {
     }
 }
 
-/// Iterator over the choices of `Model.choose_many`, in the order of the prompts.
+/// The choices of `Model.choose_many`, in the order of the prompts: a sequence that is made as it is read.
 ///
-/// Threads may share one: each choice goes to one of them. What a bad prompt raises comes after the choices of the
-/// prompts before it; with `on_error="return"` it stands in their order.
+/// Where the prompts have a length (a list, a column), it has one too, takes indices and slices, can be read again, and
+/// keeps what was made. Where they are an iterator, it is one, and keeps nothing. `next(choices)` gives each choice
+/// once: threads that share one take turns. What a bad prompt raises comes after the choices of the prompts before it;
+/// with `on_error="return"` it stands in their order.
 ///
 /// Example:
 ///     >>> choices = tokentrie.Model().choose_many(["The sky is ", "Roses are "], ["blue", "red"])
-///     >>> len([choice.name for choice in choices])
-///     2
+///     >>> (len(choices), choices[-1].name in ("blue", "red"))
+///     (2, True)
+///     >>> [choice.name for choice in choices] == [choice.name for choice in choices[:]]
+///     True
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Choices {
     model: Py<Model>,
+    pub(super) given: Py<PyAny>,
     prompts: Py<PyIterator>,
+    /// How many there are, where that is known.
+    pub(super) count: Option<usize>,
     set: ChoiceSet,
-    on_error: OnError,
+    pub(super) on_error: OnError,
     /// Called with the prompts that are done and how many there are.
-    progress: Option<(Py<PyAny>, Option<usize>)>,
+    progress: Option<Py<PyAny>>,
     call: Call,
     turns: Turns,
     state: Mutex<State>,
@@ -65,11 +71,16 @@ pub(crate) struct Choices {
 
 #[derive(Default)]
 struct State {
-    ready: VecDeque<Result<Choice, PyErr>>,
+    /// Choices, or what was raised in their place: all of them, or those of an iterator that nobody has taken.
+    made: VecDeque<Py<PyAny>>,
+    /// How many of all of them `next` has given.
+    taken: usize,
     /// What is to be raised after them.
-    failed: Option<Error>,
+    failed: Option<PyErr>,
     /// Prompts that were read.
     read: usize,
+    /// Whether there are no more.
+    over: bool,
     /// The numbers of those that were passed over.
     skipped: Vec<usize>,
 }
@@ -87,13 +98,16 @@ struct Group {
 impl Choices {
     pub(crate) fn new(
         model: Py<Model>,
-        prompts: Py<PyIterator>,
+        prompts: &Bound<'_, PyAny>,
         set: ChoiceSet,
         on_error: OnError,
-        progress: Option<(Py<PyAny>, Option<usize>)>,
+        progress: Option<Py<PyAny>>,
         call: Call,
-    ) -> Self {
-        Self { model, prompts, set, on_error, progress, call, turns: Turns::default(), state: Mutex::default() }
+    ) -> PyResult<Self> {
+        let (given, count) = (prompts.clone().unbind(), prompts.len().ok());
+        let prompts = PyIterator::from_object(prompts)?.unbind();
+        let (turns, state) = (Turns::default(), Mutex::default());
+        Ok(Self { model, given, prompts, count, set, on_error, progress, call, turns, state })
     }
 
     /// Reads and decodes the next group.
@@ -166,15 +180,77 @@ impl Choices {
     fn keep(&self, py: Python<'_>, group: Group) -> Result<usize> {
         let mut state = locked(py, &self.state)?;
         state.read += group.read;
-        state.failed = group.failed;
+        state.over = group.read == 0 && group.failed.is_none();
+        state.failed = group.failed.map(PyErr::from);
         for (number, answer) in group.answers {
             match answer {
-                Ok(choice) => state.ready.push_back(Ok(choice)),
+                Ok(choice) => state.made.push_back(Py::new(py, choice)?.into_any()),
                 Err(_) if self.on_error == OnError::Skip => state.skipped.push(number),
-                Err(error) => state.ready.push_back(Err(error.into())),
+                Err(error) => state.made.push_back(PyErr::from(error).into_value(py).into_any()),
             }
         }
         Ok(state.read)
+    }
+
+    /// Makes the choices of a group more. The caller has the turn.
+    pub(super) fn more(&self, py: Python<'_>) -> Result<()> {
+        let first = locked(py, &self.state)?.read;
+        // Reading runs Python code: no lock is held meanwhile, only the turn.
+        let group = self.read(py, first);
+        let read = group.read;
+        let done = self.keep(py, group)?;
+        if let Some(progress) = self.progress.as_ref().filter(|_| read > 0) {
+            progress.call1(py, (done, self.count))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn own_turn(&self, py: Python<'_>) -> Result<Turn> {
+        let own = || Class::Model.error("the prompts of `choose_many` must not ask for its choices");
+        turn(py, &self.turns, "choose_many", &self.call, own)
+    }
+
+    /// The choice with a number, if there are so many. Only where all are kept.
+    pub(super) fn at(&self, py: Python<'_>, number: usize) -> Result<Option<Py<PyAny>>> {
+        loop {
+            // The first look is for what was made before.
+            for turn in [None, Some(())] {
+                let _turn = turn.map(|()| self.own_turn(py)).transpose()?;
+                let state = locked(py, &self.state)?;
+                if let Some(made) = state.made.get(number) {
+                    return Ok(Some(made.clone_ref(py)));
+                }
+                if let Some(failed) = &state.failed {
+                    return Err(failed.clone_ref(py).into());
+                }
+                if state.over {
+                    return Ok(None);
+                }
+                drop(state);
+                if turn.is_some() {
+                    self.more(py)?;
+                }
+            }
+        }
+    }
+
+    /// How many choices there are.
+    ///
+    /// # Errors
+    /// `TypeError` where they are an iterator; what making them raises, where only that tells how many are skipped.
+    pub(super) fn size(&self, py: Python<'_>, what: &str) -> Result<usize> {
+        let Some(count) = self.count else {
+            let message = format!(
+                "these choices are an iterator, as their prompts are, and have no {what}: give choose_many a list of \
+                 prompts, or take list(choices)"
+            );
+            return Err(PyTypeError::new_err(message).into());
+        };
+        if self.on_error != OnError::Skip {
+            return Ok(count);
+        }
+        self.at(py, usize::MAX)?;
+        Ok(locked(py, &self.state)?.made.len())
     }
 }
 
@@ -194,8 +270,6 @@ fn of_prompt(py: Python<'_>, number: usize, error: Error) -> Result<Error> {
     }
 }
 
-generic!(Choices);
-
 #[pymethods]
 impl Choices {
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
@@ -208,36 +282,31 @@ impl Choices {
         Ok(locked(py, &self.state)?.skipped.clone())
     }
 
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
     fn __next__(&self, py: Python<'_>) -> Result<Option<Py<PyAny>>> {
-        let own = || Class::Model.error("the prompts of `choose_many` must not ask for its choices");
-        let _turn = turn(py, &self.turns, "choose_many", &self.call, own)?;
+        let _turn = self.own_turn(py)?;
         loop {
-            let first = {
+            {
                 let mut state = locked(py, &self.state)?;
-                match state.ready.pop_front() {
-                    Some(Ok(choice)) => return Ok(Some(Py::new(py, choice)?.into_any())),
-                    Some(Err(error)) => return Ok(Some(error.into_value(py).into_any())),
-                    None => {}
+                let next = match self.count {
+                    Some(_) => state.made.get(state.taken).map(|made| made.clone_ref(py)),
+                    None => state.made.pop_front(),
+                };
+                if next.is_some() {
+                    state.taken += 1;
+                    return Ok(next);
                 }
-                if let Some(error) = state.failed.take() {
-                    return Err(error);
+                if let Some(failed) = &state.failed {
+                    let failed = failed.clone_ref(py);
+                    if self.count.is_none() {
+                        state.failed = None;
+                    }
+                    return Err(failed.into());
                 }
-                state.read
-            };
-            // Reading runs Python code: no lock is held meanwhile, only the turn.
-            let group = self.read(py, first);
-            let (read, failed) = (group.read, group.failed.is_some());
-            let done = self.keep(py, group)?;
-            if read == 0 && !failed {
-                return Ok(None);
+                if state.over {
+                    return Ok(None);
+                }
             }
-            if let Some((progress, total)) = self.progress.as_ref().filter(|_| read > 0) {
-                progress.call1(py, (done, *total))?;
-            }
+            self.more(py)?;
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::model::loaded::Model;
 use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use llama_sampler::{Question, Scorer};
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyString};
+use pyo3::types::PyString;
 use tokentrie::run::Choose;
 use trie_core::Constraint;
 use trie_text::{Tokenization, Values};
@@ -101,7 +101,8 @@ impl Model {
     /// `choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
     ///
     /// Args:
-    ///     prompts: an iterable of prompts; 32 are read at a time.
+    ///     prompts: an iterable of prompts, such as a list or a column of pandas, polars or pyarrow; 32 are read at a
+    ///         time.
     ///     choices, prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, cancel: as for `choose`.
     ///     on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
     ///         iteration with its error, which names it by its number from 0; "return" gives the error, a
@@ -111,10 +112,11 @@ impl Model {
     ///         `prompts` has no length.
     ///
     /// Returns:
-    ///     Choices: an iterator of Choice, in the order of the prompts.
+    ///     Choices: a sequence of Choice in the order of the prompts, made as it is read; an iterator where the prompts
+    ///         are one.
     ///
     /// Raises:
-    ///     TypeError: `prompts` is one str.
+    ///     TypeError: `prompts` is one str, or a whole table: give one of its columns.
     ///     OptionError: `on_error` is another word.
     ///     TokenTrieError: as for `choose`. What is wrong with a prompt is raised when its turn comes.
     ///
@@ -150,9 +152,8 @@ impl Model {
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
         let set = slf.get().set(choices, around, end_tokens, top, max_rows)?;
         let on_error = OnError::read(on_error)?;
-        let progress = progress.map(|progress| (progress, prompts.len().ok()));
-        let prompts = PyIterator::from_object(prompts)?.unbind();
-        Ok(Choices::new(slf.unbind(), prompts, set, on_error, progress, begun(cancel, None)?))
+        let prompts = &strings::column("prompts", prompts)?;
+        Ok(Choices::new(slf.unbind(), prompts, set, on_error, progress, begun(cancel, None)?)?)
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) mod missing;
 pub(crate) mod options;
 #[cfg(feature = "llama")]
 pub(crate) mod rivals;
+#[cfg(feature = "llama")]
+mod sequence;
 pub(crate) mod stream;
 #[cfg(feature = "llama")]
 pub(crate) mod watch;

@@ -2,7 +2,7 @@
 
 use crate::convert::gil::released;
 use crate::convert::ids::{extend, is_integer, outside_vocabulary, read_array};
-use crate::convert::strings::text;
+use crate::convert::strings::{column, text};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{Items, items};
 use crate::trie::file::Origin;
@@ -90,7 +90,7 @@ pub(crate) fn texts(
     let py = values.py();
     let mut stream = TextStream::new(vocab, texts, target.builder())?;
     let (mut portion, mut bytes): (Vec<String>, usize) = (Vec::new(), 0);
-    for (row, value) in items(values)?.enumerate() {
+    for (row, value) in items(&column("values", values)?)?.enumerate() {
         let value = text(&value?, || format!("value {row}"))?;
         bytes += value.len() + size_of::<String>();
         portion.push(value);
@@ -131,7 +131,7 @@ fn for_each_part(rows: &Bound<'_, PyAny>, mut visit: impl FnMut(&Bound<'_, PyAny
         );
         return Err(PyTypeError::new_err(message).into());
     }
-    for row in items(rows)? {
+    for row in items(&column("sequences", rows)?)? {
         let row = row?;
         match table(&row) {
             Some(array) => portions(array, &mut visit)?,
@@ -217,7 +217,7 @@ impl<'a, 'py> Names<'a, 'py> {
         if names.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("names must be a list of str, not one str").into());
         }
-        Ok(Self { all: names, rows, left: items(names)?, taken: 0 })
+        Ok(Self { all: names, rows, left: items(&column("names", names)?)?, taken: 0 })
     }
 
     fn take(&mut self, count: usize, out: &mut Vec<String>) -> Result<()> {
