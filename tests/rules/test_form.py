@@ -142,6 +142,49 @@ def test_probabilities_are_those_of_choose(model: Model) -> None:
 
 
 @pytest.mark.model
+def test_probabilities_beside_slots_of_endless_rules(model: Model) -> None:
+    name, kind = Slot("name", tokentrie.Regex("[a-z]{1,9}")), Slot("kind", ["x", "y"])
+    day = Slot("day", tokentrie.rules.Date())
+    form = Form('{"name": "', name, '", "day": "', day, '", "kind": "', kind, '"}')
+    plain = model.generate("A record: ", form)
+    out = model.generate("A record: ", form, probabilities=True)
+    assert out.values == plain.values
+    assert out.tokens == plain.tokens
+    assert list(out.probabilities) == ["kind"]
+    assert out.probabilities["kind"].sum() == pytest.approx(1)
+    with pytest.raises(tokentrie.OptionError, match=r'slot "name": .* has more than 65536 values'):
+        model.generate("A record: ", form, "exact")
+
+
+def test_forms_in_forms(model: Model) -> None:
+    inner = Form("(", Slot("x", ["1", "2"]), ", ", Slot("y", tokentrie.Integer(1, 9)), ")")
+    form = Form("from ", inner, " to ", Slot("where", ["A", "B"]))
+    flat = Form("from (", *inner.parts[1:], " to ", Slot("where", ["A", "B"]))
+    assert len(form.parts) == 8
+    out = model.generate("Move ", form)
+    assert list(out.values) == ["x", "y", "where"]
+    assert out.values == model.generate("Move ", flat).values
+    assert tokentrie.constraint(form) == tokentrie.constraint({"form": ["from ", tokentrie.constraint(inner).to_dict(),
+        " to ", {"slot": "where", "value": {"choice": ["A", "B"]}}]})  # fmt: skip
+    with pytest.raises(tokentrie.OptionError, match="two parts of the form have the name"):
+        Form(inner, inner)
+    with pytest.raises(TypeError, match="put it into this form as a part, without a slot"):
+        Slot("inner", inner)
+
+
+def test_a_form_after_thinking_has_its_values(model: Model) -> None:
+    form = Form('{"day": "', Slot("day", tokentrie.rules.Date()), '", "n": ', Slot("n", int | None), "}")
+    gate = tokentrie.ThinkGate("<think>", "</think>", budget=3, then=form)
+    out = model.generate("When? <think>", gate, max_tokens=80)
+    assert list(out.values) == ["day", "n"]
+    assert out.values["day"].isoformat() in out.text
+    assert out.value is None
+    cut = model.generate("When? <think>", gate, max_tokens=10)
+    assert cut.values == {}
+    with pytest.raises(TypeError, match="not object"):
+        tokentrie.ThinkGate("<think>", "</think>", then=object())
+
+
 def test_optional_slots_and_values_that_others_go_on_from(model: Model) -> None:
     form = Form("say ", Slot("what", ["yes", "yes, please", "no"]), Slot("mark", ["", "!", "!!"]), "\n")
     outs = draws(model, form, 60, 8.0)
@@ -260,7 +303,7 @@ def test_the_text_is_always_literals_and_values(
         ((Text("a", stop="y", pattern=tokentrie.Regex("x"), max_tokens=0),), tokentrie.OptionError, "at least 1"),
         ((Slot("a", []),), tokentrie.TrieError, 'slot "a" has no values'),
         ((Slot("a", ["x", "y", "x"]),), tokentrie.TrieError, 'value 2, "x", repeats value 0'),
-        ((7,), TypeError, "part 0 of a form must be str, Slot or Text, not 7 of type int"),
+        ((7,), TypeError, "part 0 of a form must be str, Slot, Text or Form, not 7 of type int"),
     ],
 )
 def test_parts_that_make_no_form(parts: tuple, error: type[Exception], message: str) -> None:

@@ -39,7 +39,7 @@ mod vocab;
 
 pub use control_text::ControlTextGuard;
 pub use forms::{
-    FilledField, Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Overshoot, Part, SlotSet,
+    FilledField, Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Listing, Overshoot, Part, SlotSet,
     SlotValues, Written,
 };
 pub use healing::HealingError;

@@ -34,7 +34,8 @@ pub(crate) struct Generated {
     #[pyo3(get)]
     leaves: Vec<Leaf>,
     /// Any: the value, if it was completed: the name of a leaf, or what a rule makes of its text (`Rule.parse`): an
-    /// int, a date, a str. None where it was not, for a form, and where nothing was constrained.
+    /// int, a date, a str. None where it was not, for a form (also after a ThinkGate), and where nothing was
+    /// constrained.
     #[pyo3(get)]
     value: Option<Value>,
     /// str | None: why there is no value of a text that is whole: what the class said that refused it. Only with

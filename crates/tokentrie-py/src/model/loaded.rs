@@ -8,20 +8,15 @@ use crate::convert::gil::{asked_in, locked, released, turn};
 use crate::convert::ids::tokens;
 use crate::convert::ids::type_name;
 use crate::convert::strings::text;
-use crate::convert::value::Value;
 use crate::convert::words::{After, FillMode, OnInvalid, unsigned};
-use crate::errors::{Class, Error, Refused, Result, warn, with_partial};
+use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::model::engine::EngineStats;
 use crate::model::generated::{Generated, Meaning};
+use crate::model::meaning::meaning;
 use crate::model::rivals;
 use crate::model::watch::Watch;
 use crate::rows::sampling::{Given, Keywords, Sampling};
-use crate::rule::Rule;
-use crate::rule::form;
-use crate::rule::gate::ThinkGate;
 use crate::rule::of_user::UserRule;
-use crate::rule::typed::Typed;
-use crate::spec::object::SpecObject;
 use crate::spec::payloads::Cache;
 use crate::spec::{Around, as_object, built};
 use crate::vocab::Vocab;
@@ -36,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokentrie::engine::{Engine, EngineOptions, Runtime};
-use tokentrie::run::{Call, Generate, ReadyGeneration, Stops, Turns};
+use tokentrie::run::{Call, Generate, Stops, Turns};
 use tokentrie::spec::Over;
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
@@ -258,7 +253,8 @@ impl Model {
     ///     seed, temperature, top_k, top_p, min_p: settings of the draw, as for `Sampling`.
     ///     end_tokens: ids that close the span at the end of a leaf, as for `Sampler`; not for forms.
     ///     after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
-    ///     probabilities: of a Form, also score every value of every slot.
+    ///     probabilities: of a Form, also score every value of every slot; a slot with a rule of too many texts to
+    ///         list has none.
     ///     on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
     ///         ends the generation. It must not use this model, except for `cancel`.
     ///     sampling: a Sampling in place of mode and all settings.
@@ -633,52 +629,6 @@ fn ended(
     Err(with_partial(py, error, generated))
 }
 
-/// What the text stands for, as the constraint reads it; and what of it was refused first.
-fn meaning(
-    py: Python<'_>,
-    ready: &ReadyGeneration,
-    generated: &llama_sampler::Generated,
-    given: Option<&Bound<'_, PyAny>>,
-) -> Result<(Meaning, Option<Refused>)> {
-    let mut refused = None;
-    if let (true, Some(given)) = (ready.is_form(), given) {
-        let mut values = Vec::with_capacity(generated.fields.len());
-        for field in &generated.fields {
-            let value = form::part_value(given, &field.name, field.value.clone());
-            let value = value_or_refused(py, &field.value, value, &mut refused)?;
-            values.push((field.name.clone(), value.unwrap_or_else(|| Value::from(&py.None().into_bound(py)))));
-        }
-        return Ok((Meaning::Form(values), refused));
-    }
-    let (name, reader) = (generated.leaf.as_ref().and_then(|leaf| leaf.name.clone()), given.and_then(value_reader));
-    let of_leaf = name.as_ref().filter(|_| reader.as_ref().is_some_and(PyAnyMethods::is_instance_of::<Typed>));
-    if let Some((text, rule)) = generated.value.as_ref().or(of_leaf).zip(reader) {
-        let value = value_or_refused(py, text, Value::parsed(&rule, text.clone()), &mut refused)?;
-        return Ok((Meaning::Value(value), refused));
-    }
-    Ok((Meaning::Value(name.map(Value::Text)), None))
-}
-
-/// What a text was read as; nothing where it was refused, which is kept.
-///
-/// # Errors
-/// What else was raised.
-pub(crate) fn value_or_refused(
-    py: Python<'_>,
-    text: &str,
-    read: Result<Value>,
-    refused: &mut Option<Refused>,
-) -> Result<Option<Value>> {
-    match read {
-        Ok(value) => Ok(Some(value)),
-        Err(error) => {
-            let of_text = Refused::of(py, text, error)?;
-            refused.get_or_insert(of_text);
-            Ok(None)
-        }
-    }
-}
-
 /// Stop texts: a str, or a list of them.
 ///
 /// # Errors
@@ -697,15 +647,6 @@ pub(crate) fn stops(given: Option<&Bound<'_, PyAny>>) -> Result<Stops> {
         }
     };
     Stops::new(&texts).map_err(|error| Class::Option.error(error.to_string()))
-}
-
-/// What reads the text of a constraint as a value, if anything does: it has a method `parse`.
-pub(crate) fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
-    let given = gate.unwrap_or_else(|| constraint.clone());
-    let reads =
-        given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>() || given.is_instance_of::<Typed>();
-    reads.then_some(given)
 }
 
 fn closed() -> Error {

@@ -11,6 +11,8 @@ pub(crate) mod engine;
 pub(crate) mod generated;
 #[cfg(feature = "llama")]
 pub(crate) mod loaded;
+#[cfg(feature = "llama")]
+pub(crate) mod meaning;
 #[cfg(not(feature = "llama"))]
 pub(crate) mod missing;
 pub(crate) mod options;

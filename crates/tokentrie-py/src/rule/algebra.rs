@@ -13,7 +13,7 @@ use crate::spec::object::SpecObject;
 use crate::trie::Trie;
 use crate::trie::filter::FilteredTrie;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString};
 
 /// Whether it is an object that is a constraint.
 pub(crate) fn is_constraint(given: &Bound<'_, PyAny>) -> bool {
@@ -42,14 +42,7 @@ pub(crate) fn added<'py>(one: &Bound<'py, PyAny>, other: &Bound<'py, PyAny>) -> 
         return Ok(py.get_type::<Concatenation>().call1((one, other))?);
     }
     if both(|part| is_of_form(part) || part.is_instance_of::<PyString>()) {
-        let mut parts = Vec::new();
-        for part in [one, other] {
-            match part.cast::<Form>() {
-                Ok(form) => parts.extend(form.get().parts(py)),
-                Err(_) => parts.push(part.clone()),
-            }
-        }
-        return Ok(py.get_type::<Form>().call1(PyTuple::new(py, parts)?)?);
+        return Ok(py.get_type::<Form>().call1((one, other))?);
     }
     let is_part = |part: &Bound<'_, PyAny>| {
         is_constraint(part) || is_list(part) || part.is_instance_of::<PyString>() || part.is_instance_of::<PyDict>()

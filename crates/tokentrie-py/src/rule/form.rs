@@ -298,7 +298,7 @@ impl Text {
 /// its stop to the byte, which stays in the text unless the literal behind it begins with it.
 ///
 /// Args:
-///     parts: str, Slot or Text, at least one of them no str.
+///     parts: str, Slot, Text or another Form, whose parts stand in its place; at least one slot or text.
 ///
 /// Raises:
 ///     OptionError: the parts make no form: no slot, a name that comes twice, text right after text, Any in a slot.
@@ -326,6 +326,10 @@ impl Form {
 
     pub(crate) fn core(&self) -> &Arc<trie_text::Form> {
         &self.form
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.form.parts().iter().filter_map(Part::name).map(str::to_owned).collect()
     }
 
     /// # Errors
@@ -371,18 +375,16 @@ impl Form {
     }
 }
 
-/// What the text of a part stands for, in a form of either kind.
-///
-/// # Errors
-/// What the `parse` of its rule raises.
-pub(crate) fn part_value(constraint: &Bound<'_, PyAny>, name: &str, text: String) -> Result<Value> {
-    if let Ok(form) = constraint.cast::<Form>() {
-        return Form::parsed(form, name, text);
+/// Parts with those of forms among them in their place.
+fn spliced<'py>(parts: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
+    let mut all = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part.cast::<Form>() {
+            Ok(form) => all.extend(form.get().parts(parts.py())),
+            Err(_) => all.push(part),
+        }
     }
-    match constraint.cast::<SpecObject>() {
-        Ok(spec) => Ok(Value::from(&spec.get().part_value(name, &PyString::new(constraint.py(), &text))?)),
-        Err(_) => Ok(Value::Text(text)),
-    }
+    PyTuple::new(parts.py(), all)
 }
 
 fn hash_of(value: &impl Hash) -> u64 {
@@ -408,11 +410,12 @@ impl Form {
                 return text.get().part(part.py());
             }
             let (shown, name) = (shown(&part), type_name(&part));
-            let message = format!("part {place} of a form must be str, Slot or Text, not {shown} of type {name}");
+            let message = format!("part {place} of a form must be str, Slot, Text or Form, not {shown} of type {name}");
             Err(PyTypeError::new_err(message).into())
         };
+        let parts = spliced(parts)?;
         let read: Vec<Part> = parts.iter().enumerate().map(part).collect::<Result<_>>()?;
-        Ok(Self { form: Arc::new(trie_text::Form::new(read)?), parts: parts.clone().unbind() })
+        Ok(Self { form: Arc::new(trie_text::Form::new(read)?), parts: parts.unbind() })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Py<PyTuple>) {

@@ -158,6 +158,7 @@ fn bound(py: Python<'_>, given: &Gate, vocab: Option<&VocabArg<'_>>, options: &O
     }
     let Some(vocab) = vocab else {
         // What can be told without a vocabulary is told now.
+        given.spec(py, None)?;
         let Think { begin, end, message, .. } = &given.think;
         if [begin, end, message].iter().all(|marker| matches!(marker, Marker::Ids(_))) {
             let options = given.think.options(None, &[]).map_err(of_spec)?;

@@ -136,8 +136,17 @@ impl Spec {
             }
             "any" => Fields::of(&at, inner, &[]).map(|_| Self::Any)?,
             "form" => {
-                let part = |(index, part): (usize, &Value)| Part::read(&at.item(index), part, deeper);
-                Self::Form(filled(&at, inner)?.iter().enumerate().map(part).collect::<Result<_>>()?)
+                let mut parts = Vec::new();
+                for (index, part) in filled(&at, inner)?.iter().enumerate() {
+                    // The parts of a form in a form stand in its place.
+                    if part.as_object().is_some_and(|part| part.contains_key("form")) {
+                        let Self::Form(inside) = Self::read(&at.item(index), part, deeper)? else { continue };
+                        parts.extend(inside);
+                    } else {
+                        parts.push(Part::read(&at.item(index), part, deeper)?);
+                    }
+                }
+                Self::Form(parts)
             }
             "think" => Self::Think(Think::read(&at, inner, deeper)?.into()),
             "reply" => Self::Reply(Reply::read(&at, inner)?.into()),

@@ -1,6 +1,6 @@
 //! A form as a constraint: what may come in it, token by token.
 
-use super::options::{FormOptions, Overshoot};
+use super::options::{FormOptions, Listing, Overshoot};
 use super::state::{At, FormState, LastToken};
 use super::{Form, FormError, Part};
 use crate::vocab::Vocab;
@@ -247,7 +247,8 @@ impl Constraint for FormConstraint {
             return Err(NotListed::Endless);
         }
         // Rules as lists of their texts, and every token stays.
-        let listed = Self::new(Arc::clone(&self.form), &self.vocab, FormOptions::default().with_listed(true));
+        let listed =
+            Self::new(Arc::clone(&self.form), &self.vocab, FormOptions::default().with_listed(Listing::Always));
         let listed = listed.map_err(|_| NotListed::Endless)?;
         let healed = self.form.begins_with().map_or(0, Trie::heal_bytes);
         let set =

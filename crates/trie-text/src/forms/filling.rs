@@ -5,7 +5,7 @@ use super::free_text::FreeText;
 use super::slot_rule::SlotRule;
 use super::slot_set::{SlotSet, Written};
 use super::state::{At, Filled, FilledField, FormState, LastToken};
-use super::{FormError, Part, SlotValues};
+use super::{FormError, Listing, Part, SlotValues};
 use std::sync::Arc;
 use trie_core::{AnyState, Constraint, Ending, LeafId, Problem, SpanRules, Special, TokenId, Trie};
 
@@ -41,7 +41,12 @@ impl FormConstraint {
         };
         match self.form.parts().get(part) {
             None => Ok((rest()?, At::Over)),
-            Some(Part::Slot { values: SlotValues::Rule(_), .. }) if self.options.listed => set(),
+            Some(Part::Slot { values: SlotValues::Rule(_), .. }) if self.options.listed != Listing::Never => {
+                match set() {
+                    Err(FormError::NotListed { .. }) if self.options.listed == Listing::WhereFew => rule(before),
+                    listed => listed,
+                }
+            }
             Some(Part::Text { pattern: None, .. }) if self.takes_back() => {
                 let allowed = self.form.text_tokens(part, &self.vocab);
                 Ok((rest()?, At::Free(FreeText::default(), allowed)))

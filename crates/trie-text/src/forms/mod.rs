@@ -14,7 +14,7 @@ mod state;
 pub use constraint::FormConstraint;
 pub use error::FormError;
 
-pub use options::{FormOptions, Overshoot};
+pub use options::{FormOptions, Listing, Overshoot};
 pub use slot_set::{SlotSet, Written};
 pub use state::{FilledField, FormState, LastToken};
 
@@ -74,7 +74,8 @@ impl Part {
         Self::Text { name: name.into(), stop, max_tokens, exclude, pattern: None }
     }
 
-    fn name(&self) -> Option<&str> {
+    /// What is filled in is called so; `None` for a literal.
+    pub fn name(&self) -> Option<&str> {
         match self {
             Self::Literal(_) => None,
             Self::Slot { name, .. } | Self::Text { name, .. } | Self::Held { name, .. } => Some(name),

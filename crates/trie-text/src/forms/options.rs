@@ -11,14 +11,26 @@ pub enum Overshoot {
     TakenBack,
 }
 
+/// Which slots with rules are listed by their texts, so that they can be scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Listing {
+    /// None: they are walked.
+    #[default]
+    Never,
+    /// Those with few texts.
+    WhereFew,
+    /// All: one with too many texts is an error.
+    Always,
+}
+
 /// How a form is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct FormOptions {
     /// What becomes of tokens that say more than a part holds.
     pub overshoot: Overshoot,
-    /// Whether the texts of slots with rules are listed, so that they can be scored.
-    pub listed: bool,
+    /// Which slots with rules are listed.
+    pub listed: Listing,
 }
 
 impl FormOptions {
@@ -30,7 +42,7 @@ impl FormOptions {
 
     /// With [`FormOptions::listed`].
     #[must_use]
-    pub fn with_listed(self, listed: bool) -> Self {
+    pub fn with_listed(self, listed: Listing) -> Self {
         Self { listed, ..self }
     }
 }

@@ -13,7 +13,9 @@ use trie_core::{
     After, Allowed, ChooseOptions, Constraint, Decoded, Host, Job, Leaf, LeafId, Mode, RowChooser, SamplerError,
     SamplerOptions, Scoring, Scratch, SpanRules, SpanState, TokenId, Want,
 };
-use trie_text::{Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Overshoot, SlotSet, Vocab};
+use trie_text::{
+    Form, FormConstraint, FormError, FormOptions, FormState, LastToken, Listing, Overshoot, SlotSet, Vocab,
+};
 
 /// The form that these rules are, if nothing follows it and nothing else ends it: it is filled, and free text in it is
 /// as the model would write it. Elsewhere it is walked as any constraint.
@@ -67,7 +69,11 @@ impl<W: Watch> Filler<W> {
         let seed = chain::seed_of(&options.sampling);
         generation.stats.seed = if options.sampling.mode == Mode::Sampled { seed } else { 0 };
         let walk = FormOptions::default().with_overshoot(Overshoot::TakenBack);
-        let walk = walk.with_listed(options.exact || options.probabilities);
+        let walk = walk.with_listed(match (options.exact, options.probabilities) {
+            (true, _) => Listing::Always,
+            (false, true) => Listing::WhereFew,
+            (false, false) => Listing::Never,
+        });
         let constraint = FormConstraint::new(Arc::clone(form), &generation.vocab, walk)?;
         let rules = SpanRules::new(vec![(String::new(), constraint)], generation.vocab.len())?;
         let sampling = SamplerOptions { seed: Some(seed), ..options.sampling };
@@ -130,7 +136,9 @@ impl<W: Watch> Filler<W> {
 
     /// Goes on at a part's beginning, or inside it, up to where a row is needed.
     fn go_on(&mut self) -> Result<(), RuntimeError> {
-        let set = self.at.position().begun_set().filter(|_| self.options.exact || self.options.probabilities);
+        // Beside slots that are scored others may have values without end; only one that is to be exact cannot.
+        let scored = |set: &&Arc<SlotSet>| self.options.exact || self.options.probabilities && set.values().is_ok();
+        let set = self.at.position().begun_set().filter(scored);
         match set.map(Arc::clone) {
             Some(set) => self.asking = Asking::Slot(Box::new(self.scoring(&set)?), set),
             None => self.step()?,

@@ -48,7 +48,7 @@ impl Part {
         if let Value::String(text) = value {
             return Ok(Self::Literal(text.as_str().into()));
         }
-        let expected = "a string, an object with \"slot\" or an object with \"text\"";
+        let expected = "a string, or an object with \"slot\", \"text\" or \"form\"";
         let Some(object) = value.as_object() else { return Err(wrong_type(place, expected, value)) };
         let spec = |place: &Place<'_>, value| Spec::read(place, value, deeper);
         let name = |place: &Place<'_>, value| Ok(text(place, value)?.into());
@@ -176,7 +176,7 @@ impl Spec {
         match self {
             Self::Think(_) => refused("let the model think in a text with the end marker as its stop, before the slot"),
             Self::Reply(_) => refused("a reply is free text: give it to a text as its pattern"),
-            Self::Form(_) => refused("put its parts into this form"),
+            Self::Form(_) | Self::Object(Object::Form(_)) => refused("put it into this form as a part, without a slot"),
             Self::Choice(values) if values_are_plain(values) => Ok(SlotValues::Texts(values.values.to_vec())),
             Self::Name(_) => {
                 let (spec, deeper) = self.named(place, host, deeper)?;

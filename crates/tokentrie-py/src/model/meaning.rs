@@ -1,0 +1,100 @@
+//! What the text of a generation stands for.
+
+use crate::convert::value::Value;
+use crate::errors::{Refused, Result};
+use crate::model::generated::Meaning;
+use crate::rule::Rule;
+use crate::rule::form::Form;
+use crate::rule::gate::ThinkGate;
+use crate::rule::typed::Typed;
+use crate::spec::object::SpecObject;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use tokentrie::run::ReadyGeneration;
+
+/// What the text stands for, as the constraint reads it; and what of it was refused first.
+pub(crate) fn meaning<'g>(
+    py: Python<'_>,
+    ready: &ReadyGeneration,
+    generated: &'g llama_sampler::Generated,
+    given: Option<&Bound<'_, PyAny>>,
+) -> Result<(Meaning, Option<Refused>)> {
+    let mut refused = None;
+    let fields: Option<Vec<(String, &str)>> = if ready.is_form() {
+        Some(generated.fields.iter().map(|field| (field.name.clone(), &*field.value)).collect())
+    } else {
+        // After thinking a form was walked, and its values are leaves in order.
+        let leaf = |leaf: &'g trie_core::Leaf| leaf.name.as_deref().unwrap_or_default();
+        let names = given.and_then(gate_form).filter(|(_, names)| names.len() == generated.leaves.len());
+        names.map(|(_, names)| names.into_iter().zip(generated.leaves.iter().map(leaf)).collect())
+    };
+    if let (Some(fields), Some(given)) = (fields, given) {
+        let form = gate_form(given).map_or_else(|| given.clone(), |(form, _)| form);
+        let mut values = Vec::with_capacity(fields.len());
+        for (name, text) in fields {
+            let value = value_or_refused(py, text, part_value(&form, &name, text.to_owned()), &mut refused)?;
+            values.push((name, value.unwrap_or_else(|| Value::from(&py.None().into_bound(py)))));
+        }
+        return Ok((Meaning::Form(values), refused));
+    }
+    let (name, reader) = (generated.leaf.as_ref().and_then(|leaf| leaf.name.clone()), given.and_then(value_reader));
+    let of_leaf = name.as_ref().filter(|_| reader.as_ref().is_some_and(PyAnyMethods::is_instance_of::<Typed>));
+    if let Some((text, rule)) = generated.value.as_ref().or(of_leaf).zip(reader) {
+        let value = value_or_refused(py, text, Value::parsed(&rule, text.clone()), &mut refused)?;
+        return Ok((Meaning::Value(value), refused));
+    }
+    Ok((Meaning::Value(name.map(Value::Text)), None))
+}
+
+/// What a text was read as; nothing where it was refused, which is kept.
+///
+/// # Errors
+/// What else was raised.
+pub(crate) fn value_or_refused(
+    py: Python<'_>,
+    text: &str,
+    read: Result<Value>,
+    refused: &mut Option<Refused>,
+) -> Result<Option<Value>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) => {
+            let of_text = Refused::of(py, text, error)?;
+            refused.get_or_insert(of_text);
+            Ok(None)
+        }
+    }
+}
+
+/// The form after the gate that a constraint is, and the names of what it is filled with.
+fn gate_form<'py>(constraint: &Bound<'py, PyAny>) -> Option<(Bound<'py, PyAny>, Vec<String>)> {
+    let form = match constraint.cast::<ThinkGate>() {
+        Ok(gate) => gate.get().then(gate.py())?,
+        Err(_) => return None,
+    };
+    let names = form.cast::<Form>().ok()?.get().names();
+    Some((form, names))
+}
+
+/// What the text of a part stands for, in a form of either kind.
+///
+/// # Errors
+/// What the `parse` of its rule raises.
+fn part_value(constraint: &Bound<'_, PyAny>, name: &str, text: String) -> Result<Value> {
+    if let Ok(form) = constraint.cast::<Form>() {
+        return Form::parsed(form, name, text);
+    }
+    match constraint.cast::<SpecObject>() {
+        Ok(spec) => Ok(Value::from(&spec.get().part_value(name, &PyString::new(constraint.py(), &text))?)),
+        Err(_) => Ok(Value::Text(text)),
+    }
+}
+
+/// What reads the text of a constraint as a value, if anything does: it has a method `parse`.
+pub(crate) fn value_reader<'py>(constraint: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let gate = constraint.cast::<ThinkGate>().ok().and_then(|gate| gate.get().then(gate.py()));
+    let given = gate.unwrap_or_else(|| constraint.clone());
+    let reads =
+        given.is_instance_of::<Rule>() || given.is_instance_of::<SpecObject>() || given.is_instance_of::<Typed>();
+    reads.then_some(given)
+}
