@@ -11,11 +11,12 @@ use crate::spec::data::data_of;
 use crate::spec::payloads::Cache;
 use crate::spec::{Around, as_object, of_spec, spec_of, with_host};
 use crate::vocab::VocabArg;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
 use tokentrie::spec::{Marker, Object, Over, OwnVocabulary, Spec, Think};
-use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, Thought, Unconstrained};
+use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, Thought, TokenId, Unconstrained};
 
 /// Thinking before a value: free text up to the end marker, or up to a budget, and then another constraint.
 ///
@@ -24,7 +25,7 @@ use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, Thought, 
 /// the first token of the end marker, the rest of it is forced. When the budget is used up, `message` and the end
 /// marker are forced, on top of it; forced tokens cost no forward pass, and a token against them raises. After
 /// thinking, also after the value, the first tokens of both markers may not come in free text; what a set names
-/// stays legal.
+/// stays legal. Can be pickled as it was made, where `then` can; not once it has taken tokens.
 ///
 /// Args:
 ///     begin: the begin marker: token ids, or a str, which is tokenised with its control tokens; may be empty.
@@ -68,6 +69,8 @@ struct Gate {
     /// What follows is in `then`.
     think: Think,
     then: Option<Py<PyAny>>,
+    /// The arguments that it was made of, but `then`.
+    arguments: Py<PyDict>,
 }
 
 /// The tokens that are given.
@@ -140,6 +143,52 @@ impl ThinkGate {
             }
             _ => self.spec(py, None),
         }
+    }
+
+    /// By their names, in a form that can be pickled.
+    fn arguments<'py>(
+        py: Python<'py>,
+        think: &Think,
+        vocab: Option<&VocabArg<'_>>,
+        mode: Option<Mode>,
+        end_tokens: Option<&Bound<'_, PyAny>>,
+        after: Option<After>,
+        sampling: Option<&Bound<'_, Sampling>>,
+    ) -> Result<Bound<'py, PyDict>> {
+        let ids = |ids: &[TokenId]| ids.iter().map(|token| token.get()).collect::<Vec<u32>>();
+        let dict = PyDict::new(py);
+        for (name, marker) in [("begin", &think.begin), ("end", &think.end), ("message", &think.message)] {
+            match marker {
+                Marker::Text(text) => dict.set_item(name, &**text)?,
+                Marker::Ids(tokens) => dict.set_item(name, ids(tokens))?,
+            }
+        }
+        dict.set_item("budget", think.budget.map(|budget| budget.tokens))?;
+        let counted = think.budget.is_none_or(|budget| budget.with_begin);
+        dict.set_item("budget_from", if counted { "start" } else { "begin" })?;
+        dict.set_item("started", think.opening == Opening::Written)?;
+        dict.set_item("optional", think.opening == Opening::Optional)?;
+        dict.set_item("at_once", think.at_once)?;
+        dict.set_item("masked", think.masked.as_deref().map(ids))?;
+        match vocab {
+            Some(VocabArg::Vocab(vocab)) => dict.set_item("vocab", vocab)?,
+            Some(VocabArg::Size(size)) => dict.set_item("vocab", size)?,
+            None => {}
+        }
+        // What is not given is the business of a Sampler that follows.
+        if let Some(Mode(mode)) = mode {
+            dict.set_item("mode", if mode == trie_core::Mode::Greedy { "greedy" } else { "sampled" })?;
+        }
+        if let Some(ends) = end_tokens {
+            dict.set_item("end_tokens", ids(&tokens(ends, "end_tokens, ")?))?;
+        }
+        if let Some(After(after)) = after {
+            dict.set_item("after", if after == trie_core::After::Free { "free" } else { "stop" })?;
+        }
+        if let Some(sampling) = sampling {
+            dict.set_item("sampling", sampling)?;
+        }
+        Ok(dict)
     }
 
     fn thought(slf: &Bound<'_, Self>) -> Result<Thought> {
@@ -238,7 +287,9 @@ impl ThinkGate {
             then: Spec::Any,
             vocab: vocab.as_ref().and_then(VocabArg::core).map(|vocab| OwnVocabulary(Arc::clone(vocab))),
         };
-        let gate = Gate { think, then: then.map(as_object).transpose()?.map(Bound::unbind) };
+        let arguments = Self::arguments(py, &think, vocab.as_ref(), mode.0, end_tokens, after.0, sampling)?;
+        let gate =
+            Gate { arguments: arguments.unbind(), think, then: then.map(as_object).transpose()?.map(Bound::unbind) };
         if let (Some(_), Some(then)) = (gate.sampler(py), then) {
             let beside = [
                 ("mode", mode.0.is_some()),
@@ -291,6 +342,24 @@ impl ThinkGate {
     #[getter]
     fn end_matched(slf: &Bound<'_, Self>) -> Result<usize> {
         Ok(Self::thought(slf)?.end_matched)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, (Bound<'py, PyDict>,))> {
+        let (py, gate) = (slf.py(), &slf.get().0);
+        let sampler = slf.as_super().get();
+        if !sampler.is_unbound() && sampler.lock(py)?.span().accepted() > 0 {
+            let message = "a gate that has taken tokens cannot be pickled: pickle it before, or after reset()";
+            return Err(PyTypeError::new_err(message).into());
+        }
+        let arguments = gate.arguments.bind(py).copy()?;
+        arguments.set_item("then", gate.then.as_ref().map(|then| then.bind(py)))?;
+        Ok((slf.get_type().getattr("_restore")?, (arguments,)))
+    }
+
+    /// What `__reduce__` took apart.
+    #[staticmethod]
+    fn _restore<'py>(arguments: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+        arguments.py().get_type::<Self>().call((), Some(arguments))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> Result<String> {

@@ -1,6 +1,7 @@
 //! Token ids, their bytes, and the text they stand for.
 
 pub(crate) mod detokenizer;
+mod pickled;
 pub(crate) mod tokenizer;
 
 use crate::convert::gil::{asked, released};
@@ -9,7 +10,7 @@ use crate::errors::{Class, Error, Result};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyBytesMethods, PyInt, PyTuple};
+use pyo3::types::{PyBytes, PyInt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use trie_core::TokenId;
@@ -19,7 +20,7 @@ use trie_core::work::Limits;
 ///
 /// Made by `from_gguf`, `from_tokenizer`, `from_tiktoken` or `from_tokens`, or taken from `Model.vocab`. `len`
 /// counts its tokens, and `vocab[i]` gives the bytes of one (IndexError outside 0 to len - 1). Immutable; may be
-/// used from several threads at once. Can be pickled, unless it comes from a GGUF.
+/// used from several threads at once. Can be pickled; of a GGUF as its path, which is read again.
 ///
 /// Example:
 ///     >>> vocab = tokentrie.Vocab.from_tokens([b"a", b"bc", b"</s>"], eog=[2], control=[2])
@@ -362,21 +363,6 @@ impl Vocab {
 
     fn __repr__(&self) -> String {
         format!("<tokentrie.Vocab: {} tokens>", self.0.len())
-    }
-
-    /// For pickle and copy: what made it, with its tokenizer or its pieces.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let class = py.get_type::<Self>();
-        if let Some((method, source)) = &self.1 {
-            let arguments = (source, self.eog(), self.0.len()).into_pyobject(py)?;
-            return Ok((class.getattr(*method)?, arguments));
-        }
-        if self.0.can_tokenize() {
-            return Err(PyTypeError::new_err("a vocabulary of a GGUF cannot be pickled: read the file again").into());
-        }
-        let ids = (0..self.0.len() as u32).filter_map(TokenId::new);
-        let pieces: Vec<_> = ids.filter_map(|token| Some(PyBytes::new(py, self.0.piece(token)?))).collect();
-        Ok((class.getattr("from_tokens")?, (pieces, self.eog(), self.control()).into_pyobject(py)?))
     }
 }
 

@@ -6,6 +6,7 @@ pub use split_points::{SplitPoints, SplitRule};
 
 use std::error::Error;
 use std::fmt::Debug;
+use std::path::Path;
 use trie_core::TokenId;
 
 /// Why a tokenizer failed.
@@ -68,6 +69,11 @@ pub trait Tokenizer: Debug + Send + Sync {
     /// Any thread may call any method at any time whatever this says. With `true`, no call may wait for another.
     fn is_parallel(&self) -> bool {
         false
+    }
+
+    /// The file that it was read from, if it was: a whole path.
+    fn file(&self) -> Option<&Path> {
+        None
     }
 
     /// Whether names of control tokens in plain text are sure to stay text. By default every answer is looked through

@@ -3,6 +3,7 @@
 use super::error::{MAX_TEXT, in_range};
 use super::{Vocab, VocabError};
 use crate::tokenizer::{SplitPoints, Tokenizer};
+use std::path::Path;
 use trie_core::TokenId;
 
 impl Vocab {
@@ -20,6 +21,11 @@ impl Vocab {
     /// Whether text can be tokenized: not if the vocabulary was made from a list of tokens.
     pub fn can_tokenize(&self) -> bool {
         self.tokenizer.is_some()
+    }
+
+    /// The file that it was read from with its tokenizer: a whole path.
+    pub fn file(&self) -> Option<&Path> {
+        self.tokenizer.as_ref()?.file()
     }
 
     pub(super) fn tokenizer(&self) -> Result<&dyn Tokenizer, VocabError> {

@@ -7,7 +7,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::LlamaTokenAttr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trie_core::TokenId;
 use trie_text::{SplitPoints, SplitRule, TokenKind, Tokenizer, TokenizerError, Vocab};
@@ -17,7 +17,7 @@ use trie_text::{SplitPoints, SplitRule, TokenKind, Tokenizer, TokenizerError, Vo
 /// `llama_tokenize` reads the vocabulary and writes only what belongs to the call (its tables are made once, behind
 /// C++'s own guard), so threads may share it.
 #[derive(Debug)]
-struct LlamaTokenizer(Arc<LlamaModel>);
+struct LlamaTokenizer(Arc<LlamaModel>, PathBuf);
 
 impl Tokenizer for LlamaTokenizer {
     fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<TokenId>, TokenizerError> {
@@ -39,6 +39,10 @@ impl Tokenizer for LlamaTokenizer {
 
     fn is_parallel(&self) -> bool {
         true
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.1)
     }
 
     fn keeps_control_text(&self) -> bool {
@@ -124,5 +128,7 @@ pub(super) fn vocab_of(model: &Arc<LlamaModel>, path: &Path) -> Result<Vocab, Ru
     let tokens = pieces.into_iter().zip(vocab.tokens()).map(|(piece, token)| (&bytes[piece], kind(token)));
     let ends = vocab.tokens().filter(|&token| vocab.is_eog(token));
     let ends = ends.filter_map(|token| TokenId::try_from(token.0).ok()).collect();
-    Ok(Vocab::new(tokens, ends, Some(Arc::new(LlamaTokenizer(Arc::clone(model)))))?)
+    // Where the program changes its folder, the file stays the same.
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Ok(Vocab::new(tokens, ends, Some(Arc::new(LlamaTokenizer(Arc::clone(model), path))))?)
 }
