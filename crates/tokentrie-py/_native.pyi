@@ -1973,6 +1973,9 @@ def beam_search(
     sample: bool = False,
     seed: int | None = None,
     reorder: Callable[[NDArray[np.int64]], object] | None = None,
+    cancel: CancelToken | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[int, None], object] | None = None,
 ) -> list[Hypothesis]: ...
 @overload
 def choose(  # type: ignore[overload-overlap]
@@ -1984,6 +1987,9 @@ def choose(  # type: ignore[overload-overlap]
     top: int | None = None,
     max_rows: int | None = None,
     rows_at_once: int = 128,
+    cancel: CancelToken | None = None,
+    timeout: float | None = None,
+    progress: bool | Callable[[int, int | None], object] | None = None,
 ) -> Choice: ...
 @overload
 def choose(

@@ -58,13 +58,15 @@ mod _native {
     #[pymodule_export]
     use crate::rows::batch::Batch;
     #[pymodule_export]
+    use crate::rows::exact::choose;
+    #[pymodule_export]
     use crate::rows::in_chain::{InChain, into_chain};
     #[pymodule_export]
     use crate::rows::sampler::Sampler;
     #[pymodule_export]
     use crate::rows::sampling::Sampling;
     #[pymodule_export]
-    use crate::rows::search::{Hypothesis, beam_search, choose};
+    use crate::rows::search::{Hypothesis, beam_search};
     #[pymodule_export]
     use crate::rule::form::{Form, Slot, Text};
     #[pymodule_export]

@@ -57,7 +57,8 @@ pub use rows::sampler::{RowError, Sampler, SamplerError};
 pub use rows::softmax::{log_add, log_probability, log_sum_exp};
 pub use scoring::{
     Choice, ChooseError, ChooseOptions, ChooseStats, DeadEnd, Decoded, Host, Job, PrefixRows, PrefixRowsError,
-    PromptProblem, RowProblem, RunError, Scoring, TokenTree, TreeDecoder, TreeNode, Want, choose, choose_many, run,
+    PromptProblem, RowProblem, RunError, Scoring, ScoringError, TokenTree, TreeDecoder, TreeNode, Want, choose,
+    choose_many, run,
 };
 pub use set::builder::{BuildError, FlatSequences, TrieBuilder};
 pub use set::byte_trie::{ByteTrie, ByteTrieError};

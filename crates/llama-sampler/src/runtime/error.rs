@@ -2,6 +2,7 @@
 
 use chat_format::TemplateError;
 use std::path::PathBuf;
+use trie_core::logits::NoLogits;
 use trie_core::{DrawError, FileProblem, NotListed, Problem, RulesError, SamplerError};
 use trie_text::{FormError, HealingError, VocabError, quoted};
 
@@ -246,6 +247,9 @@ pub enum RuntimeError {
         /// Why.
         reason: String,
     },
+    /// A row in which no token can be chosen: the model computes no numbers.
+    #[error("the model fails: {0}")]
+    SaysNothing(#[from] NoLogits),
     /// A form that this vocabulary cannot spell.
     #[error(transparent)]
     Form(#[from] FormError),

@@ -61,6 +61,7 @@ impl From<RuntimeError> for Error {
                 | RuntimeError::NothingSelected
                 | RuntimeError::Sampler(_)
                 | RuntimeError::Rules(_)
+                | RuntimeError::SaysNothing(_)
                 | RuntimeError::Unscored { .. } => TOKENTRIE_ERROR_MODEL,
             }
         }

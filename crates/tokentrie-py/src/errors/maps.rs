@@ -162,7 +162,10 @@ impl From<BatchError> for Error {
             | BatchError::MixedVocabularies { .. } => Class::Vocabulary,
             BatchError::Problem { problem, .. } => return of_problem(problem, error.to_string()),
             BatchError::Damaged { .. } => return Class::Trie.error(format!("{error} (Trie.open with verify=True)")),
-            BatchError::Width { .. } | BatchError::Listed { .. } | BatchError::Rows(_) => {
+            BatchError::Width { .. }
+            | BatchError::Listed { .. }
+            | BatchError::NoLogits { .. }
+            | BatchError::Rows(_) => {
                 return Self::Array(error.to_string());
             }
             BatchError::Rules(error) => return error.clone().into(),

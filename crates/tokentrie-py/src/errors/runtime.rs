@@ -103,6 +103,7 @@ fn class_of(error: &RuntimeError) -> Class {
         | RuntimeError::NoTemplate { .. }
         | RuntimeError::NoLogits
         | RuntimeError::Unscored { .. }
+        | RuntimeError::SaysNothing(_)
         | RuntimeError::Decode { .. } => Class::Model,
         // These have maps of their own.
         RuntimeError::Problem(_)

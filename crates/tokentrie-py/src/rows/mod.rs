@@ -3,7 +3,9 @@
 pub(crate) mod batch;
 pub(crate) mod batch_items;
 pub(crate) mod batch_rules;
+pub(crate) mod exact;
 pub(crate) mod in_chain;
+pub(crate) mod pace;
 pub(crate) mod sampler;
 pub(crate) mod sampling;
 pub(crate) mod scorer;

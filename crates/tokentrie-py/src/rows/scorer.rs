@@ -4,6 +4,7 @@ use crate::convert::buffer::{Logits, over_logits};
 use crate::convert::ids::{token, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::called;
+use crate::rows::pace::Pace;
 use crate::vocab::VocabArg;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -14,7 +15,7 @@ use trie_core::{Logit, Rows, TokenId, log_add};
 pub(crate) enum Answer<'py> {
     /// A table of logits.
     Table(Logits<'py>),
-    /// Rows that were made of log-probabilities of some tokens; the last entry of each is that of all others.
+    /// Rows of singles, made of log-probabilities of some tokens; the last entry of each is that of all others.
     Listed(Vec<f32>),
 }
 
@@ -26,6 +27,7 @@ pub(crate) struct Scorer<'py> {
     listed: bool,
     /// What it returned for no tokens, until that is asked for.
     first: Option<Answer<'py>>,
+    pub(crate) pace: Pace<'py>,
 }
 
 impl<'py> Scorer<'py> {
@@ -39,14 +41,15 @@ impl<'py> Scorer<'py> {
         name: &'static str,
         vocab: Option<&VocabArg<'_>>,
         least: usize,
+        pace: Pace<'py>,
     ) -> Result<Self> {
         if !function.is_callable() {
             let message = format!("{name} must be a function of token prefixes, not {}", type_name(function));
             return Err(PyTypeError::new_err(message).into());
         }
         let function = function.clone();
-        let mut scorer =
-            Self { function, name, n_vocab: vocab.map_or(least, VocabArg::size), listed: false, first: None };
+        let n_vocab = vocab.map_or(least, VocabArg::size);
+        let mut scorer = Self { function, name, n_vocab, listed: false, first: None, pace };
         let answer = scorer.call(&[Vec::new()], |given| {
             Ok(given.cast::<PyList>().is_ok_and(|rows| rows.get_item(0).is_ok_and(|row| row.cast::<PyDict>().is_ok())))
         })?;
@@ -65,16 +68,21 @@ impl<'py> Scorer<'py> {
     /// Rows after these prefixes, one for each.
     ///
     /// # Errors
-    /// What the function raises, `TypeError` and `ValueError` for rows that are none, or not one a prefix.
+    /// What the function raises, `TypeError` and `ValueError` for rows that are none, or not one a prefix; that the
+    /// search is ended.
     pub(crate) fn rows(&mut self, prefixes: &[Vec<TokenId>]) -> Result<Answer<'py>> {
-        if let ([prefix], Some(_)) = (prefixes, &self.first)
-            && prefix.is_empty()
-            && let Some(first) = self.first.take()
-        {
-            return Ok(first);
+        let (listed, width) = (self.listed, self.n_ids());
+        // No row is asked for twice.
+        let known = self.first.take_if(|_| prefixes.first().is_some_and(Vec::is_empty));
+        match known {
+            None => self.call(prefixes, |_| Ok(listed)),
+            Some(first) if prefixes.len() == 1 => Ok(first),
+            Some(first) => {
+                let mut rows = first.into_singles(width)?;
+                rows.extend(self.call(&prefixes[1..], |_| Ok(listed))?.into_singles(width)?);
+                Ok(Answer::Listed(rows))
+            }
         }
-        let listed = self.listed;
-        self.call(prefixes, |_| Ok(listed))
     }
 
     fn call(
@@ -83,9 +91,11 @@ impl<'py> Scorer<'py> {
         is_listed: impl FnOnce(&Bound<'py, PyAny>) -> Result<bool>,
     ) -> Result<Answer<'py>> {
         let py = self.function.py();
+        self.pace.check()?;
         let lists = prefixes.iter().map(|prefix| prefix.iter().map(|token| token.get()).collect::<Vec<u32>>());
         let arguments = PyTuple::new(py, [PyList::new(py, lists.collect::<Vec<_>>())?])?;
         let given = called(&self.function, &arguments, None)?;
+        self.pace.read(prefixes.len())?;
         self.listed = is_listed(&given)?;
         if self.listed {
             return self.listed(&given, prefixes.len()).map(Answer::Listed);
@@ -139,7 +149,10 @@ impl<'py> Scorer<'py> {
                 }
             }
             let kept = entries.iter().fold(f64::NEG_INFINITY, |sum, &entry| log_add(sum, f64::from(entry)));
-            entries[width - 1] = (1.0 - kept.exp()).max(0.0).ln() as f32;
+            // A row that lists nothing says nothing of what it leaves out either.
+            if known > f64::NEG_INFINITY {
+                entries[width - 1] = (1.0 - kept.exp()).max(0.0).ln() as f32;
+            }
             if known > 1e-3 {
                 let what = format!("its probabilities add up to {:.3}", known.exp());
                 return Err(wrong(row, &what));

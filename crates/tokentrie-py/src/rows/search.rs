@@ -1,5 +1,6 @@
-//! Exact choice and beam search over a user's function.
+//! Beam search over a user's function.
 
+use crate::call::CancelToken;
 use crate::convert::buffer::over_logits;
 use crate::convert::gil::released;
 use crate::convert::ids::tokens;
@@ -7,8 +8,8 @@ use crate::convert::strings;
 use crate::convert::words::unsigned;
 use crate::errors::{Class, Error, Result};
 use crate::exit::called;
-use crate::model::choice::Choice;
 use crate::rows::batch::Score;
+use crate::rows::pace::Pace;
 use crate::rows::scorer::{Answer, Scorer};
 use crate::rule::Rule;
 use crate::spec::object::SpecObject;
@@ -17,7 +18,6 @@ use crate::spec::rules_over;
 use crate::spec::{Around, as_object};
 use crate::trie::Trie;
 use crate::trie::leaf::Leaf;
-use crate::trie::prefix_table::{NOT_IN_PROBABILITIES, warn_unweighted};
 use crate::vocab::VocabArg;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -25,14 +25,7 @@ use pyo3::types::PyTuple;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use tokentrie::spec::{Over, Spec};
-use trie_core::{
-    AnyConstraint, BeamOptions, BeamSearch, ChooseError, ChooseOptions, Constraint, PrefixRows, PrefixRowsError, Rows,
-    ScoreMode, TokenId,
-};
-use trie_text::ValueSet;
-
-/// Values of a constraint that is no set: they are listed to be scored.
-const MOST_VALUES: usize = 1 << 20;
+use trie_core::{AnyConstraint, BeamOptions, BeamSearch, Constraint, Rows, ScoreMode, TokenId};
 
 /// A value that `beam_search` found. Compares by content; can be pickled.
 ///
@@ -76,14 +69,14 @@ impl Hypothesis {
 }
 
 /// The least vocabulary that the sets of a constraint need.
-fn least(constraint: &AnyConstraint, ends: &[TokenId]) -> usize {
+pub(super) fn least(constraint: &AnyConstraint, ends: &[TokenId]) -> usize {
     let own = constraint.sets().into_iter().flat_map(|set| set.end_tokens().iter().copied());
     let largest = constraint.max_token().into_iter().chain(own).chain(ends.iter().copied()).max();
     largest.map_or(1, |largest| largest.index() + 1)
 }
 
 /// The constraint that was given, before the size of the vocabulary is known.
-fn constraint_of(
+pub(super) fn constraint_of(
     what: &str,
     constraint: &Bound<'_, PyAny>,
     vocab: Option<&VocabArg<'_>>,
@@ -114,7 +107,7 @@ fn set_of_rule<'py>(constraint: &Bound<'py, PyAny>, vocab: Option<&VocabArg<'_>>
 }
 
 /// The largest vocabulary there may be.
-const ANY_SIZE: usize = 1 << 31;
+pub(super) const ANY_SIZE: usize = 1 << 31;
 
 /// The most probable values of a set under a model that is a function, by a beam search that never leaves the set.
 ///
@@ -141,6 +134,10 @@ const ANY_SIZE: usize = 1 << 31;
 ///     seed: seed of the draw, 0 to 2**32 - 1; None takes one from the operating system.
 ///     reorder: called before each step but the first with int64 [rows]: the row of the step before that each row comes
 ///         from. For functions that keep what they computed.
+///     cancel: a CancelToken that ends the search, between two calls of `step`.
+///     timeout: the seconds that it may take, looked at between two calls of `step`.
+///     progress: called after each call of `step` with the rows read so far and None. True shows a bar on standard
+///         error, where that is a terminal.
 ///
 /// Cost: O(rows · V) a step with score="model", O(Σ children) with "renormalised".
 ///
@@ -149,7 +146,9 @@ const ANY_SIZE: usize = 1 << 31;
 ///
 /// Raises:
 ///     OptionError: a setting is out of range, `seed` stands without `sample`, or a row is not one for each prefix.
-///     TypeError, ValueError: `step` returned something else; its own exceptions come out as they are.
+///     TypeError, ValueError: `step` returned something else, or a row in which no token can be chosen, such as one of
+///         NaN or -inf alone; its own exceptions come out as they are.
+///     CancelledError: `cancel` ended it; TimedOutError: `timeout` did.
 ///     TrieError: the constraint has no end, as that of Any.
 ///     PayloadError, VocabularyError: as for `Sampler`.
 ///
@@ -163,10 +162,10 @@ const ANY_SIZE: usize = 1 << 31;
 #[pyo3(
     signature = (
         step, constraint, width, *, vocab=None, score=Score(ScoreMode::Model), num_return=None, length_penalty=0.0,
-        end_tokens=None, sample=false, seed=None, reorder=None
+        end_tokens=None, sample=false, seed=None, reorder=None, cancel=None, timeout=None, progress=None
     ),
     text_signature = "(step, constraint, width, *, vocab=None, score=\"model\", num_return=None, length_penalty=0.0, \
-        end_tokens=None, sample=False, seed=None, reorder=None)"
+        end_tokens=None, sample=False, seed=None, reorder=None, cancel=None, timeout=None, progress=None)"
 )]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn beam_search(
@@ -181,6 +180,9 @@ pub(crate) fn beam_search(
     sample: bool,
     seed: Option<i64>,
     reorder: Option<&Bound<'_, PyAny>>,
+    cancel: Option<&Bound<'_, CancelToken>>,
+    timeout: Option<f64>,
+    progress: Option<&Bound<'_, PyAny>>,
 ) -> Result<Vec<Hypothesis>> {
     let py = step.py();
     let listed = set_of_rule(constraint, vocab.as_ref())?;
@@ -197,7 +199,9 @@ pub(crate) fn beam_search(
     let ends = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
     let known = vocab.as_ref().map_or(ANY_SIZE, VocabArg::size);
     let set = constraint_of("constraint", constraint, vocab.as_ref(), known)?;
-    let mut scorer = Scorer::new(step, "step", vocab.as_ref(), least(&set, ends.as_deref().unwrap_or_default()))?;
+    let pace = Pace::begun(cancel, timeout, progress, "searching")?;
+    let needed = least(&set, ends.as_deref().unwrap_or_default());
+    let mut scorer = Scorer::new(step, "step", vocab.as_ref(), needed, pace)?;
     let n_ids = VocabArg::Size(scorer.n_ids());
     let mut rules = match &vocab {
         // Sets of other vocabularies are refused.
@@ -240,106 +244,4 @@ pub(crate) fn beam_search(
             logprob: found.logprob,
         })
         .collect())
-}
-
-/// The exact probability of every value under a model that is a function: `Model.choose` for any host.
-///
-/// Args:
-///     scorer: gets token lists, those after the prompt only, and returns a row of logits for each, as `step` of
-///         `beam_search` does. A whole tree of prefixes comes in calls of up to `rows_at_once`, so a host that can
-///         decode a batch does so. At first it is asked for [[]].
-///     values: a list of distinct str, which needs a Vocab, a Trie, a payload (its first descriptor), or a Sequence
-///         without Any.
-///     vocab: a Vocab, or the vocabulary size. None: as many tokens as the first row has entries.
-///     end_tokens: ids; one of them must follow a value, and its probability then counts as well. None: those of the
-///         set.
-///     top: score only what the best so many values need, at least 1; None scores all of a set that needs at most 4096
-///         rows.
-///     max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few.
-///     rows_at_once: prefixes of one call at most, at least 1.
-///
-/// Returns:
-///     Choice, as of `Model.choose`. With a scorer that lists log-probabilities, what it does not list is impossible.
-///
-/// Raises:
-///     TypeError, ValueError: `scorer` returned something else; its own exceptions come out as they are.
-///     TrieError, PayloadError, VocabularyError, OptionError: as for `Model.choose`.
-///
-/// Example:
-///     >>> trie = tokentrie.Trie.from_sequences([[1, 2], [3]], names=["yes", "no"])
-///     >>> scorer = lambda prefixes: np.zeros((len(prefixes), 4), dtype=np.float32)  # all tokens alike
-///     >>> choice = tokentrie.choose(scorer, trie)
-///     >>> choice.name, choice.probabilities.round(2)
-///     ('no', array([0.2, 0.8]))
-#[pyfunction]
-#[pyo3(signature = (scorer, values, *, vocab=None, end_tokens=None, top=None, max_rows=None, rows_at_once=128))]
-pub(crate) fn choose(
-    scorer: &Bound<'_, PyAny>,
-    values: &Bound<'_, PyAny>,
-    vocab: Option<VocabArg<'_>>,
-    end_tokens: Option<&Bound<'_, PyAny>>,
-    top: Option<i64>,
-    max_rows: Option<i64>,
-    rows_at_once: i64,
-) -> Result<Choice> {
-    let py = scorer.py();
-    let ends = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
-    let positive = |name: &str, count: i64| match unsigned(name, count)? {
-        0 => Err(Class::Option.error(format!("{name} is 0: it must be at least 1"))),
-        count => Ok(count as usize),
-    };
-    let top = top.map(|count| positive("top", count)).transpose()?;
-    let max_rows = max_rows.map(|count| positive("max_rows", count)).transpose()?;
-    let at_once = positive("rows_at_once", rows_at_once)?;
-    let known = vocab.as_ref().map_or(ANY_SIZE, VocabArg::size);
-    let texts = if matches!(vocab, Some(VocabArg::Vocab(_))) { crate::spec::listed(values)? } else { None };
-    let set: ValueSet = if let (Some(VocabArg::Vocab(vocab)), Some(texts)) = (&vocab, texts) {
-        let vocab = vocab.get().core();
-        released(py, || texts.with_distinct(true).set(vocab))?
-    } else {
-        let constraint = constraint_of("values", values, vocab.as_ref(), known)?;
-        let weighted = constraint.sets().iter().any(|set| set.is_weighted());
-        warn_unweighted(py, weighted, NOT_IN_PROBABILITIES)?;
-        released(py, || constraint.to_trie(MOST_VALUES))?.into()
-    };
-    if let Some(VocabArg::Vocab(vocab)) = &vocab {
-        vocab.get().core().check_set(set.trie())?;
-    }
-    let needed = least(&set.trie().into(), ends.as_deref().unwrap_or_default());
-    let mut scorer = Scorer::new(scorer, "scorer", vocab.as_ref(), needed)?;
-    let n_ids = scorer.n_ids();
-    let mut host = PrefixRows::new(n_ids, |prefixes: &[&[TokenId]]| -> Result<Vec<f32>> {
-        // The first token only stands for the prompt, which is the function's own.
-        let prefixes: Vec<Vec<TokenId>> = prefixes.iter().map(|prefix| prefix[1..].to_vec()).collect();
-        scorer.rows(&prefixes)?.into_singles(n_ids)
-    })
-    .with_rows_at_once(at_once);
-    let mut options = ChooseOptions::new().with_top(top).with_max_rows(max_rows);
-    if let Some(ends) = &ends {
-        options = options.with_end_tokens(ends);
-    }
-    let choice = trie_core::choose(&mut host, &[TokenId::default()], set.trie(), &options);
-    Ok(Choice::new(choice.map_err(refused)?, &set))
-}
-
-fn refused(error: ChooseError<PrefixRowsError<Error>>) -> Error {
-    let error = match error {
-        ChooseError::Host(PrefixRowsError::Function(error)) => return error,
-        ChooseError::NotListed(error) => return error.into(),
-        ChooseError::Rules(error) => return error.into(),
-        ChooseError::Damaged(problem) => return Class::Trie.error(format!("{problem} (Trie.open with verify=True)")),
-        ChooseError::SetOutsideVocabulary { max_token, n_vocab } => {
-            let message = format!("the set has the token id {max_token}, outside the vocabulary of {n_vocab} tokens");
-            return Class::Vocabulary.error(message);
-        }
-        ChooseError::EndTokenOutsideVocabulary { token, n_vocab, .. } => {
-            let message = format!("end tokens: token id {token} is outside the vocabulary of {n_vocab} tokens");
-            return Class::Vocabulary.error(message);
-        }
-        ChooseError::DeadEnd { depth } => format!("the set is damaged: nothing may follow {depth} tokens of a value"),
-        ChooseError::ManySequences => "several token sequences stand for one value: score that set alone".to_owned(),
-        ChooseError::Rows(problem) => problem.to_string(),
-        _ => "the values cannot be scored".to_owned(),
-    };
-    Class::Trie.error(error)
 }

@@ -3,7 +3,10 @@
 //! - NaN counts as −inf: it never wins and is never drawn.
 //! - +inf is certainty: where a legal token has it, only those that have it can be chosen.
 //! - A row is *starved* where every legal logit is −inf or NaN. Then the lowest legal id is taken, and counted: never
-//!   another token.
+//!   another token. Where even no other could be chosen, whoever knows the whole row refuses it.
+
+use crate::rows::element::Logit;
+use crate::set::ids::TokenId;
 
 /// The logit, with NaN as −inf.
 #[inline]
@@ -15,6 +18,55 @@ pub fn clean(logit: f32) -> f32 {
 #[inline]
 pub fn is_usable(logit: f32) -> bool {
     logit > f32::NEG_INFINITY
+}
+
+/// What a row is made of in which no token can be chosen, whatever is legal; `None` where one can. A usual row is told
+/// by its first entry.
+///
+/// ```
+/// use trie_core::logits::nothing_in;
+/// assert_eq!(nothing_in(&[f32::NAN, 0.5]), None);
+/// assert_eq!(nothing_in(&[f32::NAN, f32::NAN]), Some("NaN"));
+/// ```
+pub fn nothing_in<L: Logit>(row: &[L]) -> Option<&'static str> {
+    let mut nan = 0;
+    for logit in row {
+        let logit = logit.to_f32();
+        if is_usable(logit) {
+            return None;
+        }
+        nan += usize::from(logit.is_nan());
+    }
+    Some(if nan == 0 {
+        "-inf"
+    } else if nan == row.len() {
+        "NaN"
+    } else {
+        "NaN or -inf"
+    })
+}
+
+/// A row in which no token can be chosen, although its prefix may come: an error of the model's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the row of logits {} says nothing: all of its {n_vocab} entries are {found}", after(.prefix))]
+pub struct NoLogits {
+    /// The tokens after which the row comes, those of the prompt first.
+    pub prefix: Vec<TokenId>,
+    /// What it is made of: `NaN`, `-inf`, or both.
+    pub found: &'static str,
+    /// Its entries.
+    pub n_vocab: usize,
+}
+
+/// Tokens, as a place; of many only the last.
+fn after(prefix: &[TokenId]) -> String {
+    const SHOWN: usize = 16;
+    let shown: Vec<u32> = prefix.iter().skip(prefix.len().saturating_sub(SHOWN)).map(|token| token.get()).collect();
+    match prefix.len() {
+        0 => "after no tokens".to_owned(),
+        all if all > SHOWN => format!("after {all} tokens, the last of which are {shown:?},"),
+        _ => format!("after {shown:?}"),
+    }
 }
 
 /// A logit with the weight of its token. A weight of 0 leaves its bits as they are; what is no number then is −inf.
@@ -71,6 +123,8 @@ mod tests {
         assert_eq!(shares(&[nan, -inf, nan]), [1.0, 0.0, 0.0]);
         assert!(shares(&[]).is_empty());
         assert!(is_usable(inf) && !is_usable(-inf) && !is_usable(nan));
+        assert_eq!(nothing_in(&[nan, -inf]), Some("NaN or -inf"));
+        assert_eq!((nothing_in(&[-inf]), nothing_in(&[nan, inf])), (Some("-inf"), None));
         assert_eq!((clean(nan), clean(1.0)), (-inf, 1.0));
     }
 }

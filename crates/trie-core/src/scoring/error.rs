@@ -2,6 +2,7 @@
 
 use crate::machine::constraint::NotListed;
 use crate::machine::span::RulesError;
+use crate::rows::logits::NoLogits;
 use crate::set::file::FileProblem;
 use crate::set::ids::TokenId;
 
@@ -63,6 +64,9 @@ pub enum ChooseError<E> {
         /// What is wrong with it.
         problem: PromptProblem,
     },
+    /// A row that says nothing.
+    #[error(transparent)]
+    NoLogits(NoLogits),
     /// The host did not give the rows that it was asked for.
     #[error(transparent)]
     Rows(RowProblem),
@@ -75,9 +79,27 @@ pub struct DeadEnd {
     pub depth: usize,
 }
 
-impl<E> From<DeadEnd> for ChooseError<E> {
-    fn from(DeadEnd { depth }: DeadEnd) -> Self {
-        Self::DeadEnd { depth }
+/// Why scoring cannot go on, whatever the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScoringError {
+    /// A set that changed while it was walked.
+    DeadEnd(DeadEnd),
+    /// A row that says nothing.
+    NoLogits(NoLogits),
+}
+
+impl From<DeadEnd> for ScoringError {
+    fn from(dead_end: DeadEnd) -> Self {
+        Self::DeadEnd(dead_end)
+    }
+}
+
+impl<E> From<ScoringError> for ChooseError<E> {
+    fn from(error: ScoringError) -> Self {
+        match error {
+            ScoringError::DeadEnd(DeadEnd { depth }) => Self::DeadEnd { depth },
+            ScoringError::NoLogits(row) => Self::NoLogits(row),
+        }
     }
 }
 

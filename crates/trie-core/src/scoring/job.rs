@@ -1,7 +1,7 @@
 //! Work that needs rows of logits and never computes them: what it wants comes out, what was read goes in.
 
 use super::decoder::{Decoded, TreeDecoder};
-use super::error::{ChooseError, DeadEnd, RowProblem};
+use super::error::{ChooseError, RowProblem, ScoringError};
 use super::rows::Checks;
 use super::tree::TokenTree;
 use crate::set::ids::TokenId;
@@ -69,10 +69,10 @@ pub enum RunError<J, H> {
     Rows(RowProblem),
 }
 
-impl<E> From<RunError<DeadEnd, E>> for ChooseError<E> {
-    fn from(error: RunError<DeadEnd, E>) -> Self {
+impl<E> From<RunError<ScoringError, E>> for ChooseError<E> {
+    fn from(error: RunError<ScoringError, E>) -> Self {
         match error {
-            RunError::Job(dead_end) => dead_end.into(),
+            RunError::Job(error) => error.into(),
             RunError::Host(error) => Self::Host(error),
             RunError::Rows(problem) => Self::Rows(problem),
         }

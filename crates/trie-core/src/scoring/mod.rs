@@ -26,7 +26,7 @@ mod whole;
 
 pub use choice::{Choice, ChooseOptions, ChooseStats};
 pub use decoder::{Decoded, Host, TreeDecoder};
-pub use error::{ChooseError, DeadEnd, PromptProblem, RowProblem};
+pub use error::{ChooseError, DeadEnd, PromptProblem, RowProblem, ScoringError};
 pub use job::{Job, RunError, Want, run};
 pub use prefixes::{PrefixRows, PrefixRowsError};
 pub use scoring::Scoring;
@@ -66,7 +66,8 @@ use crate::set::ids::TokenId;
 ///
 /// # Errors
 /// A constraint without a list of its values, a damaged set, an empty prompt or one that does not fit together with the
-/// longest value, an id outside the vocabulary, a limit of 0, rows that were not asked for, or what the host says. The
+/// longest value, an id outside the vocabulary, a limit of 0, rows that were not asked for, one in which no
+/// token can be chosen though its prefix may come, or what the host says. The
 /// host can be used afterwards.
 pub fn choose<D: TreeDecoder + ?Sized>(
     decoder: &mut D,
@@ -126,7 +127,7 @@ mod tests {
                 let prompt: &[TokenId] = &[id(0)];
                 let scoring = Scoring::of_values::<()>(Host::of(&rows), &[prompt], &values, &options);
                 let ended = run(&mut scoring.unwrap(), &mut rows);
-                assert_eq!(ended, Err(RunError::Job(DeadEnd { depth: node })));
+                assert_eq!(ended, Err(RunError::Job(DeadEnd { depth: node }.into())));
             }
         }
     }

@@ -1,10 +1,11 @@
 //! What is known of a set's values while it is scored.
 
 use super::choice::{Choice, ChooseStats};
-use super::error::DeadEnd;
+use super::error::{DeadEnd, ScoringError};
 use super::values::{At, Values, needs_row};
 use crate::machine::constraint::{Scratch, Step};
 use crate::machine::span::Allowed;
+use crate::rows::logits::{NoLogits, nothing_in};
 use crate::rows::softmax::{log_add, log_probability, log_sum_exp};
 use crate::set::ids::{LeafId, TokenId};
 use crate::set::trie::Cursor;
@@ -43,14 +44,14 @@ impl Scores {
     }
 
     /// Reads the row after a position of this log-probability. `open` gets the tokens after it that need a row, where
-    /// they lead, and the log-probability there.
+    /// they lead, and the log-probability there. What the row comes after is not known here: see [`NoLogits`].
     pub(super) fn expand(
         &mut self,
         at: At,
         logprob: f64,
         row: &[f32],
         mut open: impl FnMut(TokenId, At, f64),
-    ) -> Result<(), DeadEnd> {
+    ) -> Result<(), ScoringError> {
         self.rows += 1;
         let values = Arc::clone(&self.values);
         let certain;
@@ -58,6 +59,11 @@ impl Scores {
             f64::INFINITY => {
                 certain = certainties(row);
                 (&certain[..], log_sum_exp(&certain))
+            }
+            // What never comes may have a row of any kind.
+            f64::NEG_INFINITY if logprob > f64::NEG_INFINITY => {
+                let found = nothing_in(row).unwrap_or("-inf");
+                return Err(ScoringError::NoLogits(NoLogits { prefix: Vec::new(), found, n_vocab: row.len() }));
             }
             sum => (row, sum),
         };
@@ -82,7 +88,7 @@ impl Scores {
                 // In a row without a usable logit nothing is probable, not even to stop.
                 (tokens, Some(if stops.is_nan() { f64::NEG_INFINITY } else { stops.min(0.0) }))
             }
-            Allowed::All | Allowed::Nothing => return Err(dead_end),
+            Allowed::All | Allowed::Nothing => return Err(dead_end.into()),
         };
         if let Some(stops) = stops {
             self.leaf(at, logprob + stops)?;

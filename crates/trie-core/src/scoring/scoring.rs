@@ -2,12 +2,13 @@
 
 use super::choice::{Choice, ChooseOptions, ChooseStats};
 use super::decoder::{Decoded, Host};
-use super::error::{ChooseError, DeadEnd, PromptProblem};
+use super::error::{ChooseError, PromptProblem, ScoringError};
 use super::job::{Job, Want};
 use super::search::Search;
 use super::values::Values;
 use super::whole::Whole;
 use crate::machine::constraint::AnyConstraint;
+use crate::rows::logits::NoLogits;
 use crate::set::ids::TokenId;
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,6 +64,14 @@ impl Scoring {
         Ok(Self { kind, started, stats, is_read: false, found: Vec::new() })
     }
 
+    /// The rows that it reads in all, where that is known before: where no value is searched for.
+    pub fn rows(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Whole(whole) => whole.as_ref().map(|whole| whole.want().tree.rows()),
+            Kind::Searches(_) => None,
+        }
+    }
+
     /// The choices, once it is over, in the order of the prompts; `n_threads` is what the host decodes with.
     pub fn finish(self, n_threads: u32) -> Vec<Choice> {
         let mut found = self.found;
@@ -80,9 +89,9 @@ impl Scoring {
 }
 
 impl Job for Scoring {
-    type Error = DeadEnd;
+    type Error = ScoringError;
 
-    fn advance(&mut self) -> Result<bool, DeadEnd> {
+    fn advance(&mut self) -> Result<bool, ScoringError> {
         match &mut self.kind {
             Kind::Whole(None) => Ok(false),
             Kind::Whole(Some(_)) if !self.is_read => Ok(true),
@@ -115,12 +124,20 @@ impl Job for Scoring {
         }
     }
 
-    fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), DeadEnd> {
-        match &mut self.kind {
+    fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {
+        let taken = match &mut self.kind {
             Kind::Whole(Some(whole)) => whole.take(node, row),
             Kind::Searches(searches) => searches.last_mut().map_or(Ok(()), |search| search.take(node, row)),
             Kind::Whole(None) => Ok(()),
-        }
+        };
+        taken.map_err(|error| match error {
+            ScoringError::NoLogits(row) => {
+                let Want { prompt, tree } = self.want();
+                let path = node.map_or_else(Vec::new, |node| tree.path(node));
+                ScoringError::NoLogits(NoLogits { prefix: [prompt, &path].concat(), ..row })
+            }
+            ScoringError::DeadEnd(_) => error,
+        })
     }
 
     fn took(&mut self, decoded: Decoded) {

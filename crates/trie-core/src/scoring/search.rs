@@ -7,7 +7,7 @@
 
 use super::choice::{Choice, ChooseOptions, ChooseStats};
 use super::decoder::Host;
-use super::error::DeadEnd;
+use super::error::ScoringError;
 use super::frontier::{Frontier, Open};
 use super::job::Want;
 use super::scores::Scores;
@@ -102,7 +102,7 @@ impl Search {
         Want { prompt: &self.prompt, tree: &self.tree }
     }
 
-    pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), DeadEnd> {
+    pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {
         let Self { canonical, scores, frontier, open_of, .. } = self;
         if let Some(canonical) = canonical {
             return canonical.expand(node, row, scores, frontier);
@@ -174,7 +174,7 @@ impl Canonical {
         row: &[f32],
         scores: &mut Scores,
         frontier: &mut Frontier,
-    ) -> Result<(), DeadEnd> {
+    ) -> Result<(), ScoringError> {
         let Open { logprob, step } = self.open(node);
         scores.expand(frontier.at(step), logprob, row, |token, at, logprob| match self.below.get(&(node, token)) {
             Some(&below) => self.nodes[below].logprob = logprob,

@@ -1,7 +1,7 @@
 //! Every value of every prompt, as one tree.
 
 use super::choice::{Choice, ChooseStats};
-use super::error::DeadEnd;
+use super::error::ScoringError;
 use super::job::Want;
 use super::scores::Scores;
 use super::tree::TokenTree;
@@ -65,7 +65,7 @@ impl Whole {
         Want { prompt: &self.held, tree: &self.tree }
     }
 
-    pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), DeadEnd> {
+    pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {
         let Self { nodes, below, scores, .. } = self;
         let Some((node, &Wanted { prompt, at, logprob })) = node.and_then(|node| Some((node, nodes[node].as_ref()?)))
         else {

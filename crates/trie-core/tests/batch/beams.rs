@@ -230,3 +230,24 @@ fn what_a_row_calls_impossible_is_not_found() {
     search.advance(Rows::new(&logits, 1, VOCABULARY, VOCABULARY).unwrap()).unwrap();
     assert_eq!(search.into_hypotheses().len(), 1);
 }
+
+#[test]
+fn rows_that_say_nothing_are_refused() {
+    let ways =
+        [ScoreMode::Model, ScoreMode::Renormalised, ScoreMode::AsGiven].map(|mode| BeamOptions::new(2).mode(mode));
+    for options in ways.into_iter().flat_map(|options| [options, options.drawn(1)]) {
+        for (nothing, found) in [(f32::NAN, "NaN"), (f32::NEG_INFINITY, "-inf")] {
+            let set = set(&[("a", &[1, 2]), ("b", &[1, 3]), ("c", &[2, 2]), ("d", &[2, 4])]);
+            let mut search = BeamSearch::new(Arc::new(rules(set)), options).unwrap();
+            search.advance(Rows::new(&[0.0; VOCABULARY], 1, VOCABULARY, VOCABULARY).unwrap()).unwrap();
+            let mut logits = [0.0; 2 * VOCABULARY];
+            logits[VOCABULARY..].fill(nothing);
+            let error = search.advance(Rows::new(&logits, 2, VOCABULARY, VOCABULARY).unwrap()).unwrap_err();
+            let after = search.prefixes()[1].iter().map(|token| token.get()).collect::<Vec<_>>();
+            let said = format!(
+                "row 1: the row of logits after {after:?} says nothing: all of its {VOCABULARY} entries are {found}"
+            );
+            assert_eq!((error.to_string(), error.row()), (said, Some(1)));
+        }
+    }
+}

@@ -50,7 +50,7 @@ fn files() -> Vec<Vec<u8>> {
 /// Every bit of a dozen files is flipped, the header signed again, and nobody verifies.
 #[test]
 fn a_damaged_file_gives_an_error_or_the_same_probabilities() {
-    let model = Model { seed: 5, odd: false };
+    let model = Model { seed: 5, odd: false, starved: false };
     let prompt = ids(&[2, 3]);
     let ends = ids(&[11, 12]);
     let options = [
@@ -118,7 +118,7 @@ fn a_file_is_read_whole_once() {
     assert!(matches!(said, FileProblem::Damaged { .. }));
     assert_eq!(opened.clone().with_heal_bytes(2).verified(), Err(said.clone()), "clones know it, too");
     let part = Sequence::new([AnyConstraint::from(&trie), AnyConstraint::from(&opened)]).unwrap();
-    let mut table = Table::new(Model { seed: 1, odd: false });
+    let mut table = Table::new(Model { seed: 1, odd: false, starved: false });
     for constraint in [AnyConstraint::from(&opened), AnyConstraint::new(part)] {
         let error = choose(&mut table, &ids(&[1]), constraint, &ChooseOptions::new()).unwrap_err();
         assert_eq!(error, ChooseError::Damaged(said.clone()));
@@ -162,7 +162,7 @@ impl Special for Late {}
 #[test]
 fn a_set_that_comes_late_is_read_whole_as_well() {
     let mut file = bytes(&set(&[("a", &[1, 2]), ("b", &[3])]), None);
-    let mut table = Table::new(Model { seed: 1, odd: false });
+    let mut table = Table::new(Model { seed: 1, odd: false, starved: false });
     let mut choose = |file: &[u8]| {
         let late = AnyConstraint::new(Late(file.to_vec()));
         choose(&mut table, &ids(&[1]), late, &ChooseOptions::new()).map(|choice| choice.ranking.len())

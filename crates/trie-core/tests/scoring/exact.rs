@@ -16,7 +16,11 @@ fn sets() -> impl Strategy<Value = Naive> {
 }
 
 fn models() -> impl Strategy<Value = Model> {
-    (any::<u64>(), prop_oneof![3 => Just(false), 1 => Just(true)]).prop_map(|(seed, odd)| Model { seed, odd })
+    (any::<u64>(), prop_oneof![3 => Just(false), 1 => Just(true)]).prop_map(|(seed, odd)| Model {
+        seed,
+        odd,
+        starved: false,
+    })
 }
 
 fn ends() -> impl Strategy<Value = Vec<TokenId>> {
@@ -100,6 +104,39 @@ proptest! {
         let once: BTreeSet<&Vec<TokenId>> = table.asked.iter().flat_map(|(_, paths)| paths).collect();
         prop_assert_eq!((once.len(), table.twice), (asked, 0), "no row twice, and no token twice in a tree");
         prop_assert!(table.asked.iter().all(|(before, paths)| *before == prompt && paths.len() <= at_once.max(32)));
+    }
+
+    /// The first row that says nothing though its prefix may come is named; what never comes may have any.
+    #[test]
+    fn rows_that_say_nothing(
+        naive in sets(),
+        seed in any::<u64>(),
+        odd in any::<bool>(),
+        prompt in prompts(),
+        ends in ends(),
+        top in prop::option::of(1..4usize),
+    ) {
+        let model = Model { seed, odd, starved: true };
+        let (trie, all) = (naive.trie(), sequences(&naive));
+        let options = ChooseOptions::new().with_end_tokens(&ends).with_top(top);
+        let may_come = |prefix: &[TokenId]| {
+            (prompt.len()..prefix.len()).all(|end| model.share(&prefix[..end], |token| token == prefix[end]) > 0.0)
+        };
+        let empty = |prefix: &[TokenId]| model.row(prefix).iter().all(|&logit| !trie_core::logits::is_usable(logit));
+        match choose(&mut Table::new(model), &prompt, &trie, &options) {
+            Err(ChooseError::NoLogits(row)) => {
+                prop_assert!(row.prefix.starts_with(&prompt) && may_come(&row.prefix) && empty(&row.prefix), "{}", row);
+            }
+            whole => {
+                let found = whole.unwrap();
+                for (&found, exact) in found.logprobs.iter().zip(exact(model, &prompt, &all, trie.len(), &ends)) {
+                    prop_assert!(found.is_nan() || close(found, exact));
+                }
+                let prefixes = needed(&all, &ends).into_iter().map(|path| [&prompt[..], &path].concat());
+                let said = |prefix: Vec<TokenId>| !(may_come(&prefix) && empty(&prefix));
+                prop_assert!(top.is_some() || prefixes.into_iter().all(said));
+            }
+        }
     }
 
     #[test]
@@ -201,7 +238,7 @@ proptest! {
         seed in any::<u64>(),
         top in prop::option::of(1..4usize),
     ) {
-        let (trie, prompt, model) = (naive.trie(), ids(&[5, 6]), Model { seed, odd: false });
+        let (trie, prompt, model) = (naive.trie(), ids(&[5, 6]), Model { seed, odd: false, starved: false });
         let options = ChooseOptions::new().with_top(top);
         let whole = choose(&mut Table::new(model), &prompt, &trie, &options).unwrap();
         let mut table = Table { at_once: 1, ..Table::new(model) };
@@ -222,7 +259,7 @@ fn values_whose_last_token_may_go_on() {
     let trie = partial_token();
     assert!(!trie.is_tree());
     for seed in 0..50 {
-        let (model, prompt) = (Model { seed, odd: seed % 2 == 1 }, ids(&[8, 1]));
+        let (model, prompt) = (Model { seed, odd: seed % 2 == 1, starved: false }, ids(&[8, 1]));
         for ends in [ids(&[]), ids(&[7, 20])] {
             let expected = exact(model, &prompt, &walked(&trie), trie.len(), &ends);
             let options = ChooseOptions::new().with_end_tokens(&ends);
@@ -238,7 +275,7 @@ fn a_large_set_is_searched() {
         (0..8000u32).map(|row| (row.to_string(), vec![row % 20, row / 20 % 20, row / 400])).collect();
     let naive = Naive { rows };
     let (trie, prompt, ends) = (naive.trie(), ids(&[3]), ids(&[23]));
-    let model = Model { seed: 4, odd: false };
+    let model = Model { seed: 4, odd: false, starved: false };
     let all: Vec<f64> = trie
         .leaves()
         .map(|leaf| {

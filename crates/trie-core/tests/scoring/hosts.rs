@@ -14,13 +14,16 @@ use trie_core::{
 fn logits_that_are_no_numbers() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
     let trie = Naive { rows: vec![("a".into(), vec![0]), ("ab".into(), vec![0, 1]), ("c".into(), vec![2])] }.trie();
-    let logprobs = |first: [f32; 4], second: [f32; 4], ends: &[TokenId]| {
+    let chosen = |first: [f32; 4], second: [f32; 4], ends: &[TokenId]| {
         let mut rows = PrefixRows::new(4, |prefixes: &[&[TokenId]]| {
             let row = |prefix: &&[TokenId]| if prefix.len() == 1 { first } else { second };
             Ok::<_, Infallible>(prefixes.iter().flat_map(row).collect::<Vec<f32>>())
         });
         let options = ChooseOptions::new().with_end_tokens(ends);
-        let choice = choose(&mut rows, &[id(3)], &trie, &options).unwrap();
+        choose(&mut rows, &[id(3)], &trie, &options)
+    };
+    let logprobs = |first: [f32; 4], second: [f32; 4], ends: &[TokenId]| {
+        let choice = chosen(first, second, ends).unwrap();
         let shares: f64 = choice.probabilities().iter().sum();
         assert!((shares - 1.0).abs() < 1e-9 && choice.mass_high <= 1.0);
         choice.logprobs.iter().map(|logprob| logprob.exp()).collect::<Vec<f64>>()
@@ -30,15 +33,24 @@ fn logits_that_are_no_numbers() {
     all_close(&logprobs([inf, nan, inf, 0.0], [nan, 0.0, inf, 5.0], &[]), &[0.5, 0.0, 0.5]);
     all_close(&logprobs([inf, 0.0, 0.0, inf], [inf, inf, 0.0, -inf], &[]), &[0.25, 0.25, 0.0]);
     all_close(&logprobs([inf, 0.0, 0.0, 0.0], [0.0, inf, inf, 0.0], &[id(2), id(3)]), &[0.5, 0.25, 0.0]);
-    // A row without a usable logit makes nothing probable, not even to stop.
-    all_close(&logprobs([inf, 0.0, 0.0, 0.0], [nan; 4], &[]), &[0.0; 3]);
-    all_close(&logprobs([-inf; 4], [0.0; 4], &[]), &[0.0; 3]);
-    all_close(&logprobs([nan; 4], [0.0; 4], &[id(3)]), &[0.0; 3]);
+    // A row without a usable logit says nothing: no value is preferred in silence.
+    let refused = |first, second, ends: &[TokenId]| match chosen(first, second, ends) {
+        Err(ChooseError::NoLogits(row)) => row.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let said = |after: &str, found: &str| {
+        format!("the row of logits after {after} says nothing: all of its 4 entries are {found}")
+    };
+    assert_eq!(refused([inf, 0.0, 0.0, 0.0], [nan; 4], &[]), said("[3, 0]", "NaN"));
+    assert_eq!(refused([-inf; 4], [0.0; 4], &[]), said("[3]", "-inf"));
+    assert_eq!(refused([nan, -inf, nan, -inf], [0.0; 4], &[id(3)]), said("[3]", "NaN or -inf"));
+    // What never comes may have any row.
+    all_close(&logprobs([-inf, 0.0, 0.0, 0.0], [nan; 4], &[]), &[0.0, 0.0, 1.0 / 3.0]);
 }
 
 #[test]
 fn constraints_of_other_kinds_become_sets() {
-    let model = Model { seed: 9, odd: false };
+    let model = Model { seed: 9, odd: false, starved: false };
     let prompt = ids(&[3, 3]);
     let choose = |constraint: AnyConstraint| choose(&mut Table::new(model), &prompt, constraint, &ChooseOptions::new());
     let verbs = set(&[("get", &[1]), ("set", &[2, 2])]);
@@ -71,7 +83,7 @@ fn refused_before_anything_is_asked() {
     let trie = set(&[("short", &[1]), ("long", &[1, 2, 3])]);
     let far = ids(&[24]);
     let plain = ChooseOptions::new();
-    let mut table = Table { room: 6, left: 0, ..Table::new(Model { seed: 1, odd: false }) };
+    let mut table = Table { room: 6, left: 0, ..Table::new(Model { seed: 1, odd: false, starved: false }) };
     let mut refused = |prompt: &[u32], trie: &Trie, options: &ChooseOptions<'_>| {
         choose(&mut table, &ids(prompt), trie, options).unwrap_err()
     };

@@ -10,8 +10,10 @@ pub(crate) const VOCABULARY: usize = 24;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Model {
     pub(crate) seed: u64,
-    /// Whether some logits are NaN or infinite, and some rows hold nothing else.
+    /// Whether some logits are NaN or infinite.
     pub(crate) odd: bool,
+    /// Whether some rows hold nothing else.
+    pub(crate) starved: bool,
 }
 
 impl Model {
@@ -22,7 +24,7 @@ impl Model {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
-        let starved = self.odd && random(6) == 0;
+        let starved = self.starved && random(6) == 0;
         let certain = self.odd && random(4) == 0;
         (0..VOCABULARY)
             .map(|_| match random(if self.odd { 8 } else { 1 }) {

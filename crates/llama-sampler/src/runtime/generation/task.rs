@@ -10,6 +10,7 @@ use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
 use crate::runtime::watch::Watch;
 use std::sync::Arc;
+use trie_core::logits::{NoLogits, nothing_in};
 use trie_core::{Constraint, Decoded, Host, Job, RowChooser, Sampler, SamplerOptions, SpanRules, TokenId, Want};
 use trie_text::{Form, Vocab};
 
@@ -151,6 +152,10 @@ impl<W: Watch> Job for GenerateTask<W> {
     }
 
     fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
+        // Nothing is to be read out of a model that fails; further down a tree whoever scores it looks.
+        if let Some(found) = nothing_in(row).filter(|_| node.is_none()) {
+            return Err(NoLogits { prefix: self.want().prompt.to_vec(), found, n_vocab: row.len() }.into());
+        }
         self.task_mut().take(node, row)
     }
 

@@ -10,7 +10,7 @@ use super::task::Task;
 use super::watch::Watch;
 use std::sync::Arc;
 use trie_core::{
-    AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, DeadEnd, Decoded, Job, PromptProblem, Scoring,
+    AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, Decoded, Job, PromptProblem, Scoring, ScoringError,
     Special, TokenId, Want,
 };
 use trie_text::{Vocab, VocabError};
@@ -132,9 +132,12 @@ impl Job for ScoringTask<'_> {
     }
 }
 
-impl From<DeadEnd> for RuntimeError {
-    fn from(_: DeadEnd) -> Self {
-        Self::DamagedSet
+impl From<ScoringError> for RuntimeError {
+    fn from(error: ScoringError) -> Self {
+        match error {
+            ScoringError::DeadEnd(_) => Self::DamagedSet,
+            ScoringError::NoLogits(row) => row.into(),
+        }
     }
 }
 
@@ -145,6 +148,7 @@ impl From<ChooseError<Self>> for RuntimeError {
             ChooseError::NotListed(error) => error.into(),
             ChooseError::Damaged(problem) => problem.into(),
             ChooseError::DeadEnd { .. } => Self::DamagedSet,
+            ChooseError::NoLogits(row) => row.into(),
             ChooseError::SetOutsideVocabulary { max_token, n_vocab } => {
                 Self::VocabularyMismatch { rules: max_token.index() + 1, n_vocab }
             }

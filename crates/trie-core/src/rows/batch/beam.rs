@@ -7,6 +7,7 @@ use crate::machine::constraint::{AnyConstraint, Constraint, Scratch, Tokens};
 use crate::machine::span::{Allowed, SpanRules};
 use crate::rows::chooser::SamplerOptions;
 use crate::rows::element::Logit;
+use crate::rows::logits::{NoLogits, nothing_in};
 use crate::set::ids::TokenId;
 use crate::set::trie::Leaf;
 use rand_mt::Mt;
@@ -175,9 +176,17 @@ impl BeamSearch {
     /// One step: row `i` of `logits` is what the model says after `prefixes()[i]`.
     ///
     /// # Errors
-    /// As [`Batch::top_children`], or a row in which anything may come.
+    /// As [`Batch::top_children`], a row in which anything may come, or one in which no token can be chosen.
     pub fn advance<L: Logit>(&mut self, logits: Rows<'_, L>) -> Result<(), BatchError> {
         self.refuse_endless()?;
+        self.batch.check_logits(logits.count(), logits.width())?;
+        let n_vocab = self.batch.n_vocab;
+        for row in 0..logits.count() {
+            if let Some(found) = nothing_in(&logits.row(row)[..n_vocab]) {
+                let prefix = self.prefixes[row].clone();
+                return Err(BatchError::NoLogits { row, source: NoLogits { prefix, found, n_vocab } });
+            }
+        }
         let ways = match self.rng.take() {
             None => self.best_ways(logits)?,
             Some(mut rng) => {

@@ -4,6 +4,7 @@ use super::rows::RowsError;
 use crate::machine::constraint::{AnyState, Problem};
 use crate::machine::span::{RulesError, SpanError, SpanRules, SpanState};
 use crate::rows::draw::DrawError;
+use crate::rows::logits::NoLogits;
 use crate::set::ids::TokenId;
 
 /// A request that the batch refuses. No row has changed, and nothing was written.
@@ -118,6 +119,14 @@ pub enum BatchError {
         /// The row.
         row: usize,
     },
+    /// A row in which no token can be chosen, whatever is legal.
+    #[error("row {row}: {source}")]
+    NoLogits {
+        /// The row.
+        row: usize,
+        /// What it is, and after which tokens.
+        source: NoLogits,
+    },
     /// A beam without room.
     #[error("width is 0: a beam must keep at least 1 hypothesis")]
     NoWidth,
@@ -171,6 +180,7 @@ impl BatchError {
             | Self::Problem { row, .. }
             | Self::MixedVocabularies { row, .. }
             | Self::Endless { row }
+            | Self::NoLogits { row, .. }
             | Self::NothingLeft { row, .. }
             | Self::NoItems { row, .. }
             | Self::Score { row, .. } => Some(*row),
