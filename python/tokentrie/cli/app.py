@@ -15,6 +15,7 @@ import tokentrie
 from tokentrie.cli import completion, console
 from tokentrie.cli.chats import chat_commands
 from tokentrie.cli.options import (
+    CHAT,
     CHOICE,
     CHOICES,
     CHOICES_FILE,
@@ -33,6 +34,7 @@ from tokentrie.cli.options import (
     SEED,
     SET,
     SUFFIX,
+    SYSTEM,
     THREADS,
     examples,
     with_draw_settings,
@@ -124,6 +126,8 @@ def choose(
     choices_file: Annotated[Path | None, CHOICES_FILE] = None,
     prefix: Annotated[str, PREFIX] = "",
     suffix: Annotated[str, SUFFIX] = "",
+    chat: Annotated[bool, CHAT] = False,
+    system: Annotated[str | None, SYSTEM] = None,
     top: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="Score only what the best so many values need.")
     ] = None,
@@ -173,9 +177,10 @@ def choose(
     With --input, each row goes to --output with "choice", "probability", "mass" (the probability of any value at all)
     and "probabilities" (best first, six digits). The file appears when all rows are done; until then NAME.partial
     collects them. An interrupted run goes on when the same command is given again: NAME.run.json says what made it.
-    The text of rows stays text: names of control tokens count in --prompt and --template alone.
+    The text of rows stays text: names of control tokens count in --prompt and --template alone, in a chat nowhere.
     """
     from tokentrie.cli.choosing import choose as command
+    from tokentrie.cli.choosing.turn import Turn
     from tokentrie.cli.source import Hardware, Source, prompt_text
 
     command.check_usage(
@@ -187,15 +192,15 @@ def choose(
     if skip_errors and on_error == "skip":
         raise typer.BadParameter("--skip-errors keeps faulty rows, --on-error skip does not", param_hint="--on-error")
     source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix)
-    hardware = Hardware(ctx, threads, gpu_layers)
+    turn, hardware = Turn(chat, system, prefix), Hardware(ctx, threads, gpu_layers)
     if rows is None:
         text = prompt_text(prompt, prompt_file, source)
-        command.run(model, text, source, top, plot, hardware, as_json)
+        command.run(model, text, source, turn, top, plot, hardware, as_json)
     else:
         from tokentrie.cli.choosing import dataset
 
         passing = "return" if skip_errors else on_error
-        job = dataset.Job(rows, output, field, template, top, passing, restart, gold, plot)
+        job = dataset.Job(rows, output, field, template, turn, top, passing, restart, gold, plot)
         if ray is None:
             dataset.run(model, source, job, hardware, as_json)
         else:
@@ -435,9 +440,7 @@ def bench(
     model: Annotated[Path | None, MODEL] = None,
     prompt: Annotated[
         Path | None,
-        typer.Option(
-            "--prompt", "-p", metavar="FILE", help='One a line, or .jsonl with "prompt"; without it four examples.'
-        ),
+        typer.Option("--prompts", "--prompt", metavar="FILE", help='One a line, .jsonl with "prompt"; else examples.'),
     ] = None,
     descriptor: Annotated[
         Path | None,
@@ -493,6 +496,8 @@ def main(args: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     try:
         completion.prepare()
+        # Who gives nothing looks for what there is.
+        args = list(sys.argv[1:] if args is None else args) or ["--help"]
         code = command.main(args=args, prog_name="tokentrie", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):

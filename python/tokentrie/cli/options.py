@@ -31,6 +31,8 @@ SET = typer.Option("--set", metavar="NAMES.ttrie", help="Legal values as a file 
 CHOICE = typer.Option("--choice", metavar="VALUE", help="One legal value, commas and all. May be repeated.")
 PREFIX = typer.Option(metavar="TEXT", help="What the prompt ends with: values are tokenized after it.")
 SUFFIX = typer.Option(metavar="TEXT", help="What ends every value, such as a quote.")
+CHAT = typer.Option("--chat", help="The prompt is a user's message: put it in the model's own chat template.")
+SYSTEM = typer.Option(metavar="TEXT", help="The system message before it, such as the task; brings --chat.")
 REGEX = typer.Option("--regex", metavar="PATTERN", help="A regular expression that the whole text matches.")
 GRAMMAR = typer.Option(
     "--grammar",

@@ -33,6 +33,10 @@ class Chooser:
         field: the column that is the prompt.
         template: the prompt with columns in braces, such as `"Review: {text}\\nLabel: "`. Names of control tokens count
             in the template alone: the text of rows stays text.
+        chat: put the prompt of a row into the model's own chat template, as what the user says. Names of control tokens
+            then count nowhere in it.
+        system: the system message before it, such as the task; brings `chat`.
+        answer_prefix: what the answer begins with in a chat, such as the `prefix` of the values.
         prefix, suffix: text around every value of a list or a file of lines, as for `Trie.from_strings`.
         top: score only what the best so many values need.
         on_error: a faulty row is raised, left out ("skip"), or gets a column "error" in place of a result ("return").
@@ -61,6 +65,9 @@ class Chooser:
         model: str | PathLike[str] | None = None,
         field: str | None = None,
         template: str | None = None,
+        chat: bool = False,
+        system: str | None = None,
+        answer_prefix: str = "",
         prefix: str = "",
         suffix: str = "",
         top: int | None = None,
@@ -84,8 +91,8 @@ class Chooser:
         threads = _assigned_cpus() if n_threads is None else n_threads
         opened = tokentrie.Model(model, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=threads, precise=precise)
         trie = _trie(values, opened.vocab, prefix, suffix)
-        anchor = _anchor(self._prompts, opened.vocab)
-        self._rows = dataset.Chooser(opened, trie, top, anchor)
+        turn = _turn(chat, system, answer_prefix)
+        self._rows = dataset.Chooser(opened, trie, top, turn, _anchor(self._prompts, opened, turn))
 
     def __call__(self, batch: Any) -> Any:
         """The batch with its results.
@@ -196,7 +203,17 @@ def _trie(values: Any, vocab: tokentrie.Vocab, prefix: str, suffix: str) -> toke
         raise tokentrie.OptionError(f"values: {error.message}") from error
 
 
-def _anchor(prompts: Any, vocab: tokentrie.Vocab) -> list[int]:
+def _turn(chat: bool, system: str | None, answer_prefix: str) -> Any:
+    from tokentrie.cli.choosing.turn import Turn
+
+    if system == "":
+        raise tokentrie.OptionError("system is empty: leave it out, chat=True alone has no system message")
+    if answer_prefix and not chat and system is None:
+        raise tokentrie.OptionError("answer_prefix opens the answer of a chat: it goes with chat=True or system=")
+    return Turn(chat, system, answer_prefix)
+
+
+def _anchor(prompts: Any, model: tokentrie.Model, turn: Any) -> list[int]:
     """What prompts begin with whatever their rows are: decoded once by an actor. Rows that differ are decoded alone."""
     from tokentrie.cli.choosing.rows import Row, RowError
 
@@ -207,7 +224,7 @@ def _anchor(prompts: Any, vocab: tokentrie.Vocab) -> list[int]:
         except RowError:
             # A template that looks into objects, or writes numbers in some format.
             return []
-        made.append(vocab.tokenize_parts(parts, add_special=True))
+        made.append(turn.tokens(model, parts))
     first, last = min(made), max(made)
     same = (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
     return first[: next(same, min(len(first), len(last)))]

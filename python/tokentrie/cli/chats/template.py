@@ -222,7 +222,7 @@ def _parsed(form: tokentrie.ChatFormat, output: bytes, tools: tokentrie.Tools | 
         )
         return
     table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column("byte", justify="right")
+    table.add_column("byte", justify="right", no_wrap=True)
     table.add_column("event")
     table.add_column("", overflow="fold")
     for event in _together(events):

@@ -13,6 +13,7 @@ from rich.text import Text
 import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.choosing import picture as pictures
+from tokentrie.cli.choosing.turn import Turn
 from tokentrie.cli.loading import Opened, open_model
 from tokentrie.cli.source import Hardware, Names, Source, exactly_one
 
@@ -31,6 +32,7 @@ def run(
     path: Path | None,
     prompt: str,
     source: Source,
+    turn: Turn,
     top: int | None,
     picture: Path | None,
     hardware: Hardware,
@@ -45,7 +47,8 @@ def run(
     with console.collected_warnings() as warnings:
         trie = source.trie(vocab, content, distinct_names=True)
     with console.working("choosing"):
-        choice = opened.model.choose(prompt, trie, top=top)
+        asked = turn.tokens(opened.model, [(prompt, False)]) if turn.is_chat else prompt
+        choice = opened.model.choose(asked, trie, top=top)
     names = Names(trie, vocab)
     if picture:
         pictures.of_choice(picture, shares(choice, names), opened.model.path.name)
@@ -73,9 +76,9 @@ def shares(choice: tokentrie.Choice, names: Names) -> dict[str, float]:
 def _show(choice: tokentrie.Choice, trie: tokentrie.Trie, names: Names) -> None:
     screen = console.screen()
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("Value")
-    table.add_column("Probability", justify="right")
-    table.add_column("Log-probability", justify="right")
+    table.add_column("Value", overflow="fold")
+    table.add_column("Probability", justify="right", no_wrap=True)
+    table.add_column("Log-probability", justify="right", no_wrap=True)
     probabilities, logprobs = choice.probabilities, choice.logprobs
     for place, number in enumerate(choice.ranking[:SHOWN]):
         name = Text(console.printable(names[number] or '""'), style="" if place else "bold green")

@@ -63,6 +63,10 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, address
                 "model": None if path is None else str(path.resolve()),
                 "field": job.field,
                 "template": job.template,
+                "chat": job.turn.is_chat,
+                "system": job.turn.system,
+                # Values that are a set have it already; of a chat it opens the answer.
+                "answer_prefix": job.turn.prefix if job.turn.is_chat else "",
                 "top": job.top,
                 "on_error": job.on_error,
                 "group": GROUP,

@@ -23,9 +23,10 @@ from tokentrie.cli import console
 from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing import picture as pictures
 from tokentrie.cli.choosing.choose import shares
-from tokentrie.cli.choosing.results import ERROR, RESULT, Output, digest
+from tokentrie.cli.choosing.results import ERROR, RESULT, UNREAD, Output, digest
 from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError, count
 from tokentrie.cli.choosing.summary import LISTED, Tally
+from tokentrie.cli.choosing.turn import Turn
 from tokentrie.cli.loading import Opened, open_model
 from tokentrie.cli.source import Hardware, Names, Source
 
@@ -36,7 +37,7 @@ LEAVES_AT_ONCE = 4_000_000
 # The weights are float32 at best: more digits would be noise.
 DIGITS = 6
 # What a continued run must have in common beside its options.
-LAYOUT = 2
+LAYOUT = 3
 TOY = "the labels come from {}, the toy model inside the package, which knows next to nothing: name yours with --model"
 
 
@@ -54,6 +55,7 @@ class Job:
     output: Path | None
     field: str | None
     template: str | None
+    turn: Turn
     top: int | None
     on_error: Literal["raise", "skip", "return"]
     restart: bool
@@ -81,10 +83,15 @@ class Chooser:
     """
 
     def __init__(
-        self, model: tokentrie.Model, trie: tokentrie.Trie, top: int | None, anchor: list[int] | None = None
+        self,
+        model: tokentrie.Model,
+        trie: tokentrie.Trie,
+        top: int | None,
+        turn: Turn,
+        anchor: list[int] | None = None,
     ) -> None:
         """`anchor`: what prompts begin with, if that is known before the first group."""
-        self._model, self._trie, self._top = model, trie, top
+        self._model, self._trie, self._top, self._turn = model, trie, top, turn
         self._names = Names(trie, model.vocab)
         self._longest = len(_levels(trie)) - 1
         self._anchor = anchor
@@ -94,7 +101,10 @@ class Chooser:
 
     def tokens(self, prompt: list[tuple[str, bool]]) -> list[int]:
         """The tokens of a prompt in parts."""
-        tokens = self._model.vocab.tokenize_parts(prompt, add_special=True)
+        try:
+            tokens = self._turn.tokens(self._model, prompt)
+        except tokentrie.TemplateError as error:
+            raise RowError(str(error)) from error
         room = self._model.n_ctx - self._longest
         if len(tokens) > room:
             raise RowError(f"the prompt has {len(tokens):,} tokens, before the longest value is room for {room:,}")
@@ -171,7 +181,7 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, as_json
         if not as_json:
             for warning in warnings[: -1 if path is None else None]:
                 console.say(f"warning: {warning}")
-        chooser = Chooser(opened.model, trie, job.top)
+        chooser = Chooser(opened.model, trie, job.top, job.turn)
         tally = Tally(few_labels(trie, opened.model.vocab), job.gold)
         assert job.output is not None
         leave_out = job.on_error == "skip"
@@ -233,7 +243,7 @@ def _choose(rows: Input, prompts: Prompts, chooser: Chooser, output: Output, job
                     tally.add(row)
                 show(tally.rows)
             if not output.finished:
-                output.finish(tally.errors if job.on_error == "skip" else 0)
+                output.finish(tally.errors if job.on_error == "skip" else 0, rows.columns)
     except KeyboardInterrupt:
         # Not what was tallied: rows are written before.
         kept = console.count(output.kept(), "row is", "rows are")
@@ -267,10 +277,14 @@ def _results(
     results = chooser.results(tokens) if tokens else iter(())
     made = [next(results) if isinstance(one, list) else one for one in made]
     _check(group, made, rows, on_error)
-    return [
-        row.fields | ({"error": one} if isinstance(one, str) else one if isinstance(one, dict) else {})
-        for row, one in zip(group, made, strict=True)
-    ]
+    return [row.fields | _added(row, one) for row, one in zip(group, made, strict=True)]
+
+
+def _added(row: Row, made: object) -> dict[str, Any]:
+    """What a row gets: its result, or what is wrong with it."""
+    if isinstance(made, str):
+        return {"error": made} | ({} if row.raw is None else {"raw": row.raw})
+    return made if isinstance(made, dict) else {}
 
 
 def _check(group: Sequence[Row], made: Sequence[object], rows: Input, on_error: str) -> None:
@@ -279,7 +293,7 @@ def _check(group: Sequence[Row], made: Sequence[object], rows: Input, on_error: 
         if isinstance(one, str) and on_error == "raise":
             hint = "--on-error skip leaves such rows out, --on-error return keeps them with the reason"
             raise tokentrie.TokenTrieError(f"{rows.lines.place(row.line)}: {one}; {hint}")
-        if taken := row.fields.keys() & (ERROR if isinstance(one, str) else RESULT):
+        if taken := row.fields.keys() & (RESULT if not isinstance(one, str) else ERROR if row.raw is None else UNREAD):
             problem = f"the field {min(taken)!r} has the name of a result: rename it"
             raise tokentrie.TokenTrieError(f"{rows.lines.place(row.line)}: {problem}")
 
@@ -297,6 +311,9 @@ def _settings(job: Job, model: Path, trie: tokentrie.Trie, source: Source) -> di
         "set of choices": values,
         "--template": job.template,
         "--field": job.field if job.template is None else None,
+        "--chat": job.turn.is_chat or None,
+        "--system": job.turn.system,
+        "--prefix": job.turn.prefix if job.turn.is_chat else None,
         "--top": job.top,
         "--on-error": "skip" if job.on_error == "skip" else "return",
     }

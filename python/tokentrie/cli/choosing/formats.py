@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from tokentrie.files import replacing
 KNOWN = [*sorted(JSON_LINES), *DELIMITERS, PARQUET]
 RESULT = ("choice", "probability", "mass", "probabilities")
 ERROR = "error"
+# The line of a row that could not be read.
+RAW = "raw"
 # Rows of a Parquet file that are held at once.
 BATCH = 4096
 # What JSON counts as an integer and a Parquet column can hold.
@@ -40,8 +42,12 @@ def check(path: Path) -> None:
         _arrow(path)
 
 
-def convert(lines: Path, path: Path, leave_out_errors: bool) -> None:
-    """Makes a file of JSON lines the file of results. It appears whole or not at all."""
+def convert(lines: Path, path: Path, leave_out_errors: bool, columns: Sequence[str] = ()) -> None:
+    """Makes a file of JSON lines the file of results. It appears whole or not at all.
+
+    Args:
+        columns: those of the input, which come first whether a row has them or not.
+    """
 
     def rows() -> Iterator[dict[str, Any]]:
         with lines.open("rb") as collected:
@@ -57,9 +63,9 @@ def convert(lines: Path, path: Path, leave_out_errors: bool) -> None:
                 with partial.open("w", encoding="utf-8") as text:
                     text.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows())
             elif kind == PARQUET:
-                _write_parquet(partial, rows)
+                _write_parquet(partial, rows, columns)
             else:
-                _write_csv(partial, rows, DELIMITERS[kind])
+                _write_csv(partial, rows, columns, DELIMITERS[kind])
             with partial.open("rb") as file:
                 os.fsync(file.fileno())
     except OSError as error:
@@ -97,13 +103,13 @@ def _restored(row: dict[str, Any], probabilities: dict[str, float]) -> dict[str,
     return row | numbers | {"probabilities": probabilities}
 
 
-def _columns(rows: Iterable[dict[str, Any]]) -> dict[str, set[str]]:
+def _columns(rows: Iterable[dict[str, Any]], first: Iterable[str]) -> dict[str, set[str]]:
     """The columns of all rows in the order in which they come, results last, and the kinds of their values."""
-    found: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = {name: set() for name in first}
     for row in rows:
         for name, value in row.items():
             found.setdefault(name, set()).add(_kind(value))
-    last = [name for name in (*RESULT, ERROR) if name in found or name in RESULT]
+    last = [name for name in (*RESULT, ERROR, RAW) if name in found or name in RESULT]
     return {name: found[name] for name in found if name not in last} | {name: found.get(name, set()) for name in last}
 
 
@@ -120,8 +126,8 @@ def _as_text(value: object) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _write_csv(path: Path, rows: Any, delimiter: str) -> None:
-    columns = [*_columns(rows())]
+def _write_csv(path: Path, rows: Any, first: Sequence[str], delimiter: str) -> None:
+    columns = [*_columns(rows(), first)]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow([_as_text(name) for name in columns])
@@ -130,13 +136,13 @@ def _write_csv(path: Path, rows: Any, delimiter: str) -> None:
             writer.writerow(["" if value is None else _as_text(value) for value in values])
 
 
-def _write_parquet(path: Path, rows: Any) -> None:
+def _write_parquet(path: Path, rows: Any, first: Sequence[str]) -> None:
     """Columns of one kind keep it; mixed ones, objects and arrays become text."""
     parquet = _arrow(path)
     import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     kinds = {"int": pyarrow.int64(), "float": pyarrow.float64(), "bool": pyarrow.bool_(), "text": pyarrow.string()}
-    types = {name: kinds[_one_kind(found)] for name, found in _columns(rows()).items()}
+    types = {name: kinds[_one_kind(found)] for name, found in _columns(rows(), first).items()}
     types |= {"probability": pyarrow.float64(), "mass": pyarrow.float64()}
     types["probabilities"] = pyarrow.map_(pyarrow.string(), pyarrow.float64())
     schema = pyarrow.schema([(_as_text(name), kind) for name, kind in types.items()])

@@ -48,6 +48,7 @@ class ParquetRows:
             raise
         self.size: int = self._file.metadata.num_rows
         """Rows in all."""
+        self.columns: list[str] = names
         self.position = 0
         """Rows read so far."""
 

@@ -19,6 +19,7 @@ from tokentrie.files import replacing
 
 RESULT = {*formats.RESULT}
 ERROR = {formats.ERROR}
+UNREAD = {formats.ERROR, formats.RAW}
 WAY_OUT = "take another --output, or begin anew with --restart"
 
 
@@ -98,8 +99,10 @@ class Output:
                 self._file.close()
             raise OSError(error.errno, error.strerror, str(self._path)) from error
 
-    def finish(self, left_out: int) -> None:
-        """To be called after the last row: makes the file. `left_out` are the rows that it does not have."""
+    def finish(self, left_out: int, columns: Sequence[str]) -> None:
+        """To be called after the last row: makes the file. `left_out` are the rows that it does not have, `columns`
+        those of the input.
+        """
         if not self._at_end and self._reader.read(1):
             self._refuse(f"holds more than the results of the {self._line:,} rows of the input")
         if self._reader is not self._file:
@@ -108,7 +111,7 @@ class Output:
         if self._plain:
             os.replace(self._partial, self._target)
             return
-        formats.convert(self._partial, self._target, self._leave_out_errors)
+        formats.convert(self._partial, self._target, self._leave_out_errors, columns)
         made = {"output": digest(self._target), "input": self._source, "left_out": left_out}
         self._write_note({"finished": made})
         self._file.truncate(0)
@@ -230,7 +233,7 @@ class Output:
         added = stored.keys() - row.fields.keys() if isinstance(stored, dict) else set()
         if (
             isinstance(stored, dict)
-            and added in (RESULT, ERROR)
+            and added in (RESULT, ERROR, UNREAD)
             and {name: stored.get(name) for name in row.fields} == row.fields
         ):
             return stored

@@ -36,6 +36,8 @@ class Row:
     line: int
     fields: dict[str, Any]
     problem: str | None = None
+    raw: str | None = None
+    """The line, where it cannot be read."""
 
 
 class RowError(Exception):
@@ -55,6 +57,8 @@ class Input:
         if self._kind not in JSON_LINES | DELIMITERS.keys() | {parquet.SUFFIX}:
             problem = f"{path}: the name must end with {', '.join([*sorted(JSON_LINES), *DELIMITERS, parquet.SUFFIX])}"
             raise typer.BadParameter(problem, param_hint="--input")
+        self.columns: list[str] = []
+        """Those of a CSV file, once its header was read, or of a Parquet file."""
         self.lines: Any = parquet.ParquetRows(path, needed) if self._kind == parquet.SUFFIX else Lines(path)
         """What is read, and how far."""
 
@@ -66,6 +70,7 @@ class Input:
 
     def __iter__(self) -> Iterator[Row]:
         if self._kind == parquet.SUFFIX:
+            self.columns = self.lines.columns
             return (Row(number, fields) for number, fields in self.lines.rows())
         return self._json_rows() if self._kind in JSON_LINES else self._csv_rows(DELIMITERS[self._kind])
 
@@ -76,23 +81,32 @@ class Input:
             try:
                 fields = json.loads(line.decode(), parse_constant=_no_number, parse_float=_finite)
             except UnicodeDecodeError as error:
-                yield Row(number, {}, not_utf8(error))
+                yield _unread(number, line, not_utf8(error))
             except json.JSONDecodeError as error:
-                yield Row(number, {}, f"malformed JSON at column {error.colno}: {error.msg}")
+                yield _unread(number, line, f"malformed JSON at column {error.colno}: {error.msg}")
             except (ValueError, RecursionError) as error:
-                yield Row(number, {}, f"malformed JSON: {error}")
+                yield _unread(number, line, f"malformed JSON: {error}")
             else:
                 if isinstance(fields, dict):
                     yield Row(number, fields)
                 else:
-                    yield Row(number, {}, "not a JSON object")
+                    yield _unread(number, line, "not a JSON object")
 
     def _csv_rows(self, delimiter: str) -> Iterator[Row]:
         csv.field_size_limit(LONGEST_LINE)
-        reader = csv.reader((text for _, text in self.lines.texts()), delimiter=delimiter, strict=True)
+        taken: list[str] = []
+        """The lines of a row: more than one where a line break is quoted."""
+
+        def texts() -> Iterator[str]:
+            for _, text in self.lines.texts():
+                taken.append(text)
+                yield text
+
+        reader = csv.reader(texts(), delimiter=delimiter, strict=True)
         header: list[str] = []
         line = 1
         while True:
+            taken.clear()
             try:
                 values = next(reader)
             except StopIteration:
@@ -100,12 +114,13 @@ class Input:
             except csv.Error as error:
                 self.lines.fail(line, f"malformed CSV: {error}")
             if not header:
-                header = self._header(line, values)
+                header = self.columns = self._header(line, values)
             elif len(values) == len(header):
                 yield Row(line, dict(zip(header, values, strict=True)))
             elif values:
                 problem = f"the number of fields is {len(values)}, that of the columns {len(header)}"
-                yield Row(line, dict(zip(header, values, strict=False)), problem)
+                fields = dict.fromkeys(header) | dict(zip(header, values, strict=False))
+                yield Row(line, fields, problem, "".join(taken).rstrip("\r\n"))
             line = reader.line_num + 1
 
     def _header(self, line: int, names: list[str]) -> list[str]:
@@ -114,6 +129,10 @@ class Input:
         if names and (missing := self._needed - set(names)):
             self.lines.fail(line, f"there is no column {min(missing)!r}, only {', '.join(map(repr, names))}")
         return names
+
+
+def _unread(number: int, line: bytes, problem: str) -> Row:
+    return Row(number, {}, problem, line.decode("utf-8", "backslashreplace").rstrip("\r\n"))
 
 
 def count(path: Path) -> int | None:

@@ -119,7 +119,7 @@ class Tally:
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         table.add_column("Label", overflow="fold")
         for name in ("Rows", "Share", "Mean probability"):
-            table.add_column(name, justify="right")
+            table.add_column(name, justify="right", no_wrap=True)
         labelled, labels = self.counts.total(), self.all_labels()
         for label in labels[:LISTED]:
             count = self.counts[label]
@@ -148,8 +148,10 @@ class Tally:
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         table.add_column(f"{console.printable(gold)} \\ chosen", overflow="fold")
         for label in columns:
-            table.add_column(console.printable(label), justify="right", overflow="fold")
-        table.add_column("right", justify="right")
+            # Labels fold on a narrow terminal, numbers do not.
+            widest = max(len(f"{self.pairs[gold, label]:,}") for gold in golds)
+            table.add_column(console.printable(label), justify="right", overflow="fold", min_width=widest)
+        table.add_column("right", justify="right", no_wrap=True)
         for label in golds:
             counts = [self.pairs[label, other] for other in columns]
             cells = [

@@ -101,23 +101,28 @@ def shown(summary: Summary, vocab: tokentrie.Vocab | None) -> list[Text | Table 
 
 def _depths(levels: list[Level]) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False)
-    for column in ["depth", "nodes", "leaves", "with a choice", "children each", "at most", "steps forced"]:
-        table.add_column(column, justify="right")
+    columns = ["depth", "nodes", "leaves", "with a choice", "children each", "at most", "steps forced"]
+    rows: list[list[str]] = []
     for depth, level in enumerate(levels):
         below = levels[depth + 1].nodes if depth + 1 < len(levels) else 0
         inner = level.nodes - level.leaves
         forced = f"{100 * level.forced_steps / level.steps:.0f} %" if level.steps else ""
         each = f"{below / level.nodes:.3g}" if inner or below else ""
         counts = (level.nodes, level.leaves, level.choices)
-        table.add_row(str(depth), *(f"{n:,}" for n in counts), each, f"{level.most_children:,}", forced)
+        rows.append([str(depth), *(f"{n:,}" for n in counts), each, f"{level.most_children:,}", forced])
+    for at, column in enumerate(columns):
+        # On a narrow terminal the headings wrap, and no number does.
+        table.add_column(column, justify="right", min_width=max((len(row[at]) for row in rows), default=1))
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
 def _widest(trie: tokentrie.Trie, vocab: tokentrie.Vocab | None) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("widest branches after the first choice", overflow="fold")
-    table.add_column("ways on", justify="right")
-    table.add_column("leaves", justify="right")
+    table.add_column("ways on", justify="right", no_wrap=True)
+    table.add_column("leaves", justify="right", no_wrap=True)
     for node in outline.widest(trie):
         table.add_row(Text(outline.spelled(node, vocab), style="cyan"), f"{node.hidden_branches:,}", f"{node.leaves:,}")
     return table
@@ -126,7 +131,9 @@ def _widest(trie: tokentrie.Trie, vocab: tokentrie.Vocab | None) -> Table:
 def _leaves(leaves: list[tokentrie.Leaf], vocab: tokentrie.Vocab | None) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False)
     for column in ["leaf", "tokens", "name"] + ["text"] * bool(vocab):
-        table.add_column(column, justify="right" if column == "leaf" else "left", overflow="fold")
+        table.add_column(
+            column, justify="right" if column == "leaf" else "left", no_wrap=column == "leaf", overflow="fold"
+        )
     for leaf in leaves:
         row = [
             Text(f"{leaf.index:,}"),

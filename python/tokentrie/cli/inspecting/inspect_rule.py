@@ -115,10 +115,10 @@ def _cut(text: str) -> str:
 
 def _printed(table: Automaton) -> Table:
     shown = Table(box=None, header_style="dim", pad_edge=False)
-    shown.add_column("state", justify="right")
+    shown.add_column("state", justify="right", no_wrap=True)
     shown.add_column("end")
     shown.add_column("bytes", overflow="fold")
-    shown.add_column("next", justify="right")
+    shown.add_column("next", justify="right", no_wrap=True)
     for state, (end, ways) in enumerate(table.table):
         rows = [(automaton.shown(ranges), str(after)) for ranges, after in ways] or [("", "")]
         for place, (found, after) in enumerate(rows):
