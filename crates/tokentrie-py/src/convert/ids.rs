@@ -121,7 +121,8 @@ pub(crate) fn read_array(
     place: &dyn Fn(usize) -> String,
     out: &mut Vec<TokenId>,
 ) -> Result<()> {
-    if read_as::<i64>(array, place, out)? || read_as::<i32>(array, place, out)? || read_as::<u32>(array, place, out)? {
+    let signed = read_as::<i64>(array, place, out)? || read_as::<i32>(array, place, out)?;
+    if signed || read_as::<u32>(array, place, out)? || read_as::<u64>(array, place, out)? {
         return Ok(());
     }
     // The rarer integer types, in 64 bits of this machine's byte order.
@@ -180,14 +181,17 @@ impl Table {
         let (py, dtype, width) = (array.py(), array.dtype(), array.shape()[1]);
         // If one id is out of range, so are the bits of all put together: that is a loop without branches. The bits of
         // an unsigned number that is no id are those of a negative one.
-        let ids: Vec<i32> = if dtype.is_equiv_to(&i64::get_dtype(py)) {
-            let ids = array.extract::<PyReadonlyArrayDyn<'_, i64>>().ok()?;
+        let viewed = |dtype: &str| array.call_method1("view", (dtype,)).ok();
+        let unsigned = dtype.is_equiv_to(&u64::get_dtype(py));
+        let ids: Vec<i32> = if unsigned || dtype.is_equiv_to(&i64::get_dtype(py)) {
+            let signed = if unsigned { Some(viewed("int64")?) } else { None };
+            let ids = signed.as_ref().unwrap_or(array.as_any()).extract::<PyReadonlyArrayDyn<'_, i64>>().ok()?;
             let ids = ids.as_slice().ok()?;
             i32::try_from(ids.iter().fold(0, |all, id| all | id)).ok().filter(|&all| all >= 0)?;
             ids.iter().map(|&id| id as i32).collect()
         } else {
             let unsigned = dtype.is_equiv_to(&u32::get_dtype(py));
-            let signed = if unsigned { Some(array.call_method1("view", ("int32",)).ok()?) } else { None };
+            let signed = if unsigned { Some(viewed("int32")?) } else { None };
             let ids = signed.as_ref().unwrap_or(array.as_any()).extract::<PyReadonlyArrayDyn<'_, i32>>().ok()?;
             let ids = ids.as_slice().ok()?.to_vec();
             (ids.iter().fold(0, |all, id| all | id) >= 0).then_some(ids)?

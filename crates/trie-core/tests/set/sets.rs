@@ -52,6 +52,18 @@ const OPERATIONS: [SetOperation; 4] =
 
 proptest! {
     #[test]
+    fn leaves_by_their_names(naive in sets(), other in "[a-e]{0,3}") {
+        let trie = naive.trie();
+        for name in naive.rows.iter().map(|(name, _)| name).chain([&other]) {
+            let named: Vec<_> = trie.named(name).collect();
+            let plain: Vec<_> = trie.leaves().filter(|leaf| leaf.name.as_ref() == Some(name)).map(|leaf| leaf.index).collect();
+            prop_assert_eq!(named, plain);
+        }
+        prop_assert_eq!(unnamed(&naive).named("a").count(), 0);
+        prop_assert_eq!(&trie, &naive.trie(), "an index is no content");
+    }
+
+    #[test]
     fn operations_agree(left in sets(), right in sets()) {
         let (a, b) = (left.trie(), right.trie());
         let (x, y) = (named(&left), named(&right));

@@ -221,5 +221,5 @@ fn pack_names(names: NameList<'_>, parts: &[Leaves]) -> Names {
         text.push_str(names.get(row));
         ends.push(text.len() as u32);
     }
-    Names { text: text.into_bytes().into(), ends: ends.into() }
+    Names::new(text.into_bytes().into(), ends.into())
 }

@@ -128,9 +128,7 @@ fn store(map: &Arc<Map>, options: FileOptions<'_>) -> Result<(Store, SetInfo), F
             LeafTable::Tail(counts.nodes - counts.leaves, counts.leaves)
         },
         names: match header.section(Kind::NameText) {
-            Some(_) => {
-                Some(Names { text: array(map, &header, Kind::NameText)?, ends: array(map, &header, Kind::NameEnds)? })
-            }
+            Some(_) => Some(Names::new(array(map, &header, Kind::NameText)?, array(map, &header, Kind::NameEnds)?)),
             None => None,
         },
         input_rows: Packed::default(),

@@ -137,7 +137,7 @@ impl<T: Copy + Ord + Default> Positions<T> {
             text.extend_from_slice(leaf.name().as_bytes());
             text_ends.push(text.len() as u32);
         }
-        draft.names = Some(Names { text: text.into(), ends: text_ends.into() });
+        draft.names = Some(Names::new(text.into(), text_ends.into()));
         draft.input_rows.clone_from(&self.input_rows);
         draft
     }

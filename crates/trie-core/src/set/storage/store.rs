@@ -7,8 +7,8 @@ use crate::set::file::Unread;
 use crate::set::graph::Graph;
 use crate::set::ids::{LeafId, NodeId, TokenId};
 use crate::set::storage::map::Array;
+use crate::set::storage::names::Names;
 use crate::set::storage::packed::Packed;
-use std::borrow::Cow;
 
 /// The arrays of a trie, on the heap or in a mapped file.
 #[derive(Debug)]
@@ -46,13 +46,6 @@ pub(crate) enum LeafTable {
     /// The nodes that end a leaf, ascending, and the leaf of each, also ascending: several nodes may end one of `count`
     /// leaves.
     Ends { nodes: Array<u32>, leaves: Array<u32>, count: u32 },
-}
-
-/// One text and where each leaf's name ends in it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Names {
-    pub(crate) text: Array<u8>,
-    pub(crate) ends: Array<u32>,
 }
 
 impl Store {
@@ -163,18 +156,6 @@ impl LeafTable {
             Self::Table { nodes: one, by_node: other } | Self::Ends { nodes: one, leaves: other, .. } => {
                 4 * (one.len() + other.len())
             }
-        }
-    }
-}
-
-impl Names {
-    /// The name of a leaf; a copy of it where others may change the text.
-    pub(crate) fn get(&self, index: usize) -> Option<Cow<'_, str>> {
-        let end = *self.ends.get(index)? as usize;
-        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        match self.text.copied(begin..end)? {
-            Cow::Borrowed(name) => std::str::from_utf8(name).ok().map(Cow::Borrowed),
-            Cow::Owned(name) => String::from_utf8(name).ok().map(Cow::Owned),
         }
     }
 }
