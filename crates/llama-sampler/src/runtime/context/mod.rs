@@ -37,7 +37,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Instant;
 use thread_choice::ThreadChoice;
-use threads::startable;
+use threads::{crowded, startable};
 use trie_core::TokenId;
 use trie_text::Vocab;
 
@@ -231,7 +231,7 @@ impl Context {
                 .map_err(|error| failed(error.to_string()))?;
         }
         let began = Instant::now();
-        let threads = self.threads.choose(placed.len(), began);
+        let threads = self.threads.choose(placed.len(), began, crowded);
         self.use_threads(threads);
         let batch = &mut self.batch;
         let decoded = self.cell.with_dependent_mut(|_, context| context.decode(batch));

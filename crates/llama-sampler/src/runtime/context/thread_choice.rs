@@ -3,7 +3,8 @@
 //! llama.cpp's threads wait for each other in busy loops, a hundred times in a pass. Where another process has one of
 //! the cores, each wait may take as long as the system lets that process run, and a pass that takes one thread half a
 //! millisecond takes two of them a hundred. So passes are timed as they happen, and whatever number of threads is no
-//! faster is left alone for a while that makes the loss small.
+//! faster is left alone for a while that makes the loss small. What was not tried yet can cost seconds, so the system is
+//! asked before, too, whether all threads would find a core.
 
 use std::time::{Duration, Instant};
 
@@ -75,10 +76,10 @@ impl ThreadChoice {
         self.all
     }
 
-    /// Threads for a pass over so many tokens.
-    pub(super) fn choose(&mut self, tokens: usize, now: Instant) -> u32 {
+    /// Threads for a pass over so many tokens. `crowded` says whether so many would have to wait for a core.
+    pub(super) fn choose(&mut self, tokens: usize, now: Instant, crowded: impl FnOnce(u32) -> bool) -> u32 {
         if !self.fixed {
-            self.now = if self.takes_one(tokens, now) { 1 } else { self.all };
+            self.now = if self.all == 1 || self.takes_one(tokens, now) || crowded(self.all) { 1 } else { self.all };
         }
         self.now
     }
@@ -149,6 +150,8 @@ mod tests {
     /// A machine on which passes take what a function says: of the threads, the tokens and the seconds gone by.
     struct Machine<F> {
         choice: ThreadChoice,
+        /// What the system says.
+        crowded: bool,
         begin: Instant,
         gone: f64,
         passes: [u32; 2],
@@ -157,14 +160,15 @@ mod tests {
 
     impl<F: Fn(u32, usize, f64) -> f64> Machine<F> {
         fn new(weights: u64, takes: F) -> Self {
-            Self { choice: ThreadChoice::new(4, weights), begin: Instant::now(), gone: 0.0, passes: [0; 2], takes }
+            let choice = ThreadChoice::new(4, weights);
+            Self { choice, crowded: false, begin: Instant::now(), gone: 0.0, passes: [0; 2], takes }
         }
 
         /// Seconds that it takes, and those that one thread would take.
         fn run(&mut self, passes: usize, tokens: impl Fn(usize) -> usize) -> (f64, f64) {
             let (before, mut alone) = (self.gone, 0.0);
             for tokens in (0..passes).map(tokens) {
-                let threads = self.choice.choose(tokens, self.begin + seconds(self.gone));
+                let threads = self.choice.choose(tokens, self.begin + seconds(self.gone), |_| self.crowded);
                 let took = (self.takes)(threads, tokens, self.gone);
                 alone += (self.takes)(1, tokens, self.gone);
                 self.gone += took;
@@ -189,7 +193,7 @@ mod tests {
     fn a_number_that_was_given_is_kept() {
         let mut choice = ThreadChoice::fixed(3);
         for tokens in [1, 500, 1] {
-            assert_eq!(choice.choose(tokens, Instant::now()), 3);
+            assert_eq!(choice.choose(tokens, Instant::now(), |_| true), 3);
             choice.took(tokens, Duration::from_secs(9), Instant::now());
         }
     }
@@ -218,6 +222,22 @@ mod tests {
             machine.run(40, tokens);
             let (took, alone) = machine.run(2_000, tokens);
             assert!(took < 1.06 * alone, "{took} s instead of {alone} s");
+        }
+    }
+
+    /// Of the very first passes, too, none waits.
+    #[test]
+    fn where_the_system_says_that_it_is_busy_nothing_is_tried() {
+        for tokens in TOKENS {
+            let mut machine = Machine::new(WEIGHTS, busy as fn(u32, usize, f64) -> f64);
+            machine.crowded = true;
+            let (took, alone) = machine.run(2_000, tokens);
+            assert_eq!((took, machine.passes[1]), (alone, 0));
+            // And when it is no longer, all come again.
+            machine.crowded = false;
+            machine.takes = idle;
+            machine.run(2_000, tokens);
+            assert!(machine.passes[1] > 1_000, "{:?}", machine.passes);
         }
     }
 

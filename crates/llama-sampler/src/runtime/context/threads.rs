@@ -2,7 +2,7 @@
 //! slower than 2: its threads wait for each other in busy loops.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 use std::thread::{Builder, available_parallelism};
 
 /// The physical cores that this process may use: affinity mask and cgroup quota count, hyper-threads do not.
@@ -11,6 +11,22 @@ pub fn default_threads() -> u32 {
     let available = available_parallelism().map_or(1, usize::from);
     let physical = cores_of_affinity().unwrap_or_else(num_cpus::get_physical);
     available.min(physical).max(1) as u32
+}
+
+/// Whether so many threads would have to share a core with what else runs now; `false` where the system does not say.
+pub(super) fn crowded(threads: u32) -> bool {
+    /// Processors of the machine: what runs is counted on all of them.
+    static ONLINE: OnceLock<Option<usize>> = OnceLock::new();
+    let read = |path| std::fs::read_to_string(path).ok();
+    let online = *ONLINE.get_or_init(|| Some(parse_list(&read("/sys/devices/system/cpu/online")?)?.len()));
+    let running = || running(&read("/proc/loadavg")?);
+    online.zip(running()).is_some_and(|(online, running)| running - 1 + threads as usize > online)
+}
+
+/// What runs or waits for a core, this thread included, in a text such as `0.20 0.18 0.12 2/80 11206`.
+fn running(load: &str) -> Option<usize> {
+    let (running, _) = load.split_whitespace().nth(3)?.split_once('/')?;
+    running.parse().ok().filter(|&running| running > 0)
 }
 
 /// As many of these threads as the system gives, this one included. llama.cpp starts the others for each pass and
@@ -60,13 +76,25 @@ fn parse_list(list: &str) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{default_threads, parse_list, startable, startable_with};
+    use super::{crowded, default_threads, parse_list, running, startable, startable_with};
 
     #[test]
     fn lists_of_processors() {
         assert_eq!(parse_list("\t0-3,8\n"), Some(vec![0, 1, 2, 3, 8]));
         assert_eq!(parse_list("5"), Some(vec![5]));
         assert_eq!(parse_list("x"), None);
+    }
+
+    #[test]
+    fn what_runs() {
+        assert_eq!(running("0.20 0.18 0.12 2/80 11206\n"), Some(2));
+        for odd in ["", "0.20 0.18", "0.20 0.18 0.12 0/80 1", "a b c d/e"] {
+            assert_eq!(running(odd), None);
+        }
+        // No machine has so many cores.
+        let says =
+            ["/proc/loadavg", "/sys/devices/system/cpu/online"].iter().all(|path| std::fs::exists(path).unwrap());
+        assert_eq!(crowded(1 << 30), says);
     }
 
     #[test]
