@@ -280,7 +280,7 @@ def test_a_schema_may_be_text_bytes_or_bool() -> None:
     ("schema", "message"),
     [
         ('{"type": \n nonsense}', "the schema is not JSON: line 2, column 3"),
-        ({"properties": {"a": {"type": "string", "contains": 1}}}, "at /properties/a: contains is not supported"),
+        ({"properties": {"a": {"items": {}, "uniqueItems": True}}}, "at /properties/a: uniqueItems is not supported"),
         ({"type": "array", "items": {"type": "sting"}}, r"at /items: .*sting"),
         (False, "no document is allowed: schema is false"),
         ({"type": "integer", "minimum": 3, "maximum": 2}, "no document is allowed"),
@@ -311,13 +311,18 @@ def test_what_is_no_schema_at_all(schema: Any, message: str) -> None:
 
 
 def test_lenient_schemas_warn() -> None:
-    schema = {"type": "array", "contains": {"type": "integer"}}
-    with pytest.raises(RuleError, match="contains is not supported"):
+    tags = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    schema = {"type": "object", "properties": {"a/b": tags, "c": {"oneOf": [{"multipleOf": 2}, {"multipleOf": 3}]}}}
+    with pytest.raises(RuleError, match="at /properties/a~1b: uniqueItems is not supported"):
         JsonSchema(schema)
-    with pytest.warns(TokenTrieWarning, match="contains"):
+    with pytest.warns(TokenTrieWarning, match="is not held"):
         rule = JsonSchema(schema, lenient=True)
     assert rule.lenient
-    assert rule.matches("[]")
+    assert rule.unheld == [("/properties/a~1b", "uniqueItems"), ("/properties/c", "oneOf")]
+    assert rule.matches('{"a/b": [1, 1], "c": 6}')
+    assert not rule.matches('{"a/b": [1, "1"]}'), "the rest is held"
+    assert not rule.matches('{"c": 5}'), "one of them is any of them"
+    assert JsonSchema({"type": "array"}, lenient=True).unheld == []
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ mod placed;
 mod regular;
 mod rule;
 mod samples;
+pub mod schema;
 mod texts;
 mod tokens;
 

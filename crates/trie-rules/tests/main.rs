@@ -8,6 +8,7 @@ mod patterns;
 mod placed;
 mod regular;
 mod rule_cases;
+mod schema;
 mod slices;
 mod vocabularies;
 mod walk;

@@ -42,3 +42,4 @@ pub use guided::{Guided, GuidedLimits, GuidedState};
 pub use lark::{Lark, LarkError};
 pub use rule::GuidedRule;
 pub use schema::{JsonSchema, SchemaError, SchemaOptions, Whitespace};
+pub use trie_rules::schema::Unheld;

@@ -36,7 +36,7 @@ use trie_schema::{GuidedRule, LarkError, SchemaError, SchemaOptions, Whitespace}
 ///         expression matches.
 ///     unicode_escapes: whether any character in a string may be written as \\uXXXX, not only those that must be.
 ///     lenient: leave out keywords that are not supported, with a warning, instead of refusing them. Then documents may
-///         come that the schema does not allow.
+///         come that the schema does not allow; `unheld` says what was left out.
 ///     limits: Limits of what making it may cost; None: the defaults.
 ///
 /// Raises:
@@ -69,6 +69,7 @@ pub(crate) struct JsonSchema {
     /// bool: whether keywords that are not supported were left out.
     #[pyo3(get)]
     lenient: bool,
+    unheld: Vec<(String, String)>,
 }
 
 /// What `whitespace` says.
@@ -125,7 +126,8 @@ impl JsonSchema {
         }
         // As Python writes it, so that schemas compare by what they say.
         let text = called(&in_python(py, "normal")?, &(text,).into_pyobject(py)?, None)?.extract()?;
-        let made = Self { text, given, whitespace, unicode_escapes, lenient };
+        let unheld = schema.unheld().iter().map(|one| (one.at.clone(), one.keyword.clone())).collect();
+        let made = Self { text, given, whitespace, unicode_escapes, lenient, unheld };
         Ok(PyClassInitializer::from(Rule::of(GuidedRule::from(&schema))).add_subclass(made))
     }
 
@@ -163,6 +165,13 @@ impl JsonSchema {
     #[getter]
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("json")?.call_method1("loads", (&self.text,))
+    }
+
+    /// list[tuple[str, str]]: what is not held, with `lenient`: the JSON pointer of a schema ("" is the whole), and
+    /// the keyword. Empty where documents are valid under all of it.
+    #[getter]
+    fn unheld(&self) -> Vec<(String, String)> {
+        self.unheld.clone()
     }
 
     /// None | bool | str: which blanks may stand between the parts of a document.

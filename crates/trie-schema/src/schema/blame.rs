@@ -21,7 +21,9 @@ pub(super) fn error(schema: &Value, refused: Refused, compile: &dyn Fn(Value) ->
             left = fewer;
             if let Err(found) = compile(alone(schema, child)) {
                 let lost = unresolved(found.said()) && !unresolved(refused.said());
-                if lost || holds_root(child) {
+                // A part may allow nothing, as one that is false, where that is not what is wrong.
+                let beside = nothing(&found) && !nothing(&refused);
+                if lost || beside || holds_root(child) {
                     continue;
                 }
                 at = name.strip_prefix('#').map_or_else(|| format!("{at}{name}"), str::to_owned);
@@ -48,6 +50,10 @@ fn too_large(said: &str) -> Option<SchemaError> {
     large.iter().any(|words| said.contains(words)).then(|| SchemaError::TooLarge { reason: said.to_owned() })
 }
 
+fn nothing(refused: &Refused) -> bool {
+    matches!(refused, Refused::Endless { .. }) || refused.said().contains("Unsatisfiable schema")
+}
+
 fn unresolved(said: &str) -> bool {
     said.contains("not found") || said.contains("does not exist") || said.contains("Unresolvable")
 }
@@ -64,6 +70,18 @@ fn typed(at: String, part: &Value, refused: &Refused) -> SchemaError {
     }
     if said.contains("oneOf constraints are not supported") {
         return SchemaError::Unsupported { at, keywords: vec!["oneOf".to_owned()] };
+    }
+    let beside = [
+        ("min/maxProperties only supported", &["minProperties", "maxProperties"][..]),
+        ("are not disjoint", &["patternProperties"]),
+        ("can't determine if patternProperty regexes", &["patternProperties"]),
+    ];
+    for (words, keywords) in beside {
+        let keywords = keywords.iter().filter(|keyword| part.get(**keyword).is_some());
+        let keywords: Vec<String> = keywords.map(|keyword| (*keyword).to_owned()).collect();
+        if said.contains(words) && !keywords.is_empty() {
+            return SchemaError::Unsupported { at, keywords };
+        }
     }
     if let Some(reason) = said.split("Unsatisfiable schema: ").nth(1) {
         let reason = reason.split(": Unsatisfiable").next().unwrap_or(reason);

@@ -4,6 +4,7 @@ mod blame;
 mod enums;
 mod error;
 mod nullable;
+mod unheld;
 
 pub use error::SchemaError;
 
@@ -14,7 +15,9 @@ use llguidance::JsonCompileOptions;
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use serde_json::Value;
 use std::sync::Arc;
+use trie_core::work::{Limits, Work};
 use trie_rules::TokenBytes;
+use trie_rules::schema::{Own, SpelledOut, Unheld, spelled_out};
 
 /// How deeply a schema may be nested. Text that is deeper is refused when it is parsed already.
 const DEEPEST: usize = 128;
@@ -43,8 +46,8 @@ pub struct SchemaOptions {
     pub whitespace: Whitespace,
     /// Whether any character in a string may be written as `\uXXXX`, not only those that must be.
     pub unicode_escapes: bool,
-    /// Whether keywords that are not supported are left out, with a warning, instead of refused. Then documents may
-    /// come that the schema does not allow.
+    /// Whether keywords that are not supported are left out, and listed in [`JsonSchema::unheld`], instead of refused.
+    /// Then documents may come that the schema does not allow.
     pub lenient: bool,
 }
 
@@ -64,14 +67,15 @@ impl Default for SchemaOptions {
 /// ```
 /// use trie_schema::{JsonSchema, SchemaError, SchemaOptions};
 ///
-/// let schema = r#"{"properties": {"a": {"type": "string", "contains": 1}}}"#;
+/// let schema = r#"{"properties": {"a": {"type": "array", "uniqueItems": true}}}"#;
 /// let error = JsonSchema::new(schema, SchemaOptions::default()).unwrap_err();
-/// assert_eq!(error.to_string(), "at /properties/a: contains is not supported");
+/// assert_eq!(error.to_string(), "at /properties/a: uniqueItems is not supported");
 /// assert!(matches!(error, SchemaError::Unsupported { at, .. } if at == "/properties/a"));
 /// ```
 #[derive(Debug, Clone)]
 pub struct JsonSchema {
     compiled: Shared,
+    unheld: Arc<[Unheld]>,
 }
 
 impl JsonSchema {
@@ -94,17 +98,10 @@ impl JsonSchema {
     /// As [`JsonSchema::new`].
     pub fn of(schema: Value, options: SchemaOptions) -> Result<Self, SchemaError> {
         check_size(&schema)?;
-        let compile = |schema: Value| {
-            let (schema, limits) = prepared(schema, &options);
-            Compiled::new(TopLevelGrammar::from_json_schema(schema), limits)
-        };
         match schema {
             Value::Bool(false) => Err(SchemaError::Nothing { at: String::new(), reason: "schema is false".to_owned() }),
             Value::Bool(true) => Self::of(Value::Object(serde_json::Map::new()), options),
-            Value::Object(_) => match compile(schema.clone()) {
-                Ok(compiled) => Ok(Self { compiled: Arc::new(compiled) }),
-                Err(refused) => Err(blame::error(&schema, refused, &|part| compile(part).map(drop))),
-            },
+            Value::Object(_) => Work::bounded(Limits::default(), || Self::made(schema, &options)),
             other => Err(SchemaError::Invalid {
                 at: String::new(),
                 reason: format!("a schema is an object or a boolean, not {}", error::shown(&other)),
@@ -112,11 +109,50 @@ impl JsonSchema {
         }
     }
 
+    fn made(mut schema: Value, options: &SchemaOptions) -> Result<Self, SchemaError> {
+        let mut dropped = Vec::new();
+        loop {
+            let SpelledOut { schema: fewer, mut unheld, notes, .. } = spelled(&schema)?;
+            let refused = match unheld.first() {
+                Some(first) if !options.lenient => {
+                    let here = unheld.iter().filter(|one| one.at == first.at);
+                    return Err(SchemaError::Unsupported {
+                        at: first.at.clone(),
+                        keywords: here.map(|one| one.keyword.clone()).collect(),
+                    });
+                }
+                _ => match compile(fewer, options) {
+                    Ok(mut compiled) => {
+                        unheld.append(&mut dropped);
+                        compiled.warnings.extend(notes.into_iter().chain(unheld.iter().map(unheld::said)));
+                        return Ok(Self { compiled: Arc::new(compiled), unheld: unheld.into() });
+                    }
+                    Err(refused) => refused,
+                },
+            };
+            let part =
+                |part: Value| spelled(&part).map_or(Ok(()), |spelled| compile(spelled.schema, options).map(drop));
+            let error = blame::error(&schema, refused, &part);
+            // Without what is not supported, as far as there is something.
+            let left_out = options.lenient && dropped.len() < unheld::MOST && unheld::leave_out(&mut schema, &error);
+            let SchemaError::Unsupported { at, keywords } = &error else { return Err(error) };
+            if !left_out {
+                return Err(error);
+            }
+            dropped.extend(keywords.iter().map(|keyword| Unheld { at: at.clone(), keyword: keyword.clone() }));
+        }
+    }
+
+    /// What is not held, where it was asked to leave that out: keywords and their places.
+    pub fn unheld(&self) -> &[Unheld] {
+        &self.unheld
+    }
+
     pub(crate) fn compiled(&self) -> &Shared {
         &self.compiled
     }
 
-    /// What llguidance warned of.
+    /// What is not held, what says nothing though it may be meant to, and what llguidance warned of.
     pub fn warnings(&self) -> &[String] {
         &self.compiled.warnings
     }
@@ -138,9 +174,21 @@ impl JsonSchema {
     }
 }
 
+/// The schema in the words that llguidance knows.
+fn spelled(schema: &Value) -> Result<SpelledOut, SchemaError> {
+    let mut schema = schema.clone();
+    nullable::spell_out(&mut schema);
+    let too_large = || SchemaError::TooLarge { reason: "what it says of other keywords fills too many".to_owned() };
+    spelled_out(&schema, Own::default()).ok_or_else(too_large)
+}
+
+fn compile(schema: Value, options: &SchemaOptions) -> Result<Compiled, Refused> {
+    let (schema, limits) = prepared(schema, options);
+    Compiled::new(TopLevelGrammar::from_json_schema(schema), limits)
+}
+
 /// The schema with what llguidance has to know beside it.
 fn prepared(mut schema: Value, options: &SchemaOptions) -> (Value, ParserLimits) {
-    nullable::spell_out(&mut schema);
     let large = enums::prepare(&mut schema);
     let said = JsonCompileOptions {
         whitespace_flexible: options.whitespace != Whitespace::None,
@@ -149,7 +197,6 @@ fn prepared(mut schema: Value, options: &SchemaOptions) -> (Value, ParserLimits)
             Whitespace::Any | Whitespace::None => None,
         },
         json_allow_general_unicode_escapes: options.unicode_escapes,
-        lenient: options.lenient,
         ..JsonCompileOptions::default()
     };
     // A schema that says how it wants to be read is read so.

@@ -1,8 +1,7 @@
 //! Values that are listed.
 
-use super::conditions::TYPES;
 use super::place::Place;
-use super::{Compiler, SILENT};
+use super::{Compiler, SILENT, TYPES};
 use crate::values::shapes::numbers::NumberShape;
 use crate::values::shapes::strings::TextShape;
 use crate::values::shapes::{Alternative, ArrayShape, ObjectShape, ShapeError, ShapeId, Shapes};

@@ -1,6 +1,5 @@
 //! From JSON Schema to shapes.
 
-mod conditions;
 mod enums;
 mod merge;
 mod objects;
@@ -11,15 +10,17 @@ mod together;
 
 use super::shapes::{Alternative, ShapeError, ShapeId, ShapeWarning, Shapes};
 use super::types::Types;
-use conditions::rewritten;
 use place::Place;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
+use trie_rules::schema::{Own, SpelledOut, Unheld, spelled_out};
 
 /// How deep schemas may stand in each other.
 const MOST_DEPTH: usize = 128;
 /// How many schemas one may hold, each place where one is used counted.
 const MOST_SCHEMAS: usize = 100_000;
+
+pub(super) const TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", "object"];
 
 /// Keywords that say nothing of values.
 const SILENT: [&str; 22] = [
@@ -67,8 +68,20 @@ pub(super) type Compiled = Result<(ShapeId, Vec<ShapeWarning>, Option<ShapeError
 
 /// Compiles the schema of the arguments of a tool.
 pub(super) fn compile(shapes: &mut Shapes, schema: &Value) -> Compiled {
+    // It holds by itself what a document must say otherwise.
+    let own = Own { names: true, counts: true, formats: true };
+    let Some(SpelledOut { schema, unheld, .. }) = spelled_out(schema, own) else {
+        return Err(Place::root().error("what it says of other keywords fills too many schemas: describe less"));
+    };
+    let schema = &schema;
+    let told = unheld.into_iter().map(|Unheld { at, keyword }| ShapeWarning {
+        pointer: at,
+        keyword,
+        instead: "not held: the value is held to the rest".to_owned(),
+    });
+    let warnings = told.collect();
     let mut compiler =
-        Compiler { shapes, root: schema, references: HashMap::new(), warnings: Vec::new(), nothing: None, schemas: 0 };
+        Compiler { shapes, root: schema, references: HashMap::new(), warnings, nothing: None, schemas: 0 };
     let mut id = compiler.shape(schema, &Place::root())?;
     // Arguments are an object, whatever the schema says besides.
     if id == Shapes::ANY {
@@ -111,9 +124,6 @@ impl Compiler<'_> {
             let id = self.of_map(&without(map, "nullable"), place)?;
             let or_null = vec![Alternative::Same(id), Alternative::Null];
             return Ok(if id == Shapes::ANY { id } else { self.shapes.of(or_null) });
-        }
-        if let Some(said) = rewritten(map) {
-            return self.shape(&said, &place.deeper());
         }
         let says = |key: &&String| !SILENT.contains(&key.as_str());
         let said: Vec<&String> = map.keys().filter(says).collect();
@@ -158,7 +168,8 @@ impl Compiler<'_> {
             any |= id == Shapes::ANY;
             alternatives.push(Alternative::Same(id));
         }
-        if keyword == "oneOf" && !are_apart(branches) {
+        // Where no value fits two of them it was said otherwise.
+        if keyword == "oneOf" && branches.len() > 1 {
             self.warn(&place, keyword, "held as anyOf: a value may fit several of them");
         }
         Ok(if any { Shapes::ANY } else { self.shapes.of(alternatives) })
@@ -252,53 +263,4 @@ fn implied(keyword: &str) -> Option<Types> {
 
 fn without(map: &Map<String, Value>, keyword: &str) -> Map<String, Value> {
     map.iter().filter(|(key, _)| *key != keyword).map(|(key, value)| (key.clone(), value.clone())).collect()
-}
-
-/// Whether no value can fit two of these, as far as their types and constants say.
-fn are_apart(branches: &[Value]) -> bool {
-    let may: Vec<&Value> = branches.iter().filter(|branch| **branch != Value::Bool(false)).collect();
-    let kinds: Vec<Kind> = may.iter().map(|branch| kind(branch)).collect();
-    kinds.iter().enumerate().all(|(at, one)| kinds[..at].iter().all(|other| one.is_apart(other)))
-}
-
-/// What of a value is certain.
-enum Kind<'a> {
-    Value(&'a Value),
-    Type(&'a str),
-    Unknown,
-}
-
-fn kind(branch: &Value) -> Kind<'_> {
-    match (branch.get("const"), branch.get("type"), branch.get("allOf")) {
-        (Some(value), ..) => Kind::Value(value),
-        (None, Some(Value::String(_)), _) if branch.get("nullable").is_some() => Kind::Unknown,
-        (None, Some(Value::String(name)), _) => Kind::Type(if name == "integer" { "number" } else { name }),
-        (None, None, Some(Value::Array(all))) => {
-            all.iter().map(kind).find(|kind| !matches!(kind, Kind::Unknown)).unwrap_or(Kind::Unknown)
-        }
-        _ => Kind::Unknown,
-    }
-}
-
-impl Kind<'_> {
-    fn is_apart(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Value(one), Self::Value(other)) => !conditions::same(one, other),
-            (Self::Unknown, _) | (_, Self::Unknown) => false,
-            _ => self.named() != other.named(),
-        }
-    }
-
-    fn named(&self) -> &str {
-        match self {
-            Self::Type(name) => name,
-            Self::Value(Value::Null) => "null",
-            Self::Value(Value::Bool(_)) => "boolean",
-            Self::Value(Value::Number(_)) => "number",
-            Self::Value(Value::String(_)) => "string",
-            Self::Value(Value::Array(_)) => "array",
-            Self::Value(Value::Object(_)) => "object",
-            Self::Unknown => "",
-        }
-    }
 }

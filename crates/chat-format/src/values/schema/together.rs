@@ -1,6 +1,5 @@
 //! What must hold at once, as one schema: `$ref` beside other keywords, and `allOf`.
 
-use super::conditions::rewritten;
 use super::merge::merged;
 use super::place::Place;
 use super::{Compiler, MOST_DEPTH, without};
@@ -74,9 +73,6 @@ impl Compiler<'_> {
         let Value::Object(map) = schema else { return Ok(schema.clone()) };
         if map.get("nullable") == Some(&Value::Bool(true)) {
             return Ok(json!({"anyOf": [without(map, "nullable"), {"type": "null"}]}));
-        }
-        if let Some(said) = rewritten(map) {
-            return self.inner(&said, &place.deeper(), seen);
         }
         let Value::Object(mut flat) = self.flat(map, place, seen)? else { return Ok(Value::Bool(false)) };
         let open = ["anyOf", "oneOf", "if", "dependentSchemas", "contains"].iter().any(|key| flat.contains_key(*key));

@@ -263,15 +263,41 @@ fn recursion_beside_other_keywords() {
 #[test]
 fn nothing_is_left_out_in_silence() {
     for (schema, keyword) in [
-        (json!({"oneOf": [true, {"type": "integer"}]}), "oneOf"),
-        (json!({"oneOf": [{}, {"type": "integer"}]}), "oneOf"),
-        (json!({"oneOf": [{"const": 1}, {"type": "number"}]}), "oneOf"),
-        (json!({"type": "array", "contains": false}), "contains"),
+        (json!({"oneOf": [{"multipleOf": 2}, {"multipleOf": 3}]}), "oneOf"),
         (json!({"type": "array", "uniqueItems": true}), "uniqueItems"),
-        (json!({"type": "integer", "not": {"const": 3}}), "not"),
+        (json!({"type": "integer", "not": {"multipleOf": 3}}), "not"),
+        (json!({"type": "string", "format": "regex"}), "format"),
     ] {
         let mut shapes = crate::values::Shapes::new();
         let (_, warnings) = shapes.add(&json!({"type": "object", "properties": {"a": schema}})).unwrap();
         assert!(warnings.iter().any(|warning| warning.keyword == keyword), "{schema}: {warnings:?}");
+    }
+}
+
+#[test]
+fn what_other_keywords_say_is_held() {
+    for (schema, yes, no) in [
+        (json!({"oneOf": [{"const": 1}, {"type": "number"}]}), "2.5", "1"),
+        (json!({"type": "array", "items": {"type": "integer"}, "contains": {"const": 3}}), "[1,3]", "[1,2]"),
+        (
+            json!({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": true}),
+            "[\"b\",\"a\"]",
+            "[\"b\",\"b\"]",
+        ),
+        (json!({"type": "integer", "not": {"const": 3}}), "4", "3"),
+        (json!({"type": "string", "not": {"enum": ["a", "bc"]}}), "\"b\"", "\"bc\""),
+        (json!({"type": "string", "format": "date"}), "\"2024-02-29\"", "\"2023-02-29\""),
+        (json!({"type": "string", "format": "date-time"}), "\"2024-02-29T10:00:00Z\"", "\"2023-02-29T10:00:00Z\""),
+        (json!({"type": "string", "format": "hostname"}), "\"a.example\"", "\"-a.example\""),
+        (json!({"type": "string", "format": "ipv6"}), "\"::1\"", "\"1::2::3\""),
+    ] {
+        let whole = json!({"type": "object", "properties": {"a": schema}});
+        let mut shapes = crate::values::Shapes::new();
+        let (_, warnings) = shapes.add(&whole).unwrap();
+        assert!(warnings.is_empty(), "{schema}: {warnings:?}");
+        let case = Case::new(&Arguments::Json, "", &whole);
+        let written = |value: &str| format!("{{\"a\":{value}}}");
+        assert!(matches!(case.strict(written(yes).as_bytes()), Was::Over(..)), "{schema} refuses {yes}");
+        assert!(!matches!(case.strict(written(no).as_bytes()), Was::Over(..)), "{schema} allows {no}");
     }
 }

@@ -1,0 +1,186 @@
+//! JSON Schema in fewer words: what asks something of other keywords, said by those that machines hold.
+//!
+//! `not`, `if`, `dependentRequired`, `contains`, `unevaluatedProperties` and others become `anyOf`, `allOf`,
+//! `properties`, `pattern`. A schema that was spelled out allows nothing that the schema does not. What cannot be said
+//! otherwise is named, and left out.
+
+mod arrays;
+mod deny;
+mod evaluated;
+mod formats;
+mod front;
+mod modern;
+mod objects;
+mod places;
+mod sides;
+mod texts;
+
+pub use formats::format_pattern;
+pub use front::{Own, Unheld, same};
+
+use front::{Front, LISTED, MOST_VALUES, More, NAMED, ONE, SCHEMA, all_of, any_of, values};
+use modern::Modern;
+use serde_json::{Map, Value, json};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+/// A schema in fewer words.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SpelledOut {
+    /// It allows what the other allows, and what only the unheld keywords refuse.
+    pub schema: Value,
+    /// What could not be said.
+    pub unheld: Vec<Unheld>,
+    /// What says nothing, though it may be meant to, such as a format that nobody knows; with its place.
+    pub notes: Vec<String>,
+}
+
+/// Says a schema in fewer words; `None` if it would become too large, or the [work](trie_core::work) is over.
+pub fn spelled_out(schema: &Value, own: Own) -> Option<SpelledOut> {
+    let has_ids = places::has_ids(schema);
+    let words = Modern { root: schema, old: modern::is_old(schema), has_ids };
+    let root = &words.whole(schema.clone());
+    let left = Cell::new(MOST_VALUES + SCHEMA * values(schema));
+    let (unheld, done, notes) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    let mut front = Front { root, own, has_ids, left, unheld, notes, done };
+    let mut spelled = front.schema(root.clone(), "");
+    front.follow(&mut spelled);
+    let is_whole = front.left.get() > 0;
+    let unheld = front.unheld.into_iter().collect();
+    is_whole.then_some(SpelledOut { schema: spelled, unheld, notes: front.notes })
+}
+
+impl Front<'_> {
+    fn schema(&mut self, schema: Value, at: &str) -> Value {
+        let mut map = match schema {
+            Value::Object(map) if self.count() => map,
+            schema => return schema,
+        };
+        self.done.insert(at.to_owned());
+        for keyword in ["$dynamicRef", "$recursiveRef"] {
+            if map.shift_remove(keyword).is_some() {
+                self.unheld(at, keyword);
+            }
+        }
+        // What refers to all or nothing is that.
+        let target = map.get("$ref").and_then(Value::as_str).and_then(|to| self.target(to)).and_then(Value::as_bool);
+        match target {
+            Some(true) => drop(map.shift_remove("$ref")),
+            Some(false) => return Value::Bool(false),
+            None => {}
+        }
+        let mut more = Vec::new();
+        // What is evaluated is known from keywords that are said otherwise here.
+        self.evaluated(&mut map, &mut more, at);
+        self.conditions(&mut map, &mut more, at);
+        self.sides(&mut map, &mut more);
+        self.objects(&mut map, &mut more, at);
+        self.arrays(&mut map, &mut more, at);
+        if !self.own.formats {
+            self.format(&mut map, &mut more, at);
+        }
+        for (key, value) in &mut map {
+            self.inside(key, value, at);
+        }
+        let more: Vec<Value> =
+            more.into_iter().map(|(keyword, schema)| self.schema(schema, &format!("{at}/{keyword}"))).collect();
+        if !more.is_empty() {
+            match map.get_mut("allOf") {
+                Some(Value::Array(all)) => all.extend(more),
+                _ => drop(map.insert("allOf".to_owned(), Value::Array(more))),
+            }
+        }
+        Value::Object(map)
+    }
+
+    /// The schemas that stand behind a keyword.
+    fn inside(&mut self, key: &str, value: &mut Value, at: &str) {
+        match value {
+            Value::Object(named) if NAMED.contains(&key) => {
+                for (name, schema) in named {
+                    *schema = self.schema(schema.take(), &format!("{at}/{key}/{}", places::escaped(name)));
+                }
+            }
+            Value::Array(listed) if LISTED.contains(&key) => {
+                for (nth, schema) in listed.iter_mut().enumerate() {
+                    *schema = self.schema(schema.take(), &format!("{at}/{key}/{nth}"));
+                }
+            }
+            schema if ONE.contains(&key) => *schema = self.schema(schema.take(), &format!("{at}/{key}")),
+            _ => {}
+        }
+    }
+
+    /// `not`, `if`, and what depends on a key.
+    fn conditions(&mut self, map: &mut Map<String, Value>, more: &mut More, at: &str) {
+        if let Some(none) = map.shift_remove("not") {
+            match self.deny_beside(&none, Some(&Value::Object(beside(map))), 0) {
+                Some(denied) => more.push(("not", denied)),
+                None => self.unheld(at, "not"),
+            }
+        }
+        if let Some(condition) = map.shift_remove("if") {
+            let mut branch = |name: &str| map.shift_remove(name).unwrap_or(Value::Bool(true));
+            let (then, other) = (branch("then"), branch("else"));
+            match (then == Value::Bool(true) && other == Value::Bool(true), self.deny(&condition, 0)) {
+                (true, _) => {}
+                (false, Some(not)) => {
+                    let [yes, no] = [all_of([condition, then]), all_of([not, other])];
+                    more.push(("if", any_of(vec![yes, no])));
+                }
+                (false, None) => self.unheld(at, "if"),
+            }
+        }
+        for keyword in ["dependentRequired", "dependentSchemas"] {
+            let Some(Value::Object(dependencies)) = map.shift_remove(keyword) else { continue };
+            for (name, then) in dependencies {
+                let then = if keyword == "dependentRequired" { json!({ "required": then }) } else { then };
+                if then != Value::Bool(true) && then != json!({"required": []}) {
+                    more.push((keyword, any_of(vec![json!({"properties": {name: false}}), then])));
+                }
+            }
+        }
+    }
+
+    /// `oneOf`, where several may fit.
+    fn sides(&mut self, map: &mut Map<String, Value>, more: &mut More) {
+        let Some(Value::Array(branches)) = map.get("oneOf") else { return };
+        let Some(apart) = self.one_of(branches) else { return };
+        map.shift_remove("oneOf");
+        if map.contains_key("anyOf") {
+            more.push(("oneOf", json!({ "anyOf": apart })));
+        } else {
+            map.insert("anyOf".to_owned(), Value::Array(apart));
+        }
+    }
+
+    fn format(&mut self, map: &mut Map<String, Value>, more: &mut More, at: &str) {
+        let Some(format) = map.get("format").and_then(Value::as_str).map(str::to_owned) else { return };
+        let is_text = map.get("type").is_none_or(|kind| match kind {
+            Value::Array(kinds) => kinds.iter().any(|kind| kind == "string"),
+            kind => kind == "string",
+        });
+        match (formats::known(&format), is_text) {
+            (formats::Known::Pattern(pattern), true) => {
+                if map.contains_key("pattern") {
+                    more.push(("format", json!({ "pattern": pattern })));
+                } else {
+                    map.insert("pattern".to_owned(), Value::String(pattern));
+                }
+            }
+            (formats::Known::Unheld, true) => self.unheld(at, "format"),
+            (formats::Known::Not, true) => {
+                let place = if at.is_empty() { String::new() } else { format!("at {at}: ") };
+                self.notes.push(format!("{place}no format is named {format:?}: it says nothing"));
+            }
+            (_, false) => {}
+        }
+        map.shift_remove("format");
+    }
+}
+
+/// What a schema says of types, without all else.
+fn beside(map: &Map<String, Value>) -> Map<String, Value> {
+    map.iter().filter(|(key, _)| *key == "type").map(|(key, value)| (key.clone(), value.clone())).collect()
+}
