@@ -241,7 +241,7 @@ def test_documents(kind: Any, text: str, value: Any, installed: bool, monkeypatc
         (enum.Enum("Odd", {"A": object()}), TypeError, "is no str, int"),
         (Integer, TypeError, r"Integer is the class of rules and no rule: give Integer\(...\)"),
         (Model, TypeError, "Model: pydantic"),
-        (set[bool], RuleError, "uniqueItems"),
+        (set[int], RuleError, "uniqueItems"),
         (re.compile(b"a"), RuleError, "pattern of bytes, b'a'"),
         (re.compile("a", re.ASCII), RuleError, "re.ASCII cannot be held"),
         (re.compile(b"a", re.LOCALE), RuleError, "pattern of bytes"),

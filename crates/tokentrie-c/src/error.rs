@@ -154,6 +154,7 @@ statuses_of! {
         | BatchError::LengthPenalty { .. }
         | BatchError::NothingLeft { .. }
         | BatchError::NoItems { .. }
+        | BatchError::NoLogits { .. }
         | BatchError::Draw(_) => TOKENTRIE_ERROR_ARGUMENT,
     };
     SpecError => |error| spec_status(error.problem());

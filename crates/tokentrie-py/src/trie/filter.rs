@@ -273,8 +273,10 @@ impl FilteredTrie {
 
 #[pymethods]
 impl Trie {
-    /// Some of the leaves, to filter by. Cost: O(n log n) in what is named; the first time that a
-    /// name is among them, O(leaves · log leaves), for an index of 8 bytes a leaf that the trie keeps.
+    /// Some of the leaves, to filter by.
+    ///
+    /// Cost: O(n log n) in what is named; the first time that a name is among them, O(leaves · log leaves), for an
+    /// index of 8 bytes a leaf that the trie keeps.
     ///
     /// Args:
     ///     leaves: numbers of leaves, names (all leaves of that name), or token sequences, also mixed; an integer array

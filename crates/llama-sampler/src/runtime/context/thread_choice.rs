@@ -3,8 +3,8 @@
 //! llama.cpp's threads wait for each other in busy loops, a hundred times in a pass. Where another process has one of
 //! the cores, each wait may take as long as the system lets that process run, and a pass that takes one thread half a
 //! millisecond takes two of them a hundred. So passes are timed as they happen, and whatever number of threads is no
-//! faster is left alone for a while that makes the loss small. What was not tried yet can cost seconds, so the system is
-//! asked before, too, whether all threads would find a core.
+//! faster is left alone for a while that makes the loss small. What was not tried yet can cost seconds, so the system
+//! is asked before, too, whether all threads would find a core.
 
 use std::time::{Duration, Instant};
 

@@ -49,8 +49,8 @@ impl Names {
     pub(crate) fn leaves<'n>(&'n self, name: &'n str) -> impl Iterator<Item = LeafId> + 'n {
         let ByName { hasher, leaves } = self.by_name.get_or_init(|| {
             let hasher = RandomState::new();
-            let hashed = |leaf: u32| Some((hasher.hash_one(&*self.get(leaf as usize)?) as u32, leaf));
-            let mut leaves: Box<[_]> = (0..self.ends.len() as u32).filter_map(hashed).collect();
+            let entry = |leaf: u32| Some((hasher.hash_one(&*self.get(leaf as usize)?) as u32, leaf));
+            let mut leaves: Box<[_]> = (0..self.ends.len() as u32).filter_map(entry).collect();
             leaves.sort_unstable();
             ByName { hasher, leaves }
         });
