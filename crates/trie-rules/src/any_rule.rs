@@ -67,6 +67,11 @@ pub enum Read {
     Whole,
     /// It begins a legal text and is none.
     Begun,
+    /// It could not be read on: the rule is too complex for that text.
+    Unread {
+        /// Bytes that were read.
+        at: usize,
+    },
     /// Only so many bytes of it begin a legal text.
     Refused {
         /// Bytes before the first that does not go on.

@@ -4,15 +4,14 @@ use crate::guard::caught_apart;
 use crate::vocab::Vocab;
 use llguidance::Logger;
 use llguidance::api::{GrammarInit, ParserLimits, TopLevelGrammar};
-use llguidance::earley::lexerspec::LexerSpec;
-use llguidance::earley::{CGrammar, CSymIdx, Grammar, Parser};
+use llguidance::earley::{CGrammar, CSymIdx, Parser, SlicedBiasComputer};
 use std::fmt;
 use std::sync::Arc;
 use trie_core::work::{Limits, Work};
 
 pub(crate) struct Compiled {
-    grammar: Grammar,
-    lexer: LexerSpec,
+    /// With what slices of a vocabulary ask of the lexer; it is the same for all.
+    grammar: Arc<CGrammar>,
     limits: ParserLimits,
     /// What llguidance warned of.
     pub(crate) warnings: Vec<String>,
@@ -33,7 +32,7 @@ pub(crate) enum Refused {
 
 impl fmt::Debug for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Compiled").field("symbols", &self.grammar.num_symbols()).finish_non_exhaustive()
+        f.debug_struct("Compiled").finish_non_exhaustive()
     }
 }
 
@@ -45,31 +44,29 @@ impl Compiled {
     fn made(grammar: TopLevelGrammar, limits: ParserLimits) -> Result<Self, Refused> {
         let is_slow = is_slow(&grammar);
         let own = limits.clone();
-        let (grammar, lexer, whole) = caught_apart(move || {
+        caught_apart(move || {
             let (grammar, lexer) = GrammarInit::Serialized(grammar).to_internal(None, limits.clone())?;
-            let init = GrammarInit::Internal(grammar.clone(), lexer.clone());
-            let whole = init.to_cgrammar(None, &mut Logger::new(0, 0), limits, Vec::new())?;
-            Ok((grammar, lexer, whole))
+            if lexer.has_max_tokens || lexer.has_stop {
+                return Ok(Err(Refused::Tokens("max_tokens= or stop=")));
+            }
+            if !lexer.token_range_lexemes(&lexer.all_lexemes()).is_empty() {
+                return Ok(Err(Refused::Tokens("a special token, such as <|name|> or <[7]>")));
+            }
+            let warnings = lexer.render_warnings();
+            let slices = SlicedBiasComputer::general_slices();
+            let init = GrammarInit::Internal(grammar, lexer);
+            let grammar = init.to_cgrammar(None, &mut Logger::new(0, 0), limits, slices)?;
+            Ok(productive(&grammar).map(|()| Self { grammar, limits: own, warnings, is_slow }))
         })
-        .map_err(Refused::Said)?;
-        if lexer.has_max_tokens || lexer.has_stop {
-            return Err(Refused::Tokens("max_tokens= or stop="));
-        }
-        if !lexer.token_range_lexemes(&lexer.all_lexemes()).is_empty() {
-            return Err(Refused::Tokens("a special token, such as <|name|> or <[7]>"));
-        }
-        productive(&whole)?;
-        let warnings = lexer.render_warnings();
-        Ok(Self { grammar, lexer, limits: own, warnings, is_slow })
+        .map_err(Refused::Said)?
     }
 
     /// A parser that has read nothing.
     pub(crate) fn parser(&self, vocab: &Arc<Vocab>) -> Result<Parser, String> {
-        let init = GrammarInit::Internal(self.grammar.clone(), self.lexer.clone());
-        let (vocab, limits) = (Arc::clone(vocab), self.limits.clone());
+        let (grammar, vocab, limits) = (Arc::clone(&self.grammar), Arc::clone(vocab), self.limits.clone());
         caught_apart(move || {
-            let caps = llguidance::toktrie::InferenceCapabilities::default();
-            Ok(vocab.factory.create_parser_from_init_ext(init, Logger::new(0, 0), caps, limits)?.parser)
+            let factory = &vocab.factory;
+            Parser::new(factory.tok_env().clone(), grammar, limits, factory.perf_counters())
         })
     }
 }

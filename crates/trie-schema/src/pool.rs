@@ -17,14 +17,19 @@ use trie_rules::{Spelling, TokenBytes};
 const LEXER_STATES: usize = 200_000;
 /// Tokens within which a parser that only has to go on is taken, without a look at what the others share.
 const NEAR: usize = 64;
+/// Bytes that are read between two masks where masks are small: llguidance gives its lexer fuel for each mask, not for
+/// what is read.
+const BETWEEN_MASKS: usize = 64;
+/// Tokens of a vocabulary whose masks are small.
+const FEW: usize = 256;
 /// Masks between two looks at it: it goes through all that the lexer holds.
 const BETWEEN_LOOKS: u32 = 256;
 
 pub(crate) struct Pool {
     /// Never read with: its lexer is as it was made.
     seed: Parser,
-    /// Has read nothing, and shares the lexer of those that have.
-    origin: Parser,
+    /// Has read nothing, and shares the lexer of those that have, where there are any.
+    origin: Option<Parser>,
     /// All share one lexer, which remembers what it found.
     live: Vec<Live>,
     most: usize,
@@ -37,6 +42,8 @@ pub(crate) struct Pool {
     tokens: Arc<TokenBytes>,
     vocab: Arc<Vocab>,
     words: Vec<u32>,
+    /// Bytes that were read since a mask.
+    read: usize,
     /// How often texts were read again from the start, and parsers copied. For tests.
     pub(crate) copies: usize,
 }
@@ -63,7 +70,7 @@ impl Pool {
     ) -> Self {
         let words = vec![0; tokens.n_vocab().div_ceil(32)];
         Self {
-            origin: seed.deep_clone(),
+            origin: None,
             seed,
             live: Vec::new(),
             most: most.max(1),
@@ -74,6 +81,7 @@ impl Pool {
             tokens,
             vocab,
             words,
+            read: 0,
             copies: 0,
         }
     }
@@ -93,7 +101,16 @@ impl Pool {
     /// Whether these bytes may come after a text.
     pub(crate) fn allows(&mut self, at: &Arc<Path>, bytes: &[u8]) -> Result<bool, String> {
         self.twice(|pool| {
+            pool.read += bytes.len();
+            let fuel = pool.tokens.n_vocab() <= FEW && pool.read >= BETWEEN_MASKS;
+            if fuel {
+                pool.read = 0;
+            }
+            let vocab = Arc::clone(&pool.vocab);
             let parser = &mut pool.reach(at)?.parser;
+            if fuel {
+                let _ = parser.compute_bias(&*vocab.factory.slicer(), &[]);
+            }
             let allowed = goes_on(parser, bytes);
             healthy(parser).map(|()| allowed)
         })
@@ -179,7 +196,7 @@ impl Pool {
         let live = &mut self.live[nth];
         live.used = self.clock;
         // Until all of it is done, it stands nowhere.
-        let done = move_to(live, back, &shared, at, &self.tokens, self.vocab.no_token);
+        let done = move_to(live, back, &shared, at, &self.tokens, &self.vocab);
         if let Err(problem) = done {
             self.live.swap_remove(nth);
             return Err(problem);
@@ -215,10 +232,11 @@ impl Pool {
 
     /// One that has read nothing. It shares the lexer of the others, if there are any.
     fn fresh(&mut self) -> Live {
-        if self.live.is_empty() {
-            self.origin = self.seed.deep_clone();
-        }
-        Live { parser: self.origin.clone(), at: Path::start(), used: 0 }
+        let shared = self.origin.take().filter(|_| !self.live.is_empty());
+        let origin = shared.unwrap_or_else(|| self.seed.deep_clone());
+        let parser = origin.clone();
+        self.origin = Some(origin);
+        Live { parser, at: Path::start(), used: 0 }
     }
 
     /// A place for what came from parser `nth`: where there are enough, that of the one that was not used for longest.
@@ -246,13 +264,17 @@ fn move_to(
     shared: &Arc<Path>,
     to: &Arc<Path>,
     tokens: &TokenBytes,
-    no_token: u32,
+    vocab: &Vocab,
 ) -> Result<(), String> {
     if back > 0 {
         live.parser.rollback(back).map_err(|error| error.to_string())?;
     }
-    for token in shared.tokens_to(to) {
-        let taken_back = live.parser.apply_token(tokens.bytes(token), no_token).map_err(|error| error.to_string())?;
+    for (nth, token) in shared.tokens_to(to).into_iter().enumerate() {
+        if tokens.n_vocab() <= FEW && nth % BETWEEN_MASKS == BETWEEN_MASKS - 1 {
+            let _ = live.parser.compute_bias(&*vocab.factory.slicer(), &[]);
+        }
+        let taken_back =
+            live.parser.apply_token(tokens.bytes(token), vocab.no_token).map_err(|error| error.to_string())?;
         if taken_back > 0 {
             return Err("the grammar takes text back".to_owned());
         }

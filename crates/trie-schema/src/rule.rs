@@ -10,8 +10,8 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use trie_core::work::quiet;
 use trie_core::{AnyConstraint, Constraint, Ending, Problem, TokenId};
 use trie_rules::{
-    AnyRule, Broken, ByRuleError, Checked, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling, TextsError,
-    TokenBytes,
+    AnyRule, Broken, ByRuleError, Checked, DeadEnd, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling,
+    TextsError, TokenBytes,
 };
 
 /// A [`JsonSchema`] or a [`Lark`] as a rule of whatever kind. A clone is a few reference counts.
@@ -106,20 +106,26 @@ impl AnyRule for GuidedRule {
         Ok(None)
     }
 
-    /// What llguidance fails to read counts as refused.
     fn read(&self, text: &[u8]) -> Read {
         let rule = match self.by_bytes() {
             Ok(rule) => rule,
             Err(GuidedError::Nothing) if text.is_empty() => return Read::Whole,
+            Err(GuidedError::Failed { .. }) => return Read::Unread { at: 0 },
             Err(_) => return Read::Refused { at: 0 },
         };
+        // A place without way on is no failure of the reader's.
+        let failed = |state| rule.problem(state).is_some_and(|problem| problem.downcast_ref::<DeadEnd>().is_none());
         let mut state = rule.start();
         for (at, &byte) in text.iter().enumerate() {
             if rule.advance(&mut state, token(byte)).is_none() {
-                return Read::Refused { at };
+                return if failed(&state) { Read::Unread { at } } else { Read::Refused { at } };
             }
         }
-        if rule.ending(&state) == Ending::No { Read::Begun } else { Read::Whole }
+        match rule.ending(&state) {
+            Ending::No if failed(&state) => Read::Unread { at: text.len() },
+            Ending::No => Read::Begun,
+            _ => Read::Whole,
+        }
     }
 
     fn check(&self, _most_states: usize) -> Result<Checked, Broken> {

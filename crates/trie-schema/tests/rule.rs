@@ -42,6 +42,16 @@ fn texts_are_read_byte_by_byte() {
 }
 
 #[test]
+fn long_texts_are_read_to_their_end() {
+    let long = rule(r#"{"type": "string", "pattern": "^([a-z]+[ ,.])*$", "maxLength": 200000}"#);
+    let text = format!("\"{}\"", "abc d,".repeat(8000));
+    assert_eq!(long.read(text.as_bytes()), Read::Whole);
+    assert_eq!(long.read(&text.as_bytes()[..text.len() - 1]), Read::Begun);
+    let at = text.len() - 1;
+    assert_eq!(long.read(format!("{}A\"", &text[..at]).as_bytes()), Read::Refused { at });
+}
+
+#[test]
 fn what_only_rules_over_bytes_have_is_refused() {
     let yes = rule(r#"{"enum": ["yes"]}"#);
     assert_eq!(yes.texts(10), Err(TextsError::Unlisted { what: "a JSON Schema" }));

@@ -286,6 +286,7 @@ impl Rule {
     ///
     /// Raises:
     ///     TypeError: it is neither.
+    ///     RuleError: a JsonSchema or a Lark is too complex to read this text on.
     ///
     /// Example:
     ///     >>> tokentrie.Regex("[0-9]{2}").matches("42")
@@ -294,6 +295,9 @@ impl Rule {
         let (any, text) = (Self::any(slf)?, text_bytes("text", text)?);
         let read = asked(slf.py(), Limits::NONE, || any.read(&text))?;
         UserRule::raised()?;
+        if let Read::Unread { at } = read {
+            return Err(Class::Rule.error(format!("the rule is too complex to read on after byte {at} of the text")));
+        }
         Ok(read == Read::Whole)
     }
 
