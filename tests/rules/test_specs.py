@@ -84,6 +84,10 @@ def leaves() -> st.SearchStrategy[Pair]:
         fields = {"min_chars": low, "max_chars": high, "quotes": quotes}
         return String(min_chars=low, max_chars=high, quotes=quotes), {"string": fields}
 
+    def days(bounds: list[datetime.date]) -> Pair:
+        low, high = bounds
+        return Date(low, str(high)), {"date": {"min": str(low), "max": str(high)}}
+
     patterns = st.sampled_from(["[0-9]{2}", "a|b+", "(ab)*k", "[^x]"])
     return st.one_of(
         bounds.map(integer),
@@ -91,6 +95,7 @@ def leaves() -> st.SearchStrategy[Pair]:
         st.tuples(st.integers(0, 3), st.integers(1, 3) | st.none(), st.booleans()).map(string),
         patterns.map(lambda pattern: (Regex(pattern), {"regex": pattern})),
         st.just((Date(), {"date": {}})),
+        st.lists(st.dates(), min_size=2, max_size=2).map(sorted).map(days),
     )
 
 

@@ -68,6 +68,8 @@ mod _native {
     #[pymodule_export]
     use crate::rows::search::{Hypothesis, beam_search};
     #[pymodule_export]
+    use crate::rule::date::Date;
+    #[pymodule_export]
     use crate::rule::form::{Form, Slot, Text};
     #[pymodule_export]
     use crate::rule::gate::ThinkGate;
@@ -76,7 +78,7 @@ mod _native {
     #[pymodule_export]
     use crate::rule::regex::Regex;
     #[pymodule_export]
-    use crate::rule::regular::{Concatenation, Date, Integer, Number, OneOf, StringRule};
+    use crate::rule::regular::{Concatenation, Integer, Number, OneOf, StringRule};
     #[pymodule_export]
     use crate::rule::samples::samples;
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Rules over bytes: the class that all of them extend, and what is worked out of one for a vocabulary.
 
-pub(crate) mod algebra;
+pub(crate) mod date;
 pub(crate) mod form;
 pub(crate) mod gate;
 pub(crate) mod grammar;
@@ -18,8 +18,8 @@ use crate::convert::ids::shown;
 use crate::convert::pickled::pickled;
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Error, Result};
-use crate::rule::algebra::added;
 use crate::rule::of_user::{Raised, UserRule};
+use crate::rule::sequence::added;
 use crate::vocab::Vocab;
 use lru::LruCache;
 use pyo3::exceptions::PyNotImplementedError;

@@ -1,6 +1,6 @@
 //! Rules with a type: integers, numbers, dates, strings; one of several, and one after the other.
 
-use crate::convert::gil::{asked, released};
+use crate::convert::gil::asked;
 use crate::convert::ids::{shown, type_name};
 use crate::convert::strings;
 use crate::errors::{Class, Error, Result};
@@ -8,7 +8,7 @@ use crate::exit::items;
 use crate::rule::Rule;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDate, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyList, PyString, PyTuple, PyType};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use trie_core::work::Limits;
 use trie_rules::{NumberOptions, Regular, RegularError, StringOptions, Value};
@@ -16,7 +16,7 @@ use trie_rules::{NumberOptions, Regular, RegularError, StringOptions, Value};
 type Made<T> = Result<PyClassInitializer<T>>;
 
 /// The text of a value, and what to say where it is none of the rule's.
-fn value_of(slf: &Bound<'_, Rule>, text: &Bound<'_, PyString>) -> Result<Value> {
+pub(super) fn value_of(slf: &Bound<'_, Rule>, text: &Bound<'_, PyString>) -> Result<Value> {
     let refused = || -> Result<Error> {
         let message = format!("{} is no text of {}", shown(text), slf.repr()?);
         Ok(Class::Rule.error(message))
@@ -25,7 +25,7 @@ fn value_of(slf: &Bound<'_, Rule>, text: &Bound<'_, PyString>) -> Result<Value> 
     value.map_or_else(|| Err(refused()?), Ok)
 }
 
-fn hash_of(content: &impl Hash) -> u64 {
+pub(super) fn hash_of(content: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     content.hash(&mut hasher);
     hasher.finish()
@@ -205,64 +205,6 @@ impl Integer {
 impl Number {
     pub(crate) fn digits(&self) -> (u32, u32, u32) {
         (self.integer_digits, self.fraction_digits, self.exponent_digits)
-    }
-}
-
-/// Days as "YYYY-MM-DD", from 0001-01-01 to 9999-12-31, only those that there are. Its values are datetime.date.
-///
-/// Example:
-///     >>> (tokentrie.rules.Date().matches("2024-02-29"), tokentrie.rules.Date().matches("2023-02-29"))
-///     (True, False)
-///     >>> tokentrie.rules.Date().parse("2024-02-29")
-///     datetime.date(2024, 2, 29)
-#[pyclass(frozen, extends = Rule, module = "tokentrie.rules")]
-pub(crate) struct Date;
-
-#[pymethods]
-impl Date {
-    #[new]
-    fn new(py: Python<'_>) -> PyClassInitializer<Self> {
-        PyClassInitializer::from(Rule::of_regular(released(py, Regular::date))).add_subclass(Self)
-    }
-
-    /// The day that a text stands for.
-    ///
-    /// Args:
-    ///     text: str, one of the rule's texts.
-    ///
-    /// Returns:
-    ///     datetime.date.
-    ///
-    /// Raises:
-    ///     RuleError: the text is no day.
-    ///
-    /// Example:
-    ///     >>> tokentrie.rules.Date().parse("1999-12-31").year
-    ///     1999
-    fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-        match value_of(slf.as_super(), text)? {
-            Value::Date { year, month, day } => Ok(PyDate::new(slf.py(), year.into(), month, day)?.into_any()),
-            _ => Ok(text.clone().into_any()),
-        }
-    }
-
-    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> bool {
-        let _ = slf;
-        other.is_instance_of::<Self>()
-    }
-
-    #[expect(clippy::unused_self, reason = "a method of Python has an object")]
-    fn __hash__(&self) -> u64 {
-        hash_of(&"Date")
-    }
-
-    #[expect(clippy::unused_self, reason = "a method of Python has an object")]
-    fn __repr__(&self) -> &'static str {
-        "tokentrie.rules.Date()"
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, Bound<'py, PyTuple>) {
-        (slf.get_type(), PyTuple::empty(slf.py()))
     }
 }
 

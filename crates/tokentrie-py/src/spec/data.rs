@@ -3,11 +3,12 @@
 use crate::chat::constraint::ChatConstraint;
 use crate::convert::strings::{is_list, list};
 use crate::errors::Result;
+use crate::rule::date::Date;
 use crate::rule::form::{Form, Slot, Text};
 use crate::rule::gate::ThinkGate;
 use crate::rule::grammar::Grammar;
 use crate::rule::regex::Regex;
-use crate::rule::regular::{Concatenation, Date, Integer, Number, OneOf, StringRule};
+use crate::rule::regular::{Concatenation, Integer, Number, OneOf, StringRule};
 use crate::rule::schema::{JsonSchema, Lark};
 use crate::rule::sequence::Sequence;
 use crate::rule::typed::{Typed, is_type, of_type};
@@ -44,8 +45,9 @@ pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
         let (integer, fraction, exponent) = rule.get().digits();
         return Ok(Spec::Number(NumberSpec::new(integer, fraction, exponent)));
     }
-    if given.is_instance_of::<Date>() {
-        return Ok(Spec::Date);
+    if let Ok(rule) = given.cast::<Date>() {
+        let (min, max) = rule.get().bounds();
+        return Ok(Spec::Date { min: min.map(Into::into), max: max.map(Into::into) });
     }
     if let Ok(rule) = given.cast::<StringRule>() {
         let (min_chars, max_chars, quotes) = rule.get().settings();

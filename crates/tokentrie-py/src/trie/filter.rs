@@ -263,11 +263,11 @@ impl FilteredTrie {
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::algebra::added(slf.as_any(), other)
+        crate::rule::sequence::added(slf.as_any(), other)
     }
 
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        crate::rule::algebra::added(other, slf.as_any())
+        crate::rule::sequence::added(other, slf.as_any())
     }
 }
 

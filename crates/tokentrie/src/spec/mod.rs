@@ -103,7 +103,12 @@ pub enum Spec {
     /// A number as JSON writes it.
     Number(NumberSpec),
     /// A day as YYYY-MM-DD.
-    Date,
+    Date {
+        /// The first.
+        min: Option<Arc<str>>,
+        /// The last.
+        max: Option<Arc<str>>,
+    },
     /// A string as JSON writes it.
     String(StringSpec),
     /// A text of any of several rules.
@@ -225,7 +230,7 @@ impl Spec {
             Self::JsonSchema(_) => "json_schema",
             Self::Integer { .. } => "integer",
             Self::Number(_) => "number",
-            Self::Date => "date",
+            Self::Date { .. } => "date",
             Self::String(_) => "string",
             Self::OneOf(_) => "one_of",
             Self::Then(_) => "then",

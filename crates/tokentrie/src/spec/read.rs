@@ -10,7 +10,7 @@ use super::place::Place;
 use super::{Blanks, NumberSpec, Piece, SchemaSpec, Spec, StringSpec, VERSION};
 use serde_json::Value;
 use std::sync::Arc;
-use trie_rules::NumberOptions;
+use trie_rules::{NumberOptions, Regular};
 use trie_text::{TextValues, Tokenization};
 
 type Result<T> = std::result::Result<T, SpecError>;
@@ -119,7 +119,13 @@ impl Spec {
                     digits.count("exponent_digits")?.unwrap_or(usual.exponent_digits),
                 ))
             }
-            "date" => Fields::of(&at, inner, &[]).map(|_| Self::Date)?,
+            "date" => {
+                let days = Fields::of(&at, inner, &["min", "max"])?;
+                let (min, max) = (days.text("min")?, days.text("max")?);
+                Regular::date_between(min.as_deref(), max.as_deref())
+                    .map_err(|error| SpecError::new(&at, SpecProblem::Value(error.to_string())))?;
+                Self::Date { min, max }
+            }
             "string" => {
                 let options = Fields::of(&at, inner, &["min_chars", "max_chars", "quotes"])?;
                 Self::String(StringSpec {

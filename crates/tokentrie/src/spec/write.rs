@@ -29,7 +29,7 @@ impl Spec {
         let at = place.field(kind);
         let mut beside = Map::new();
         let inner = match self {
-            Self::Any | Self::Date => json!({}),
+            Self::Any => json!({}),
             Self::Choice(values) => {
                 for (name, text) in [("prefix", &values.prefix), ("suffix", &values.suffix)] {
                     if !text.is_empty() {
@@ -81,6 +81,9 @@ impl Spec {
                     _ => number.to_string().into(),
                 };
                 fields([("min", min.map(number)), ("max", max.map(number))])
+            }
+            Self::Date { min, max } => {
+                fields([("min", min.as_deref().map(Value::from)), ("max", max.as_deref().map(Value::from))])
             }
             Self::Number(digits) => fields([
                 ("integer_digits", digits.integer_digits.map(Into::into)),

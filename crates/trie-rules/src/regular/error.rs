@@ -12,6 +12,20 @@ pub enum RegularError {
         /// The largest.
         high: i128,
     },
+    /// A bound of days that is none.
+    #[error("{given:?} is no day: a day is written as in 2024-02-29")]
+    NoDay {
+        /// What was given.
+        given: String,
+    },
+    /// No day is in the range.
+    #[error("no day is at least {low} and at most {high}: give the earlier one first")]
+    NoDays {
+        /// The first.
+        low: String,
+        /// The last.
+        high: String,
+    },
     /// Multiples that no automaton counts.
     #[error("multiples of a number need one above 0 whose digits are at most 10000, wherever its point is")]
     Step,

@@ -161,6 +161,14 @@ impl Regular {
         Self { machine: Machine::Automaton(date::date()), reads: Reads::Date }
     }
 
+    /// Those of [`Regular::date`] from one day to another, both included.
+    ///
+    /// # Errors
+    /// A bound that is no day; no day between them.
+    pub fn date_between(low: Option<&str>, high: Option<&str>) -> Result<Self, RegularError> {
+        Ok(Self { machine: Machine::Automaton(date::between(low, high)?), reads: Reads::Date })
+    }
+
     /// JSON strings: valid UTF-8, escapes, no surrogate without its other half. By default without the quotes.
     ///
     /// ```

@@ -56,7 +56,7 @@ export type Spec = { readonly version?: 1 } & (
         readonly exponent_digits?: number;
       };
     }
-  | { readonly date: Readonly<Record<string, never>> }
+  | { readonly date: { readonly min?: string; readonly max?: string } }
   | { readonly string: { readonly min_chars?: number; readonly max_chars?: number; readonly quotes?: boolean } }
   | { readonly one_of: readonly SpecPart[] }
   | { readonly then: readonly SpecPart[] }

@@ -70,7 +70,7 @@ impl Spec {
             Self::Regex { .. }
                 | Self::Integer { .. }
                 | Self::Number(_)
-                | Self::Date
+                | Self::Date { .. }
                 | Self::String(_)
                 | Self::OneOf(_)
                 | Self::Then(_)
@@ -98,7 +98,8 @@ impl Spec {
                     .exponent_digits(digits.exponent_digits.unwrap_or(usual.exponent_digits));
                 Regular::number_with(options)
             }
-            Self::Date => Ok(Regular::date()),
+            Self::Date { min: None, max: None } => Ok(Regular::date()),
+            Self::Date { min, max } => Regular::date_between(min.as_deref(), max.as_deref()),
             Self::String(string) => {
                 let options = StringOptions::default().quotes(string.quotes).min_chars(string.min_chars);
                 Regular::string(string.max_chars.map_or(options, |most| options.max_chars(most)))
