@@ -14,6 +14,8 @@ import pytest
 import tokentrie
 from tokentrie import Grammar, JsonSchema, Lark, Limits, OptionError, Regex, RuleError, Sampler
 
+pytestmark = pytest.mark.model
+
 SECONDS = 300
 """Far more than any of them takes, and far less than they took."""
 

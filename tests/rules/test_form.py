@@ -156,6 +156,7 @@ def test_probabilities_beside_slots_of_endless_rules(model: Model) -> None:
         model.generate("A record: ", form, "exact")
 
 
+@pytest.mark.model
 def test_forms_in_forms(model: Model) -> None:
     inner = Form("(", Slot("x", ["1", "2"]), ", ", Slot("y", tokentrie.Integer(1, 9)), ")")
     form = Form("from ", inner, " to ", Slot("where", ["A", "B"]))
@@ -172,6 +173,7 @@ def test_forms_in_forms(model: Model) -> None:
         Slot("inner", inner)
 
 
+@pytest.mark.model
 def test_a_form_after_thinking_has_its_values(model: Model) -> None:
     form = Form('{"day": "', Slot("day", tokentrie.rules.Date()), '", "n": ', Slot("n", int | None), "}")
     gate = tokentrie.ThinkGate("<think>", "</think>", budget=3, then=form)
@@ -185,6 +187,7 @@ def test_a_form_after_thinking_has_its_values(model: Model) -> None:
         tokentrie.ThinkGate("<think>", "</think>", then=object())
 
 
+@pytest.mark.model
 def test_optional_slots_and_values_that_others_go_on_from(model: Model) -> None:
     form = Form("say ", Slot("what", ["yes", "yes, please", "no"]), Slot("mark", ["", "!", "!!"]), "\n")
     outs = draws(model, form, 60, 8.0)

@@ -68,6 +68,8 @@ mod _native {
     #[pymodule_export]
     use crate::rows::search::{Hypothesis, beam_search};
     #[pymodule_export]
+    use crate::rule::Rule;
+    #[pymodule_export]
     use crate::rule::date::Date;
     #[pymodule_export]
     use crate::rule::form::{Form, Slot, Text};
@@ -86,9 +88,9 @@ mod _native {
     #[pymodule_export]
     use crate::rule::sequence::{Sequence, Unconstrained};
     #[pymodule_export]
-    use crate::rule::typed::Typed;
+    use crate::rule::stats::RuleStats;
     #[pymodule_export]
-    use crate::rule::{Rule, RuleStats};
+    use crate::rule::typed::Typed;
     #[pymodule_export]
     use crate::spec::object::{SpecObject, constraint};
     #[pymodule_export]

@@ -35,17 +35,17 @@ def run(path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Ha
     vocab = opened.model.vocab
     with console.collected_warnings() as warnings:
         constraint = source.constraint(vocab, content)
-    with console.working("generating"):
-        generated = opened.model.generate(
-            prompt,
-            constraint,
-            draw.mode,
-            draw.max_tokens,
-            seed=draw.seed,
-            end_tokens=[_token(vocab, text) for text in draw.end_tokens] or None,
-            after=draw.after,
-            **draw.settings,
-        )
+        with console.working("generating"):
+            generated = opened.model.generate(
+                prompt,
+                constraint,
+                draw.mode,
+                draw.max_tokens,
+                seed=draw.seed,
+                end_tokens=[_token(vocab, text) for text in draw.end_tokens] or None,
+                after=draw.after,
+                **draw.settings,
+            )
     _show(opened, generated, warnings, as_json)
     # The value of a rule may be null, and then the end says that it is whole.
     whole = source.is_rule and generated.finish == "span"

@@ -10,16 +10,17 @@ pub(crate) mod regular;
 pub(crate) mod samples;
 pub(crate) mod schema;
 pub(crate) mod sequence;
+pub(crate) mod stats;
 pub(crate) mod typed;
 
 use crate::convert::generic::generic;
 use crate::convert::gil::{asked, locked, raise_pending};
 use crate::convert::ids::shown;
-use crate::convert::pickled::pickled;
 use crate::convert::strings::text_bytes;
 use crate::errors::{Class, Error, Result};
 use crate::rule::of_user::{Raised, UserRule};
 use crate::rule::sequence::added;
+use crate::rule::stats::RuleStats;
 use crate::vocab::Vocab;
 use lru::LruCache;
 use pyo3::exceptions::PyNotImplementedError;
@@ -84,37 +85,6 @@ struct Over {
     /// Of a user's.
     user: Option<UserRule>,
 }
-
-/// What a rule keeps for a vocabulary.
-///
-/// Example:
-///     >>> vocab = tokentrie.Model().vocab
-///     >>> digits = tokentrie.Regex("[0-9]+")
-///     >>> sampler = tokentrie.Sampler(vocab, digits)
-///     >>> digits.stats(vocab).masks >= 1
-///     True
-#[pyclass(frozen, get_all, module = "tokentrie")]
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct RuleStats {
-    /// int: masks kept, one for each state that was visited.
-    masks: usize,
-    /// int: bytes of them.
-    bytes: usize,
-    /// int: how often a mask was there already.
-    hits: u64,
-    /// int: how often one had to be worked out.
-    misses: u64,
-}
-
-#[pymethods]
-impl RuleStats {
-    fn __repr__(&self) -> String {
-        let Self { masks, bytes, hits, misses } = self;
-        format!("RuleStats(masks={masks}, bytes={bytes}, hits={hits}, misses={misses})")
-    }
-}
-
-pickled!(RuleStats { masks, bytes, hits, misses });
 
 impl Rule {
     /// The part of an object that all rules have.

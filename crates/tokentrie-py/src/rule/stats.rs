@@ -1,0 +1,35 @@
+//! How often a rule's masks were there already.
+
+use crate::convert::pickled::pickled;
+use pyo3::prelude::*;
+
+/// What a rule keeps for a vocabulary.
+///
+/// Example:
+///     >>> vocab = tokentrie.Model().vocab
+///     >>> digits = tokentrie.Regex("[0-9]+")
+///     >>> sampler = tokentrie.Sampler(vocab, digits)
+///     >>> digits.stats(vocab).masks >= 1
+///     True
+#[pyclass(frozen, get_all, module = "tokentrie")]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RuleStats {
+    /// int: masks kept, one for each state that was visited.
+    pub(super) masks: usize,
+    /// int: bytes of them.
+    pub(super) bytes: usize,
+    /// int: how often a mask was there already.
+    pub(super) hits: u64,
+    /// int: how often one had to be worked out.
+    pub(super) misses: u64,
+}
+
+#[pymethods]
+impl RuleStats {
+    fn __repr__(&self) -> String {
+        let Self { masks, bytes, hits, misses } = self;
+        format!("RuleStats(masks={masks}, bytes={bytes}, hits={hits}, misses={misses})")
+    }
+}
+
+pickled!(RuleStats { masks, bytes, hits, misses });
