@@ -109,7 +109,7 @@ impl Pool {
             let vocab = Arc::clone(&pool.vocab);
             let parser = &mut pool.reach(at)?.parser;
             if fuel {
-                let _ = parser.compute_bias(&*vocab.factory.slicer(), &[]);
+                refuel(parser, &vocab);
             }
             let allowed = goes_on(parser, bytes);
             healthy(parser).map(|()| allowed)
@@ -258,6 +258,11 @@ impl Live {
     }
 }
 
+/// A mask that nobody reads: with it the lexer has fuel again.
+fn refuel(parser: &mut Parser, vocab: &Vocab) {
+    let _ = parser.compute_bias(&*vocab.factory.slicer(), &[]);
+}
+
 fn move_to(
     live: &mut Live,
     back: usize,
@@ -271,7 +276,7 @@ fn move_to(
     }
     for (nth, token) in shared.tokens_to(to).into_iter().enumerate() {
         if tokens.n_vocab() <= FEW && nth % BETWEEN_MASKS == BETWEEN_MASKS - 1 {
-            let _ = live.parser.compute_bias(&*vocab.factory.slicer(), &[]);
+            refuel(&mut live.parser, vocab);
         }
         let taken_back =
             live.parser.apply_token(tokens.bytes(token), vocab.no_token).map_err(|error| error.to_string())?;

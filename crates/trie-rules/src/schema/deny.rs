@@ -1,6 +1,6 @@
 //! A schema of what does not fit another one.
 
-use super::front::{DEEPEST, Front, MOST_WAYS, TYPES, all_of, any_of, but, is_silent};
+use super::front::{DEEPEST, Front, MOST_WAYS, TYPES, all_of, any_of, but, is_silent, type_names};
 use super::texts::none_of;
 use serde_json::{Map, Value, json};
 
@@ -265,13 +265,9 @@ fn other_types(value: &Value) -> Option<Value> {
 
 /// Whether all values of a schema have one of these types, as it says itself.
 fn has_type(schema: &Value, types: &Value) -> bool {
-    let names = |value: &Value| match value {
-        Value::Array(names) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        name => name.as_str().map(str::to_owned).into_iter().collect::<Vec<_>>(),
-    };
-    let types = names(types);
-    let has = |name: &String| types.contains(name) || (name == "integer" && types.iter().any(|one| one == "number"));
-    schema.get("type").map(names).is_some_and(|own| !own.is_empty() && own.iter().all(has))
+    let types: Vec<&str> = type_names(types).collect();
+    let has = |name: &str| types.contains(&name) || (name == "integer" && types.contains(&"number"));
+    schema.get("type").is_some_and(|own| type_names(own).next().is_some() && type_names(own).all(has))
 }
 
 fn with_key(name: &str, schema: Value) -> Value {

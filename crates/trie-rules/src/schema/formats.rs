@@ -45,7 +45,6 @@ const BEYOND: &str = r"\x{A0}-\x{D7FF}\x{F900}-\x{FDCF}\x{FDF0}-\x{FFEF}\x{10000
 #[must_use]
 pub fn format_pattern(format: &str) -> Option<String> {
     let word = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,64}";
-    let ipv4 = || format!(r"(?:{BYTE}\.){{3}}{BYTE}");
     Some(match format {
         "date" => date(),
         "time" => TIME.to_owned(),
@@ -59,7 +58,7 @@ pub fn format_pattern(format: &str) -> Option<String> {
         }
         "uuid" => format!("{HEX}{{8}}(?:-{HEX}{{4}}){{3}}-{HEX}{{12}}"),
         "ipv4" => ipv4(),
-        "ipv6" => ipv6(&ipv4()),
+        "ipv6" => ipv6(),
         "hostname" | "idn-hostname" => host(),
         "email" | "idn-email" => format!(r"{word}(?:\.{word})*@(?:{}|\[{}\])", host(), ipv4()),
         "uri" => Uri { beyond: "" }.whole(false),
@@ -90,7 +89,12 @@ fn host() -> String {
     format!(r"{label}(?:\.{label})*")
 }
 
-fn ipv6(ipv4: &str) -> String {
+fn ipv4() -> String {
+    format!(r"(?:{BYTE}\.){{3}}{BYTE}")
+}
+
+fn ipv6() -> String {
+    let ipv4 = ipv4();
     let part = format!("{HEX}{{1,4}}");
     let parts = |count: usize| match count {
         0 => String::new(),
@@ -127,7 +131,7 @@ impl Uri {
     fn whole(&self, relative: bool) -> String {
         let (char, plain) = (self.chars(":@"), self.chars("@"));
         let (segment, user, name) = (format!("{char}*"), self.chars(":"), self.chars(""));
-        let literal = format!("{}|v{HEX}+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+", ipv6(&format!(r"(?:{BYTE}\.){{3}}{BYTE}")));
+        let literal = format!("{}|v{HEX}+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+", ipv6());
         let host = format!(r"(?:\[(?:{literal})\]|{name}*)");
         let authority = format!("(?:{user}*@)?{host}(?::[0-9]*)?");
         let path = |first: &str| {

@@ -34,7 +34,8 @@ pub(super) const DEEPEST: usize = 24;
 /// Ways in which one keyword may be said.
 pub(super) const MOST_WAYS: usize = 128;
 
-pub(super) const TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", "object"];
+/// The types that values have.
+pub const TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", "object"];
 /// Keywords whose value is a schema.
 pub(super) const ONE: [&str; 4] = ["items", "additionalProperties", "propertyNames", "contains"];
 /// Keywords whose values are schemas by name.
@@ -43,10 +44,11 @@ pub(super) const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs",
 pub(super) const LISTED: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 
 /// Keywords that say nothing of values.
-const SILENT: [&str; 22] = [
+const SILENT: [&str; 18] = [
+    "$schema",
     "$id",
-    "id",
     "$anchor",
+    "id",
     "$comment",
     "$defs",
     "definitions",
@@ -54,19 +56,15 @@ const SILENT: [&str; 22] = [
     "description",
     "default",
     "examples",
+    "example",
+    "deprecated",
     "readOnly",
     "writeOnly",
     "contentMediaType",
     "contentEncoding",
-    "then",
-    "else",
-    "minContains",
-    "maxContains",
-    "$schema",
-    "deprecated",
-    "example",
     "discriminator",
 ];
+
 pub(super) struct Front<'a> {
     pub(super) root: &'a Value,
     pub(super) own: Own,
@@ -101,8 +99,20 @@ impl Front<'_> {
     }
 }
 
-pub(super) fn is_silent(keyword: &str) -> bool {
+/// Whether a keyword says nothing of values, in any schema.
+pub fn says_nothing(keyword: &str) -> bool {
     SILENT.contains(&keyword)
+}
+
+/// Whether it says nothing by itself: others are read together with it.
+pub(super) fn is_silent(keyword: &str) -> bool {
+    says_nothing(keyword) || matches!(keyword, "then" | "else" | "minContains" | "maxContains")
+}
+
+/// The names in the value of a keyword `type`.
+pub(super) fn type_names(said: &Value) -> impl Iterator<Item = &str> {
+    let names = said.as_array().map_or(std::slice::from_ref(said), Vec::as_slice);
+    names.iter().filter_map(Value::as_str)
 }
 
 /// How many values a value is.

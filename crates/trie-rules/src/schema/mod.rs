@@ -16,9 +16,9 @@ mod sides;
 mod texts;
 
 pub use formats::format_pattern;
-pub use front::{Own, Unheld, same};
+pub use front::{Own, TYPES, Unheld, same, says_nothing};
 
-use front::{Front, LISTED, MOST_VALUES, More, NAMED, ONE, SCHEMA, all_of, any_of, values};
+use front::{Front, LISTED, MOST_VALUES, More, NAMED, ONE, SCHEMA, all_of, any_of, type_names, values};
 use modern::Modern;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
@@ -157,10 +157,7 @@ impl Front<'_> {
 
     fn format(&mut self, map: &mut Map<String, Value>, more: &mut More, at: &str) {
         let Some(format) = map.get("format").and_then(Value::as_str).map(str::to_owned) else { return };
-        let is_text = map.get("type").is_none_or(|kind| match kind {
-            Value::Array(kinds) => kinds.iter().any(|kind| kind == "string"),
-            kind => kind == "string",
-        });
+        let is_text = map.get("type").is_none_or(|said| type_names(said).any(|name| name == "string"));
         match (formats::known(&format), is_text) {
             (formats::Known::Pattern(pattern), true) => {
                 if map.contains_key("pattern") {

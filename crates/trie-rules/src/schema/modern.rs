@@ -117,8 +117,8 @@ impl Modern<'_> {
     /// References that depend on the way to them, where they do not: there is one place to lead to.
     fn references(&self, map: &mut Map<String, Value>) {
         let anchors = |name: &str| {
-            let is = |map: &Map<String, Value>| ANCHORS.iter().any(|key| map.get(*key).is_some_and(|own| own == name));
-            all(self.root).filter(|map| is(map)).count()
+            let is = |part: &&Value| ANCHORS.iter().any(|key| part.get(*key).is_some_and(|own| own == name));
+            all(self.root).filter(is).count()
         };
         if let Some(Value::String(to)) = map.get("$dynamicRef") {
             let (_, name) = to.split_once('#').unwrap_or((to, ""));

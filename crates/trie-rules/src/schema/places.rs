@@ -1,7 +1,7 @@
 //! Where references lead.
 
 use super::front::Front;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Keywords whose values are data.
 pub(super) const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
@@ -12,7 +12,7 @@ pub(super) fn escaped(name: &str) -> String {
 }
 
 /// All objects in a schema, but data.
-pub(super) fn all(schema: &Value) -> impl Iterator<Item = &Map<String, Value>> {
+pub(super) fn all(schema: &Value) -> impl Iterator<Item = &Value> {
     let mut left = vec![schema];
     std::iter::from_fn(move || {
         while let Some(value) = left.pop() {
@@ -20,7 +20,7 @@ pub(super) fn all(schema: &Value) -> impl Iterator<Item = &Map<String, Value>> {
                 Value::Array(items) => left.extend(items),
                 Value::Object(map) => {
                     left.extend(map.iter().filter(|(key, _)| !DATA.contains(&key.as_str())).map(|(_, value)| value));
-                    return Some(map);
+                    return Some(value);
                 }
                 _ => {}
             }
@@ -31,30 +31,20 @@ pub(super) fn all(schema: &Value) -> impl Iterator<Item = &Map<String, Value>> {
 
 /// Whether parts of a schema have names to which references inside of them are relative.
 pub(super) fn has_ids(schema: &Value) -> bool {
-    let own = |map: &&Map<String, Value>| {
-        ["$id", "id"].iter().any(|key| map.get(*key).and_then(Value::as_str).is_some_and(|name| !name.starts_with('#')))
+    let own = |part: &Value| {
+        ["$id", "id"]
+            .iter()
+            .any(|key| part.get(*key).and_then(Value::as_str).is_some_and(|name| !name.starts_with('#')))
     };
-    all(schema).skip(1).any(|map| own(&map))
+    all(schema).skip(1).any(own)
 }
 
 impl Front<'_> {
     /// The only schema with this name; where there are several, which is meant depends on the way to it.
     fn named(&self, name: &str) -> Option<&Value> {
-        let (mut found, mut left) = (None, vec![self.root]);
-        while let Some(value) = left.pop() {
-            match value {
-                Value::Array(items) => left.extend(items),
-                Value::Object(map) => {
-                    let is = |key: &str| map.get(key).and_then(Value::as_str) == Some(name);
-                    if ANCHORS.iter().any(|key| is(key)) && found.replace(value).is_some() {
-                        return None;
-                    }
-                    left.extend(map.iter().filter(|(key, _)| !DATA.contains(&key.as_str())).map(|(_, value)| value));
-                }
-                _ => {}
-            }
-        }
-        found
+        let is = |part: &&Value| ANCHORS.iter().any(|key| part.get(*key).and_then(Value::as_str) == Some(name));
+        let mut found = all(self.root).filter(is);
+        found.next().filter(|_| found.next().is_none())
     }
 
     /// What a reference in this document leads to, wherever it stands.
@@ -76,7 +66,7 @@ impl Front<'_> {
         let mut known = 0;
         loop {
             let pointers: Vec<String> = all(spelled)
-                .filter_map(|map| map.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#')))
+                .filter_map(|part| part.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#')))
                 .filter(|pointer| pointer.starts_with('/'))
                 .map(plain)
                 .filter(|pointer| !self.done.contains(pointer))

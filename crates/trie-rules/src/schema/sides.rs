@@ -1,6 +1,6 @@
 //! Schemas that no value fits both of.
 
-use super::front::{DEEPEST, Front, TYPES, all_of, same};
+use super::front::{DEEPEST, Front, TYPES, all_of, same, type_names};
 use serde_json::{Map, Value};
 
 impl Front<'_> {
@@ -73,11 +73,7 @@ fn property<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
 fn types(map: &Map<String, Value>) -> Vec<&'static str> {
     let mut all = TYPES.to_vec();
     if let Some(said) = map.get("type") {
-        let has = |name: &&str| match said {
-            Value::Array(names) => names.iter().any(|own| own == *name || (own == "integer" && **name == *"number")),
-            own => own == *name || (own == "integer" && **name == *"number"),
-        };
-        all.retain(has);
+        all.retain(|name| type_names(said).any(|own| own == *name || (own == "integer" && *name == "number")));
     }
     if let Some(values) = values(map) {
         all.retain(|name| values.iter().any(|value| kind(value) == *name));

@@ -1,7 +1,7 @@
 //! Sets of texts, as regular expressions.
 
 use super::formats::{Known, known};
-use super::front::{DEEPEST, Front};
+use super::front::{DEEPEST, Front, is_silent, type_names};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -58,11 +58,13 @@ impl Front<'_> {
         let mut found = Texts::Any;
         for (key, value) in map {
             let next = match (key.as_str(), value) {
-                (key, _) if super::front::is_silent(key) => continue,
+                (key, _) if is_silent(key) => continue,
                 ("type", kind) => {
-                    let has =
-                        kind == "string" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|k| k == "string"));
-                    if has { Texts::Any } else { Texts::Listed(Vec::new()) }
+                    if type_names(kind).any(|name| name == "string") {
+                        Texts::Any
+                    } else {
+                        Texts::Listed(Vec::new())
+                    }
                 }
                 ("const", value) => Texts::Listed(value.as_str().map(str::to_owned).into_iter().collect()),
                 ("enum", Value::Array(values)) => {

@@ -1,11 +1,12 @@
 //! Values that are listed.
 
 use super::place::Place;
-use super::{Compiler, SILENT, TYPES};
+use super::{Compiler, is_silent};
 use crate::values::shapes::numbers::NumberShape;
 use crate::values::shapes::strings::TextShape;
 use crate::values::shapes::{Alternative, ArrayShape, ObjectShape, ShapeError, ShapeId, Shapes};
 use serde_json::{Map, Value};
+use trie_rules::schema::TYPES;
 
 impl Compiler<'_> {
     pub(super) fn of_enum(&mut self, map: &Map<String, Value>, place: &Place) -> Result<ShapeId, ShapeError> {
@@ -24,7 +25,7 @@ impl Compiler<'_> {
         // What is said besides leaves some of them out.
         let mut rest: Map<String, Value> = map
             .iter()
-            .filter(|(key, _)| !matches!(key.as_str(), "enum" | "const") && !SILENT.contains(&key.as_str()))
+            .filter(|(key, _)| !matches!(key.as_str(), "enum" | "const") && !is_silent(key))
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
         if !rest.is_empty() {

@@ -1,6 +1,6 @@
 //! Two schemas as one that holds what both hold.
 
-use super::SILENT;
+use super::is_silent;
 use super::pattern::{Held, held};
 use serde_json::{Map, Value, json};
 
@@ -65,7 +65,7 @@ fn maps(one: &Map<String, Value>, other: &Map<String, Value>, conflict: &mut imp
                 whole.insert("enum".to_owned(), Value::Array(Vec::new()));
                 continue;
             }
-            (silent, ..) if silent != "nullable" && SILENT.contains(&silent) => continue,
+            (silent, ..) if silent != "nullable" && is_silent(silent) => continue,
             _ => {
                 conflict(key);
                 continue;

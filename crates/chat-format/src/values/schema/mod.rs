@@ -13,40 +13,18 @@ use super::types::Types;
 use place::Place;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-use trie_rules::schema::{Own, SpelledOut, Unheld, spelled_out};
+use trie_rules::schema::{Own, SpelledOut, Unheld, says_nothing, spelled_out};
 
 /// How deep schemas may stand in each other.
 const MOST_DEPTH: usize = 128;
 /// How many schemas one may hold, each place where one is used counted.
 const MOST_SCHEMAS: usize = 100_000;
 
-pub(super) const TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", "object"];
-
-/// Keywords that say nothing of values.
-const SILENT: [&str; 22] = [
-    "$schema",
-    "$id",
-    "$anchor",
-    "$dynamicAnchor",
-    "$recursiveAnchor",
-    "$vocabulary",
-    "id",
-    "$comment",
-    "$defs",
-    "definitions",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "example",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "nullable",
-    "contentMediaType",
-    "contentEncoding",
-    "discriminator",
-];
+/// Whether a keyword says nothing of values, or was followed already.
+fn is_silent(keyword: &str) -> bool {
+    let followed = matches!(keyword, "$dynamicAnchor" | "$recursiveAnchor" | "$vocabulary" | "nullable");
+    followed || says_nothing(keyword)
+}
 
 /// Keywords that are not held, wherever they come to be looked at.
 const LEFT_OUT: [&str; 12] = [
@@ -125,7 +103,7 @@ impl Compiler<'_> {
             let or_null = vec![Alternative::Same(id), Alternative::Null];
             return Ok(if id == Shapes::ANY { id } else { self.shapes.of(or_null) });
         }
-        let says = |key: &&String| !SILENT.contains(&key.as_str());
+        let says = |key: &&String| !is_silent(key);
         let said: Vec<&String> = map.keys().filter(says).collect();
         for &key in &said {
             if LEFT_OUT.contains(&key.as_str()) && !(key == "uniqueItems" && map[key] == Value::Bool(false)) {
@@ -158,7 +136,7 @@ impl Compiler<'_> {
     ) -> Result<ShapeId, ShapeError> {
         let Value::Array(branches) = branches else { return Err(place.error(&format!("{keyword} is a list"))) };
         let rest = without(map, keyword);
-        let has_rest = rest.keys().any(|key| !SILENT.contains(&key.as_str()));
+        let has_rest = rest.keys().any(|key| !is_silent(key));
         let rest = Value::Object(rest);
         let (mut alternatives, mut any) = (Vec::new(), false);
         let place = place.key(keyword);
