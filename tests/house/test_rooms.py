@@ -162,8 +162,9 @@ def test_storeys_of_the_core_point_left() -> None:
     arrows = Crate(ROOT / "crates/trie-core/src").arrows()
     storey = {file: STOREYS.index(file.split("/")[0]) for file in arrows if "/" in file}
     assert set(STOREYS) == {file.split("/")[0] for file in storey}
-    assert [f"{file} -> {other}" for file in storey for other in arrows[file] if storey[other] > storey[file]] == []
     # What work may cost is asked on every storey.
+    up = [f"{file} -> {other}" for file in storey for other in arrows[file] if storey.get(other, 0) > storey[file]]
+    assert up == []
     assert [file for file in arrows if "/" not in file] == ["lib.rs", "work.rs"], "each file has its storey"
 
 

@@ -109,6 +109,17 @@ parts = " ".join(f"/[a-z]{{{n}}}x/" for n in range(1, 40))
 Lark("start: r0\\n" + "".join(f"r{i}: {parts} r{i + 1}\\n" for i in range(9_000)) + "r9000: /x/", limits=none)""",
     "JsonSchema": 'JsonSchema({"enum": [{"a": i} for i in range(300_000)]}, limits=none)',
     "a mask": 'Sampler(vocab, JsonSchema({"type": "integer", "multipleOf": 999983})).allowed()',
+    "a sample": """
+import numpy as np
+row = np.zeros(len(vocab), dtype=np.float32)
+Sampler(vocab, JsonSchema({"type": "integer", "multipleOf": 999983})).sample(row)""",
+    "words of a mask": """
+import numpy as np
+words = np.zeros((len(vocab) + 31) // 32, dtype=np.int32)
+Sampler(vocab, JsonSchema({"type": "integer", "multipleOf": 999983})).fill_bitmask(words)""",
+    "a batch": """
+rows = tokentrie.Batch(JsonSchema({"type": "integer", "multipleOf": 999983}), rows=2, vocab=vocab)
+rows.bitmask()""",
     "from_strings": 'tokentrie.Trie.from_strings(vocab, [f"value number {i} {i * 7919}" for i in range(3_000_000)])',
     "from_sequences": """
 import numpy as np
@@ -206,3 +217,21 @@ def test_a_schema_over_many_texts_keeps_what_it_may() -> None:
             sampler.allowed()
             sampler.accept(token)
     assert schema.stats(vocab).bytes <= 64 << 20
+
+
+def test_the_time_of_a_call_ends_what_is_made_for_it() -> None:
+    """The grammar alone takes the ten seconds of its limits."""
+    size = 60
+    lines = ["s : " + " | ".join(f"p{i}" for i in range(size)) + ";"]
+    for i in range(size):
+        others = " | ".join(f'"a{j}" q{i}' for j in range(size) if j != i)
+        lines.append(f'p{i} : q{i} "e{i}" ; q{i} : {others} | "z" ;')
+    spec = {"grammar": "\n".join(lines)}
+    model = tokentrie.Model()
+    calls = (
+        lambda: model.generate("Once", spec, timeout=0.2),
+        lambda: model.chat([{"role": "user", "content": "Hello"}], constraint=spec, timeout=0.2),
+    )
+    for call in calls:
+        with pytest.raises(tokentrie.TimedOutError, match=r"timeout of 0.2 s"):
+            call()

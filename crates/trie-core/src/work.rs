@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
@@ -119,7 +119,7 @@ pub fn ask_host(asked: fn() -> bool) {
 impl Work {
     /// All of the limits, from now on, and what is left of that of this thread.
     pub fn new(limits: Limits) -> Self {
-        Self::with(limits, None, false)
+        Self::with(limits, None, Self::current().is_some_and(|outer| outer.0.asks))
     }
 
     /// [`Work::new`] that the host may end, too: see [`ask_host`].
@@ -137,7 +137,6 @@ impl Work {
         let deadline = Instant::now().checked_add(time).map(|end| (end, time));
         let outer = Self::current();
         let (steps, bytes, over) = (AtomicU64::new(0), AtomicUsize::new(0), OnceLock::new());
-        let asks = asks || outer.as_ref().is_some_and(|outer| outer.0.asks);
         Self(Arc::new(Shared { limits, deadline, steps, bytes, stop, asks, outer, over }))
     }
 
@@ -161,6 +160,14 @@ impl Work {
         LEFT.set(BETWEEN);
         let _back = Back(before);
         work()
+    }
+
+    /// What is left of that of this thread, for threads that work for it: they end where it says so, and ask no host.
+    fn of_helpers() -> (Self, Arc<AtomicBool>) {
+        let left = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&left);
+        let made = Self::with(Limits::NONE, Some(Box::new(move || told.load(Ordering::Relaxed))), false);
+        (made, left)
     }
 
     /// How much one may hold with it.
@@ -267,6 +274,21 @@ pub fn quiet<T>(work: impl FnOnce() -> T) -> T {
 /// How often whoever waits for other threads looks around.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Does what `helpers` are to do, on other threads, while this one looks whether its work is over: then they are told.
+/// `helpers` gets what each of them is to [run](Work::run) in, and whom to tell that it has ended.
+pub(crate) fn beside(helpers: impl FnOnce(&Work, &Sender<()>)) {
+    let (work, left) = Work::of_helpers();
+    let (end, ended) = channel();
+    helpers(&work, &end);
+    drop(end);
+    // It ends when the last helper has.
+    while !matches!(ended.recv_timeout(PAUSE), Err(RecvTimeoutError::Disconnected)) {
+        if look(0, 0).is_err() {
+            left.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Does work that cannot be asked, such as that of another library, on a thread of its own. Where the work of this
 /// thread is over first, it is told so, and left behind: what it makes is dropped. Its thread has a large stack.
 ///
@@ -276,11 +298,7 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
     /// Memory is used only as far as it is needed.
     const STACK: usize = 256 << 20;
     look(0, 0)?;
-    let left = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&left);
-    let inner = Work::stopped_by(Limits::NONE, move || told.load(Ordering::Relaxed));
-    // A thread that is left behind has no host to ask.
-    let inner = Work(Arc::new(Shared { asks: false, ..Arc::into_inner(inner.0).ok_or(Over::Stopped)? }));
+    let (inner, left) = Work::of_helpers();
     let (give, taken) = channel();
     // A thread that cannot be made does not give back what it was to run.
     let work = Arc::new(Mutex::new(Some(work)));

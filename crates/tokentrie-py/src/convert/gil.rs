@@ -5,6 +5,7 @@ use crate::convert::asking::{asking, is_asking, waits_for_itself};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{Working, attached};
 use llama_sampler::exit::is_ending;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use std::cell::{Cell, RefCell};
@@ -81,6 +82,21 @@ pub(crate) fn asked_in<T: Send>(py: Python<'_>, call: &Call, work: impl FnOnce()
     let call = call.clone();
     let made = released(py, || Work::stopped_by(Limits::NONE, move || call.ended().is_some()).run(work));
     raise_pending().map(|()| made)
+}
+
+/// Makes something for a call: what ends the call ends that, too.
+///
+/// # Errors
+/// Those of `work`, and that the call was ended.
+pub(crate) fn made_in<T>(py: Python<'_>, call: &Call, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let asked = call.clone();
+    let made = Work::stopped_by(Limits::NONE, move || asked.ended().is_some()).run(work);
+    let interrupts =
+        |error: &Error| matches!(error, Error::Python(raised) if !raised.is_instance_of::<PyException>(py));
+    match made {
+        Err(error) if call.ended().is_some() && !interrupts(&error) => Err(ended(call, "before there was a result")),
+        made => made,
+    }
 }
 
 /// Runs `work`, which cannot be asked, without the GIL on a thread of its own. Ctrl-C ends the call; `work` is left

@@ -5,7 +5,7 @@ use crate::chat::format::{ChatFormat, continued, prompt_options, tool_choice};
 use crate::chat::message::{ChatEvent, Message};
 use crate::chat::messages::{messages, nearest};
 use crate::chat::tools::Tools;
-use crate::convert::gil::released;
+use crate::convert::gil::{asked, made_in};
 use crate::convert::value::Value;
 use crate::convert::words::{Mode, OnInvalid, unsigned};
 use crate::errors::{Refused, Result, with_partial};
@@ -24,6 +24,7 @@ use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
 use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, ReplyOptions, only_span, response_format};
 use tokentrie::spec::DataOnly;
+use trie_core::work::Limits;
 
 /// Who listens: Python.
 struct Listening<'w> {
@@ -225,11 +226,14 @@ impl Model {
         let offered = tools.get();
         let definitions = Some(offered.definitions()).filter(|_| !offered.core().is_empty());
         let keywords = Keywords { call: "chat", mode, placed: None, settings, sampling };
-        let held = constraint.map(as_object).transpose()?;
-        let content = held.as_ref().map(|held| {
-            let spans = crate::spec::constraint("constraint", held, &loaded.around())?;
-            only_span(&spans).map_err(crate::errors::Error::from)
-        });
+        let (held, content) = made_in(py, &call, || {
+            let held = constraint.map(as_object).transpose()?;
+            let content = held.as_ref().map(|held| {
+                let spans = crate::spec::constraint("constraint", held, &loaded.around())?;
+                only_span(&spans).map_err(crate::errors::Error::from)
+            });
+            Ok((held.clone(), content.transpose()?))
+        })?;
         let request = ChatRequest {
             messages,
             definitions: definitions.map(Arc::clone),
@@ -243,13 +247,15 @@ impl Model {
                 parallel: parallel_tool_calls,
                 max_tokens: max_tokens.map(|most| unsigned("max_tokens", most)).transpose()?,
                 stop: stops(stop)?,
-                content: content.transpose()?,
+                content,
                 sampling: keywords.options(py)?,
                 probabilities,
             },
         };
-        let over = format.over_vocab(py, loaded.model.vocab())?;
-        let ready = released(py, || request.ready(&over))?;
+        let ready = made_in(py, &call, || {
+            let over = format.over_vocab(py, loaded.model.vocab())?;
+            Ok(asked(py, Limits::NONE, || request.ready(&over))??)
+        })?;
         format.tell(py, ready.warnings())?;
         let reply =
             self.using(py, None, &call, |runtime, watch| ready.reply(runtime, &mut Listening { watch, stream }))?;

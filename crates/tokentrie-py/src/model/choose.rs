@@ -1,7 +1,7 @@
 //! `Model.choose`: the exact probability of every value.
 
 use crate::call::{CancelToken, begun};
-use crate::convert::gil::released;
+use crate::convert::gil::{made_in, released};
 use crate::convert::ids::tokens;
 use crate::convert::strings;
 use crate::errors::{Class, Result};
@@ -90,7 +90,7 @@ impl Model {
     ) -> Result<Choice> {
         let call = begun(cancel, timeout)?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
-        let set = self.set(choices, around, end_tokens, top, max_rows)?;
+        let set = made_in(choices.py(), &call, || self.set(choices, around, end_tokens, top, max_rows))?;
         let Question { prompt, set: values } = self.question(prompt, &set.values)?;
         let choice = self.using(choices.py(), None, &call, |context, watch| {
             context.choose(&prompt, values.trie().clone(), &set.choose.options(), watch)

@@ -4,7 +4,7 @@ use crate::call::{self, CancelToken, begun};
 use crate::chat::format::ChatFormat;
 use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
-use crate::convert::gil::{asked_in, locked, released, turn};
+use crate::convert::gil::{asked_in, locked, made_in, released, turn};
 use crate::convert::ids::tokens;
 use crate::convert::ids::type_name;
 use crate::convert::strings::text;
@@ -329,8 +329,11 @@ impl Model {
         options.end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         (options.skip_ahead, options.after, options.probabilities) = (skip_ahead, Some(after.0), probabilities);
         let (loaded, started) = (self.loaded(py)?, Instant::now());
-        let given = constraint.map(as_object).transpose()?;
-        let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
+        let (given, built) = made_in(py, &call, || {
+            let given = constraint.map(as_object).transpose()?;
+            let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
+            Ok((given, built))
+        })?;
         let prompt = crate::convert::prompt::read(prompt)?;
         let ready = asked_in(py, &call, || options.after(prompt, built, &loaded.sets))?;
         UserRule::raised()?;

@@ -1,21 +1,23 @@
 //! Many rows at once.
 
 use crate::convert::buffer::{Logits, LogitsMut, Words, on_cpu, over_logits};
-use crate::convert::gil::released;
-use crate::convert::ids::{id_array, shown, tokens, type_name};
+use crate::convert::gil::{asked, released};
+use crate::convert::ids::{id_array, tokens, type_name};
 use crate::convert::words::{After, Mode, unsigned};
 use crate::errors::{Class, Error, Result};
-use crate::exit::load_numpy;
-use crate::rows::batch_rules::{Common, filtered, which_repeat};
+use crate::rows::batch_rules::{Common, filtered, walks, which_repeat};
 use crate::rows::sampling::{Given, Keywords, Sampling};
+use crate::rows::score::{Score, doubles};
 use crate::trie::leaf::Leaf;
 use crate::trie::prefix_table::{NOT_IN_BITS, warn_unweighted};
 use crate::vocab::VocabArg;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyList, PyString};
+use pyo3::types::{PyDict, PyInt, PyList};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use trie_core::work::Limits;
 use trie_core::{BatchError, Child, Children, MaskMemory, NoRepeat, RowsMut, ScoreMode, Scratch, TokenId};
 
 type Array1<'py, T> = Bound<'py, PyArray1<T>>;
@@ -66,6 +68,8 @@ type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 pub(crate) struct Batch {
     common: Common,
     held: Mutex<Held>,
+    /// Whether a step may have to walk a rule, which may take long.
+    walks: AtomicBool,
     pub(crate) no_repeat: Option<NoRepeat>,
 }
 
@@ -96,24 +100,6 @@ fn broken<T>(_: T) -> Error {
     Class::Base.error("an earlier call on this object failed inside; make a new one")
 }
 
-/// How a continuation is scored.
-pub(crate) struct Score(pub(crate) ScoreMode);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Score {
-    type Error = Error;
-
-    fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
-        let word = obj.cast::<PyString>().ok();
-        match word.as_ref().and_then(|word| word.to_str().ok()) {
-            Some("model") => Ok(Self(ScoreMode::Model)),
-            Some("renormalised") => Ok(Self(ScoreMode::Renormalised)),
-            Some("given") => Ok(Self(ScoreMode::AsGiven)),
-            _ => Err(Class::Option
-                .error(format!("score is {}: it must be \"model\", \"renormalised\" or \"given\"", shown(&obj)))),
-        }
-    }
-}
-
 /// Row numbers.
 fn numbers(what: &str, values: &Bound<'_, PyAny>) -> Result<Vec<usize>> {
     Ok(tokens(values, &format!("{what}, "))?.into_iter().map(TokenId::index).collect())
@@ -140,17 +126,6 @@ pub(crate) fn group_ends(groups: Option<&Bound<'_, PyAny>>, rows: usize) -> Resu
         .collect())
 }
 
-/// Scores of rows as doubles, from any sequence of numbers.
-fn doubles(py: Python<'_>, what: &str, values: &Bound<'_, PyAny>) -> Result<Vec<f64>> {
-    load_numpy(py)?;
-    let array = py.import("numpy")?.call_method1("asarray", (values, "float64")).map_err(|_| {
-        let message = format!("{what} must be a list or array of numbers, not {}", type_name(values));
-        Error::from(PyTypeError::new_err(message))
-    })?;
-    let array = array.call_method0("ravel")?.cast_into::<PyArray1<f64>>().map_err(PyErr::from)?;
-    array.to_vec().map_err(|error| Error::Array(error.to_string()))
-}
-
 /// What answers for tensors that are not in this process's memory.
 fn on_device<'py>(
     name: &str,
@@ -162,9 +137,18 @@ fn on_device<'py>(
 }
 
 impl Batch {
-    /// Runs `work` on the batch without the GIL.
+    /// Runs `work` on the batch without the GIL; where it may walk a rule, Ctrl-C ends it.
     pub(crate) fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Held) -> Result<T> + Send) -> Result<T> {
-        released(py, || work(&mut *self.held.lock().map_err(broken)?))
+        let work = || work(&mut *self.held.lock().map_err(broken)?);
+        if !self.walks.load(Ordering::Relaxed) {
+            return released(py, work);
+        }
+        asked(py, Limits::NONE, work).inspect_err(|_| {
+            // It may have been ended in the middle of writing them.
+            if let Ok(mut held) = self.held.lock() {
+                held.mask = None;
+            }
+        })?
     }
 
     /// Masks of bits have no room for weights.
@@ -219,9 +203,11 @@ impl Batch {
         let constraint = filtered.as_ref().unwrap_or(constraint);
         let options = Keywords { call: "Batch", mode, placed: None, settings, sampling }.options(py)?;
         let common = Common::new(&vocab, end_tokens, after)?;
-        let rules = common.rows(constraint, rows)?;
-        let batch = trie_core::Batch::of_rows(rules, common.n_vocab(), options)?;
-        Ok(Self { common, held: Mutex::new(Held { batch, mask: None, children: Children::default() }), no_repeat })
+        let rows = common.rows(constraint, rows)?;
+        let walks = AtomicBool::new(rows.iter().any(walks));
+        let batch = trie_core::Batch::of_rows(rows, common.n_vocab(), options)?;
+        let held = Mutex::new(Held { batch, mask: None, children: Children::default() });
+        Ok(Self { common, held, walks, no_repeat })
     }
 
     fn __len__(&self, py: Python<'_>) -> Result<usize> {
@@ -639,6 +625,7 @@ impl Batch {
     fn assign(&self, row: i64, constraint: &Bound<'_, PyAny>) -> Result<()> {
         let py = constraint.py();
         let rules = self.common.row(constraint)?;
+        self.walks.fetch_or(walks(&rules), Ordering::Relaxed);
         let rows = self.count(py)?;
         if row == rows as i64 {
             return self.with(py, |held| Ok(held.batch.push(rules)?));
@@ -803,7 +790,8 @@ impl Batch {
     fn clone(&self, py: Python<'_>) -> Result<Self> {
         let batch = self.with(py, |held| Ok(held.batch.clone()))?;
         let held = Mutex::new(Held { batch, mask: None, children: Children::default() });
-        Ok(Self { common: self.common.clone_ref(py), held, no_repeat: self.no_repeat })
+        let walks = AtomicBool::new(self.walks.load(Ordering::Relaxed));
+        Ok(Self { common: self.common.clone_ref(py), held, walks, no_repeat: self.no_repeat })
     }
 
     /// int: how often every legal logit of a row was -inf or NaN, so that its lowest legal id was taken.

@@ -31,6 +31,11 @@ pub(crate) struct Common {
     after: trie_core::After,
 }
 
+/// Whether a step of a row may have to walk a rule.
+pub(crate) fn walks(row: &RowRules) -> bool {
+    row.as_ref().is_some_and(|rules| rules.constraints().iter().any(|(_, constraint)| constraint.sets().is_empty()))
+}
+
 impl Common {
     /// # Errors
     /// `TypeError` and `VocabularyError` for what are no token ids.

@@ -8,5 +8,6 @@ pub(crate) mod in_chain;
 pub(crate) mod pace;
 pub(crate) mod sampler;
 pub(crate) mod sampling;
+pub(crate) mod score;
 pub(crate) mod scorer;
 pub(crate) mod search;

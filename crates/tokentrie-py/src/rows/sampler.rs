@@ -222,8 +222,8 @@ impl Sampler {
     ///     >>> sampler.sample(np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32))
     ///     2
     fn sample(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> Result<u32> {
-        let (row, mut sampler) = (Row::new(logits)?, self.lock(py)?);
-        Ok(row.read(|row| sampler.sample(row))?.get())
+        let row = Row::new(logits)?;
+        Ok(self.walking(py, |sampler| row.read(|row| sampler.sample(row)))??.get())
     }
 
     /// Chooses a token, accepts it, and accepts what is forced after it: everything to append, one call a branch.
@@ -246,8 +246,8 @@ impl Sampler {
     ///     'complete'
     fn advance(&self, py: Python<'_>, logits: &Bound<'_, PyAny>) -> Result<Vec<u32>> {
         let mut tokens = Vec::new();
-        let (row, mut sampler) = (Row::new(logits)?, self.lock(py)?);
-        row.read(|row| sampler.advance(row, &mut tokens))?;
+        let row = Row::new(logits)?;
+        self.walking(py, |sampler| row.read(|row| sampler.advance(row, &mut tokens)))??;
         Ok(tokens.into_iter().map(TokenId::get).collect())
     }
 
@@ -267,15 +267,12 @@ impl Sampler {
     ///     >>> sampler.depth
     ///     2
     fn accept(&self, tokens: &Bound<'_, PyAny>) -> Result<()> {
-        let tokens_or_token = one_or_many(tokens)?;
-        let mut sampler = self.lock(tokens.py())?;
-        match tokens_or_token {
-            OneOrMany::One(token) => {
-                sampler.span_mut().accept(token)?;
-                Ok(())
-            }
-            OneOrMany::Many(tokens) => Ok(sampler.span_mut().accept_all(&tokens)?),
-        }
+        let given = one_or_many(tokens)?;
+        let accepted = self.walking(tokens.py(), |sampler| match given {
+            OneOrMany::One(token) => sampler.span_mut().accept(token).map(|_| ()),
+            OneOrMany::Many(tokens) => sampler.span_mut().accept_all(&tokens),
+        })?;
+        Ok(accepted?)
     }
 
     /// Takes back the last n accepted tokens, those after a complete leaf included.
@@ -454,7 +451,7 @@ impl Sampler {
             (sampler.mask_words(), sampler.span().rules().is_weighted())
         };
         warn_unweighted(py, weighted, NOT_IN_BITS)?;
-        for_each_row_mut::<i32>(words, &WORDS, need, |row| Ok(self.lock(py)?.fill_bitmask(row)?))
+        for_each_row_mut::<i32>(words, &WORDS, need, |row| Ok(self.walking(py, |sampler| sampler.fill_bitmask(row))??))
     }
 
     fn __repr__(&self, py: Python<'_>) -> Result<String> {

@@ -1,5 +1,6 @@
 //! Threads that a whole process shares, and that a process which was forked makes again.
 
+use crate::work::{Work, beside};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::RwLock;
@@ -56,21 +57,50 @@ impl SharedThreads {
     }
 }
 
-/// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
+/// Runs `work` for each part, in any order, and gives what it returned in the order of the parts. What ends the work of
+/// this thread ends theirs.
 pub(crate) fn each<P: Send, T: Send>(
     pool: Option<&ThreadPool>,
     parts: Vec<P>,
     work: impl Fn(P) -> T + Sync + Send,
 ) -> Vec<T> {
-    match pool {
-        Some(pool) => pool.install(|| parts.into_par_iter().with_max_len(1).map(work).collect()),
-        None => parts.into_iter().map(work).collect(),
+    let Some(pool) = pool else { return parts.into_iter().map(work).collect() };
+    if Work::current().is_none() {
+        return pool.install(|| parts.into_par_iter().with_max_len(1).map(work).collect());
     }
+    let mut made: Vec<Option<T>> = parts.iter().map(|_| None).collect();
+    pool.in_place_scope(|scope| {
+        beside(|limited, end| {
+            for (part, made) in parts.into_iter().zip(&mut made) {
+                let (work, limited, end) = (&work, limited.clone(), end.clone());
+                scope.spawn(move |_| {
+                    *made = Some(limited.run(|| work(part)));
+                    drop(end);
+                });
+            }
+        });
+    });
+    // A part that panicked has ended this thread's work, too.
+    made.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::{Limits, Over, spend};
+
+    #[test]
+    fn what_ends_the_work_of_a_thread_ends_that_of_its_helpers() {
+        static THREADS: SharedThreads = SharedThreads::new("helping");
+        let limited = Work::new(Limits::NONE.seconds(0.05));
+        let endless = |()| loop {
+            if let Err(over) = spend(1) {
+                return over;
+            }
+        };
+        let ended = limited.run(|| each(THREADS.pool(), vec![(); 3], endless));
+        assert!(ended.iter().all(|over| matches!(over, Over::Time(_) | Over::Stopped)) && ended.len() == 3);
+    }
 
     #[test]
     fn threads_are_made_once_and_named() {
@@ -83,6 +113,8 @@ mod tests {
             let squares: Vec<usize> = (0..parts).map(|part| part * part).collect();
             assert_eq!(each(Some(pool), (0..parts).collect(), |part| part * part), squares);
             assert_eq!(each(None, (0..parts).collect(), |part| part * part), squares);
+            let limited = Work::new(Limits::default());
+            assert_eq!(limited.run(|| each(Some(pool), (0..parts).collect(), |part| part * part)), squares);
         }
     }
 }
