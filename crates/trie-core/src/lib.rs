@@ -56,7 +56,7 @@ pub use rows::logits;
 pub use rows::sampler::{RowError, Sampler, SamplerError};
 pub use rows::softmax::{log_add, log_probability, log_sum_exp};
 pub use scoring::{
-    Choice, ChooseError, ChooseOptions, ChooseStats, DeadEnd, Decoded, Host, Job, PrefixRows, PrefixRowsError,
+    Asked, Choice, ChooseError, ChooseOptions, ChooseStats, DeadEnd, Decoded, Host, Job, PrefixRows, PrefixRowsError,
     PromptProblem, RowProblem, RunError, Scoring, ScoringError, TokenTree, TreeDecoder, TreeNode, Want, choose,
     choose_many, run,
 };

@@ -261,6 +261,11 @@ impl RuntimeError {
         Self::Argument { what, error: Box::new(self) }
     }
 
+    /// The same of a prompt of several, by its number.
+    pub(super) fn of_prompt(self, number: usize) -> Self {
+        Self::Prompt { number, error: Box::new(self) }
+    }
+
     /// The same without the number of a prompt, where there is just one.
     #[must_use]
     pub fn of_the_only_prompt(self) -> Self {

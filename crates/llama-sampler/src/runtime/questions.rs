@@ -1,9 +1,10 @@
 //! Choices after several prompts, each with values of its own.
 
 use super::error::RuntimeError;
-use super::scoring::Scorer;
+use super::scoring::{Scorer, healed};
 use super::watch::Watch;
-use trie_core::{Choice, ChooseOptions, TokenId};
+use std::sync::Arc;
+use trie_core::{AnyConstraint, Asked, Choice, ChooseOptions, TokenId, Trie};
 use trie_text::ValueSet;
 
 /// A prompt, and the values after it.
@@ -49,22 +50,24 @@ impl Question {
     }
 }
 
-/// The numbers of the questions that have equal sets, in the order of their first ones.
-fn by_set(questions: &[Question]) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (number, question) in questions.iter().enumerate() {
-        let same = |group: &&mut Vec<usize>| questions[group[0]].set.trie() == question.set.trie();
-        match groups.iter_mut().find(same) {
-            Some(group) => group.push(number),
-            None => groups.push(vec![number]),
+/// The sets of some questions, each once, and which of them each question has.
+fn sets_of(questions: &[Question]) -> (Vec<AnyConstraint>, Vec<usize>) {
+    let mut distinct: Vec<&Trie> = Vec::new();
+    let mut numbers = Vec::with_capacity(questions.len());
+    for set in questions.iter().map(|question| question.set.trie()) {
+        let known = distinct.iter().position(|&known| known == set);
+        numbers.push(known.unwrap_or(distinct.len()));
+        if known.is_none() {
+            distinct.push(set);
         }
     }
-    groups
+    (distinct.into_iter().map(|set| set.clone().into()).collect(), numbers)
 }
 
 /// Choices for many questions.
 pub trait QuestionScorer: Scorer {
-    /// A choice for each question, in order. Those with equal sets are decoded together.
+    /// A choice for each question, in order. What all prompts begin with is decoded once, the rest in common
+    /// forward passes.
     ///
     /// # Errors
     /// As [`Scorer::choose_many`]; [`RuntimeError::Prompt`] has the number among these questions. Nothing is given
@@ -75,18 +78,13 @@ pub trait QuestionScorer: Scorer {
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
-        let mut chosen: Vec<(usize, Choice)> = Vec::with_capacity(questions.len());
-        for numbers in by_set(questions) {
-            let prompts: Vec<&[TokenId]> = numbers.iter().map(|&number| questions[number].prompt.as_slice()).collect();
-            let choices = self.choose_many(&prompts, questions[numbers[0]].set.trie().clone(), options, watch);
-            let choices = choices.map_err(|error| match error {
-                RuntimeError::Prompt { number, error } => RuntimeError::Prompt { number: numbers[number], error },
-                error => error,
-            })?;
-            chosen.extend(numbers.into_iter().zip(choices));
-        }
-        chosen.sort_unstable_by_key(|&(number, _)| number);
-        Ok(chosen.into_iter().map(|(_, choice)| choice).collect())
+        let (vocab, (sets, numbers)) = (Arc::clone(self.vocab()), sets_of(questions));
+        let asked = questions.iter().zip(numbers).enumerate().map(|(number, (question, set))| {
+            let prompt = healed(&vocab, &question.prompt, &sets[set]).map_err(|error| error.of_prompt(number))?;
+            Ok(Asked { prompt, constraint: &sets[set] })
+        });
+        let asked: Vec<Asked<'_>> = asked.collect::<Result<_, RuntimeError>>()?;
+        self.score(&asked, options, watch)
     }
 
     /// [`QuestionScorer::choose_each`] for a part of a stream: a bad prompt does not take the answers before it away.
@@ -147,7 +145,6 @@ impl<S: Scorer> QuestionScorer for S {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trie_core::Trie;
 
     fn question(token: u32) -> Question {
         let mut builder = Trie::builder();
@@ -156,10 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn equal_sets_go_together_whatever_stands_between_them() {
+    fn equal_sets_are_made_once_whatever_stands_between_them() {
         let questions: Vec<Question> = [1, 2, 1, 3, 2].map(question).to_vec();
-        assert_eq!(by_set(&questions), [vec![0, 2], vec![1, 4], vec![3]]);
-        assert!(by_set(&[]).is_empty());
+        let (sets, numbers) = sets_of(&questions);
+        assert_eq!((sets.len(), numbers), (3, vec![0, 1, 0, 2, 1]));
+        assert!(sets_of(&[]).0.is_empty());
     }
 
     #[test]

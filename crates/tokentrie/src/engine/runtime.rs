@@ -3,7 +3,7 @@
 use super::thread::Engine;
 use llama_sampler::{Context, GenerateOptions, Generated, Inside, RuntimeError, Scorer, Watch};
 use std::sync::Arc;
-use trie_core::{AnyConstraint, Choice, ChooseOptions, TokenId};
+use trie_core::{Asked, Choice, ChooseOptions, TokenId};
 use trie_text::Vocab;
 
 /// Who decodes for a call.
@@ -82,14 +82,13 @@ impl Scorer for Runtime<'_> {
 
     fn score(
         &mut self,
-        prompts: &[&[TokenId]],
-        constraint: &AnyConstraint,
+        asked: &[Asked<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
         match self {
-            Self::Alone(context) => context.score(prompts, constraint, options, watch),
-            Self::Shared(engine) => engine.score(prompts, constraint, options, watch),
+            Self::Alone(context) => context.score(asked, options, watch),
+            Self::Shared(engine) => engine.score(asked, options, watch),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle, sleep};
 use trie_core::work::{Limits, Work};
-use trie_core::{AnyConstraint, Choice, ChooseOptions, Host, Scoring, TokenId};
+use trie_core::{Asked, Choice, ChooseOptions, Host, Scoring, TokenId};
 use trie_text::Vocab;
 
 /// How an engine takes calls.
@@ -197,14 +197,13 @@ impl Engine {
     /// As there; a full queue, a closed engine, another process.
     pub(super) fn score(
         &self,
-        prompts: &[&[TokenId]],
-        constraint: &AnyConstraint,
+        asked: &[Asked<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
         self.call(
             |tell, stop| {
-                let scoring = Scoring::new::<RuntimeError>(self.host, prompts, constraint, options)?;
+                let scoring = Scoring::each::<RuntimeError>(self.host, asked, options)?;
                 Ok(Box::new(Choosing { scoring, stop, tell }))
             },
             &mut |_: Option<()>| watch.stop(),

@@ -29,7 +29,7 @@ pub use decoder::{Decoded, Host, TreeDecoder};
 pub use error::{ChooseError, DeadEnd, PromptProblem, RowProblem, ScoringError};
 pub use job::{Job, RunError, Want, run};
 pub use prefixes::{PrefixRows, PrefixRowsError};
-pub use scoring::Scoring;
+pub use scoring::{Asked, Scoring};
 pub use tree::{TokenTree, TreeNode};
 
 use crate::machine::constraint::AnyConstraint;
@@ -125,7 +125,7 @@ mod tests {
             });
             for options in [ChooseOptions::new(), ChooseOptions::new().with_top(1)] {
                 let prompt: &[TokenId] = &[id(0)];
-                let scoring = Scoring::of_values::<()>(Host::of(&rows), &[prompt], &values, &options);
+                let scoring = Scoring::of_values::<()>(Host::of(&rows), vec![(prompt, values.clone())], &options);
                 let ended = run(&mut scoring.unwrap(), &mut rows);
                 assert_eq!(ended, Err(RunError::Job(DeadEnd { depth: node }.into())));
             }

@@ -10,30 +10,37 @@ use super::whole::Whole;
 use crate::machine::constraint::AnyConstraint;
 use crate::rows::logits::NoLogits;
 use crate::set::ids::TokenId;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The scoring of a constraint's values after one or several prompts, as a [`Job`]: what [`choose`](super::choose) and
+/// A prompt, and what may come after it.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The tokens before.
+    pub prompt: &'a [TokenId],
+    /// What has the values.
+    pub constraint: &'a AnyConstraint,
+}
+
+/// The scoring of values after one or several prompts, as a [`Job`]: what [`choose`](super::choose) and
 /// [`choose_many`](super::choose_many) do.
 #[derive(Debug)]
 pub struct Scoring {
-    kind: Kind,
+    /// Every value after those prompts whose sets are small, until they are scored, and the numbers of these prompts.
+    whole: Option<(Box<Whole>, Vec<usize>)>,
+    /// The best values after the other ones; the next one from the end.
+    searches: Vec<(usize, Search)>,
     started: Instant,
     stats: ChooseStats,
     is_read: bool,
-    found: Vec<Choice>,
-}
-
-#[derive(Debug)]
-enum Kind {
-    /// Every value after every prompt.
-    Whole(Option<Box<Whole>>),
-    /// The best values after one prompt, and after those behind it, which are the next ones from the end.
-    Searches(Vec<Search>),
+    /// By the number of the prompt.
+    found: Vec<(usize, Choice)>,
 }
 
 impl Scoring {
-    /// A choice after each prompt.
+    /// A choice after each prompt, of one constraint.
     ///
     /// # Errors
     /// As [`choose_many`](super::choose_many), before any row was asked for.
@@ -43,42 +50,66 @@ impl Scoring {
         constraint: &AnyConstraint,
         options: &ChooseOptions<'_>,
     ) -> Result<Self, ChooseError<E>> {
-        Self::of_values(host, prompts, &Arc::new(Values::new(constraint, options, host.n_vocab)?), options)
+        let values = Arc::new(Values::new(constraint, options, host.n_vocab)?);
+        Self::of_values(host, prompts.iter().map(|&prompt| (prompt, Arc::clone(&values))).collect(), options)
+    }
+
+    /// A choice after each prompt, each of its own constraint. What all prompts begin with is decoded once.
+    ///
+    /// # Errors
+    /// As [`Scoring::new`].
+    pub fn each<E>(host: Host, asked: &[Asked<'_>], options: &ChooseOptions<'_>) -> Result<Self, ChooseError<E>> {
+        let mut known: HashMap<*const AnyConstraint, Arc<Values>> = HashMap::new();
+        let mut all: Vec<(&[TokenId], Arc<Values>)> = Vec::with_capacity(asked.len());
+        for &Asked { prompt, constraint } in asked {
+            let values = match known.entry(std::ptr::from_ref(constraint)) {
+                Entry::Occupied(known) => Arc::clone(known.get()),
+                Entry::Vacant(place) => {
+                    Arc::clone(place.insert(Arc::new(Values::new(constraint, options, host.n_vocab)?)))
+                }
+            };
+            all.push((prompt, values));
+        }
+        Self::of_values(host, all, options)
     }
 
     pub(super) fn of_values<E>(
         host: Host,
-        prompts: &[&[TokenId]],
-        values: &Arc<Values>,
+        asked: Vec<(&[TokenId], Arc<Values>)>,
         options: &ChooseOptions<'_>,
     ) -> Result<Self, ChooseError<E>> {
-        check_prompts(host, prompts, values)?;
-        let longest = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
-        let kind = if searches(values, options, host.room.saturating_sub(longest)) {
-            Kind::Searches(prompts.iter().rev().map(|prompt| Search::new(prompt, values, options, host)).collect())
-        } else {
-            // What the host holds stays where there are none: it may be the beginning of the next ones.
-            Kind::Whole((!prompts.is_empty()).then(|| Box::new(Whole::new(prompts, values))))
+        check_prompts(host, &asked)?;
+        let longest = asked.iter().map(|(prompt, _)| prompt.len()).max().unwrap_or(0);
+        let numbered = asked.into_iter().enumerate();
+        let (large, small): (Vec<_>, Vec<_>) =
+            numbered.partition(|(_, (_, values))| searches(values, options, host.room.saturating_sub(longest)));
+        let search = |(number, (prompt, values)): (usize, (&[TokenId], Arc<Values>))| {
+            (number, Search::new(prompt, &values, options, host))
         };
+        let searches = large.into_iter().rev().map(search).collect();
+        // What the host holds stays where there are none: it may be the beginning of the next ones.
+        let whole = (!small.is_empty()).then(|| {
+            let (numbers, small): (Vec<_>, Vec<_>) = small.into_iter().unzip();
+            (Box::new(Whole::new(&small)), numbers)
+        });
         let (started, stats) = (Instant::now(), ChooseStats::default());
-        Ok(Self { kind, started, stats, is_read: false, found: Vec::new() })
+        Ok(Self { whole, searches, started, stats, is_read: false, found: Vec::new() })
     }
 
     /// The rows that it reads in all, where that is known before: where no value is searched for.
     pub fn rows(&self) -> Option<usize> {
-        match &self.kind {
-            Kind::Whole(whole) => whole.as_ref().map(|whole| whole.want().tree.rows()),
-            Kind::Searches(_) => None,
-        }
+        self.searches.is_empty().then(|| self.whole.as_ref().map(|(whole, _)| whole.want().tree.rows()))?
     }
 
     /// The choices, once it is over, in the order of the prompts; `n_threads` is what the host decodes with.
     pub fn finish(self, n_threads: u32) -> Vec<Choice> {
         let mut found = self.found;
-        for choice in &mut found {
+        found.sort_by_key(|&(number, _)| number);
+        let with_threads = |(_, mut choice): (usize, Choice)| {
             choice.stats.n_threads = n_threads;
-        }
-        found
+            choice
+        };
+        found.into_iter().map(with_threads).collect()
     }
 
     /// What was spent since the last choice.
@@ -92,43 +123,38 @@ impl Job for Scoring {
     type Error = ScoringError;
 
     fn advance(&mut self) -> Result<bool, ScoringError> {
-        match &mut self.kind {
-            Kind::Whole(None) => Ok(false),
-            Kind::Whole(Some(_)) if !self.is_read => Ok(true),
-            Kind::Whole(whole) => {
-                if let Some(whole) = whole.take() {
-                    let stats = self.spent();
-                    self.found = whole.into_choices(stats);
-                }
-                Ok(false)
-            }
-            Kind::Searches(_) => loop {
-                let Kind::Searches(searches) = &mut self.kind else { return Ok(false) };
-                let Some(search) = searches.last_mut() else { return Ok(false) };
-                if search.advance() {
-                    return Ok(true);
-                }
-                if let Some(search) = searches.pop() {
-                    let stats = self.spent();
-                    self.found.push(search.into_choice(stats));
-                }
-            },
+        if self.whole.is_some() && !self.is_read {
+            return Ok(true);
         }
+        if let Some((whole, numbers)) = self.whole.take() {
+            let stats = self.spent();
+            self.found.extend(numbers.into_iter().zip(whole.into_choices(stats)));
+        }
+        while let Some((_, search)) = self.searches.last_mut() {
+            if search.advance() {
+                return Ok(true);
+            }
+            if let Some((number, search)) = self.searches.pop() {
+                let stats = self.spent();
+                self.found.push((number, search.into_choice(stats)));
+            }
+        }
+        Ok(false)
     }
 
     fn want(&self) -> Want<'_> {
-        match &self.kind {
-            Kind::Whole(Some(whole)) => whole.want(),
-            Kind::Searches(searches) if !searches.is_empty() => searches[searches.len() - 1].want(),
-            _ => Want::NOTHING,
+        match (&self.whole, self.searches.last()) {
+            (Some((whole, _)), _) => whole.want(),
+            (None, Some((_, search))) => search.want(),
+            (None, None) => Want::NOTHING,
         }
     }
 
     fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {
-        let taken = match &mut self.kind {
-            Kind::Whole(Some(whole)) => whole.take(node, row),
-            Kind::Searches(searches) => searches.last_mut().map_or(Ok(()), |search| search.take(node, row)),
-            Kind::Whole(None) => Ok(()),
+        let taken = match (&mut self.whole, self.searches.last_mut()) {
+            (Some((whole, _)), _) => whole.take(node, row),
+            (None, Some((_, search))) => search.take(node, row),
+            (None, None) => Ok(()),
         };
         taken.map_err(|error| match error {
             ScoringError::NoLogits(row) => {
@@ -157,9 +183,14 @@ fn searches(values: &Values, options: &ChooseOptions<'_>, room: usize) -> bool {
 }
 
 /// Everything about the prompts that can be refused before anything is decoded.
-fn check_prompts<E>(host: Host, prompts: &[&[TokenId]], values: &Values) -> Result<(), ChooseError<E>> {
-    let (Host { n_vocab, room, .. }, needed) = (host, values.needed());
-    for (number, prompt) in prompts.iter().enumerate() {
+fn check_prompts<E>(host: Host, asked: &[(&[TokenId], Arc<Values>)]) -> Result<(), ChooseError<E>> {
+    let Host { n_vocab, room, .. } = host;
+    let mut last: Option<(*const Values, usize)> = None;
+    for (number, (prompt, values)) in asked.iter().enumerate() {
+        let this = Arc::as_ptr(values);
+        // Of one set for all prompts it is found once.
+        let needed = last.filter(|&(of, _)| of == this).map_or_else(|| values.needed(), |(_, needed)| needed);
+        last = Some((this, needed));
         let outside = prompt.iter().position(|token| token.index() >= n_vocab);
         let problem = if prompt.is_empty() {
             PromptProblem::Empty

@@ -35,12 +35,13 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    pub(super) fn new(prompts: &[&[TokenId]], values: &Arc<Values>) -> Self {
-        let common = common_prefix(prompts);
+    pub(super) fn new(asked: &[(&[TokenId], Arc<Values>)]) -> Self {
+        let prompts: Vec<&[TokenId]> = asked.iter().map(|&(prompt, _)| prompt).collect();
+        let common = common_prefix(&prompts);
         let held = prompts.first().map_or_else(Vec::new, |prompt| prompt[..common].to_vec());
         let mut whole =
             Self { held, tree: TokenTree::new(), nodes: Vec::new(), below: HashMap::new(), scores: Vec::new() };
-        for (number, prompt) in prompts.iter().enumerate() {
+        for (number, (prompt, values)) in asked.iter().enumerate() {
             whole.add(number, &prompt[common..], values);
         }
         whole

@@ -8,7 +8,9 @@ use crate::scoring::twin::{
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use trie_core::{ChooseError, ChooseOptions, PrefixRows, TokenId, choose, choose_many};
+use trie_core::{
+    AnyConstraint, Asked, ChooseError, ChooseOptions, Host, PrefixRows, Scoring, TokenId, choose, choose_many, run,
+};
 
 fn sets() -> impl Strategy<Value = Naive> {
     let tokens = prop::collection::vec(prop_oneof![3 => 0..4u32, 1 => 0..20u32], 1..6);
@@ -226,6 +228,34 @@ proptest! {
         }
         for (prompt, choice) in slices.iter().zip(&together) {
             let alone = choose(&mut Table::new(model), prompt, &trie, &options).unwrap();
+            let bits = |logprobs: &[f64]| logprobs.iter().map(|logprob| logprob.to_bits()).collect::<Vec<u64>>();
+            prop_assert_eq!(bits(&alone.logprobs), bits(&choice.logprobs));
+            prop_assert_eq!((&alone.ranking, alone.stats.rows), (&choice.ranking, choice.stats.rows));
+        }
+    }
+
+    #[test]
+    fn several_prompts_with_sets_of_their_own_are_as_each_alone(
+        naive in prop::collection::vec(sets(), 1..5),
+        model in models(),
+        shared in prompts(),
+        ends in ends(),
+        most in prop::option::of(1..6usize),
+    ) {
+        let constraints: Vec<AnyConstraint> = naive.iter().map(|naive| naive.trie().into()).collect();
+        let prompts: Vec<Vec<TokenId>> =
+            (0..naive.len()).map(|number| [&shared[..], &ids(&[number as u32])].concat()).collect();
+        let asked = prompts.iter().zip(&constraints).map(|(prompt, constraint)| Asked { prompt, constraint });
+        let asked: Vec<Asked<'_>> = asked.collect();
+        // With few rows large sets are searched beside small ones that are scored as a whole.
+        let options = ChooseOptions::new().with_end_tokens(&ends).with_max_rows(most);
+        let mut table = Table::new(model);
+        let mut scoring = Scoring::each::<Infallible>(Host::of(&table), &asked, &options).unwrap();
+        run(&mut scoring, &mut table).unwrap();
+        let together = scoring.finish(0);
+        prop_assert_eq!(together.len(), prompts.len());
+        for (&Asked { prompt, constraint }, choice) in asked.iter().zip(&together) {
+            let alone = choose(&mut Table::new(model), prompt, constraint.clone(), &options).unwrap();
             let bits = |logprobs: &[f64]| logprobs.iter().map(|logprob| logprob.to_bits()).collect::<Vec<u64>>();
             prop_assert_eq!(bits(&alone.logprobs), bits(&choice.logprobs));
             prop_assert_eq!((&alone.ranking, alone.stats.rows), (&choice.ranking, choice.stats.rows));

@@ -10,8 +10,8 @@ use super::task::Task;
 use super::watch::Watch;
 use std::sync::Arc;
 use trie_core::{
-    AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, Decoded, Job, PromptProblem, Scoring, ScoringError,
-    Special, TokenId, Want,
+    AnyConstraint, Asked, Choice, ChooseError, ChooseOptions, Constraint, Decoded, Job, PromptProblem, Scoring,
+    ScoringError, Special, TokenId, Want,
 };
 use trie_text::{Vocab, VocabError};
 
@@ -26,8 +26,7 @@ pub trait Scorer {
     /// As [`Scorer::choose_many`].
     fn score(
         &mut self,
-        prompts: &[&[TokenId]],
-        constraint: &AnyConstraint,
+        asked: &[Asked<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError>;
@@ -47,7 +46,9 @@ pub trait Scorer {
     ) -> Result<Choice, RuntimeError> {
         let (vocab, constraint) = (Arc::clone(self.vocab()), constraint.into());
         let healed = healed(&vocab, prompt, &constraint)?;
-        let chosen = self.score(&[healed], &constraint, options, watch).map_err(RuntimeError::of_the_only_prompt)?;
+        let chosen = self
+            .score(&[Asked { prompt: healed, constraint: &constraint }], options, watch)
+            .map_err(RuntimeError::of_the_only_prompt)?;
         chosen.into_iter().next().ok_or(RuntimeError::EmptyPrompt)
     }
 
@@ -65,15 +66,20 @@ pub trait Scorer {
     ) -> Result<Vec<Choice>, RuntimeError> {
         let (vocab, constraint) = (Arc::clone(self.vocab()), constraint.into());
         let healed = prompts.iter().enumerate().map(|(number, prompt)| {
-            healed(&vocab, prompt, &constraint).map_err(|error| RuntimeError::Prompt { number, error: Box::new(error) })
+            let prompt = healed(&vocab, prompt, &constraint).map_err(|error| error.of_prompt(number))?;
+            Ok(Asked { prompt, constraint: &constraint })
         });
-        let healed: Vec<&[TokenId]> = healed.collect::<Result<_, _>>()?;
-        self.score(&healed, &constraint, options, watch)
+        let asked: Vec<Asked<'_>> = healed.collect::<Result<_, RuntimeError>>()?;
+        self.score(&asked, options, watch)
     }
 }
 
 /// What is left of a prompt before the set that a constraint begins with.
-fn healed<'p>(vocab: &Vocab, prompt: &'p [TokenId], constraint: &AnyConstraint) -> Result<&'p [TokenId], RuntimeError> {
+pub(super) fn healed<'p>(
+    vocab: &Vocab,
+    prompt: &'p [TokenId],
+    constraint: &AnyConstraint,
+) -> Result<&'p [TokenId], RuntimeError> {
     constraint.sets().into_iter().try_for_each(|set| vocab.check_set(set))?;
     match constraint.first_set() {
         Some(set) => Ok(vocab.before_set(prompt, set)?),
@@ -88,12 +94,11 @@ impl Scorer for Context {
 
     fn score(
         &mut self,
-        prompts: &[&[TokenId]],
-        constraint: &AnyConstraint,
+        asked: &[Asked<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
-        let scoring = Scoring::new::<RuntimeError>(self.host(), prompts, constraint, options)?;
+        let scoring = Scoring::each::<RuntimeError>(self.host(), asked, options)?;
         let mut task = ScoringTask { scoring, watch };
         self.run(&mut task)?;
         Ok(task.scoring.finish(self.n_threads()))
