@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokentrie::run::Turn;
 use trie_core::TokenId;
+use trie_core::work::leave;
 
 /// What `next` gives.
 #[derive(Debug, Clone)]
@@ -65,9 +66,12 @@ impl Session {
             session.events.more.notify_all();
         };
         let spawned = std::thread::Builder::new().name("tokentrie".to_owned()).spawn(work);
-        if let Err(error) = spawned {
-            *self.events.queue() = Queue::default();
-            return Err(Error::new(TOKENTRIE_ERROR_MODEL, format!("no thread could be started: {error}")));
+        match spawned {
+            Ok(thread) => leave(thread),
+            Err(error) => {
+                *self.events.queue() = Queue::default();
+                return Err(Error::new(TOKENTRIE_ERROR_MODEL, format!("no thread could be started: {error}")));
+            }
         }
         Ok(())
     }

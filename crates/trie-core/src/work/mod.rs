@@ -3,13 +3,15 @@
 //! The limits belong to the thread that does the work, as a stack does: loops deep inside ask [`spend`], and nothing in
 //! between needs to know. Work inside other work keeps to the limits of both.
 
+mod threads;
+
+pub(crate) use threads::beside;
+pub use threads::{apart, leave};
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::Builder;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What one piece of work may cost.
@@ -271,60 +273,6 @@ pub fn quiet<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// How often whoever waits for other threads looks around.
-const PAUSE: Duration = Duration::from_millis(10);
-
-/// Does what `helpers` are to do, on other threads, while this one looks whether its work is over: then they are told.
-/// `helpers` gets what each of them is to [run](Work::run) in, and whom to tell that it has ended.
-pub(crate) fn beside(helpers: impl FnOnce(&Work, &Sender<()>)) {
-    let (work, left) = Work::of_helpers();
-    let (end, ended) = channel();
-    helpers(&work, &end);
-    drop(end);
-    // It ends when the last helper has.
-    while !matches!(ended.recv_timeout(PAUSE), Err(RecvTimeoutError::Disconnected)) {
-        if look(0, 0).is_err() {
-            left.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Does work that cannot be asked, such as that of another library, on a thread of its own. Where the work of this
-/// thread is over first, it is told so, and left behind: what it makes is dropped. Its thread has a large stack.
-///
-/// # Errors
-/// The budget of this thread is spent. Where the system gives no thread, the work is done on this one.
-pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Over> {
-    /// Memory is used only as far as it is needed.
-    const STACK: usize = 256 << 20;
-    look(0, 0)?;
-    let (inner, left) = Work::of_helpers();
-    let (give, taken) = channel();
-    // A thread that cannot be made does not give back what it was to run.
-    let work = Arc::new(Mutex::new(Some(work)));
-    let there = Arc::clone(&work);
-    let take = |from: &Mutex<Option<_>>| from.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let thread = Builder::new().stack_size(STACK).spawn(move || {
-        let Some(work) = take(&there) else { return };
-        // Nobody may wait for it any more.
-        let _ = give.send(inner.run(work));
-    });
-    let Ok(thread) = thread else {
-        // The system gives none: it is done here, to its end.
-        return take(&work).map(|work| work()).ok_or(Over::Stopped);
-    };
-    loop {
-        match taken.recv_timeout(PAUSE) {
-            Ok(made) => return Ok(made),
-            Err(RecvTimeoutError::Timeout) => look(0, 0).inspect_err(|_| left.store(true, Ordering::Relaxed))?,
-            Err(RecvTimeoutError::Disconnected) => match thread.join() {
-                Err(panic) => resume_unwind(panic),
-                Ok(()) => return Err(Over::Stopped),
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,20 +294,6 @@ mod tests {
         assert_eq!(run(Limits::NONE.bytes(5000)), Over::Bytes(5000));
         assert_eq!(run(Limits::NONE.seconds(0.001)), Over::Time(Duration::from_millis(1)));
         assert_eq!((over(), spend(1)), (None, Ok(())));
-    }
-
-    #[test]
-    fn what_goes_on_for_ever_is_left_behind() {
-        let waits = || std::thread::park_timeout(Duration::from_secs(60));
-        let asked = Instant::now();
-        let work = Work::new(Limits::NONE.seconds(0.05));
-        assert_eq!(work.run(|| apart(waits)), Err(Over::Time(Duration::from_millis(50))));
-        assert!(asked.elapsed() < Duration::from_secs(30));
-        assert_eq!(apart(|| 7), Ok(7));
-        // It hears of it where it asks, if it is not left behind first: it ends in any case.
-        let asked = Instant::now();
-        let _ = Work::new(Limits::NONE.seconds(0.05)).run(|| apart(|| while spend(1).is_ok() {}));
-        assert!(asked.elapsed() < Duration::from_secs(30));
     }
 
     #[test]
