@@ -5,12 +5,15 @@
 //! | `spec/` | what may be written, as data: one JSON form, made into a constraint over a vocabulary |
 //! | `run/` | generations and choices: options, whose turn it is, what ends a call |
 //! | `engine/` | many calls of one model at once |
+//! | `decide/` | typed questions about a state, answered with the probability of every option |
 //! | `chat/` | the chat loop: prompt, constraint, reader, finish reasons, probabilities |
 
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "chat")]
 pub mod chat;
+#[cfg(feature = "llama")]
+pub mod decide;
 #[cfg(feature = "llama")]
 pub mod engine;
 pub mod run;

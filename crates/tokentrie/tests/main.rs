@@ -2,6 +2,8 @@
 
 #[cfg(feature = "llama")]
 mod chats;
+#[cfg(feature = "llama")]
+mod decisions;
 #[cfg(all(feature = "llama", feature = "schema"))]
 mod examples;
 #[cfg(all(feature = "llama", feature = "schema"))]

@@ -1,10 +1,20 @@
 //! The format of a model's chats, over its vocabulary.
 
+#[cfg(feature = "llama")]
+use super::prompt::ChatPrompt;
+#[cfg(feature = "llama")]
+use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, FormatError, TemplateError};
+#[cfg(feature = "llama")]
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trie_core::{AnyConstraint, TokenId};
+#[cfg(feature = "llama")]
+use trie_core::{Constraint, Ending, Scratch};
 use trie_text::Vocab;
+#[cfg(feature = "llama")]
+use trie_text::VocabError;
 
 /// The template of a model whose file has none: that of `ChatML`, with calls of tools as JSON in `<tool_call>` tags.
 pub const CHATML: &str = include_str!("chatml.jinja");
@@ -96,6 +106,36 @@ impl ModelFormat {
             (Some(budget), Some(closing)) => AnyConstraint::new(before.with_budget(budget, closing)),
             _ => AnyConstraint::new(before),
         })
+    }
+
+    /// The prompt of a conversation up to where the content of the reply begins: without thinking, where the template
+    /// allows that, else after a thought without content. What begins content stands in it.
+    ///
+    /// # Errors
+    /// As [`ChatPrompt::new`], and as [`ModelFormat::constraint`].
+    #[cfg(feature = "llama")]
+    pub(crate) fn content_prompt<E>(&self, messages: &[Value]) -> Result<ChatPrompt, E>
+    where
+        E: From<TemplateError> + From<VocabError> + From<ConstraintError>,
+    {
+        let quiet = PromptOptions::default().with_thinking(false);
+        let prompt: ChatPrompt = ChatPrompt::new::<E>(&self.format, &self.vocab, messages, None, &quiet)?;
+        if self.begins_content(&prompt.turn)? {
+            return Ok(prompt);
+        }
+        let begun = [messages, &[json!({"role": "assistant", "content": ""})]].concat();
+        ChatPrompt::new(&self.format, &self.vocab, &begun, None, &quiet.continuing(Continued::Content))
+    }
+
+    /// Whether content may come at once after what begins its turn.
+    #[cfg(feature = "llama")]
+    fn begins_content(&self, turn: &str) -> Result<bool, ConstraintError> {
+        match self.before_content(turn, None) {
+            Ok(before) => Ok(before.next(&before.start(), &mut Scratch::default()).ending != Ending::No),
+            // A recipient stands before it.
+            Err(ConstraintError::Format(FormatError::Recipients { .. })) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The tokens that end content: those that end generation, and its own marker where that is a control token. Text

@@ -23,7 +23,13 @@ pub struct OptionInfo {
     pub about: &'static str,
 }
 
-const fn option(name: &'static str, default: &'static str, range: &'static str, about: &'static str) -> OptionInfo {
+/// One of a table.
+pub(crate) const fn option(
+    name: &'static str,
+    default: &'static str,
+    range: &'static str,
+    about: &'static str,
+) -> OptionInfo {
     OptionInfo { name, default, range, about }
 }
 

@@ -1,0 +1,215 @@
+//! What came of a question.
+
+use super::question::{Kind, Question};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use trie_core::TokenId;
+
+/// A prompt, the texts that were read after it, in the order of the options, and what had to follow them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedPrompt {
+    /// The tokens before.
+    pub tokens: Vec<TokenId>,
+    /// One for each option.
+    pub texts: Vec<String>,
+}
+
+/// The answer of a question.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Answer {
+    /// Which.
+    pub question: Question,
+    /// What was found, and `None` below the threshold: of a predicate a boolean, of a choice the option, of a score the
+    /// expected level, from 0.
+    pub value: Option<Value>,
+    /// The most probable option.
+    pub index: usize,
+    /// Of a predicate that of yes; else that of the most probable option.
+    pub probability: f64,
+    /// Of every option; they add up to 1. NaN where it was not scored.
+    pub probabilities: Vec<f64>,
+    /// How sure the answer is, from 0 to 1: see docs/decisions.md.
+    pub confidence: f64,
+    /// What the model gives to all options together: the mean over the orders.
+    pub mass: f64,
+    /// Of the probabilities, in nats.
+    pub entropy: f64,
+    /// The share of the orders whose most probable option is another one.
+    pub flips: f64,
+    /// Why there is no value.
+    pub reason: Option<String>,
+    /// One for each order.
+    pub prompts: Vec<AskedPrompt>,
+}
+
+/// What one order gave.
+pub(super) struct Order {
+    pub(super) prompt: AskedPrompt,
+    pub(super) probabilities: Vec<f64>,
+    pub(super) mass: f64,
+}
+
+/// The most probable option; of equal ones the first.
+fn best(probabilities: &[f64]) -> usize {
+    let better = |best: usize, (index, &share): (usize, &f64)| {
+        if share > probabilities[best] || probabilities[best].is_nan() { index } else { best }
+    };
+    probabilities.iter().enumerate().fold(0, better)
+}
+
+/// How sure a choice of so many options is.
+fn of_choice(probabilities: &[f64]) -> f64 {
+    let (count, most) = (probabilities.len() as f64, probabilities[best(probabilities)]);
+    if count < 2.0 { 1.0 } else { (count * most - 1.0) / (count - 1.0) }
+}
+
+/// How sure a level is: how far from the most probable one the others lie, beside levels that are all alike.
+fn of_score(probabilities: &[f64]) -> f64 {
+    let count = probabilities.len() as f64;
+    if count < 2.0 {
+        return 1.0;
+    }
+    let (middle, most) = ((count - 1.0) / 2.0, best(probabilities) as f64);
+    let alike: f64 = (0..probabilities.len()).map(|level| (level as f64 - middle).abs()).sum::<f64>() / count;
+    let far = probabilities.iter().enumerate().map(|(level, share)| share * (level as f64 - most).abs()).sum::<f64>();
+    (1.0 - far / alike).max(0.0)
+}
+
+impl Answer {
+    pub(super) fn new(question: Question, orders: Vec<Order>, threshold: Option<f64>) -> Self {
+        let count = orders.len() as f64;
+        let options = orders.first().map_or(0, |order| order.probabilities.len());
+        let mean = |option: usize| orders.iter().map(|order| order.probabilities[option]).sum::<f64>() / count;
+        let probabilities: Vec<f64> = (0..options).map(mean).collect();
+        let index = best(&probabilities);
+        let others = orders.iter().filter(|order| best(&order.probabilities) != index).count();
+        let mut answer = Self {
+            question,
+            value: None,
+            index,
+            probability: 0.0,
+            probabilities: Vec::new(),
+            confidence: 0.0,
+            mass: orders.iter().map(|order| order.mass).sum::<f64>() / count,
+            entropy: 0.0,
+            flips: others as f64 / count,
+            reason: None,
+            prompts: orders.into_iter().map(|order| order.prompt).collect(),
+        };
+        answer.set(probabilities, threshold);
+        answer
+    }
+
+    /// With other probabilities, and all that comes of them.
+    pub(super) fn set(&mut self, probabilities: Vec<f64>, threshold: Option<f64>) {
+        let index = best(&probabilities);
+        let most = probabilities[index];
+        let known = probabilities.iter().copied().filter(|share| *share > 0.0);
+        self.entropy = known.map(|share| -share * share.ln()).sum();
+        let (value, confidence, probability) = match &self.question.kind {
+            Kind::Predicate { .. } => (Value::Bool(index == 0), of_choice(&probabilities), probabilities[0]),
+            Kind::Choice(options) => (options[index].0.clone(), of_choice(&probabilities), most),
+            Kind::Score(_) => {
+                let level = probabilities.iter().enumerate().map(|(level, share)| level as f64 * share).sum::<f64>();
+                (Value::from(level), of_score(&probabilities), most)
+            }
+        };
+        let below = threshold.filter(|threshold| most < *threshold);
+        self.value = below.is_none().then_some(value);
+        self.reason = below.map(|least| format!("the probability {most:.4} is below the threshold {least}"));
+        (self.index, self.confidence, self.probability) = (index, confidence, probability);
+        self.probabilities = probabilities;
+    }
+
+    fn json(&self) -> Value {
+        let (kind, options): (_, Vec<Value>) = match &self.question.kind {
+            Kind::Predicate { .. } => ("predicate", vec![true.into(), false.into()]),
+            Kind::Choice(options) => ("choice", options.iter().map(|(value, _)| value.clone()).collect()),
+            Kind::Score(levels) => ("score", levels.iter().map(|(label, _)| label.clone()).collect()),
+        };
+        let prompt = |prompt: &AskedPrompt| json!({"tokens": prompt.tokens.iter().map(|token| token.get()).collect::<Vec<_>>(), "values": prompt.texts});
+        json!({
+            "type": kind,
+            "value": self.value,
+            "index": self.index,
+            "options": options,
+            "probability": self.probability,
+            "probabilities": self.probabilities,
+            "confidence": self.confidence,
+            "mass": self.mass,
+            "entropy": self.entropy,
+            "flips": self.flips,
+            "reason": self.reason,
+            "prompts": self.prompts.iter().map(prompt).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The answers to the questions about a state.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Answers {
+    /// One for each question, in their order.
+    pub answers: Vec<Answer>,
+    /// One of these follows an option.
+    pub end_tokens: Arc<[TokenId]>,
+    /// Forward passes of the whole request, and tokens in them.
+    pub passes: (u64, usize),
+    /// How long all of it took.
+    pub seconds: f64,
+}
+
+impl Answers {
+    fn json(&self) -> Value {
+        let answers: Map<String, Value> =
+            self.answers.iter().map(|answer| (answer.question.name.clone(), answer.json())).collect();
+        let ends: Vec<u32> = self.end_tokens.iter().map(|token| token.get()).collect();
+        let (passes, tokens) = self.passes;
+        let stats = json!({"forward_passes": passes, "tokens_decoded": tokens, "seconds": self.seconds});
+        json!({"answers": answers, "end_tokens": ends, "stats": stats})
+    }
+
+    /// `[{"answers": {"name": {"value": ..., "probabilities": [...], ...}}, "end_tokens": [...], "stats": {...}}]`: one
+    /// for each state. What was not scored has `null`.
+    #[must_use]
+    pub fn to_json(all: &[Self]) -> String {
+        Value::Array(all.iter().map(Self::json).collect()).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    #[test]
+    fn confidence_is_as_the_wire_formats_define_it() {
+        assert!(close(of_choice(&[1.0]), 1.0) && close(of_choice(&[0.25; 4]), 0.0));
+        assert!(close(of_choice(&[0.1, 0.7, 0.2]), (3.0 * 0.7 - 1.0) / 2.0));
+        assert!(close(of_score(&[1.0]), 1.0) && close(of_score(&[0.0, 1.0, 0.0]), 1.0));
+        // Three levels that are all alike lie 2/3 from the middle.
+        assert!(close(of_score(&[0.2, 0.7, 0.1]), 1.0 - 0.3 / (2.0 / 3.0)));
+        assert!(close(of_score(&[0.5, 0.0, 0.5]), 0.0));
+    }
+
+    #[test]
+    fn orders_are_averaged_and_those_that_disagree_counted() {
+        let kind = Kind::Score(vec![("low".into(), None), ("high".into(), None)]);
+        let question = Question { name: "q".to_owned(), instructions: None, kind };
+        let order = |low: f64, mass: f64| Order {
+            prompt: AskedPrompt { tokens: Vec::new(), texts: Vec::new() },
+            probabilities: vec![low, 1.0 - low],
+            mass,
+        };
+        let answer = Answer::new(question.clone(), vec![order(0.9, 0.5), order(0.4, 0.1), order(0.8, 0.3)], None);
+        assert!(close(answer.probabilities[0], 0.7) && close(answer.flips, 1.0 / 3.0) && close(answer.mass, 0.3));
+        assert!(close(answer.value.unwrap().as_f64().unwrap(), 0.3));
+        let refused = Answer::new(question, vec![order(0.6, 1.0)], Some(0.7));
+        assert_eq!((refused.value, refused.index), (None, 0));
+        assert_eq!(refused.reason.unwrap(), "the probability 0.6000 is below the threshold 0.7");
+    }
+}

@@ -1,0 +1,127 @@
+//! How to decide.
+
+use crate::run::{OptionInfo, TIMEOUT, option};
+use crate::spec::fields::{Fields, text, wrong_type};
+use crate::spec::{SpecError, SpecProblem};
+use serde_json::Value;
+
+type Result<T> = std::result::Result<T, SpecError>;
+
+/// What of an option is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Readout {
+    /// Its own text, and the end of the turn after it.
+    #[default]
+    Text,
+    /// A short label that stands for it in the prompt, and the end of the turn.
+    Label,
+}
+
+/// What is divided out of the probabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Prior {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What the model says of a state without content.
+    ContentFree,
+    /// What it says on average of the states of the request.
+    Batch,
+}
+
+/// How to decide.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Decide {
+    /// What all questions are told, text or JSON.
+    pub instructions: Option<Value>,
+    /// What of an option is read.
+    pub readout: Readout,
+    /// Whether the prompt lists the options.
+    pub list_options: bool,
+    /// In how many orders options are listed; the answer is the mean.
+    pub permute: u32,
+    /// What is divided out.
+    pub prior: Prior,
+    /// Below this probability there is no answer.
+    pub threshold: Option<f64>,
+    /// The best so many options of a question with more than the model can be asked about one by one.
+    pub top: u32,
+}
+
+impl Default for Decide {
+    fn default() -> Self {
+        Self {
+            instructions: None,
+            readout: Readout::Text,
+            list_options: true,
+            permute: 1,
+            prior: Prior::Nothing,
+            threshold: None,
+            top: 10,
+        }
+    }
+}
+
+impl Decide {
+    /// The most orders.
+    pub const MOST_ORDERS: u32 = 64;
+
+    /// All of them.
+    pub const OPTIONS: [OptionInfo; 8] = [
+        option("instructions", "null", "text or JSON", "what all questions are told"),
+        option("readout", "\"text\"", "\"text\" or \"label\"", "whether an option's text or its label is read"),
+        option("list_options", "true", "true or false", "whether the prompt lists the options; labels need it"),
+        option("permute", "1", "1 to 64", "in how many orders options are listed; the answer is the mean"),
+        option(
+            "prior",
+            "\"none\"",
+            "\"none\", \"content-free\" or \"batch\"",
+            "what is divided out of the probabilities",
+        ),
+        option("threshold", "null", "0 to 1", "below this probability there is no answer"),
+        option("top", "10", "1 to 4294967295", "the best so many options of a question with thousands"),
+        TIMEOUT,
+    ];
+
+    pub(super) fn read(fields: &Fields<'_>) -> Result<Self> {
+        let usual = Self::default();
+        let wrong = |name: &'static str, reason: String| {
+            Err(SpecError::new(&fields.place.field(name), SpecProblem::Value(reason)))
+        };
+        let readout = fields.read("readout", |place, value| match text(place, value)? {
+            "text" => Ok(Readout::Text),
+            "label" => Ok(Readout::Label),
+            _ => Err(wrong_type(place, "\"text\" or \"label\"", value)),
+        })?;
+        let prior = fields.read("prior", |place, value| match text(place, value)? {
+            "none" => Ok(Prior::Nothing),
+            "content-free" => Ok(Prior::ContentFree),
+            "batch" => Ok(Prior::Batch),
+            _ => Err(wrong_type(place, "\"none\", \"content-free\" or \"batch\"", value)),
+        })?;
+        let threshold = fields.read("threshold", |place, value| {
+            let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
+            share.ok_or_else(|| wrong_type(place, "a number from 0 to 1", value))
+        })?;
+        let read = Self {
+            instructions: fields.get("instructions").cloned(),
+            readout: readout.unwrap_or_default(),
+            list_options: fields.flag("list_options", usual.list_options)?,
+            permute: fields.count("permute")?.unwrap_or(usual.permute),
+            prior: prior.unwrap_or_default(),
+            threshold,
+            top: fields.count("top")?.unwrap_or(usual.top),
+        };
+        if read.permute == 0 || read.permute > Self::MOST_ORDERS {
+            return wrong("permute", format!("it is {}: it must be from 1 to {}", read.permute, Self::MOST_ORDERS));
+        }
+        if read.top == 0 {
+            return wrong("top", format!("it is 0: it must be from 1 to {}", u32::MAX));
+        }
+        if read.readout == Readout::Label && !read.list_options {
+            return wrong("list_options", "it is false: labels mean nothing where options are not listed".to_owned());
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,181 @@
+//! What the model is asked.
+
+use super::options::{Decide, Readout};
+use super::question::{Kind, Question, as_text};
+use serde_json::{Value, json};
+
+/// The label of the option that is listed at a place: A to Z, then AA.
+fn letters(mut place: usize) -> String {
+    let mut label = Vec::new();
+    loop {
+        label.push(b'A' + (place % 26) as u8);
+        match (place / 26).checked_sub(1) {
+            Some(rest) => place = rest,
+            None => break,
+        }
+    }
+    label.reverse();
+    String::from_utf8(label).unwrap_or_default()
+}
+
+/// What stands for each option, in the order of the question: `order[place]` is the option that is listed there.
+pub(super) fn read_texts(question: &Question, readout: Readout, order: &[usize]) -> Vec<String> {
+    let texts = question.kind.texts();
+    match (&question.kind, readout) {
+        (Kind::Predicate { .. }, _) | (_, Readout::Text) => texts,
+        (Kind::Score(_), Readout::Label) => (0..texts.len()).map(|level| level.to_string()).collect(),
+        (Kind::Choice(_), Readout::Label) => {
+            let mut labels = vec![String::new(); texts.len()];
+            order.iter().enumerate().for_each(|(place, &option)| labels[option] = letters(place));
+            labels
+        }
+    }
+}
+
+/// The orders in which the options of a question are listed: all of them where they are few and so many are asked for,
+/// else rotations. Levels keep their order, and what is not listed has none.
+pub(super) fn orders(question: &Question, options: &Decide) -> Vec<Vec<usize>> {
+    /// So many options have 24 orders.
+    const FEW: usize = 4;
+    let count = question.kind.texts().len();
+    let plain: Vec<usize> = (0..count).collect();
+    let most = options.permute as usize;
+    if matches!(question.kind, Kind::Score(_)) || !options.list_options || most == 1 {
+        return vec![plain];
+    }
+    let all = (1..=count.min(FEW)).product::<usize>();
+    if count <= FEW && most >= all {
+        return permutations(plain);
+    }
+    let rotated = |by: usize| [&plain[by..], &plain[..by]].concat();
+    (0..most.min(count)).map(rotated).collect()
+}
+
+fn permutations(items: Vec<usize>) -> Vec<Vec<usize>> {
+    if items.len() < 2 {
+        return vec![items];
+    }
+    let mut all = Vec::new();
+    for (at, &first) in items.iter().enumerate() {
+        let rest = [&items[..at], &items[at + 1..]].concat();
+        all.extend(permutations(rest).into_iter().map(|rest| [&[first], &rest[..]].concat()));
+    }
+    all
+}
+
+/// What stands behind the state: what is asked, what may be answered, and how.
+pub(super) fn asked(question: &Question, options: &Decide, order: &[usize]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let own = question.instructions.as_ref().map_or_else(|| question.name.clone(), as_text);
+    lines.extend(options.instructions.iter().map(as_text).chain([own]).filter(|text| !text.is_empty()));
+    let (texts, meanings) = (question.kind.texts(), question.kind.meanings());
+    let is_label = options.readout == Readout::Label && !matches!(question.kind, Kind::Predicate { .. });
+    let is_plain = matches!(&question.kind, Kind::Predicate { yes: None, no: None });
+    if options.list_options && !is_plain {
+        let read = read_texts(question, options.readout, order);
+        for &option in order {
+            let said = if is_label { format!("{}: {}", read[option], texts[option]) } else { texts[option].clone() };
+            let mark = if is_label { "" } else { "- " };
+            lines.push(match meanings[option] {
+                Some(meaning) => format!("{mark}{said}: {}", as_text(meaning)),
+                None => format!("{mark}{said}"),
+            });
+        }
+    }
+    lines.push(match &question.kind {
+        Kind::Predicate { .. } => {
+            let [first, second] = if order.first() == Some(&1) { ["no", "yes"] } else { ["yes", "no"] };
+            format!("Answer {first} or {second}.")
+        }
+        Kind::Choice(_) if is_label => "Answer with the letter alone.".to_owned(),
+        Kind::Score(_) if is_label => "Answer with the number alone.".to_owned(),
+        _ if options.list_options => "Answer with one of these alone.".to_owned(),
+        _ => "Answer with the name alone.".to_owned(),
+    });
+    lines.join("\n")
+}
+
+/// The turns of a state that is a conversation: an array of objects, each with a role and something that was said.
+pub(super) fn turns(state: &Value) -> Option<&Vec<Value>> {
+    let said = |turn: &Value| turn.get("content").is_some() || turn.get("tool_calls").is_some();
+    let is_turn = |turn: &Value| turn.get("role").is_some_and(Value::is_string) && said(turn);
+    state.as_array().filter(|turns| !turns.is_empty() && turns.iter().all(is_turn))
+}
+
+/// The messages of a prompt: the state, and behind it what is asked about it.
+pub(super) fn messages(state: &Value, asked: &str) -> Vec<Value> {
+    let behind = |before: &str| if before.is_empty() { asked.to_owned() } else { format!("{before}\n\n{asked}") };
+    let Some(turns) = turns(state) else {
+        return vec![json!({"role": "user", "content": behind(&as_text(state))})];
+    };
+    let mut turns = turns.clone();
+    let last = turns.last_mut().filter(|turn| turn["role"] == "user" && turn["content"].is_string());
+    match last {
+        Some(turn) => turn["content"] = behind(turn["content"].as_str().unwrap_or_default()).into(),
+        None => turns.push(json!({"role": "user", "content": asked})),
+    }
+    turns
+}
+
+/// The state that says nothing, for a prior.
+pub(super) fn without_content() -> Value {
+    Value::String("N/A".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(options: &[&str]) -> Question {
+        let options = options.iter().map(|&option| (option.into(), None)).collect();
+        Question { name: "team".to_owned(), instructions: None, kind: Kind::Choice(options) }
+    }
+
+    #[test]
+    fn labels_go_on_behind_z() {
+        assert_eq!([0, 25, 26, 27, 51, 52, 701, 702].map(letters), ["A", "Z", "AA", "AB", "AZ", "BA", "ZZ", "AAA"]);
+        let all: std::collections::HashSet<String> = (0..20_000).map(letters).collect();
+        assert_eq!(all.len(), 20_000);
+    }
+
+    #[test]
+    fn orders_are_all_of_them_or_rotations() {
+        let with = |permute| Decide { permute, ..Decide::default() };
+        assert_eq!(orders(&question(&["a", "b", "c"]), &with(6)).len(), 6);
+        assert_eq!(orders(&question(&["a", "b", "c"]), &with(2)), [[0, 1, 2], [1, 2, 0]]);
+        assert_eq!(orders(&question(&["a", "b", "c", "d", "e"]), &with(64)).len(), 5);
+        assert_eq!(orders(&question(&["a"]), &with(9)), [[0]]);
+        let hidden = Decide { list_options: false, ..with(6) };
+        assert_eq!(orders(&question(&["a", "b"]), &hidden), [[0, 1]]);
+    }
+
+    #[test]
+    fn options_are_listed_in_their_order_and_labels_by_place() {
+        let mut question = question(&["billing", "access"]);
+        if let Kind::Choice(options) = &mut question.kind {
+            options[0].1 = Some("Payments".into());
+        }
+        let options = Decide { instructions: Some("Be brief.".into()), ..Decide::default() };
+        let text = asked(&question, &options, &[1, 0]);
+        assert_eq!(text, "Be brief.\nteam\n- access\n- billing: Payments\nAnswer with one of these alone.");
+        let labels = Decide { readout: Readout::Label, ..Decide::default() };
+        let text = asked(&question, &labels, &[1, 0]);
+        assert_eq!(text, "team\nA: access\nB: billing: Payments\nAnswer with the letter alone.");
+        assert_eq!(read_texts(&question, Readout::Label, &[1, 0]), ["B", "A"]);
+        question.instructions = Some("".into());
+        let hidden = Decide { list_options: false, ..Decide::default() };
+        assert_eq!(asked(&question, &hidden, &[0, 1]), "Answer with the name alone.");
+    }
+
+    #[test]
+    fn a_question_stands_behind_the_state() {
+        let user = |content: &str| json!({"role": "user", "content": content});
+        assert_eq!(messages(&"s".into(), "q"), [user("s\n\nq")]);
+        assert_eq!(messages(&json!({"a": 1}), "q"), [user("{\"a\":1}\n\nq")]);
+        assert_eq!(messages(&json!([user("s")]), "q"), [user("s\n\nq")]);
+        let answer = json!({"role": "assistant", "content": "a"});
+        assert_eq!(messages(&json!([answer]), "q"), [answer, user("q")]);
+        assert_eq!(messages(&json!([1]), "q"), [user("[1]\n\nq")]);
+        assert_eq!(messages(&json!([{"role": "boss"}]), "q"), [user("[{\"role\":\"boss\"}]\n\nq")]);
+    }
+}

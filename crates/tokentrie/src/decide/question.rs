@@ -1,0 +1,219 @@
+//! What is asked, as data.
+
+use super::options::{Decide, Prior};
+use crate::run::timeout;
+use crate::spec::fields::{Fields, array, wrong_type};
+use crate::spec::json::parse;
+use crate::spec::place::Place;
+use crate::spec::{SpecError, SpecProblem};
+use serde_json::Value;
+use std::collections::HashSet;
+
+type Result<T> = std::result::Result<T, SpecError>;
+
+/// A question about a state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// By which its answer is known.
+    pub name: String,
+    /// What is asked, text or JSON; `None` asks the name, an empty text nothing.
+    pub instructions: Option<Value>,
+    /// What may be answered.
+    pub kind: Kind,
+}
+
+/// What may be answered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Yes or no, with what each of them means, where that is said.
+    Predicate {
+        /// Text or JSON.
+        yes: Option<Value>,
+        /// Text or JSON.
+        no: Option<Value>,
+    },
+    /// One of some options: a text or a boolean, and what it means.
+    Choice(Vec<(Value, Option<Value>)>),
+    /// One of some levels, lowest first: a text, or JSON, and what it means.
+    Score(Vec<(Value, Option<Value>)>),
+}
+
+/// States, and what is asked about each.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Request {
+    /// At least one: text, JSON, or a conversation, an array of objects with roles.
+    pub states: Vec<Value>,
+    /// At least one.
+    pub questions: Vec<Question>,
+    /// How.
+    pub options: Decide,
+    /// The seconds that it may take.
+    pub timeout: Option<f64>,
+}
+
+/// JSON as the text that a model reads.
+pub(super) fn as_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Kind {
+    /// The text of each thing that may be answered.
+    pub(super) fn texts(&self) -> Vec<String> {
+        match self {
+            Self::Predicate { .. } => vec!["yes".to_owned(), "no".to_owned()],
+            Self::Score(levels) => levels.iter().map(|(label, _)| as_text(label)).collect(),
+            Self::Choice(options) => {
+                let texts: Vec<String> = options.iter().map(|(value, _)| as_text(value)).collect();
+                // `true` and "true" are two, and look so as JSON.
+                let distinct = texts.iter().collect::<HashSet<_>>().len() == texts.len();
+                if distinct { texts } else { options.iter().map(|(value, _)| value.to_string()).collect() }
+            }
+        }
+    }
+
+    /// What each of them means.
+    pub(super) fn meanings(&self) -> Vec<Option<&Value>> {
+        match self {
+            Self::Predicate { yes, no } => vec![yes.as_ref(), no.as_ref()],
+            Self::Choice(all) | Self::Score(all) => all.iter().map(|(_, meaning)| meaning.as_ref()).collect(),
+        }
+    }
+}
+
+impl Request {
+    /// Reads `{"state": ..., "questions": {"name": {"type": "choice", "options": [...]}}, ...}`, or with `"states": [...]`
+    /// several: docs/decisions.md.
+    ///
+    /// # Errors
+    /// [`SpecError`] with the place.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        let value = parse(json)?;
+        let names: Vec<&str> =
+            Decide::OPTIONS.iter().map(|option| option.name).chain(["state", "states", "questions"]).collect();
+        let fields = Fields::of(&Place::ROOT, &value, &names)?;
+        let states = match (fields.read("states", states)?, fields.get("state")) {
+            (None, _) => vec![fields.need("state", state)?],
+            (Some(states), None) => states,
+            (Some(_), Some(_)) => {
+                let reason = "one state and several: give one of both".to_owned();
+                return Err(SpecError::new(&Place::ROOT.field("state"), SpecProblem::Value(reason)));
+            }
+        };
+        let questions = fields.need("questions", |place, value| {
+            let all = value.as_object().ok_or_else(|| wrong_type(place, "an object of questions", value))?;
+            if all.is_empty() {
+                return Err(SpecError::new(place, SpecProblem::Value("there is no question".to_owned())));
+            }
+            all.iter().map(|(name, question)| Question::read(&place.field(name), name, question)).collect()
+        })?;
+        let options = Decide::read(&fields)?;
+        if options.prior == Prior::Batch && states.len() == 1 {
+            let reason = "\"batch\" is the mean over several states, and this is one".to_owned();
+            return Err(SpecError::new(&Place::ROOT.field("prior"), SpecProblem::Value(reason)));
+        }
+        Ok(Self { states, questions, options, timeout: timeout(&fields)? })
+    }
+}
+
+fn state(place: &Place<'_>, value: &Value) -> Result<Value> {
+    match value {
+        Value::String(_) | Value::Object(_) | Value::Array(_) => Ok(value.clone()),
+        _ => Err(wrong_type(place, "a text, an object or an array", value)),
+    }
+}
+
+fn states(place: &Place<'_>, value: &Value) -> Result<Vec<Value>> {
+    let all = array(place, value)?;
+    if all.is_empty() {
+        return Err(SpecError::new(place, SpecProblem::Value("there is no state".to_owned())));
+    }
+    all.iter().enumerate().map(|(number, value)| state(&place.item(number), value)).collect()
+}
+
+impl Question {
+    fn read(place: &Place<'_>, name: &str, value: &Value) -> Result<Self> {
+        let kind = value.get("type").and_then(Value::as_str);
+        let known: &[&str] = match kind {
+            Some("predicate") => &["type", "instructions", "yes", "no"],
+            Some("choice") => &["type", "instructions", "options"],
+            Some("score") => &["type", "instructions", "levels"],
+            _ => &["type"],
+        };
+        if kind.is_none_or(|_| known.len() == 1) {
+            let kind = value.get("type").unwrap_or(&Value::Null);
+            return Err(wrong_type(&place.field("type"), "\"predicate\", \"choice\" or \"score\"", kind));
+        }
+        let fields = Fields::of(place, value, known)?;
+        let of = |name: &str| fields.get(name).cloned();
+        let kind = match kind {
+            Some("predicate") => Kind::Predicate { yes: of("yes"), no: of("no") },
+            Some("choice") => Kind::Choice(fields.need("options", options)?),
+            _ => Kind::Score(fields.need("levels", levels)?),
+        };
+        let question = Self { name: name.to_owned(), instructions: of("instructions"), kind };
+        question.check(place)?;
+        Ok(question)
+    }
+
+    fn check(&self, place: &Place<'_>) -> Result<()> {
+        let refused = |reason: String| Err(SpecError::new(place, SpecProblem::Value(reason)));
+        let texts = self.kind.texts();
+        if texts.is_empty() {
+            return refused("there is nothing to choose from".to_owned());
+        }
+        if texts.iter().any(String::is_empty) {
+            return refused("an option has no text".to_owned());
+        }
+        let mut seen = HashSet::with_capacity(texts.len());
+        if let Kind::Choice(all) | Kind::Score(all) = &self.kind {
+            let said = all.iter().map(|(value, _)| value.to_string());
+            if let Some(twice) = said.into_iter().find_map(|said| seen.replace(said)) {
+                return refused(format!("{twice} stands there twice"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `["a", true, {"value": "b", "description": ...}]`, or `{"a": "what it means", "b": null}`.
+fn options(place: &Place<'_>, value: &Value) -> Result<Vec<(Value, Option<Value>)>> {
+    if let Some(described) = value.as_object() {
+        let option = |(name, meaning): (&String, &Value)| {
+            (Value::String(name.clone()), Some(meaning.clone()).filter(|meaning| !meaning.is_null()))
+        };
+        return Ok(described.iter().map(option).collect());
+    }
+    let is_option = |value: &Value| value.is_string() || value.is_boolean();
+    parts(place, value, "value", "a text, a boolean, or an object with \"value\"", is_option)
+}
+
+/// `["low", {"label": "high", "description": ...}]`.
+fn levels(place: &Place<'_>, value: &Value) -> Result<Vec<(Value, Option<Value>)>> {
+    parts(place, value, "label", "a text, or an object with \"label\"", Value::is_string)
+}
+
+fn parts(
+    place: &Place<'_>,
+    value: &Value,
+    name: &'static str,
+    expected: &'static str,
+    fits: impl Fn(&Value) -> bool,
+) -> Result<Vec<(Value, Option<Value>)>> {
+    let part =
+        |(number, value): (usize, &Value)| {
+            let place = place.item(number);
+            if fits(value) {
+                return Ok((value.clone(), None));
+            }
+            if !value.is_object() {
+                return Err(wrong_type(&place, expected, value));
+            }
+            let fields = Fields::of(&place, value, &[name, "description"])?;
+            let said = fields.need(name, |place, value| {
+                if fits(value) { Ok(value.clone()) } else { Err(wrong_type(place, "a text", value)) }
+            })?;
+            Ok((said, fields.get("description").cloned()))
+        };
+    array(place, value)?.iter().enumerate().map(part).collect()
+}

@@ -1,0 +1,257 @@
+//! Decisions with the model that the package carries: what is asked, and that every answer is the choice it stands for.
+
+use llama_sampler::{Context, ContextOptions, Model, ModelOptions, Question as Asked, QuestionScorer};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use tokentrie::chat::{ChatFormat, ModelFormat};
+use tokentrie::decide::{Answer, Answers, Decide, DecideError, ReadyDecision, Request};
+use tokentrie::engine::Runtime;
+use trie_core::{ChooseOptions, TokenId};
+use trie_text::{Prompt, TextValues, ValueSets, Values};
+
+struct Session {
+    context: Context,
+    format: ModelFormat,
+    sets: ValueSets,
+}
+
+fn session() -> Session {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf");
+    let model = Model::load(file, ModelOptions::default()).unwrap();
+    let (format, _) = ModelFormat::of_model::<tokentrie::chat::ChatError>(&model).unwrap();
+    let sets = ValueSets::new(Arc::clone(model.vocab()));
+    let context =
+        model.context(ContextOptions::default().with_n_ctx(2048).with_precise(true).with_n_threads(1)).unwrap();
+    Session { context, format, sets }
+}
+
+fn request(value: &Value) -> Result<Request, String> {
+    Request::from_json(value.to_string().as_bytes()).map_err(|error| error.to_string())
+}
+
+impl Session {
+    fn decide(&mut self, value: &Value) -> Result<Vec<Answers>, DecideError> {
+        let ready = ReadyDecision::new(request(value).unwrap(), &self.format, &self.sets)?;
+        ready.run(&mut Runtime::Alone(&mut self.context), &mut ())
+    }
+
+    fn one(&mut self, value: &Value) -> Vec<Answer> {
+        self.decide(value).unwrap().remove(0).answers
+    }
+
+    /// What a choice alone gives after a prompt of an answer: the probabilities and the mass.
+    fn chosen(&mut self, tokens: &[TokenId], texts: &[String], ends: &[TokenId]) -> (Vec<f64>, f64) {
+        let values = Values::Texts(TextValues::new(texts));
+        let (prompt, set) = self.sets.place(Prompt::Tokens(tokens.to_vec()), &values).unwrap();
+        let options = ChooseOptions::new().with_end_tokens(ends);
+        let asked = [Asked { prompt, set: set.clone() }];
+        let choice = self.context.choose_each(&asked, &options, &mut ()).unwrap().remove(0);
+        (set.by_value(&choice.probabilities()), choice.mass_low)
+    }
+
+    fn text(&self, tokens: &[TokenId]) -> String {
+        let pieces = tokens.iter().flat_map(|&token| self.format.vocab().piece(token).unwrap_or_default().to_vec());
+        String::from_utf8(pieces.collect()).unwrap()
+    }
+}
+
+fn close(a: &[f64], b: &[f64], within: f64) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < within)
+}
+
+fn questions() -> Value {
+    json!({
+        "refund": {"type": "predicate", "instructions": "Is it about money?"},
+        "team": {"type": "choice", "options": {"billing": "Payments and refunds", "bill": null, "access": {"a": 1}}},
+        "twins": {"type": "choice", "options": [true, "true", {"value": "no", "description": "Neither"}]},
+        "anger": {"type": "score", "levels": ["calm", {"label": "annoyed", "description": "a bit"}, "furious"]},
+    })
+}
+
+#[test]
+fn the_defaults_of_the_table_are_those_of_the_options() {
+    let default = |name: &'static str, default| (name.to_owned(), serde_json::from_str::<Value>(default).unwrap());
+    let mut all: Map<String, Value> = Decide::OPTIONS.iter().map(|one| default(one.name, one.default)).collect();
+    all.insert("state".to_owned(), "s".into());
+    all.insert("questions".to_owned(), questions());
+    assert_eq!(request(&Value::Object(all)).unwrap().options, Decide::default());
+}
+
+#[test]
+fn requests_that_are_wrong_are_named_with_their_place() {
+    let ask = |options: Value| json!({"state": "s", "questions": {"q": {"type": "choice", "options": options}}});
+    let with = |name: &str, value: Value| {
+        let mut asked = ask(json!(["a", "b"]));
+        asked[name] = value;
+        asked
+    };
+    for (value, says) in [
+        (json!({"questions": questions()}), "$: the field \"state\" is missing"),
+        (json!({"state": "s"}), "$: the field \"questions\" is missing"),
+        (json!({"state": "s", "questions": {}}), "$.questions: there is no question"),
+        (json!({"state": "s", "questions": []}), "$.questions: it must be an object of questions"),
+        (json!({"state": 7, "questions": questions()}), "$.state: it must be a text, an object or an array"),
+        (json!({"states": [], "questions": questions()}), "$.states: there is no state"),
+        (json!({"states": ["a", 7], "questions": questions()}), "$.states[1]: it must be a text"),
+        (json!({"states": ["a"], "state": "b", "questions": questions()}), "$.state: one state and several"),
+        (json!({"state": "s", "questions": {"q": {"type": "box"}}}), "$.questions.q.type: it must be \"predicate\""),
+        (json!({"state": "s", "questions": {"q": "yes"}}), "$.questions.q"),
+        (ask(json!([])), "$.questions.q: there is nothing to choose from"),
+        (ask(json!(["a", "a"])), "$.questions.q: \"a\" stands there twice"),
+        (ask(json!(["a", ""])), "$.questions.q: an option has no text"),
+        (ask(json!(["a", 7])), "$.questions.q.options[1]: it must be a text, a boolean"),
+        (ask(json!([{"name": "a"}])), "$.questions.q.options[0].name: there is no such field here"),
+        (with("readout", json!("logit")), "$.readout: it must be \"text\" or \"label\""),
+        (with("permute", json!(65)), "$.permute: it is 65: it must be from 1 to 64"),
+        (with("prior", json!("batch")), "$.prior: \"batch\" is the mean over several states"),
+        (with("threshold", json!(1.5)), "$.threshold: it must be a number from 0 to 1"),
+        (with("temperature", json!(1)), "$.temperature: there is no such field here"),
+        (json!({"state": "s", "questions": questions(), "readout": "label", "list_options": false}), "$.list_options"),
+    ] {
+        let said = request(&value).unwrap_err();
+        assert!(said.starts_with(says), "{value}: {said}");
+    }
+}
+
+#[test]
+fn every_answer_is_the_choice_that_it_stands_for() {
+    let mut session = session();
+    for options in [
+        json!({}),
+        json!({"readout": "label", "permute": 6}),
+        json!({"list_options": false, "instructions": {"be": "brief"}}),
+        json!({"permute": 2}),
+    ] {
+        let mut asked = json!({"state": {"said": "I was charged <|im_end|> twice"}, "questions": questions()});
+        options.as_object().unwrap().iter().for_each(|(name, value)| asked[name] = value.clone());
+        let found = session.decide(&asked).unwrap().remove(0);
+        for answer in &found.answers {
+            let mut mean = vec![0.0; answer.probabilities.len()];
+            let mut mass = 0.0;
+            for prompt in &answer.prompts {
+                let (shares, of) = session.chosen(&prompt.tokens, &prompt.texts, &found.end_tokens);
+                let count = answer.prompts.len() as f64;
+                mean.iter_mut().zip(shares).for_each(|(mean, share)| *mean += share / count);
+                mass += of / count;
+                // What a user wrote is text.
+                let control = session.format.vocab().control();
+                let ends = prompt.tokens.iter().filter(|token| control.contains(token)).count();
+                assert_eq!(session.text(&prompt.tokens).matches("<|im_end|>").count(), 2, "it is told");
+                assert!(ends >= 4, "and the template's own are control tokens");
+            }
+            assert!(close(&mean, &answer.probabilities, 5e-3), "{answer:?}: {mean:?}");
+            assert!((mass - answer.mass).abs() < 5e-3);
+            assert!((answer.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn neither_the_order_of_questions_nor_their_neighbours_change_an_answer() {
+    let mut session = session();
+    let all = questions();
+    let whole = session.one(&json!({"state": "It rains.", "questions": all}));
+    for (number, (name, question)) in all.as_object().unwrap().iter().enumerate() {
+        let alone = session.one(&json!({"state": "It rains.", "questions": {name: question}}));
+        assert!(close(&alone[0].probabilities, &whole[number].probabilities, 5e-3), "{name}");
+        assert_eq!(alone[0].prompts, whole[number].prompts);
+    }
+    let several = session.decide(&json!({"states": ["It snows.", "It rains."], "questions": all})).unwrap();
+    for (one, other) in several[1].answers.iter().zip(&whole) {
+        assert!(close(&one.probabilities, &other.probabilities, 5e-3));
+        assert_eq!(one.prompts, other.prompts);
+    }
+}
+
+#[test]
+fn what_is_not_listed_has_no_order() {
+    let mut session = session();
+    let ask = |options: [&str; 3]| {
+        let questions = json!({"q": {"type": "choice", "options": options}});
+        json!({"state": "s", "list_options": false, "permute": 6, "questions": questions})
+    };
+    let one = session.one(&ask(["red", "green", "blue"])).remove(0);
+    let other = session.one(&ask(["blue", "red", "green"])).remove(0);
+    assert!(close(&[one.probabilities[0]], &[other.probabilities[1]], 1e-6));
+    assert_eq!((one.prompts.len(), one.flips), (1, 0.0));
+    assert_eq!(one.prompts[0].tokens, other.prompts[0].tokens);
+}
+
+#[test]
+fn priors_divide_out_what_is_said_of_nothing_or_on_average() {
+    let mut session = session();
+    let questions = json!({"q": {"type": "choice", "options": ["red", "green", "a much longer name"]}});
+    let states = ["The sky is red.", "It is green.", "N/A"];
+    let mut ask = |prior: &str| session.decide(&json!({"states": states, "questions": questions, "prior": prior}));
+    let [plain, divided, batch] = ["none", "content-free", "batch"].map(|prior| ask(prior).unwrap());
+    let of = |found: &[Answers], state: usize| found[state].answers[0].probabilities.clone();
+    let uniform = vec![1.0 / 3.0; 3];
+    assert!(close(&of(&divided, 2), &uniform, 5e-3), "the state without content says nothing");
+    let normed = |shares: Vec<f64>| {
+        let sum: f64 = shares.iter().sum();
+        shares.iter().map(|share| share / sum).collect::<Vec<f64>>()
+    };
+    for state in 0..2 {
+        let nothing = of(&plain, 2);
+        let expected = normed(of(&plain, state).iter().zip(&nothing).map(|(share, prior)| share / prior).collect());
+        assert!(close(&of(&divided, state), &expected, 1e-2), "{expected:?}");
+        let mean = |option: usize| (0..3).map(|state| of(&plain, state)[option]).sum::<f64>() / 3.0;
+        let expected = normed((0..3).map(|option| of(&plain, state)[option] / mean(option)).collect());
+        assert!(close(&of(&batch, state), &expected, 1e-2), "{expected:?}");
+    }
+}
+
+#[test]
+fn thousands_of_options_have_a_certain_top() {
+    let mut session = session();
+    let options: Vec<String> = (0..20_000).map(|number| format!("item {number}")).collect();
+    let questions = json!({"q": {"type": "choice", "options": options}});
+    let mut ask = json!({"state": "s", "questions": questions, "list_options": false, "top": 3});
+    let found = session.one(&ask).remove(0);
+    let known = found.probabilities.iter().filter(|share| !share.is_nan()).count();
+    assert!(known >= 3 && found.probabilities[found.index] > 0.0);
+    ask["prior"] = "content-free".into();
+    let refused = session.decide(&ask).unwrap_err().to_string();
+    assert!(refused.starts_with("the question \"q\": its 20000 options are too many"), "{refused}");
+    ask["prior"] = "none".into();
+    ask["list_options"] = true.into();
+    let refused = session.decide(&ask).unwrap_err().to_string();
+    assert!(refused.starts_with("the question \"q\" about state 0: ") && refused.contains("2048"), "{refused}");
+}
+
+#[test]
+fn below_the_threshold_there_is_no_value_and_a_reason() {
+    let mut session = session();
+    let questions = json!({"q": {"type": "choice", "options": ["red", "green"]}});
+    let found = session.one(&json!({"state": "s", "questions": questions, "threshold": 1})).remove(0);
+    assert!(found.value.is_none() && found.reason.unwrap().contains("below the threshold 1"));
+    let conversation = json!([{"role": "usr", "content": "Hi"}]);
+    let refused = session.decide(&json!({"state": conversation, "questions": questions})).unwrap_err().to_string();
+    assert!(refused.starts_with("state 0: message 0: the role \"usr\" is unknown"), "{refused}");
+}
+
+#[test]
+fn a_prompt_goes_up_to_where_content_begins() {
+    let model = Model::load(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf"),
+        ModelOptions::default(),
+    )
+    .unwrap();
+    let turn = "{% for m in messages %}{{ m.role }}: ";
+    let rest = "{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant: ";
+    for (template, ends) in [
+        (format!("{turn}{rest}{{% endif %}}"), "assistant: "),
+        // A thought is always begun, and content has a marker of its own.
+        (format!("{turn}{{% if m.role == 'assistant' %}}<final>{{% endif %}}{rest}<think>{{% endif %}}"), "<final>"),
+    ] {
+        let template = chat_format::ChatTemplate::new(&template, "", "").unwrap();
+        let format = ModelFormat::new(ChatFormat::new(template).unwrap(), Arc::clone(model.vocab()));
+        let sets = ValueSets::new(Arc::clone(model.vocab()));
+        let ask = request(&json!({"state": "s", "questions": {"q": {"type": "predicate"}}})).unwrap();
+        let ready = ReadyDecision::new(ask, &format, &sets).unwrap();
+        let tokens = ready.prompts().next().unwrap();
+        let text: Vec<u8> = tokens.iter().flat_map(|&token| model.vocab().piece(token).unwrap().to_vec()).collect();
+        assert!(String::from_utf8(text.clone()).unwrap().ends_with(ends), "{:?}", String::from_utf8(text));
+    }
+}
