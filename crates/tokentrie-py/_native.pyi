@@ -29,6 +29,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 from tokentrie.chat_analysis import ChatAnalysis
+from tokentrie.decisions import Answers
 from tokentrie.streaming import ChatStream, Stream
 from typing_extensions import Buffer, Self, TypeForm, TypeVar, Unpack, disjoint_base
 
@@ -119,6 +120,7 @@ _Ids: TypeAlias = Iterable[SupportsIndex] | NDArray[np.integer[_Any]]
 _Payload: TypeAlias = str | bytes | dict[str, _Any]
 # What a value is; what a name is.
 _V = TypeVar("_V", default=_Any)
+_D = TypeVar("_D")
 _Value = TypeVar("_Value", covariant=True, default=_Any)
 _Name = TypeVar("_Name", covariant=True, default=str | None)
 _Item = TypeVar("_Item", covariant=True, default=Choice)
@@ -152,6 +154,7 @@ _Tokens: TypeAlias = (
 )
 _Part: TypeAlias = _Tokens | Rule | Form
 _Messages: TypeAlias = _Sequence[dict[str, _Any] | Message]
+_Asked: TypeAlias = str | _Mapping[str, _Any] | _Sequence[_Any]
 _Tools: TypeAlias = _Sequence[dict[str, _Any] | Callable[..., _Any]] | Tools
 _ToolChoice: TypeAlias = str | dict[str, _Any]
 _Continued: TypeAlias = Literal["auto", "reasoning", "content"]
@@ -966,6 +969,20 @@ class _ChooseOptions(TypedDict, total=False):
     cancel: CancelToken | None
     timeout: float | None
 
+@type_check_only
+class _DecideOptions(TypedDict, total=False):
+    instructions: str | _Mapping[str, _Any] | _Sequence[_Any] | None
+    readout: Literal["text", "label"]
+    list_options: bool
+    permute: int
+    prior: Literal["none", "content-free", "batch"]
+    threshold: float | None
+    top: int
+    system: str | None
+    prompt: str | None
+    cancel: CancelToken | None
+    timeout: float | None
+
 @final
 class Limits:
     def __new__(cls, *, bytes: int = 268_435_456, steps: int = 100_000_000, seconds: float = 10.0) -> Self: ...
@@ -1166,6 +1183,61 @@ class Model:
         timeout: float | None = None,
         **settings: Unpack[_Settings],
     ) -> Generated[str]: ...
+    @overload
+    def decide(
+        self,
+        state: _Asked,
+        questions: _Mapping[str, _Any],
+        *,
+        instructions: str | _Mapping[str, _Any] | _Sequence[_Any] | None = None,
+        readout: Literal["text", "label"] = "text",
+        list_options: bool = True,
+        permute: int = 1,
+        prior: Literal["none", "content-free", "batch"] = "none",
+        threshold: float | None = None,
+        top: int = 10,
+        system: str | None = None,
+        prompt: str | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+    ) -> Answers[dict[str, _Any]]: ...
+    @overload
+    def decide(
+        self,
+        state: _Asked,
+        questions: type[_D],
+        *,
+        instructions: str | _Mapping[str, _Any] | _Sequence[_Any] | None = None,
+        readout: Literal["text", "label"] = "text",
+        list_options: bool = True,
+        permute: int = 1,
+        prior: Literal["none", "content-free", "batch"] = "none",
+        threshold: float | None = None,
+        top: int = 10,
+        system: str | None = None,
+        prompt: str | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | None = None,
+    ) -> Answers[_D]: ...
+    @overload
+    def decide_many(
+        self, states: Iterable[_Asked], questions: _Mapping[str, _Any], **options: Unpack[_DecideOptions]
+    ) -> list[Answers[dict[str, _Any]]]: ...
+    @overload
+    def decide_many(
+        self, states: Iterable[_Asked], questions: type[_D], **options: Unpack[_DecideOptions]
+    ) -> list[Answers[_D]]: ...
+    @overload
+    def adecide(
+        self, state: _Asked, questions: _Mapping[str, _Any], **options: Unpack[_DecideOptions]
+    ) -> Coroutine[_Any, _Any, Answers[dict[str, _Any]]]: ...
+    @overload
+    def adecide(
+        self, state: _Asked, questions: type[_D], **options: Unpack[_DecideOptions]
+    ) -> Coroutine[_Any, _Any, Answers[_D]]: ...
+    def _decide(
+        self, request: str, first: int = 0, *, cancel: CancelToken | None = None, timeout: float | None = None
+    ) -> str: ...
     def _generate_with_grammar(
         self, prompt: str | _Ids, engine: Literal["gbnf", "llguidance"], grammar: str, max_tokens: int
     ) -> Generated: ...

@@ -79,9 +79,14 @@ from tokentrie._native import (
 )
 from tokentrie.chat import ToolRun, arun_tools, run_tools
 from tokentrie.chat_analysis import ChatAnalysis
+from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
+from tokentrie.questions import Question, Score
 from tokentrie.streaming import ChatStream, Stream
 
 __all__ = [
+    "Answer",
+    "Answers",
+    "AskedPrompt",
     "Batch",
     "CacheInfo",
     "CancelToken",
@@ -100,6 +105,7 @@ __all__ = [
     "Choices",
     "Concatenation",
     "ContextError",
+    "DecisionStats",
     "Detokenizer",
     "EngineStats",
     "FilteredTrie",
@@ -121,6 +127,7 @@ __all__ = [
     "OneOf",
     "OptionError",
     "PayloadError",
+    "Question",
     "QueueFullError",
     "Regex",
     "Rule",
@@ -128,6 +135,7 @@ __all__ = [
     "RuleStats",
     "Sampler",
     "Sampling",
+    "Score",
     "Sequence",
     "Slot",
     "Spec",

@@ -220,6 +220,24 @@ def _of_fields(cls: Any, defs: dict[type, tuple[str, dict[str, Any]]]) -> dict[s
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+def fields(cls: Any) -> dict[str, Any]:
+    """The types of what an object of a class is made of, by name; pydantic's descriptions are notes."""
+    hints = {name: _unmarked(hint) for name, hint in _hints(cls).items()}
+    known = getattr(cls, "model_fields", None)
+    if known is not None:
+        notes = {name: field.description for name, field in known.items()}
+        return {name: typing.Annotated[hints[name], note] if note else hints[name] for name, note in notes.items()}
+    if _is_dataclass(cls):
+        return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
+    return hints
+
+
+def alias(cls: Any, name: str) -> str:
+    """What a field is called where an object is made."""
+    field = getattr(cls, "model_fields", {}).get(name)
+    return getattr(field, "alias", None) or name
+
+
 def _hints(cls: type) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls, include_extras=True)

@@ -494,11 +494,11 @@ class TestConstraint:
 
     @pytest.mark.alone
     def test_tools_are_found_again(self, form: ChatFormat) -> None:
-        """Three hundred tools: the second time costs microseconds."""
+        """Three hundred tools: the second time costs microseconds, the first milliseconds."""
         tools = Tools([{**RING, "name": f"tool_{number}"} for number in range(300)])
-        form.constraint(tools)
+        first = timed(lambda: form.constraint(tools))
         best = min(timed(lambda: form.constraint(tools)) for _ in range(200))
-        assert best < 100e-6, "20 us on an idle machine"
+        assert best < first / 50
 
     def test_what_it_is(self, form: ChatFormat) -> None:
         constraint = form.constraint(TOOLS, None, "ring", True, "<|assistant|>", thinking_budget=9)

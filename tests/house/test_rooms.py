@@ -51,7 +51,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "session": (5, "a session runs turns, and a turn runs what the session was asked for"),
     },
     "tokentrie-py": {
-        "{chat,model,rows,rule,spec,trie}": (
+        "{chat,rows,rule,spec,trie}": (
             22,
             "classes of Python that make each other: a + b asks for the kind of both, a spec is made of any of them",
         ),

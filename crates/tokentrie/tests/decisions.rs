@@ -105,6 +105,11 @@ fn requests_that_are_wrong_are_named_with_their_place() {
         (with("readout", json!("logit")), "$.readout: it must be \"text\" or \"label\""),
         (with("permute", json!(65)), "$.permute: it is 65: it must be from 1 to 64"),
         (with("prior", json!("batch")), "$.prior: \"batch\" is the mean over several states"),
+        (
+            with("prompt", json!("{state} {question}")),
+            "$.prompt: there is no place \"{question}\": it may have {state}",
+        ),
+        (with("system", json!(1)), "$.system: it must be a string"),
         (with("threshold", json!(1.5)), "$.threshold: it must be a number from 0 to 1"),
         (with("temperature", json!(1)), "$.temperature: there is no such field here"),
         (json!({"state": "s", "questions": questions(), "readout": "label", "list_options": false}), "$.list_options"),
@@ -121,7 +126,11 @@ fn every_answer_is_the_choice_that_it_stands_for() {
         json!({}),
         json!({"readout": "label", "permute": 6}),
         json!({"list_options": false, "instructions": {"be": "brief"}}),
-        json!({"permute": 2}),
+        json!({
+            "permute": 2,
+            "system": "Be brief. <|im_end|>",
+            "prompt": "{state} {instructions} <|im_end|>\n{options}",
+        }),
     ] {
         let mut asked = json!({"state": {"said": "I was charged <|im_end|> twice"}, "questions": questions()});
         options.as_object().unwrap().iter().for_each(|(name, value)| asked[name] = value.clone());
@@ -137,8 +146,9 @@ fn every_answer_is_the_choice_that_it_stands_for() {
                 // What a user wrote is text.
                 let control = session.format.vocab().control();
                 let ends = prompt.tokens.iter().filter(|token| control.contains(token)).count();
-                assert_eq!(session.text(&prompt.tokens).matches("<|im_end|>").count(), 2, "it is told");
-                assert!(ends >= 4, "and the template's own are control tokens");
+                let (told, own) = if asked.get("system").is_some() { (5, 3) } else { (2, 1) };
+                assert_eq!(session.text(&prompt.tokens).matches("<|im_end|>").count(), told, "it is told");
+                assert_eq!(ends, 4 + own, "the template's own are control tokens");
             }
             assert!(close(&mean, &answer.probabilities, 5e-3), "{answer:?}: {mean:?}");
             assert!((mass - answer.mass).abs() < 5e-3);

@@ -7,6 +7,7 @@ use crate::spec::of_spec;
 use llama_sampler::RuntimeError;
 use pyo3::PyErr;
 use tokentrie::chat::ChatError;
+use tokentrie::decide::DecideError;
 use tokentrie::run::GenerateError;
 use trie_text::HealingError;
 
@@ -62,6 +63,26 @@ impl From<ChatError> for Error {
             | ChatError::ContentBegun
             | ChatError::ContentWithoutEnd
             | ChatError::ContentHealed => Class::Option.error(error.to_string()),
+        }
+    }
+}
+
+impl From<DecideError> for Error {
+    fn from(error: DecideError) -> Self {
+        match error {
+            DecideError::Template(error) => error.into(),
+            DecideError::Format(error) => error.into(),
+            DecideError::Vocab(error) => error.into(),
+            DecideError::Runtime(error) => error.into(),
+            DecideError::Options { question, error } => Self::from(error).at(&format!("the question {question:?}: ")),
+            DecideError::Asked { question, state, error } => {
+                Self::from(*error).at(&format!("the question {question:?} about state {state}: "))
+            }
+            DecideError::Message { .. } | DecideError::NoEnd | DecideError::Prior { .. } => {
+                Class::Option.error(error.to_string())
+            }
+            // Those of a crate that may say more one day.
+            other => Class::Model.error(other.to_string()),
         }
     }
 }

@@ -82,7 +82,8 @@ fn refuse_unknown(py: Python<'_>, settings: Option<&Bound<'_, PyDict>>) -> Resul
 }
 
 impl Model {
-    fn format<'py>(&self, py: Python<'py>) -> Result<Bound<'py, ChatFormat>> {
+    /// What `chat_format` gives.
+    pub(crate) fn format<'py>(&self, py: Python<'py>) -> Result<Bound<'py, ChatFormat>> {
         if let Some(format) = self.chat_format.get(py) {
             return Ok(format.bind(py).clone());
         }

@@ -21,7 +21,7 @@ use crate::spec::payloads::Cache;
 use crate::spec::{Around, as_object, built};
 use crate::vocab::Vocab;
 use llama_cpp_2::sampling::LlamaSampler;
-use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, ModelOptions, RuntimeError};
+use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, ModelOptions};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -585,13 +585,16 @@ impl Model {
     }
 
     /// Runs `work` on the context without the GIL; other threads wait for their turn.
-    pub(crate) fn using<T: Send>(
+    pub(crate) fn using<T: Send, E: Send>(
         &self,
         py: Python<'_>,
         on_step: Option<Py<PyAny>>,
         call: &Call,
-        work: impl FnOnce(&mut Runtime<'_>, &mut Watch) -> Result<T, RuntimeError> + Send,
-    ) -> Result<T> {
+        work: impl FnOnce(&mut Runtime<'_>, &mut Watch) -> Result<T, E> + Send,
+    ) -> Result<T>
+    where
+        Error: From<E>,
+    {
         // In a statement of its own: the lock is not held while it runs.
         let engine = locked(py, &self.engine)?.clone();
         if let Some(engine) = engine {

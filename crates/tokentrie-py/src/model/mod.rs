@@ -7,6 +7,8 @@ pub(crate) mod choice;
 pub(crate) mod choices;
 #[cfg(feature = "llama")]
 pub(crate) mod choose;
+#[cfg(feature = "llama")]
+pub(crate) mod decide;
 pub(crate) mod engine;
 pub(crate) mod generated;
 #[cfg(feature = "llama")]
@@ -20,6 +22,5 @@ pub(crate) mod options;
 pub(crate) mod rivals;
 #[cfg(feature = "llama")]
 mod sequence;
-pub(crate) mod stream;
 #[cfg(feature = "llama")]
 pub(crate) mod watch;

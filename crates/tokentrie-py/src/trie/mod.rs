@@ -11,15 +11,16 @@ pub(crate) mod prefix_table;
 pub(crate) mod rendered;
 pub(crate) mod sets;
 pub(crate) mod shape;
+pub(crate) mod stream;
 
 use crate::convert::gil::{apart, interruptible, locked, released};
 use crate::convert::ids::{Table, id_array, tokens};
 use crate::convert::strings;
 use crate::errors::{Class, Error, Result};
-use crate::model::stream::{self, Target};
 use crate::trie::file::Origin;
 use crate::trie::leaf::Leaf;
 use crate::trie::payload::{warn_dropped, with_text};
+use crate::trie::stream::Target;
 use crate::vocab::{Vocab, VocabArg};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;

@@ -128,7 +128,10 @@ impl Answer {
             Kind::Choice(options) => ("choice", options.iter().map(|(value, _)| value.clone()).collect()),
             Kind::Score(levels) => ("score", levels.iter().map(|(label, _)| label.clone()).collect()),
         };
-        let prompt = |prompt: &AskedPrompt| json!({"tokens": prompt.tokens.iter().map(|token| token.get()).collect::<Vec<_>>(), "values": prompt.texts});
+        let prompt = |prompt: &AskedPrompt| {
+            let tokens: Vec<u32> = prompt.tokens.iter().map(|token| token.get()).collect();
+            json!({"tokens": tokens, "values": prompt.texts})
+        };
         json!({
             "type": kind,
             "value": self.value,
@@ -171,7 +174,7 @@ impl Answers {
     }
 
     /// `[{"answers": {"name": {"value": ..., "probabilities": [...], ...}}, "end_tokens": [...], "stats": {...}}]`: one
-    /// for each state. What was not scored has `null`.
+    /// of these for each state. What was not scored has `null`.
     #[must_use]
     pub fn to_json(all: &[Self]) -> String {
         Value::Array(all.iter().map(Self::json).collect()).to_string()

@@ -1,5 +1,6 @@
 //! How to decide.
 
+use super::layout::Layout;
 use crate::run::{OptionInfo, TIMEOUT, option};
 use crate::spec::fields::{Fields, text, wrong_type};
 use crate::spec::{SpecError, SpecProblem};
@@ -35,6 +36,10 @@ pub enum Prior {
 pub struct Decide {
     /// What all questions are told, text or JSON.
     pub instructions: Option<Value>,
+    /// What stands in the system message; `None`: there is none.
+    pub system: Option<String>,
+    /// What stands in the user's message.
+    pub prompt: Layout,
     /// What of an option is read.
     pub readout: Readout,
     /// Whether the prompt lists the options.
@@ -53,6 +58,8 @@ impl Default for Decide {
     fn default() -> Self {
         Self {
             instructions: None,
+            system: None,
+            prompt: Layout::default(),
             readout: Readout::Text,
             list_options: true,
             permute: 1,
@@ -68,8 +75,15 @@ impl Decide {
     pub const MOST_ORDERS: u32 = 64;
 
     /// All of them.
-    pub const OPTIONS: [OptionInfo; 8] = [
+    pub const OPTIONS: [OptionInfo; 10] = [
         option("instructions", "null", "text or JSON", "what all questions are told"),
+        option("system", "null", "a text", "what stands in the system message"),
+        option(
+            "prompt",
+            "null",
+            "a text with {state}, {instructions}, {options}, {answer}",
+            "what stands in the user's message, instead of the usual layout",
+        ),
         option("readout", "\"text\"", "\"text\" or \"label\"", "whether an option's text or its label is read"),
         option("list_options", "true", "true or false", "whether the prompt lists the options; labels need it"),
         option("permute", "1", "1 to 64", "in how many orders options are listed; the answer is the mean"),
@@ -106,6 +120,8 @@ impl Decide {
         })?;
         let read = Self {
             instructions: fields.get("instructions").cloned(),
+            system: fields.read("system", |place, value| text(place, value).map(str::to_owned))?,
+            prompt: fields.read("prompt", Layout::read)?.unwrap_or_default(),
             readout: readout.unwrap_or_default(),
             list_options: fields.flag("list_options", usual.list_options)?,
             permute: fields.count("permute")?.unwrap_or(usual.permute),

@@ -1,5 +1,6 @@
 //! What the model is asked.
 
+use super::layout::Filling;
 use super::options::{Decide, Readout};
 use super::question::{Kind, Question, as_text};
 use serde_json::{Value, json};
@@ -63,26 +64,21 @@ fn permutations(items: Vec<usize>) -> Vec<Vec<usize>> {
     all
 }
 
-/// What stands behind the state: what is asked, what may be answered, and how.
-pub(super) fn asked(question: &Question, options: &Decide, order: &[usize]) -> String {
-    let mut lines: Vec<String> = Vec::new();
+/// What is asked, what may be answered, and how.
+pub(super) fn filling(question: &Question, options: &Decide, order: &[usize]) -> Filling {
     let own = question.instructions.as_ref().map_or_else(|| question.name.clone(), as_text);
-    lines.extend(options.instructions.iter().map(as_text).chain([own]).filter(|text| !text.is_empty()));
+    let told = options.instructions.iter().map(as_text).chain([own]).filter(|text| !text.is_empty());
     let (texts, meanings) = (question.kind.texts(), question.kind.meanings());
     let is_label = options.readout == Readout::Label && !matches!(question.kind, Kind::Predicate { .. });
     let is_plain = matches!(&question.kind, Kind::Predicate { yes: None, no: None });
-    if options.list_options && !is_plain {
-        let read = read_texts(question, options.readout, order);
-        for &option in order {
-            let said = if is_label { format!("{}: {}", read[option], texts[option]) } else { texts[option].clone() };
-            let mark = if is_label { "" } else { "- " };
-            lines.push(match meanings[option] {
-                Some(meaning) => format!("{mark}{said}: {}", as_text(meaning)),
-                None => format!("{mark}{said}"),
-            });
-        }
-    }
-    lines.push(match &question.kind {
+    let listed = if options.list_options && !is_plain { order } else { &[] };
+    let read = read_texts(question, options.readout, order);
+    let line = |&option: &usize| {
+        let said =
+            if is_label { format!("{}: {}", read[option], texts[option]) } else { format!("- {}", texts[option]) };
+        meanings[option].map_or_else(|| said.clone(), |meaning| format!("{said}: {}", as_text(meaning)))
+    };
+    let answer = match &question.kind {
         Kind::Predicate { .. } => {
             let [first, second] = if order.first() == Some(&1) { ["no", "yes"] } else { ["yes", "no"] };
             format!("Answer {first} or {second}.")
@@ -91,8 +87,12 @@ pub(super) fn asked(question: &Question, options: &Decide, order: &[usize]) -> S
         Kind::Score(_) if is_label => "Answer with the number alone.".to_owned(),
         _ if options.list_options => "Answer with one of these alone.".to_owned(),
         _ => "Answer with the name alone.".to_owned(),
-    });
-    lines.join("\n")
+    };
+    Filling {
+        instructions: told.collect::<Vec<_>>().join("\n"),
+        options: listed.iter().map(line).collect::<Vec<_>>().join("\n"),
+        answer,
+    }
 }
 
 /// The turns of a state that is a conversation: an array of objects, each with a role and something that was said.
@@ -102,19 +102,28 @@ pub(super) fn turns(state: &Value) -> Option<&Vec<Value>> {
     state.as_array().filter(|turns| !turns.is_empty() && turns.iter().all(is_turn))
 }
 
-/// The messages of a prompt: the state, and behind it what is asked about it.
-pub(super) fn messages(state: &Value, asked: &str) -> Vec<Value> {
-    let behind = |before: &str| if before.is_empty() { asked.to_owned() } else { format!("{before}\n\n{asked}") };
-    let Some(turns) = turns(state) else {
-        return vec![json!({"role": "user", "content": behind(&as_text(state))})];
+/// The messages of a prompt: a state with what is asked about it, which stands in the last turn of the user.
+pub(super) fn messages(state: &Value, filling: &Filling, options: &Decide) -> Vec<Value> {
+    let asked = |state: &Value| json!({"role": "user", "content": options.prompt.filled(state, filling)});
+    let mut all = match turns(state) {
+        None => vec![asked(state)],
+        Some(turns) => match turns.split_last() {
+            Some((last, before)) if last["role"] == "user" && last["content"].is_string() => {
+                [before, &[asked(&last["content"])]].concat()
+            }
+            _ => [&turns[..], &[asked(&"".into())]].concat(),
+        },
     };
-    let mut turns = turns.clone();
-    let last = turns.last_mut().filter(|turn| turn["role"] == "user" && turn["content"].is_string());
-    match last {
-        Some(turn) => turn["content"] = behind(turn["content"].as_str().unwrap_or_default()).into(),
-        None => turns.push(json!({"role": "user", "content": asked})),
+    if let Some(system) = &options.system {
+        match all.first_mut().filter(|first| first["role"] == "system" && first["content"].is_string()) {
+            Some(first) => {
+                let told = first["content"].as_str().unwrap_or_default();
+                first["content"] = format!("{system}\n\n{told}").into();
+            }
+            None => all.insert(0, json!({"role": "system", "content": system})),
+        }
     }
-    turns
+    all
 }
 
 /// The state that says nothing, for a prior.
@@ -151,6 +160,9 @@ mod tests {
 
     #[test]
     fn options_are_listed_in_their_order_and_labels_by_place() {
+        let asked = |question: &Question, options: &Decide, order: &[usize]| {
+            options.prompt.filled(&"".into(), &filling(question, options, order))
+        };
         let mut question = question(&["billing", "access"]);
         if let Kind::Choice(options) = &mut question.kind {
             options[0].1 = Some("Payments".into());
@@ -170,12 +182,19 @@ mod tests {
     #[test]
     fn a_question_stands_behind_the_state() {
         let user = |content: &str| json!({"role": "user", "content": content});
-        assert_eq!(messages(&"s".into(), "q"), [user("s\n\nq")]);
-        assert_eq!(messages(&json!({"a": 1}), "q"), [user("{\"a\":1}\n\nq")]);
-        assert_eq!(messages(&json!([user("s")]), "q"), [user("s\n\nq")]);
+        let asked = |state: &Value, system: Option<&str>| {
+            let filling = Filling { answer: "q".to_owned(), ..Filling::default() };
+            messages(state, &filling, &Decide { system: system.map(str::to_owned), ..Decide::default() })
+        };
+        assert_eq!(asked(&"s".into(), None), [user("s\n\nq")]);
+        assert_eq!(asked(&json!({"a": 1}), None), [user("{\"a\":1}\n\nq")]);
+        assert_eq!(asked(&json!([user("s")]), None), [user("s\n\nq")]);
         let answer = json!({"role": "assistant", "content": "a"});
-        assert_eq!(messages(&json!([answer]), "q"), [answer, user("q")]);
-        assert_eq!(messages(&json!([1]), "q"), [user("[1]\n\nq")]);
-        assert_eq!(messages(&json!([{"role": "boss"}]), "q"), [user("[{\"role\":\"boss\"}]\n\nq")]);
+        assert_eq!(asked(&json!([answer]), None), [answer, user("q")]);
+        assert_eq!(asked(&json!([1]), None), [user("[1]\n\nq")]);
+        assert_eq!(asked(&json!([{"role": "boss"}]), None), [user("[{\"role\":\"boss\"}]\n\nq")]);
+        let system = |content: &str| json!({"role": "system", "content": content});
+        assert_eq!(asked(&"s".into(), Some("t")), [system("t"), user("s\n\nq")]);
+        assert_eq!(asked(&json!([system("u"), user("s")]), Some("t")), [system("t\n\nu"), user("s\n\nq")]);
     }
 }

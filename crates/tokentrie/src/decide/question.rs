@@ -1,9 +1,6 @@
 //! What is asked, as data.
 
-use super::options::{Decide, Prior};
-use crate::run::timeout;
 use crate::spec::fields::{Fields, array, wrong_type};
-use crate::spec::json::parse;
 use crate::spec::place::Place;
 use crate::spec::{SpecError, SpecProblem};
 use serde_json::Value;
@@ -38,20 +35,6 @@ pub enum Kind {
     Score(Vec<(Value, Option<Value>)>),
 }
 
-/// States, and what is asked about each.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Request {
-    /// At least one: text, JSON, or a conversation, an array of objects with roles.
-    pub states: Vec<Value>,
-    /// At least one.
-    pub questions: Vec<Question>,
-    /// How.
-    pub options: Decide,
-    /// The seconds that it may take.
-    pub timeout: Option<f64>,
-}
-
 /// JSON as the text that a model reads.
 pub(super) fn as_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
@@ -81,58 +64,8 @@ impl Kind {
     }
 }
 
-impl Request {
-    /// Reads `{"state": ..., "questions": {"name": {"type": "choice", "options": [...]}}, ...}`, or with `"states": [...]`
-    /// several: docs/decisions.md.
-    ///
-    /// # Errors
-    /// [`SpecError`] with the place.
-    pub fn from_json(json: &[u8]) -> Result<Self> {
-        let value = parse(json)?;
-        let names: Vec<&str> =
-            Decide::OPTIONS.iter().map(|option| option.name).chain(["state", "states", "questions"]).collect();
-        let fields = Fields::of(&Place::ROOT, &value, &names)?;
-        let states = match (fields.read("states", states)?, fields.get("state")) {
-            (None, _) => vec![fields.need("state", state)?],
-            (Some(states), None) => states,
-            (Some(_), Some(_)) => {
-                let reason = "one state and several: give one of both".to_owned();
-                return Err(SpecError::new(&Place::ROOT.field("state"), SpecProblem::Value(reason)));
-            }
-        };
-        let questions = fields.need("questions", |place, value| {
-            let all = value.as_object().ok_or_else(|| wrong_type(place, "an object of questions", value))?;
-            if all.is_empty() {
-                return Err(SpecError::new(place, SpecProblem::Value("there is no question".to_owned())));
-            }
-            all.iter().map(|(name, question)| Question::read(&place.field(name), name, question)).collect()
-        })?;
-        let options = Decide::read(&fields)?;
-        if options.prior == Prior::Batch && states.len() == 1 {
-            let reason = "\"batch\" is the mean over several states, and this is one".to_owned();
-            return Err(SpecError::new(&Place::ROOT.field("prior"), SpecProblem::Value(reason)));
-        }
-        Ok(Self { states, questions, options, timeout: timeout(&fields)? })
-    }
-}
-
-fn state(place: &Place<'_>, value: &Value) -> Result<Value> {
-    match value {
-        Value::String(_) | Value::Object(_) | Value::Array(_) => Ok(value.clone()),
-        _ => Err(wrong_type(place, "a text, an object or an array", value)),
-    }
-}
-
-fn states(place: &Place<'_>, value: &Value) -> Result<Vec<Value>> {
-    let all = array(place, value)?;
-    if all.is_empty() {
-        return Err(SpecError::new(place, SpecProblem::Value("there is no state".to_owned())));
-    }
-    all.iter().enumerate().map(|(number, value)| state(&place.item(number), value)).collect()
-}
-
 impl Question {
-    fn read(place: &Place<'_>, name: &str, value: &Value) -> Result<Self> {
+    pub(super) fn read(place: &Place<'_>, name: &str, value: &Value) -> Result<Self> {
         let kind = value.get("type").and_then(Value::as_str);
         let known: &[&str] = match kind {
             Some("predicate") => &["type", "instructions", "yes", "no"],

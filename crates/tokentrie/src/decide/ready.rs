@@ -2,8 +2,9 @@
 
 use super::answer::{Answer, Answers, AskedPrompt, Order};
 use super::options::{Decide, Prior};
-use super::prompt::{asked, messages, orders, read_texts, turns, without_content};
-use super::question::{Question, Request};
+use super::prompt::{filling, messages, orders, read_texts, turns, without_content};
+use super::question::Question;
+use super::request::Request;
 use crate::chat::{ConstraintError, ModelFormat, check_message};
 use chat_format::TemplateError;
 use llama_sampler::{QuestionScorer, RuntimeError, Watch};
@@ -72,6 +73,17 @@ pub enum DecideError {
     Runtime(#[from] RuntimeError),
 }
 
+impl DecideError {
+    /// Of a state that stands behind so many others.
+    #[must_use]
+    pub fn after(mut self, states: usize) -> Self {
+        if let Self::Message { state, .. } | Self::Asked { state, .. } = &mut self {
+            *state += states;
+        }
+        self
+    }
+}
+
 /// One prompt of a decision.
 struct Part {
     /// The number of the state; `None` is the one without content.
@@ -117,7 +129,7 @@ impl ReadyDecision {
             for (number, question) in questions.iter().enumerate() {
                 for (order, listed) in orders(question, options).iter().enumerate() {
                     let texts = read_texts(question, options.readout, listed);
-                    let said = messages(content, &asked(question, options, listed));
+                    let said = messages(content, &filling(question, options, listed), options);
                     let prompt = format.content_prompt::<DecideError>(&said)?.tokens;
                     let values = Values::Texts(TextValues::new(&texts[..]).with_distinct(true));
                     let (prompt, set) = sets

@@ -1,0 +1,218 @@
+"""Questions of decisions, as Python says them: types, lists, levels, and what JSON has for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import json
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tokentrie import schemas
+from tokentrie._native import Message, OptionError
+
+
+@dataclass(frozen=True)
+class Score:
+    """A question for a level: its answer is the expected one, from 0, and the probability of each.
+
+    Attributes: `levels`, lowest first: a list of str, or a dict of levels with what they mean.
+
+    Example:
+        >>> model = tokentrie.Model()
+        >>> answer = model.decide("I am furious!", {"anger": tokentrie.Score(["calm", "furious"])})["anger"]
+        >>> answer.kind, round(answer.probabilities["furious"] - answer.value, 6)
+        ('score', 0.0)
+    """
+
+    levels: Sequence[str] | Mapping[str, Any]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"tokentrie.Score({list(self.levels) if not isinstance(self.levels, Mapping) else dict(self.levels)!r})"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with what is asked in words; without one its name is asked.
+
+    Attributes: `kind`, what may be answered: whatever stands for a question in `Model.decide`, or one of "predicate",
+    "choice" and "score"; `instructions`, a str, or a dict or a list that is shown as JSON; an empty str asks nothing;
+    `options`, with one of the words: the options, the levels, or what yes and no mean, as {True: ..., False: ...}.
+
+    Example:
+        >>> model = tokentrie.Model()
+        >>> on = tokentrie.Question(bool, instructions="Is the lamp on?")
+        >>> 0 <= model.decide("The lamp is on.", {"on": on})["on"].probability <= 1
+        True
+    """
+
+    kind: Any
+    _: dataclasses.KW_ONLY
+    instructions: Any = None
+    options: Any = None
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        said = [repr(self.kind) if isinstance(self.kind, str) else schemas.name(self.kind)]
+        said += [f"{name}={getattr(self, name)!r}" for name in ("instructions", "options") if getattr(self, name)]
+        return f"tokentrie.Question({', '.join(said)})"
+
+
+def plain(name: str, value: Any) -> Any:
+    """What JSON can hold, with what is wrong said here."""
+    inner = functools.partial(plain, name)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Message):
+        return value.to_dict()
+    if isinstance(value, enum.Enum):
+        return inner(value.value)
+    if isinstance(value, Mapping):
+        wrong = next((key for key in value if not isinstance(key, str)), None)
+        if wrong is not None:
+            raise TypeError(f"{name} has the key {wrong!r}: keys must be str")
+        return {key: inner(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [inner(item) for item in value]
+    if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and abs(value) < float("inf")):
+        return value
+    if callable(item := getattr(value, "item", None)) and getattr(value, "ndim", None) == 0:
+        return inner(item())
+    raise TypeError(f"{name} has a {type(value).__name__}, {str(value)[:60]!r}: it must be what JSON can hold")
+
+
+@dataclass
+class Asked:
+    """One question: what is said of it, and what stands for its options in Python."""
+
+    said: dict[str, Any]
+    options: list[Any]
+    #: What a field wants of a score: its level as a number, or expected, or its label.
+    wanted: Any = None
+    is_optional: bool = False
+
+    def parsed(self, value: Any, index: int) -> Any:
+        """What a field gets."""
+        if value is None or self.said["type"] != "score":
+            return value
+        if self.wanted is int:
+            return index
+        return self.options[index] if self.wanted is str else value
+
+
+def asked(name: str, kind: Any, options: Any = None) -> Asked:
+    """What one question is: see `Model.decide`."""
+    if isinstance(kind, Question):
+        found = asked(name, kind.kind, kind.options)
+        if kind.instructions is not None:
+            found.said["instructions"] = plain(f"the instructions of {name}", kind.instructions)
+        return found
+    if isinstance(kind, str):
+        return _worded(name, kind, options)
+    if options is not None:
+        raise TypeError(
+            f'{name}: options go with one of the words "predicate", "choice" and "score", not with {kind!r}'
+        )
+    if kind is bool:
+        return Asked({"type": "predicate"}, [True, False])
+    if isinstance(kind, Score):
+        return _score(name, kind.levels)
+    if isinstance(kind, enum.EnumMeta):
+        return _choice(name, list(kind))
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return _choice(name, list(arguments))
+    if origin is typing.Annotated:
+        return _annotated(name, arguments[0], arguments[1:])
+    if schemas.is_union(origin):
+        rest = [part for part in arguments if part is not type(None)]
+        if len(rest) == 1 and len(rest) < len(arguments):
+            found = asked(name, rest[0])
+            found.is_optional = True
+            return found
+    if isinstance(kind, (set, frozenset)):
+        raise TypeError(f"{name}: a set has no order: give a list of options")
+    if isinstance(kind, (Mapping, Iterable)) and not schemas.is_type(kind) and not isinstance(kind, bytes):
+        return _choice(name, kind)
+    shown = schemas.name(kind) if schemas.is_type(kind) else type(kind).__name__
+    raise TypeError(
+        f"{name}: {shown} is no question: give bool, a list or a dict of options, a Literal, an Enum, a Score or a "
+        "Question"
+    )
+
+
+def _worded(name: str, word: str, options: Any) -> Asked:
+    if word == "predicate":
+        said = {"type": "predicate"}
+        if options is not None:
+            wrong = [key for key in options if not isinstance(key, bool)] if isinstance(options, Mapping) else [options]
+            if wrong:
+                raise TypeError(f"{name}: {wrong[0]!r}: options of a predicate are {{True: ..., False: ...}}")
+            said |= {word: plain(name, options[key]) for key, word in ((True, "yes"), (False, "no")) if key in options}
+        return Asked(said, [True, False])
+    if word in ("choice", "score"):
+        if options is None:
+            raise TypeError(f"{name}: a {word} has options: give options=[...]")
+        return _choice(name, options) if word == "choice" else _score(name, options)
+    raise TypeError(f'{name}: {word!r} is no kind of question: there are "predicate", "choice" and "score"')
+
+
+def _annotated(name: str, kind: Any, notes: Sequence[Any]) -> Asked:
+    """A type with notes: a Score, a Question, and words, which are its instructions."""
+    found, told = None, None
+    for note in notes:
+        if isinstance(note, Score):
+            found = _score(name, note.levels)
+            found.wanted = next((wanted for wanted in (int, float, str) if kind in (wanted, wanted | None)), float)
+            found.is_optional = schemas.is_union(typing.get_origin(kind))
+        elif isinstance(note, Question):
+            found = asked(name, note)
+        else:
+            told = note if isinstance(note, str) else getattr(note, "description", None) or told
+    found = found or asked(name, kind)
+    if isinstance(told, str):
+        found.said.setdefault("instructions", told)
+    return found
+
+
+def _choice(name: str, options: Any) -> Asked:
+    values, meanings = list(options), list(options.values()) if isinstance(options, Mapping) else None
+    said: list[Any] = []
+    seen: dict[tuple[type, Any], Any] = {}
+    for number, value in enumerate(values):
+        text = schemas.written(value)
+        if callable(item := getattr(text, "item", None)) and getattr(text, "ndim", None) == 0:
+            text = item()
+        if not isinstance(text, (str, bool)):
+            if not isinstance(text, (int, float, type(None))):
+                raise TypeError(f"{name}: the option {value!r} is a {type(value).__name__}: it must be a str or a bool")
+            text = json.dumps(text)
+        # To Python True is 1: as keys of the answer they would be one.
+        if value in seen:
+            raise OptionError(f"{name}: the options {seen[value]!r} and {value!r} are equal")
+        seen[value] = value
+        meaning = None if meanings is None else meanings[number]
+        said.append(text if meaning is None else {"value": text, "description": plain(name, meaning)})
+    return Asked({"type": "choice", "options": said}, values)
+
+
+def _score(name: str, levels: Any) -> Asked:
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
+        raise TypeError(f"{name}: levels must be a list of str, or a dict, not {type(levels).__name__}")
+    labels = list(levels)
+    wrong = next((label for label in labels if not isinstance(label, str)), None)
+    if wrong is not None:
+        raise TypeError(f"{name}: the level {wrong!r} is a {type(wrong).__name__}: it must be a str")
+    said: list[Any] = labels
+    if isinstance(levels, Mapping):
+        said = [
+            label if meaning is None else {"label": label, "description": plain(name, meaning)}
+            for label, meaning in levels.items()
+        ]
+    return Asked({"type": "score", "levels": said}, labels)
