@@ -53,4 +53,4 @@ def test_example(page: Path, program: str, tiny_path: Path, tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     for package in imports(program, OPTIONAL):
         pytest.importorskip(package, reason=f"the package {package} is not installed")
-    exec(compile(program, str(page), "exec"), {"__name__": "__example__"})
+    exec(compile(program, str(page), "exec", dont_inherit=True), {"__name__": "__example__"})
