@@ -169,6 +169,36 @@ describe("Session", { skip: NO_MODEL }, () => {
     }
   });
 
+  it("decides, and every answer is the choice that it stands for", async () => {
+    const questions = {
+      on: { type: "predicate", instructions: "Is the lamp on?" },
+      colour: { type: "choice", options: ["red", true, { value: "blue", description: "As the sky" }] },
+      level: { type: "score", levels: ["low", { label: "high", description: "very" }] },
+    } as const;
+    const { answers, endTokens, stats } = await session.decide("The lamp is <|im_end|> on.", questions, { permute: 2 });
+    assert.deepEqual(Object.keys(answers), ["on", "colour", "level"]);
+    assert.deepEqual(answers.colour.options, ["red", true, "blue"]);
+    assert.equal(answers.colour.prompts.length, 2);
+    assert.ok(stats.forwardPasses > 0);
+    for (const answer of [answers.on, answers.level]) {
+      const first = answer.prompts[0] ?? assert.fail("a prompt");
+      const choice = await session.choose(first.tokens, first.values, { endTokens });
+      if (answer.prompts.length > 1) continue;
+      for (const [index, probability] of choice.probabilities.entries()) {
+        assert.ok(Math.abs(probability - (answer.probabilities[index] ?? 0)) < 0.02);
+      }
+    }
+    const below = await session.decide("s", questions, { threshold: 1 });
+    assert.equal(below.answers.colour.value, null);
+    assert.match(below.answers.colour.reason ?? "", /below the threshold 1/);
+    await assert.rejects(session.decide("s", {}), (error: Error) => {
+      assert.ok(error instanceof SpecError);
+      return error.message.startsWith("$.questions: there is no question");
+    });
+    await assert.rejects(session.decide("s", { q: { type: "choice", options: ["a", "a"] } }), SpecError);
+    await assert.rejects(session.decide("s", questions, { signal: AbortSignal.abort() }), CancelledError);
+  });
+
   it("chooses among the leaves of a trie and a payload alike", async () => {
     const { prompt, choices } = first;
     const byText = await session.choose(prompt, choices);

@@ -123,3 +123,15 @@ pub extern "C" fn tokentrie_session_choose_json(
 ) -> tokentrie_status {
     done(|| SESSIONS.get(session)?.choose_json(payload_bytes(&json, length, "json")?))
 }
+
+/// Answers typed questions about a state, as a request in JSON says them: `{"state": "...", "questions": {"team":
+/// {"type": "choice", "options": ["billing", "access"]}}, "permute": 2}`; `"states"` are several. The state is decoded
+/// once for all questions. tokentrie_session_result has the answers, an array with one object for each state.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_decide_json(
+    session: tokentrie_session,
+    json: In<c_char>,
+    length: usize,
+) -> tokentrie_status {
+    done(|| SESSIONS.get(session)?.decide_json(payload_bytes(&json, length, "json")?))
+}

@@ -46,7 +46,7 @@ impl Session {
         let ready = request.over(&over, &HostOfSession::new(self))?.ready(&format)?;
         let mut state = self.state();
         // The context goes on after another text.
-        (state.last, state.message, state.chosen) = (Last::default(), None, None);
+        (state.last, state.message, state.found) = (Last::default(), None, None);
         state.prompt.clear();
         drop(state);
         self.on_thread(turn, move |session, turn, sink| session.answer(ready, is_missing, call, turn, sink))

@@ -8,14 +8,15 @@ use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_SET, TOKENTRIE_ERROR_SPEC};
 use ::llama_sampler::{Scorer, Watch};
 use std::sync::Arc;
-use tokentrie::run::{Call, Choose, ChooseRequest, Ended, Turn};
+use tokentrie::run::{Call, Choose, ChooseRequest, Ended, Turn, choice_json};
 use tokentrie::spec::{MOST_VALUES, Over};
 use trie_core::{Choice, Constraint, TokenId, Trie};
 use trie_text::{Prompt, TextValues, Texts, ValueSet, Values};
 
 const CHOOSE: &str = "choose";
 
-struct UntilEnded<'a>(&'a Call);
+/// Hears of what ends a call.
+pub(super) struct UntilEnded<'a>(pub(super) &'a Call);
 
 impl Watch for UntilEnded<'_> {
     fn stop(&mut self) -> bool {
@@ -67,7 +68,7 @@ impl Session {
         let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
         let (prompt, set) = self.model.sets.place(prompt, &values)?;
         let choice = self.choose(&prompt, &set, &options, &call.with(turn.cancel()))?;
-        self.state().chosen = Some((choice, set));
+        self.state().found = Some(choice_json(&choice, &set));
         Ok(())
     }
 
@@ -108,13 +109,17 @@ impl Session {
         let slot = Arc::clone(&self.state().slot);
         let trie = set.trie().clone();
         let mut watch = UntilEnded(call);
-        self.with_context(&slot, call, |context| context.choose(prompt, trie, &options.options(), &mut watch)).map_err(
-            |error| match call.ended() {
-                Some(Ended::TimedOut(timeout)) if error.status == TOKENTRIE_ERROR_CANCELLED => {
-                    Error { message: format!("the timeout of {timeout} s was over before there was a choice"), ..error }
-                }
-                _ => error,
-            },
-        )
+        self.with_context(&slot, call, |context| context.choose(prompt, trie, &options.options(), &mut watch))
+            .map_err(|error| in_time(error, call, "there was a choice"))
+    }
+}
+
+/// An error, which says of a call that its time has ended.
+pub(super) fn in_time(error: Error, call: &Call, what: &str) -> Error {
+    match call.ended() {
+        Some(Ended::TimedOut(timeout)) if error.status == TOKENTRIE_ERROR_CANCELLED => {
+            Error { message: format!("the timeout of {timeout} s was over before {what}"), ..error }
+        }
+        _ => error,
     }
 }

@@ -5,6 +5,7 @@ use crate::error::{Error, spec_status};
 use crate::status::*;
 use ::llama_sampler::{Finish, RuntimeError};
 use tokentrie::chat::ChatError;
+use tokentrie::decide::DecideError;
 use tokentrie::run::{GenerateError, TimeoutError};
 use trie_text::ValuesError;
 
@@ -113,4 +114,24 @@ impl From<ChatError> for Error {
             }
         }
     }
+}
+
+impl From<DecideError> for Error {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "there may be more one day")]
+    fn from(error: DecideError) -> Self {
+        let status = match &error {
+            DecideError::Vocab(_) => TOKENTRIE_ERROR_VOCAB,
+            DecideError::Options { .. } => TOKENTRIE_ERROR_SET,
+            DecideError::Message { .. } | DecideError::Prior { .. } => TOKENTRIE_ERROR_SPEC,
+            DecideError::Asked { error, .. } if is_cancelled(error) => TOKENTRIE_ERROR_CANCELLED,
+            DecideError::Runtime(error) if is_cancelled(error) => TOKENTRIE_ERROR_CANCELLED,
+            DecideError::Template(_) | DecideError::Format(_) | DecideError::NoEnd => TOKENTRIE_ERROR_ARGUMENT,
+            _ => TOKENTRIE_ERROR_MODEL,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+fn is_cancelled(error: &RuntimeError) -> bool {
+    matches!(error, RuntimeError::Stopped { .. })
 }

@@ -172,7 +172,7 @@ impl Session {
                 Following::Refused(error) => return Err(error.clone().of(REFUSED)),
             }
         };
-        (state.last, state.chosen) = (Last::default(), None);
+        (state.last, state.found) = (Last::default(), None);
         Ok(Prepared { ready, options, call, brings_prompt })
     }
 

@@ -9,9 +9,11 @@
 //! | `events.rs` | a generation or a chat on a thread of its own, kept for `next` |
 //! | `chat.rs` | a conversation is answered in the format of the model |
 //! | `choose.rs` | texts of the model's vocabulary, and the probability of each |
+//! | `decide.rs` | typed questions about a state, and the probability of every option |
 
 mod chat;
 mod choose;
+mod decide;
 mod errors;
 mod events;
 mod following;
@@ -28,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
 use crate::status::*;
 use ::llama_sampler::exit::{self, Made};
-use ::llama_sampler::{Context, ContextOptions, Generated, RuntimeError};
+use ::llama_sampler::{Context, ContextOptions, Generated};
 use errors::ending;
 use events::Events;
 use following::Following;
@@ -36,9 +38,9 @@ use serde_json::{Map, Value};
 use shared::{SharedModel, Slot};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokentrie::run::{Call, Turns, choice_json, generated_json};
-use trie_core::{After, Choice, Leaf, Status, TokenId, TrieCache};
-use trie_text::{Prompt, ValueSet};
+use tokentrie::run::{Call, Turns, generated_json};
+use trie_core::{After, Leaf, Status, TokenId, TrieCache};
+use trie_text::Prompt;
 use turn::{CHAT, GENERATE, gives_up, refused};
 
 pub(crate) static SESSIONS: Table<Arc<Session>> = Table::new(Kind::Session);
@@ -75,8 +77,8 @@ struct State {
     last: Last,
     /// The reply of the last chat.
     message: Option<String>,
-    /// What was chosen after the last generation.
-    chosen: Option<(Choice, ValueSet)>,
+    /// What was chosen or decided after the last generation, as JSON.
+    found: Option<String>,
 }
 
 /// What is known of the last generation.
@@ -143,7 +145,7 @@ impl Session {
             cache: TrieCache::default(),
             last: Last::default(),
             message: None,
-            chosen: None,
+            found: None,
         };
         Ok(Self {
             context_options: options,
@@ -164,12 +166,15 @@ impl Session {
     }
 
     /// The context of a slot, once it is free.
-    fn with_context<R>(
+    fn with_context<R, E>(
         &self,
         slot: &Slot,
         call: &Call,
-        work: impl FnOnce(&mut Context) -> std::result::Result<R, RuntimeError>,
-    ) -> Result<R> {
+        work: impl FnOnce(&mut Context) -> std::result::Result<R, E>,
+    ) -> Result<R>
+    where
+        Error: From<E>,
+    {
         let _working = exit::Working::begin().ok_or_else(ending)?;
         let make = || Ok(self.model.model.context(self.context_options)?);
         let done = slot.with(make, || gives_up(call), |context| Ok(work(context)?));
@@ -223,11 +228,11 @@ impl Session {
         (!values.is_empty()).then(|| Value::Object(values).to_string())
     }
 
-    /// What the last generation or choice gave, as JSON.
+    /// What the last generation, choice or decision gave, as JSON.
     pub(crate) fn result(&self) -> Option<String> {
         let state = self.state();
-        match (&state.chosen, &state.last.generated) {
-            (Some((choice, set)), _) => Some(choice_json(choice, set)),
+        match (&state.found, &state.last.generated) {
+            (Some(found), _) => Some(found.clone()),
             (None, Some(generated)) => Some(generated_json(generated, state.last.seconds)),
             (None, None) => None,
         }

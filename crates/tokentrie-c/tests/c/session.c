@@ -433,6 +433,19 @@ static void requests(void) {
   const char slow[] = "{\"prompt\": \"another\", \"choices\": [\"a\", \"b\"], \"timeout\": 0}";
   STATUS(TOKENTRIE_ERROR_CANCELLED, tokentrie_session_choose_json(session, slow, sizeof slow - 1));
   SAYS("the timeout of 0 s was over");
+
+  const char decide[] =
+      "{\"state\": \"The lamp is on.\", \"questions\": {\"on\": {\"type\": \"predicate\"}, \"colour\": "
+      "{\"type\": \"choice\", \"options\": [\"red\", true]}}}";
+  OK(tokentrie_session_decide_json(session, decide, sizeof decide - 1));
+  CHECK(strstr(result_of(session), "[{\"answers\":{\"on\":{\"type\":\"predicate\",\"value\":"));
+  CHECK(strstr(result_of(session), "\"options\":[\"red\",true]") && strstr(result_of(session), "\"mass\":"));
+  const char none[] = "{\"state\": \"s\", \"questions\": {}}";
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_decide_json(session, none, sizeof none - 1));
+  SAYS("$.questions: there is no question");
+  const char late[] = "{\"state\": \"s\", \"questions\": {\"on\": {\"type\": \"predicate\"}}, \"timeout\": 0}";
+  STATUS(TOKENTRIE_ERROR_CANCELLED, tokentrie_session_decide_json(session, late, sizeof late - 1));
+  SAYS("the timeout of 0 s was over before there were answers");
   OK(tokentrie_session_close(session));
 }
 

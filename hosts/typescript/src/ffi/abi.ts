@@ -359,6 +359,7 @@ export const FUNCTIONS = {
   ),
   tokentrie_session_choose_leaves: signature("i32", "handle", "buffer", "usize", "handle", "buffer", "usize", "buffer"),
   tokentrie_session_choose_json: signature("i32", "handle", "buffer", "usize"),
+  tokentrie_session_decide_json: signature("i32", "handle", "buffer", "usize"),
   tokentrie_chat_prompt: signature("i32", "handle", "buffer", "usize", "buffer", "usize", "buffer"),
   tokentrie_chat_start: signature("i32", "handle", "buffer", "usize"),
   tokentrie_chat_message: signature("i32", "handle", "buffer", "usize", "buffer"),

@@ -11,6 +11,7 @@ import { modeNumber, shown, type TokenTreeMode, type TokenTreePayload } from "..
 import { cancelling } from "./cancelling.js";
 import { type ChatEvent, type ChatMessage, type ChatOptions, type ChatReply, chatText, replyOf } from "./chat.js";
 import { Choice } from "./choice.js";
+import { type DecideOptions, type Decision, decisionOf, type Question, type Told } from "./decision.js";
 import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
 import { forLibrary } from "./names.js";
 import type { ChosenValues, Outcome, SessionInfo } from "./thread/protocol.js";
@@ -194,6 +195,38 @@ export class Session implements AsyncDisposable {
       try {
         const cancel = () => this.#remote.llmStreamCancel();
         return await cancelling(signal, cancel, () => this.#choose(prompt, values, how));
+      } catch (error) {
+        throw signal?.aborted ? aborted() : error;
+      }
+    });
+  }
+
+  /**
+   * Answers typed questions about a state, a text, JSON or a conversation, each with the exact probability of every
+   * option. The state is decoded once for all of them.
+   *
+   * @throws SpecError that says which question or option is wrong, as `$.questions.team.options[1]`.
+   * @throws CancelledError if the signal aborts.
+   * @example
+   * const { answers } = await session.decide("I was charged twice.", {
+   *   refund: { type: "predicate" },
+   *   team: { type: "choice", options: ["billing", "access"] },
+   * });
+   */
+  decide<Name extends string>(
+    state: Told,
+    questions: { readonly [name in Name]: Question },
+    options: DecideOptions = {},
+  ): Promise<Decision<Name>> {
+    const { signal, ...how } = options;
+    const aborted = (): CancelledError<null> =>
+      new CancelledError("the decision was cancelled by its signal", null, signal?.reason);
+    return this.#turns.take(signal, aborted, async () => {
+      const request = jsonText({ state, questions, ...forLibrary(how) });
+      try {
+        const cancel = () => this.#remote.llmStreamCancel();
+        const ask = () => this.#remote.call("decide", request);
+        return decisionOf<Name>(await cancelling(signal, cancel, ask));
       } catch (error) {
         throw signal?.aborted ? aborted() : error;
       }

@@ -205,6 +205,14 @@ export class NativeSession implements Calls {
     };
   }
 
+  decide(request: string): string {
+    const json = utf8(request, "request");
+    this.#check(this.#library.functions.tokentrie_session_decide_json(this.#handle, json, json.length));
+    const answers = this.#text();
+    if (answers === null) throw new ModelError("there are no answers");
+    return answers;
+  }
+
   chooseLeaves(tokens: Int32Array, trie: number, leaves: number): ChosenValues {
     const { tokentrie_session_choose_leaves } = this.#library.functions;
     return this.#chosen(leaves, (probabilities, choice) =>
@@ -290,12 +298,16 @@ export class NativeSession implements Calls {
     return { value: said?.value ?? null, values, probabilities: said?.probabilities ?? {} };
   }
 
-  /** What the last generation or choice gave. */
+  /** What the last generation, choice or decision gave. */
   #result<Result>(): Result | null {
-    const json = readText(this.#library, (buffer, capacity, count) =>
+    const json = this.#text();
+    return json === null ? null : (JSON.parse(json) as Result);
+  }
+
+  #text(): string | null {
+    return readText(this.#library, (buffer, capacity, count) =>
       this.#library.functions.tokentrie_session_result(this.#handle, buffer, capacity, count),
     );
-    return json === null ? null : (JSON.parse(json) as Result);
   }
 
   #chosen(count: number, call: (probabilities: Float64Array, choice: Uint8Array) => number): ChosenValues {

@@ -92,6 +92,8 @@ export interface Calls {
   choose(prompt: string, texts: readonly string[]): ChosenValues;
   /** What was set, or what the request says. */
   chooseJson(request: string): ChosenValues;
+  /** @returns the answers as JSON. */
+  decide(request: string): string;
   chooseLeaves(tokens: Int32Array, trie: number, leaves: number): ChosenValues;
   close(): void;
 }

@@ -1,0 +1,29 @@
+//! Typed questions about a state, and the probability of every option.
+
+use super::Session;
+use super::choose::{UntilEnded, in_time};
+use crate::error::Result;
+use std::sync::Arc;
+use tokentrie::decide::{Answers, ReadyDecision, Request};
+use tokentrie::engine::Runtime;
+use tokentrie::run::Call;
+
+impl Session {
+    /// Answers a request; [`Session::result`] has the answers.
+    pub(crate) fn decide_json(&self, json: &[u8]) -> Result<()> {
+        let request = Request::from_json(json)?;
+        let turn = self.turn("decide")?;
+        let call = Call::new(request.timeout)?.with(turn.cancel());
+        let (format, _) = self.model.format()?;
+        let ready = ReadyDecision::new(request, &format, &self.model.sets)?;
+        let slot = Arc::clone(&self.own);
+        let mut watch = UntilEnded(&call);
+        let answers = self.with_context(&slot, &call, |context| ready.run(&mut Runtime::Alone(context), &mut watch));
+        let answers = answers.map_err(|error| in_time(error, &call, "there were answers"))?;
+        let mut state = self.state();
+        // The context goes on after another text.
+        state.prompt.clear();
+        state.found = Some(Answers::to_json(&answers));
+        Ok(())
+    }
+}

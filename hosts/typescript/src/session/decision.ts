@@ -1,0 +1,91 @@
+/** Typed questions about a state, and their answers: `docs/decisions.md`. */
+
+/** Text or JSON. */
+export type Told = string | boolean | number | null | readonly Told[] | { readonly [key: string]: Told };
+
+/** What is asked; without instructions the name of the question is. */
+export type Question =
+  | { readonly type: "predicate"; readonly instructions?: Told; readonly yes?: Told; readonly no?: Told }
+  | {
+      readonly type: "choice";
+      readonly instructions?: Told;
+      readonly options:
+        | readonly (string | boolean | { readonly value: string | boolean; readonly description?: Told })[]
+        | { readonly [option: string]: Told };
+    }
+  | {
+      readonly type: "score";
+      readonly instructions?: Told;
+      readonly levels: readonly (string | { readonly label: string; readonly description?: Told })[];
+    };
+
+export interface DecideOptions {
+  readonly signal?: AbortSignal;
+  /** What all questions are told. */
+  readonly instructions?: Told;
+  /** Whether an option's own text is read, or a short label that stands for it: "text" unless given. */
+  readonly readout?: "text" | "label";
+  /** Whether the prompt lists the options: yes, unless given. */
+  readonly listOptions?: boolean;
+  /** In how many orders options are listed, 1 to 64; the answer is the mean. */
+  readonly permute?: number;
+  /** What is divided out of the probabilities. */
+  readonly prior?: "none" | "content-free";
+  /** Below this probability the value is null. */
+  readonly threshold?: number;
+  /** The best so many options of a question with thousands. */
+  readonly top?: number;
+  /** The system message. */
+  readonly system?: string;
+  /** The user's message, with `{state}`, `{instructions}`, `{options}` and `{answer}`. */
+  readonly prompt?: string;
+  /** The seconds that it may take. */
+  readonly timeout?: number;
+}
+
+/** The answer to one question. */
+export interface Answer {
+  readonly type: "predicate" | "choice" | "score";
+  /** A boolean, the option, or the expected level from 0; null below the threshold. */
+  readonly value: string | boolean | number | null;
+  /** The most probable option, by number. */
+  readonly index: number;
+  readonly options: readonly Told[];
+  /** Of a predicate that of yes; else that of the most probable option. */
+  readonly probability: number;
+  /** Of every option, in their order; together they are 1. Null for what was not scored. */
+  readonly probabilities: readonly (number | null)[];
+  /** How sure the answer is, from 0 to 1. */
+  readonly confidence: number;
+  /** What the model gives to all options together. */
+  readonly mass: number;
+  /** Of the probabilities, in nats. */
+  readonly entropy: number;
+  /** The share of the orders in which another option wins. */
+  readonly flips: number;
+  /** Why there is no value. */
+  readonly reason: string | null;
+  /** One for each order: the tokens before, and the text that is read for each option. */
+  readonly prompts: readonly { readonly tokens: readonly number[]; readonly values: readonly string[] }[];
+}
+
+/** The answers to the questions about a state. */
+export interface Decision<Name extends string = string> {
+  readonly answers: { readonly [name in Name]: Answer };
+  /** One of these follows an option. */
+  readonly endTokens: readonly number[];
+  readonly stats: { readonly forwardPasses: number; readonly tokensDecoded: number; readonly seconds: number };
+}
+
+/** @internal */
+export function decisionOf<Name extends string>(json: string): Decision<Name> {
+  const [said] = JSON.parse(json) as [
+    {
+      answers: { readonly [name in Name]: Answer };
+      end_tokens: number[];
+      stats: { forward_passes: number; tokens_decoded: number; seconds: number };
+    },
+  ];
+  const { forward_passes: forwardPasses, tokens_decoded: tokensDecoded, seconds } = said.stats;
+  return { answers: said.answers, endTokens: said.end_tokens, stats: { forwardPasses, tokensDecoded, seconds } };
+}
