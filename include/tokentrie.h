@@ -1340,6 +1340,15 @@ tokentrie_status tokentrie_session_choose_json(tokentrie_session session,
                                                size_t length);
 
 /**
+ * Answers typed questions about a state, as a request in JSON says them: `{"state": "...", "questions": {"team":
+ * {"type": "choice", "options": ["billing", "access"]}}, "permute": 2}`; `"states"` are several. The state is decoded
+ * once for all questions. tokentrie_session_result has the answers, an array with one object for each state.
+ */
+tokentrie_status tokentrie_session_decide_json(tokentrie_session session,
+                                               const char *json,
+                                               size_t length);
+
+/**
  * The prompt of a request, in tokens: the conversation as the model's own template writes it. What messages and tools
  * contain is plain text: a control token's name in it stays text.
  */

@@ -23,7 +23,7 @@ from tokentrie.cli.lines import Lines, as_text, unmarked
 
 __all__ = ["run"]
 
-COMMANDS = ("demo", "choose", "generate", "inspect", "build", "diff", "bench", "template", "chat")
+COMMANDS = ("demo", "choose", "generate", "inspect", "build", "diff", "bench", "template", "chat", "decide")
 ENCODINGS = {
     "utf-8": b"",
     "utf-8-sig": b"",
@@ -145,6 +145,8 @@ class TestHelp:
         (tmp_path / "tools.json").write_text(json.dumps([ERASE]))
         (tmp_path / "tools.py").write_text(FUNCTIONS)
         (tmp_path / "reply.txt").write_text("Ding.")
+        (tmp_path / "letter.txt").write_text("The lamp is on.")
+        (tmp_path / "questions.json").write_text(json.dumps({"questions": {"on": {"type": "predicate"}}}))
         monkeypatch.chdir(tmp_path)
         for name in ("names", "more"):
             assert run("build", f"{name}.txt", "-o", f"{name}.ttrie").code == 0

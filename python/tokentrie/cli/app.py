@@ -14,6 +14,7 @@ import typer
 import tokentrie
 from tokentrie.cli import completion, console
 from tokentrie.cli.chats import chat_commands
+from tokentrie.cli.deciding import decide_command
 from tokentrie.cli.options import (
     CHAT,
     CHOICE,
@@ -475,6 +476,7 @@ def bench(
 
 # Chats have their commands in a file of their own.
 app.add_typer(chat_commands.app)
+app.add_typer(decide_command.app)
 
 
 def main(args: Sequence[str] | None = None) -> int:

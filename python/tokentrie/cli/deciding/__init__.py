@@ -1,0 +1,1 @@
+"""Decisions: `tokentrie decide`."""

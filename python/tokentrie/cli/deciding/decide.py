@@ -1,0 +1,115 @@
+"""`tokentrie decide`: typed questions about a state, and how probable every option is, as bars."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from tokentrie.cli import console
+from tokentrie.cli.lines import as_text
+from tokentrie.cli.loading import open_model
+from tokentrie.cli.source import Hardware, exactly_one
+
+# Options of a question that are shown, and the width of the longest bar.
+SHOWN, WIDTH = 12, 30
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+UNSURE = 0.01
+"""Below this mass the model would rather say something else."""
+
+
+def run(
+    path: Path | None,
+    questions: Path,
+    state: str | None,
+    state_file: Path | None,
+    is_json_state: bool,
+    hardware: Hardware,
+    as_json: bool,
+) -> None:
+    """Asks and prints."""
+    exactly_one({"--state": state, "--state-file": state_file})
+    if str(questions) == "-" == str(state_file):
+        raise typer.BadParameter("standard input can be read only once", param_hint="--state-file")
+    request = _request(questions)
+    about: Any = as_text(console.read(state_file), state_file) if state_file is not None else state
+    if is_json_state:
+        about = _json(about, "--state")
+    opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
+    with console.collected_warnings() as warnings, console.working("deciding"):
+        text = json.dumps({"state": about, **request}, ensure_ascii=False)
+        done = json.loads(opened.model._decide(text))[0]
+    if as_json:
+        for answer in done["answers"].values():
+            del answer["prompts"]
+        console.print_json(done | {"model": opened.describe(), "warnings": warnings})
+        return
+    for warning in warnings:
+        console.say(f"warning: {warning}")
+    for name, answer in done["answers"].items():
+        _show(name, answer)
+    stats = done["stats"]
+    took = f"{console.milliseconds(stats['seconds'])}, {stats['tokens_decoded']:,} tokens"
+    passes = console.count(stats["forward_passes"], "forward pass", "forward passes")
+    console.screen().print(Text(f"{took} in {passes}, by {console.printable(opened.model.path.name)}", style="dim"))
+
+
+def _json(text: str, hint: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"no JSON: {error}", param_hint=hint) from error
+
+
+def _request(path: Path) -> dict[str, Any]:
+    request = _json(as_text(console.read(path), path), "--questions")
+    if not isinstance(request, dict) or "questions" not in request:
+        problem = (
+            f'{path}: it must be an object with "questions", as {{"questions": {{"on": {{"type": "predicate"}}}}}}'
+        )
+        raise typer.BadParameter(problem, param_hint="--questions")
+    if astray := [name for name in ("state", "states") if name in request]:
+        problem = f"{path}: it has a {astray[0]!r}, which is given on the command line"
+        raise typer.BadParameter(problem, param_hint="--questions")
+    return request
+
+
+def _show(name: str, answer: dict[str, Any]) -> None:
+    screen = console.screen()
+    value = answer["value"]
+    shown = {"predicate": {True: "yes", False: "no"}.get(value, ""), "choice": _said(value)}.get(answer["type"])
+    if answer["type"] == "score" and value is not None:
+        shown = f"{value:.2f}, from 0 to {len(answer['options']) - 1}"
+    if value is None:
+        shown = f"none: {answer['reason']}"
+    screen.print(Text.assemble((console.printable(name), "bold"), ": ", (console.printable(shown or ""), "green")))
+    shares = [(share or 0.0, number) for number, share in enumerate(answer["probabilities"])]
+    if answer["type"] == "choice":
+        shares.sort(key=lambda pair: -pair[0])
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    for share, number in shares[:SHOWN]:
+        option = {0: "yes", 1: "no"}[number] if answer["type"] == "predicate" else _said(answer["options"][number])
+        style = "bold green" if number == answer["index"] else ""
+        table.add_row(Text(f"  {console.printable(option)}", style=style), f"{share:.4f}", _bar(share))
+    screen.print(table)
+    if more := len(shares) - SHOWN:
+        screen.print(Text(f"  … {more:,} more", style="dim")) if more > 0 else None
+    if answer["mass"] < UNSURE:
+        problem = f"  the model gives {answer['mass']:.2g} to all of them together: this prompt does not suit it"
+        screen.print(Text(problem, style="yellow"))
+
+
+def _said(option: Any) -> str:
+    return option if isinstance(option, str) else json.dumps(option, ensure_ascii=False)
+
+
+def _bar(share: float) -> Text:
+    eighths = round(share * WIDTH * 8)
+    return Text("█" * (eighths // 8) + EIGHTHS[eighths % 8].strip())
