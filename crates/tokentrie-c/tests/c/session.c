@@ -440,11 +440,11 @@ static void requests(void) {
   OK(tokentrie_session_decide_json(session, decide, sizeof decide - 1));
   CHECK(strstr(result_of(session), "[{\"answers\":{\"on\":{\"type\":\"predicate\",\"value\":"));
   CHECK(strstr(result_of(session), "\"options\":[\"red\",true]") && strstr(result_of(session), "\"mass\":"));
-  const char none[] = "{\"state\": \"s\", \"questions\": {}}";
-  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_decide_json(session, none, sizeof none - 1));
+  const char nothing[] = "{\"state\": \"s\", \"questions\": {}}";
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_decide_json(session, nothing, sizeof nothing - 1));
   SAYS("$.questions: there is no question");
-  const char late[] = "{\"state\": \"s\", \"questions\": {\"on\": {\"type\": \"predicate\"}}, \"timeout\": 0}";
-  STATUS(TOKENTRIE_ERROR_CANCELLED, tokentrie_session_decide_json(session, late, sizeof late - 1));
+  const char slow_one[] = "{\"state\": \"s\", \"questions\": {\"on\": {\"type\": \"predicate\"}}, \"timeout\": 0}";
+  STATUS(TOKENTRIE_ERROR_CANCELLED, tokentrie_session_decide_json(session, slow_one, sizeof slow_one - 1));
   SAYS("the timeout of 0 s was over before there were answers");
   OK(tokentrie_session_close(session));
 }
