@@ -154,6 +154,23 @@ async def chats(model: Model) -> None:
     model.generate("x", stops=["a"])  # type: ignore[call-overload]
 
 
+@dataclass
+class Ticket:
+    team: Literal["billing", "access"]
+    refund: bool
+
+
+async def decisions(model: Model) -> None:
+    answers = model.decide("x", {"refund": bool, "anger": tokentrie.Score(["calm", "furious"])}, permute=2)
+    assert_type(answers["refund"].probability, float)
+    assert_type(answers.parsed, dict[str, Any])
+    assert_type(model.decide({"text": "x"}, Ticket).parsed, Ticket)
+    assert_type([one.parsed for one in model.decide_many(["x"], Ticket, prior="batch")], list[Ticket])
+    assert_type((await model.adecide("x", Ticket)).parsed.refund, bool)
+    model.decide("x", {"refund": bool}, readout="logits")  # type: ignore[call-overload]
+    model.decide("x", {"refund": bool}, temperature=1.0)  # type: ignore[call-overload]
+
+
 def careful(payload: str) -> Trie | str:
     try:
         return Trie.from_payload(payload)

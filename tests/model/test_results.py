@@ -56,6 +56,8 @@ def form() -> Form:
     return Form("a ", Slot("colour", COLOURS), " thing: ", Text("note", stop="\n", max_tokens=3, exclude="x"))
 
 
+ASKED: dict[str, Any] = {"on": bool, "size": tokentrie.Score(["small", "large"])}
+
 MAKE: dict[str, Callable[[Model], Any]] = {
     "generated": lambda model: model.generate("The sky is ", COLOURS),
     "filled": lambda model: model.generate("The sky is ", form(), probabilities=True),
@@ -93,6 +95,12 @@ MAKE: dict[str, Callable[[Model], Any]] = {
     "chat event": lambda model: model.chat_format.parser().push("Ding")[0],
     "chat prompt": lambda model: model.chat_format.prompt(CHAT),
     "chat analysis": lambda model: model.chat_format.analysis,
+    "answers": lambda model: model.decide("It is on.", ASKED),
+    "answer": lambda model: model.decide("It is on.", ASKED)["on"],
+    "asked prompt": lambda model: model.decide("It is on.", ASKED)["on"].prompts[0],
+    "decision stats": lambda model: model.decide("It is on.", ASKED).stats,
+    "question": lambda _: tokentrie.Question(bool, instructions="Is it on?"),
+    "score": lambda _: tokentrie.Score(["low", "high"]),
     "tools": lambda _: Tools([{"name": "ring"}]),
     "chat format": lambda _: ChatFormat("{% for m in messages %}{{ m.content }}{% endfor %}"),
     "chat constraint": lambda model: ChatFormat(model.chat_template).constraint([{"name": "ring"}], tool_choice="ring"),
