@@ -8,6 +8,7 @@ use super::request::Request;
 use crate::chat::{ConstraintError, ModelFormat, check_message};
 use chat_format::TemplateError;
 use llama_sampler::{QuestionScorer, RuntimeError, Watch};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{Choice, ChooseOptions, TokenId};
@@ -186,10 +187,17 @@ impl ReadyDecision {
             Some(Scored { part, prompt: &prompt.prompt, set: &prompt.set, choice: choice.as_ref()? })
         });
         let scored: Vec<Scored<'_>> = scored.collect();
+        // Parts of one question about one state stand beside each other.
+        let orders = scored.chunk_by(|one, next| one.asks() == next.asks());
+        let orders: HashMap<_, &[Scored<'_>]> = orders.map(|orders| (orders[0].asks(), orders)).collect();
+        let of = |state: Option<usize>, question: usize| orders.get(&(state, question)).copied().unwrap_or_default();
         let mut answers: Vec<Vec<Answer>> = (0..request.states.len())
             .map(|state| {
                 let questions = request.questions.iter().enumerate();
-                questions.map(|(number, question)| answer(&scored, state, number, question, &request.options)).collect()
+                let asked = |(number, question): (usize, &Question)| {
+                    answer(of(Some(state), number), of(None, number), question, &request.options)
+                };
+                questions.map(asked).collect()
             })
             .collect();
         if request.options.prior == Prior::Batch {
@@ -217,12 +225,16 @@ struct Scored<'d> {
     choice: &'d Choice,
 }
 
-fn answer(scored: &[Scored<'_>], state: usize, number: usize, question: &Question, options: &Decide) -> Answer {
-    let of = |state: Option<usize>| {
-        scored.iter().filter(move |scored| (scored.part.state, scored.part.question) == (state, number))
-    };
+impl Scored<'_> {
+    /// Which question about which state.
+    fn asks(&self) -> (Option<usize>, usize) {
+        (self.part.state, self.part.question)
+    }
+}
+
+fn answer(scored: &[Scored<'_>], priors: &[Scored<'_>], question: &Question, options: &Decide) -> Answer {
     let order = |scored: &Scored<'_>| {
-        let prior = of(None).find(|prior| prior.part.order == scored.part.order);
+        let prior = priors.iter().find(|prior| prior.part.order == scored.part.order);
         let probabilities = match prior {
             None => scored.set.by_value(&scored.choice.probabilities()),
             Some(prior) => {
@@ -234,7 +246,7 @@ fn answer(scored: &[Scored<'_>], state: usize, number: usize, question: &Questio
         let prompt = AskedPrompt { tokens: scored.prompt.to_vec(), texts: scored.part.texts.clone() };
         Order { prompt, probabilities, mass: scored.choice.mass_low }
     };
-    Answer::new(question.clone(), of(Some(state)).map(order).collect(), options.threshold)
+    Answer::new(question.clone(), scored.iter().map(order).collect(), options.threshold)
 }
 
 /// The log of what is no longer a number apart from zero: a prior is never less.
