@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from tokentrie import schemas
-from tokentrie._native import CancelToken, InvalidValueError, Message, Model, OptionError, TimedOutError
+from tokentrie._native import (
+    CancelToken,
+    InvalidValueError,
+    Message,
+    Model,
+    OptionError,
+    TimedOutError,
+    VocabularyError,
+)
 from tokentrie.questions import Asked, asked, plain
 from tokentrie.streaming import in_background
 
@@ -249,6 +257,11 @@ class _Call:
         # One state is no batch, and says so.
         key, value = ("state", states[0]) if len(states) == 1 else ("states", states)
         text = f'{self._request}, "{key}": {json.dumps(value, ensure_ascii=False)}}}'
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            near = text[max(0, error.start - 20) : error.start + 1]
+            raise VocabularyError(f"half a surrogate pair is no text: at the end of {near!r}") from error
         left = self._timeout if self._until is None or first == 0 else max(0.0, self._until - time.monotonic())
         try:
             done = json.loads(model._decide(text, first, cancel=self._cancel, timeout=left))

@@ -66,7 +66,14 @@ class Question:
 
 def plain(name: str, value: Any) -> Any:
     """What JSON can hold, with what is wrong said here."""
-    inner = functools.partial(plain, name)
+    try:
+        return _plain(name, value)
+    except RecursionError as error:
+        raise OptionError(f"{name} is nested too deeply") from error
+
+
+def _plain(name: str, value: Any) -> Any:
+    inner = functools.partial(_plain, name)
     if isinstance(value, str):
         return str(value)
     if isinstance(value, Message):

@@ -26,6 +26,7 @@ from tokentrie import (
     Question,
     Score,
     TimedOutError,
+    VocabularyError,
 )
 
 pytestmark = pytest.mark.model
@@ -252,6 +253,18 @@ def test_states_and_keywords_that_are_wrong(model: Model) -> None:
         with pytest.raises(TypeError, match="`decide` takes one"):
             model.decide_many(states, {"q": bool})  # type: ignore[arg-type]
     assert model.decide_many([], {"q": bool}) == []
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(OptionError, match="state is nested too deeply"):
+        model.decide(deep, {"q": bool})
+    with pytest.raises(OptionError, match="nested"):
+        model.decide(json.loads("[" * 500 + "]" * 500), {"q": bool})
+    for state, options in (("half \ud800", ["a"]), ("s", ["a", "b\udfff"])):
+        with pytest.raises(VocabularyError, match="half a surrogate pair is no text"):
+            model.decide(state, {"q": options})
+    with pytest.raises(ContextError, match=r'the question "q" about state 0: \d+ tokens after 0 do not fit'):
+        model.decide("s", {"q": ["word " * 6000, "b"]})
     long = "word " * 9000
     with pytest.raises(ContextError, match=r'the question "q" about state 40: .*tokens'):
         model.decide_many(["s"] * 40 + [long], {"q": bool})
