@@ -1,10 +1,10 @@
 //! Real templates: what analysis finds, against what is known of them. Skipped where the shared folders are not there.
 
 use crate::support::{case_file, template, text as text_of};
-use chat_format::Analysis;
 use chat_format::analysis::text::{self, Segment};
 use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::dialect::{Arguments, Field, Part};
+use chat_format::{Analysis, ChatTemplate};
 use serde_json::{Value, json};
 
 fn bare(text: &str) -> String {
@@ -300,6 +300,25 @@ fn prompts_of_real_templates() {
         }
     }
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_turn_without_a_header_is_continued_where_it_begins() {
+    // What ends the user's turn is as long as what begins a thought.
+    let text = "{% for m in messages %}{% if m.role == 'user' %}[INST]{{ m.content }}[/INST]{% else %}\
+        {% if m.reasoning_content %}[THINK]{{ m.reasoning_content }}[/THINK]{% endif %}{{ m.content }}</s>\
+        {% endif %}{% endfor %}";
+    let template = ChatTemplate::new(text, "", "").unwrap();
+    let analysis = Analysis::of(&template).unwrap();
+    let user = json!({"role": "user", "content": "Hi"});
+    let continued = |said: Value| {
+        let options = PromptOptions::default().continuing(Continued::Content);
+        analysis.prompt(&template, &[user.clone(), said], None, &options).unwrap().0
+    };
+    assert_eq!(continued(json!({"role": "assistant", "content": "Hel"})), "[INST]Hi[/INST]Hel");
+    assert_eq!(continued(json!({"role": "assistant", "content": ""})), "[INST]Hi[/INST]");
+    let thought = json!({"role": "assistant", "content": "Hel", "reasoning_content": "Oh"});
+    assert_eq!(continued(thought), "[INST]Hi[/INST][THINK]Oh[/THINK]Hel");
 }
 
 #[test]

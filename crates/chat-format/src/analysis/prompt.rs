@@ -284,7 +284,10 @@ impl Analysis {
         let first = if reasoning.is_empty() { needle } else { &needles.reason };
         let Some(first) = text.find(first.as_str()) else { return known() };
         let Some(from) = text[..first].rfind(header.trim()).map(|at| at + header.trim().len()) else { return known() };
-        let from = if header.is_empty() { first - self.continued.start.len().min(first) } else { from };
+        // Without a header it begins with what begins its first part.
+        let opens = if reasoning.is_empty() { &self.dialect.content.start } else { &self.continued.start };
+        let opened = text[..first].strip_suffix(opens.as_str()).map_or(first, str::len);
+        let from = if header.is_empty() { opened } else { from };
         let white = header.len() - header.trim_end().len();
         let from = if text[from..].starts_with(&header[header.len() - white..]) { from + white } else { from };
         text[from..until + needle.len()].replace(&needles.reason, reasoning).replace(&needles.reply, content)
