@@ -1,5 +1,6 @@
 //! Decisions with the model that the package carries: what is asked, and that every answer is the choice it stands for.
 
+use chat_format::dialect::ContentMode;
 use llama_sampler::{Context, ContextOptions, Model, ModelOptions, Question as Asked, QuestionScorer};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -264,4 +265,42 @@ fn a_prompt_goes_up_to_where_content_begins() {
         let text: Vec<u8> = tokens.iter().flat_map(|&token| model.vocab().piece(token).unwrap().to_vec()).collect();
         assert!(String::from_utf8(text.clone()).unwrap().ends_with(ends), "{:?}", String::from_utf8(text));
     }
+}
+
+#[test]
+fn real_templates_are_asked_where_their_content_begins() {
+    let Some(folder) = std::env::var_os("TOKENTRIE_TEMPLATE_DIR").filter(|folder| Path::new(folder).is_dir()) else {
+        eprintln!("skipped: TOKENTRIE_TEMPLATE_DIR names no folder");
+        return;
+    };
+    let session = session();
+    let vocab = session.format.vocab();
+    let mut wrong = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let template = chat_format::ChatTemplate::new(&text, "", "").unwrap();
+        let format = ModelFormat::new(ChatFormat::new(template).unwrap(), Arc::clone(vocab));
+        let ask = request(&json!({"state": "s", "questions": {"q": {"type": "predicate"}}})).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let ready = match ReadyDecision::new(ask, &format, &session.sets) {
+            Ok(ready) => ready,
+            Err(error) => {
+                wrong.push(format!("{name}: {error}"));
+                continue;
+            }
+        };
+        let tokens = ready.prompts().next().unwrap();
+        let pieces: Vec<u8> = tokens.iter().flat_map(|&token| vocab.piece(token).unwrap().to_vec()).collect();
+        let prompt = String::from_utf8(pieces).unwrap();
+        let tail = prompt.rsplit("Answer yes or no.").next().unwrap().to_owned();
+        let dialect = &format.format().analysis().dialect;
+        let (thought, content) = (dialect.reasoning.start.trim(), dialect.content.start.trim());
+        let thinks = !thought.is_empty() && tail.trim_end().ends_with(thought);
+        let begins = dialect.content.mode != ContentMode::Wrapped || tail.trim_end().ends_with(content);
+        if thinks || !begins {
+            wrong.push(format!("{name}: {tail:?} does not end where content begins: {thought:?}, {content:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -120,20 +120,26 @@ impl ModelFormat {
     {
         let quiet = PromptOptions::default().with_thinking(false);
         let prompt: ChatPrompt = ChatPrompt::new::<E>(&self.format, &self.vocab, messages, None, &quiet)?;
-        if self.begins_content(&prompt.turn)? {
+        if self.content_may_begin(&prompt.turn)? == Some(true) {
             return Ok(prompt);
         }
         let begun = [messages, &[json!({"role": "assistant", "content": ""})]].concat();
-        ChatPrompt::new(&self.format, &self.vocab, &begun, None, &quiet.continuing(Continued::Content))
+        let options = quiet.continuing(Continued::Content);
+        let mut prompt: ChatPrompt = ChatPrompt::new::<E>(&self.format, &self.vocab, &begun, None, &options)?;
+        // Some templates leave the end of a thought out of what was said before.
+        if self.content_may_begin(&prompt.turn)? == Some(false) {
+            prompt.tokens.extend(self.closing()?);
+            prompt.turn.push_str(&self.format.analysis().dialect.reasoning.end);
+        }
+        Ok(prompt)
     }
 
-    /// Whether content may come at once after what begins its turn.
+    /// Whether content may come at once after what begins its turn; `None` where a recipient stands before it.
     #[cfg(feature = "llama")]
-    fn begins_content(&self, turn: &str) -> Result<bool, ConstraintError> {
+    fn content_may_begin(&self, turn: &str) -> Result<Option<bool>, ConstraintError> {
         match self.before_content(turn, None) {
-            Ok(before) => Ok(before.next(&before.start(), &mut Scratch::default()).ending != Ending::No),
-            // A recipient stands before it.
-            Err(ConstraintError::Format(FormatError::Recipients { .. })) => Ok(false),
+            Ok(before) => Ok(Some(before.next(&before.start(), &mut Scratch::default()).ending != Ending::No)),
+            Err(ConstraintError::Format(FormatError::Recipients { .. })) => Ok(None),
             Err(error) => Err(error),
         }
     }
