@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import random
 import warnings
 from collections import Counter
@@ -24,6 +25,8 @@ NUMBERS = [-2, -1, 0, 1, 2, 3, 1.5, 10]
 PATTERNS = ["^a", "b$", "^[ab]+$", "^.{2}$"]
 TYPES = ["null", "boolean", "integer", "number", "string", "array", "object"]
 VOCAB = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)] + [b"<end>"], eog=[256], control=[256])
+
+NOT_TOLD = object()
 
 Draw = random.Random
 Words = dict[str, Callable[[], Any]]
@@ -132,7 +135,7 @@ def orders(value: Any) -> Iterator[Any]:
 
 
 def may_be_written(rule: tokentrie.JsonSchema, value: Any) -> bool:
-    texts = (json.dumps(one, separators=(",", ":")) for one in itertools.islice(orders(value), 200))
+    texts = (json.dumps(one, separators=(",", ":")) for one in orders(value))
     return any(rule.matches(text) for text in texts)
 
 
@@ -152,6 +155,27 @@ def a_walk(rule: tokentrie.JsonSchema, draw: Draw) -> bytes | None:
         sampler.accept(token)
         text.append(token)
     return None
+
+
+def told(text: bytes) -> Any:
+    """The document, where jsonschema can say whether it is valid: not of a number beyond floats, of which it does not
+    know what it is a multiple of, and not of names that come twice, which it never sees.
+    """
+
+    def number(text: str) -> float:
+        if math.isinf(value := float(text)):
+            raise OverflowError(text)
+        return value
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(value := dict(pairs)) < len(pairs):
+            raise OverflowError(pairs)
+        return value
+
+    try:
+        return json.loads(text, parse_float=number, object_pairs_hook=members)
+    except OverflowError:
+        return NOT_TOLD
 
 
 def made(schema: Any, *, lenient: bool = False) -> tokentrie.JsonSchema | str:
@@ -180,8 +204,8 @@ def test_what_may_be_written_is_what_is_valid() -> None:
             continue
         seen["made"] += 1
         for _ in range(4):
-            if text := a_walk(rule, draw):
-                assert validator.is_valid(json.loads(text)), (seed, schema, text)
+            if (text := a_walk(rule, draw)) and (value := told(text)) is not NOT_TOLD:
+                assert validator.is_valid(value), (seed, schema, text)
                 seen["walked"] += 1
         for value in values:
             valid = validator.is_valid(value)

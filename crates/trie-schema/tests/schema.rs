@@ -144,6 +144,33 @@ fn what_is_left_out_is_said() {
     assert!(JsonSchema::new("true", SchemaOptions::default()).unwrap().warnings().is_empty());
 }
 
+/// What llguidance takes alone, and not beside what another part says of the same objects.
+#[test]
+fn a_keyword_that_cannot_stand_beside_those_of_another_part_is_named_with_its_own_place() {
+    let own = r#""properties":{"a":{"type":"integer"},"b":{"type":"boolean"}}"#;
+    let of = |at: &str, keyword: &str| Unheld { at: at.to_owned(), keyword: keyword.to_owned() };
+    let beside = r#","$defs":{"two":{"title":"x","minProperties":2}}"#;
+    for (more, unheld) in [
+        (r#""allOf":[{"required":["a"]},{"minProperties":2}]"#, vec![of("/allOf/1", "minProperties")]),
+        (r#""allOf":[{"maxProperties":1},{"minProperties":1}]"#, {
+            vec![of("/allOf/0", "maxProperties"), of("/allOf/1", "minProperties")]
+        }),
+        (r##""$ref":"#/$defs/two""##, vec![of("/$defs/two", "minProperties")]),
+        (r#""allOf":[{"not":{"maxProperties":1}}]"#, vec![of("/allOf/0", "not")]),
+        (r#""oneOf":[{"minProperties":2},{"type":"null"}]"#, vec![of("", "oneOf"), of("/oneOf/0", "minProperties")]),
+    ] {
+        let schema = format!("{{\"type\":[\"object\",\"null\"],{own},{more}{beside}}}");
+        let SchemaError::Unsupported { at, keywords } = refused(&schema) else { panic!("{schema}") };
+        assert_eq!(of(&at, &keywords[0]), unheld[0], "{schema}");
+        let mut options = SchemaOptions::default();
+        options.lenient = true;
+        let made = JsonSchema::new(&schema, options).unwrap();
+        assert_eq!(made.unheld(), unheld, "{schema}");
+        let made = made.over(&vocab()).unwrap();
+        assert!(allows(&made, r#"{"a":1,"b":true}"#) && !allows(&made, r#"{"a":true}"#), "{schema}");
+    }
+}
+
 #[test]
 fn errors_have_their_place() {
     let text = |schema| refused(schema).to_string();

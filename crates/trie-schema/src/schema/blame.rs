@@ -4,6 +4,7 @@
 use super::SchemaError;
 use crate::compiled::Refused;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Parts that are compiled at most.
 const MOST: usize = 300;
@@ -33,7 +34,71 @@ pub(super) fn error(schema: &Value, refused: Refused, compile: &dyn Fn(Value) ->
         }
         break;
     }
-    typed(at, part, &refused)
+    match beside(schema, (&at, part), &refused, compile, left) {
+        Some((at, keywords)) => SchemaError::Unsupported { at, keywords },
+        None => typed(at, part, &refused),
+    }
+}
+
+/// What llguidance says where it takes keywords alone, but not beside others, and which of them are meant.
+const BESIDE: [(&str, &[&str]); 4] = [
+    ("oneOf constraints are not supported", &["oneOf"]),
+    ("min/maxProperties only supported", &["minProperties", "maxProperties"]),
+    ("are not disjoint", &["patternProperties", "propertyNames"]),
+    ("can't determine if patternProperty regexes", &["patternProperties", "propertyNames"]),
+];
+
+/// The keywords that cannot stand beside others, with their place: those of the part itself, else the first one of what
+/// applies to the same values without which something else is wrong, or nothing, or where it takes several the first.
+fn beside(
+    root: &Value,
+    (at, part): (&str, &Value),
+    refused: &Refused,
+    compile: &dyn Fn(Value) -> Result<(), Refused>,
+    left: usize,
+) -> Option<(String, Vec<String>)> {
+    let (words, keywords) = BESIDE.iter().find(|(words, _)| refused.said().contains(words))?;
+    let own: Vec<String> =
+        keywords.iter().filter(|word| part.get(**word).is_some()).map(|&word| word.to_owned()).collect();
+    if !own.is_empty() {
+        return Some((at.to_owned(), own));
+    }
+    let matters = |(place, keyword): &(String, String)| {
+        let mut fewer = root.clone();
+        super::unheld::without(&mut fewer, place, keyword);
+        let Some(part) = fewer.pointer(at) else { return false };
+        compile(alone(&fewer, part)).err().is_none_or(|found| !found.said().contains(words))
+    };
+    let all = applied(root, (at, part), keywords);
+    let (place, keyword) = all.iter().take(left).find(|one| matters(one)).or(all.first())?;
+    Some((place.clone(), vec![keyword.clone()]))
+}
+
+/// Places of these keywords in schemas that apply to the same values as a part. Left out of `not` and its like they would
+/// refuse more: there it is the place of `not`.
+fn applied(root: &Value, (at, part): (&str, &Value), keywords: &[&str]) -> Vec<(String, String)> {
+    const WHOLE: [&str; 5] = ["not", "if", "oneOf", "dependentSchemas", "contains"];
+    let (mut found, mut late) = (Vec::new(), Vec::new());
+    let (mut open, mut seen) = (vec![(at.to_owned(), part)], BTreeSet::new());
+    let mut next = 0;
+    while let Some((at, schema)) = open.get(next).cloned() {
+        next += 1;
+        let Value::Object(members) = schema else { continue };
+        for (key, value) in members {
+            match value {
+                _ if keywords.contains(&key.as_str()) => found.push((at.clone(), key.clone())),
+                _ if WHOLE.contains(&key.as_str()) => late.push((at.clone(), key.clone())),
+                Value::Array(all) if key == "allOf" || key == "anyOf" => {
+                    open.extend(all.iter().enumerate().map(|(nth, value)| (format!("{at}/{key}/{nth}"), value)));
+                }
+                _ => {}
+            }
+        }
+        let target = reference(root, schema).and_then(|(to, found)| Some((to.strip_prefix('#')?.to_owned(), found)));
+        open.extend(target.filter(|(to, _)| seen.insert(to.clone())));
+    }
+    found.append(&mut late);
+    found
 }
 
 /// Whether it refers to the whole document, which it is itself when it is compiled alone.
@@ -67,21 +132,6 @@ fn typed(at: String, part: &Value, refused: &Refused) -> SchemaError {
     if let Some(keys) = said.split("Unimplemented keys: [").nth(1).and_then(|keys| keys.split(']').next()) {
         let keywords = keys.split(", ").map(|key| key.trim_matches('"').to_owned()).collect();
         return SchemaError::Unsupported { at, keywords };
-    }
-    if said.contains("oneOf constraints are not supported") {
-        return SchemaError::Unsupported { at, keywords: vec!["oneOf".to_owned()] };
-    }
-    let beside = [
-        ("min/maxProperties only supported", &["minProperties", "maxProperties"][..]),
-        ("are not disjoint", &["patternProperties"]),
-        ("can't determine if patternProperty regexes", &["patternProperties"]),
-    ];
-    for (words, keywords) in beside {
-        let keywords = keywords.iter().filter(|keyword| part.get(**keyword).is_some());
-        let keywords: Vec<String> = keywords.map(|keyword| (*keyword).to_owned()).collect();
-        if said.contains(words) && !keywords.is_empty() {
-            return SchemaError::Unsupported { at, keywords };
-        }
     }
     if let Some(reason) = said.split("Unsatisfiable schema: ").nth(1) {
         let reason = reason.split(": Unsatisfiable").next().unwrap_or(reason);

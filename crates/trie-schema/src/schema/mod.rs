@@ -101,7 +101,7 @@ impl JsonSchema {
         match schema {
             Value::Bool(false) => Err(SchemaError::Nothing { at: String::new(), reason: "schema is false".to_owned() }),
             Value::Bool(true) => Self::of(Value::Object(serde_json::Map::new()), options),
-            Value::Object(_) => Work::bounded(Limits::default(), || Self::made(schema, &options)),
+            Value::Object(_) => Work::bounded(Limits::default(), || Self::made(&schema, &options)),
             other => Err(SchemaError::Invalid {
                 at: String::new(),
                 reason: format!("a schema is an object or a boolean, not {}", error::shown(&other)),
@@ -109,8 +109,9 @@ impl JsonSchema {
         }
     }
 
-    fn made(mut schema: Value, options: &SchemaOptions) -> Result<Self, SchemaError> {
+    fn made(given: &Value, options: &SchemaOptions) -> Result<Self, SchemaError> {
         let mut dropped = Vec::new();
+        let mut schema = given.clone();
         loop {
             let SpelledOut { schema: fewer, mut unheld, notes, .. } = spelled(&schema)?;
             let refused = match unheld.first() {
@@ -124,6 +125,9 @@ impl JsonSchema {
                 _ => match compile(fewer, options) {
                     Ok(mut compiled) => {
                         unheld.append(&mut dropped);
+                        for one in &mut unheld {
+                            one.at = unheld::place_in(given, &one.at);
+                        }
                         compiled.warnings.extend(notes.into_iter().chain(unheld.iter().map(unheld::said)));
                         return Ok(Self { compiled: Arc::new(compiled), unheld: unheld.into() });
                     }
