@@ -74,8 +74,8 @@ fn beside(
     Some((place.clone(), vec![keyword.clone()]))
 }
 
-/// Places of these keywords in schemas that apply to the same values as a part. Left out of `not` and its like they would
-/// refuse more: there it is the place of `not`.
+/// Places of these keywords in schemas that apply to the same values as a part. Left out of `not` and its like they
+/// would refuse more: there it is the place of `not`.
 fn applied(root: &Value, (at, part): (&str, &Value), keywords: &[&str]) -> Vec<(String, String)> {
     const WHOLE: [&str; 5] = ["not", "if", "oneOf", "dependentSchemas", "contains"];
     let (mut found, mut late) = (Vec::new(), Vec::new());
