@@ -30,12 +30,12 @@ struct Inner {
     template: ChatTemplate,
     analysis: Analysis,
     machines: Mutex<LruCache<Key, Made>>,
-    constraints: Mutex<LruCache<(Key, String, usize), Constrained>>,
+    /// With their tools, so that the address in a key is nobody else's.
+    constraints: Mutex<LruCache<Wanted, (Tools, ReplyConstraint)>>,
 }
 
-/// A constraint with its tools, so that the address in its key is nobody else's.
-type Constrained = (Tools, ReplyConstraint);
-
+/// What a constraint was made for, after which prompt, over which vocabulary, whether it ends where content begins.
+type Wanted = (Key, String, usize, bool);
 /// What a machine was made for: tools are compared by identity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
@@ -269,15 +269,26 @@ impl ChatFormat {
         spelling: &Spelling,
         control: &ControlTokens,
     ) -> Result<ReplyConstraint, FormatError> {
+        self.constrained(options, None, spelling, control)
+    }
+
+    /// A constraint on a reply, or on what stands before its content; the one made before, where it is kept.
+    fn constrained(
+        &self,
+        options: &ConstraintOptions,
+        before: Option<BeforeContent>,
+        spelling: &Spelling,
+        control: &ControlTokens,
+    ) -> Result<ReplyConstraint, FormatError> {
         let made = self.machine(Some(&options.tools), &options.choice, options.parallel, true)?;
         let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
         let key = Key::new(Some(&options.tools), &options.choice, options.parallel, true);
-        let key = (key, prompt.to_owned(), Arc::as_ptr(spelling.tokens()) as usize);
+        let key = (key, prompt.to_owned(), Arc::as_ptr(spelling.tokens()) as usize, before.is_some());
         if let Some((_, kept)) = lock(&self.0.constraints).get(&key) {
             return Ok(kept.clone());
         }
         let start = after(&made.machine, prompt, self.known(prompt));
-        let made = ReplyConstraint::new(made.machine, start, None, spelling.clone(), control.clone())?;
+        let made = ReplyConstraint::new(made.machine, start, before, spelling.clone(), control.clone())?;
         lock(&self.0.constraints).put(key, (options.tools.clone(), made.clone()));
         Ok(made)
     }
@@ -293,9 +304,6 @@ impl ChatFormat {
         spelling: &Spelling,
         control: &ControlTokens,
     ) -> Result<ReplyConstraint, FormatError> {
-        let made = self.machine(Some(&Tools::default()), &ToolChoice::None, false, true)?;
-        let prompt = prompt.unwrap_or(&self.0.analysis.prompt_thinking);
-        let start = after(&made.machine, prompt, self.known(prompt));
         let (content, calls) = (&self.dialect().content, &self.dialect().calls);
         let marked = content.mode == ContentMode::Wrapped;
         let heads = calls.iter().flat_map(|calls| &calls.patterns).filter_map(Pattern::head);
@@ -303,8 +311,9 @@ impl ChatFormat {
         {
             return Err(FormatError::Recipients { head: head.to_owned() });
         }
-        let before = BeforeContent { marked };
-        Ok(ReplyConstraint::new(made.machine, start, Some(before), spelling.clone(), control.clone())?)
+        let mut options = ConstraintOptions { choice: ToolChoice::None, ..ConstraintOptions::default() };
+        options.prompt = prompt.map(str::to_owned);
+        self.constrained(&options, Some(BeforeContent { marked }), spelling, control)
     }
 
     /// What of the tools' schemas is not held, in words.
