@@ -5,8 +5,8 @@ use std::mem::forget;
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::thread::{Builder, JoinHandle, yield_now};
 use std::time::Duration;
 
 /// How often whoever waits for other threads looks around.
@@ -30,10 +30,19 @@ pub(crate) fn beside(helpers: impl FnOnce(&Work, &Sender<()>)) {
 /// Lets a thread go on for which nobody waits. It is joined once it has ended, by the next call of this function: a
 /// thread that is detached while it ends may be freed by the C library while that still reads it.
 pub fn leave(thread: JoinHandle<()>) {
+    const TRIES: usize = 10_000;
     static LEFT: Mutex<Vec<(u32, JoinHandle<()>)>> = Mutex::new(Vec::new());
     let process = std::process::id();
-    // Where a process was forked under the lock, the thread is let go of for good.
-    let Ok(mut left) = LEFT.try_lock() else { return forget(thread) };
+    let lock = || match LEFT.try_lock() {
+        Ok(left) => Some(left),
+        Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            yield_now();
+            None
+        }
+    };
+    // It is held for microseconds, or for ever where a process was forked under it: then the thread is let go of.
+    let Some(mut left) = (0..TRIES).find_map(|_| lock()) else { return forget(thread) };
     left.push((process, thread));
     let ended: Vec<_> = left.extract_if(.., |(of, thread)| *of != process || thread.is_finished()).collect();
     drop(left);
