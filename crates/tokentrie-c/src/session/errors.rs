@@ -25,48 +25,47 @@ pub(super) fn finish(finish: Finish) -> i32 {
     }
 }
 
+fn of_runtime(error: &RuntimeError) -> tokentrie_status {
+    match error {
+        RuntimeError::Vocab(_) | RuntimeError::VocabularyMismatch { .. } => TOKENTRIE_ERROR_VOCAB,
+        RuntimeError::Stopped { .. } => TOKENTRIE_ERROR_CANCELLED,
+        RuntimeError::OutOfRange { .. } | RuntimeError::Draw(_) => TOKENTRIE_ERROR_ARGUMENT,
+        RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) | RuntimeError::Problem(_) => TOKENTRIE_ERROR_DAMAGED,
+        RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
+        RuntimeError::Form(_) => TOKENTRIE_ERROR_SPEC,
+        RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => of_runtime(error),
+        RuntimeError::QueueFull { .. }
+        | RuntimeError::Closed
+        | RuntimeError::Forked
+        | RuntimeError::Failed { .. }
+        | RuntimeError::Backend { .. }
+        | RuntimeError::File { .. }
+        | RuntimeError::Path { .. }
+        | RuntimeError::NotGguf { .. }
+        | RuntimeError::Metadata { .. }
+        | RuntimeError::VocabularyOnly { .. }
+        | RuntimeError::NoVocabulary { .. }
+        | RuntimeError::NotADecoder { .. }
+        | RuntimeError::Load { .. }
+        | RuntimeError::Context { .. }
+        | RuntimeError::EmptyPrompt
+        | RuntimeError::ContextFull { .. }
+        | RuntimeError::ValueTooLong { .. }
+        | RuntimeError::NoLogits
+        | RuntimeError::Decode { .. }
+        | RuntimeError::NoTemplate { .. }
+        | RuntimeError::Template(_)
+        | RuntimeError::NothingSelected
+        | RuntimeError::Sampler(_)
+        | RuntimeError::Rules(_)
+        | RuntimeError::SaysNothing(_)
+        | RuntimeError::Unscored { .. } => TOKENTRIE_ERROR_MODEL,
+    }
+}
+
 impl From<RuntimeError> for Error {
     fn from(error: RuntimeError) -> Self {
-        fn status(error: &RuntimeError) -> tokentrie_status {
-            match error {
-                RuntimeError::Vocab(_) | RuntimeError::VocabularyMismatch { .. } => TOKENTRIE_ERROR_VOCAB,
-                RuntimeError::Stopped { .. } => TOKENTRIE_ERROR_CANCELLED,
-                RuntimeError::OutOfRange { .. } | RuntimeError::Draw(_) => TOKENTRIE_ERROR_ARGUMENT,
-                RuntimeError::DamagedSet | RuntimeError::DamagedFile(_) | RuntimeError::Problem(_) => {
-                    TOKENTRIE_ERROR_DAMAGED
-                }
-                RuntimeError::NotListed(_) | RuntimeError::Healing(_) => TOKENTRIE_ERROR_SET,
-                RuntimeError::Form(_) => TOKENTRIE_ERROR_SPEC,
-                RuntimeError::Prompt { error, .. } | RuntimeError::Argument { error, .. } => status(error),
-                RuntimeError::QueueFull { .. }
-                | RuntimeError::Closed
-                | RuntimeError::Forked
-                | RuntimeError::Failed { .. }
-                | RuntimeError::Backend { .. }
-                | RuntimeError::File { .. }
-                | RuntimeError::Path { .. }
-                | RuntimeError::NotGguf { .. }
-                | RuntimeError::Metadata { .. }
-                | RuntimeError::VocabularyOnly { .. }
-                | RuntimeError::NoVocabulary { .. }
-                | RuntimeError::NotADecoder { .. }
-                | RuntimeError::Load { .. }
-                | RuntimeError::Context { .. }
-                | RuntimeError::EmptyPrompt
-                | RuntimeError::ContextFull { .. }
-                | RuntimeError::ValueTooLong { .. }
-                | RuntimeError::NoLogits
-                | RuntimeError::Decode { .. }
-                | RuntimeError::NoTemplate { .. }
-                | RuntimeError::Template(_)
-                | RuntimeError::NothingSelected
-                | RuntimeError::Sampler(_)
-                | RuntimeError::Rules(_)
-                | RuntimeError::SaysNothing(_)
-                | RuntimeError::Unscored { .. } => TOKENTRIE_ERROR_MODEL,
-            }
-        }
-        Self::new(status(&error), error.to_string())
+        Self::new(of_runtime(&error), error.to_string())
     }
 }
 
@@ -117,21 +116,15 @@ impl From<ChatError> for Error {
 }
 
 impl From<DecideError> for Error {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "there may be more one day")]
     fn from(error: DecideError) -> Self {
         let status = match &error {
             DecideError::Vocab(_) => TOKENTRIE_ERROR_VOCAB,
             DecideError::Options { .. } => TOKENTRIE_ERROR_SET,
             DecideError::Message { .. } | DecideError::Prior { .. } => TOKENTRIE_ERROR_SPEC,
-            DecideError::Asked { error, .. } if is_cancelled(error) => TOKENTRIE_ERROR_CANCELLED,
-            DecideError::Runtime(error) if is_cancelled(error) => TOKENTRIE_ERROR_CANCELLED,
+            DecideError::Asked { error, .. } => of_runtime(error),
+            DecideError::Runtime(error) => of_runtime(error),
             DecideError::Template(_) | DecideError::Format(_) | DecideError::NoEnd => TOKENTRIE_ERROR_ARGUMENT,
-            _ => TOKENTRIE_ERROR_MODEL,
         };
         Self::new(status, error.to_string())
     }
-}
-
-fn is_cancelled(error: &RuntimeError) -> bool {
-    matches!(error, RuntimeError::Stopped { .. })
 }

@@ -81,8 +81,6 @@ impl From<DecideError> for Error {
             DecideError::Message { .. } | DecideError::NoEnd | DecideError::Prior { .. } => {
                 Class::Option.error(error.to_string())
             }
-            // Those of a crate that may say more one day.
-            other => Class::Model.error(other.to_string()),
         }
     }
 }

@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trie_core::TokenId;
 
-/// A prompt, the texts that were read after it, in the order of the options, and what had to follow them.
+/// A prompt, and the texts that were read after it, in the order of the options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedPrompt {
     /// The tokens before.
     pub tokens: Vec<TokenId>,
     /// One for each option.
-    pub texts: Vec<String>,
+    pub texts: Arc<[String]>,
 }
 
 /// The answer of a question.
@@ -130,7 +130,7 @@ impl Answer {
         };
         let prompt = |prompt: &AskedPrompt| {
             let tokens: Vec<u32> = prompt.tokens.iter().map(|token| token.get()).collect();
-            json!({"tokens": tokens, "values": prompt.texts})
+            json!({"tokens": tokens, "values": &*prompt.texts})
         };
         json!({
             "type": kind,
@@ -204,7 +204,7 @@ mod tests {
         let kind = Kind::Score(vec![("low".into(), None), ("high".into(), None)]);
         let question = Question { name: "q".to_owned(), instructions: None, kind };
         let order = |low: f64, mass: f64| Order {
-            prompt: AskedPrompt { tokens: Vec::new(), texts: Vec::new() },
+            prompt: AskedPrompt { tokens: Vec::new(), texts: Arc::default() },
             probabilities: vec![low, 1.0 - low],
             mass,
         };

@@ -1,7 +1,7 @@
 //! How to decide.
 
 use super::layout::Layout;
-use crate::run::{OptionInfo, TIMEOUT, option};
+use crate::run::{OptionInfo, TIMEOUT, from_one, option};
 use crate::spec::fields::{Fields, text, wrong_type};
 use crate::spec::{SpecError, SpecProblem};
 use serde_json::Value;
@@ -127,13 +127,10 @@ impl Decide {
             permute: fields.count("permute")?.unwrap_or(usual.permute),
             prior: prior.unwrap_or_default(),
             threshold,
-            top: fields.count("top")?.unwrap_or(usual.top),
+            top: from_one(fields, "top")?.unwrap_or(usual.top),
         };
         if read.permute == 0 || read.permute > Self::MOST_ORDERS {
             return wrong("permute", format!("it is {}: it must be from 1 to {}", read.permute, Self::MOST_ORDERS));
-        }
-        if read.top == 0 {
-            return wrong("top", format!("it is 0: it must be from 1 to {}", u32::MAX));
         }
         if read.readout == Readout::Label && !read.list_options {
             return wrong("list_options", "it is false: labels mean nothing where options are not listed".to_owned());

@@ -1,6 +1,7 @@
 //! A decision, made ready and then asked.
 
 use super::answer::{Answer, Answers, AskedPrompt, Order};
+use super::layout::Filling;
 use super::options::{Decide, Prior};
 use super::prompt::{filling, messages, orders, read_texts, turns, without_content};
 use super::question::Question;
@@ -11,12 +12,11 @@ use llama_sampler::{QuestionScorer, RuntimeError, Watch};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{Choice, ChooseOptions, TokenId};
-use trie_text::{Prompt, TextValues, ValueSet, ValueSets, Values, ValuesError, VocabError};
+use trie_core::{Choice, ChooseOptions, TokenId, log_add};
+use trie_text::{Prompt, TextValues, ValueSet, ValueSets, ValuesError, VocabError};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DecideError {
     /// A message of a state that is a conversation.
     #[error("state {state}: message {number}: {reason}")]
@@ -85,6 +85,14 @@ impl DecideError {
     }
 }
 
+/// A question with its options in one order: what is asked about every state.
+struct Asked {
+    question: usize,
+    order: usize,
+    filling: Filling,
+    values: TextValues,
+}
+
 /// One prompt of a decision.
 struct Part {
     /// The number of the state; `None` is the one without content.
@@ -92,14 +100,14 @@ struct Part {
     question: usize,
     /// The number among the orders of its options.
     order: usize,
-    texts: Vec<String>,
+    texts: Arc<[String]>,
 }
 
 /// A decision whose prompts are made.
 pub struct ReadyDecision {
     request: Request,
     parts: Vec<Part>,
-    /// One for each part.
+    /// One for each part: first those whose values are all scored.
     prompts: Vec<llama_sampler::Question>,
     ends: Vec<TokenId>,
     started: Instant,
@@ -122,28 +130,28 @@ impl ReadyDecision {
                     .map_err(|reason| DecideError::Message { state, number, reason })?;
             }
         }
+        let all_asked: Vec<Asked> =
+            questions.iter().enumerate().flat_map(|(number, question)| asked(number, question, options)).collect();
         let blank = without_content();
         let prior = (options.prior == Prior::ContentFree).then_some((None, &blank));
-        let all = states.iter().enumerate().map(|(number, state)| (Some(number), state)).chain(prior);
-        let (mut parts, mut prompts) = (Vec::new(), Vec::new());
-        for (state, content) in all {
-            for (number, question) in questions.iter().enumerate() {
-                for (order, listed) in orders(question, options).iter().enumerate() {
-                    let texts = read_texts(question, options.readout, listed);
-                    let said = messages(content, &filling(question, options, listed), options);
-                    let prompt = format.content_prompt::<DecideError>(&said)?.tokens;
-                    let values = Values::Texts(TextValues::new(&texts[..]).with_distinct(true));
-                    let (prompt, set) = sets
-                        .place(Prompt::Tokens(prompt), &values)
-                        .map_err(|error| DecideError::Options { question: question.name.clone(), error })?;
-                    if is_large(&set) && options.prior != Prior::Nothing {
-                        return Err(DecideError::Prior { question: question.name.clone(), options: texts.len() });
-                    }
-                    parts.push(Part { state, question: number, order, texts });
-                    prompts.push(llama_sampler::Question { prompt, set });
+        let mut made = Vec::with_capacity((states.len() + 1) * all_asked.len());
+        for (state, content) in states.iter().enumerate().map(|(number, state)| (Some(number), state)).chain(prior) {
+            for &Asked { question, order, ref filling, ref values } in &all_asked {
+                let (said, name) = (messages(content, filling, options), || questions[question].name.clone());
+                let prompt = Prompt::Tokens(format.content_prompt::<DecideError>(&said)?.tokens);
+                let (prompt, set) = sets
+                    .place_texts(prompt, values)
+                    .map_err(|error| DecideError::Options { question: name(), error })?;
+                if is_large(&set) && options.prior != Prior::Nothing {
+                    return Err(DecideError::Prior { question: name(), options: values.values.len() });
                 }
+                let part = Part { state, question, order, texts: Arc::clone(&values.values) };
+                made.push((part, llama_sampler::Question { prompt, set }));
             }
         }
+        // All orders of a question have the same texts, so they stay beside each other.
+        made.sort_by_key(|(_, prompt)| is_large(&prompt.set));
+        let (parts, prompts) = made.into_iter().unzip();
         Ok(Self { request, parts, prompts, ends, started })
     }
 
@@ -158,19 +166,20 @@ impl ReadyDecision {
     /// [`DecideError`]. Nothing is given then.
     pub fn run(self, model: &mut impl QuestionScorer, watch: &mut dyn Watch) -> Result<Vec<Answers>, DecideError> {
         let Self { request, parts, prompts, ends, started } = self;
-        let usual = ChooseOptions::new().with_end_tokens(&ends);
-        let (large, small): (Vec<usize>, Vec<usize>) = (0..parts.len()).partition(|&part| is_large(&prompts[part].set));
-        let mut choices: Vec<Option<Choice>> = parts.iter().map(|_| None).collect();
+        let (small, large) = prompts.split_at(prompts.partition_point(|prompt| !is_large(&prompt.set)));
+        let mut choices: Vec<Choice> = Vec::with_capacity(prompts.len());
         let mut passes = (0, 0);
-        let tops = [(small, usual, true), (large, usual.with_top(request.options.top as usize), false)];
-        for (numbers, choose, shared) in tops {
-            if numbers.is_empty() {
+        let usual = ChooseOptions::new().with_end_tokens(&ends);
+        for (these, choose, shared) in
+            [(small, usual, true), (large, usual.with_top(request.options.top as usize), false)]
+        {
+            if these.is_empty() {
                 continue;
             }
-            let these: Vec<llama_sampler::Question> = numbers.iter().map(|&part| prompts[part].clone()).collect();
-            let found = model.choose_each(&these, &choose, watch).map_err(|error| match error {
-                RuntimeError::Prompt { number, error } if number < numbers.len() => {
-                    let part = &parts[numbers[number]];
+            let first = choices.len();
+            let found = model.choose_each(these, &choose, watch).map_err(|error| match error {
+                RuntimeError::Prompt { number, error } if number < these.len() => {
+                    let part = &parts[first + number];
                     let question = request.questions[part.question].name.clone();
                     DecideError::Asked { question, state: part.state.unwrap_or(0), error }
                 }
@@ -181,13 +190,15 @@ impl ReadyDecision {
                 passes.0 += choice.stats.forward_passes;
                 passes.1 += choice.stats.tokens_decoded;
             }
-            numbers.into_iter().zip(found).for_each(|(part, choice)| choices[part] = Some(choice));
+            choices.extend(found);
         }
-        let scored = parts.iter().zip(&prompts).zip(&choices).filter_map(|((part, prompt), choice)| {
-            Some(Scored { part, prompt: &prompt.prompt, set: &prompt.set, choice: choice.as_ref()? })
+        let scored = parts.iter().zip(&prompts).zip(&choices).map(|((part, prompt), choice)| Scored {
+            part,
+            prompt: &prompt.prompt,
+            set: &prompt.set,
+            choice,
         });
         let scored: Vec<Scored<'_>> = scored.collect();
-        // Parts of one question about one state stand beside each other.
         let orders = scored.chunk_by(|one, next| one.asks() == next.asks());
         let orders: HashMap<_, &[Scored<'_>]> = orders.map(|orders| (orders[0].asks(), orders)).collect();
         let of = |state: Option<usize>, question: usize| orders.get(&(state, question)).copied().unwrap_or_default();
@@ -204,12 +215,19 @@ impl ReadyDecision {
             divide_by_means(&mut answers, request.options.threshold);
         }
         let seconds = started.elapsed().as_secs_f64();
-        let ends: Arc<[TokenId]> = ends.into();
-        Ok(answers
-            .into_iter()
-            .map(|answers| Answers { answers, end_tokens: Arc::clone(&ends), passes, seconds })
-            .collect())
+        let ends: Arc<[TokenId]> = ends.as_slice().into();
+        let of_state = |answers| Answers { answers, end_tokens: Arc::clone(&ends), passes, seconds };
+        Ok(answers.into_iter().map(of_state).collect())
     }
+}
+
+/// A question in each order of its options.
+fn asked(number: usize, question: &Question, options: &Decide) -> Vec<Asked> {
+    let in_order = |(order, listed): (usize, Vec<usize>)| {
+        let values = TextValues::new(read_texts(question, options.readout, &listed)).with_distinct(true);
+        Asked { question: number, order, filling: filling(question, options, &listed), values }
+    };
+    orders(question, options).into_iter().enumerate().map(in_order).collect()
 }
 
 /// Whether a set has more than can be scored value by value.
@@ -243,7 +261,7 @@ fn answer(scored: &[Scored<'_>], priors: &[Scored<'_>], question: &Question, opt
                 softmax(logprobs.iter().zip(without).map(|(known, without)| known - without.max(IMPOSSIBLE)))
             }
         };
-        let prompt = AskedPrompt { tokens: scored.prompt.to_vec(), texts: scored.part.texts.clone() };
+        let prompt = AskedPrompt { tokens: scored.prompt.to_vec(), texts: Arc::clone(&scored.part.texts) };
         Order { prompt, probabilities, mass: scored.choice.mass_low }
     };
     Answer::new(question.clone(), scored.iter().map(order).collect(), options.threshold)
@@ -254,13 +272,10 @@ const IMPOSSIBLE: f64 = -700.0;
 
 fn softmax(logs: impl Iterator<Item = f64>) -> Vec<f64> {
     let logs: Vec<f64> = logs.collect();
-    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if most == f64::NEG_INFINITY {
-        return vec![1.0 / logs.len() as f64; logs.len()];
+    match logs.iter().copied().fold(f64::NEG_INFINITY, log_add) {
+        f64::NEG_INFINITY => vec![1.0 / logs.len() as f64; logs.len()],
+        sum => logs.iter().map(|log| (log - sum).exp()).collect(),
     }
-    let shares: Vec<f64> = logs.iter().map(|log| (log - most).exp()).collect();
-    let sum: f64 = shares.iter().sum();
-    shares.iter().map(|share| share / sum).collect()
 }
 
 /// Divides what the states have on average out of each question's probabilities.

@@ -36,4 +36,4 @@ pub use turns::{Refusal, Turn, Turns};
 pub use wire::{choice_json, generated_json};
 
 #[cfg(feature = "llama")]
-pub(crate) use options::{TIMEOUT, option, sampling, stops, timeout};
+pub(crate) use options::{TIMEOUT, from_one, option, sampling, stops, timeout};

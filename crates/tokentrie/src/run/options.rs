@@ -168,7 +168,7 @@ impl Choose {
 }
 
 /// A count of at least one.
-fn from_one(fields: &Fields<'_>, name: &'static str) -> Result<Option<u32>> {
+pub(crate) fn from_one(fields: &Fields<'_>, name: &'static str) -> Result<Option<u32>> {
     let count = fields.count(name)?;
     let reason = || format!("it is 0: it must be from 1 to {}", u32::MAX);
     let none = || Err(SpecError::new(&fields.place.field(name), SpecProblem::Value(reason())));
