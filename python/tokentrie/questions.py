@@ -89,9 +89,15 @@ def _plain(name: str, value: Any) -> Any:
         return [inner(item) for item in value]
     if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and abs(value) < float("inf")):
         return value
-    if callable(item := getattr(value, "item", None)) and getattr(value, "ndim", None) == 0:
-        return inner(item())
+    if (one := _scalar(value)) is not value:
+        return inner(one)
     raise TypeError(f"{name} has a {type(value).__name__}, {str(value)[:60]!r}: it must be what JSON can hold")
+
+
+def _scalar(value: Any) -> Any:
+    """What a number or a bool of numpy is to Python; others as they are."""
+    item = getattr(value, "item", None)
+    return item() if callable(item) and getattr(value, "ndim", None) == 0 else value
 
 
 @dataclass
@@ -191,11 +197,9 @@ def _annotated(name: str, kind: Any, notes: Sequence[Any]) -> Asked:
 def _choice(name: str, options: Any) -> Asked:
     values, meanings = list(options), list(options.values()) if isinstance(options, Mapping) else None
     said: list[Any] = []
-    seen: dict[tuple[type, Any], Any] = {}
+    seen: dict[Any, Any] = {}
     for number, value in enumerate(values):
-        text = schemas.written(value)
-        if callable(item := getattr(text, "item", None)) and getattr(text, "ndim", None) == 0:
-            text = item()
+        text = _scalar(schemas.written(value))
         if not isinstance(text, (str, bool)):
             if not isinstance(text, (int, float, type(None))):
                 raise TypeError(f"{name}: the option {value!r} is a {type(value).__name__}: it must be a str or a bool")

@@ -10,9 +10,17 @@ use pyo3::types::{PyDict, PyString};
 use tokentrie::decide::{Answers, ReadyDecision, Request};
 use trie_core::work::Limits;
 
-/// A function of `tokentrie.decisions`.
-fn decisions<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("tokentrie.decisions")?.getattr(name)
+/// Calls a function of `tokentrie.decisions` with the arguments of a method.
+fn of_decisions<'py>(
+    function: &str,
+    model: &Bound<'py, Model>,
+    about: &Bound<'py, PyAny>,
+    questions: &Bound<'py, PyAny>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = model.py();
+    let function = py.import("tokentrie.decisions")?.getattr(function)?;
+    called(&function, &(model, about, questions).into_pyobject(py)?, options)
 }
 
 #[pymethods]
@@ -75,8 +83,7 @@ impl Model {
         questions: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let decide = decisions(slf.py(), "decided")?;
-        called(&decide, &(slf, state, questions).into_pyobject(slf.py())?, options)
+        of_decisions("decided", slf, state, questions, options)
     }
 
     /// `decide` for many states. What their prompts begin with alike is decoded once, the rest in common passes.
@@ -104,8 +111,7 @@ impl Model {
         questions: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let decide = decisions(slf.py(), "decided_many")?;
-        called(&decide, &(slf, states, questions).into_pyobject(slf.py())?, options)
+        of_decisions("decided_many", slf, states, questions, options)
     }
 
     /// `decide` for asyncio: the event loop goes on meanwhile, and cancelling the task ends it.
@@ -131,8 +137,7 @@ impl Model {
         questions: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let decide = decisions(slf.py(), "deciding")?;
-        decide.call((slf, state, questions), options)
+        of_decisions("deciding", slf, state, questions, options)
     }
 
     /// The answers to a request, both as JSON; `first` is the number of its first state among all.

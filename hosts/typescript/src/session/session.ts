@@ -189,16 +189,7 @@ export class Session implements AsyncDisposable {
    */
   choose(prompt: Prompt, values: ChoiceValues, options: ChooseOptions = {}): Promise<Choice> {
     const { signal, ...how } = options;
-    const aborted = (): CancelledError<null> =>
-      new CancelledError("the choice was cancelled by its signal", null, signal?.reason);
-    return this.#turns.take(signal, aborted, async () => {
-      try {
-        const cancel = () => this.#remote.llmStreamCancel();
-        return await cancelling(signal, cancel, () => this.#choose(prompt, values, how));
-      } catch (error) {
-        throw signal?.aborted ? aborted() : error;
-      }
-    });
+    return this.#cancelled("choice", signal, () => this.#choose(prompt, values, how));
   }
 
   /**
@@ -219,18 +210,10 @@ export class Session implements AsyncDisposable {
     options: DecideOptions = {},
   ): Promise<Decision<Name>> {
     const { signal, ...how } = options;
-    const aborted = (): CancelledError<null> =>
-      new CancelledError("the decision was cancelled by its signal", null, signal?.reason);
-    return this.#turns.take(signal, aborted, async () => {
-      const request = jsonText({ state, questions, ...forLibrary(how) });
-      try {
-        const cancel = () => this.#remote.llmStreamCancel();
-        const ask = () => this.#remote.call("decide", request);
-        return decisionOf<Name>(await cancelling(signal, cancel, ask));
-      } catch (error) {
-        throw signal?.aborted ? aborted() : error;
-      }
-    });
+    const request = () => jsonText({ state, questions, ...forLibrary(how) });
+    return this.#cancelled("decision", signal, async () =>
+      decisionOf<Name>(await this.#remote.call("decide", request())),
+    );
   }
 
   /**
@@ -287,6 +270,19 @@ export class Session implements AsyncDisposable {
   /** What the session is and does right now; also while it generates. */
   get info(): SessionInfo {
     return this.#remote.info();
+  }
+
+  /** Takes a turn for what gives nothing when its signal ends it. */
+  #cancelled<Result>(what: string, signal: AbortSignal | undefined, run: () => Promise<Result>): Promise<Result> {
+    const aborted = (): CancelledError<null> =>
+      new CancelledError(`the ${what} was cancelled by its signal`, null, signal?.reason);
+    return this.#turns.take(signal, aborted, async () => {
+      try {
+        return await cancelling(signal, () => this.#remote.llmStreamCancel(), run);
+      } catch (error) {
+        throw signal?.aborted ? aborted() : error;
+      }
+    });
   }
 
   async #choose(prompt: Prompt, values: ChoiceValues, how: Omit<ChooseOptions, "signal">): Promise<Choice> {

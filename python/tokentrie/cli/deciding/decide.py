@@ -80,13 +80,13 @@ def _request(path: Path) -> dict[str, Any]:
 
 def _show(name: str, answer: dict[str, Any]) -> None:
     screen = console.screen()
-    value = answer["value"]
-    shown = {"predicate": {True: "yes", False: "no"}.get(value, ""), "choice": _said(value)}.get(answer["type"])
-    if answer["type"] == "score" and value is not None:
-        shown = f"{value:.2f}, from 0 to {len(answer['options']) - 1}"
-    if value is None:
+    options = ["yes", "no"] if answer["type"] == "predicate" else [_said(option) for option in answer["options"]]
+    shown = options[answer["index"]]
+    if answer["value"] is None:
         shown = f"none: {answer['reason']}"
-    screen.print(Text.assemble((console.printable(name), "bold"), ": ", (console.printable(shown or ""), "green")))
+    elif answer["type"] == "score":
+        shown = f"{answer['value']:.2f}, from 0 to {len(options) - 1}"
+    screen.print(Text.assemble((console.printable(name), "bold"), ": ", (console.printable(shown), "green")))
     shares = [(share or 0.0, number) for number, share in enumerate(answer["probabilities"])]
     if answer["type"] == "choice":
         shares.sort(key=lambda pair: -pair[0])
@@ -95,12 +95,11 @@ def _show(name: str, answer: dict[str, Any]) -> None:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True)
     for share, number in shares[:SHOWN]:
-        option = {0: "yes", 1: "no"}[number] if answer["type"] == "predicate" else _said(answer["options"][number])
         style = "bold green" if number == answer["index"] else ""
-        table.add_row(Text(f"  {console.printable(option)}", style=style), f"{share:.4f}", _bar(share))
+        table.add_row(Text(f"  {console.printable(options[number])}", style=style), f"{share:.4f}", _bar(share))
     screen.print(table)
-    if more := len(shares) - SHOWN:
-        screen.print(Text(f"  … {more:,} more", style="dim")) if more > 0 else None
+    if (more := len(shares) - SHOWN) > 0:
+        screen.print(Text(f"  … {more:,} more", style="dim"))
     if answer["mass"] < UNSURE:
         problem = f"  the model gives {answer['mass']:.2g} to all of them together: this prompt does not suit it"
         screen.print(Text(problem, style="yellow"))
