@@ -306,13 +306,13 @@ fn prompts_of_real_templates() {
 fn a_turn_without_a_header_is_continued_where_it_begins() {
     // What ends the user's turn is as long as what begins a thought.
     let text = "{% for m in messages %}{% if m.role == 'user' %}[INST]{{ m.content }}[/INST]{% else %}{% if \
-        m.reasoning_content %}[THINK]{{ m.reasoning_content }}[/THINK]{% endif %}{{ m.content }}</s>{% endif %}{% endfor %}";
+        m.reasoning_content %}[THINK]{{ m.reasoning_content }}[/THINK]{% endif %}{{ m.content }}</s>{% endif %}\
+        {% endfor %}";
     let template = ChatTemplate::new(text, "", "").unwrap();
     let analysis = Analysis::of(&template).unwrap();
-    let user = json!({"role": "user", "content": "Hi"});
     let continued = |said: Value| {
         let options = PromptOptions::default().continuing(Continued::Content);
-        analysis.prompt(&template, &[user.clone(), said], None, &options).unwrap().0
+        analysis.prompt(&template, &[json!({"role": "user", "content": "Hi"}), said], None, &options).unwrap().0
     };
     assert_eq!(continued(json!({"role": "assistant", "content": "Hel"})), "[INST]Hi[/INST]Hel");
     assert_eq!(continued(json!({"role": "assistant", "content": ""})), "[INST]Hi[/INST]");
