@@ -70,6 +70,7 @@ __all__ = [
     "ModelError",
     "Number",
     "OneOf",
+    "OpenCall",
     "OptionError",
     "PayloadError",
     "QueueFullError",
@@ -1002,6 +1003,11 @@ class CancelToken:
     def cancelled(self) -> bool: ...
 
 @final
+class OpenCall:
+    def __new__(cls, cancel: CancelToken | None, timeout: float | None) -> Self: ...
+    def check(self) -> None: ...
+
+@final
 class Detokenizer:
     def __new__(cls, vocab: Vocab) -> Self: ...
     def push(self, tokens: SupportsIndex | _Ids, /) -> str: ...
@@ -1235,9 +1241,7 @@ class Model:
     def adecide(
         self, state: _Asked, questions: type[_D], **options: Unpack[_DecideOptions]
     ) -> Coroutine[_Any, _Any, Answers[_D]]: ...
-    def _decide(
-        self, request: str, first: int = 0, *, cancel: CancelToken | None = None, timeout: float | None = None
-    ) -> str: ...
+    def _decide(self, request: str, first: int = 0, call: OpenCall | None = None) -> str: ...
     def _generate_with_grammar(
         self, prompt: str | _Ids, engine: Literal["gbnf", "llguidance"], grammar: str, max_tokens: int
     ) -> Generated: ...

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -15,11 +15,11 @@ from tokentrie._native import (
     InvalidValueError,
     Message,
     Model,
-    OptionError,
+    OpenCall,
     TimedOutError,
     VocabularyError,
 )
-from tokentrie.questions import Asked, asked, plain
+from tokentrie.questions import CALL, Asked, asked, each, plain
 from tokentrie.streaming import in_background
 
 T_co = TypeVar("T_co", covariant=True)
@@ -196,7 +196,8 @@ class Answers(Mapping[str, Answer], Generic[T_co]):
 
 def decided(model: Model, state: Any, questions: Any, **options: Any) -> Answers[Any]:
     """`Model.decide`."""
-    return decide(questions, **options).ask(model, [_state(state)])[0]
+    with decide(questions, **options) as call:
+        return call.ask(model, [_state(state)])[0]
 
 
 def deciding(model: Model, state: Any, questions: Any, **options: Any) -> Any:
@@ -210,15 +211,16 @@ def decided_many(model: Model, states: Any, questions: Any, **options: Any) -> l
         raise TypeError(f"states must be a list of states, not {type(states).__name__}: `decide` takes one")
     if hasattr(states, "columns"):
         raise TypeError("states is a whole table: give one of its columns")
-    call = decide(questions, **options)
-    given = [_state(state, f"states[{number}]") for number, state in enumerate(states)]
-    size = len(given) if options.get("prior") == "batch" else GROUP
-    answers: list[Answers[Any]] = []
-    for first in range(0, len(given), max(1, size)):
-        answers += call.ask(model, given[first : first + size], first)
-    return answers
+    with decide(questions, **options) as call:
+        given = [_state(state, f"states[{number}]") for number, state in enumerate(each(states))]
+        size = len(given) if options.get("prior") == "batch" else GROUP
+        answers: list[Answers[Any]] = []
+        for first in range(0, len(given), max(1, size)):
+            answers += call.ask(model, given[first : first + size], first)
+        return answers
 
 
+@contextlib.contextmanager
 def decide(
     questions: Any,
     *,
@@ -233,24 +235,26 @@ def decide(
     top: int = 10,
     system: str | None = None,
     prompt: str | None = None,
-) -> _Call:
-    """Questions and options, read once."""
+) -> Iterator[_Decision]:
+    """Questions and options, read once; what is read meanwhile is part of the call, and ends with its time."""
+    call = OpenCall(cancel, timeout)
+    before = CALL.set(call)
     given = {
         "instructions": instructions, "readout": readout, "list_options": list_options, "permute": permute,
         "prior": prior, "threshold": threshold, "top": top, "system": system, "prompt": prompt,
     }  # fmt: skip
-    said = {name: plain(name, value) for name, value in given.items()}
-    return _Call(_Questions(questions), said, cancel, timeout)
+    try:
+        said = {name: plain(name, value) for name, value in given.items()}
+        yield _Decision(_Questions(questions), said, call, timeout)
+    finally:
+        CALL.reset(before)
 
 
-class _Call:
+class _Decision:
     """A decision that is asked about one state or some after the other."""
 
-    def __init__(
-        self, questions: _Questions, options: dict[str, Any], cancel: CancelToken | None, timeout: float | None
-    ) -> None:
-        self._questions, self._cancel, self._timeout = questions, cancel, timeout
-        self._until = None if timeout is None else time.monotonic() + _seconds(timeout)
+    def __init__(self, questions: _Questions, options: dict[str, Any], call: OpenCall, timeout: float | None) -> None:
+        self._questions, self._call, self._timeout = questions, call, timeout
         self._request = json.dumps({"questions": questions.said, **options}, ensure_ascii=False)[:-1]
 
     def ask(self, model: Model, states: list[Any], first: int = 0) -> list[Answers[Any]]:
@@ -262,21 +266,13 @@ class _Call:
         except UnicodeEncodeError as error:
             near = text[max(0, error.start - 20) : error.start + 1]
             raise VocabularyError(f"half a surrogate pair is no text: at the end of {near!r}") from error
-        left = self._timeout if self._until is None or first == 0 else max(0.0, self._until - time.monotonic())
         try:
-            done = json.loads(model._decide(text, first, cancel=self._cancel, timeout=left))
+            done = json.loads(model._decide(text, first, self._call))
         except TimedOutError:
             if first == 0:
                 raise
-            # The time of the whole call, not what was left of it.
             raise TimedOutError(f"the timeout of {self._timeout} s was over after {first} states") from None
         return [self._questions.answered(one) for one in done]
-
-
-def _seconds(timeout: Any) -> float:
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
-        raise OptionError(f"timeout is {timeout!r}: it must be a number of seconds, from 0 up")
-    return float(timeout)
 
 
 def _state(state: Any, name: str = "state") -> Any:

@@ -7,12 +7,30 @@ import enum
 import functools
 import json
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from tokentrie import schemas
-from tokentrie._native import Message, OptionError
+from tokentrie._native import Message, OpenCall, OptionError
+
+T = TypeVar("T")
+
+#: The call that questions and states are read for: its time counts meanwhile.
+CALL: ContextVar[OpenCall | None] = ContextVar("CALL", default=None)
+
+#: Items between two looks at it.
+BETWEEN = 1024
+
+
+def each(items: Iterable[T]) -> Iterator[T]:
+    """The items, as long as the call they are read for may go on."""
+    call = CALL.get()
+    for number, item in enumerate(items):
+        if call is not None and number % BETWEEN == 0:
+            call.check()
+        yield item
 
 
 @dataclass(frozen=True)
@@ -81,12 +99,12 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return inner(value.value)
     if isinstance(value, Mapping):
-        wrong = next((key for key in value if not isinstance(key, str)), None)
+        wrong = next((key for key in each(value) if not isinstance(key, str)), None)
         if wrong is not None:
             raise TypeError(f"{name} has the key {wrong!r}: keys must be str")
-        return {key: inner(item) for key, item in value.items()}
+        return {key: inner(item) for key, item in each(value.items())}
     if isinstance(value, (list, tuple)):
-        return [inner(item) for item in value]
+        return [inner(item) for item in each(value)]
     if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and abs(value) < float("inf")):
         return value
     if (one := _scalar(value)) is not value:
@@ -195,10 +213,10 @@ def _annotated(name: str, kind: Any, notes: Sequence[Any]) -> Asked:
 
 
 def _choice(name: str, options: Any) -> Asked:
-    values, meanings = list(options), list(options.values()) if isinstance(options, Mapping) else None
+    values, meanings = list(each(options)), list(options.values()) if isinstance(options, Mapping) else None
     said: list[Any] = []
     seen: dict[Any, Any] = {}
-    for number, value in enumerate(values):
+    for number, value in enumerate(each(values)):
         text = _scalar(schemas.written(value))
         if not isinstance(text, (str, bool)):
             if not isinstance(text, (int, float, type(None))):
@@ -216,8 +234,8 @@ def _choice(name: str, options: Any) -> Asked:
 def _score(name: str, levels: Any) -> Asked:
     if isinstance(levels, str) or not isinstance(levels, Iterable):
         raise TypeError(f"{name}: levels must be a list of str, or a dict, not {type(levels).__name__}")
-    labels = list(levels)
-    wrong = next((label for label in labels if not isinstance(label, str)), None)
+    labels = list(each(levels))
+    wrong = next((label for label in each(labels) if not isinstance(label, str)), None)
     if wrong is not None:
         raise TypeError(f"{name}: the level {wrong!r} is a {type(wrong).__name__}: it must be a str")
     said: list[Any] = labels

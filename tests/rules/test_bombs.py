@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import weakref
+from collections.abc import Callable, Iterator
 
 import pytest
 import tokentrie
@@ -240,3 +241,54 @@ def test_the_time_of_a_call_ends_what_is_made_for_it() -> None:
     for call in calls:
         with pytest.raises(tokentrie.TimedOutError, match=r"timeout of 0.2 s"):
             call()
+
+
+def test_the_time_of_a_call_begins_before_its_arguments_are_read() -> None:
+    """An iterator of millions is not read to its end, and of a list only what there is time for."""
+    many, taken = 20_000_000, 0
+
+    def texts() -> Iterator[str]:
+        nonlocal taken
+        for number in range(many):
+            taken = number
+            yield f"value number {number}"
+
+    model = tokentrie.Model()
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: model.choose("It is ", texts(), timeout=0.2),
+        lambda: model.generate("It is ", texts(), timeout=0.2),
+        lambda: model.decide("It is.", {"what": texts()}, timeout=0.2),
+        lambda: model.decide("It is.", {"what": tokentrie.Question("score", options=texts())}, timeout=0.2),
+        lambda: model.decide_many(texts(), {"what": bool}, timeout=0.2),
+    )
+    for call in calls:
+        with pytest.raises(tokentrie.TimedOutError, match=r"the timeout of 0.2 s was over"):
+            call()
+        assert 0 < taken < many - 1
+
+
+def test_the_time_of_a_call_holds_while_its_set_is_made() -> None:
+    texts = [f"value number {number} {number * 7919}" for number in range(500_000)]
+    model = tokentrie.Model()
+    began = time.process_time()
+    tokentrie.Trie.from_strings(model.vocab, texts[: len(texts) // 5])
+    part = time.process_time() - began
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: model.choose("It is ", texts, timeout=0.1),
+        lambda: model.choose([1, 2, 3], texts, timeout=0.1),
+        lambda: model.decide("It is.", {"what": texts}, timeout=0.1),
+    )
+    for call in calls:
+        began = time.process_time()
+        with pytest.raises(tokentrie.TimedOutError, match=r"the timeout of 0.1 s was over"):
+            call()
+        assert time.process_time() - began < part
+
+
+def test_times_that_cannot_be_are_refused_by_decide_as_elsewhere() -> None:
+    model = tokentrie.Model()
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(OptionError, match=r"timeout is .*: it must be a number of seconds, from 0 up"):
+            model.decide("It is.", {"on": bool}, timeout=wrong)
+        with pytest.raises(OptionError, match=r"timeout is .*: it must be a number of seconds, from 0 up"):
+            model.choose("It is ", ["a"], timeout=wrong)

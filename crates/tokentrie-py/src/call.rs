@@ -48,6 +48,25 @@ impl CancelToken {
     }
 }
 
+/// A call that Python begins, and that goes on in calls of ours.
+#[pyclass(frozen, module = "tokentrie._native")]
+pub(crate) struct OpenCall(pub(crate) Call);
+
+#[pymethods]
+impl OpenCall {
+    /// Its time counts from here.
+    #[new]
+    #[pyo3(signature = (cancel, timeout))]
+    fn new(cancel: Option<&Bound<'_, CancelToken>>, timeout: Option<f64>) -> Result<Self> {
+        begun(cancel, timeout).map(Self)
+    }
+
+    /// Raises what ended it, if anything did.
+    fn check(&self) -> Result<()> {
+        self.0.ended().map_or(Ok(()), |_| Err(ended(&self.0, "before there was a result")))
+    }
+}
+
 /// A call that begins now.
 ///
 /// # Errors

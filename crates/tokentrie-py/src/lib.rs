@@ -25,7 +25,7 @@ mod vocab;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::call::CancelToken;
+    use crate::call::{CancelToken, OpenCall};
     #[pymodule_export]
     use crate::chat::constraint::ChatConstraint;
     #[pymodule_export]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokentrie::chat::{ChatFormat, ModelFormat};
 use tokentrie::decide::{Answer, Answers, Decide, DecideError, ReadyDecision, Request};
 use tokentrie::engine::Runtime;
+use trie_core::work::{Limits, Over, Work};
 use trie_core::{ChooseOptions, TokenId};
 use trie_text::{Prompt, TextValues, ValueSets, Values};
 
@@ -303,4 +304,19 @@ fn real_templates_are_asked_where_their_content_begins() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn many_options_are_read_and_laid_out_within_limits() {
+    let options: Vec<String> = (0..100_000).map(|number| format!("option {number}")).collect();
+    let text = json!({"state": "s", "questions": {"q": {"type": "choice", "options": options}}}).to_string();
+    let within = |steps| Work::new(Limits::NONE.steps(steps));
+    for steps in [10_000, 120_000, 220_000] {
+        let error = within(steps).run(|| Request::from_json(text.as_bytes())).unwrap_err();
+        assert!(error.to_string().contains("it takes more than"), "{error}");
+    }
+    let request = Request::from_json(text.as_bytes()).unwrap();
+    let session = session();
+    let made = within(10_000).run(|| ReadyDecision::new(request, &session.format, &session.sets));
+    assert!(matches!(made, Err(DecideError::Over(Over::Steps(10_000)))), "{:?}", made.err());
 }

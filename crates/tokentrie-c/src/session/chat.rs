@@ -2,14 +2,15 @@
 
 use super::following::HostOfSession;
 use super::generate::{Sink, ended_by};
-use super::turn::{CHAT, gives_up};
+use super::turn::{CHAT, gives_up, made_in};
 use super::{Last, Session};
 use crate::error::Result;
 use crate::status::*;
 use std::sync::Arc;
+use std::time::Instant;
 use tokentrie::chat::{ChatFinish, ChatRequest, ChatWatch, Event, ModelFormat, NO_TEMPLATE, ReadyChat, event_json};
 use tokentrie::engine::Runtime;
-use tokentrie::run::{Call, Turn};
+use tokentrie::run::Call;
 use tokentrie::spec::Over;
 use trie_core::TokenId;
 
@@ -39,17 +40,25 @@ impl Session {
 
     /// Answers a request on a thread of the library; [`Session::next`] takes the events.
     pub(crate) fn chat_start(self: &Arc<Self>, json: &[u8]) -> Result<()> {
-        let turn = self.turn(CHAT)?;
+        let (turn, began) = (self.turn(CHAT)?, Instant::now());
         let (format, request, is_missing) = self.request(json)?;
-        let call = Call::new(request.timeout)?;
+        let call = Call::begun_at(began, request.timeout)?.with(turn.cancel());
         let over = Over::vocab(self.model.model.vocab());
-        let ready = request.over(&over, &HostOfSession::new(self))?.ready(&format)?;
+        let ready =
+            made_in(&call, "it began", || Ok(request.over(&over, &HostOfSession::new(self))?.ready(&format)?));
+        let over_first = ready.is_err() && call.ended().is_some();
+        let ready = if over_first { None } else { Some(ready?) };
         let mut state = self.state();
         // The context goes on after another text.
         (state.last, state.message, state.found) = (Last::default(), None, None);
         state.prompt.clear();
+        let Some(ready) = ready else {
+            state.last.finish = ended_by(&call);
+            drop(state);
+            return self.on_thread(turn, |_, _, _| Ok(()));
+        };
         drop(state);
-        self.on_thread(turn, move |session, turn, sink| session.answer(ready, is_missing, call, turn, sink))
+        self.on_thread(turn, move |session, _, sink| session.answer(ready, is_missing, &call, sink))
     }
 
     /// The reply of the last chat as JSON, if it is over.
@@ -63,27 +72,26 @@ impl Session {
         Ok((format, request, is_missing))
     }
 
-    fn answer(&self, ready: ReadyChat, is_missing: bool, call: Call, turn: &Turn, sink: Sink<'_>) -> Result<()> {
+    fn answer(&self, ready: ReadyChat, is_missing: bool, call: &Call, sink: Sink<'_>) -> Result<()> {
         let told = is_missing.then(|| NO_TEMPLATE.to_owned());
         let warnings: Vec<String> = told.into_iter().chain(ready.warnings().iter().cloned()).collect();
-        let call = call.with(turn.cancel());
-        let mut watch = Told { call: &call, sink };
+        let mut watch = Told { call, sink };
         let slot = Arc::clone(&self.own);
-        let reply = self.with_context(&slot, &call, |context| ready.reply(&mut Runtime::Alone(context), &mut watch));
+        let reply = self.with_context(&slot, call, |context| ready.reply(&mut Runtime::Alone(context), &mut watch));
         let mut state = self.state();
         match reply {
             Ok(reply) => {
                 state.last.finish = match reply.finish {
                     ChatFinish::Stop | ChatFinish::ToolCalls => TOKENTRIE_FINISH_END_OF_GENERATION,
                     ChatFinish::Length => TOKENTRIE_FINISH_MAX_TOKENS,
-                    ChatFinish::Cancelled => ended_by(&call),
+                    ChatFinish::Cancelled => ended_by(call),
                 };
                 (state.last.tokens, state.last.seconds) = (reply.stats.tokens, reply.stats.seconds);
                 state.message = Some(reply.to_json(&warnings));
                 Ok(())
             }
             Err(error) if error.status == TOKENTRIE_ERROR_CANCELLED => {
-                state.last.finish = ended_by(&call);
+                state.last.finish = ended_by(call);
                 Ok(())
             }
             Err(error) => {

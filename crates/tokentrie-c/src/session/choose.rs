@@ -2,18 +2,20 @@
 
 use super::Session;
 use super::following::{Following, HostOfSession, REFUSED};
-use super::turn::gives_up;
+use super::turn::{gives_up, made_in};
 use crate::abi::tokentrie_choice;
 use crate::error::{Error, Result};
 use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_SET, TOKENTRIE_ERROR_SPEC};
 use ::llama_sampler::{Scorer, Watch};
 use std::sync::Arc;
+use std::time::Instant;
 use tokentrie::run::{Call, Choose, ChooseRequest, Ended, Turn, choice_json};
 use tokentrie::spec::{MOST_VALUES, Over};
 use trie_core::{Choice, Constraint, TokenId, Trie};
 use trie_text::{Prompt, TextValues, Texts, ValueSet, Values};
 
 const CHOOSE: &str = "choose";
+const BEFORE: &str = "there was a choice";
 
 /// Hears of what ends a call.
 pub(super) struct UntilEnded<'a>(pub(super) &'a Call);
@@ -52,22 +54,24 @@ impl Session {
 
     /// As a request says it; [`Session::result`] has what came of it.
     pub(crate) fn choose_json(&self, json: &[u8]) -> Result<()> {
+        let began = Instant::now();
         let ChooseRequest { prompt, choices, options, timeout } = ChooseRequest::from_json(json)?;
         let turn = self.turn(CHOOSE)?;
-        let call = Call::new(timeout)?;
-        let over = Over::vocab(self.model.model.vocab());
-        let values = match choices {
-            Some(choices) => {
-                let host = HostOfSession::new(self);
-                let values = choices.listed(&over, &host)?;
-                self.state().left_out = host.left_out();
-                values
-            }
-            None => self.followed()?,
-        };
-        let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
-        let (prompt, set) = self.model.sets.place(prompt, &values)?;
-        let choice = self.choose(&prompt, &set, &options, &call.with(turn.cancel()))?;
+        let call = Call::begun_at(began, timeout)?.with(turn.cancel());
+        let (prompt, set) = made_in(&call, BEFORE, || {
+            let values = match choices {
+                Some(choices) => {
+                    let host = HostOfSession::new(self);
+                    let values = choices.listed(&Over::vocab(self.model.model.vocab()), &host)?;
+                    self.state().left_out = host.left_out();
+                    values
+                }
+                None => self.followed()?,
+            };
+            let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
+            Ok(self.model.sets.place(prompt, &values)?)
+        })?;
+        let choice = self.choose(&prompt, &set, &options, &call)?;
         self.state().found = Some(choice_json(&choice, &set));
         Ok(())
     }
@@ -110,7 +114,7 @@ impl Session {
         let trie = set.trie().clone();
         let mut watch = UntilEnded(call);
         self.with_context(&slot, call, |context| context.choose(prompt, trie, &options.options(), &mut watch))
-            .map_err(|error| in_time(error, call, "there was a choice"))
+            .map_err(|error| in_time(error, call, BEFORE))
     }
 }
 

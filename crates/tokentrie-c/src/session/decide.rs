@@ -2,24 +2,29 @@
 
 use super::Session;
 use super::choose::{UntilEnded, in_time};
+use super::turn::made_in;
 use crate::error::Result;
 use std::sync::Arc;
+use std::time::Instant;
 use tokentrie::decide::{Answers, ReadyDecision, Request};
 use tokentrie::engine::Runtime;
 use tokentrie::run::Call;
 
+const BEFORE: &str = "there were answers";
+
 impl Session {
     /// Answers a request; [`Session::result`] has the answers.
     pub(crate) fn decide_json(&self, json: &[u8]) -> Result<()> {
+        let began = Instant::now();
         let request = Request::from_json(json)?;
         let turn = self.turn("decide")?;
-        let call = Call::new(request.timeout)?.with(turn.cancel());
+        let call = Call::begun_at(began, request.timeout)?.with(turn.cancel());
         let (format, _) = self.model.format()?;
-        let ready = ReadyDecision::new(request, &format, &self.model.sets)?;
+        let ready = made_in(&call, BEFORE, || Ok(ReadyDecision::new(request, &format, &self.model.sets)?))?;
         let slot = Arc::clone(&self.own);
         let mut watch = UntilEnded(&call);
         let answers = self.with_context(&slot, &call, |context| ready.run(&mut Runtime::Alone(context), &mut watch));
-        let answers = answers.map_err(|error| in_time(error, &call, "there were answers"))?;
+        let answers = answers.map_err(|error| in_time(error, &call, BEFORE))?;
         let mut state = self.state();
         // The context goes on after another text.
         state.prompt.clear();

@@ -120,6 +120,7 @@ impl From<DecideError> for Error {
         let status = match &error {
             DecideError::Vocab(_) => TOKENTRIE_ERROR_VOCAB,
             DecideError::Options { .. } => TOKENTRIE_ERROR_SET,
+            DecideError::Over(_) => TOKENTRIE_ERROR_LIMIT,
             DecideError::Message { .. } | DecideError::Prior { .. } => TOKENTRIE_ERROR_SPEC,
             DecideError::Asked { error, .. } => of_runtime(error),
             DecideError::Runtime(error) => of_runtime(error),

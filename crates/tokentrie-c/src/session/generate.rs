@@ -3,7 +3,7 @@
 use super::errors::finish;
 use super::following::{Following, HostOfSession, REFUSED};
 use super::shared::InCallback;
-use super::turn::{GENERATE, gives_up};
+use super::turn::{GENERATE, gives_up, made_in};
 use super::{Last, Session};
 use crate::error::{Error, Result, panicked};
 use crate::status::*;
@@ -14,7 +14,6 @@ use std::time::Instant;
 use tokentrie::engine::Runtime;
 use tokentrie::run::{Call, Ended, Generate, GenerateRequest, ReadyGeneration, Turn};
 use tokentrie::spec::{Built, Over};
-use trie_core::work::{Limits, Work};
 use trie_core::{After, DrawSettings, Mode, SamplerOptions, Status, TokenId};
 use trie_text::Prompt;
 
@@ -24,6 +23,8 @@ pub(crate) struct Plan {
     request: GenerateRequest,
     /// The settings of the draw, where the mode is that of the set.
     draw: Option<DrawSettings>,
+    /// When its time began.
+    began: Instant,
 }
 
 impl Plan {
@@ -34,12 +35,13 @@ impl Plan {
         let mut options = Generate::default();
         options.max_tokens = max_tokens;
         let request = GenerateRequest { prompt: None, constraint: None, options, timeout: None };
-        Self { request, draw: Some(draw) }.checked()
+        Self { request, draw: Some(draw), began: Instant::now() }.checked()
     }
 
     /// As a request says it.
     pub(crate) fn from_json(json: &[u8]) -> Result<Self> {
-        Self { request: GenerateRequest::from_json(json)?, draw: None }.checked()
+        let began = Instant::now();
+        Self { request: GenerateRequest::from_json(json)?, draw: None, began }.checked()
     }
 
     fn checked(self) -> Result<Self> {
@@ -93,8 +95,8 @@ impl Session {
     /// Generates on this thread. `told` is called for each token. The session is free again when it returns.
     pub(crate) fn generate(self: &Arc<Self>, plan: Plan, told: Sink<'_>) -> Result<()> {
         let turn = self.turn(GENERATE)?;
-        let prepared = self.prepare(plan)?;
-        self.run(prepared, &turn, &mut |token, text| {
+        let Some(prepared) = self.prepare(plan, &turn)? else { return Ok(()) };
+        self.run(prepared, &mut |token, text| {
             let _here = InCallback::enter();
             told(token, text);
         })
@@ -103,8 +105,8 @@ impl Session {
     /// Generates on another thread; [`Session::next`] takes the tokens.
     pub(crate) fn start(self: &Arc<Self>, plan: Plan) -> Result<()> {
         let turn = self.turn(GENERATE)?;
-        let prepared = self.prepare(plan)?;
-        self.on_thread(turn, move |session, turn, sink| session.run(prepared, turn, sink))
+        let prepared = self.prepare(plan, &turn)?;
+        self.on_thread(turn, move |session, _, sink| prepared.map_or(Ok(()), |prepared| session.run(prepared, sink)))
     }
 
     /// The prompt that was taken, and what was generated after it.
@@ -116,11 +118,21 @@ impl Session {
         Ok(state.text.clone().map_or_else(|| Prompt::Tokens(state.prompt.clone()), Prompt::Text))
     }
 
-    /// What a generation begins with. Whatever is wrong here, none begins.
-    fn prepare(&self, plan: Plan) -> Result<Prepared> {
-        let Plan { request, draw } = plan;
-        let GenerateRequest { prompt, constraint, mut options, timeout } = request;
-        let call = Call::new(timeout)?;
+    /// What a generation begins with; none where its time was over first. Whatever is wrong here, none begins.
+    fn prepare(&self, plan: Plan, turn: &Turn) -> Result<Option<Prepared>> {
+        let Plan { request, draw, began } = plan;
+        let call = Call::begun_at(began, request.timeout)?.with(turn.cancel());
+        let prepared = made_in(&call, "it began", || self.prepared(request, draw, call.clone()));
+        if prepared.is_err() && call.ended().is_some() {
+            let mut state = self.state();
+            (state.last, state.found) = (Last { finish: ended_by(&call), ..Last::default() }, None);
+            return Ok(None);
+        }
+        prepared.map(Some)
+    }
+
+    fn prepared(&self, request: GenerateRequest, draw: Option<DrawSettings>, call: Call) -> Result<Prepared> {
+        let GenerateRequest { prompt, constraint, mut options, .. } = request;
         let vocab = self.model.model.vocab();
         let host = HostOfSession::new(self);
         let built = constraint.map(|spec| spec.build(&Over::vocab(vocab), &host)).transpose()?;
@@ -176,16 +188,14 @@ impl Session {
         Ok(Prepared { ready, options, call, brings_prompt })
     }
 
-    fn run(&self, prepared: Prepared, turn: &Turn, sink: Sink<'_>) -> Result<()> {
+    fn run(&self, prepared: Prepared, sink: Sink<'_>) -> Result<()> {
         let Prepared { ready, options, call, brings_prompt } = prepared;
         let slot = Arc::clone(&self.state().slot);
-        let (began, call) = (Instant::now(), call.with(turn.cancel()));
+        let began = Instant::now();
         let mut watch = Told { call: &call, sink };
-        // Also in the middle of a mask.
-        let ends = call.clone();
-        let work = Work::stopped_by(Limits::NONE, move || ends.ended().is_some());
         let run = |context: &mut _| ready.run(&mut Runtime::Alone(context), &options, &mut watch);
-        let work = || work.run(|| self.with_context(&slot, &call, run));
+        // Also in the middle of a mask.
+        let work = || call.within(|| self.with_context(&slot, &call, run));
         let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
         let mut state = self.state();
         state.last.seconds = began.elapsed().as_secs_f64();

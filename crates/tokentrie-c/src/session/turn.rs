@@ -2,9 +2,9 @@
 
 use super::Session;
 use crate::error::{Error, Result};
-use crate::status::TOKENTRIE_ERROR_HANDLE;
+use crate::status::{TOKENTRIE_ERROR_CANCELLED, TOKENTRIE_ERROR_HANDLE};
 use ::llama_sampler::exit::is_ending;
-use tokentrie::run::{Call, Refusal, Turn};
+use tokentrie::run::{Call, Ended, Refusal, Turn};
 
 pub(super) const GENERATE: &str = "generate";
 /// A generation too.
@@ -15,6 +15,17 @@ impl Session {
     pub(super) fn turn(&self, what: &'static str) -> Result<Turn> {
         self.turns.begin(what).map_err(|refusal| refused(what, refusal))
     }
+}
+
+/// Makes what a call begins with: what ends the call ends that, too, `before` something.
+pub(super) fn made_in<T>(call: &Call, before: &str, make: impl FnOnce() -> Result<T>) -> Result<T> {
+    call.within(make).map_err(|error| match call.ended() {
+        None => error,
+        Some(Ended::Cancelled) => Error::new(TOKENTRIE_ERROR_CANCELLED, format!("stopped on request before {before}")),
+        Some(Ended::TimedOut(timeout)) => {
+            Error::new(TOKENTRIE_ERROR_CANCELLED, format!("the timeout of {timeout} s was over before {before}"))
+        }
+    })
 }
 
 /// Whether nobody waits for a call any more; asked between two forward passes.

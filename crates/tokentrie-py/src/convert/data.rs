@@ -1,5 +1,6 @@
 //! Python's values as what a chat template is given.
 
+use crate::convert::gil::step;
 use crate::convert::ids::type_name;
 use crate::errors::{Class, Result};
 use chat_format::Data;
@@ -29,6 +30,7 @@ pub(crate) fn data(what: &str, value: &Bound<'_, PyAny>) -> Result<Data> {
 }
 
 fn read(what: &str, value: &Bound<'_, PyAny>, deeper: u32) -> Result<Data> {
+    step()?;
     let refused = |reason: String| Err(Class::Option.error(format!("{what}: {reason}")));
     if value.is_none() {
         return Ok(Data::None);

@@ -79,8 +79,7 @@ pub(crate) fn asked<T: Send>(py: Python<'_>, limits: Limits, work: impl FnOnce()
 /// # Errors
 /// As there.
 pub(crate) fn asked_in<T: Send>(py: Python<'_>, call: &Call, work: impl FnOnce() -> T + Send) -> Result<T> {
-    let call = call.clone();
-    let made = released(py, || Work::stopped_by(Limits::NONE, move || call.ended().is_some()).run(work));
+    let made = released(py, || call.within(work));
     raise_pending().map(|()| made)
 }
 
@@ -89,14 +88,21 @@ pub(crate) fn asked_in<T: Send>(py: Python<'_>, call: &Call, work: impl FnOnce()
 /// # Errors
 /// Those of `work`, and that the call was ended.
 pub(crate) fn made_in<T>(py: Python<'_>, call: &Call, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let asked = call.clone();
-    let made = Work::stopped_by(Limits::NONE, move || asked.ended().is_some()).run(work);
+    let made = call.within(work);
     let interrupts =
         |error: &Error| matches!(error, Error::Python(raised) if !raised.is_instance_of::<PyException>(py));
     match made {
         Err(error) if call.ended().is_some() && !interrupts(&error) => Err(ended(call, "before there was a result")),
         made => made,
     }
+}
+
+/// Takes a step of a loop over what Python gave: it ends where the call does that it is for.
+///
+/// # Errors
+/// A signal's exception, or that the call was ended, which [`made_in`] says.
+pub(crate) fn step() -> Result<()> {
+    work::spend(1).or_else(|over| raise_pending().and_then(|()| Err(Class::Base.error(over.to_string()))))
 }
 
 /// Runs `work`, which cannot be asked, without the GIL on a thread of its own. Ctrl-C ends the call; `work` is left

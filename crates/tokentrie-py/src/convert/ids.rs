@@ -1,5 +1,6 @@
 //! From Python's integers, lists and arrays to token ids.
 
+use crate::convert::gil::step;
 use crate::errors::{Class, Error, Result};
 use numpy::{Element, PyArray1, PyArrayDescrMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -66,6 +67,7 @@ pub(crate) fn extend(values: &Bound<'_, PyAny>, place: &str, out: &mut Vec<Token
     if let Ok(list) = values.cast::<PyList>() {
         out.reserve(list.len());
         for (position, value) in list.iter().enumerate() {
+            step()?;
             out.push(token(&value, || at(position))?);
         }
         return Ok(());
@@ -88,6 +90,7 @@ pub(crate) fn extend(values: &Bound<'_, PyAny>, place: &str, out: &mut Vec<Token
     }
     let Ok(iterator) = crate::exit::items(values) else { return Err(not_ids(values, place)) };
     for (position, value) in iterator.enumerate() {
+        step()?;
         out.push(token(&value?, || at(position))?);
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Legal values given as text.
 
+use crate::convert::gil::step;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::items;
@@ -97,7 +98,7 @@ pub(crate) fn column<'py>(what: &str, values: &Bound<'py, PyAny>) -> Result<Boun
 pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     items(&column("values", values)?)?
         .enumerate()
-        .map(|(row, value)| text(&value?, || format!("value {row}")))
+        .map(|(row, value)| step().and_then(|()| text(&value?, || format!("value {row}"))))
         .collect()
 }
 

@@ -78,7 +78,7 @@ impl From<DecideError> for Error {
             DecideError::Asked { question, state, error } => {
                 Self::from(*error).at(&format!("the question {question:?} about state {state}: "))
             }
-            DecideError::Message { .. } | DecideError::NoEnd | DecideError::Prior { .. } => {
+            DecideError::Message { .. } | DecideError::NoEnd | DecideError::Prior { .. } | DecideError::Over(_) => {
                 Class::Option.error(error.to_string())
             }
         }

@@ -222,8 +222,10 @@ impl Model {
         refuse_unknown(py, settings)?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
         let format = format.get();
-        let messages = self::messages(messages, format.core().template().text())?;
-        let tools = Tools::of_optional(py, tools)?;
+        let (messages, tools) = made_in(py, &call, || {
+            let messages = self::messages(messages, format.core().template().text())?;
+            Ok((messages, Tools::of_optional(py, tools)?))
+        })?;
         let offered = tools.get();
         let definitions = Some(offered.definitions()).filter(|_| !offered.core().is_empty());
         let keywords = Keywords { call: "chat", mode, placed: None, settings, sampling };

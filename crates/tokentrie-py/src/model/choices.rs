@@ -1,6 +1,6 @@
 //! A set to choose from, and choices over a stream of prompts.
 
-use crate::convert::gil::{locked, turn};
+use crate::convert::gil::{locked, made_in, turn};
 use crate::errors::{Class, Error, Result};
 use crate::model::choice::Choice;
 use crate::model::loaded::Model;
@@ -117,7 +117,7 @@ impl Choices {
         for prompt in self.prompts.bind(py).clone().take(Question::GROUP) {
             let number = first + group.read;
             let question = match prompt {
-                Ok(prompt) => model.question(&prompt, &self.set.values),
+                Ok(prompt) => made_in(py, &self.call, || model.question(&prompt, &self.set.values)),
                 Err(error) => {
                     group.failed = Some(error.into());
                     break;

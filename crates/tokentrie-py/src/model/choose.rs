@@ -1,7 +1,7 @@
 //! `Model.choose`: the exact probability of every value.
 
 use crate::call::{CancelToken, begun};
-use crate::convert::gil::{made_in, released};
+use crate::convert::gil::{asked, made_in};
 use crate::convert::ids::tokens;
 use crate::convert::strings;
 use crate::errors::{Class, Result};
@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use tokentrie::run::Choose;
 use trie_core::Constraint;
+use trie_core::work::Limits;
 use trie_text::{Tokenization, Values};
 
 /// What makes a set of the texts of a list.
@@ -90,8 +91,11 @@ impl Model {
     ) -> Result<Choice> {
         let call = begun(cancel, timeout)?;
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
-        let set = made_in(choices.py(), &call, || self.set(choices, around, end_tokens, top, max_rows))?;
-        let Question { prompt, set: values } = self.question(prompt, &set.values)?;
+        let (set, Question { prompt, set: values }) = made_in(choices.py(), &call, || {
+            let set = self.set(choices, around, end_tokens, top, max_rows)?;
+            let question = self.question(prompt, &set.values)?;
+            Ok((set, question))
+        })?;
         let choice = self.using(choices.py(), None, &call, |context, watch| {
             context.choose(&prompt, values.trie().clone(), &set.choose.options(), watch)
         })?;
@@ -150,18 +154,18 @@ impl Model {
             return Err(pyo3::exceptions::PyTypeError::new_err(message).into());
         }
         let around = Around { prefix, suffix, tokenization: strings::tokenization(tokenization, open_end)? };
-        let set = slf.get().set(choices, around, end_tokens, top, max_rows)?;
-        let on_error = OnError::read(on_error)?;
+        let (call, on_error) = (begun(cancel, None)?, OnError::read(on_error)?);
+        let set = made_in(slf.py(), &call, || slf.get().set(choices, around, end_tokens, top, max_rows))?;
         let prompts = &strings::column("prompts", prompts)?;
-        Ok(Choices::new(slf.unbind(), prompts, set, on_error, progress, begun(cancel, None)?)?)
+        Ok(Choices::new(slf.unbind(), prompts, set, on_error, progress, call)?)
     }
 }
 
 impl Model {
-    /// A prompt and the values after it.
+    /// A prompt and the values after it. What ends the work of this thread ends it, too.
     pub(crate) fn question(&self, prompt: &Bound<'_, PyAny>, values: &Values) -> Result<Question> {
         let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, crate::convert::prompt::read(prompt)?);
-        let (prompt, set) = released(py, || loaded.sets.place(prompt, values))?;
+        let (prompt, set) = asked(py, Limits::NONE, || loaded.sets.place(prompt, values))??;
         Ok(Question { prompt, set })
     }
 
@@ -197,7 +201,8 @@ impl Model {
         let constraints = crate::spec::constraint("choices", choices, &loaded.around())?;
         let weighted = constraints[0].1.sets().iter().any(|set| set.is_weighted());
         warn_unweighted(choices.py(), weighted, NOT_IN_PROBABILITIES)?;
-        let trie = released(choices.py(), || constraints[0].1.to_trie(tokentrie::spec::MOST_VALUES))?;
+        let listed = || constraints[0].1.to_trie(tokentrie::spec::MOST_VALUES);
+        let trie = asked(choices.py(), Limits::NONE, listed)??;
         Ok(ChoiceSet { values: Values::Set(trie.into()), choose })
     }
 }

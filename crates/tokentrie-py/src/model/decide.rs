@@ -1,13 +1,15 @@
 //! Decisions of a model. Questions as Python says them, and answers as it reads them, are in `tokentrie.decisions`.
 
-use crate::call::{CancelToken, begun};
+use crate::call::OpenCall;
 use crate::convert::gil::{asked, made_in};
-use crate::errors::Error;
+use crate::errors::{Class, Error};
 use crate::exit::called;
 use crate::model::loaded::Model;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use std::time::Instant;
 use tokentrie::decide::{Answers, ReadyDecision, Request};
+use tokentrie::run::Call;
 use trie_core::work::Limits;
 
 /// Calls a function of `tokentrie.decisions` with the arguments of a method.
@@ -141,25 +143,31 @@ impl Model {
     }
 
     /// The answers to a request, both as JSON; `first` is the number of its first state among all.
-    #[pyo3(signature = (request, first=0, *, cancel=None, timeout=None))]
+    #[pyo3(signature = (request, first=0, call=None))]
     fn _decide(
         &self,
         request: &Bound<'_, PyString>,
         first: usize,
-        cancel: Option<&Bound<'_, CancelToken>>,
-        timeout: Option<f64>,
+        call: Option<&Bound<'_, OpenCall>>,
     ) -> crate::errors::Result<String> {
-        let (py, call) = (request.py(), begun(cancel, timeout)?);
+        let (py, began) = (request.py(), Instant::now());
         let text = request.to_str().map_err(Error::from)?;
         let (loaded, format) = (self.loaded(py)?, self.format(py)?);
-        let ready = made_in(py, &call, || {
+        let read = || asked(py, Limits::NONE, || Request::from_json(text.as_bytes()))?.map_err(Error::from);
+        let (request, call) = if let Some(call) = call {
+            (made_in(py, &call.get().0, read)?, &call.get().0)
+        } else {
+            // A request that came as text says how long it may take.
+            let request = read()?;
+            let call = Call::begun_at(began, request.timeout);
+            (request, &call.map_err(|error| Class::Option.error(error.to_string()))?)
+        };
+        let ready = made_in(py, call, || {
             let over = format.get().over_vocab(py, loaded.model.vocab())?;
-            asked(py, Limits::NONE, || {
-                let request = Request::from_json(text.as_bytes()).map_err(Error::from)?;
-                ReadyDecision::new(request, &over, &loaded.sets).map_err(|error| Error::from(error.after(first)))
-            })?
+            let ready = || ReadyDecision::new(request, &over, &loaded.sets);
+            asked(py, Limits::NONE, ready)?.map_err(|error| Error::from(error.after(first)))
         })?;
-        self.using(py, None, &call, |runtime, watch| {
+        self.using(py, None, call, |runtime, watch| {
             let done = ready.run(runtime, watch).map_err(|error| error.after(first));
             done.map(|all| Answers::to_json(&all))
         })

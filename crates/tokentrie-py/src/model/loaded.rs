@@ -329,12 +329,11 @@ impl Model {
         options.end_tokens = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
         (options.skip_ahead, options.after, options.probabilities) = (skip_ahead, Some(after.0), probabilities);
         let (loaded, started) = (self.loaded(py)?, Instant::now());
-        let (given, built) = made_in(py, &call, || {
+        let (given, built, prompt) = made_in(py, &call, || {
             let given = constraint.map(as_object).transpose()?;
             let built = given.as_ref().map(|given| built("constraint", given, &loaded.around())).transpose()?;
-            Ok((given, built))
+            Ok((given, built, crate::convert::prompt::read(prompt)?))
         })?;
-        let prompt = crate::convert::prompt::read(prompt)?;
         let ready = asked_in(py, &call, || options.after(prompt, built, &loaded.sets))?;
         UserRule::raised()?;
         if call.ended().is_some() {

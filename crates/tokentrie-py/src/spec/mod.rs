@@ -346,6 +346,7 @@ pub(crate) fn of_spec(problem: SpecProblem) -> Error {
         }
         SpecProblem::Json { .. }
         | SpecProblem::TooLong { .. }
+        | SpecProblem::Over(_)
         | SpecProblem::TooDeep { .. }
         | SpecProblem::Repeated
         | SpecProblem::Unknown { .. }

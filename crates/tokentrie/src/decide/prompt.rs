@@ -4,6 +4,7 @@ use super::layout::Filling;
 use super::options::{Decide, Readout};
 use super::question::{Kind, Question, as_text};
 use serde_json::{Value, json};
+use trie_core::work::{Over, spend};
 
 /// The label of the option that is listed at a place: A to Z, then AA.
 fn letters(mut place: usize) -> String {
@@ -19,11 +20,11 @@ fn letters(mut place: usize) -> String {
     String::from_utf8(label).unwrap_or_default()
 }
 
-/// What stands for each option, in the order of the question: `order[place]` is the option that is listed there.
-pub(super) fn read_texts(question: &Question, readout: Readout, order: &[usize]) -> Vec<String> {
-    let texts = question.kind.texts();
+/// What stands for each option, in the order of the question, whose texts are given: `order[place]` is the option that
+/// is listed there.
+pub(super) fn read_texts(question: &Question, texts: &[String], readout: Readout, order: &[usize]) -> Vec<String> {
     match (&question.kind, readout) {
-        (Kind::Predicate { .. }, _) | (_, Readout::Text) => texts,
+        (Kind::Predicate { .. }, _) | (_, Readout::Text) => texts.to_vec(),
         (Kind::Score(_), Readout::Label) => (0..texts.len()).map(|level| level.to_string()).collect(),
         (Kind::Choice(_), Readout::Label) => {
             let mut labels = vec![String::new(); texts.len()];
@@ -35,10 +36,9 @@ pub(super) fn read_texts(question: &Question, readout: Readout, order: &[usize])
 
 /// The orders in which the options of a question are listed: all of them where they are few and so many are asked for,
 /// else rotations. Levels keep their order, and what is not listed has none.
-pub(super) fn orders(question: &Question, options: &Decide) -> Vec<Vec<usize>> {
+pub(super) fn orders(question: &Question, count: usize, options: &Decide) -> Vec<Vec<usize>> {
     /// So many options have 24 orders.
     const FEW: usize = 4;
-    let count = question.kind.texts().len();
     let plain: Vec<usize> = (0..count).collect();
     let most = options.permute as usize;
     if matches!(question.kind, Kind::Score(_)) || !options.list_options || most == 1 {
@@ -64,19 +64,25 @@ fn permutations(items: Vec<usize>) -> Vec<Vec<usize>> {
     all
 }
 
-/// What is asked, what may be answered, and how.
-pub(super) fn filling(question: &Question, options: &Decide, order: &[usize]) -> Filling {
+/// What is asked, what may be answered, and how; `read` is what stands for each option.
+pub(super) fn filling(
+    question: &Question,
+    texts: &[String],
+    read: &[String],
+    options: &Decide,
+    order: &[usize],
+) -> Result<Filling, Over> {
     let own = question.instructions.as_ref().map_or_else(|| question.name.clone(), as_text);
     let told = options.instructions.iter().map(as_text).chain([own]).filter(|text| !text.is_empty());
-    let (texts, meanings) = (question.kind.texts(), question.kind.meanings());
+    let meanings = question.kind.meanings();
     let is_label = options.readout == Readout::Label && !matches!(question.kind, Kind::Predicate { .. });
     let is_plain = matches!(&question.kind, Kind::Predicate { yes: None, no: None });
     let listed = if options.list_options && !is_plain { order } else { &[] };
-    let read = read_texts(question, options.readout, order);
     let line = |&option: &usize| {
+        spend(1)?;
         let said =
             if is_label { format!("{}: {}", read[option], texts[option]) } else { format!("- {}", texts[option]) };
-        meanings[option].map_or_else(|| said.clone(), |meaning| format!("{said}: {}", as_text(meaning)))
+        Ok(meanings[option].map_or_else(|| said.clone(), |meaning| format!("{said}: {}", as_text(meaning))))
     };
     let answer = match &question.kind {
         Kind::Predicate { .. } => {
@@ -88,11 +94,11 @@ pub(super) fn filling(question: &Question, options: &Decide, order: &[usize]) ->
         _ if options.list_options => "Answer with one of these alone.".to_owned(),
         _ => "Answer with the name alone.".to_owned(),
     };
-    Filling {
+    Ok(Filling {
         instructions: told.collect::<Vec<_>>().join("\n"),
-        options: listed.iter().map(line).collect::<Vec<_>>().join("\n"),
+        options: listed.iter().map(line).collect::<Result<Vec<_>, Over>>()?.join("\n"),
         answer,
-    }
+    })
 }
 
 /// The turns of a state that is a conversation: an array of objects, each with a role and something that was said.
@@ -150,18 +156,20 @@ mod tests {
     #[test]
     fn orders_are_all_of_them_or_rotations() {
         let with = |permute| Decide { permute, ..Decide::default() };
-        assert_eq!(orders(&question(&["a", "b", "c"]), &with(6)).len(), 6);
-        assert_eq!(orders(&question(&["a", "b", "c"]), &with(2)), [[0, 1, 2], [1, 2, 0]]);
-        assert_eq!(orders(&question(&["a", "b", "c", "d", "e"]), &with(64)).len(), 5);
-        assert_eq!(orders(&question(&["a"]), &with(9)), [[0]]);
+        assert_eq!(orders(&question(&["a", "b", "c"]), 3, &with(6)).len(), 6);
+        assert_eq!(orders(&question(&["a", "b", "c"]), 3, &with(2)), [[0, 1, 2], [1, 2, 0]]);
+        assert_eq!(orders(&question(&["a", "b", "c", "d", "e"]), 5, &with(64)).len(), 5);
+        assert_eq!(orders(&question(&["a"]), 1, &with(9)), [[0]]);
         let hidden = Decide { list_options: false, ..with(6) };
-        assert_eq!(orders(&question(&["a", "b"]), &hidden), [[0, 1]]);
+        assert_eq!(orders(&question(&["a", "b"]), 2, &hidden), [[0, 1]]);
     }
 
     #[test]
     fn options_are_listed_in_their_order_and_labels_by_place() {
         let asked = |question: &Question, options: &Decide, order: &[usize]| {
-            options.prompt.filled(&"".into(), &filling(question, options, order))
+            let texts = question.kind.texts();
+            let read = read_texts(question, &texts, options.readout, order);
+            options.prompt.filled(&"".into(), &filling(question, &texts, &read, options, order).unwrap())
         };
         let mut question = question(&["billing", "access"]);
         if let Kind::Choice(options) = &mut question.kind {
@@ -173,7 +181,7 @@ mod tests {
         let labels = Decide { readout: Readout::Label, ..Decide::default() };
         let text = asked(&question, &labels, &[1, 0]);
         assert_eq!(text, "team\nA: access\nB: billing: Payments\nAnswer with the letter alone.");
-        assert_eq!(read_texts(&question, Readout::Label, &[1, 0]), ["B", "A"]);
+        assert_eq!(read_texts(&question, &question.kind.texts(), Readout::Label, &[1, 0]), ["B", "A"]);
         question.instructions = Some("".into());
         let hidden = Decide { list_options: false, ..Decide::default() };
         assert_eq!(asked(&question, &hidden, &[0, 1]), "Answer with the name alone.");

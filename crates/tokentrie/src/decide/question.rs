@@ -100,9 +100,11 @@ impl Question {
         }
         let mut seen = HashSet::with_capacity(texts.len());
         if let Kind::Choice(all) | Kind::Score(all) = &self.kind {
-            let said = all.iter().map(|(value, _)| value.to_string());
-            if let Some(twice) = said.into_iter().find_map(|said| seen.replace(said)) {
-                return refused(format!("{twice} stands there twice"));
+            for (value, _) in all {
+                SpecError::step(place)?;
+                if let Some(twice) = seen.replace(value.to_string()) {
+                    return refused(format!("{twice} stands there twice"));
+                }
             }
         }
         Ok(())
@@ -113,9 +115,10 @@ impl Question {
 fn options(place: &Place<'_>, value: &Value) -> Result<Vec<(Value, Option<Value>)>> {
     if let Some(described) = value.as_object() {
         let option = |(name, meaning): (&String, &Value)| {
-            (Value::String(name.clone()), Some(meaning.clone()).filter(|meaning| !meaning.is_null()))
+            SpecError::step(place)?;
+            Ok((Value::String(name.clone()), Some(meaning.clone()).filter(|meaning| !meaning.is_null())))
         };
-        return Ok(described.iter().map(option).collect());
+        return described.iter().map(option).collect();
     }
     let is_option = |value: &Value| value.is_string() || value.is_boolean();
     parts(place, value, "value", "a text, a boolean, or an object with \"value\"", is_option)
@@ -136,6 +139,7 @@ fn parts(
     let part =
         |(number, value): (usize, &Value)| {
             let place = place.item(number);
+            SpecError::step(&place)?;
             if fits(value) {
                 return Ok((value.clone(), None));
             }

@@ -12,6 +12,7 @@ use llama_sampler::{QuestionScorer, RuntimeError, Watch};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
+use trie_core::work::{Over, look};
 use trie_core::{Choice, ChooseOptions, TokenId, log_add};
 use trie_text::{Prompt, TextValues, ValueSet, ValueSets, ValuesError, VocabError};
 
@@ -69,6 +70,9 @@ pub enum DecideError {
         /// What is wrong with it.
         error: Box<RuntimeError>,
     },
+    /// It was given up before anything was asked.
+    #[error(transparent)]
+    Over(#[from] Over),
     /// The model.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -130,13 +134,16 @@ impl ReadyDecision {
                     .map_err(|reason| DecideError::Message { state, number, reason })?;
             }
         }
-        let all_asked: Vec<Asked> =
-            questions.iter().enumerate().flat_map(|(number, question)| asked(number, question, options)).collect();
+        let mut all_asked = Vec::new();
+        for (number, question) in questions.iter().enumerate() {
+            all_asked.append(&mut asked(number, question, options)?);
+        }
         let blank = without_content();
         let prior = (options.prior == Prior::ContentFree).then_some((None, &blank));
         let mut made = Vec::with_capacity((states.len() + 1) * all_asked.len());
         for (state, content) in states.iter().enumerate().map(|(number, state)| (Some(number), state)).chain(prior) {
             for &Asked { question, order, ref filling, ref values } in &all_asked {
+                look(1, 0)?;
                 let (said, name) = (messages(content, filling, options), || questions[question].name.clone());
                 let prompt = Prompt::Tokens(format.content_prompt::<DecideError>(&said)?.tokens);
                 let (prompt, set) = sets
@@ -222,12 +229,15 @@ impl ReadyDecision {
 }
 
 /// A question in each order of its options.
-fn asked(number: usize, question: &Question, options: &Decide) -> Vec<Asked> {
+fn asked(number: usize, question: &Question, options: &Decide) -> Result<Vec<Asked>, DecideError> {
+    let texts = question.kind.texts();
     let in_order = |(order, listed): (usize, Vec<usize>)| {
-        let values = TextValues::new(read_texts(question, options.readout, &listed)).with_distinct(true);
-        Asked { question: number, order, filling: filling(question, options, &listed), values }
+        look(1, 0)?;
+        let read = read_texts(question, &texts, options.readout, &listed);
+        let filling = filling(question, &texts, &read, options, &listed)?;
+        Ok(Asked { question: number, order, filling, values: TextValues::new(read).with_distinct(true) })
     };
-    orders(question, options).into_iter().enumerate().map(in_order).collect()
+    orders(question, texts.len(), options).into_iter().enumerate().map(in_order).collect()
 }
 
 /// Whether a set has more than can be scored value by value.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use trie_core::work::{Limits, Work};
 
 /// A handle that ends the calls it is given to, from any thread. It stays cancelled.
 #[derive(Debug, Clone, Default)]
@@ -48,11 +49,19 @@ impl Call {
     /// # Errors
     /// A time that is negative or no number.
     pub fn new(timeout: Option<f64>) -> Result<Self, TimeoutError> {
+        Self::begun_at(Instant::now(), timeout)
+    }
+
+    /// [`Call::new`] that began at another time: what it is asked for had to be read first.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begun_at(began: Instant, timeout: Option<f64>) -> Result<Self, TimeoutError> {
         let Some(timeout) = timeout else { return Ok(Self::default()) };
         // A time beyond what the clock can count never ends.
         let forever = timeout == f64::INFINITY || timeout > u64::MAX as f64;
         let time = if forever { Ok(Duration::MAX) } else { Duration::try_from_secs_f64(timeout) };
-        let end = Instant::now().checked_add(time.map_err(|_| TimeoutError(timeout))?);
+        let end = began.checked_add(time.map_err(|_| TimeoutError(timeout))?);
         Ok(Self { handles: Vec::new(), deadline: end.map(|end| (end, timeout)) })
     }
 
@@ -69,6 +78,12 @@ impl Call {
             Some((deadline, timeout)) if Instant::now() >= deadline => Some(Ended::TimedOut(timeout)),
             _ => self.handles.iter().any(Cancel::is_cancelled).then_some(Ended::Cancelled),
         }
+    }
+
+    /// Does work on this thread that is over where the call is.
+    pub fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        let call = self.clone();
+        Work::stopped_by(Limits::NONE, move || call.ended().is_some()).run(work)
     }
 
     /// How long one may wait for something else, at most so long.

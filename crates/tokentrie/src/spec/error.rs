@@ -1,6 +1,7 @@
 //! What is wrong with a spec, and where.
 
 use super::place::Place;
+use trie_core::work::{Over, spend};
 use trie_core::{GateError, NotListed, PayloadError, Problem, SequenceError, UnknownPath};
 use trie_rules::{ByRuleError, GrammarError, RegexError, RegularError, TextsError};
 use trie_text::{FormError, ValuesError, VocabError};
@@ -16,6 +17,11 @@ pub struct SpecError {
 impl SpecError {
     pub(crate) fn new(place: &Place<'_>, problem: impl Into<SpecProblem>) -> Self {
         Self { place: place.to_string(), problem: Box::new(problem.into()) }
+    }
+
+    /// Takes a step of a loop whose length the text decides.
+    pub(crate) fn step(place: &Place<'_>) -> Result<(), Self> {
+        spend(1).map_err(|over| Self::new(place, over))
     }
 
     /// Where, as `$.form[1].value`; `$` is the whole.
@@ -200,6 +206,9 @@ pub enum SpecProblem {
     #[cfg(feature = "chat")]
     #[error(transparent)]
     Reply(#[from] chat_format::FormatError),
+    /// It was given up while it was read.
+    #[error(transparent)]
+    Over(#[from] Over),
     /// What the host says.
     #[error(transparent)]
     Host(#[from] Problem),
@@ -224,7 +233,7 @@ impl SpecProblem {
     pub fn concern(&self) -> Concern {
         match self {
             Self::Vocab(_) | Self::NeedsVocab { .. } => Concern::Vocabulary,
-            Self::TooLong { .. } => Concern::Limit,
+            Self::TooLong { .. } | Self::Over(_) => Concern::Limit,
             Self::Payload(_) => Concern::Payload,
             Self::Json { .. }
             | Self::TooDeep { .. }

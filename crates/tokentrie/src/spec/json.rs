@@ -20,12 +20,12 @@ pub(crate) fn parse(text: &[u8]) -> Result<Value, SpecError> {
         let problem = SpecProblem::TooLong { bytes: text.len(), most: MOST_BYTES };
         return Err(SpecError::new(&Place::ROOT, problem));
     }
-    let repeated = RefCell::new(None);
+    let refused = RefCell::new(None);
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let tree = Tree { place: Place::ROOT, repeated: &repeated };
+    let tree = Tree { place: Place::ROOT, refused: &refused };
     let read = tree.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     read.map_err(|error| {
-        repeated.take().unwrap_or_else(|| {
+        refused.take().unwrap_or_else(|| {
             let reason = error.to_string();
             let reason = reason.split(" at line ").next().unwrap_or_default().to_owned();
             let (line, column) = (error.line(), error.column());
@@ -48,14 +48,18 @@ impl Spec {
 #[derive(Clone, Copy)]
 struct Tree<'p> {
     place: Place<'p>,
-    /// Where a field came twice.
-    repeated: &'p RefCell<Option<SpecError>>,
+    /// What JSON itself would allow.
+    refused: &'p RefCell<Option<SpecError>>,
 }
 
 impl<'de> DeserializeSeed<'de> for Tree<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        if let Err(error) = SpecError::step(&Place::ROOT) {
+            *self.refused.borrow_mut() = Some(error);
+            return Err(D::Error::custom("given up"));
+        }
         reader.deserialize_any(self)
     }
 }
@@ -108,7 +112,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
         while let Some(name) = fields.next_key::<String>()? {
             let place = self.place.field(&name);
             if all.contains_key(&name) {
-                *self.repeated.borrow_mut() = Some(SpecError::new(&place, SpecProblem::Repeated));
+                *self.refused.borrow_mut() = Some(SpecError::new(&place, SpecProblem::Repeated));
                 return Err(A::Error::custom("a field comes twice"));
             }
             let value = fields.next_value_seed(Tree { place, ..self })?;

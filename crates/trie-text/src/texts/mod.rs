@@ -7,8 +7,9 @@ mod tokenizations;
 pub use error::{TextError, quoted};
 pub use stream::TextStream;
 
-use crate::vocab::Vocab;
+use crate::vocab::{Vocab, VocabError};
 use tokenizations::every_tokenization;
+use trie_core::work::spend;
 use trie_core::{NamedLeaf, TokenId, Trie};
 
 /// Which token sequences stand for a value.
@@ -149,6 +150,7 @@ impl<'t> Texts<'t> {
 
         let mut common = before.len();
         for (row, (tokens, value)) in rows() {
+            spend(1).map_err(VocabError::from)?;
             value_spelled(vocab, [self.prefix, value.as_ref(), self.suffix], tokens, row)?;
             if !tokens.starts_with(&before) {
                 report.crosses(row);

@@ -11,11 +11,12 @@ pub use prompt::Prompt;
 
 use crate::healing::HealingError;
 use crate::texts::{Texts, Tokenization};
-use crate::vocab::Vocab;
+use crate::vocab::{Vocab, VocabError};
 use lru::LruCache;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trie_core::work::spend;
 use trie_core::{LeafId, TokenId, Trie};
 
 /// Values given as text, and how they become a set.
@@ -149,6 +150,7 @@ impl TextValues {
 fn distinct(values: &[String], with_suffix: bool) -> Result<(), ValuesError> {
     let mut seen = HashMap::new();
     for (row, value) in values.iter().enumerate() {
+        spend(1).map_err(VocabError::from)?;
         if value.is_empty() && !with_suffix {
             return Err(ValuesError::Empty { row });
         }
