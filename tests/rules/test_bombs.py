@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import json
+import pickle
 import resource
 import signal
 import subprocess
@@ -188,6 +190,28 @@ def test_limits_are_said() -> None:
     for wrong in ({"bytes": 2**63}, {"seconds": -1.0}, {"seconds": float("nan")}):
         with pytest.raises((OptionError, OverflowError)):
             Limits(**wrong)
+
+
+def test_limits_go_with_the_rule() -> None:
+    """Into its spec and over to another process: what needs more than the usual limits can be made there too."""
+    limits = Limits(bytes=1 << 30, steps=200_000_000, seconds=20.5)
+    rules = (
+        Regex("[ab]+", limits=limits),
+        Grammar('s : "a" ;', limits=limits),
+        Lark('start: "a"', limits=limits),
+        JsonSchema({"enum": [1]}, limits=limits),
+    )
+    for rule in rules:
+        again = pickle.loads(pickle.dumps(rule))
+        assert again == rule
+        assert again.limits == rule.limits == limits
+        spec = tokentrie.constraint(rule).to_json()
+        assert json.loads(spec)["limits"] == {"bytes": 1 << 30, "steps": 200_000_000, "seconds": 20.5}
+        assert tokentrie.constraint(spec).to_json() == spec
+    assert Regex("a").limits == Limits()
+    assert "limits" not in tokentrie.constraint(Regex("a")).to_json()
+    with pytest.raises(RuleError, match=r"\$.regex: .* more than 1000 steps"):
+        tokentrie.Model().generate("x", {"regex": "(a|b)*a(a|b){12}", "limits": {"steps": 1000}})
 
 
 def test_new_rules_of_users_are_given_back() -> None:

@@ -58,6 +58,13 @@ impl Limits {
 
 pickled!(Limits { bytes, steps, seconds });
 
+impl From<work::Limits> for Limits {
+    fn from(limits: work::Limits) -> Self {
+        let work::Limits { bytes, steps, seconds, .. } = limits;
+        Self { bytes, steps, seconds }
+    }
+}
+
 /// As Rust has them; the defaults where there are none.
 pub(crate) fn limits(given: Option<&Bound<'_, Limits>>) -> work::Limits {
     let usual = work::Limits::default();

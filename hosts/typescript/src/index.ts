@@ -18,7 +18,7 @@ export { type Library, loadLibrary } from "./ffi/library.js";
 export { Constraint, constraint } from "./native/constraint.js";
 export { Form, type FormValues, type ValueOf } from "./native/form.js";
 export { type Allowed, type DrawOptions, Sampler, type SamplerOptions } from "./native/sampler.js";
-export type { FormPart, Spec, SpecInteger, SpecMarker, SpecPart } from "./native/spec.js";
+export type { FormPart, Spec, SpecInteger, SpecLimits, SpecMarker, SpecPart } from "./native/spec.js";
 export { type Leaf, Trie, type TrieOptions } from "./native/trie.js";
 export { TrieCache, type TrieCacheStats } from "./native/trie-cache.js";
 export { type PiecesOptions, Vocab } from "./native/vocab.js";

@@ -1,7 +1,7 @@
 //! Many rows at once.
 
 use crate::convert::buffer::{Logits, LogitsMut, Words, on_cpu, over_logits};
-use crate::convert::gil::{asked, released};
+use crate::convert::gil::{asked, asking_for, released};
 use crate::convert::ids::{id_array, tokens, type_name};
 use crate::convert::words::{After, Mode, unsigned};
 use crate::errors::{Class, Error, Result};
@@ -468,12 +468,25 @@ impl Batch {
             *mask = fresh;
         }
         let Some(mask) = mask else { return Err(broken(())) };
-        let mut words = mask.words.bind(py).readwrite();
-        let words = words.as_slice_mut().map_err(|error| Error::Array(error.to_string()))?;
-        let [rows, width] = mask.shape;
-        let words = RowsMut::new(words, rows, width, width).map_err(BatchError::from)?;
-        batch.update_rows(words, &mut mask.memory)?;
-        Ok(mask.view.bind(py).clone())
+        let view = mask.view.bind(py).clone();
+        let updated = {
+            let mut words = mask.words.bind(py).readwrite();
+            let words = words.as_slice_mut().map_err(|error| Error::Array(error.to_string()))?;
+            let [rows, width] = mask.shape;
+            let words = RowsMut::new(words, rows, width, width).map_err(BatchError::from)?;
+            let update = || batch.update_rows(words, &mut mask.memory);
+            if self.walks.load(Ordering::Relaxed) {
+                asking_for(update).and_then(|done| Ok(done?))
+            } else {
+                update().map_err(Error::from)
+            }
+        };
+        if updated.is_err() {
+            // It may have been ended in the middle of writing.
+            held.mask = None;
+        }
+        updated?;
+        Ok(view)
     }
 
     /// The token to take in each row, without taking it: the best of those that may come, or one drawn.

@@ -387,7 +387,7 @@ impl Sampler {
     /// bool: whether a leaf ends here that may also go on, with no end token to tell: the whole row competes.
     #[getter]
     fn open(&self, py: Python<'_>) -> Result<bool> {
-        Ok(self.lock(py)?.span().is_open())
+        self.walking(py, |sampler| sampler.span().is_open())
     }
 
     /// int: tokens thought so far behind a ThinkGate, without its markers; 0 for other constraints.

@@ -7,6 +7,7 @@ use crate::rule::Rule;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tokentrie::spec::Spec;
+use trie_core::work;
 use trie_rules::{Example, GrammarError, GrammarOptions};
 
 /// An LR(1) grammar as a rule, written as for yacc.
@@ -44,6 +45,7 @@ pub(crate) struct Grammar {
     #[pyo3(get)]
     lenient: bool,
     core: trie_rules::Grammar,
+    limits: work::Limits,
 }
 
 const EXAMPLES: [(&str, Example); 4] =
@@ -65,8 +67,14 @@ impl Grammar {
         for warning in grammar.warnings() {
             warn(py, &format!("grammar, {warning}"))?;
         }
-        let made = Self { text, lenient, core: grammar.clone() };
+        let made = Self { text, lenient, core: grammar.clone(), limits };
         Ok(PyClassInitializer::from(Rule::of(grammar)).add_subclass(made))
+    }
+
+    /// Limits: what making it may cost.
+    #[getter]
+    fn limits(&self) -> Limits {
+        self.limits.into()
     }
 
     /// A grammar that comes with the package.
@@ -127,21 +135,21 @@ impl Grammar {
         format!("<tokentrie.Grammar: {} terminals, {parser} parser and {lexer} lexer states>", self.terminals().len())
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, bool))> {
-        let Self { text, lenient, .. } = slf.get();
-        Ok((slf.get_type().getattr("_restore")?, (text.clone(), *lenient)))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, bool, Limits))> {
+        let Self { text, lenient, limits, .. } = slf.get();
+        Ok((slf.get_type().getattr("_restore")?, (text.clone(), *lenient, (*limits).into())))
     }
 
     /// What `__reduce__` took apart.
     #[staticmethod]
-    fn _restore(py: Python<'_>, text: String, lenient: bool) -> Result<Py<Self>> {
-        Ok(Py::new(py, Self::new(py, text, lenient, None)?)?)
+    fn _restore(py: Python<'_>, text: String, lenient: bool, limits: &Bound<'_, Limits>) -> Result<Py<Self>> {
+        Ok(Py::new(py, Self::new(py, text, lenient, Some(limits))?)?)
     }
 }
 
 impl Grammar {
     pub(crate) fn spec(&self) -> Spec {
-        Spec::Grammar { text: self.text.as_str().into(), lenient: self.lenient }
+        Spec::Grammar { text: self.text.as_str().into(), lenient: self.lenient, limits: self.limits.into() }
     }
 }
 

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tokentrie::spec::Spec;
+use trie_core::work;
 use trie_rules::{AutomatonLimits, RegexError, Rule as _};
 
 /// A regular expression as a rule: the whole text matches, and every way to match counts.
@@ -36,6 +37,7 @@ pub(crate) struct Regex {
     /// int: the most memory that its automaton may take.
     #[pyo3(get)]
     max_bytes: usize,
+    limits: work::Limits,
 }
 
 #[pymethods]
@@ -48,9 +50,15 @@ impl Regex {
         max_bytes: usize,
         limits: Option<&Bound<'_, Limits>>,
     ) -> Result<PyClassInitializer<Self>> {
-        let most = AutomatonLimits::bytes(max_bytes);
-        let regex = asked(py, self::limits(limits), || trie_rules::Regex::with_limits(pattern, most))??;
-        Ok(PyClassInitializer::from(Rule::of_regular((&regex).into())).add_subclass(Self { regex, max_bytes }))
+        let (most, limits) = (AutomatonLimits::bytes(max_bytes), self::limits(limits));
+        let regex = asked(py, limits, || trie_rules::Regex::with_limits(pattern, most))??;
+        Ok(PyClassInitializer::from(Rule::of_regular((&regex).into())).add_subclass(Self { regex, max_bytes, limits }))
+    }
+
+    /// Limits: what making it may cost.
+    #[getter]
+    fn limits(&self) -> Limits {
+        self.limits.into()
     }
 
     /// str: the pattern.
@@ -93,21 +101,21 @@ impl Regex {
         format!("tokentrie.Regex({:?})", self.regex.pattern())
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, usize))> {
-        let Self { regex, max_bytes } = slf.get();
-        Ok((slf.get_type().getattr("_restore")?, (regex.pattern().to_owned(), *max_bytes)))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, usize, Limits))> {
+        let Self { regex, max_bytes, limits } = slf.get();
+        Ok((slf.get_type().getattr("_restore")?, (regex.pattern().to_owned(), *max_bytes, (*limits).into())))
     }
 
     /// What `__reduce__` took apart.
     #[staticmethod]
-    fn _restore(py: Python<'_>, pattern: &str, max_bytes: usize) -> Result<Py<Self>> {
-        Ok(Py::new(py, Self::new(py, pattern, max_bytes, None)?)?)
+    fn _restore(py: Python<'_>, pattern: &str, max_bytes: usize, limits: &Bound<'_, Limits>) -> Result<Py<Self>> {
+        Ok(Py::new(py, Self::new(py, pattern, max_bytes, Some(limits))?)?)
     }
 }
 
 impl Regex {
     pub(crate) fn spec(&self) -> Spec {
-        Spec::regex(self.regex.pattern(), self.max_bytes)
+        Spec::regex(self.regex.pattern(), self.max_bytes, self.limits.into())
     }
 
     /// Of a pattern alone.

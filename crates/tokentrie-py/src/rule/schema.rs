@@ -70,6 +70,7 @@ pub(crate) struct JsonSchema {
     #[pyo3(get)]
     lenient: bool,
     unheld: Vec<(String, String)>,
+    limits: work::Limits,
 }
 
 /// What `whitespace` says.
@@ -108,6 +109,7 @@ impl JsonSchema {
             },
             unicode_escapes: self.unicode_escapes,
             lenient: self.lenient,
+            limits: self.limits.into(),
         })
     }
 
@@ -127,7 +129,7 @@ impl JsonSchema {
         // As Python writes it, so that schemas compare by what they say.
         let text = called(&in_python(py, "normal")?, &(text,).into_pyobject(py)?, None)?.extract()?;
         let unheld = schema.unheld().iter().map(|one| (one.at.clone(), one.keyword.clone())).collect();
-        let made = Self { text, given, whitespace, unicode_escapes, lenient, unheld };
+        let made = Self { text, given, whitespace, unicode_escapes, lenient, unheld, limits };
         Ok(PyClassInitializer::from(Rule::of(GuidedRule::from(&schema))).add_subclass(made))
     }
 
@@ -172,6 +174,12 @@ impl JsonSchema {
     #[getter]
     fn unheld(&self) -> Vec<(String, String)> {
         self.unheld.clone()
+    }
+
+    /// Limits: what making it may cost.
+    #[getter]
+    fn limits(&self) -> Limits {
+        self.limits.into()
     }
 
     /// None | bool | str: which blanks may stand between the parts of a document.
@@ -245,10 +253,11 @@ impl JsonSchema {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
-        let (py, Self { text, given, unicode_escapes, lenient, .. }) = (slf.py(), slf.get());
+        let (py, Self { text, given, unicode_escapes, lenient, limits, .. }) = (slf.py(), slf.get());
         let given = given.as_ref().map(|given| given.clone_ref(py));
         let whitespace = slf.get().whitespace(py).unbind();
-        Ok((slf.get_type().getattr("_restore")?, (given, text.clone(), whitespace, *unicode_escapes, *lenient)))
+        let parts = (given, text.clone(), whitespace, *unicode_escapes, *lenient, (*limits).into());
+        Ok((slf.get_type().getattr("_restore")?, parts))
     }
 
     /// What `__reduce__` took apart.
@@ -260,9 +269,10 @@ impl JsonSchema {
         whitespace: Option<&Bound<'_, PyAny>>,
         unicode_escapes: bool,
         lenient: bool,
+        limits: &Bound<'_, Limits>,
     ) -> Result<Py<Self>> {
         let options = Self::options(self::whitespace(whitespace)?, unicode_escapes, lenient);
-        Ok(Py::new(py, Self::made(py, given, text, options, work::Limits::default())?)?)
+        Ok(Py::new(py, Self::made(py, given, text, options, self::limits(Some(limits)))?)?)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
@@ -270,8 +280,8 @@ impl JsonSchema {
     }
 }
 
-/// Class, text, whitespace, escapes, leniency.
-type Parts = (Option<Py<PyAny>>, String, Py<PyAny>, bool, bool);
+/// Class, text, whitespace, escapes, leniency, limits.
+type Parts = (Option<Py<PyAny>>, String, Py<PyAny>, bool, bool, Limits);
 
 /// A grammar in Lark as a rule, of the variant that the library llguidance reads.
 ///
@@ -300,6 +310,7 @@ pub(crate) struct Lark {
     /// str: its text.
     #[pyo3(get)]
     text: String,
+    limits: work::Limits,
 }
 
 #[pymethods]
@@ -307,11 +318,18 @@ impl Lark {
     #[new]
     #[pyo3(signature = (text, *, limits=None))]
     fn new(py: Python<'_>, text: String, limits: Option<&Bound<'_, Limits>>) -> Result<PyClassInitializer<Self>> {
-        let lark = asked(py, self::limits(limits), || trie_schema::Lark::new(&text))??;
+        let limits = self::limits(limits);
+        let lark = asked(py, limits, || trie_schema::Lark::new(&text))??;
         for warning in lark.warnings() {
             warn(py, &format!("Lark: {warning}"))?;
         }
-        Ok(PyClassInitializer::from(Rule::of(GuidedRule::from(&lark))).add_subclass(Self { text }))
+        Ok(PyClassInitializer::from(Rule::of(GuidedRule::from(&lark))).add_subclass(Self { text, limits }))
+    }
+
+    /// Limits: what making it may cost.
+    #[getter]
+    fn limits(&self) -> Limits {
+        self.limits.into()
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -328,20 +346,21 @@ impl Lark {
         format!("<tokentrie.Lark: {} lines>", self.text.lines().count())
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((slf.get_type().getattr("_restore")?, (slf.get().text.clone(),)))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Limits))> {
+        let Self { text, limits } = slf.get();
+        Ok((slf.get_type().getattr("_restore")?, (text.clone(), (*limits).into())))
     }
 
     /// What `__reduce__` took apart.
     #[staticmethod]
-    fn _restore(py: Python<'_>, text: String) -> Result<Py<Self>> {
-        Ok(Py::new(py, Self::new(py, text, None)?)?)
+    fn _restore(py: Python<'_>, text: String, limits: &Bound<'_, Limits>) -> Result<Py<Self>> {
+        Ok(Py::new(py, Self::new(py, text, Some(limits))?)?)
     }
 }
 
 impl Lark {
     pub(crate) fn spec(&self) -> Spec {
-        Spec::Lark(self.text.as_str().into())
+        Spec::Lark { text: self.text.as_str().into(), limits: self.limits.into() }
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `build.rs`, `after.rs` | over a vocabulary; after a prompt |
 //! | `kinds/` | kinds that hold much of their own: rules over bytes, forms, gates, replies |
 //! | `host.rs`, `object.rs`, `resolve.rs` | what a host has: files, names; objects that are no data |
+//! | `limits.rs` | what making a rule may cost |
 //! | `cache.rs` | what was built before |
 //! | `error.rs`, `place.rs` | what is wrong, and where |
 
@@ -19,6 +20,7 @@ pub(crate) mod fields;
 mod host;
 pub(crate) mod json;
 pub(crate) mod kinds;
+mod limits;
 mod object;
 pub(crate) mod place;
 mod read;
@@ -35,6 +37,7 @@ pub use kinds::form::Part;
 pub use kinds::reply::{Reply, ToolUse};
 pub use kinds::rules::FEW_BLANKS;
 pub use kinds::think::{Marker, OwnVocabulary, Think};
+pub use limits::LimitsSpec;
 pub use object::{HostConstraint, HostForm, HostRule, Object};
 
 use std::sync::Arc;
@@ -81,6 +84,8 @@ pub enum Spec {
         pattern: Arc<str>,
         /// The most memory of its automaton; `None` is the usual limit.
         max_bytes: Option<usize>,
+        /// What making it may cost.
+        limits: LimitsSpec,
     },
     /// An LR(1) grammar as for yacc.
     Grammar {
@@ -88,9 +93,16 @@ pub enum Spec {
         text: Arc<str>,
         /// Whether conflicts are decided as yacc does.
         lenient: bool,
+        /// What making it may cost.
+        limits: LimitsSpec,
     },
     /// A grammar in Lark.
-    Lark(Arc<str>),
+    Lark {
+        /// The grammar.
+        text: Arc<str>,
+        /// What making it may cost.
+        limits: LimitsSpec,
+    },
     /// A JSON document.
     JsonSchema(SchemaSpec),
     /// An integer of a range.
@@ -149,6 +161,8 @@ pub struct SchemaSpec {
     pub unicode_escapes: bool,
     /// Whether keywords that are not supported are left out.
     pub lenient: bool,
+    /// What making it may cost.
+    pub limits: LimitsSpec,
 }
 
 /// Blanks between the parts of a JSON document.
@@ -212,9 +226,9 @@ impl Spec {
     }
 
     /// A regular expression. `max_bytes` is the most memory of its automaton.
-    pub fn regex(pattern: &str, max_bytes: usize) -> Self {
+    pub fn regex(pattern: &str, max_bytes: usize, limits: LimitsSpec) -> Self {
         let usual = max_bytes == AutomatonLimits::default().bytes;
-        Self::Regex { pattern: pattern.into(), max_bytes: (!usual).then_some(max_bytes) }
+        Self::Regex { pattern: pattern.into(), max_bytes: (!usual).then_some(max_bytes), limits }
     }
 
     /// The name of the kind in JSON; of an object, what it is.
@@ -226,7 +240,7 @@ impl Spec {
             Self::Payload { .. } => "payload",
             Self::Regex { .. } => "regex",
             Self::Grammar { .. } => "grammar",
-            Self::Lark(_) => "lark",
+            Self::Lark { .. } => "lark",
             Self::JsonSchema(_) => "json_schema",
             Self::Integer { .. } => "integer",
             Self::Number(_) => "number",

@@ -7,7 +7,7 @@ use super::kinds::form::Part;
 use super::kinds::reply::Reply;
 use super::kinds::think::Think;
 use super::place::Place;
-use super::{Blanks, NumberSpec, Piece, SchemaSpec, Spec, StringSpec, VERSION};
+use super::{Blanks, LimitsSpec, NumberSpec, Piece, SchemaSpec, Spec, StringSpec, VERSION};
 use serde_json::Value;
 use std::sync::Arc;
 use trie_rules::{NumberOptions, Regular};
@@ -20,10 +20,10 @@ const KINDS: [(&str, &[&str]); 19] = [
     ("choice", &["prefix", "suffix", "tokenization"]),
     ("set", &[]),
     ("payload", &["path"]),
-    ("regex", &["max_bytes"]),
-    ("grammar", &["lenient"]),
-    ("lark", &[]),
-    ("json_schema", &["whitespace", "unicode_escapes", "lenient"]),
+    ("regex", &["max_bytes", "limits"]),
+    ("grammar", &["lenient", "limits"]),
+    ("lark", &["limits"]),
+    ("json_schema", &["whitespace", "unicode_escapes", "lenient", "limits"]),
     ("integer", &[]),
     ("number", &[]),
     ("date", &[]),
@@ -103,11 +103,14 @@ impl Spec {
                 Self::Payload { text: payload, path: fields.text("path")? }
             }
             "regex" => match fields.count("max_bytes")? {
-                Some(most) => Self::regex(text(&at, inner)?, most as usize),
-                None => Self::Regex { pattern: owned(&at)?, max_bytes: None },
+                Some(most) => Self::regex(text(&at, inner)?, most as usize, limits(&fields)?),
+                None => Self::Regex { pattern: owned(&at)?, max_bytes: None, limits: limits(&fields)? },
             },
-            "grammar" => Self::Grammar { text: owned(&at)?, lenient: fields.flag("lenient", false)? },
-            "lark" => Self::Lark(owned(&at)?),
+            "grammar" => {
+                let (lenient, limits) = (fields.flag("lenient", false)?, limits(&fields)?);
+                Self::Grammar { text: owned(&at)?, lenient, limits }
+            }
+            "lark" => Self::Lark { text: owned(&at)?, limits: limits(&fields)? },
             "json_schema" => json_schema(&at, inner, &fields)?,
             "integer" => integer(&Fields::of(&at, inner, &["min", "max"])?)?,
             "number" => {
@@ -159,6 +162,11 @@ impl Spec {
             _ => Self::Name(owned(&at)?),
         })
     }
+}
+
+/// What making a rule may cost.
+fn limits(fields: &Fields<'_>) -> Result<LimitsSpec> {
+    Ok(fields.read("limits", LimitsSpec::read)?.unwrap_or_default())
 }
 
 /// An array with at least one item.
@@ -218,5 +226,6 @@ fn json_schema(at: &Place<'_>, inner: &Value, fields: &Fields<'_>) -> Result<Spe
         whitespace: whitespace.unwrap_or_default(),
         unicode_escapes: fields.flag("unicode_escapes", true)?,
         lenient: fields.flag("lenient", false)?,
+        limits: limits(fields)?,
     }))
 }

@@ -44,7 +44,7 @@ impl Spec {
                 beside.extend(tokenization.map(|name| ("tokenization".to_owned(), name.into())));
                 values.values.iter().map(|value| Value::from(value.as_str())).collect()
             }
-            Self::Set(text) | Self::Lark(text) | Self::Name(text) => (**text).into(),
+            Self::Set(text) | Self::Name(text) => (**text).into(),
             Self::Payload { text, path } => {
                 beside.extend(path.as_ref().map(|path| ("path".to_owned(), (**path).into())));
                 serde_json::from_slice(text).map_err(|error| {
@@ -52,12 +52,18 @@ impl Spec {
                     SpecError::new(&at, SpecProblem::Value(reason))
                 })?
             }
-            Self::Regex { pattern, max_bytes } => {
+            Self::Lark { text, limits } => {
+                beside.extend(limits.write().map(|limits| ("limits".to_owned(), limits)));
+                (**text).into()
+            }
+            Self::Regex { pattern, max_bytes, limits } => {
                 beside.extend(max_bytes.map(|bytes| ("max_bytes".to_owned(), bytes.into())));
+                beside.extend(limits.write().map(|limits| ("limits".to_owned(), limits)));
                 (**pattern).into()
             }
-            Self::Grammar { text, lenient } => {
+            Self::Grammar { text, lenient, limits } => {
                 beside.extend(lenient.then(|| ("lenient".to_owned(), true.into())));
+                beside.extend(limits.write().map(|limits| ("limits".to_owned(), limits)));
                 (**text).into()
             }
             Self::JsonSchema(schema) => {
@@ -70,6 +76,7 @@ impl Spec {
                 beside.extend(whitespace.map(|blanks| ("whitespace".to_owned(), blanks)));
                 beside.extend((!schema.unicode_escapes).then(|| ("unicode_escapes".to_owned(), false.into())));
                 beside.extend(schema.lenient.then(|| ("lenient".to_owned(), true.into())));
+                beside.extend(schema.limits.write().map(|limits| ("limits".to_owned(), limits)));
                 serde_json::from_str(&schema.schema).map_err(|error| {
                     let reason = format!("the schema is no JSON: {error}");
                     SpecError::new(&at, SpecProblem::Value(reason))

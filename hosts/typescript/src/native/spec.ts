@@ -21,6 +21,13 @@ export type FormPart =
 /** An integer of any size: a string of digits where a number would round it. */
 export type SpecInteger = number | string;
 
+/** What making a rule may cost: bytes (268435456 unless given), steps (100000000) and seconds (10), from 0 up. */
+export interface SpecLimits {
+  readonly bytes?: number;
+  readonly steps?: number;
+  readonly seconds?: number;
+}
+
 /** A text of the marker's own spelling, or ids of tokens. */
 export type SpecMarker = string | readonly number[];
 
@@ -39,14 +46,15 @@ export type Spec = { readonly version?: 1 } & (
       readonly tokenization?: "canonical" | "open_end" | "all";
     }
   | { readonly payload: TokenTreePayload; readonly path?: string }
-  | { readonly regex: string; readonly max_bytes?: number }
-  | { readonly grammar: string; readonly lenient?: boolean }
-  | { readonly lark: string }
+  | { readonly regex: string; readonly max_bytes?: number; readonly limits?: SpecLimits }
+  | { readonly grammar: string; readonly lenient?: boolean; readonly limits?: SpecLimits }
+  | { readonly lark: string; readonly limits?: SpecLimits }
   | {
       readonly json_schema: object | boolean;
       readonly whitespace?: boolean | string;
       readonly unicode_escapes?: boolean;
       readonly lenient?: boolean;
+      readonly limits?: SpecLimits;
     }
   | { readonly integer: { readonly min?: SpecInteger; readonly max?: SpecInteger } }
   | {

@@ -3,7 +3,7 @@
 use crate::spec::error::{SpecError, SpecProblem};
 use crate::spec::json::MOST_DEPTH;
 use crate::spec::place::Place;
-use crate::spec::{Host, Object, Piece, SchemaSpec, Spec, values_are_plain};
+use crate::spec::{Host, LimitsSpec, Object, Piece, SchemaSpec, Spec, values_are_plain};
 use std::sync::Arc;
 use trie_rules::{
     AnyRule, AutomatonLimits, Grammar, GrammarOptions, NumberOptions, Regex, Regular, StringOptions, Value,
@@ -30,16 +30,15 @@ impl Spec {
         deeper: usize,
     ) -> Result<Option<Arc<dyn AnyRule>>> {
         Ok(Some(match self {
-            Self::Grammar { text, lenient } => {
-                let options = GrammarOptions::default().lenient(*lenient);
-                let grammar = Grammar::with_options(text, options);
-                let grammar = grammar.map_err(|error| SpecError::new(&place.field("grammar"), error))?;
+            Self::Grammar { text, lenient, limits } => {
+                let options = GrammarOptions::default().lenient(*lenient).limits(limits.limits());
+                let grammar = limits.within(&place.field("grammar"), || Grammar::with_options(text, options))?;
                 for warning in grammar.warnings() {
                     host.warn(&format!("grammar, {warning}"));
                 }
                 Arc::new(grammar)
             }
-            Self::Lark(text) => lark(&place.field("lark"), text, host)?,
+            Self::Lark { text, limits } => lark(&place.field("lark"), text, *limits, host)?,
             Self::JsonSchema(schema) => json_schema(&place.field("json_schema"), schema, host)?,
             Self::Object(Object::Rule(rule)) => rule.rule().map_err(|problem| SpecError::new(place, problem))?,
             Self::Name(_) => {
@@ -84,9 +83,9 @@ impl Spec {
         };
         let at = place.field(self.kind());
         let made = match self {
-            Self::Regex { pattern, max_bytes } => {
-                let limits = max_bytes.map_or_else(AutomatonLimits::default, AutomatonLimits::bytes);
-                let regex = Regex::with_limits(pattern, limits).map_err(|error| SpecError::new(&at, error))?;
+            Self::Regex { pattern, max_bytes, limits } => {
+                let most = max_bytes.map_or_else(AutomatonLimits::default, AutomatonLimits::bytes);
+                let regex = limits.within(&at, || Regex::with_limits(pattern, most))?;
                 return Ok(Regular::from(regex));
             }
             Self::Integer { min, max } => Regular::integer(*min, *max),
@@ -186,8 +185,8 @@ impl Spec {
 }
 
 #[cfg(feature = "schema")]
-fn lark(place: &Place<'_>, text: &str, host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
-    let lark = trie_schema::Lark::new(text).map_err(|error| SpecError::new(place, error))?;
+fn lark(place: &Place<'_>, text: &str, limits: LimitsSpec, host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
+    let lark = limits.within(place, || trie_schema::Lark::new(text))?;
     for warning in lark.warnings() {
         host.warn(&format!("Lark: {warning}"));
     }
@@ -207,7 +206,7 @@ fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<
         Blanks::Pattern(pattern) => Whitespace::Pattern((**pattern).to_owned()),
     };
     (options.unicode_escapes, options.lenient) = (spec.unicode_escapes, spec.lenient);
-    let schema = JsonSchema::new(&spec.schema, options).map_err(|error| SpecError::new(place, error))?;
+    let schema = spec.limits.within(place, || JsonSchema::new(&spec.schema, options))?;
     for warning in schema.warnings() {
         host.warn(&format!("schema: {warning}"));
     }
@@ -215,7 +214,7 @@ fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<
 }
 
 #[cfg(not(feature = "schema"))]
-fn lark(place: &Place<'_>, _text: &str, _host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
+fn lark(place: &Place<'_>, _text: &str, _limits: LimitsSpec, _host: &dyn Host) -> Result<Arc<dyn AnyRule>> {
     Err(SpecError::new(place, SpecProblem::NotBuilt { kind: "lark", feature: "schema" }))
 }
 
