@@ -49,7 +49,8 @@ Grammar("\\n".join(lines))""",
     "max_bytes": 'Regex("(a|b)*a(a|b){40}", max_bytes=2**62)',
     "pattern": 'Regex("a" * 100_000_000)',
     "classes": 'Regex(r"\\\\pL" * 3_000_000)',
-    "enum of objects": 'JsonSchema({"enum": [{"a": i} for i in range(100_000)]})',
+    "enum of objects": 'JsonSchema({"enum": [{"a": i, "b": [i]} for i in range(1_000_000)]})',
+    "enum of objects in a list": 'JsonSchema({"items": {"enum": [{"a": i} for i in range(1_000_000)]}})',
     "remainders": 'Sampler(vocab, JsonSchema({"type": "integer", "multipleOf": 999983})).allowed()',
     "concatenation": """
 rule = Regex("a")
@@ -110,7 +111,10 @@ LONG = {
     "Lark": """
 parts = " ".join(f"/[a-z]{{{n}}}x/" for n in range(1, 40))
 Lark("start: r0\\n" + "".join(f"r{i}: {parts} r{i + 1}\\n" for i in range(9_000)) + "r9000: /x/", limits=none)""",
-    "JsonSchema": 'JsonSchema({"enum": [{"a": i} for i in range(300_000)]}, limits=none)',
+    "JsonSchema": """
+patterns = [f"^[a-z]{{1,{i % 50 + 1}}}x.{{30}}y$" for i in range(8_000)]
+properties = {f"p{i}": {"type": "string", "pattern": pattern} for i, pattern in enumerate(patterns)}
+JsonSchema({"type": "object", "properties": properties}, limits=none)""",
     "a mask": 'Sampler(vocab, JsonSchema({"type": "integer", "multipleOf": 999983})).allowed()',
     "a sample": """
 import numpy as np

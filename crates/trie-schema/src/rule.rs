@@ -5,18 +5,19 @@ use crate::error::GuidedError;
 use crate::guided::{Guided, GuidedLimits, GuidedWeak};
 use crate::lark::Lark;
 use crate::reader::Reader;
-use crate::schema::JsonSchema;
+use crate::schema::{JsonSchema, Made};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::{AnyConstraint, Problem};
 use trie_rules::{
-    AnyRule, Broken, ByRuleError, Checked, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling, TextsError,
+    AnyRule, Broken, ByRuleError, Checked, Documents, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling,
+    TextsError,
 };
 
 /// A [`JsonSchema`] or a [`Lark`] as a rule of whatever kind. A clone is a few reference counts.
 ///
 /// In a form it stands alone: what is written before it and behind it are other tokens, and a prompt is not healed for
-/// it. Its texts are not listed, and its laws are those of llguidance.
+/// it, unless it is a long enum alone. Its texts are not listed, and its laws are those of llguidance.
 ///
 /// ```
 /// use trie_rules::{AnyRule, Read};
@@ -30,11 +31,20 @@ use trie_rules::{
 /// ```
 #[derive(Clone)]
 pub struct GuidedRule {
-    compiled: Shared,
+    way: Way,
     what: &'static str,
-    reader: Arc<Reader>,
-    /// Over vocabularies, where somebody still walks it: the masks are the same.
-    walked: Arc<Mutex<Vec<GuidedWeak>>>,
+}
+
+/// How its texts are read and walked.
+#[derive(Clone)]
+enum Way {
+    Guided {
+        compiled: Shared,
+        reader: Arc<Reader>,
+        /// Over vocabularies, where somebody still walks it: the masks are the same.
+        walked: Arc<Mutex<Vec<GuidedWeak>>>,
+    },
+    Listed(Documents),
 }
 
 impl fmt::Debug for GuidedRule {
@@ -45,7 +55,11 @@ impl fmt::Debug for GuidedRule {
 
 impl From<&JsonSchema> for GuidedRule {
     fn from(schema: &JsonSchema) -> Self {
-        Self::new(schema.compiled(), "a JSON Schema")
+        let what = "a JSON Schema";
+        match schema.parts() {
+            Made::Compiled(compiled) => Self::new(compiled, what),
+            Made::Listed(list) => Self { way: Way::Listed(list.clone()), what },
+        }
     }
 }
 
@@ -57,20 +71,24 @@ impl From<&Lark> for GuidedRule {
 
 impl GuidedRule {
     fn new(compiled: &Shared, what: &'static str) -> Self {
-        let reader = Arc::new(Reader::new(compiled));
-        Self { compiled: Arc::clone(compiled), what, reader, walked: Arc::default() }
+        let (compiled, reader) = (Arc::clone(compiled), Arc::new(Reader::new(compiled)));
+        Self { way: Way::Guided { compiled, reader, walked: Arc::default() }, what }
     }
 }
 
 impl AnyRule for GuidedRule {
     fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError> {
+        let (compiled, walked) = match &self.way {
+            Way::Guided { compiled, walked, .. } => (compiled, walked),
+            Way::Listed(list) => return list.spelled(spelling, limits),
+        };
         let limits = GuidedLimits { masks: limits, ..GuidedLimits::default() };
-        let known = || self.walked.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || walked.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known().iter().filter_map(GuidedWeak::upgrade).find(|walked| walked.is_over(&spelling, limits));
         if let Some(walked) = found {
             return Ok(Arc::new(walked));
         }
-        let made = Guided::new(&self.compiled, spelling, limits)?;
+        let made = Guided::new(compiled, spelling, limits)?;
         let mut known = known();
         known.retain(|walked| walked.upgrade().is_some());
         known.push(made.downgrade());
@@ -79,16 +97,22 @@ impl AnyRule for GuidedRule {
 
     fn placed(
         &self,
-        _before: &[u8],
-        _after: &[u8],
-        _spelling: Spelling,
-        _limits: MaskLimits,
+        before: &[u8],
+        after: &[u8],
+        spelling: Spelling,
+        limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError> {
-        Ok(None)
+        match &self.way {
+            Way::Guided { .. } => Ok(None),
+            Way::Listed(list) => list.placed(before, after, spelling, limits),
+        }
     }
 
     fn read(&self, text: &[u8]) -> Read {
-        self.reader.read(text)
+        match &self.way {
+            Way::Guided { reader, .. } => reader.read(text),
+            Way::Listed(list) => list.read(text),
+        }
     }
 
     fn check(&self, _most_states: usize) -> Result<Checked, Broken> {
@@ -128,7 +152,7 @@ impl From<GuidedError> for ByRuleError {
         match error {
             GuidedError::Unspellable { bytes } => Self::Unspellable { bytes },
             GuidedError::Nothing => Self::Nothing { empty: true },
-            GuidedError::Failed { .. } => Self::Failed(Problem::new(error)),
+            GuidedError::Failed { .. } | GuidedError::Listed { .. } => Self::Failed(Problem::new(error)),
         }
     }
 }

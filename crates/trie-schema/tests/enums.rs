@@ -3,13 +3,24 @@
 use crate::common::{Random, allows, cut, legal, vocab, walk};
 use serde_json::{Value, json};
 use std::time::Instant;
-use trie_core::{Constraint, Ending};
-use trie_schema::{JsonSchema, SchemaOptions};
+use trie_core::work::{Limits, Work};
+use trie_core::{AnyConstraint, Constraint, Ending};
+use trie_rules::{AnyRule, MaskLimits, Read};
+use trie_schema::{GuidedError, GuidedRule, JsonSchema, SchemaError, SchemaOptions, Whitespace};
 
 fn values(count: usize) -> Vec<String> {
     let odd = ["", "a\"b", "back\\slash", "line\nbreak", "é", "日本", "a", "ab", "\u{1}"];
     let words = (0..count.saturating_sub(odd.len())).map(|n| format!("{} item {n}", ["red", "green", "abc"][n % 3]));
     odd.into_iter().map(str::to_owned).chain(words).take(count).collect()
+}
+
+fn rule(schema: Value, options: SchemaOptions) -> GuidedRule {
+    GuidedRule::from(&JsonSchema::of(schema, options).unwrap())
+}
+
+fn made(schema: Value) -> AnyConstraint {
+    let rule = rule(schema, SchemaOptions::default());
+    rule.spelled(vocab().into(), MaskLimits::default()).unwrap().constraint()
 }
 
 /// A schema, and the text around a value of its enum.
@@ -40,8 +51,7 @@ fn every_value_may_come_in_any_tokens_and_nothing_else() {
     for count in [9, 600, 2500, 12_000] {
         let values = values(count);
         for (schema, text) in places(&json!(values)) {
-            let schema = JsonSchema::of(schema, SchemaOptions::default()).unwrap();
-            let constraint = schema.over(&vocab()).unwrap();
+            let constraint = made(schema);
             for _ in 0..60 {
                 let value = random.one(&values);
                 let text = text(&json!(value).to_string());
@@ -61,7 +71,7 @@ fn a_hundred_thousand_values_compile_and_walk() {
     let values = values(100_000);
     for (schema, text) in places(&json!(values)) {
         let begin = Instant::now();
-        let constraint = JsonSchema::of(schema, SchemaOptions::default()).unwrap().over(&vocab()).unwrap();
+        let constraint = made(schema);
         let compiled = begin.elapsed();
         let text = text(&json!(values[77_777]).to_string());
         let mut random = Random(5);
@@ -82,7 +92,7 @@ fn a_hundred_thousand_values_compile_and_walk() {
 #[test]
 fn enums_of_numbers_too() {
     let values: Vec<Value> = (0..3000).map(|n| json!(n * 7)).chain([json!("red"), json!(null)]).collect();
-    let constraint = JsonSchema::of(json!({"enum": values}), SchemaOptions::default()).unwrap().over(&vocab()).unwrap();
+    let constraint = made(json!({"enum": values}));
     assert!(allows(&constraint, "20993") && allows(&constraint, "\"red\"") && allows(&constraint, "null"));
     assert!(!allows(&constraint, "20994") && !allows(&constraint, "true"));
 }
@@ -91,8 +101,139 @@ fn enums_of_numbers_too() {
 fn what_is_data_stays_as_it_is() {
     let list = values(700);
     let data = json!({"type": "string", "enum": list});
-    let constraint =
-        JsonSchema::of(json!({ "const": data }), SchemaOptions::default()).unwrap().over(&vocab()).unwrap();
+    let constraint = made(json!({ "const": data }));
     assert!(allows(&constraint, &data.to_string()));
     assert!(!allows(&constraint, &json!({ "enum": list }).to_string()));
+}
+
+fn any_value(random: &mut Random, depth: usize) -> Value {
+    match random.below(if depth == 0 { 5 } else { 8 }) {
+        0 => Value::Null,
+        1 => json!(random.below(2) == 0),
+        2 => json!(random.below(2000) as i64 - 1000),
+        3 => json!((random.below(4000) as f64 - 2000.0) / 8.0),
+        4 => json!(*random.one(&["", "a", "ab", "a\"b", "é日", "\\", "line\n", "1"])),
+        5 => (0..random.below(4)).map(|_| any_value(random, depth - 1)).collect(),
+        _ => {
+            let names = ["a", "b", "name", "q\"", ""];
+            let some: Vec<&&str> = names.iter().filter(|_| random.below(2) == 0).collect();
+            Value::Object(some.into_iter().map(|&name| (name.to_owned(), any_value(random, depth - 1))).collect())
+        }
+    }
+}
+
+/// The naive twin: the text without blanks outside strings is that of a value.
+fn is_listed(text: &str, values: &[String], blanks: &str) -> Read {
+    let mut bare = String::new();
+    let (mut inside, mut escaped, mut run) = (false, false, String::new());
+    for char in text.chars() {
+        if !inside && " \t\r\n".contains(char) {
+            run.push(char);
+            continue;
+        }
+        let allowed = run.is_empty() || blanks == "any" || blanks == "few" && (run == " " || run.starts_with('\n'));
+        if !allowed || !run.is_empty() && bare.is_empty() {
+            return Read::Refused { at: 0 };
+        }
+        run.clear();
+        bare.push(char);
+        (inside, escaped) = match char {
+            _ if escaped => (inside, false),
+            '\\' if inside => (inside, true),
+            '"' => (!inside, false),
+            _ => (inside, false),
+        };
+    }
+    let is_value = run.is_empty() && values.contains(&bare);
+    if is_value { Read::Whole } else { Read::Begun }
+}
+
+/// Blanks between the parts of a text, some of them where none may stand.
+fn with_blanks(text: &str, random: &mut Random) -> String {
+    let (mut inside, mut out) = (false, String::new());
+    for char in text.chars() {
+        inside ^= char == '"';
+        let is_part = !inside && "[]{},:".contains(char);
+        if random.below(if is_part { 2 } else { 400 }) == 0 {
+            out.push_str([" ", "  ", "\n ", "\t"][random.below(4)]);
+        }
+        out.push(char);
+    }
+    out
+}
+
+#[test]
+fn a_long_enum_of_any_values_is_a_list_of_them() {
+    let mut random = Random(23);
+    for round in 0..6 {
+        let values: Vec<Value> = (0..700).map(|_| any_value(&mut random, 3)).collect();
+        // A whole number is written without a fraction.
+        let whole = |value: &Value| !value.to_string().contains(".0");
+        let values: Vec<Value> = values.into_iter().filter(whole).chain((0..500).map(|n| json!([n]))).collect();
+        let texts: Vec<String> = values.iter().map(Value::to_string).collect();
+        let pattern = Whitespace::Pattern(r" |\r?\n[ \t]{0,40}".to_owned());
+        let (whitespace, blanks) =
+            [(Whitespace::Any, "any"), (Whitespace::None, "none"), (pattern, "few")][round % 3].clone();
+        let mut options = SchemaOptions::default();
+        options.whitespace = whitespace;
+        let rule = rule(json!({"enum": values, "title": "values"}), options);
+        let constraint = rule.spelled(vocab().into(), MaskLimits::default()).unwrap().constraint();
+        for _ in 0..400 {
+            let value = random.one(&texts).clone();
+            let text = match random.below(3) {
+                0 => value,
+                1 => with_blanks(&value, &mut random),
+                _ => any_value(&mut random, 2).to_string(),
+            };
+            let expected = is_listed(&text, &texts, blanks) == Read::Whole;
+            assert_eq!(rule.read(text.as_bytes()) == Read::Whole, expected, "{blanks}: {text:?}");
+            let at = walk(&constraint, &cut(text.as_bytes(), &vocab(), &mut random));
+            assert_eq!(at.is_some_and(|at| constraint.ending(&at) != Ending::No), expected, "{blanks}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn types_beside_a_long_enum_leave_values_out() {
+    let values: Vec<Value> = (0..600).flat_map(|n| [json!(n), json!([n]), json!(f64::from(n) + 0.5)]).collect();
+    let made = |types: Value| rule(json!({"type": types, "enum": values}), SchemaOptions::default());
+    let reads = |types: Value| ["5", "[5]", "5.5"].map(|text| made(types.clone()).read(text.as_bytes()) == Read::Whole);
+    assert_eq!(reads(json!("integer")), [true, false, false]);
+    assert_eq!(reads(json!("number")), [true, false, true]);
+    assert_eq!(reads(json!(["array", "integer"])), [true, true, false]);
+    let error = JsonSchema::of(json!({"type": "string", "enum": values}), SchemaOptions::default()).unwrap_err();
+    assert!(matches!(error, SchemaError::Nothing { .. }), "{error}");
+    let made = JsonSchema::of(json!({"enum": values}), SchemaOptions::default()).unwrap();
+    assert_eq!(made.over(&vocab()).unwrap_err(), GuidedError::Listed { values: 1800 });
+}
+
+#[test]
+fn a_hundred_thousand_objects_are_within_the_usual_limits() {
+    let objects = |count: usize| -> Vec<Value> {
+        (0..count).map(|n| json!({"name": format!("n{n}"), "at": [n % 7, null], "x": n})).collect()
+    };
+    let rule = rule(json!({"enum": objects(100_000)}), SchemaOptions::default());
+    assert_eq!(rule.read(br#"{"name": "n77777", "at": [0, null], "x": 77777}"#), Read::Whole);
+    assert!(matches!(rule.read(br#"{"name": "n77777", "at": [0, null], "x": 77778}"#), Read::Refused { at: 45 }));
+    let small = Limits::default().bytes(1 << 20);
+    let error = Work::new(small).run(|| JsonSchema::of(json!({"enum": objects(20_000)}), SchemaOptions::default()));
+    assert!(
+        error.as_ref().is_err_and(|error| error.to_string().contains("20000 values: it takes more than 1048576 bytes")),
+        "{error:?}"
+    );
+    // Beside other things each is a part of a grammar.
+    let nested = |count: usize| json!({"type": "array", "items": {"enum": objects(count)}});
+    let error = JsonSchema::of(nested(10_000), SchemaOptions::default()).unwrap_err();
+    assert!(
+        matches!(&error, SchemaError::TooLarge { reason } if reason.contains("20000 arrays and objects")),
+        "{error}"
+    );
+    let constraint = made(nested(1500));
+    let text = r#"[{"name": "n1", "at": [1, null], "x": 1}, {"name": "n1499", "at": [1, null], "x": 1499}]"#;
+    let mut at = constraint.start();
+    for token in cut(text.as_bytes(), &vocab(), &mut Random(3)) {
+        assert!(legal(&constraint, &at).0.contains(&token), "{:?}", constraint.problem(&at));
+        constraint.advance(&mut at, token).unwrap();
+    }
+    assert_eq!(constraint.ending(&at), Ending::Must);
 }

@@ -3,6 +3,7 @@
 mod choice;
 mod date;
 mod decimal;
+mod documents;
 mod error;
 mod list;
 mod numerals;
@@ -13,6 +14,7 @@ mod value;
 
 pub use choice::{Choice, ChoiceState};
 pub use decimal::NumberBound;
+pub use documents::{Documents, DocumentsBuilder, DocumentsState};
 pub use error::RegularError;
 pub use numerals::NumberOptions;
 pub use parts::{Parts, PartsState};

@@ -111,7 +111,8 @@ fn holds_root(part: &Value) -> bool {
 }
 
 fn too_large(said: &str) -> Option<SchemaError> {
-    let large = ["too big", "too large", "level exceeded", "too many", "lexer precomputation failed"];
+    let large =
+        ["are taken; a schema", "too big", "too large", "level exceeded", "too many", "lexer precomputation failed"];
     large.iter().any(|words| said.contains(words)).then(|| SchemaError::TooLarge { reason: said.to_owned() })
 }
 

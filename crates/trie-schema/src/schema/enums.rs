@@ -5,14 +5,44 @@ use llguidance::api::ParserLimits;
 use serde_json::Value;
 
 /// Values from which on an enum counts as large.
-const LARGE: usize = 500;
+pub(super) const LARGE: usize = 500;
+/// Bytes of large enums beside other things: more takes llguidance longer than anybody waits.
+const MOST_BYTES: u64 = 1 << 24;
+/// Arrays and objects in large enums beside other things: each is a part of a grammar, and all stand side by side in
+/// every mask.
+const MOST_INNER: usize = 10_000;
 /// Keywords whose values are data.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
+/// What large enums have.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Large {
+    bytes: u64,
+    /// Arrays and objects, and what is in them.
+    inner: usize,
+}
+
+impl Large {
+    /// # Errors
+    /// More than can be read, in words.
+    pub(super) fn check(self) -> Result<(), String> {
+        let alone = "a schema that is one enum alone takes any number";
+        if self.inner > MOST_INNER {
+            let count = self.inner;
+            return Err(format!("its enums have {count} arrays and objects: at most {MOST_INNER} are taken; {alone}"));
+        }
+        if self.bytes > MOST_BYTES {
+            let bytes = self.bytes;
+            return Err(format!("its enums have some {bytes} bytes: at most {MOST_BYTES} are taken; {alone}"));
+        }
+        Ok(())
+    }
+}
+
 /// Makes large enums of strings cheap to read: `"type": "string"` beside strings says nothing, but makes llguidance
-/// compare each of them. Says how many bytes large enums have.
-pub(super) fn prepare(schema: &mut Value) -> u64 {
-    let mut bytes = 0;
+/// compare each of them. Says what large enums have.
+pub(super) fn prepare(schema: &mut Value) -> Large {
+    let mut large = Large::default();
     let mut left = vec![schema];
     while let Some(value) = left.pop() {
         match value {
@@ -21,7 +51,8 @@ pub(super) fn prepare(schema: &mut Value) -> u64 {
                 if let Some(Value::Array(values)) = members.get("enum")
                     && values.len() >= LARGE
                 {
-                    bytes += values.iter().map(size).sum::<u64>();
+                    large.bytes += values.iter().map(size).sum::<u64>();
+                    large.inner += values.iter().map(inner).sum::<usize>();
                     if values.iter().all(Value::is_string) && members.get("type").is_some_and(|kind| kind == "string") {
                         members.shift_remove("type");
                     }
@@ -33,7 +64,16 @@ pub(super) fn prepare(schema: &mut Value) -> u64 {
             _ => {}
         }
     }
-    bytes
+    large
+}
+
+/// Arrays and objects in a value, and itself if it is one.
+fn inner(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(inner).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(inner).sum::<usize>(),
+        _ => 0,
+    }
 }
 
 fn size(value: &Value) -> u64 {
@@ -43,12 +83,14 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// llguidance's limits for a grammar with so many bytes of large enums.
-pub(super) fn limits(large: u64) -> ParserLimits {
+/// llguidance's limits for a grammar with such enums.
+pub(super) fn limits(large: Large) -> ParserLimits {
     let usual = ParserLimits::default();
     ParserLimits {
-        initial_lexer_fuel: usual.initial_lexer_fuel + 30 * large,
-        step_lexer_fuel: usual.step_lexer_fuel + 60 * large,
+        initial_lexer_fuel: usual.initial_lexer_fuel + 30 * large.bytes,
+        step_lexer_fuel: usual.step_lexer_fuel + 60 * large.bytes,
+        max_items_in_row: usual.max_items_in_row + 4 * large.inner,
+        step_max_items: usual.step_max_items + 100 * large.inner,
         verbose_errors: false,
         ..usual
     }

@@ -3,6 +3,7 @@
 mod blame;
 mod enums;
 mod error;
+mod listed;
 mod nullable;
 mod unheld;
 
@@ -16,8 +17,8 @@ use llguidance::api::{ParserLimits, TopLevelGrammar};
 use serde_json::Value;
 use std::sync::Arc;
 use trie_core::work::{Limits, Work};
-use trie_rules::TokenBytes;
 use trie_rules::schema::{Own, SpelledOut, Unheld, spelled_out};
+use trie_rules::{Documents, TokenBytes};
 
 /// How deeply a schema may be nested. Text that is deeper is refused when it is parsed already.
 const DEEPEST: usize = 128;
@@ -36,6 +37,17 @@ pub enum Whitespace {
     None,
     /// What this regular expression matches.
     Pattern(String),
+}
+
+impl Whitespace {
+    /// The regular expression; `None` for none.
+    fn pattern(&self) -> Option<&str> {
+        match self {
+            Self::Any => Some(r"[ \t\r\n]*"),
+            Self::None => None,
+            Self::Pattern(pattern) => Some(pattern),
+        }
+    }
 }
 
 /// How a schema is read.
@@ -74,8 +86,17 @@ impl Default for SchemaOptions {
 /// ```
 #[derive(Debug, Clone)]
 pub struct JsonSchema {
-    compiled: Shared,
+    made: Made,
     unheld: Arc<[Unheld]>,
+}
+
+/// What a schema has become.
+#[derive(Debug, Clone)]
+pub(crate) enum Made {
+    /// A grammar that llguidance reads.
+    Compiled(Shared),
+    /// A list of values.
+    Listed(Documents),
 }
 
 impl JsonSchema {
@@ -101,7 +122,11 @@ impl JsonSchema {
         match schema {
             Value::Bool(false) => Err(SchemaError::Nothing { at: String::new(), reason: "schema is false".to_owned() }),
             Value::Bool(true) => Self::of(Value::Object(serde_json::Map::new()), options),
-            Value::Object(_) => Work::bounded(Limits::default(), || Self::made(&schema, &options)),
+            Value::Object(ref members) => Work::bounded(Limits::default(), || {
+                let listed = listed::of(members, options.whitespace.pattern())?;
+                let listed = listed.map(|list| Self { made: Made::Listed(list), unheld: Arc::default() });
+                listed.map_or_else(|| Self::made(&schema, &options), Ok)
+            }),
             other => Err(SchemaError::Invalid {
                 at: String::new(),
                 reason: format!("a schema is an object or a boolean, not {}", error::shown(&other)),
@@ -129,7 +154,7 @@ impl JsonSchema {
                             one.at = unheld::place_in(given, &one.at);
                         }
                         compiled.warnings.extend(notes.into_iter().chain(unheld.iter().map(unheld::said)));
-                        return Ok(Self { compiled: Arc::new(compiled), unheld: unheld.into() });
+                        return Ok(Self { made: Made::Compiled(Arc::new(compiled)), unheld: unheld.into() });
                     }
                     Err(refused) => refused,
                 },
@@ -152,19 +177,23 @@ impl JsonSchema {
         &self.unheld
     }
 
-    pub(crate) fn compiled(&self) -> &Shared {
-        &self.compiled
+    pub(crate) fn parts(&self) -> &Made {
+        &self.made
     }
 
     /// What is not held, what says nothing though it may be meant to, and what llguidance warned of.
     pub fn warnings(&self) -> &[String] {
-        &self.compiled.warnings
+        match &self.made {
+            Made::Compiled(compiled) => &compiled.warnings,
+            Made::Listed(_) => &[],
+        }
     }
 
     /// The schema over these tokens: a constraint. What llguidance needs of a vocabulary is made once for each.
     ///
     /// # Errors
-    /// A vocabulary that cannot begin any legal document.
+    /// A vocabulary that cannot begin any legal document; a schema that is a long enum alone, which llguidance does not
+    /// read: [`GuidedRule`](crate::GuidedRule) has all of them.
     pub fn over(&self, tokens: &Arc<TokenBytes>) -> Result<Guided, GuidedError> {
         self.with_limits(tokens, GuidedLimits::default())
     }
@@ -174,7 +203,10 @@ impl JsonSchema {
     /// # Errors
     /// As there.
     pub fn with_limits(&self, tokens: &Arc<TokenBytes>, limits: GuidedLimits) -> Result<Guided, GuidedError> {
-        Guided::new(&self.compiled, Arc::clone(tokens), limits)
+        match &self.made {
+            Made::Compiled(compiled) => Guided::new(compiled, Arc::clone(tokens), limits),
+            Made::Listed(list) => Err(GuidedError::Listed { values: list.count() }),
+        }
     }
 }
 
@@ -187,13 +219,14 @@ fn spelled(schema: &Value) -> Result<SpelledOut, SchemaError> {
 }
 
 fn compile(schema: Value, options: &SchemaOptions) -> Result<Compiled, Refused> {
-    let (schema, limits) = prepared(schema, options);
+    let (schema, limits) = prepared(schema, options).map_err(Refused::Said)?;
     Compiled::new(TopLevelGrammar::from_json_schema(schema), limits)
 }
 
-/// The schema with what llguidance has to know beside it.
-fn prepared(mut schema: Value, options: &SchemaOptions) -> (Value, ParserLimits) {
+/// The schema with what llguidance has to know beside it; in words why that is too much.
+fn prepared(mut schema: Value, options: &SchemaOptions) -> Result<(Value, ParserLimits), String> {
     let large = enums::prepare(&mut schema);
+    large.check()?;
     let said = JsonCompileOptions {
         whitespace_flexible: options.whitespace != Whitespace::None,
         whitespace_pattern: match &options.whitespace {
@@ -209,7 +242,7 @@ fn prepared(mut schema: Value, options: &SchemaOptions) -> (Value, ParserLimits)
     {
         said.apply_to(&mut schema);
     }
-    (schema, enums::limits(large))
+    Ok((schema, enums::limits(large)))
 }
 
 /// Whether it is too deep or too entangled to be followed.

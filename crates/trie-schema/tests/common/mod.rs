@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use trie_core::{Constraint, Ending, Scratch, TokenId};
 use trie_rules::TokenBytes;
-use trie_schema::{Guided, GuidedState};
 
 pub fn id(n: usize) -> TokenId {
     TokenId::new(n as u32).unwrap()
@@ -122,22 +121,22 @@ pub fn cut(text: &[u8], tokens: &TokenBytes, random: &mut Random) -> Vec<TokenId
 }
 
 /// The state after these tokens.
-pub fn walk(constraint: &Guided, tokens: &[TokenId]) -> Option<GuidedState> {
+pub fn walk<C: Constraint>(constraint: &C, tokens: &[TokenId]) -> Option<C::State> {
     let mut at = constraint.start();
     tokens.iter().all(|&token| constraint.advance(&mut at, token).is_some()).then_some(at)
 }
 
 /// The state after a text, byte by byte.
-pub fn after(constraint: &Guided, text: &str) -> Option<GuidedState> {
+pub fn after<C: Constraint>(constraint: &C, text: &str) -> Option<C::State> {
     walk(constraint, &text.bytes().map(|byte| id(usize::from(byte))).collect::<Vec<_>>())
 }
 
 /// Whether a text is allowed as a whole.
-pub fn allows(constraint: &Guided, text: &str) -> bool {
+pub fn allows<C: Constraint>(constraint: &C, text: &str) -> bool {
     after(constraint, text).is_some_and(|at| constraint.ending(&at) != Ending::No)
 }
 
-pub fn legal(constraint: &Guided, at: &GuidedState) -> (Vec<TokenId>, Ending) {
+pub fn legal<C: Constraint>(constraint: &C, at: &C::State) -> (Vec<TokenId>, Ending) {
     let mut scratch = Scratch::default();
     let next = constraint.next(at, &mut scratch);
     (next.tokens.iter().collect(), next.ending)
