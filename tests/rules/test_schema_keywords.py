@@ -46,8 +46,11 @@ class Tools:
         self.warnings = [str(warning.message) for warning in told]
 
     def matches(self, value: Any) -> bool:
+        return self.takes(written(value))
+
+    def takes(self, arguments: str) -> bool:
         sampler = tokentrie.Sampler(VOCAB, self.constraint)
-        call = f'<call>{{"name": "f", "arguments": {written(value)}}}</call>'
+        call = f'<call>{{"name": "f", "arguments": {arguments}}}</call>'
         try:
             for byte in call.encode():
                 sampler.accept(byte)
@@ -88,6 +91,26 @@ def test_the_page_has_the_table() -> None:
         for keyword in keywords.split(";")
     }
     assert listed == {row["keyword"]: (words[row["tools"]], words[row["rule"]]) for row in TABLE}
+
+
+NARROWED = re.findall(
+    r"^\| `([^`]+)` \| `([^`]+)` \| (yes|no) \| (yes|no) \| [^|]+ \|$",
+    (ROOT / "docs/rules.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+def test_the_page_says_what_is_left_out() -> None:
+    assert len(NARROWED) == 20
+
+
+@pytest.mark.parametrize(("schema", "value", "in_tools", "in_rule"), NARROWED, ids=str)
+def test_what_is_left_out_is_left_out(schema: str, value: str, in_tools: str, in_rule: str) -> None:
+    tools, rule = Tools(json.loads(schema)), tokentrie.JsonSchema(around(json.loads(schema)))
+    assert tools.warnings == []
+    json.loads(value)
+    text = f'{{"x": {value}}}'
+    assert (tools.takes(text), rule.matches(text)) == (in_tools == "yes", in_rule == "yes")
 
 
 NUMBERS = st.integers(-40, 40)
