@@ -28,6 +28,7 @@ from typing import (
 
 import numpy as np
 from numpy.typing import NDArray
+from tokentrie.calibration import Calibration
 from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.decisions import Answers
 from tokentrie.streaming import ChatStream, Stream
@@ -718,6 +719,8 @@ class Sampling:
     def typical_p(self) -> float: ...
     @property
     def seed(self) -> int | None: ...
+    @property
+    def without_effect(self) -> list[str]: ...
     def replace(self, *, mode: _Mode = ..., **settings: Unpack[_AllSettings]) -> Sampling: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -978,6 +981,7 @@ class _DecideOptions(TypedDict, total=False):
     prior: Literal["none", "content-free", "batch"]
     threshold: float | None
     top: int
+    calibration: Calibration | str | PathLike[str] | None
     system: str | None
     prompt: str | None
     cancel: CancelToken | None
@@ -1198,6 +1202,7 @@ class Model:
         top: int = 10,
         system: str | None = None,
         prompt: str | None = None,
+        calibration: Calibration | str | PathLike[str] | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
     ) -> Answers[dict[str, _Any]]: ...
@@ -1216,6 +1221,7 @@ class Model:
         top: int = 10,
         system: str | None = None,
         prompt: str | None = None,
+        calibration: Calibration | str | PathLike[str] | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
     ) -> Answers[_D]: ...
@@ -1235,6 +1241,14 @@ class Model:
     def adecide(
         self, state: _Asked, questions: type[_D], **options: Unpack[_DecideOptions]
     ) -> Coroutine[_Any, _Any, Answers[_D]]: ...
+    def calibrate(
+        self,
+        states: Iterable[_Asked],
+        questions: _Mapping[str, _Any] | type[_Any],
+        gold: _Mapping[str, Iterable[_Any]],
+        **options: Unpack[_DecideOptions],
+    ) -> Calibration: ...
+    def _calibrated(self, request: str, examples: str) -> str: ...
     def _decide(
         self, request: str, first: int = 0, *, cancel: CancelToken | None = None, timeout: float | None = None
     ) -> str: ...

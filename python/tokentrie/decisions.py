@@ -19,6 +19,7 @@ from tokentrie._native import (
     TimedOutError,
     VocabularyError,
 )
+from tokentrie.calibration import Calibration, given
 from tokentrie.questions import Asked, asked, plain
 from tokentrie.streaming import in_background
 
@@ -211,12 +212,34 @@ def decided_many(model: Model, states: Any, questions: Any, **options: Any) -> l
     if hasattr(states, "columns"):
         raise TypeError("states is a whole table: give one of its columns")
     call = decide(questions, **options)
-    given = [_state(state, f"states[{number}]") for number, state in enumerate(states)]
-    size = len(given) if options.get("prior") == "batch" else GROUP
+    said = [_state(state, f"states[{number}]") for number, state in enumerate(states)]
+    size = len(said) if options.get("prior") == "batch" else GROUP
     answers: list[Answers[Any]] = []
-    for first in range(0, len(given), max(1, size)):
-        answers += call.ask(model, given[first : first + size], first)
+    for first in range(0, len(said), max(1, size)):
+        answers += call.ask(model, said[first : first + size], first)
     return answers
+
+
+def calibrated(model: Model, states: Any, questions: Any, *, gold: Any, **options: Any) -> Calibration:
+    """`Model.calibrate`."""
+    if options.get("calibration") is not None:
+        raise OptionError("calibration is given: a calibration is found on answers without one")
+    if not isinstance(gold, Mapping):
+        raise TypeError(f"gold must be a dict of the right answers by question, not {type(gold).__name__}")
+    answers = decided_many(model, states, questions, **options)
+    call = decide(questions, **options)
+    examples = {}
+    for name, right in gold.items():
+        known = [schemas.written(plain(f"gold[{name!r}]", one)) for one in right]
+        if len(known) != len(answers):
+            raise OptionError(f"gold[{name!r}] has {len(known)} answers to {len(answers)} states")
+        if name in call.names:
+            shares = (answer[name].probabilities.values() for answer in answers)
+            listed = ([None if share != share else share for share in of] for of in shares)
+            examples[name] = [{"probabilities": of, "gold": one} for of, one in zip(listed, known, strict=True)]
+        else:
+            raise OptionError(f"gold has {name!r}, which is no question: there are {', '.join(call.names)}")
+    return Calibration(json.loads(model._calibrated(call.request(""), json.dumps(examples))))
 
 
 def decide(
@@ -233,13 +256,14 @@ def decide(
     top: int = 10,
     system: str | None = None,
     prompt: str | None = None,
+    calibration: Any = None,
 ) -> _Call:
     """Questions and options, read once."""
-    given = {
+    options = {
         "instructions": instructions, "readout": readout, "list_options": list_options, "permute": permute,
         "prior": prior, "threshold": threshold, "top": top, "system": system, "prompt": prompt,
     }  # fmt: skip
-    said = {name: plain(name, value) for name, value in given.items()}
+    said = {name: plain(name, value) for name, value in options.items()} | {"calibration": given(calibration)}
     return _Call(_Questions(questions), said, cancel, timeout)
 
 
@@ -252,6 +276,14 @@ class _Call:
         self._questions, self._cancel, self._timeout = questions, cancel, timeout
         self._until = None if timeout is None else time.monotonic() + _seconds(timeout)
         self._request = json.dumps({"questions": questions.said, **options}, ensure_ascii=False)[:-1]
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._questions.said)
+
+    def request(self, state: Any) -> str:
+        """As JSON, about one state."""
+        return f'{self._request}, "state": {json.dumps(state)}}}'
 
     def ask(self, model: Model, states: list[Any], first: int = 0) -> list[Answers[Any]]:
         # One state is no batch, and says so.

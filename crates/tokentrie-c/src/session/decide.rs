@@ -15,7 +15,7 @@ impl Session {
         let turn = self.turn("decide")?;
         let call = Call::new(request.timeout)?.with(turn.cancel());
         let (format, _) = self.model.format()?;
-        let ready = ReadyDecision::new(request, &format, &self.model.sets)?;
+        let ready = ReadyDecision::new(request, &format, &self.model.sets, self.model.model.path())?;
         let slot = Arc::clone(&self.own);
         let mut watch = UntilEnded(&call);
         let answers = self.with_context(&slot, &call, |context| ready.run(&mut Runtime::Alone(context), &mut watch));

@@ -120,7 +120,9 @@ impl From<DecideError> for Error {
         let status = match &error {
             DecideError::Vocab(_) => TOKENTRIE_ERROR_VOCAB,
             DecideError::Options { .. } => TOKENTRIE_ERROR_SET,
-            DecideError::Message { .. } | DecideError::Prior { .. } => TOKENTRIE_ERROR_SPEC,
+            DecideError::Message { .. } | DecideError::Prior { .. } | DecideError::Calibration(_) => {
+                TOKENTRIE_ERROR_SPEC
+            }
             DecideError::Asked { error, .. } => of_runtime(error),
             DecideError::Runtime(error) => of_runtime(error),
             DecideError::Template(_) | DecideError::Format(_) | DecideError::NoEnd => TOKENTRIE_ERROR_ARGUMENT,

@@ -32,6 +32,10 @@ pub(crate) fn text<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str> {
     value.as_str().ok_or_else(|| wrong_type(place, "a string", value))
 }
 
+pub(crate) fn number(place: &Place<'_>, value: &Value) -> Result<f64> {
+    value.as_f64().ok_or_else(|| wrong_type(place, "a number", value))
+}
+
 pub(crate) fn array<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v [Value]> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| wrong_type(place, "an array", value))
 }

@@ -1,7 +1,7 @@
 import { ArgumentError, BusyError, CancelledError, PayloadError, SpecError } from "../errors.js";
 import { AFTER } from "../ffi/abi.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
-import { Constraint } from "../native/constraint.js";
+import { Constraint, constraintOf } from "../native/constraint.js";
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec, specText } from "../native/spec.js";
 import { Trie } from "../native/trie.js";
@@ -330,7 +330,7 @@ export class Session implements AsyncDisposable {
    * using amount = await session.constraint({ then: [{ integer: { min: 1, max: 99 } }, " kg"] });
    */
   async constraint(spec: Spec | string): Promise<Constraint> {
-    return new Constraint(this.#remote.library, await this.#remote.call("constraint", specText(spec)));
+    return constraintOf(this.#remote.library, await this.#remote.call("constraint", specText(spec)));
   }
 
   /** Plain text as token ids; `addSpecial` adds what begins a text, `parseSpecial` reads names of control tokens. */

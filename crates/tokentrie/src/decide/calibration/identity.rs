@@ -1,0 +1,69 @@
+//! What a calibration belongs to.
+
+use crate::decide::options::{Decide, Prior};
+use crate::decide::prompt::{filling, messages, orders, read_texts, without_content};
+use crate::decide::question::Question;
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Bytes that are read at each place, and the number of places: 1 MB of a file of any size.
+const BLOCK: u64 = 4096;
+const PLACES: u64 = 256;
+
+/// By which a model's file is known: SHA-256 of its length and of 256 blocks of 4 KiB that lie evenly in it, the first
+/// and the last among them. A model that was trained further has other weights everywhere; reading all of a large file
+/// would take a minute.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn model_fingerprint(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    let mut hash = Sha256::new();
+    hash.update(bytes.to_le_bytes());
+    let last = bytes.saturating_sub(BLOCK);
+    let mut block = Vec::new();
+    for place in 0..PLACES {
+        let at = (u128::from(last) * u128::from(place) / u128::from(PLACES - 1)) as u64;
+        file.seek(SeekFrom::Start(at))?;
+        block.clear();
+        file.by_ref().take(BLOCK).read_to_end(&mut block)?;
+        hash.update(&block);
+    }
+    Ok(hexadecimal(hash))
+}
+
+/// By which a question is known: what the model is asked about a state without content, in each order, what is read,
+/// and what is divided out.
+pub(super) fn of_question(question: &Question, options: &Decide) -> String {
+    let mut hash = Sha256::new();
+    let mut say = |text: &str| {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    };
+    say(match options.prior {
+        Prior::Nothing => "none",
+        Prior::ContentFree => "content-free",
+        Prior::Batch => "batch",
+    });
+    for order in orders(question, options) {
+        let said = messages(&without_content(), &filling(question, options, &order), options);
+        for message in said {
+            say(&message.to_string());
+        }
+        for text in read_texts(question, options.readout, &order) {
+            say(&text);
+        }
+    }
+    hexadecimal(hash)
+}
+
+fn hexadecimal(hash: Sha256) -> String {
+    hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
