@@ -135,6 +135,11 @@ class Tree(tokentrie.Rule):
     is_end = lambda self, state: True
 Tree().check(states=10**9)""",
     "matches": 'Regex("(a|b)*").matches("ab" * 200_000_000)',
+    "matches of a schema": """
+schema = JsonSchema({"type": "array", "items": {"type": "string", "pattern": "^a*$"}})
+text = "[" + '"aaaa", ' * 20_000_000
+print("made", flush=True)
+schema.matches(text)""",
 }
 
 

@@ -5,6 +5,7 @@ use crate::vocab::Vocab;
 use llguidance::Logger;
 use llguidance::api::{GrammarInit, ParserLimits, TopLevelGrammar};
 use llguidance::earley::{CGrammar, CSymIdx, Parser, SlicedBiasComputer};
+use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 use trie_core::work::{Limits, Work};
@@ -73,12 +74,27 @@ impl Compiled {
 
 /// Whether it has terminals whose automata may explode: without `a & ~b` and remainders, fuel bounds them.
 fn is_slow(grammar: &TopLevelGrammar) -> bool {
-    let keys = ["multipleOf", "pattern"];
+    const KEYS: [&str; 3] = ["multipleOf", "pattern", "patternProperties"];
     grammar.grammars.iter().any(|grammar| {
         let text = grammar.lark_grammar.as_deref().unwrap_or_default();
-        let schema = grammar.json_schema.as_ref().map(serde_json::Value::to_string).unwrap_or_default();
-        text.contains(['&', '~']) || keys.iter().any(|key| text.contains(key) || schema.contains(key))
+        let of_lark = text.contains(['&', '~']) || KEYS.iter().any(|key| text.contains(key));
+        // Not the options beside it: `whitespace_pattern` is one.
+        of_lark || grammar.json_schema.as_ref().is_some_and(|schema| has_key(schema, &KEYS))
     })
+}
+
+/// Whether an object in it has one of these keys.
+fn has_key(value: &Value, keys: &[&str]) -> bool {
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(members) if keys.iter().any(|key| members.contains_key(*key)) => return true,
+            Value::Object(members) => left.extend(members.values()),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether every symbol that can be reached can be completed by some text. A parser would follow one that cannot, such

@@ -33,6 +33,7 @@ mod known;
 mod lark;
 mod path;
 mod pool;
+mod reader;
 mod rule;
 mod schema;
 mod vocab;

@@ -7,21 +7,18 @@
 use crate::guard::caught;
 use crate::path::Path;
 use crate::vocab::Vocab;
-use llguidance::earley::Parser;
-use llguidance::toktrie::Recognizer;
+use llguidance::earley::{BiasComputer, Parser, ParserRecognizer};
+use llguidance::toktrie::{Recognizer, SimpleVob, TokTrie};
 use std::sync::Arc;
 use trie_core::TokenId;
 use trie_rules::{Spelling, TokenBytes};
 
 /// States that a lexer may have before all parsers are made anew.
-const LEXER_STATES: usize = 200_000;
+pub(crate) const LEXER_STATES: usize = 200_000;
 /// Tokens within which a parser that only has to go on is taken, without a look at what the others share.
 const NEAR: usize = 64;
-/// Bytes that are read between two masks where masks are small: llguidance gives its lexer fuel for each mask, not for
-/// what is read.
-const BETWEEN_MASKS: usize = 64;
-/// Tokens of a vocabulary whose masks are small.
-const FEW: usize = 256;
+/// Bytes that are read with the fuel of one mask: llguidance gives its lexer fuel for each mask, not for what is read.
+pub(crate) const PIECE: usize = 64;
 /// Masks between two looks at it: it goes through all that the lexer holds.
 const BETWEEN_LOOKS: u32 = 256;
 
@@ -102,7 +99,7 @@ impl Pool {
     pub(crate) fn allows(&mut self, at: &Arc<Path>, bytes: &[u8]) -> Result<bool, String> {
         self.twice(|pool| {
             pool.read += bytes.len();
-            let fuel = pool.tokens.n_vocab() <= FEW && pool.read >= BETWEEN_MASKS;
+            let fuel = pool.read >= PIECE;
             if fuel {
                 pool.read = 0;
             }
@@ -258,9 +255,23 @@ impl Live {
     }
 }
 
-/// A mask that nobody reads: with it the lexer has fuel again.
-fn refuel(parser: &mut Parser, vocab: &Vocab) {
-    let _ = parser.compute_bias(&*vocab.factory.slicer(), &[]);
+/// Looks at no token.
+struct NoMask<'v>(&'v Vocab);
+
+impl BiasComputer for NoMask<'_> {
+    fn compute_bias(&self, _parser: &mut ParserRecognizer<'_>, _start: &[u8]) -> SimpleVob {
+        self.trie().alloc_token_set()
+    }
+
+    fn trie(&self) -> &TokTrie {
+        self.0.factory.tok_env().tok_trie()
+    }
+}
+
+/// Gives the lexer fuel again, as for a mask.
+pub(crate) fn refuel(parser: &mut Parser, vocab: &Vocab) {
+    // With a beginning it is not kept as the mask of this place.
+    let _ = parser.compute_bias(&NoMask(vocab), b" ");
 }
 
 fn move_to(
@@ -274,9 +285,12 @@ fn move_to(
     if back > 0 {
         live.parser.rollback(back).map_err(|error| error.to_string())?;
     }
-    for (nth, token) in shared.tokens_to(to).into_iter().enumerate() {
-        if tokens.n_vocab() <= FEW && nth % BETWEEN_MASKS == BETWEEN_MASKS - 1 {
+    let mut read = 0;
+    for token in shared.tokens_to(to) {
+        read += tokens.bytes(token).len();
+        if read >= PIECE {
             refuel(&mut live.parser, vocab);
+            read = 0;
         }
         let taken_back =
             live.parser.apply_token(tokens.bytes(token), vocab.no_token).map_err(|error| error.to_string())?;
@@ -297,6 +311,6 @@ fn goes_on(parser: &mut Parser, bytes: &[u8]) -> bool {
     })
 }
 
-fn healthy(parser: &Parser) -> Result<(), String> {
+pub(crate) fn healthy(parser: &Parser) -> Result<(), String> {
     parser.get_error().map_or(Ok(()), |error| Err(error.message()))
 }

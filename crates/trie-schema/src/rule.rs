@@ -4,14 +4,13 @@ use crate::compiled::Shared;
 use crate::error::GuidedError;
 use crate::guided::{Guided, GuidedLimits, GuidedWeak};
 use crate::lark::Lark;
+use crate::reader::Reader;
 use crate::schema::JsonSchema;
 use std::fmt;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
-use trie_core::work::quiet;
-use trie_core::{AnyConstraint, Constraint, Ending, Problem, TokenId};
+use std::sync::{Arc, Mutex, PoisonError};
+use trie_core::{AnyConstraint, Problem};
 use trie_rules::{
-    AnyRule, Broken, ByRuleError, Checked, DeadEnd, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling,
-    TextsError, TokenBytes,
+    AnyRule, Broken, ByRuleError, Checked, MaskLimits, MaskStats, Read, Spelled, SpelledBetween, Spelling, TextsError,
 };
 
 /// A [`JsonSchema`] or a [`Lark`] as a rule of whatever kind. A clone is a few reference counts.
@@ -33,8 +32,7 @@ use trie_rules::{
 pub struct GuidedRule {
     compiled: Shared,
     what: &'static str,
-    /// Over single bytes, to read texts.
-    by_bytes: Arc<OnceLock<Result<Guided, GuidedError>>>,
+    reader: Arc<Reader>,
     /// Over vocabularies, where somebody still walks it: the masks are the same.
     walked: Arc<Mutex<Vec<GuidedWeak>>>,
 }
@@ -57,27 +55,10 @@ impl From<&Lark> for GuidedRule {
     }
 }
 
-/// All bytes, each with its number for an id.
-static BYTES: LazyLock<Arc<TokenBytes>> = LazyLock::new(|| {
-    let bytes: Vec<[u8; 1]> = (0..=255).map(|byte| [byte]).collect();
-    let tokens = bytes.iter().map(|byte| (&byte[..], token(byte[0])));
-    Arc::new(TokenBytes::new(256, tokens).unwrap_or_default())
-});
-
-fn token(byte: u8) -> TokenId {
-    TokenId::new(byte.into()).unwrap_or_default()
-}
-
 impl GuidedRule {
     fn new(compiled: &Shared, what: &'static str) -> Self {
-        Self { compiled: Arc::clone(compiled), what, by_bytes: Arc::default(), walked: Arc::default() }
-    }
-
-    fn by_bytes(&self) -> &Result<Guided, GuidedError> {
-        // Single bytes have small masks, and one text is read at a time.
-        let limits = GuidedLimits { masks: MaskLimits::bytes(1 << 20), parsers: 1 };
-        // Others wait for it.
-        self.by_bytes.get_or_init(|| quiet(|| Guided::new(&self.compiled, Arc::clone(&BYTES), limits)))
+        let reader = Arc::new(Reader::new(compiled));
+        Self { compiled: Arc::clone(compiled), what, reader, walked: Arc::default() }
     }
 }
 
@@ -107,25 +88,7 @@ impl AnyRule for GuidedRule {
     }
 
     fn read(&self, text: &[u8]) -> Read {
-        let rule = match self.by_bytes() {
-            Ok(rule) => rule,
-            Err(GuidedError::Nothing) if text.is_empty() => return Read::Whole,
-            Err(GuidedError::Failed { .. }) => return Read::Unread { at: 0 },
-            Err(_) => return Read::Refused { at: 0 },
-        };
-        // A place without way on is no failure of the reader's.
-        let failed = |state| rule.problem(state).is_some_and(|problem| problem.downcast_ref::<DeadEnd>().is_none());
-        let mut state = rule.start();
-        for (at, &byte) in text.iter().enumerate() {
-            if rule.advance(&mut state, token(byte)).is_none() {
-                return if failed(&state) { Read::Unread { at } } else { Read::Refused { at } };
-            }
-        }
-        match rule.ending(&state) {
-            Ending::No if failed(&state) => Read::Unread { at: text.len() },
-            Ending::No => Read::Begun,
-            _ => Read::Whole,
-        }
+        self.reader.read(text)
     }
 
     fn check(&self, _most_states: usize) -> Result<Checked, Broken> {

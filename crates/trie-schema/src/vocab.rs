@@ -46,7 +46,7 @@ impl Vocab {
         Ok(made)
     }
 
-    fn new(tokens: &TokenBytes) -> Result<Self, String> {
+    pub(crate) fn new(tokens: &TokenBytes) -> Result<Self, String> {
         let n_vocab = tokens.n_vocab();
         if n_vocab >= MOST {
             return Err(format!("a vocabulary of {n_vocab} tokens; at most {} are taken", MOST - 1));

@@ -3,9 +3,11 @@
 use crate::common::{Random, id, pieces, vocab};
 use proptest::prelude::*;
 use std::sync::Arc;
+use std::time::Instant;
+use trie_core::work::{Limits, Work};
 use trie_core::{Constraint, Ending, Scratch, TokenId};
 use trie_rules::{AnyRule, Broken, ByRule, ByRuleError, MaskLimits, Read, Regex, Spelling, TextsError, TokenBytes};
-use trie_schema::{GuidedRule, JsonSchema, Lark, SchemaOptions};
+use trie_schema::{Guided, GuidedRule, JsonSchema, Lark, SchemaOptions};
 
 fn rule(schema: &str) -> GuidedRule {
     (&JsonSchema::new(schema, SchemaOptions::default()).unwrap()).into()
@@ -49,6 +51,96 @@ fn long_texts_are_read_to_their_end() {
     assert_eq!(long.read(&text.as_bytes()[..text.len() - 1]), Read::Begun);
     let at = text.len() - 1;
     assert_eq!(long.read(format!("{}A\"", &text[..at]).as_bytes()), Read::Refused { at });
+}
+
+/// The naive twin of reading: single bytes, one state after the other.
+fn read_byte_by_byte(bytes: &Guided, text: &[u8]) -> Read {
+    let mut at = bytes.start();
+    let refused = text.iter().position(|&byte| bytes.advance(&mut at, id(byte.into())).is_none());
+    match (refused, bytes.ending(&at)) {
+        (Some(at), _) => Read::Refused { at },
+        (None, Ending::No) => Read::Begun,
+        (None, _) => Read::Whole,
+    }
+}
+
+fn single_bytes() -> Arc<TokenBytes> {
+    let bytes: Vec<[u8; 1]> = (0..=255).map(|byte| [byte]).collect();
+    Arc::new(TokenBytes::new(256, bytes.iter().map(|byte| (&byte[..], id(byte[0].into())))).unwrap())
+}
+
+const READ: [&str; 5] = [
+    r#"{"type": "array", "items": {"type": ["integer", "string", "null"], "maxLength": 90}}"#,
+    r#"{"type": "array", "items": {"type": "string", "pattern": "^[a-z ]*[.]$"}}"#,
+    r##"{"properties": {"a": {"$ref": "#"}, "b": {"enum": ["ab", "abc", 12]}}, "type": "object"}"##,
+    r#"{"type": "array", "items": {"type": "number", "multipleOf": 0.5}, "minItems": 3}"#,
+    "{}",
+];
+
+fn document(random: &mut Random, depth: usize) -> String {
+    let some = |random: &mut Random| random.below(6);
+    match random.below(if depth == 0 { 4 } else { 6 }) {
+        0 => format!("\"{}\"", ["ab", "abc", "é日", "\\u0041."][random.below(4)].repeat(random.below(30))),
+        1 => format!("\"{}.\"", "ab ".repeat(random.below(40))),
+        2 => format!("{}{}", random.below(40), ["", ".5", "e1", ".25"][random.below(4)]),
+        3 => ["null", "true", "12"][random.below(3)].to_owned(),
+        4 => {
+            let parts: Vec<String> = (0..some(random)).map(|_| document(random, depth - 1)).collect();
+            format!("[{}]", parts.join([",", ", ", " ,\n"][random.below(3)]))
+        }
+        _ => {
+            let names: Vec<String> =
+                ["a", "b", "c"].iter().filter(|_| random.below(2) == 0).map(|name| format!("\"{name}\"")).collect();
+            let parts: Vec<String> =
+                names.iter().map(|name| format!("{name}: {}", document(random, depth - 1))).collect();
+            format!("{{{}}}", parts.join(", "))
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_text_is_read_in_pieces_as_byte_by_byte(seed in 1u64.., nth in 0..READ.len(), cut in 0..400usize, byte: u8) {
+        let schema = JsonSchema::new(READ[nth], SchemaOptions::default()).unwrap();
+        let (rule, bytes) = (GuidedRule::from(&schema), schema.over(&single_bytes()).unwrap());
+        let mut random = Random(seed);
+        for _ in 0..6 {
+            let whole = document(&mut random, 3).into_bytes();
+            let mut changed = whole.clone();
+            let place = cut % changed.len().max(1);
+            changed.splice(place..(place + cut % 2).min(whole.len()), [byte]);
+            for text in [&whole[..], &whole[..cut.min(whole.len())], &changed[..]] {
+                prop_assert_eq!(rule.read(text), read_byte_by_byte(&bytes, text), "{}", String::from_utf8_lossy(text));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_text_costs_a_part_of_its_bytes_one_by_one() {
+    let schema = r#"{"type": "array", "items": {"type": "string", "pattern": "^[a-z ]*$", "maxLength": 100}}"#;
+    let schema = JsonSchema::new(schema, SchemaOptions::default()).unwrap();
+    let text = format!("[{}\"\"]", "\"the quick brown fox jumps over\",".repeat(9000));
+    let (read, bytes) = (GuidedRule::from(&schema), schema.over(&single_bytes()).unwrap());
+    let began = Instant::now();
+    assert_eq!(read.read(text.as_bytes()), Read::Whole);
+    let whole = began.elapsed();
+    let began = Instant::now();
+    assert_eq!(read_byte_by_byte(&bytes, &text.as_bytes()[..text.len() / 30]), Read::Begun);
+    assert!(whole < began.elapsed(), "{whole:?} for all, {:?} for a part", began.elapsed());
+    // What is more than a lexer can hold is said, not read for ever.
+    let endless = rule(r#"{"type": "string", "pattern": "^[a-z]*$", "maxLength": 1000000}"#);
+    assert!(matches!(endless.read(format!("\"{}\"", "a".repeat(300_000)).as_bytes()), Read::Unread { at: 100_000.. }));
+    assert_eq!(endless.read(b"\"abc\""), Read::Whole);
+}
+
+#[test]
+fn reading_ends_where_its_time_is_over() {
+    for schema in [READ[0], READ[1]] {
+        let text = format!("[{}", "\"abc.\", ".repeat(4_000_000));
+        let read = Work::new(Limits::NONE.seconds(0.05)).run(|| rule(schema).read(text.as_bytes()));
+        assert!(matches!(read, Read::Unread { .. }), "{read:?}");
+    }
 }
 
 #[test]
