@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, UnionType
@@ -52,6 +53,7 @@ __all__ = [
     "Concatenation",
     "ContextError",
     "Date",
+    "DateTime",
     "Detokenizer",
     "EngineStats",
     "FilteredTrie",
@@ -89,6 +91,7 @@ __all__ = [
     "TemplateError",
     "Text",
     "ThinkGate",
+    "Time",
     "TimedOutError",
     "TokenNotAllowedError",
     "TokenTrieError",
@@ -545,7 +548,19 @@ class Integer(Rule[int]):
 
 @final
 class Number(Rule[float]):
-    def __new__(cls, *, integer_digits: int = 20, fraction_digits: int = 17, exponent_digits: int = 2) -> Number: ...
+    def __new__(
+        cls,
+        lo: float | Decimal | None = None,
+        hi: float | Decimal | None = None,
+        *,
+        integer_digits: int | None = None,
+        fraction_digits: int | None = None,
+        exponent_digits: int | None = None,
+    ) -> Number: ...
+    @property
+    def lo(self) -> float | Decimal | None: ...
+    @property
+    def hi(self) -> float | Decimal | None: ...
     @property
     def integer_digits(self) -> int: ...
     @property
@@ -564,6 +579,50 @@ class Date(Rule[date]):
     @property
     def hi(self) -> date | None: ...
     def parse(self, text: str) -> date: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Time(Rule[time]):
+    def __new__(
+        cls,
+        lo: time | str | None = None,
+        hi: time | str | None = None,
+        *,
+        timespec: Literal["minutes", "seconds", "milliseconds", "microseconds"] = "seconds",
+        utc: bool = False,
+    ) -> Time: ...
+    @property
+    def lo(self) -> time | None: ...
+    @property
+    def hi(self) -> time | None: ...
+    @property
+    def timespec(self) -> str: ...
+    @property
+    def utc(self) -> bool: ...
+    def parse(self, text: str) -> time: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class DateTime(Rule[datetime]):
+    def __new__(
+        cls,
+        lo: datetime | str | None = None,
+        hi: datetime | str | None = None,
+        *,
+        timespec: Literal["minutes", "seconds", "milliseconds", "microseconds"] = "seconds",
+        utc: bool = False,
+    ) -> DateTime: ...
+    @property
+    def lo(self) -> datetime | None: ...
+    @property
+    def hi(self) -> datetime | None: ...
+    @property
+    def timespec(self) -> str: ...
+    @property
+    def utc(self) -> bool: ...
+    def parse(self, text: str) -> datetime: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -663,6 +722,8 @@ class JsonSchema(Rule[_Value]):
 @final
 class _Typed:
     def __new__(cls, kind: _Any, held: list[str] | Rule) -> _Typed: ...
+    @staticmethod
+    def is_type(given: object) -> bool: ...
     def parse(self, text: str) -> _Any: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...

@@ -356,9 +356,15 @@ class _Questions:
             if values[name] is None and not one.is_optional:
                 raise InvalidValueError(f"{name} has no value: {answers[name].reason}")
         try:
-            return self._class(**{schemas.alias(self._class, name): value for name, value in values.items()})
+            return self._class(**{_alias(self._class, name): value for name, value in values.items()})
         except (TypeError, ValueError) as error:
             raise InvalidValueError(f"{schemas.name(self._class)}: {error}") from error
+
+
+def _alias(cls: Any, name: str) -> str:
+    """What a field is called where an object is made."""
+    field = getattr(cls, "model_fields", {}).get(name)
+    return getattr(field, "alias", None) or name
 
 
 def _answer(name: str, one: Asked, done: dict[str, Any], ends: list[int]) -> Answer:

@@ -87,8 +87,8 @@ def _show(opened: Opened, generated: tokentrie.Generated, warnings: list[str], a
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it: a day as its text."""
-    return value.isoformat() if isinstance(value, datetime.date) else value
+    """A value as JSON has it: a day and a time as their text."""
+    return value.isoformat() if isinstance(value, (datetime.date, datetime.time)) else value
 
 
 def _token(vocab: tokentrie.Vocab, text: str) -> int:

@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use trie_core::TokenId;
 
+/// Integers that every reader of JSON holds exactly.
+pub(crate) const EXACT: i128 = (1 << 53) - 1;
+
 type Result<T> = std::result::Result<T, SpecError>;
 
 /// What a value is, shortened.
@@ -119,4 +122,10 @@ impl<'a> Fields<'a> {
             number.ok_or_else(|| wrong_type(place, expected, value))
         })
     }
+}
+
+/// An object of the fields that there are.
+pub(crate) fn written<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let given = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(given.collect())
 }
