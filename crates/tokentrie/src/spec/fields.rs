@@ -35,6 +35,7 @@ pub(crate) fn text<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str> {
     value.as_str().ok_or_else(|| wrong_type(place, "a string", value))
 }
 
+#[cfg(feature = "llama")]
 pub(crate) fn number(place: &Place<'_>, value: &Value) -> Result<f64> {
     value.as_f64().ok_or_else(|| wrong_type(place, "a number", value))
 }

@@ -251,9 +251,8 @@ mod tests {
 
     fn kinds() -> impl Iterator<Item = Moment> {
         let times = KINDS.into_iter().flat_map(|(with_date, utc)| {
-            Timespec::ALL.into_iter().map(move |timespec| match with_date {
-                true => Moment::DateTime { timespec, utc },
-                false => Moment::Time { timespec, utc },
+            Timespec::ALL.into_iter().map(move |timespec| {
+                if with_date { Moment::DateTime { timespec, utc } } else { Moment::Time { timespec, utc } }
             })
         });
         times.chain([Moment::Date])

@@ -18,7 +18,6 @@ from tokentrie.cli.choosing.rows import Input, Row, RowError, count
 
 # What is decoded together.
 GROUP = 32
-OnError = Literal["raise", "skip", "return"]
 
 
 class InterruptedRun(tokentrie.TokenTrieError):
@@ -55,7 +54,9 @@ class Counter(Protocol):
         """Counts one."""
 
 
-def work(rows: Input, maker: Maker, output: Output, tally: Counter, on_error: OnError) -> dict[str, Any]:
+def work(
+    rows: Input, maker: Maker, output: Output, tally: Counter, on_error: Literal["raise", "skip", "return"]
+) -> dict[str, Any]:
     """Makes a result for every row that has none yet, a group at a time. Returns the summary."""
     new = errors = 0
     seconds = 0.0
@@ -106,7 +107,7 @@ def _prepared(row: Row, maker: Maker) -> Any | RowError:
 
 
 def _results(
-    group: Sequence[Row], rows: Input, maker: Maker, output: Output, on_error: OnError
+    group: Sequence[Row], rows: Input, maker: Maker, output: Output, on_error: Literal["raise", "skip", "return"]
 ) -> list[dict[str, Any]]:
     """The rows of a group with their results."""
     made = [_prepared(row, maker) for row in group]
@@ -125,7 +126,13 @@ def _added(row: Row, made: dict[str, Any] | RowError) -> dict[str, Any]:
     return made
 
 
-def _check(group: Sequence[Row], made: Sequence[object], rows: Input, output: Output, on_error: OnError) -> None:
+def _check(
+    group: Sequence[Row],
+    made: Sequence[object],
+    rows: Input,
+    output: Output,
+    on_error: Literal["raise", "skip", "return"],
+) -> None:
     """That what is wrong with a row may be, and that what it gets has a place in it."""
     for row, one in zip(group, made, strict=True):
         if isinstance(one, RowError) and on_error == "raise":

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 from rich.table import Table
@@ -17,7 +17,7 @@ from rich.text import Text
 import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.choosing import formats
-from tokentrie.cli.choosing.loop import OnError, work
+from tokentrie.cli.choosing.loop import work
 from tokentrie.cli.choosing.results import Output, digest
 from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
 from tokentrie.cli.deciding.decide import read_request, said
@@ -40,7 +40,7 @@ class Job:
     output: Path | None
     field: str | None
     template: str | None
-    on_error: OnError
+    on_error: Literal["raise", "skip", "return"]
     restart: bool
 
     def __post_init__(self) -> None:
