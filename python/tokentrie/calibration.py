@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tokentrie._native import OptionError
+from tokentrie.files import replacing
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Calibration:
             >>> sorted(model.calibrate(["The lamp is on.", "It is off."] * 5, {"on": bool}, gold).to_dict())
             ['model', 'questions', 'version']
         """
-        return json.loads(json.dumps(self._document))  # type: ignore[no-any-return]
+        return copy.deepcopy(self._document)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a small JSON file; a file that is there is replaced in one step.
@@ -158,15 +159,8 @@ class Calibration:
             >>> tokentrie.Calibration.load("on.json") == calibration
             True
         """
-        path = Path(path)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-            try:
-                json.dump(self._document, file, indent=1)
-                file.flush()
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
+        with replacing(Path(path)) as partial:
+            partial.write_text(json.dumps(self._document, indent=1), encoding="utf-8")
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Calibration:

@@ -20,7 +20,7 @@ from tokentrie._native import (
     VocabularyError,
 )
 from tokentrie.calibration import Calibration, given
-from tokentrie.questions import Asked, asked, plain
+from tokentrie.questions import Asked, alias, asked, plain
 from tokentrie.streaming import in_background
 
 T_co = TypeVar("T_co", covariant=True)
@@ -207,17 +207,8 @@ def deciding(model: Model, state: Any, questions: Any, **options: Any) -> Any:
 
 def decided_many(model: Model, states: Any, questions: Any, **options: Any) -> list[Answers[Any]]:
     """`Model.decide_many`."""
-    if isinstance(states, (str, bytes, Mapping)) or not isinstance(states, Iterable):
-        raise TypeError(f"states must be a list of states, not {type(states).__name__}: `decide` takes one")
-    if hasattr(states, "columns"):
-        raise TypeError("states is a whole table: give one of its columns")
-    call = decide(questions, **options)
-    said = [_state(state, f"states[{number}]") for number, state in enumerate(states)]
-    size = len(said) if options.get("prior") == "batch" else GROUP
-    answers: list[Answers[Any]] = []
-    for first in range(0, len(said), max(1, size)):
-        answers += call.ask(model, said[first : first + size], first)
-    return answers
+    said = _states(states)
+    return decide(questions, **options).ask_all(model, said)
 
 
 def calibrated(model: Model, states: Any, questions: Any, *, gold: Any, **options: Any) -> Calibration:
@@ -226,20 +217,36 @@ def calibrated(model: Model, states: Any, questions: Any, *, gold: Any, **option
         raise OptionError("calibration is given: a calibration is found on answers without one")
     if not isinstance(gold, Mapping):
         raise TypeError(f"gold must be a dict of the right answers by question, not {type(gold).__name__}")
-    answers = decided_many(model, states, questions, **options)
+    said = _states(states)
     call = decide(questions, **options)
-    examples = {}
-    for name, right in gold.items():
-        known = [schemas.written(plain(f"gold[{name!r}]", one)) for one in right]
-        if len(known) != len(answers):
-            raise OptionError(f"gold[{name!r}] has {len(known)} answers to {len(answers)} states")
-        if name in call.names:
-            shares = (answer[name].probabilities.values() for answer in answers)
-            listed = ([None if share != share else share for share in of] for of in shares)
-            examples[name] = [{"probabilities": of, "gold": one} for of, one in zip(listed, known, strict=True)]
-        else:
+    known = {name: [schemas.written(plain(f"gold[{name!r}]", one)) for one in right] for name, right in gold.items()}
+    for name, right in known.items():
+        if len(right) != len(said):
+            raise OptionError(f"gold[{name!r}] has {len(right)} answers to {len(said)} states")
+        if name not in call.names:
             raise OptionError(f"gold has {name!r}, which is no question: there are {', '.join(call.names)}")
-    return Calibration(json.loads(model._calibrated(call.request(""), json.dumps(examples))))
+    answers = call.ask_all(model, said)
+    examples = {
+        name: [
+            {"probabilities": _shares(answer[name]), "gold": one} for answer, one in zip(answers, right, strict=True)
+        ]
+        for name, right in known.items()
+    }
+    return Calibration(json.loads(model._calibrated(call.request(said), json.dumps(examples))))
+
+
+def _states(states: Any) -> list[Any]:
+    """States as JSON has them."""
+    if isinstance(states, (str, bytes, Mapping)) or not isinstance(states, Iterable):
+        raise TypeError(f"states must be a list of states, not {type(states).__name__}: `decide` takes one")
+    if hasattr(states, "columns"):
+        raise TypeError("states is a whole table: give one of its columns")
+    return [_state(state, f"states[{number}]") for number, state in enumerate(states)]
+
+
+def _shares(answer: Answer) -> list[float | None]:
+    """Probabilities as JSON has them: what was not scored has none."""
+    return [None if share != share else share for share in answer.probabilities.values()]
 
 
 def decide(
@@ -275,20 +282,27 @@ class _Call:
     ) -> None:
         self._questions, self._cancel, self._timeout = questions, cancel, timeout
         self._until = None if timeout is None else time.monotonic() + _seconds(timeout)
+        self._is_batch = options["prior"] == "batch"
         self._request = json.dumps({"questions": questions.said, **options}, ensure_ascii=False)[:-1]
 
     @property
     def names(self) -> list[str]:
         return list(self._questions.said)
 
-    def request(self, state: Any) -> str:
-        """As JSON, about one state."""
-        return f'{self._request}, "state": {json.dumps(state)}}}'
+    def request(self, states: list[Any]) -> str:
+        """As JSON. One state is no batch, and says so."""
+        key, value = ("state", states[0]) if len(states) == 1 else ("states", states)
+        return f'{self._request}, "{key}": {json.dumps(value, ensure_ascii=False)}}}'
+
+    def ask_all(self, model: Model, states: list[Any]) -> list[Answers[Any]]:
+        size = len(states) if self._is_batch else GROUP
+        answers: list[Answers[Any]] = []
+        for first in range(0, len(states), max(1, size)):
+            answers += self.ask(model, states[first : first + size], first)
+        return answers
 
     def ask(self, model: Model, states: list[Any], first: int = 0) -> list[Answers[Any]]:
-        # One state is no batch, and says so.
-        key, value = ("state", states[0]) if len(states) == 1 else ("states", states)
-        text = f'{self._request}, "{key}": {json.dumps(value, ensure_ascii=False)}}}'
+        text = self.request(states)
         try:
             text.encode()
         except UnicodeEncodeError as error:
@@ -356,15 +370,9 @@ class _Questions:
             if values[name] is None and not one.is_optional:
                 raise InvalidValueError(f"{name} has no value: {answers[name].reason}")
         try:
-            return self._class(**{_alias(self._class, name): value for name, value in values.items()})
+            return self._class(**{alias(self._class, name): value for name, value in values.items()})
         except (TypeError, ValueError) as error:
             raise InvalidValueError(f"{schemas.name(self._class)}: {error}") from error
-
-
-def _alias(cls: Any, name: str) -> str:
-    """What a field is called where an object is made."""
-    field = getattr(cls, "model_fields", {}).get(name)
-    return getattr(field, "alias", None) or name
 
 
 def _answer(name: str, one: Asked, done: dict[str, Any], ends: list[int]) -> Answer:

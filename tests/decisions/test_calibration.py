@@ -93,6 +93,20 @@ def test_it_makes_probabilities_honest(
         assert list(with_it[name].probabilities.values()) == pytest.approx(expected, abs=1e-3)
 
 
+def test_a_prior_of_the_batch_is_part_of_what_is_calibrated(
+    model: Model, known: tuple[list[str], dict[str, list[Any]]]
+) -> None:
+    states, gold = known
+    found = model.calibrate(states, {"on": bool}, {"on": gold["on"]}, prior="batch")
+    plain = model.decide_many(states, {"on": bool}, prior="batch")
+    before = measured([answers["on"].probabilities for answers in plain], gold["on"])
+    said = found.questions["on"].before
+    assert (said.accuracy, said.brier, said.log_loss, said.ece) == pytest.approx(before, abs=1e-3)
+    assert len(model.decide_many(states, {"on": bool}, prior="batch", calibration=found)) == len(states)
+    with pytest.raises(OptionError, match="another question of this name"):
+        model.decide_many(states, {"on": bool}, calibration=found)
+
+
 def test_it_is_saved_and_pickled(model: Model, calibration: Calibration, tmp_path: Path) -> None:
     path = tmp_path / "calibration.json"
     calibration.save(path)

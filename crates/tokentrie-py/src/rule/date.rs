@@ -4,11 +4,11 @@ use crate::convert::gil::asked;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Result};
 use crate::rule::Rule;
-use crate::rule::regular::{hash_of, in_python, value_of};
-use pyo3::PyClass;
+use crate::rule::regular::{hash_of, in_python, parsed};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDate, PyDateTime, PyDict, PyString, PyType, PyTzInfo};
+use pyo3::{PyClass, PyTypeInfo};
 use tokentrie::spec::MomentSpec;
 use trie_core::work::Limits;
 use trie_rules::{Moment, Timespec};
@@ -20,7 +20,7 @@ pub(super) type Value<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 pub(super) type Parts = (Option<String>, Option<String>, String, bool);
 
 /// A bound as it is written: a str, or what a value of Python's is.
-pub(super) fn bound<'py>(
+fn bound<'py>(
     name: &str,
     class: &str,
     given: Option<&Bound<'py, PyAny>>,
@@ -39,7 +39,7 @@ pub(super) fn bound<'py>(
 }
 
 /// A time as it is written, in UTC with a `Z`.
-pub(super) fn written<'py>(name: &str, given: &Bound<'py, PyAny>, utc: bool) -> Result<Bound<'py, PyAny>> {
+fn written<'py>(name: &str, given: &Bound<'py, PyAny>, utc: bool) -> Result<Bound<'py, PyAny>> {
     let py = given.py();
     let offset = given.call_method0("utcoffset")?;
     if offset.is_none() == utc {
@@ -66,6 +66,16 @@ pub(super) fn written<'py>(name: &str, given: &Bound<'py, PyAny>, utc: bool) -> 
     Ok(if utc { text.add("Z")? } else { text })
 }
 
+/// A bound that is a time of some class.
+pub(super) fn time_bound<T: PyTypeInfo>(
+    name: &str,
+    class: &str,
+    given: Option<&Bound<'_, PyAny>>,
+    utc: bool,
+) -> Result<Option<String>> {
+    bound(name, class, given, |given| given.is_instance_of::<T>().then(|| written(name, given, utc)).transpose())
+}
+
 pub(super) fn timespec_of(name: &str) -> Result<Timespec> {
     Timespec::named(name).ok_or_else(|| {
         let names = Timespec::ALL.map(|timespec| format!("{:?}", timespec.name())).join(", ");
@@ -89,16 +99,7 @@ pub(super) fn made<T: PyClass<BaseType = Rule>>(
 /// What a bound is in Python.
 pub(super) fn value<'py>(py: Python<'py>, spec: &MomentSpec, bound: Option<&str>) -> Value<'py> {
     let Some(text) = bound else { return Ok(None) };
-    // A bound may say more than the rule writes.
-    let read = Timespec::ALL.into_iter().find_map(|timespec| {
-        let kind = match spec.moment() {
-            Moment::Date => Moment::Date,
-            Moment::Time { utc, .. } => Moment::Time { timespec, utc },
-            Moment::DateTime { utc, .. } => Moment::DateTime { timespec, utc },
-        };
-        MomentSpec::all(kind).rule().ok()?.value(text.as_bytes())
-    });
-    read.map(|read| in_python(py, read, text)).transpose()
+    spec.moment().value(text).map(|value| in_python(py, value, text)).transpose()
 }
 
 pub(super) fn repr(class: &str, spec: &MomentSpec) -> String {
@@ -114,10 +115,7 @@ pub(super) fn repr(class: &str, spec: &MomentSpec) -> String {
 }
 
 pub(super) fn written_as(spec: &MomentSpec) -> (Timespec, bool) {
-    match spec.moment() {
-        Moment::Date => (Timespec::default(), false),
-        Moment::Time { timespec, utc } | Moment::DateTime { timespec, utc } => (timespec, utc),
-    }
+    (spec.moment().timespec().unwrap_or_default(), spec.moment().utc())
 }
 
 pub(super) fn parts(spec: &MomentSpec) -> Parts {
@@ -193,7 +191,7 @@ impl Date {
     ///     >>> tokentrie.rules.Date().parse("1999-12-31").year
     ///     1999
     fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-        Ok(in_python(slf.py(), value_of(slf.as_super(), text)?, text.to_str()?)?)
+        parsed(slf.as_super(), text)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -49,6 +49,11 @@ pub(crate) fn in_python<'py>(py: Python<'py>, value: Value, text: &str) -> PyRes
     })
 }
 
+/// `parse` of a rule whose values [`in_python`] makes.
+pub(super) fn parsed<'py>(rule: &Bound<'py, Rule>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+    Ok(in_python(rule.py(), value_of(rule, text)?, text.to_str()?)?)
+}
+
 pub(super) fn hash_of(content: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     content.hash(&mut hasher);
@@ -114,7 +119,7 @@ impl Integer {
     ///     >>> tokentrie.Integer(-5, 5).parse("-3")
     ///     -3
     fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-        Ok(in_python(slf.py(), value_of(slf.as_super(), text)?, text.to_str()?)?)
+        parsed(slf.as_super(), text)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

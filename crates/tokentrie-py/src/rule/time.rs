@@ -2,8 +2,8 @@
 
 use crate::errors::Result;
 use crate::rule::Rule;
-use crate::rule::date::{Made, Parts, Value, bound, made, parts, repr, timespec_of, value, written, written_as};
-use crate::rule::regular::{hash_of, in_python, value_of};
+use crate::rule::date::{Made, Parts, Value, made, parts, repr, time_bound, timespec_of, value, written_as};
+use crate::rule::regular::{hash_of, parsed};
 use pyo3::prelude::*;
 use pyo3::types::{PyDateTime, PyString, PyTime};
 use tokentrie::spec::MomentSpec;
@@ -79,11 +79,7 @@ impl Time {
         timespec: &str,
         utc: bool,
     ) -> Made<Self> {
-        let time = |name: &str, given| {
-            bound(name, "time", given, |given| {
-                given.is_instance_of::<PyTime>().then(|| written(name, given, utc)).transpose()
-            })
-        };
+        let time = |name: &str, given| time_bound::<PyTime>(name, "time", given, utc);
         let kind = Moment::Time { timespec: timespec_of(timespec)?, utc };
         made(py, kind, (time("lo", lo)?, time("hi", hi)?), Self)
     }
@@ -127,7 +123,7 @@ impl Time {
     ///     >>> tokentrie.rules.Time().parse("07:30:00")
     ///     datetime.time(7, 30)
     fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-        Ok(in_python(slf.py(), value_of(slf.as_super(), text)?, text.to_str()?)?)
+        parsed(slf.as_super(), text)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -165,11 +161,7 @@ impl DateTime {
         timespec: &str,
         utc: bool,
     ) -> Made<Self> {
-        let moment = |name: &str, given| {
-            bound(name, "datetime", given, |given| {
-                given.is_instance_of::<PyDateTime>().then(|| written(name, given, utc)).transpose()
-            })
-        };
+        let moment = |name: &str, given| time_bound::<PyDateTime>(name, "datetime", given, utc);
         let kind = Moment::DateTime { timespec: timespec_of(timespec)?, utc };
         made(py, kind, (moment("lo", lo)?, moment("hi", hi)?), Self)
     }
@@ -213,7 +205,7 @@ impl DateTime {
     ///     >>> tokentrie.rules.DateTime().parse("2024-02-29T07:30:00")
     ///     datetime.datetime(2024, 2, 29, 7, 30)
     fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-        Ok(in_python(slf.py(), value_of(slf.as_super(), text)?, text.to_str()?)?)
+        parsed(slf.as_super(), text)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -83,14 +83,16 @@ struct Bound {
 pub(super) const MIDNIGHT: &str = "00:00:00.000000";
 
 impl Moment {
-    fn timespec(self) -> Option<Timespec> {
+    /// How exactly a time is written; of a day nothing.
+    pub const fn timespec(self) -> Option<Timespec> {
         match self {
             Self::Date => None,
             Self::Time { timespec, .. } | Self::DateTime { timespec, .. } => Some(timespec),
         }
     }
 
-    fn utc(self) -> bool {
+    /// Whether it is one of UTC.
+    pub const fn utc(self) -> bool {
         matches!(self, Self::Time { utc: true, .. } | Self::DateTime { utc: true, .. })
     }
 
@@ -160,13 +162,15 @@ impl Moment {
         text.bytes().try_fold((0, 0), |read, byte| self.step(read, byte)).is_some_and(|(at, _)| at == self.length())
     }
 
+    /// As exactly as a bound is written: it may say more than the rule writes, or less.
+    pub(super) fn exactly(self, given: &str) -> Option<Self> {
+        Timespec::ALL.into_iter().map(|timespec| self.with(timespec)).find(|kind| kind.is_one(given))
+    }
+
     /// A bound to the last digit, without its zone: what is finer than a rule writes may still be said of its bounds.
     fn to_the_last_digit(self, given: &str) -> Result<String, RegularError> {
-        if self == Self::Date {
-            return if self.is_one(given) { Ok(given.to_owned()) } else { Err(self.none(given)) };
-        }
-        let as_written = Timespec::ALL.into_iter().find(|timespec| self.with(*timespec).is_one(given));
-        let timespec = as_written.ok_or_else(|| self.none(given))?;
+        let as_written = self.exactly(given).ok_or_else(|| self.none(given))?;
+        let Some(timespec) = as_written.timespec() else { return Ok(given.to_owned()) };
         let text = given.strip_suffix('Z').unwrap_or(given);
         Ok(format!("{text}{}", &MIDNIGHT[timespec.length()..]))
     }

@@ -99,6 +99,13 @@ impl Reads {
     }
 }
 
+impl Moment {
+    /// What a bound stands for, however exactly it is written; `None` for what is none.
+    pub fn value(self, bound: &str) -> Option<Value> {
+        moment(self.exactly(bound)?, bound)
+    }
+}
+
 /// What is written of a moment.
 fn moment(kind: Moment, text: &str) -> Option<Value> {
     fn number<T: std::str::FromStr>(text: &str, from: usize, to: usize) -> Option<T> {

@@ -16,11 +16,10 @@ import typer
 import tokentrie
 from tokentrie._native import _levels
 from tokentrie.cli import console
-from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing import picture as pictures
 from tokentrie.cli.choosing.choose import shares
 from tokentrie.cli.choosing.loop import GROUP, work
-from tokentrie.cli.choosing.results import Output, digest
+from tokentrie.cli.choosing.results import Output, check_output, digest, rounded
 from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
 from tokentrie.cli.choosing.summary import LISTED, Tally
 from tokentrie.cli.choosing.turn import Turn
@@ -29,8 +28,6 @@ from tokentrie.cli.source import Hardware, Names, Source
 
 # A choice holds figures for every leaf: of large sets fewer are made at a time.
 LEAVES_AT_ONCE = 4_000_000
-# The weights are float32 at best: more digits would be noise.
-DIGITS = 6
 # What a continued run must have in common beside its options.
 LAYOUT = 3
 TOY = "the labels come from {}, the toy model inside the package, which knows next to nothing: name yours with --model"
@@ -54,11 +51,7 @@ class Job:
     def __post_init__(self) -> None:
         if self.field is None and self.template is None:
             raise typer.BadParameter("give --field or --template: what the prompt is", param_hint="--input")
-        if self.output is None or str(self.output) == "-":
-            raise typer.BadParameter("give a file: an interrupted run goes on there", param_hint="--output")
-        if self.output.exists() and self.input.exists() and self.output.samefile(self.input):
-            raise typer.BadParameter(f"{self.output} is the input", param_hint="--output")
-        formats.check(self.output)
+        check_output(self.output, self.input)
         if self.picture:
             pictures.check(self.picture)
 
@@ -129,9 +122,9 @@ class Chooser:
             if counted != (counted := (stats.seconds, stats.forward_passes, stats.tokens_decoded)):
                 # Prompts that were decoded together share their stats.
                 self.passes += stats.forward_passes
-            best_first = {name: _rounded(p) for name, p in shares(choice, self._names).items()}
+            best_first = {name: rounded(p) for name, p in shares(choice, self._names).items()}
             name, probability = next(iter(best_first.items()))
-            mass = _rounded(choice.mass)
+            mass = rounded(choice.mass)
             yield {"choice": name, "probability": probability, "mass": mass, "probabilities": best_first}
 
     def _settle(self, prompts: Sequence[list[int]]) -> None:
@@ -149,10 +142,6 @@ class Chooser:
     def _hold(self, tokens: list[int]) -> None:
         self._model.logits(tokens)
         self.passes += 1
-
-
-def _rounded(share: float) -> float:
-    return float(f"{share:.{DIGITS}g}")
 
 
 def run(path: Path | None, source: Source, job: Job, hardware: Hardware, as_json: bool) -> None:

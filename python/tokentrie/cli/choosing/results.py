@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NoReturn
 
+import typer
+
 import tokentrie
 from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing.rows import JSON_LINES, Row
@@ -245,6 +247,24 @@ class Output:
         ):
             return stored
         return self._refuse(f"has in line {self._line:,} no result of line {row.line:,} of the input")
+
+
+def check_output(path: Path | None, source: Path) -> None:
+    """Whether the results of a data set can go there, before any work.
+
+    Raises:
+        BadParameter: it is no file, the input itself, or of no known format.
+    """
+    if path is None or str(path) == "-":
+        raise typer.BadParameter("give a file: an interrupted run goes on there", param_hint="--output")
+    if path.exists() and source.exists() and path.samefile(source):
+        raise typer.BadParameter(f"{path} is the input", param_hint="--output")
+    formats.check(path)
+
+
+def rounded(share: float, digits: int = 6) -> float:
+    """A probability as results have it. The weights are float32 at best: more digits would be noise."""
+    return float(f"{share:.{digits}g}")
 
 
 def digest(path: Path, pieces: int = 16, length: int = 1 << 16) -> str:

@@ -48,6 +48,7 @@ def run(
     with Input(rows, {*fields.values()} | (prompts.needed if prompts else set())) as lines:
         opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
         decider = Decider(opened.model, request, prompts, fields.values())
+        decider.check()
         with console.progress("asking") as show:
             remaining, done = iter(lines), 0
             while group := list(islice(remaining, GROUP)):

@@ -18,14 +18,12 @@ import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing.loop import work
-from tokentrie.cli.choosing.results import Output, digest
+from tokentrie.cli.choosing.results import Output, check_output, digest, rounded
 from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
 from tokentrie.cli.deciding.decide import read_request, said
 from tokentrie.cli.loading import Opened, open_model
 from tokentrie.cli.source import Hardware
 
-# The weights are float32 at best: more digits would be noise.
-DIGITS = 6
 # What a continued run must have in common beside its options.
 LAYOUT = 1
 # Answers of a question that are listed for people.
@@ -44,11 +42,7 @@ class Job:
     restart: bool
 
     def __post_init__(self) -> None:
-        if self.output is None or str(self.output) == "-":
-            raise typer.BadParameter("give a file: an interrupted run goes on there", param_hint="--output")
-        if self.output.exists() and self.input.exists() and self.output.samefile(self.input):
-            raise typer.BadParameter(f"{self.output} is the input", param_hint="--output")
-        formats.check(self.output)
+        check_output(self.output, self.input)
 
 
 class Decider:
@@ -74,6 +68,11 @@ class Decider:
             raise RowError(row.problem)
         return {name: value for name, value in row.fields.items() if name not in self._without}
 
+    def check(self) -> None:
+        """Asks about nothing: what is wrong with the questions is wrong with all rows."""
+        self.asked([""])
+        self.passes = 0
+
     def learn(self, states: Sequence[Any]) -> None:
         """Nothing of earlier groups counts."""
 
@@ -90,17 +89,17 @@ class Decider:
     def results(self, states: Sequence[Any]) -> Iterator[dict[str, Any] | RowError]:
         """What a row gets. A group with a state that cannot be asked about is asked row by row."""
         try:
-            done: list[dict[str, Any] | RowError] = [*self.asked(states)]
+            done = self.asked(states)
         except (tokentrie.ContextError, tokentrie.TemplateError, tokentrie.VocabularyError) as error:
-            done = [RowError(str(error))] if len(states) == 1 else [one for state in states for one in self._one(state)]
+            if len(states) == 1:
+                # Its number is that in the group; rows are named by their lines.
+                yield RowError(str(error).replace(" about state 0", ""))
+            else:
+                for state in states:
+                    yield from self.results([state])
+            return
         for one in done:
-            yield one if isinstance(one, RowError) else _columns_of(one["answers"])
-
-    def _one(self, state: Any) -> Iterator[dict[str, Any] | RowError]:
-        try:
-            yield self.asked([state])[0]
-        except (tokentrie.ContextError, tokentrie.TemplateError, tokentrie.VocabularyError) as error:
-            yield RowError(str(error).replace(" about state 0", ""))
+            yield _columns_of(one["answers"])
 
 
 class Tally:
@@ -149,18 +148,14 @@ def _columns_of(answers: dict[str, Any]) -> dict[str, Any]:
     for name, answer in answers.items():
         options = ["yes", "no"] if answer["type"] == "predicate" else [said(option) for option in answer["options"]]
         pairs = zip(options, answer["probabilities"], strict=True)
-        shares = {option: _rounded(share) for option, share in pairs if share is not None}
+        shares = {option: rounded(share) for option, share in pairs if share is not None}
         found |= {
             f"{name}_answer": answer["value"],
-            f"{name}_probability": _rounded(answer["probability"]),
-            f"{name}_mass": _rounded(answer["mass"]),
+            f"{name}_probability": rounded(answer["probability"]),
+            f"{name}_mass": rounded(answer["mass"]),
             f"{name}_probabilities": shares,
         }
     return found
-
-
-def _rounded(share: float) -> float:
-    return float(f"{share:.{DIGITS}g}")
 
 
 def run(
@@ -174,9 +169,7 @@ def run(
     with Input(job.input, prompts.needed if prompts else set()) as rows:
         opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
         decider = Decider(opened.model, request, prompts)
-        # What is wrong with the questions is wrong with all rows.
-        decider.asked([""])
-        decider.passes = 0
+        decider.check()
         results = columns(request["questions"])
         tally = Tally(request["questions"], results)
         assert job.output is not None

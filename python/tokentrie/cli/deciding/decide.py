@@ -14,7 +14,7 @@ import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.lines import as_text
 from tokentrie.cli.loading import open_model
-from tokentrie.cli.source import Hardware, exactly_one
+from tokentrie.cli.source import Hardware
 
 # Options of a question that are shown, and the width of the longest bar.
 SHOWN, WIDTH = 12, 30
@@ -34,7 +34,6 @@ def run(
     as_json: bool,
 ) -> None:
     """Asks and prints."""
-    exactly_one({"--state": state, "--state-file": state_file})
     if str(questions) == "-" == str(state_file):
         raise typer.BadParameter("standard input can be read only once", param_hint="--state-file")
     request = read_request(questions, calibration)

@@ -65,16 +65,17 @@ def decide(
     "options": ["red", "blue"]}, "size": {"type": "score", "levels": ["small", "large"]}}}, with the options of
     Model.decide beside them: "permute", "prior", "threshold", "readout", ....
     """
+    from tokentrie.cli.choosing.choose import check_usage
     from tokentrie.cli.deciding import dataset, decide
-    from tokentrie.cli.source import Hardware, exactly_one
+    from tokentrie.cli.source import Hardware
 
-    exactly_one({"--state": state, "--state-file": state_file, "--input": rows})
+    check_usage(
+        {"--state": state, "--state-file": state_file, "--input": rows},
+        {"--output": output, "--field": field, "--template": template}
+        | {"--on-error": None if on_error == "raise" else on_error, "--restart": restart or None},
+    )
     hardware = Hardware(ctx, threads, gpu_layers)
-    of_rows: dict[str, object] = {"--output": output, "--field": field, "--template": template}
-    of_rows |= {"--on-error": None if on_error == "raise" else on_error, "--restart": restart or None}
     if rows is None:
-        if astray := [name for name, value in of_rows.items() if value is not None]:
-            raise typer.BadParameter("it goes with --input", param_hint=astray[0])
         decide.run(model, questions, state, state_file, json_state, calibration, hardware, as_json)
         return
     if json_state:

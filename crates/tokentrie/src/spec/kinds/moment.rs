@@ -79,15 +79,12 @@ impl MomentSpec {
     }
 
     pub(crate) fn write(&self) -> Value {
-        let (timespec, utc) = match self.kind {
-            Moment::Date => (Timespec::default(), false),
-            Moment::Time { timespec, utc } | Moment::DateTime { timespec, utc } => (timespec, utc),
-        };
+        let unusual = self.kind.timespec().filter(|timespec| *timespec != Timespec::default());
         written([
             ("min", self.min().map(Value::from)),
             ("max", self.max().map(Value::from)),
-            ("timespec", (timespec != Timespec::default()).then(|| timespec.name().into())),
-            ("utc", utc.then_some(Value::Bool(true))),
+            ("timespec", unusual.map(|timespec| timespec.name().into())),
+            ("utc", self.kind.utc().then_some(Value::Bool(true))),
         ])
     }
 }
