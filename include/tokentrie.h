@@ -893,6 +893,15 @@ tokentrie_status tokentrie_constraint_texts(tokentrie_constraint constraint,
                                             size_t *count);
 
 /**
+ * What a user should hear of a constraint, as a JSON array of sentences: rules of a grammar that nothing needs,
+ * keywords of a schema that `lenient` leaves out, leaves of a payload that this vocabulary cannot spell.
+ */
+tokentrie_status tokentrie_constraint_warnings(tokentrie_constraint constraint,
+                                               char *json,
+                                               size_t capacity,
+                                               size_t *count);
+
+/**
  * Ends the handle; samplers, batches and sessions that follow it go on.
  */
 tokentrie_status tokentrie_constraint_free(tokentrie_constraint constraint);

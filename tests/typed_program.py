@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -106,6 +106,9 @@ def values(model: Model, trie: Trie) -> None:
     assert_type(model.generate("x", Integer(1, 9)).value, int)
     assert_type(model.generate("x", Number()).value, float)
     assert_type(model.generate("x", rules.Date()).value, date)
+    assert_type(model.generate("x", rules.Time()).value, time)
+    assert_type(model.generate("x", rules.DateTime("2024-01-01T00:00", utc=True)).value, datetime)
+    assert_type(model.generate("x", Number(0, 1.5)).value, float)
     assert_type(model.generate("x", Regex("a|b"), seed=1).value, str)
     assert_type(model.generate("x", ["yes", "no"]).value, str)
     assert_type(model.generate("x", int).value, int)

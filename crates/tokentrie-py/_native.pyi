@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, UnionType
@@ -28,6 +29,7 @@ from typing import (
 
 import numpy as np
 from numpy.typing import NDArray
+from tokentrie.calibration import Calibration
 from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.decisions import Answers
 from tokentrie.streaming import ChatStream, Stream
@@ -51,6 +53,7 @@ __all__ = [
     "Concatenation",
     "ContextError",
     "Date",
+    "DateTime",
     "Detokenizer",
     "EngineStats",
     "FilteredTrie",
@@ -89,6 +92,7 @@ __all__ = [
     "TemplateError",
     "Text",
     "ThinkGate",
+    "Time",
     "TimedOutError",
     "TokenNotAllowedError",
     "TokenTrieError",
@@ -547,7 +551,19 @@ class Integer(Rule[int]):
 
 @final
 class Number(Rule[float]):
-    def __new__(cls, *, integer_digits: int = 20, fraction_digits: int = 17, exponent_digits: int = 2) -> Number: ...
+    def __new__(
+        cls,
+        lo: float | Decimal | None = None,
+        hi: float | Decimal | None = None,
+        *,
+        integer_digits: int | None = None,
+        fraction_digits: int | None = None,
+        exponent_digits: int | None = None,
+    ) -> Number: ...
+    @property
+    def lo(self) -> float | Decimal | None: ...
+    @property
+    def hi(self) -> float | Decimal | None: ...
     @property
     def integer_digits(self) -> int: ...
     @property
@@ -566,6 +582,50 @@ class Date(Rule[date]):
     @property
     def hi(self) -> date | None: ...
     def parse(self, text: str) -> date: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Time(Rule[time]):
+    def __new__(
+        cls,
+        lo: time | str | None = None,
+        hi: time | str | None = None,
+        *,
+        timespec: Literal["minutes", "seconds", "milliseconds", "microseconds"] = "seconds",
+        utc: bool = False,
+    ) -> Time: ...
+    @property
+    def lo(self) -> time | None: ...
+    @property
+    def hi(self) -> time | None: ...
+    @property
+    def timespec(self) -> str: ...
+    @property
+    def utc(self) -> bool: ...
+    def parse(self, text: str) -> time: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class DateTime(Rule[datetime]):
+    def __new__(
+        cls,
+        lo: datetime | str | None = None,
+        hi: datetime | str | None = None,
+        *,
+        timespec: Literal["minutes", "seconds", "milliseconds", "microseconds"] = "seconds",
+        utc: bool = False,
+    ) -> DateTime: ...
+    @property
+    def lo(self) -> datetime | None: ...
+    @property
+    def hi(self) -> datetime | None: ...
+    @property
+    def timespec(self) -> str: ...
+    @property
+    def utc(self) -> bool: ...
+    def parse(self, text: str) -> datetime: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -669,6 +729,8 @@ class JsonSchema(Rule[_Value]):
 @final
 class _Typed:
     def __new__(cls, kind: _Any, held: list[str] | Rule) -> _Typed: ...
+    @staticmethod
+    def is_type(given: object) -> bool: ...
     def parse(self, text: str) -> _Any: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -727,6 +789,8 @@ class Sampling:
     def typical_p(self) -> float: ...
     @property
     def seed(self) -> int | None: ...
+    @property
+    def without_effect(self) -> list[str]: ...
     def replace(self, *, mode: _Mode = ..., **settings: Unpack[_AllSettings]) -> Sampling: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -987,6 +1051,7 @@ class _DecideOptions(TypedDict, total=False):
     prior: Literal["none", "content-free", "batch"]
     threshold: float | None
     top: int
+    calibration: Calibration | str | PathLike[str] | None
     system: str | None
     prompt: str | None
     cancel: CancelToken | None
@@ -1212,6 +1277,7 @@ class Model:
         top: int = 10,
         system: str | None = None,
         prompt: str | None = None,
+        calibration: Calibration | str | PathLike[str] | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
     ) -> Answers[dict[str, _Any]]: ...
@@ -1230,6 +1296,7 @@ class Model:
         top: int = 10,
         system: str | None = None,
         prompt: str | None = None,
+        calibration: Calibration | str | PathLike[str] | None = None,
         cancel: CancelToken | None = None,
         timeout: float | None = None,
     ) -> Answers[_D]: ...
@@ -1249,6 +1316,14 @@ class Model:
     def adecide(
         self, state: _Asked, questions: type[_D], **options: Unpack[_DecideOptions]
     ) -> Coroutine[_Any, _Any, Answers[_D]]: ...
+    def calibrate(
+        self,
+        states: Iterable[_Asked],
+        questions: _Mapping[str, _Any] | type[_Any],
+        gold: _Mapping[str, Iterable[_Any]],
+        **options: Unpack[_DecideOptions],
+    ) -> Calibration: ...
+    def _calibrated(self, request: str, examples: str) -> str: ...
     def _decide(self, request: str, first: int = 0, call: OpenCall | None = None) -> str: ...
     def _generate_with_grammar(
         self, prompt: str | _Ids, engine: Literal["gbnf", "llguidance"], grammar: str, max_tokens: int

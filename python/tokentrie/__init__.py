@@ -77,6 +77,7 @@ from tokentrie._native import (
     choose,
     constraint,
 )
+from tokentrie.calibration import Calibration
 from tokentrie.chat import ToolRun, arun_tools, run_tools
 from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.decisions import Answer, Answers, AskedPrompt, DecisionStats
@@ -89,6 +90,7 @@ __all__ = [
     "AskedPrompt",
     "Batch",
     "CacheInfo",
+    "Calibration",
     "CancelToken",
     "CancelledError",
     "ChatAnalysis",

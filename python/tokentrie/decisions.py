@@ -16,10 +16,12 @@ from tokentrie._native import (
     Message,
     Model,
     OpenCall,
+    OptionError,
     TimedOutError,
     VocabularyError,
 )
-from tokentrie.questions import CALL, Asked, asked, each, plain
+from tokentrie.calibration import Calibration, given
+from tokentrie.questions import CALL, Asked, alias, asked, each, plain
 from tokentrie.streaming import in_background
 
 T_co = TypeVar("T_co", covariant=True)
@@ -207,17 +209,49 @@ def deciding(model: Model, state: Any, questions: Any, **options: Any) -> Any:
 
 def decided_many(model: Model, states: Any, questions: Any, **options: Any) -> list[Answers[Any]]:
     """`Model.decide_many`."""
+    with decide(questions, **options) as call:
+        return call.ask_all(model, _states(states))
+
+
+def calibrated(model: Model, states: Any, questions: Any, *, gold: Any, **options: Any) -> Calibration:
+    """`Model.calibrate`."""
+    if options.get("calibration") is not None:
+        raise OptionError("calibration is given: a calibration is found on answers without one")
+    if not isinstance(gold, Mapping):
+        raise TypeError(f"gold must be a dict of the right answers by question, not {type(gold).__name__}")
+    with decide(questions, **options) as call:
+        said = _states(states)
+        known = {
+            name: [schemas.written(plain(f"gold[{name!r}]", one)) for one in right] for name, right in gold.items()
+        }
+        for name, right in known.items():
+            if len(right) != len(said):
+                raise OptionError(f"gold[{name!r}] has {len(right)} answers to {len(said)} states")
+            if name not in call.names:
+                raise OptionError(f"gold has {name!r}, which is no question: there are {', '.join(call.names)}")
+        answers = call.ask_all(model, said)
+        examples = {
+            name: [
+                {"probabilities": _shares(answer[name]), "gold": one}
+                for answer, one in zip(answers, right, strict=True)
+            ]
+            for name, right in known.items()
+        }
+        return Calibration(json.loads(model._calibrated(call.request(said), json.dumps(examples))))
+
+
+def _states(states: Any) -> list[Any]:
+    """States as JSON has them."""
     if isinstance(states, (str, bytes, Mapping)) or not isinstance(states, Iterable):
         raise TypeError(f"states must be a list of states, not {type(states).__name__}: `decide` takes one")
     if hasattr(states, "columns"):
         raise TypeError("states is a whole table: give one of its columns")
-    with decide(questions, **options) as call:
-        given = [_state(state, f"states[{number}]") for number, state in enumerate(each(states))]
-        size = len(given) if options.get("prior") == "batch" else GROUP
-        answers: list[Answers[Any]] = []
-        for first in range(0, len(given), max(1, size)):
-            answers += call.ask(model, given[first : first + size], first)
-        return answers
+    return [_state(state, f"states[{number}]") for number, state in enumerate(each(states))]
+
+
+def _shares(answer: Answer) -> list[float | None]:
+    """Probabilities as JSON has them: what was not scored has none."""
+    return [None if share != share else share for share in answer.probabilities.values()]
 
 
 @contextlib.contextmanager
@@ -235,16 +269,17 @@ def decide(
     top: int = 10,
     system: str | None = None,
     prompt: str | None = None,
+    calibration: Any = None,
 ) -> Iterator[_Decision]:
     """Questions and options, read once; what is read meanwhile is part of the call, and ends with its time."""
     call = OpenCall(cancel, timeout)
     before = CALL.set(call)
-    given = {
+    options = {
         "instructions": instructions, "readout": readout, "list_options": list_options, "permute": permute,
         "prior": prior, "threshold": threshold, "top": top, "system": system, "prompt": prompt,
     }  # fmt: skip
     try:
-        said = {name: plain(name, value) for name, value in given.items()}
+        said = {name: plain(name, value) for name, value in options.items()} | {"calibration": given(calibration)}
         yield _Decision(_Questions(questions), said, call, timeout)
     finally:
         CALL.reset(before)
@@ -255,12 +290,27 @@ class _Decision:
 
     def __init__(self, questions: _Questions, options: dict[str, Any], call: OpenCall, timeout: float | None) -> None:
         self._questions, self._call, self._timeout = questions, call, timeout
+        self._is_batch = options["prior"] == "batch"
         self._request = json.dumps({"questions": questions.said, **options}, ensure_ascii=False)[:-1]
 
-    def ask(self, model: Model, states: list[Any], first: int = 0) -> list[Answers[Any]]:
-        # One state is no batch, and says so.
+    @property
+    def names(self) -> list[str]:
+        return list(self._questions.said)
+
+    def request(self, states: list[Any]) -> str:
+        """As JSON. One state is no batch, and says so."""
         key, value = ("state", states[0]) if len(states) == 1 else ("states", states)
-        text = f'{self._request}, "{key}": {json.dumps(value, ensure_ascii=False)}}}'
+        return f'{self._request}, "{key}": {json.dumps(value, ensure_ascii=False)}}}'
+
+    def ask_all(self, model: Model, states: list[Any]) -> list[Answers[Any]]:
+        size = len(states) if self._is_batch else GROUP
+        answers: list[Answers[Any]] = []
+        for first in range(0, len(states), max(1, size)):
+            answers += self.ask(model, states[first : first + size], first)
+        return answers
+
+    def ask(self, model: Model, states: list[Any], first: int = 0) -> list[Answers[Any]]:
+        text = self.request(states)
         try:
             text.encode()
         except UnicodeEncodeError as error:
@@ -320,7 +370,7 @@ class _Questions:
             if values[name] is None and not one.is_optional:
                 raise InvalidValueError(f"{name} has no value: {answers[name].reason}")
         try:
-            return self._class(**{schemas.alias(self._class, name): value for name, value in values.items()})
+            return self._class(**{alias(self._class, name): value for name, value in values.items()})
         except (TypeError, ValueError) as error:
             raise InvalidValueError(f"{schemas.name(self._class)}: {error}") from error
 

@@ -82,6 +82,12 @@ class Question:
         return f"tokentrie.Question({', '.join(said)})"
 
 
+def alias(cls: Any, name: str) -> str:
+    """What a field is called where an object is made."""
+    field = getattr(cls, "model_fields", {}).get(name)
+    return getattr(field, "alias", None) or name
+
+
 def plain(name: str, value: Any) -> Any:
     """What JSON can hold, with what is wrong said here."""
     try:

@@ -1,6 +1,7 @@
 """Rules over bytes, and what constrains nothing: all of them in one place.
 
-Names that mean something else in Python's own modules (`Date`, and `Unconstrained`, which was `Any`) are only here.
+Names that mean something else in Python's own modules (`Date`, `Time`, `DateTime`, and `Unconstrained`, which was
+`Any`) are only here.
 
 Example:
     >>> from tokentrie import rules
@@ -11,6 +12,7 @@ Example:
 from tokentrie._native import (
     Concatenation,
     Date,
+    DateTime,
     Grammar,
     Integer,
     JsonSchema,
@@ -21,12 +23,14 @@ from tokentrie._native import (
     Rule,
     RuleStats,
     String,
+    Time,
     Unconstrained,
 )
 
 __all__ = [
     "Concatenation",
     "Date",
+    "DateTime",
     "Grammar",
     "Integer",
     "JsonSchema",
@@ -37,5 +41,6 @@ __all__ = [
     "Rule",
     "RuleStats",
     "String",
+    "Time",
     "Unconstrained",
 ]

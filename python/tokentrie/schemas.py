@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokentrie import patterns
-from tokentrie._native import Rule, RuleError
+from tokentrie._native import Rule, RuleError, _Typed
 
 PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -29,6 +29,8 @@ PLAIN: dict[Any, dict[str, Any]] = {
     list: {"type": "array"},
     dict: {"type": "object"},
     datetime.date: {"type": "string", "format": "date"},
+    datetime.time: {"type": "string", "format": "time"},
+    datetime.datetime: {"type": "string", "format": "date-time"},
 }
 
 
@@ -43,19 +45,23 @@ def read(schema: Any) -> tuple[str, Any]:
             raise RuleError(f"the schema is no UTF-8: {error}") from error
     if isinstance(schema, (dict, bool)):
         return _dumped(schema), None
+    if _is_adapter(schema):
+        return _dumped(closed(schema.json_schema())), schema
     if is_type(schema):
         return _dumped(of_type(schema)), schema
-    if callable(getattr(schema, "json_schema", None)) and hasattr(schema, "validate_json"):
-        return _dumped(closed(schema.json_schema())), schema
     raise TypeError(
         "schema must be a dict, a bool, JSON as str or bytes, a type such as list[int], a pydantic model, a dataclass "
         f"or a TypedDict, or a TypeAdapter, not of type {type(schema).__name__}"
     )
 
 
-def is_type(given: Any) -> bool:
-    """Whether it stands for a type: a class, `list[int]`, `Literal["a"]`, `int | None`, a compiled pattern."""
-    return isinstance(given, (type, re.Pattern)) or type(given).__module__ in ("types", "typing", "typing_extensions")
+#: Whether it stands for a type: a class, `list[int]`, `Literal["a"]`, `int | None`, a compiled pattern, an adapter.
+is_type = _Typed.is_type
+
+
+def _is_adapter(given: Any) -> bool:
+    """Whether it has a schema and reads documents, as pydantic's `TypeAdapter`; a class has neither for itself."""
+    return not isinstance(given, type) and hasattr(given, "validate_json") and hasattr(given, "json_schema")
 
 
 def is_class(given: Any) -> bool:
@@ -128,16 +134,12 @@ def normal(text: str) -> str:
 
 def parse(given: Any, text: str) -> Any:
     """What a document stands for: itself, or an object of the class that the schema came from."""
-    if given is None:
-        return json.loads(text)
-    if isinstance(given, re.Pattern):
+    if given is None or isinstance(given, re.Pattern):
         return json.loads(text)
     if hasattr(given, "model_validate_json"):
         return given.model_validate_json(text)
-    if is_type(given):
-        adapter = _adapter(given)
-        return adapter.validate_json(text) if adapter else made(given, json.loads(text))
-    return given.validate_json(text)
+    adapter = given if _is_adapter(given) else _adapter(given)
+    return adapter.validate_json(text) if adapter else made(given, json.loads(text))
 
 
 def name(given: Any) -> str:
@@ -232,12 +234,6 @@ def fields(cls: Any) -> dict[str, Any]:
     return hints
 
 
-def alias(cls: Any, name: str) -> str:
-    """What a field is called where an object is made."""
-    field = getattr(cls, "model_fields", {}).get(name)
-    return getattr(field, "alias", None) or name
-
-
 def _hints(cls: type) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls, include_extras=True)
@@ -291,8 +287,8 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
         return {"$ref": f"#/$defs/{defs[kind][0]}"}
     raise TypeError(
         f"{place} is of type {kind!r}, which cannot be converted: use str, int, float, bool, None, Any, list, tuple, "
-        "dict[str, X], Literal, an Enum, datetime.date, dataclasses and unions of these; or install pydantic; or give "
-        "a schema"
+        "dict[str, X], Literal, an Enum, date, time, datetime, dataclasses, unions of these; or install pydantic; or "
+        "give a schema"
     )
 
 
@@ -335,8 +331,8 @@ def made(kind: Any, value: Any) -> Any:
         return next((known for known in arguments if _is_written(value, known)), value)
     if kind is float or kind is int:
         return kind(value)
-    if kind is datetime.date:
-        return datetime.date.fromisoformat(value)
+    if kind in (*MOMENTS,):
+        return _moment(kind, value)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return kind(value)
     if _is_typed_dict(kind):
@@ -366,8 +362,8 @@ def _fits(kind: Any, value: Any) -> bool:
         return any(_is_written(value, known) for known in arguments)
     if kind is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind is datetime.date:
-        return isinstance(value, str) and _is_date(value)
+    if kind in (*MOMENTS,):
+        return isinstance(value, str) and _moment(kind, value) is not None
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return any(_is_written(value, member) for member in kind)
     if _is_dataclass(kind):
@@ -391,9 +387,14 @@ def _fits(kind: Any, value: Any) -> bool:
     return type(value) is (type(None) if kind is None else kind)
 
 
-def _is_date(text: str) -> bool:
+#: Days and times, and how the formats of JSON Schema begin that they are written in.
+MOMENTS = {datetime.date: r"[0-9-]{10}$", datetime.time: "[0-9]{2}:", datetime.datetime: "[0-9-]{10}[tT]"}
+
+
+def _moment(kind: Any, text: str) -> Any:
+    """What a text in such a format stands for, to the microsecond; None if it is in none of this kind."""
+    plain = re.sub(r"\.(\d{1,6})\d*", lambda found: f".{found[1]:0<6}", text.upper()).replace("Z", "+00:00")
     try:
-        datetime.date.fromisoformat(text)
+        return kind.fromisoformat(plain) if re.match(MOMENTS[kind], text) else None
     except ValueError:
-        return False
-    return True
+        return None

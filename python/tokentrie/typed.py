@@ -10,12 +10,12 @@ import datetime
 import enum
 import functools
 import json
+import math
 import re
 import typing
 from typing import Any
 
-from tokentrie import patterns, schemas
-from tokentrie._native import Date as DateRule
+from tokentrie import patterns, rules, schemas
 from tokentrie._native import Integer, JsonSchema, Number, OneOf, Regex, Rule, String, _Typed
 
 #: Values by their texts; or a rule, which reads its texts itself.
@@ -101,7 +101,9 @@ PLAIN: dict[Any, Part] = {
     float: Number(),
     str: String(quotes=True),
     type(None): {"null": None},
-    datetime.date: DateRule(),
+    datetime.date: rules.Date(),
+    datetime.time: rules.Time(),
+    datetime.datetime: rules.DateTime(),
 }
 
 
@@ -122,26 +124,35 @@ def _listed(kind: Any, values: typing.Sequence[Any]) -> list[Part]:
 
 
 def _annotated(kind: Any, notes: typing.Sequence[Any]) -> list[Part] | None:
-    """Of a type with notes: words say nothing, an int may have bounds; what else there is a schema holds."""
+    """Of a type with notes: words say nothing, an int or a float may have bounds; what else there is a schema holds."""
     low, high, plain = None, None, True
     for note in notes:
         # pydantic's Field has the notes in it.
         inside = note.metadata if type(note).__name__ == "FieldInfo" else [note]
         for one in inside:
-            bounds = {key: getattr(one, key, None) for key in ("ge", "gt", "le", "lt")}
-            known = type(one).__name__ in ("Ge", "Gt", "Le", "Lt", "Interval")
-            known = known and all(type(bound) in (int, type(None)) for bound in bounds.values())
             if isinstance(one, str):
                 continue
-            if kind is not int or not known:
+            ge, gt, le, lt = (getattr(one, key, None) for key in ("ge", "gt", "le", "lt"))
+            named = type(one).__name__ in ("Ge", "Gt", "Le", "Lt", "Interval")
+            if not named or kind not in (int, float) or not all(_bounds(kind, bound) for bound in (ge, gt, le, lt)):
                 return None
+            if kind is float and (gt, lt) != (None, None):
+                return None  # a rule of numbers has its bounds among them
             plain = False
-            ge, gt, le, lt = bounds.values()
             low = _closest(max, low, ge, None if gt is None else gt + 1)
             high = _closest(min, high, le, None if lt is None else lt - 1)
-    return _parts(kind) if plain else [Integer(low, high)]
+    if plain:
+        return _parts(kind)
+    return [Integer(low, high) if kind is int else Number(low, high)]
 
 
-def _closest(choose: Any, *bounds: int | None) -> int | None:
+def _bounds(kind: Any, bound: Any) -> bool:
+    """Whether it is no bound, or one that a rule of the kind has."""
+    if bound is None or type(bound) is int:
+        return True
+    return kind is float and type(bound) is float and math.isfinite(bound)
+
+
+def _closest(choose: Any, *bounds: float | None) -> Any:
     known = [bound for bound in bounds if bound is not None]
     return choose(known) if known else None

@@ -261,6 +261,21 @@ class TestGenerate:
         assert result.err == ""
         assert len(result.json["warnings"]) == 1
 
+    def test_warnings_name_options_as_they_are_typed(self, run: Terminal) -> None:
+        plain = run("generate", "-p", "Hi", "-c", "yes,no")
+        assert plain.err == ""
+        result = run("generate", "-p", "Hi", "-c", "yes,no", "--temperature", "0.5", "--top-p", "0.3")
+        said = "--temperature and --top-p have no effect with --mode greedy: give --mode sampled"
+        assert (result.code, result.out, result.err) == (0, plain.out, f"tokentrie: warning: {said}\n")
+        assert run("generate", "-p", "Hi", "-c", "yes,no", "--top-k", "3", "--json").json["warnings"] == [
+            "--top-k has no effect with --mode greedy: give --mode sampled"
+        ]
+        layers = run("generate", "-p", "Hi", "-c", "yes,no", "--gpu-layers", "3")
+        assert layers.err.splitlines() in (
+            [],  # of a build that uses graphics cards
+            ["tokentrie: warning: --gpu-layers has no effect: this build of tokentrie uses no graphics card"],
+        )
+
     @pytest.mark.parametrize(
         ("args", "parts"),
         [

@@ -16,7 +16,7 @@ import pytest
 from test_cli import Result, Terminal, process
 from test_cli_choose import CHOICES, LABELS, ONCE, TEMPLATE, TINY, read, reviews, rows_of, run, write
 from tokentrie import Model, Trie, Vocab
-from tokentrie.cli.choosing import dataset, summary
+from tokentrie.cli.choosing import dataset, loop, summary
 from tokentrie.cli.choosing.summary import Tally
 
 __all__ = ["reviews", "run"]
@@ -94,7 +94,7 @@ class TestFormats:
         assert out.read_bytes() == whole
         out.unlink()
 
-        calls, real = [], dataset._results
+        calls, real = [], loop._results
 
         def interrupted(*given: Any) -> Any:
             calls.append(1)
@@ -102,7 +102,7 @@ class TestFormats:
                 raise KeyboardInterrupt
             return real(*given)
 
-        monkeypatch.setattr(dataset, "_results", interrupted)
+        monkeypatch.setattr(loop, "_results", interrupted)
         run(*args).fails(130, "64 rows are done")
         assert not out.exists()
         assert len(read(partial)) == 64

@@ -23,7 +23,19 @@ from tokentrie.cli.lines import Lines, as_text, unmarked
 
 __all__ = ["run"]
 
-COMMANDS = ("demo", "choose", "generate", "inspect", "build", "diff", "bench", "template", "chat", "decide")
+COMMANDS = (
+    "demo",
+    "choose",
+    "generate",
+    "inspect",
+    "build",
+    "diff",
+    "bench",
+    "template",
+    "chat",
+    "decide",
+    "calibrate",
+)
 ENCODINGS = {
     "utf-8": b"",
     "utf-8-sig": b"",
@@ -146,6 +158,8 @@ class TestHelp:
         (tmp_path / "tools.py").write_text(FUNCTIONS)
         (tmp_path / "reply.txt").write_text("Ding.")
         (tmp_path / "letter.txt").write_text("The lamp is on.")
+        (tmp_path / "letters.jsonl").write_text('{"text": "The lamp is on."}\n' * 3)
+        (tmp_path / "known.csv").write_text("text,lit\n" + "It is on,yes\nIt is off,no\n" * 6)
         (tmp_path / "questions.json").write_text(json.dumps({"questions": {"on": {"type": "predicate"}}}))
         monkeypatch.chdir(tmp_path)
         for name in ("names", "more"):

@@ -1,15 +1,18 @@
-"""`tokentrie decide`, run for real."""
+"""`tokentrie decide` and `tokentrie calibrate`, run for real."""
 
 from __future__ import annotations
 
+import csv
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tokentrie import Model
+from tokentrie import Calibration, Model, Question
 
 pytestmark = pytest.mark.model
 
@@ -23,7 +26,7 @@ QUESTIONS: dict[str, Any] = {
 }
 
 
-def tokentrie(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tokentrie", *arguments]
     return subprocess.run(command, check=False, capture_output=True, text=True, input=stdin, timeout=120)
 
@@ -36,7 +39,7 @@ def questions(tmp_path: Path) -> Path:
 
 
 def test_answers_are_those_of_the_model(questions: Path, tmp_path: Path) -> None:
-    done = tokentrie("decide", "-q", str(questions), "--state", "The lamp is on.", "--json", "--threads", "1")
+    done = run("decide", "-q", str(questions), "--state", "The lamp is on.", "--json", "--threads", "1")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     asked = {"on": ["yes", "no"], "colour": ["red", "blue", True], "size": ["small", "large"]}
@@ -46,12 +49,12 @@ def test_answers_are_those_of_the_model(questions: Path, tmp_path: Path) -> None
     for name, answer in found["answers"].items():
         assert answer["probabilities"] == pytest.approx(same["answers"][name]["probabilities"], abs=0.02)
     (tmp_path / "letter.txt").write_text("The lamp is on.", encoding="utf-8")
-    shown = tokentrie("decide", "-q", str(questions), "--state-file", str(tmp_path / "letter.txt"))
+    shown = run("decide", "-q", str(questions), "--state-file", str(tmp_path / "letter.txt"))
     assert shown.returncode == 0, shown.stderr
     for said in ("on: ", "yes", "colour: ", "blue", "true", "size: ", "from 0 to 1", "forward pass", "tiny.gguf"):
         assert said in shown.stdout
     talk = json.dumps([{"role": "user", "content": "The lamp is on."}])
-    as_data = tokentrie("decide", "-q", "-", "--state", talk, "--json-state", "--json", stdin=json.dumps(QUESTIONS))
+    as_data = run("decide", "-q", "-", "--state", talk, "--json-state", "--json", stdin=json.dumps(QUESTIONS))
     same_said = json.loads(as_data.stdout)["answers"]["on"]["probability"]
     assert same_said == pytest.approx(found["answers"]["on"]["probability"], abs=0.02)
 
@@ -59,7 +62,7 @@ def test_answers_are_those_of_the_model(questions: Path, tmp_path: Path) -> None
 def test_below_a_threshold_it_says_why(tmp_path: Path) -> None:
     path = tmp_path / "q.json"
     path.write_text(json.dumps({**QUESTIONS, "threshold": 1}), encoding="utf-8")
-    done = tokentrie("decide", "-q", str(path), "--state", "s")
+    done = run("decide", "-q", str(path), "--state", "s")
     assert done.stdout.count("none: the probability") == 3
 
 
@@ -79,8 +82,205 @@ def test_below_a_threshold_it_says_why(tmp_path: Path) -> None:
 def test_what_is_wrong_is_one_line(tmp_path: Path, content: str, more: tuple[str, ...], says: str, code: int) -> None:
     path = tmp_path / "q.json"
     path.write_text(content, encoding="utf-8")
-    done = tokentrie("decide", "-q", str(path), "--state", "s t", *more)
+    done = run("decide", "-q", str(path), "--state", "s t", *more)
     assert (done.returncode, done.stdout) == (code, "")
     assert says in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+NAMES = ("on", "colour", "size")
+COLUMNS = [f"{name}_{what}" for name in NAMES for what in ("answer", "probability", "mass", "probabilities")]
+
+
+def rows_of(count: int) -> list[dict[str, Any]]:
+    words = (("on", "yes"), ("off", "no"))
+    return [{"id": n, "text": f"Lamp {n} is {words[n % 2][0]}.", "lit": words[n % 2][1]} for n in range(count)]
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    if path.suffix == ".csv":
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".csv":
+        with path.open(newline="", encoding="utf-8") as file:
+            return [*csv.DictReader(file)]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def decide(questions: Path, source: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return run("decide", "-q", str(questions), "--input", str(source), "-o", str(out), "--threads", "1", *more)
+
+
+def test_every_row_gets_the_answers_of_the_model(questions: Path, tmp_path: Path) -> None:
+    source = written(tmp_path / "rows.jsonl", rows_of(40))
+    done = decide(questions, source, tmp_path / "out.jsonl", "--field", "text", "--json")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["rows"], summary["new"], summary["errors"]) == (40, 40, 0)
+    assert sum(summary["answers"]["on"].values()) == 40
+    found = read(tmp_path / "out.jsonl")
+    assert [*found[0]] == ["id", "text", "lit", *COLUMNS]
+    with Model(n_threads=1) as model:
+        text = json.dumps({"states": [row["text"] for row in rows_of(40)], **QUESTIONS})
+        expected = json.loads(model._decide(text))
+    for row, answers in zip(found, expected, strict=True):
+        for name in NAMES:
+            answer = answers["answers"][name]
+            assert [*row[f"{name}_probabilities"].values()] == pytest.approx(answer["probabilities"], abs=0.02)
+            assert row[f"{name}_probability"] == pytest.approx(answer["probability"], abs=0.02)
+    # The same in a table, and as data: the whole row is the state.
+    table = decide(questions, written(tmp_path / "rows.csv", rows_of(5)), tmp_path / "out.csv", "--template", "{text}")
+    assert table.returncode == 0, table.stderr
+    of_table = read(tmp_path / "out.csv")
+    assert [*of_table[0]] == ["id", "text", "lit", *COLUMNS]
+    assert float(of_table[0]["on_probability"]) == pytest.approx(found[0]["on_probability"], abs=0.02)
+    whole = decide(questions, written(tmp_path / "few.jsonl", rows_of(2)), tmp_path / "whole.jsonl")
+    assert whole.returncode == 0, whole.stderr
+    with Model(n_threads=1) as model:
+        (of_row,) = json.loads(model._decide(json.dumps({"state": rows_of(1)[0], **QUESTIONS})))
+    of_data = read(tmp_path / "whole.jsonl")[0]
+    assert of_data["on_probability"] == pytest.approx(of_row["answers"]["on"]["probability"], abs=0.02)
+
+
+def test_a_run_that_was_stopped_goes_on(questions: Path, tmp_path: Path) -> None:
+    source, out = written(tmp_path / "rows.jsonl", rows_of(3_000)), tmp_path / "out.jsonl"
+    command = [sys.executable, "-m", "tokentrie", "decide", "-q", str(questions), "--input", str(source)]
+    command += ["--field", "text", "--threads", "1", "-o", str(out)]
+    partial = tmp_path / "out.jsonl.partial"
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 100
+    while not (partial.exists() and partial.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "the same command goes on from there" in said
+    assert not out.exists()
+    kept = len(partial.read_text().splitlines())
+    assert 0 < kept < 3_000
+    # Other questions are another run.
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**QUESTIONS, "permute": 1}), encoding="utf-8")
+    refused = decide(other, source, out, "--field", "text")
+    assert refused.returncode == 1
+    assert "was made with another --questions" in refused.stderr
+    # What is there is kept, to the byte, and the first group of it is what a run in one go gives.
+    before = partial.read_text().splitlines()[:kept]
+    written(source, rows_of(kept + 64))
+    again = decide(questions, source, out, "--field", "text", "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["new"] == 64
+    assert out.read_text().splitlines()[:kept] == before
+    whole = decide(questions, source, tmp_path / "whole.jsonl", "--field", "text")
+    assert whole.returncode == 0, whole.stderr
+    assert (tmp_path / "whole.jsonl").read_text() == out.read_text()
+
+
+def test_faulty_rows(questions: Path, tmp_path: Path) -> None:
+    faulty = [{"id": 3, "text": "long " * 5_000, "lit": "no"}, {"id": 4, "text": None, "lit": ""}]
+    rows = [*rows_of(3), *faulty, *rows_of(2)]
+    source = written(tmp_path / "rows.jsonl", rows)
+    stopped = decide(questions, source, tmp_path / "a.jsonl", "--field", "text")
+    assert stopped.returncode == 1
+    assert "rows.jsonl, line 5: the field 'text' is null, not text" in stopped.stderr
+    kept = decide(questions, source, tmp_path / "b.jsonl", "--field", "text", "--on-error", "return", "--json")
+    assert json.loads(kept.stdout)["errors"] == 2
+    found = read(tmp_path / "b.jsonl")
+    assert len(found) == 7
+    assert "tokens" in found[3]["error"]
+    assert "not text" in found[4]["error"]
+    assert found[5]["on_answer"] in (True, False)
+    left = decide(questions, source, tmp_path / "c.csv", "--field", "text", "--on-error", "skip")
+    assert left.returncode == 0
+    assert len(read(tmp_path / "c.csv")) == 5
+    taken = written(tmp_path / "taken.jsonl", [{"text": "x", "on_answer": 1}])
+    clash = decide(questions, taken, tmp_path / "d.jsonl", "--field", "text")
+    assert "the field 'on_answer' has the name of a result" in clash.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--state", "s", "--field", "text"], "--field"),
+        (["--input", "rows.jsonl", "--field", "text"], "--output"),
+        (["--input", "rows.jsonl", "--state", "s", "-o", "o.csv"], "--state and --input"),
+        (["--input", "rows.jsonl", "--json-state", "-o", "o.csv"], "--json-state"),
+        (["--input", "rows.txt", "-o", "o.csv"], "the name must end with"),
+        (["--input", "rows.jsonl", "-o", "o.txt"], "the name must end with"),
+        (["--input", "rows.jsonl", "-o", "o.csv", "--calibration", "questions.json"], "this is no calibration"),
+    ],
+)
+def test_options_that_do_not_fit(questions: Path, tmp_path: Path, arguments: list[str], says: str) -> None:
+    written(tmp_path / "rows.jsonl", rows_of(2))
+    (tmp_path / "rows.txt").write_text("x")
+    files = {"rows.jsonl", "rows.txt", "o.csv", "o.txt", "questions.json"}
+    done = run("decide", "-q", str(questions), *(str(tmp_path / one) if one in files else one for one in arguments))
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_calibrate_and_decide_with_it(questions: Path, tmp_path: Path) -> None:
+    rows = [*rows_of(40), {"id": 40, "text": "Lamp 40 is broken.", "lit": ""}]
+    source, out = written(tmp_path / "known.csv", rows), tmp_path / "calibration.json"
+    given = ["calibrate", "-q", str(questions), "--input", str(source), "--threads", "1", "-o", str(out)]
+    shown = run(*given, "--field", "text", "--gold", "on=lit")
+    assert shown.returncode == 0, shown.stderr
+    for said in ("on: 40 examples", "accuracy", "Brier", "log loss", "ECE", "before", "after", "temperature"):
+        assert said in shown.stdout
+    found = Calibration.load(out)
+    assert [*found.questions] == ["on"]
+    only_on = tmp_path / "on.json"
+    only_on.write_text(json.dumps({"questions": {"on": QUESTIONS["questions"]["on"]}, "permute": 2}), encoding="utf-8")
+    plain = json.loads(run("decide", "-q", str(only_on), "--state", "Lamp 1 is off.", "--json").stdout)
+    done = run("decide", "-q", str(only_on), "--state", "Lamp 1 is off.", "--json", "--calibration", str(out))
+    assert done.returncode == 0, done.stderr
+    fitted, share = found.questions["on"], plain["answers"]["on"]["probability"]
+    odds = (share / (1 - share)) ** (1 / fitted.temperature) * 2.718281828 ** (fitted.bias[0] - fitted.bias[1])
+    assert json.loads(done.stdout)["answers"]["on"]["probability"] == pytest.approx(odds / (1 + odds), abs=0.02)
+    # Of other questions it says so, in one line.
+    other = run("decide", "-q", str(questions), "--state", "s", "--calibration", str(out))
+    assert other.returncode == 2
+    assert "the calibration does not have this question" in other.stderr
+    # A whole row is asked about without the right answers.
+    as_data = run(*given, "--gold", "on=lit", "--json")
+    assert as_data.returncode == 0, as_data.stderr
+    with Model(n_threads=1) as model:
+        states = [{"id": str(row["id"]), "text": row["text"]} for row in rows[:40]]
+        same = model.calibrate(
+            states,
+            {"on": Question(bool, instructions="Is the lamp on?")},
+            {"on": [row["lit"] for row in rows[:40]]},
+            permute=2,
+        )
+    measured = json.loads(as_data.stdout)["questions"]["on"]["before"]["log_loss"]
+    assert measured == pytest.approx(same.questions["on"].before.log_loss, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("more", "says", "code"),
+    [
+        (["--gold", "on"], "write QUESTION=FIELD", 2),
+        (["--gold", "off=lit"], "there is no question 'off'", 2),
+        (["--gold", "on=light"], "there is no field 'light'", 1),
+        (["--gold", "on=text"], '"Lamp 0 is on." is no answer to the question "on"', 2),
+        ([], "there is no field 'on'", 1),
+    ],
+)
+def test_calibrations_that_cannot_be(questions: Path, tmp_path: Path, more: list[str], says: str, code: int) -> None:
+    source = written(tmp_path / "known.jsonl", rows_of(12))
+    given = ["calibrate", "-q", str(questions), "--input", str(source), "-o", str(tmp_path / "c.json")]
+    done = run(*given, "--field", "text", *more)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert says in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "c.json").exists()

@@ -89,7 +89,8 @@ def test_former_names_still_import_and_say_which_is_theirs(former: str, name: st
 
 
 def test_what_moved_is_pickled_where_it_is() -> None:
-    for value in (tokentrie.rules.Unconstrained(), tokentrie.rules.Date()):
+    rules = tokentrie.rules
+    for value in (rules.Unconstrained(), rules.Date(), rules.Time(utc=True), rules.DateTime()):
         assert type(value).__module__ == "tokentrie.rules"
         assert pickle.loads(pickle.dumps(value)) == value
 

@@ -58,6 +58,11 @@ def form() -> Form:
 
 ASKED: dict[str, Any] = {"on": bool, "size": tokentrie.Score(["small", "large"])}
 
+
+def calibrated(model: Model) -> tokentrie.Calibration:
+    return model.calibrate(["It is on.", "It is off."] * 5, {"on": bool}, {"on": [True, False] * 5})
+
+
 MAKE: dict[str, Callable[[Model], Any]] = {
     "generated": lambda model: model.generate("The sky is ", COLOURS),
     "filled": lambda model: model.generate("The sky is ", form(), probabilities=True),
@@ -78,7 +83,10 @@ MAKE: dict[str, Callable[[Model], Any]] = {
     "grammar": lambda _: Grammar.example("json"),
     "integer": lambda _: Integer(-1, 9),
     "number": lambda _: Number(fraction_digits=2),
+    "number of a range": lambda _: Number(-1, 2.5, fraction_digits=2),
     "date": lambda _: tokentrie.rules.Date(),
+    "time": lambda _: tokentrie.rules.Time("09:00", timespec="minutes"),
+    "date time": lambda _: tokentrie.rules.DateTime(utc=True),
     "string": lambda _: String(max_chars=9),
     "one of": lambda _: OneOf(Integer(0, 9), ["many", "none"], "some"),
     "concatenation": lambda _: Integer(0, 9) + " kg",
@@ -98,6 +106,10 @@ MAKE: dict[str, Callable[[Model], Any]] = {
     "answers": lambda model: model.decide("It is on.", ASKED),
     "answer": lambda model: model.decide("It is on.", ASKED)["on"],
     "asked prompt": lambda model: model.decide("It is on.", ASKED)["on"].prompts[0],
+    "calibration": lambda model: calibrated(model),
+    "fitted": lambda model: calibrated(model).questions["on"],
+    "measures": lambda model: calibrated(model).questions["on"].before,
+    "bin": lambda model: calibrated(model).questions["on"].before.bins[0],
     "decision stats": lambda model: model.decide("It is on.", ASKED).stats,
     "question": lambda _: tokentrie.Question(bool, instructions="Is it on?"),
     "score": lambda _: tokentrie.Score(["low", "high"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import gc
 import pickle
 import re
@@ -36,6 +37,7 @@ from tokentrie import (
     VocabularyError,
 )
 
+UTC = datetime.timezone.utc
 DATE = r"(19|20)\d{2}-(0[1-9]|1[0-2])-[0-3]\d"
 PIECES = [bytes([byte]) for byte in range(256)] + [
     b"20",
@@ -581,7 +583,18 @@ def bounded(rule: Rule) -> bool:
         (tokentrie.Integer(-10, 10), "-7", -7),
         (tokentrie.Integer(), "9" * 60, int("9" * 60)),
         (tokentrie.Number(), "-1.5e2", -150.0),
+        (tokentrie.Number(-1.5, 20, fraction_digits=2), "-0.25", -0.25),
+        (tokentrie.Number(decimal.Decimal("0.1"), None, integer_digits=3), "0.10000000000000001", 0.1),
         (tokentrie.rules.Date(), "2024-02-29", datetime.date(2024, 2, 29)),
+        (tokentrie.rules.Time(), "23:59:59", datetime.time(23, 59, 59)),
+        (tokentrie.rules.Time(utc=True, timespec="minutes"), "23:59Z", datetime.time(23, 59, tzinfo=UTC)),
+        (tokentrie.rules.Time("09:30", datetime.time(10)), "09:30:01", datetime.time(9, 30, 1)),
+        (tokentrie.rules.DateTime(), "2024-02-29T00:00:01", datetime.datetime(2024, 2, 29, 0, 0, 1)),
+        (
+            tokentrie.rules.DateTime(timespec="microseconds", utc=True),
+            "2024-02-29T00:00:01.000002Z",
+            datetime.datetime(2024, 2, 29, 0, 0, 1, 2, UTC),
+        ),
         (tokentrie.String(), r"caf\u00e9 \ud83d\ude00", "caf\u00e9 \U0001f600"),
         (tokentrie.String(quotes=True), '"a"', "a"),
         (tokentrie.OneOf(tokentrie.Integer(0, 9), ["many"]), "7", 7),
@@ -606,6 +619,134 @@ def test_values_have_the_type_of_their_rule(model: Model, rule: Any, text: str, 
             rule.parse("?\n")
 
 
+@settings(max_examples=cases(100), deadline=None)
+@given(
+    st.lists(st.decimals(-13, 13, places=3), min_size=2, max_size=2),
+    st.integers(1, 2),
+    st.integers(0, 2),
+    st.sampled_from([decimal.Decimal, float]),
+)
+def test_ranges_of_numbers_are_those_that_are_counted(
+    bounds: list[decimal.Decimal], whole: int, fraction: int, kind: type
+) -> None:
+    low, high = sorted(bounds)
+    most = 10**whole * 10**fraction
+    wanted = set()
+    for places in range(fraction + 1):
+        step = 10 ** (fraction - places)
+        for number in range(1 - most, most):
+            value = decimal.Decimal(number).scaleb(-fraction)
+            if number % step == 0 and low <= value <= high:
+                wanted.add(f"{number // step * decimal.Decimal(1).scaleb(-places):.{places}f}")
+    if not wanted:
+        with pytest.raises(RuleError, match="no number"):
+            tokentrie.Number(kind(low), kind(high), integer_digits=whole, fraction_digits=fraction)
+        return
+    rule = tokentrie.Number(kind(low), kind(high), integer_digits=whole, fraction_digits=fraction)
+    found = rule.texts(100_000)
+    assert set(found) == wanted
+    assert all(rule.parse(text) == float(text) for text in found)
+    above = tokentrie.Number(kind(low), integer_digits=whole, fraction_digits=fraction).texts(100_000)
+    assert set(found) == {text for text in above if decimal.Decimal(text) <= high}
+
+
+def test_bounds_of_numbers_are_kept_as_given() -> None:
+    rule = tokentrie.Number(decimal.Decimal("-0.10"), np.float64(2.5))
+    assert (rule.lo, rule.hi) == (decimal.Decimal("-0.1"), 2.5)
+    assert rule == tokentrie.Number(-0.1, 2.5, integer_digits=20, fraction_digits=17, exponent_digits=0)
+    assert repr(rule) == "tokentrie.Number(-0.1, 2.5, integer_digits=20, fraction_digits=17, exponent_digits=0)"
+    assert eval(repr(rule)) == rule
+    assert (rule.exponent_digits, tokentrie.Number().exponent_digits) == (0, 2)
+    assert tokentrie.Number(0, 10**30).matches("1" + "0" * 30), "as many digits as a bound has"
+    assert rule != tokentrie.Number(-0.1, 2.6)
+    assert rule != tokentrie.Number(-0.1)
+
+
+def iso(moment: Any, timespec: str) -> str:
+    """As Python writes it, with a Z for the offset of UTC."""
+    text: str = moment.isoformat(timespec=timespec)
+    return text.replace("+00:00", "Z")
+
+
+def from_iso(kind: Any, text: str) -> Any:
+    """As Python reads it; None where it does not."""
+    try:
+        return kind.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    except ValueError:
+        return None
+
+
+@settings(max_examples=cases(400), deadline=None)
+@given(st.data())
+def test_times_are_those_of_python(data: st.DataObject) -> None:
+    """A text is legal where Python reads it, writes it the same way, and it is in the range."""
+    utc, with_day = data.draw(st.booleans()), data.draw(st.booleans())
+    timespec = data.draw(st.sampled_from(["minutes", "seconds", "milliseconds", "microseconds"]))
+    zone = UTC if utc else None
+    near = data.draw(st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 30)))
+    spans = st.one_of(*(st.integers(-span, span) for span in (3, 2_000_000, 200_000_000, 86_400_000_000)))
+    drawn = [near + datetime.timedelta(microseconds=data.draw(spans)) for _ in range(8)]
+    cut = st.sampled_from([1, 1_000, 1_000_000, 60_000_000])
+    drawn += [one - (one - datetime.datetime.min) % datetime.timedelta(microseconds=data.draw(cut)) for one in drawn]
+    kind: Any = datetime.datetime if with_day else datetime.time
+    moments = [one.replace(tzinfo=zone) if with_day else one.time().replace(tzinfo=zone) for one in drawn]
+    low, high = sorted(moments[:2]) if data.draw(st.booleans()) else sorted(moments[-2:])
+    rule_of: Any = tokentrie.rules.DateTime if with_day else tokentrie.rules.Time
+    fine = iso(low, "microseconds"), iso(high, "microseconds")
+    bounds = data.draw(st.sampled_from([(low, high), (low, None), (None, high), (None, None), fine]))
+    texts = [iso(one, timespec) for one in moments]
+    for text in list(texts):
+        at, char = data.draw(st.integers(0, len(text) - 1)), data.draw(st.sampled_from("0123456789:.-TZ "))
+        texts += [text[:at] + char + text[at + 1 :], text[:at] + text[at + 1 :], text[:at] + char + text[at:]]
+
+    def wanted(text: str) -> Any:
+        moment = from_iso(kind, text)
+        if moment is None or (moment.tzinfo is None) == utc or iso(moment, timespec) != text:
+            return None
+        above = bounds[0] is None or low <= moment
+        return moment if above and (bounds[1] is None or moment <= high) else None
+
+    try:
+        rule = rule_of(*bounds, timespec=timespec, utc=utc)
+    except RuleError:
+        with pytest.raises(RuleError, match=r"no (time|moment) is at least"):
+            rule_of(*bounds, timespec=timespec, utc=utc)
+        assert all(wanted(text) is None for text in texts)
+        return
+    for text in texts:
+        moment = wanted(text)
+        assert rule.matches(text) == (moment is not None), (text, rule)
+        if moment is not None:
+            assert rule.parse(text) == moment
+            assert rule.parse(text).tzinfo is zone
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    assert eval(repr(rule)) == rule
+    assert (rule.lo, rule.hi) == (None if bounds[0] is None else low, None if bounds[1] is None else high)
+    assert rule_of(rule.lo, rule.hi, timespec=timespec, utc=utc) == rule
+
+
+def test_bounds_of_times_are_of_their_kind() -> None:
+    rules = tokentrie.rules
+    plus_two = datetime.timezone(datetime.timedelta(hours=2))
+    moment = datetime.datetime(2024, 5, 1, 1, tzinfo=plus_two)
+    assert rules.DateTime(moment, utc=True).lo == moment
+    assert rules.DateTime(moment, utc=True) == rules.DateTime("2024-04-30T23:00Z", utc=True)
+    for made, said in [
+        (lambda: rules.DateTime(moment), "lo is .*, with a time zone: give utc=True"),
+        (lambda: rules.DateTime(None, datetime.datetime(2024, 5, 1), utc=True), "hi is .*, without a time zone"),
+        (lambda: rules.Time(datetime.time(9, tzinfo=plus_two), utc=True), "lo is .*: a time of another zone than UTC"),
+        (lambda: rules.DateTime(datetime.date(2024, 5, 1)), "lo must be a datetime.datetime, a str or None, not"),
+        (lambda: rules.Time(9), "lo must be a datetime.time, a str or None, not 9 of type int"),
+        (lambda: rules.Date(datetime.datetime(2024, 5, 1)), "lo must be a datetime.date, a str or None, not"),
+    ]:
+        with pytest.raises(TypeError, match=said):
+            made()
+    with pytest.raises(RuleError, match='"9:00" is no time: a time is written as in 23:59:59'):
+        rules.Time("9:00")
+    with pytest.raises(OptionError, match='timespec is "hours": it must be one of "minutes", "seconds"'):
+        rules.Time(timespec="hours")  # type: ignore[arg-type]
+
+
 def test_what_makes_no_typed_rule_is_said() -> None:
     with pytest.raises(RuleError, match="no integer is at least 5 and at most 3"):
         tokentrie.Integer(5, 3)
@@ -615,6 +756,17 @@ def test_what_makes_no_typed_rule_is_said() -> None:
         tokentrie.Integer("1")  # type: ignore[arg-type]
     with pytest.raises(RuleError, match="integer_digits is 0"):
         tokentrie.Number(integer_digits=0)
+    with pytest.raises(RuleError, match=r"at most 17 digits after the point is at least 2 and at most 1\.5"):
+        tokentrie.Number(2, 1.5)
+    with pytest.raises(RuleError, match=r"digits after the point is at least 0\.001 and at most 0\.002"):
+        tokentrie.Number(0.001, 0.002, fraction_digits=2)
+    with pytest.raises(RuleError, match="a range are written without exponents"):
+        tokentrie.Number(0, exponent_digits=2)
+    for endless in (float("inf"), float("nan"), decimal.Decimal("-Infinity"), decimal.Decimal("1e401")):
+        with pytest.raises(OptionError, match=r"hi is .*: it must be finite, and at most 1e400"):
+            tokentrie.Number(0, endless)
+    with pytest.raises(TypeError, match=r"lo must be an int, a float, a decimal\.Decimal or None, not '1' of type str"):
+        tokentrie.Number("1")  # type: ignore[arg-type]
     with pytest.raises(RuleError, match="no string has at least 5 characters and at most 3"):
         tokentrie.String(min_chars=5, max_chars=3)
     with pytest.raises(RuleError, match="nothing could be written"):

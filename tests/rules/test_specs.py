@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import json
 import pickle
 from functools import cache
@@ -39,7 +40,7 @@ from tokentrie import (
     Vocab,
     constraint,
 )
-from tokentrie.rules import Date, Unconstrained
+from tokentrie.rules import Date, DateTime, Time, Unconstrained
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "specs.json").read_text())
 PIECES = [bytes([byte]) for byte in range(256)] + [b"12", b"20", b"ab", b'"a', b" k", b"-0", b"</s>"]
@@ -78,6 +79,11 @@ def leaves() -> st.SearchStrategy[Pair]:
         fields = dict(zip(names, digits, strict=True))
         return Number(**fields), {"number": fields}
 
+    def amount(bounds: list[decimal.Decimal]) -> Pair:
+        low, high = bounds
+        fields = {"min": str(low), "max": float(high) if float(high) == high else str(high), "fraction_digits": 3}
+        return Number(low, high, fraction_digits=3), {"number": fields}
+
     def string(options: tuple[int, int | None, bool]) -> Pair:
         low, more, quotes = options
         high = None if more is None else low + more
@@ -88,14 +94,30 @@ def leaves() -> st.SearchStrategy[Pair]:
         low, high = bounds
         return Date(low, str(high)), {"date": {"min": str(low), "max": str(high)}}
 
+    def times(drawn: tuple[list[datetime.datetime], str, bool, bool]) -> Pair:
+        (low, high), timespec, utc, with_day = drawn
+        zone = datetime.timezone.utc if utc else None
+        bounds = [one.replace(tzinfo=zone) if with_day else one.timetz().replace(tzinfo=zone) for one in (low, high)]
+        said = [one.replace(tzinfo=None).isoformat() + "Z" * utc for one in bounds]
+        fields = {"min": said[0], "max": said[1], "timespec": timespec, "utc": utc}
+        kind: Any = DateTime if with_day else Time
+        return kind(*bounds, timespec=timespec, utc=utc), {"date_time" if with_day else "time": fields}
+
+    # On one day, and not both within a minute, in which there may be none.
+    on_one_day = st.datetimes(datetime.datetime(2024, 2, 29), datetime.datetime(2024, 2, 29, 23, 58))
+    clocks = st.lists(on_one_day, min_size=2, max_size=2)
+    clocks = clocks.map(lambda both: [min(both), max(both) + datetime.timedelta(minutes=1)])
+    specs = st.sampled_from(["minutes", "seconds", "milliseconds", "microseconds"])
     patterns = st.sampled_from(["[0-9]{2}", "a|b+", "(ab)*k", "[^x]"])
     return st.one_of(
         bounds.map(integer),
         st.tuples(st.integers(1, 4), st.integers(0, 3), st.integers(0, 2)).map(number),
+        st.lists(st.decimals(-200, 200, places=3), min_size=2, max_size=2).map(sorted).map(amount),
         st.tuples(st.integers(0, 3), st.integers(1, 3) | st.none(), st.booleans()).map(string),
         patterns.map(lambda pattern: (Regex(pattern), {"regex": pattern})),
         st.just((Date(), {"date": {}})),
         st.lists(st.dates(), min_size=2, max_size=2).map(sorted).map(days),
+        st.tuples(clocks, specs, st.booleans(), st.booleans()).map(times),
     )
 
 

@@ -26,6 +26,7 @@ from tokentrie import (
     InvalidValueError,
     JsonSchema,
     Model,
+    Number,
     Regex,
     RuleError,
     Sampler,
@@ -36,6 +37,7 @@ from tokentrie import (
     ThinkGate,
     patterns,
 )
+from tokentrie.rules import Date, DateTime, Time
 from typing_extensions import TypedDict
 
 pytestmark = pytest.mark.model
@@ -71,6 +73,8 @@ class Answer(TypedDict):
     right: bool
 
 
+UTC, PLUS_TWO = datetime.timezone.utc, datetime.timezone(datetime.timedelta(hours=2))
+HALF_PAST_NINE = datetime.datetime(2024, 2, 29, 9, 30, tzinfo=UTC)
 Digit = Annotated[int, Field(ge=0, le=9)]
 PLAIN: list[tuple[Any, dict[str, Any]]] = [
     (bool, {"true": True, "false": False}),
@@ -127,6 +131,9 @@ def test_plain_values(kind: Any, values: dict[str, Any], model: Model) -> None:
         (int, "-12", -12),
         (float, "1.5", 1.5),
         (str, '"a\\n"', "a\n"),
+        (datetime.time, "09:30:00", datetime.time(9, 30)),
+        (datetime.datetime, "2024-02-29T09:30:00", datetime.datetime(2024, 2, 29, 9, 30)),
+        (datetime.datetime | datetime.date | None, "2024-02-29", datetime.date(2024, 2, 29)),
         (int | float, "2", 2),
         (int | float, "2.5", 2.5),
         (str | None, "null", None),
@@ -158,6 +165,12 @@ def test_rules_that_there_are() -> None:
     for kind, rule in [
         (int, Integer()),
         (Annotated[int, Field(gt=1, le=9)], Integer(2, 9)),
+        (Annotated[float, Field(ge=0, le=1.5)], Number(0, 1.5)),
+        (Annotated[float, Field(ge=0), "in words", Le(2)], Number(0, 2)),
+        (Annotated[float, Field(gt=0)], JsonSchema({"type": "number", "exclusiveMinimum": 0})),
+        (datetime.date, Date()),
+        (datetime.time, Time()),
+        (datetime.datetime, DateTime()),
         (str, String(quotes=True)),
         (re.compile("a"), Regex("a")),
         (list[int], JsonSchema(list[int])),
@@ -195,6 +208,7 @@ def test_every_place(model: Model) -> None:
     assert {vocab[int(token)][:1] for token in batch.allowed(2)} == {b"x", b"y"}
     assert len(model.generate("It: ", Sequence(Colour, bool)).leaves) == 2
     assert tokentrie.constraint(Colour).to_dict() == {"choice": ["red", "blue"]}
+    assert tokentrie.constraint(Annotated[float, Le(5)]) == tokentrie.constraint({"number": {"max": 5}})
     assert tokentrie.constraint(Annotated[int, Le(5)]) == tokentrie.constraint({"integer": {"max": 5}})
     note = Text("note", stop='"', pattern=re.compile("[ab]{1,3}"), max_tokens=5)
     assert re.fullmatch("[ab]*", model.generate("A: ", Form('"', note, '"')).values["note"])
@@ -220,6 +234,10 @@ def test_every_place(model: Model) -> None:
         (dict[str, list[bool]], '{"a": [true]}', {"a": [True]}),
         (list[Sizes], '[{"a": "big", "b": 2}]', [Sizes("big", 2)]),
         (re.compile(r"\d+"), '"12"', "12"),
+        (list[datetime.date], '["2024-02-29"]', [datetime.date(2024, 2, 29)]),
+        (datetime.time, '"09:30:00.25+02:00"', datetime.time(9, 30, 0, 250_000, PLUS_TWO)),
+        (list[datetime.datetime], '["2024-02-29T09:30:00.5Z"]', [HALF_PAST_NINE.replace(microsecond=500_000)]),
+        (datetime.datetime, '"2024-02-29t09:30:00z"', HALF_PAST_NINE),
     ],
     ids=repr,
 )
@@ -231,6 +249,33 @@ def test_documents(kind: Any, text: str, value: Any, installed: bool, monkeypatc
     assert same(rule.parse(text), value)
     assert pickle.loads(pickle.dumps(rule)) == rule
     assert not rule.matches("{}{}")
+
+
+def test_the_first_kind_of_moment_that_fits_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokentrie.schemas, "_adapter", lambda kind: None)
+    rule = JsonSchema(list[datetime.datetime | datetime.time | datetime.date | None])
+    text = '["2024-02-29", "09:30:00.1234567Z", "2024-02-29T23:59:59-02:00", null]'
+    assert rule.matches(text)
+    assert rule.parse(text) == [
+        datetime.date(2024, 2, 29),
+        datetime.time(9, 30, 0, 123_456, UTC),
+        datetime.datetime(2024, 3, 1, 1, 59, 59, 0, UTC),
+        None,
+    ]
+
+
+def test_one_place_says_what_a_type_is(model: Model) -> None:
+    """An adapter was a type as a constraint and none as a format."""
+    asked = [{"role": "user", "content": "Which?"}]
+    adapter = TypeAdapter(Annotated[list[bool], Field(max_length=1)])
+    assert model.chat(asked, response_format=adapter).parsed in ([], [True], [False])
+    assert model.chat(asked, constraint=adapter).parsed in ([], [True], [False])
+    assert JsonSchema(adapter).parse("[true]") == [True]
+    hints = (int, Person, Sizes, Answer, list[int], Literal["a"], int | None, NewType("N", int))
+    for kind in (*hints, re.compile("a"), adapter):
+        assert tokentrie.schemas.is_type(kind), kind
+    for none in (5, "int", {"type": "object"}, ["a"], Integer(), Colour.RED, None, Person(age=1, happy=True)):
+        assert not tokentrie.schemas.is_type(none), none
 
 
 @pytest.mark.parametrize(

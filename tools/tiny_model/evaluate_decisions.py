@@ -94,6 +94,11 @@ def main() -> None:
             found = figures(answers, right)
             shown = "  ".join(f"{what} {value:.3g}" for what, value in found.items())
             print(f"{task:10} {len(right)} {name:32} {shown}", flush=True)
+        gold = [names[index] for index in right]
+        for name in ("usual layout", "own prompt"):
+            found = model.calibrate(states, {"q": question}, {"q": gold}, **variants[name]).questions["q"]
+            shown = f"temperature {found.temperature:.3g}  before {found.before}  after {found.after}"
+            print(f"{task:10} {len(right)} {name + ', calibrated':32} {shown}", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 use crate::common::{input, one, output, put, said, text};
 use bytemuck::Zeroable;
 use serde_json::Value;
-use tokentrie_c::In;
+use std::ffi::c_char;
 use tokentrie_c::abi::*;
 use tokentrie_c::status::*;
+use tokentrie_c::{In, Out};
 
 const VECTORS: &str = include_str!("../../../tests/vectors/specs.json");
 const END: i32 = 256;
@@ -36,13 +37,38 @@ fn constraint(spec: &str, vocab: tokentrie_vocab) -> Result<tokentrie_constraint
     }
 }
 
-fn json(constraint: tokentrie_constraint) -> String {
+type Says = extern "C" fn(tokentrie_constraint, Out<c_char>, usize, Out<usize>) -> tokentrie_status;
+
+fn text_of(says: Says, constraint: tokentrie_constraint) -> String {
     let (mut bytes, mut count) = (vec![0_u8; 1 << 16], 0);
     // SAFETY: the buffer is as long as is said, and lives during the call.
-    let out = unsafe { tokentrie_c::Out::new(bytes.as_mut_ptr().cast()) };
-    assert_eq!(tokentrie_constraint_json(constraint, out, bytes.len(), put(&mut count)), TOKENTRIE_OK, "{}", said());
+    let out = unsafe { Out::new(bytes.as_mut_ptr().cast()) };
+    assert_eq!(says(constraint, out, bytes.len(), put(&mut count)), TOKENTRIE_OK, "{}", said());
     bytes.truncate(count);
     String::from_utf8(bytes).unwrap()
+}
+
+fn json(constraint: tokentrie_constraint) -> String {
+    text_of(tokentrie_constraint_json, constraint)
+}
+
+#[test]
+fn what_a_user_should_hear_is_kept() {
+    let vocab = vocab();
+    let payload = r#"{"payload": {"descriptors": [{"path": "a", "leaves": [
+        {"name": "near", "tokens": [97]}, {"name": "far", "tokens": [97, 900]}]}]}}"#;
+    for (spec, hears) in [
+        (r#"{"regex": "[0-9]"}"#, None),
+        (r#"{"grammar": "a : \"x\" ; unused : \"x\" ;", "lenient": true}"#, Some("grammar, ")),
+        (payload, Some("payload: dropped 1 leaf with ids outside the vocabulary of 257 tokens")),
+    ] {
+        let made = constraint(spec, vocab).unwrap();
+        let warnings: Vec<String> = serde_json::from_str(&text_of(tokentrie_constraint_warnings, made)).unwrap();
+        assert_eq!(warnings.len(), usize::from(hears.is_some()), "{spec}: {warnings:?}");
+        assert!(warnings.iter().all(|warning| warning.starts_with(hears.unwrap())), "{spec}: {warnings:?}");
+        assert_eq!(tokentrie_constraint_free(made), TOKENTRIE_OK);
+    }
+    assert_eq!(tokentrie_vocab_free(vocab), TOKENTRIE_OK);
 }
 
 fn sampler(constraint: tokentrie_constraint, vocab: tokentrie_vocab) -> tokentrie_sampler {

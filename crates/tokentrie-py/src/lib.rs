@@ -78,9 +78,11 @@ mod _native {
     #[pymodule_export]
     use crate::rule::grammar::Grammar;
     #[pymodule_export]
+    use crate::rule::number::Number;
+    #[pymodule_export]
     use crate::rule::regex::Regex;
     #[pymodule_export]
-    use crate::rule::regular::{Concatenation, Integer, Number, OneOf, StringRule};
+    use crate::rule::regular::{Concatenation, Integer, OneOf, StringRule};
     #[pymodule_export]
     use crate::rule::samples::samples;
     #[pymodule_export]
@@ -89,6 +91,8 @@ mod _native {
     use crate::rule::sequence::{Sequence, Unconstrained};
     #[pymodule_export]
     use crate::rule::stats::RuleStats;
+    #[pymodule_export]
+    use crate::rule::time::{DateTime, Time};
     #[pymodule_export]
     use crate::rule::typed::Typed;
     #[pymodule_export]

@@ -3,10 +3,10 @@
 use chat_format::dialect::ContentMode;
 use llama_sampler::{Context, ContextOptions, Model, ModelOptions, Question as Asked, QuestionScorer};
 use serde_json::{Map, Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokentrie::chat::{ChatFormat, ModelFormat};
-use tokentrie::decide::{Answer, Answers, Decide, DecideError, ReadyDecision, Request};
+use tokentrie::decide::{Answer, Answers, CalibrateError, Calibration, Decide, DecideError, ReadyDecision, Request};
 use tokentrie::engine::Runtime;
 use trie_core::work::{Limits, Over, Work};
 use trie_core::{ChooseOptions, TokenId};
@@ -18,9 +18,12 @@ struct Session {
     sets: ValueSets,
 }
 
+fn tiny() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf")
+}
+
 fn session() -> Session {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf");
-    let model = Model::load(file, ModelOptions::default()).unwrap();
+    let model = Model::load(tiny(), ModelOptions::default()).unwrap();
     let (format, _) = ModelFormat::of_model::<tokentrie::chat::ChatError>(&model).unwrap();
     let sets = ValueSets::new(Arc::clone(model.vocab()));
     let context =
@@ -34,7 +37,7 @@ fn request(value: &Value) -> Result<Request, String> {
 
 impl Session {
     fn decide(&mut self, value: &Value) -> Result<Vec<Answers>, DecideError> {
-        let ready = ReadyDecision::new(request(value).unwrap(), &self.format, &self.sets)?;
+        let ready = ReadyDecision::new(request(value).unwrap(), &self.format, &self.sets, &tiny())?;
         ready.run(&mut Runtime::Alone(&mut self.context), &mut ())
     }
 
@@ -244,12 +247,95 @@ fn below_the_threshold_there_is_no_value_and_a_reason() {
 }
 
 #[test]
+fn a_calibration_makes_other_probabilities_of_the_same_questions() {
+    let mut session = session();
+    let questions = json!({"on": {"type": "predicate"}, "size": {"type": "score", "levels": ["small", "large"]}});
+    let states: Vec<String> =
+        (0..20).map(|number| format!("Lamp {number} is {}.", ["on", "off"][number % 2])).collect();
+    let ask = json!({"states": states, "questions": questions, "permute": 2});
+    let plain = session.decide(&ask).unwrap();
+    let example = |number: usize, question: usize, gold: Value| {
+        let answer: &Answer = &plain[number].answers[question];
+        json!({"probabilities": answer.probabilities, "gold": gold})
+    };
+    let on: Vec<Value> = (0..20).map(|number| example(number, 0, ["yes", "no"][number % 2].into())).collect();
+    let size: Vec<Value> = (0..20).map(|number| example(number, 1, (number % 2).into())).collect();
+    let asked = request(&ask).unwrap();
+    let fit = |examples: Value| {
+        Calibration::fit(&asked.questions, &asked.options, &tiny(), examples.to_string().as_bytes())
+            .map_err(|error| error.to_string())
+    };
+    let calibration = fit(json!({"on": on, "size": size})).unwrap();
+    let document: Value = serde_json::from_str(&calibration.to_json()).unwrap();
+    let mut with = ask.clone();
+    with["calibration"] = document.clone();
+    for (plain, calibrated) in plain.iter().zip(session.decide(&with).unwrap()) {
+        for ((plain, calibrated), fitted) in plain.answers.iter().zip(&calibrated.answers).zip(&calibration.questions) {
+            let weights: Vec<f64> = plain
+                .probabilities
+                .iter()
+                .zip(&fitted.bias)
+                .map(|(share, bias)| share.powf(1.0 / fitted.temperature) * bias.exp())
+                .collect();
+            let sum: f64 = weights.iter().sum();
+            let expected: Vec<f64> = weights.iter().map(|weight| weight / sum).collect();
+            assert!(close(&calibrated.probabilities, &expected, 1e-9), "{calibrated:?}, not {expected:?}");
+            assert_eq!((calibrated.mass, &calibrated.prompts), (plain.mass, &plain.prompts));
+        }
+    }
+    // It is read as it was written, but for the last digit of a number.
+    let read = request(&with).unwrap().calibration.unwrap();
+    assert_eq!(read.model, calibration.model);
+    for (read, fitted) in read.questions.iter().zip(&calibration.questions) {
+        assert_eq!((&read.name, &read.question, read.examples), (&fitted.name, &fitted.question, fitted.examples));
+        assert!(close(&read.bias, &fitted.bias, 1e-12) && close(&[read.temperature], &[fitted.temperature], 1e-12));
+    }
+
+    // What is asked must be the same, and all of it calibrated.
+    for (field, value, says) in [
+        ("permute", json!(1), None),
+        ("instructions", json!("Think."), Some("another question of this name")),
+        ("readout", json!("label"), Some("another question of this name")),
+        ("prior", json!("content-free"), Some("another question of this name")),
+        ("threshold", json!(0.9), None),
+        (
+            "questions",
+            json!({"off": {"type": "predicate"}}),
+            Some("$.calibration.questions.off: the calibration does not"),
+        ),
+    ] {
+        let mut other = with.clone();
+        other[field] = value.clone();
+        match (request(&other), says) {
+            (Ok(_), None) if field == "threshold" => {}
+            // Of two orders the answer is another one.
+            (Err(error), None) if field == "permute" => assert!(error.contains("another question"), "{error}"),
+            (Err(error), Some(says)) => assert!(error.contains(says), "{field}: {error}"),
+            (outcome, _) => panic!("{field}: {outcome:?}"),
+        }
+    }
+    // So must be the model.
+    with["calibration"]["model"] = "another".into();
+    let error = session.decide(&with).unwrap_err();
+    assert!(matches!(error, DecideError::Calibration(_)) && error.to_string().contains("another model"), "{error}");
+
+    for (examples, says) in [
+        (json!({"on": on[..9]}), "the question \"on\": 9 examples are known: a calibration needs at least 10"),
+        (json!({"of": on}), "$.of: there is no such field"),
+        (json!({"on": [{"probabilities": [0.5, 0.5], "gold": "maybe"}]}), "$.on[0].gold: \"maybe\" is no answer"),
+        (json!({"on": [{"probabilities": [0.5, "x"], "gold": "yes"}]}), "$.on[0].probabilities[1]"),
+        (json!([]), "$: it must be an object"),
+    ] {
+        let error = fit(examples.clone()).unwrap_err();
+        assert!(error.contains(says), "{examples}: {error}");
+    }
+    let missing = Calibration::fit(&asked.questions, &asked.options, Path::new("/nowhere.gguf"), b"{}");
+    assert!(matches!(missing, Err(CalibrateError::Model(_))));
+}
+
+#[test]
 fn a_prompt_goes_up_to_where_content_begins() {
-    let model = Model::load(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf"),
-        ModelOptions::default(),
-    )
-    .unwrap();
+    let model = Model::load(tiny(), ModelOptions::default()).unwrap();
     let turn = "{% for m in messages %}{{ m.role }}: ";
     let rest = "{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant: ";
     for (template, ends) in [
@@ -261,7 +347,7 @@ fn a_prompt_goes_up_to_where_content_begins() {
         let format = ModelFormat::new(ChatFormat::new(template).unwrap(), Arc::clone(model.vocab()));
         let sets = ValueSets::new(Arc::clone(model.vocab()));
         let ask = request(&json!({"state": "s", "questions": {"q": {"type": "predicate"}}})).unwrap();
-        let ready = ReadyDecision::new(ask, &format, &sets).unwrap();
+        let ready = ReadyDecision::new(ask, &format, &sets, &tiny()).unwrap();
         let tokens = ready.prompts().next().unwrap();
         let text: Vec<u8> = tokens.iter().flat_map(|&token| model.vocab().piece(token).unwrap().to_vec()).collect();
         assert!(String::from_utf8(text.clone()).unwrap().ends_with(ends), "{:?}", String::from_utf8(text));
@@ -284,7 +370,7 @@ fn real_templates_are_asked_where_their_content_begins() {
         let format = ModelFormat::new(ChatFormat::new(template).unwrap(), Arc::clone(vocab));
         let ask = request(&json!({"state": "s", "questions": {"q": {"type": "predicate"}}})).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let ready = match ReadyDecision::new(ask, &format, &session.sets) {
+        let ready = match ReadyDecision::new(ask, &format, &session.sets, &tiny()) {
             Ok(ready) => ready,
             Err(error) => {
                 wrong.push(format!("{name}: {error}"));
@@ -317,6 +403,6 @@ fn many_options_are_read_and_laid_out_within_limits() {
     }
     let request = Request::from_json(text.as_bytes()).unwrap();
     let session = session();
-    let made = within(10_000).run(|| ReadyDecision::new(request, &session.format, &session.sets));
+    let made = within(10_000).run(|| ReadyDecision::new(request, &session.format, &session.sets, &tiny()));
     assert!(matches!(made, Err(DecideError::Over(Over::Steps(10_000)))), "{:?}", made.err());
 }

@@ -114,7 +114,7 @@ fn a_request_gives_what_the_runtime_gives() {
         let tokens = vocab.tokenize(prompt, true, true).unwrap();
         let wanted = context.generate(&tokens, Some(&rules.into()), &options, &mut ()).unwrap();
         assert_eq!((&got.tokens, &got.text, got.finish), (&wanted.tokens, &wanted.text, wanted.finish));
-        let json: Value = serde_json::from_str(&generated_json(&got, 0.5)).unwrap();
+        let json: Value = serde_json::from_str(&generated_json(&got, 0.5, &[])).unwrap();
         assert_eq!(json["text"], got.text.as_str());
         assert_eq!(json["finish"], got.finish.name());
         assert_eq!(json["stats"]["seconds"], 0.5);
@@ -146,7 +146,7 @@ fn options_that_do_not_go_with_a_constraint_are_refused() {
     let exact = json!({"prompt": "A pet: ", "constraint": form, "exact": true, "probabilities": true});
     let filled = ran(&mut context, &sets, &exact).unwrap();
     assert_eq!(filled.finish, Finish::Form);
-    let json: Value = serde_json::from_str(&generated_json(&filled, 0.0)).unwrap();
+    let json: Value = serde_json::from_str(&generated_json(&filled, 0.0, &[])).unwrap();
     assert_eq!(json["values"]["b"], filled.fields[0].value.as_str());
     assert_eq!(json["probabilities"]["b"].as_array().unwrap().len(), 2);
 }
@@ -167,7 +167,7 @@ fn a_choice_has_the_values_of_its_spec_in_their_order() {
         let values = choices.unwrap().listed(&Over::vocab(vocab), &DataOnly).unwrap();
         let (prompt, set) = sets.place(prompt.unwrap(), &values).unwrap();
         let choice = context.choose(&prompt, set.trie().clone(), &options.options(), &mut ()).unwrap();
-        let json: Value = serde_json::from_str(&choice_json(&choice, &set)).unwrap();
+        let json: Value = serde_json::from_str(&choice_json(&choice, &set, &["once".to_owned()])).unwrap();
         let mut given: Vec<&str> =
             json["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
         // Texts of a rule come in an order of its own.
@@ -177,6 +177,7 @@ fn a_choice_has_the_values_of_its_spec_in_their_order() {
         assert_eq!(given, names);
         let best = json["index"].as_u64().unwrap() as usize;
         assert_eq!(json["name"], json["names"][best]);
+        assert_eq!(json["warnings"], json!(["once"]));
         let shares: Vec<f64> = serde_json::from_value(json["probabilities"].clone()).unwrap();
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(shares.iter().all(|&share| share <= shares[best]));
@@ -188,7 +189,7 @@ fn a_choice_has_the_values_of_its_spec_in_their_order() {
         )
         .unwrap();
     let top = context.choose(&prompt, set.trie().clone(), &ChooseOptions::new().with_max_rows(1), &mut ()).unwrap();
-    let json: Value = serde_json::from_str(&choice_json(&top, &set)).unwrap();
+    let json: Value = serde_json::from_str(&choice_json(&top, &set, &[])).unwrap();
     assert!(json["mass_bounds"][0].as_f64() <= json["mass_bounds"][1].as_f64());
 }
 

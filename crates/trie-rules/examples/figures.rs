@@ -7,7 +7,7 @@ mod vocab;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trie_core::{Constraint, Scratch, TokenId};
-use trie_rules::{ByRule, Machine, MaskLimits, Regex, Regular, StringOptions, TokenBytes};
+use trie_rules::{ByRule, Machine, MaskLimits, NumberOptions, Regex, Regular, StringOptions, TokenBytes};
 
 fn tokens() -> Option<Arc<TokenBytes>> {
     let path = vocab::files().into_iter().find(|path| path.ends_with("ggml-vocab-qwen2.gguf"))?;
@@ -57,7 +57,7 @@ fn values(tokens: &Arc<TokenBytes>) {
     let string = |most| move || Regular::string(StringOptions::default().max_chars(most)).unwrap();
     shown("Integer(0, 999)", tokens, integer(Some(0), Some(999)));
     shown("Integer(i128)", tokens, integer(Some(i128::MIN), Some(i128::MAX)));
-    shown("Number", tokens, || Regular::number().unwrap());
+    shown("Number", tokens, || Regular::number_with(NumberOptions::default()).unwrap());
     shown("Date", tokens, Regular::date);
     shown("String(100)", tokens, string(100));
     shown("String(4000)", tokens, string(4000));

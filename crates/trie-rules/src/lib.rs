@@ -43,8 +43,8 @@ pub use check::{Broken, Checked, check_rule};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
 pub use placed::{Placed, PlacedState};
 pub use regular::{
-    Choice, ChoiceState, Documents, DocumentsBuilder, DocumentsState, Machine, NumberBound, NumberOptions, Parts,
-    PartsState, Regular, RegularError, RegularState, StringOptions, Value,
+    Choice, ChoiceState, Clock, Documents, DocumentsBuilder, DocumentsState, Machine, Moment, NumberBound,
+    NumberOptions, Parts, PartsState, Regular, RegularError, RegularState, StringOptions, Timespec, Value,
 };
 pub use rule::{Rule, Walker};
 pub use samples::samples;

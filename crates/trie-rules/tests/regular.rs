@@ -4,9 +4,10 @@
 use crate::common::{compare, vocabulary};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use trie_rules::schema::format_pattern;
 use trie_rules::{
-    AutomatonLimits, Machine, NumberBound, NumberOptions, Regular, RegularError, Rule, StringOptions, TextsError,
-    Value, check_rule, samples, texts,
+    AutomatonLimits, Clock, Machine, Moment, NumberBound, NumberOptions, Regular, RegularError, Rule, StringOptions,
+    TextsError, Timespec, Value, check_rule, samples, texts,
 };
 
 fn regex(pattern: &str) -> Regular {
@@ -82,7 +83,7 @@ proptest! {
 
     #[test]
     fn numbers_are_those_of_json(text in "-?[0-9.eE+-]{0,9}", around in any::<f64>()) {
-        let number = Regular::number().unwrap();
+        let number = Regular::number_with(NumberOptions::default()).unwrap();
         for text in [text, format!("{around:e}")] {
             let json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
             let digits = |exponent: &str| exponent.trim_start_matches(['-', '+']).len();
@@ -145,7 +146,64 @@ fn digits_of_numbers() {
     assert_eq!(small.texts(5000).unwrap().len(), 2 * 100 * 11);
     let error = Regular::number_with(NumberOptions::default().integer_digits(0)).unwrap_err();
     assert!(error.to_string().contains("integer_digits is 0"), "{error}");
-    lawful(&Regular::number().unwrap());
+    lawful(&Regular::number_with(NumberOptions::default()).unwrap());
+}
+
+/// Days are said twice: by an automaton, and as a pattern for JSON Schema.
+#[test]
+fn both_definitions_of_days_are_one_language() {
+    let (date, pattern) = (Regular::date(), regex(&format_pattern("date").unwrap()));
+    assert_eq!(date.machine(), pattern.machine(), "smallest automata of one language are the same");
+    let mut seen = 0u32;
+    for year in 0..=9999 {
+        for (month, day) in (0..=13).flat_map(|month| (0..=32).map(move |day| (month, day))) {
+            let text = format!("{year:04}-{month:02}-{day:02}");
+            let there = date.is_match(text.as_bytes());
+            assert_eq!(pattern.is_match(text.as_bytes()), there, "{text}");
+            seen += u32::from(there);
+            if year % 41 == 0 && day % 5 == 0 {
+                for (at, byte) in (0..text.len()).flat_map(|at| b"0129-/:x ".iter().map(move |byte| (at, *byte))) {
+                    let mut other = text.clone().into_bytes();
+                    other[at] = byte;
+                    assert_eq!(date.is_match(&other), pattern.is_match(&other), "{other:?}");
+                    other.insert(at, byte);
+                    assert!(!date.is_match(&other) && !pattern.is_match(&other), "{other:?}");
+                }
+            }
+        }
+    }
+    assert_eq!(seen, 3_652_059);
+}
+
+#[test]
+fn every_time() {
+    let parts =
+        ["[01][0-9]|2[0-3]", "[0-5][0-9]", "[0-5][0-9]", "[0-9]{3}", "[0-9]{3}"].map(|part| format!("({part})"));
+    let mut pattern = format!("{}:{}", parts[0], parts[1]);
+    let day = format_pattern("date").unwrap();
+    for (timespec, (mark, more)) in Timespec::ALL.into_iter().zip([("", 1), (":", 2), ("[.]", 3), ("", 4)]) {
+        if more > 1 {
+            pattern = format!("{pattern}{mark}{}", parts[more]);
+        }
+        for (utc, zone) in [(false, ""), (true, "Z")] {
+            let time = Regular::moment(Moment::Time { timespec, utc }, None, None).unwrap();
+            assert_eq!(time.machine(), regex(&format!("{pattern}{zone}")).machine(), "{timespec:?}");
+            lawful(&time);
+            let moment = Regular::moment(Moment::DateTime { timespec, utc }, None, None).unwrap();
+            assert_eq!(moment.machine(), regex(&format!("({day})T{pattern}{zone}")).machine(), "{timespec:?}");
+            lawful(&moment);
+            assert_eq!(Timespec::named(timespec.name()), Some(timespec));
+        }
+    }
+    assert_eq!(Timespec::named("hours"), None);
+    let time = Clock { hour: 23, minute: 5, second: 0, microsecond: 120_000, utc: false };
+    let value = |timespec, text: &str| {
+        Regular::moment(Moment::Time { timespec, utc: false }, None, None).unwrap().value(text.as_bytes())
+    };
+    assert_eq!(value(Timespec::Milliseconds, "23:05:00.120"), Some(Value::Time(time)));
+    assert_eq!(value(Timespec::Minutes, "23:05"), Some(Value::Time(Clock { microsecond: 0, ..time })));
+    assert_eq!(value(Timespec::Seconds, "24:00:00"), None);
+    assert_eq!(value(Timespec::Seconds, "23:59:60"), None);
 }
 
 #[test]
@@ -401,7 +459,7 @@ fn in_thousandths(number: i64) -> String {
 }
 
 fn digits(fraction: u32) -> NumberOptions {
-    NumberOptions::default().integer_digits(3).fraction_digits(fraction)
+    NumberOptions::default().integer_digits(3).fraction_digits(fraction).exponent_digits(0)
 }
 
 #[test]
@@ -481,6 +539,52 @@ proptest! {
         }
     }
 
+    /// All numbers with so many digits, one by one, of bounds that may have more.
+    #[test]
+    fn ranges_with_few_digits(
+        one in -12_000..12_000i64, other in -12_000..12_000i64, without in any::<(bool, bool)>(),
+        whole in 1..3u32, fraction in 0..3u32,
+    ) {
+        let (a, b) = (one.min(other), one.max(other));
+        let bound = |number, without| NumberBound::read(&in_thousandths(number), without).unwrap();
+        let (low, high) = (bound(a, without.0), bound(b, without.1));
+        let options = digits(fraction).integer_digits(whole);
+        let made = Regular::number_between(Some(&low), Some(&high), None, options);
+        let mut wanted = BTreeSet::new();
+        for digits in 0..=fraction {
+            let (step, most) = (10i64.pow(3 - digits), 10i64.pow(whole + 3));
+            for number in (1 - most..most).filter(|number| number % step == 0) {
+                let from = if without.0 { number > a } else { number >= a };
+                let to = if without.1 { number < b } else { number <= b };
+                if from && to {
+                    let text = in_thousandths(number);
+                    let cut = if digits == 0 { 4 } else { 3 - digits as usize };
+                    wanted.insert(text.as_bytes()[..text.len() - cut].to_vec());
+                }
+            }
+        }
+        match made {
+            Ok(made) => {
+                prop_assert_eq!(made.texts(100_000).unwrap().into_iter().collect::<BTreeSet<_>>(), wanted);
+                lawful(&made);
+            }
+            Err(error) => {
+                prop_assert!(wanted.is_empty());
+                prop_assert_eq!(error.to_string(), "no text matches");
+            }
+        }
+    }
+
+    /// A bound is written back as the same number.
+    #[test]
+    fn bounds_are_read_and_written(number in any::<f64>().prop_filter("finite", |number| number.is_finite())) {
+        for text in [format!("{number:e}"), number.to_string()] {
+            let bound = NumberBound::read(&text, false).unwrap();
+            prop_assert_eq!(bound.to_string().parse::<f64>().unwrap().to_bits(), (number + 0.0).to_bits());
+            prop_assert_eq!(&NumberBound::read(&bound.to_string(), false).unwrap(), &bound);
+        }
+    }
+
     #[test]
     fn multiples_of_numbers(
         one in -5_000..5_000i64, other in -5_000..5_000i64, step in 1..3_000i64,
@@ -502,6 +606,27 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn what_is_no_bound_is_refused() {
+    for given in
+        ["", "-", "x", "1.", ".5", "1e", "e1", "1e5000", "--1", "1 ", "NaN", "inf", "0x1", "1e99999999999999999999"]
+    {
+        let said = NumberBound::read(given, false).unwrap_err().to_string();
+        assert!(said.contains("is no number that a range begins or ends with"), "{said}");
+    }
+    let read = |text| NumberBound::read(text, false).unwrap();
+    assert_eq!(read("-0.0"), read("0"));
+    assert_eq!(read("1.50e+2").to_string(), "150");
+    assert_eq!(read("-125E-4").to_string(), "-0.0125");
+    let (low, high) = (read("0"), read("1e25"));
+    let error = Regular::number_between(Some(&low), Some(&high), None, NumberOptions::default()).unwrap_err();
+    assert_eq!(error, RegularError::Exponents);
+    let long = Regular::number_between(Some(&low), Some(&high), None, NumberOptions::of_range(Some(&low), Some(&high)));
+    assert!(long.unwrap().is_match(b"10000000000000000000000000"), "as many digits as the bounds have");
+    let error = Regular::number_between(Some(&low), None, None, digits(2).integer_digits(0)).unwrap_err();
+    assert_eq!(error, RegularError::NoDigits);
 }
 
 #[test]

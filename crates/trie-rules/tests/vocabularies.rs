@@ -1,7 +1,7 @@
 //! Every token of real vocabularies at states of many kinds, against brute force.
 
 use crate::common::{compare, vocab};
-use trie_rules::{Regular, StringOptions};
+use trie_rules::{NumberOptions, Regular, StringOptions};
 
 fn rules() -> Vec<Regular> {
     let regex = |pattern: &str| Regular::regex(pattern).unwrap();
@@ -12,7 +12,7 @@ fn rules() -> Vec<Regular> {
     vec![
         Regular::date(),
         Regular::integer(Some(-12), Some(1_234_567)).unwrap(),
-        Regular::number().unwrap(),
+        Regular::number_with(NumberOptions::default()).unwrap(),
         Regular::string(StringOptions::default().max_chars(3)).unwrap(),
         regex(r"[\w.+-]+@[\w-]+(\.[\w-]+)+"),
         regex(r"(?s).{0,5}é"),

@@ -48,4 +48,5 @@ pub use tokenizer::{SplitPoints, SplitRule, Tokenizer, TokenizerError};
 pub use values::{Prompt, TextValues, ValueSet, ValueSets, Values, ValuesError};
 pub use vocab::{
     Detokenizer, LossyText, TokenKind, TokenizedTexts, TokenizerJson, Vocab, VocabError, end_of_generation_by_name,
+    hexadecimal,
 };

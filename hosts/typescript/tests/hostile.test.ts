@@ -407,7 +407,8 @@ describe("sessions", { skip: NO_MODEL }, () => {
         ),
     ]) {
       const warnings = await warningsOf(run);
-      assert.deepEqual(warnings, ["payload: 1 leaves need ids outside the vocabulary and were left out"], String(run));
+      assert.equal(warnings.length, 1, `${String(run)}: ${warnings.join("; ")}`);
+      assert.match(warnings[0] as string, /^payload: (1 leaves need|dropped 1 leaf with) ids outside the vocabulary/);
     }
     const whole = { modelId: "m", descriptors: [{ path: "p", leaves: [{ name: "in", tokens: [300] }] }] };
     assert.deepEqual(await warningsOf(() => session.generate("x", { tokenTreePayload: whole }).result), []);

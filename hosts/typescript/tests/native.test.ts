@@ -284,6 +284,20 @@ describe("constraint", { skip: NO_LIBRARY }, () => {
     assert.deepEqual(one.toJSON(), { integer: { min: 1 } });
   });
 
+  it("warns of what a user should hear", async () => {
+    using vocab = bytes();
+    const near = { name: "near", tokens: [97] };
+    const payload = { descriptors: [{ path: "a", leaves: [near, { name: "far", tokens: [97, 900] }] }] };
+    const said = await warningsOf(() => {
+      for (const spec of [{ regex: "[0-9]" }, { payload }, { grammar: 'a : "x" ; unused : "x" ;', lenient: true }]) {
+        constraint(spec as Spec, vocab).free();
+      }
+    });
+    assert.equal(said.length, 2, said.join("; "));
+    assert.match(said[0] as string, /^payload: dropped 1 leaf/);
+    assert.match(said[1] as string, /^grammar, .*unused/);
+  });
+
   it("is made for one vocabulary, and outlives nobody who follows it", () => {
     using vocab = bytes();
     const digits = constraint({ regex: "[0-9]" }, vocab);

@@ -27,6 +27,17 @@ class Draw:
     end_tokens: list[str]
     after: Literal["stop", "free"]
 
+    def effective(self, warnings: list[str]) -> tokentrie.Sampling:
+        """The settings of a draw; adds a warning of those that have no effect, by the names of their options."""
+        sampling = tokentrie.Sampling(self.mode, **self.settings, seed=self.seed)
+        lost = sampling.without_effect
+        if lost:
+            names = " and ".join("--" + name.replace("_", "-") for name in lost)
+            verb = "has" if len(lost) == 1 else "have"
+            warnings.append(f"{names} {verb} no effect with --mode greedy: give --mode sampled")
+        plain: dict[str, Any] = {name: default for name, default, *_ in tokentrie.Sampling.settings()}
+        return sampling.replace(**{name: plain[name] for name in lost})
+
 
 def run(path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Hardware, as_json: bool) -> None:
     """Generates and prints; exit code 1 if the output ended before a value was complete."""
@@ -34,17 +45,16 @@ def run(path: Path | None, prompt: str, source: Source, draw: Draw, hardware: Ha
     opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
     vocab = opened.model.vocab
     with console.collected_warnings() as warnings:
+        sampling = draw.effective(warnings)
         constraint = source.constraint(vocab, content)
         with console.working("generating"):
             generated = opened.model.generate(
                 prompt,
                 constraint,
-                draw.mode,
-                draw.max_tokens,
-                seed=draw.seed,
+                max_tokens=draw.max_tokens,
+                sampling=sampling,
                 end_tokens=[_token(vocab, text) for text in draw.end_tokens] or None,
                 after=draw.after,
-                **draw.settings,
             )
     _show(opened, generated, warnings, as_json)
     # The value of a rule may be null, and then the end says that it is whole.
@@ -77,8 +87,8 @@ def _show(opened: Opened, generated: tokentrie.Generated, warnings: list[str], a
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it: a day as its text."""
-    return value.isoformat() if isinstance(value, datetime.date) else value
+    """A value as JSON has it: a day and a time as their text."""
+    return value.isoformat() if isinstance(value, (datetime.date, datetime.time)) else value
 
 
 def _token(vocab: tokentrie.Vocab, text: str) -> int:

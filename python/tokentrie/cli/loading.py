@@ -58,10 +58,13 @@ def open_model(
 ) -> Opened:
     """A model; the tiny one if no path is given."""
     path = path or packaged_model()
-    with console.working(f"loading {path.name}"):
+    with console.working(f"loading {path.name}"), console.collected_warnings() as warnings:
         started = time.perf_counter()
         model = tokentrie.Model(path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads)
-        return Opened(model, time.perf_counter() - started)
+        opened = Opened(model, time.perf_counter() - started)
+    for warning in warnings:
+        console.say(f"warning: {warning.replace('n_gpu_layers', '--gpu-layers')}")
+    return opened
 
 
 def token_text(vocab: tokentrie.Vocab, token: int) -> str:

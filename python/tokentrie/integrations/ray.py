@@ -92,7 +92,7 @@ class Chooser:
         opened = tokentrie.Model(model, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=threads, precise=precise)
         trie = _trie(values, opened.vocab, prefix, suffix)
         turn = _turn(chat, system, answer_prefix)
-        self._rows = dataset.Chooser(opened, trie, top, turn, _anchor(self._prompts, opened, turn))
+        self._rows = dataset.Chooser(opened, trie, top, turn, self._prompts, _anchor(self._prompts, opened, turn))
 
     def __call__(self, batch: Any) -> Any:
         """The batch with its results.
@@ -135,34 +135,34 @@ class Chooser:
         if taken := self._columns().keys() & set(names):
             raise tokentrie.TokenTrieError(f"the column {min(taken)!r} has the name of a result: rename it")
 
-    def _results(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any] | str]:
+    def _results(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any] | Exception]:
         """For every row its results, or what is wrong with it."""
         for start in range(0, len(rows), self._group):
             made = [self._tokens(row) for row in rows[start : start + self._group]]
-            tokens = [one for one in made if not isinstance(one, str)]
+            tokens = [one for one in made if not isinstance(one, Exception)]
             results = self._rows.results(tokens) if tokens else iter(())
             for at, one in enumerate(made, start):
-                result = one if isinstance(one, str) else next(results)
-                if isinstance(result, str) and self._on_error == "raise":
+                result = one if isinstance(one, Exception) else next(results)
+                if isinstance(result, Exception) and self._on_error == "raise":
                     hint = 'on_error="skip" leaves such rows out, "return" keeps them with the reason'
                     raise tokentrie.TokenTrieError(f"row {at} of a batch of {len(rows)}: {result}; {hint}")
                 yield result
 
-    def _tokens(self, fields: dict[str, Any]) -> list[int] | str:
+    def _tokens(self, fields: dict[str, Any]) -> list[int] | Exception:
         from tokentrie.cli.choosing.parquet import as_json
         from tokentrie.cli.choosing.rows import Row, RowError
 
         try:
             row = Row(0, {name: as_json(value) for name, value in fields.items()})
-            return self._rows.tokens(self._prompts.of(row))
+            return self._rows.prepared(row)
         except RowError as error:
-            return str(error)
+            return error
 
 
-def _cell(result: dict[str, Any] | str, name: str) -> Any:
+def _cell(result: dict[str, Any] | Exception, name: str) -> Any:
     if name == "error":
-        return result if isinstance(result, str) else None
-    if isinstance(result, str):
+        return str(result) if isinstance(result, Exception) else None
+    if isinstance(result, Exception):
         return None
     return list(result[name].items()) if name == "probabilities" else result[name]
 

@@ -8,7 +8,7 @@ use crate::error::{Result, done, guarded};
 use crate::handles::{Kind, Table};
 use crate::memory::{Buffer, In, Out};
 use crate::status::*;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::sync::Arc;
 use tokentrie::spec::{DataOnly, Host, MOST_TEXTS, Spans, Spec};
@@ -25,15 +25,30 @@ struct OfSpec {
     vocab: Arc<Vocab>,
     #[cfg(feature = "llama")]
     left_out: LeftOut,
+    warnings: Vec<String>,
 }
 
-/// A host that looks nothing up and counts what is left out.
-#[derive(Default)]
-struct Counting(Cell<LeftOut>);
+/// A host that looks nothing up, counts what is left out and notes what a user should hear.
+pub(crate) struct Listening {
+    n_vocab: usize,
+    pub(crate) left_out: Cell<LeftOut>,
+    pub(crate) warnings: RefCell<Vec<String>>,
+}
 
-impl Host for Counting {
+impl Listening {
+    pub(crate) fn new(n_vocab: usize) -> Self {
+        Self { n_vocab, left_out: Cell::default(), warnings: RefCell::default() }
+    }
+}
+
+impl Host for Listening {
     fn dropped(&self, report: &PayloadReport) {
-        self.0.set(self.0.get().and(report));
+        self.left_out.set(self.left_out.get().and(report));
+        self.warnings.borrow_mut().extend(report.warning(self.n_vocab));
+    }
+
+    fn warn(&self, warning: &str) {
+        self.warnings.borrow_mut().push(warning.to_owned());
     }
 }
 
@@ -95,7 +110,7 @@ pub extern "C" fn tokentrie_constraint_from_json(
         constraint.check("constraint")?;
         let spec = Spec::from_json(payload_bytes(&json, length, "json")?)?;
         let vocab = VOCABS.get(vocab)?;
-        let host = Counting::default();
+        let host = Listening::new(vocab.len());
         let built = spec.build(&vocab.over(), &host)?;
         let spans = built.spans(&vocab.over(), &DataOnly)?;
         constraint.put(CONSTRAINTS.insert(Arc::new(OfSpec {
@@ -105,7 +120,8 @@ pub extern "C" fn tokentrie_constraint_from_json(
             spans,
             vocab,
             #[cfg(feature = "llama")]
-            left_out: host.0.get(),
+            left_out: host.left_out.get(),
+            warnings: host.warnings.into_inner(),
         }))?);
         Ok(())
     })
@@ -157,6 +173,21 @@ pub extern "C" fn tokentrie_constraint_texts(
         let Some(texts) = of_spec.spec.texts(&DataOnly, MOST_TEXTS)? else { return Ok(TOKENTRIE_NONE) };
         buffer.fill_text(&serde_json::Value::from(texts).to_string())?;
         Ok(TOKENTRIE_OK)
+    })
+}
+
+/// What a user should hear of a constraint, as a JSON array of sentences: rules of a grammar that nothing needs,
+/// keywords of a schema that `lenient` leaves out, leaves of a payload that this vocabulary cannot spell.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_constraint_warnings(
+    constraint: tokentrie_constraint,
+    json: Out<c_char>,
+    capacity: usize,
+    count: Out<usize>,
+) -> tokentrie_status {
+    done(|| {
+        let (buffer, of_spec) = (Buffer::new(&json, capacity, &count, "json")?, CONSTRAINTS.get(constraint)?);
+        buffer.fill_text(&serde_json::Value::from(of_spec.warnings.clone()).to_string())
     })
 }
 

@@ -58,12 +58,14 @@ impl Session {
         let ChooseRequest { prompt, choices, options, timeout } = ChooseRequest::from_json(json)?;
         let turn = self.turn(CHOOSE)?;
         let call = Call::begun_at(began, timeout)?.with(turn.cancel());
+        let mut warnings = Vec::new();
         let (prompt, set) = made_in(&call, BEFORE, || {
             let values = match choices {
                 Some(choices) => {
                     let host = HostOfSession::new(self);
                     let values = choices.listed(&Over::vocab(self.model.model.vocab()), &host)?;
                     self.state().left_out = host.left_out();
+                    warnings = host.warnings();
                     values
                 }
                 None => self.followed()?,
@@ -72,7 +74,7 @@ impl Session {
             Ok(self.model.sets.place(prompt, &values)?)
         })?;
         let choice = self.choose(&prompt, &set, &options, &call)?;
-        self.state().found = Some(choice_json(&choice, &set));
+        self.state().found = Some(choice_json(&choice, &set, &warnings));
         Ok(())
     }
 

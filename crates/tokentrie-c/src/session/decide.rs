@@ -20,7 +20,8 @@ impl Session {
         let turn = self.turn("decide")?;
         let call = Call::begun_at(began, request.timeout)?.with(turn.cancel());
         let (format, _) = self.model.format()?;
-        let ready = made_in(&call, BEFORE, || Ok(ReadyDecision::new(request, &format, &self.model.sets)?))?;
+        let path = self.model.model.path();
+        let ready = made_in(&call, BEFORE, || Ok(ReadyDecision::new(request, &format, &self.model.sets, path)?))?;
         let slot = Arc::clone(&self.own);
         let mut watch = UntilEnded(&call);
         let answers = self.with_context(&slot, &call, |context| ready.run(&mut Runtime::Alone(context), &mut watch));

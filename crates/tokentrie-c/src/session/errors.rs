@@ -121,7 +121,9 @@ impl From<DecideError> for Error {
             DecideError::Vocab(_) => TOKENTRIE_ERROR_VOCAB,
             DecideError::Options { .. } => TOKENTRIE_ERROR_SET,
             DecideError::Over(_) => TOKENTRIE_ERROR_LIMIT,
-            DecideError::Message { .. } | DecideError::Prior { .. } => TOKENTRIE_ERROR_SPEC,
+            DecideError::Message { .. } | DecideError::Prior { .. } | DecideError::Calibration(_) => {
+                TOKENTRIE_ERROR_SPEC
+            }
             DecideError::Asked { error, .. } => of_runtime(error),
             DecideError::Runtime(error) => of_runtime(error),
             DecideError::Template(_) | DecideError::Format(_) | DecideError::NoEnd => TOKENTRIE_ERROR_ARGUMENT,

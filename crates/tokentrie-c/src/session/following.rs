@@ -1,10 +1,9 @@
 //! What the next generations follow: tries or a constraint, set before, until they are cleared.
 
 use super::{Session, State};
-use crate::abi::constraint::{Follows, follows};
+use crate::abi::constraint::{Follows, Listening, follows};
 use crate::abi::parts::{self, LeftOut};
 use crate::error::{Error, Result};
-use std::cell::Cell;
 use std::sync::Arc;
 use tokentrie::chat::ChatFormat;
 use tokentrie::run::Generate;
@@ -79,19 +78,24 @@ impl Session {
     }
 }
 
-/// What specs find in a session: its chats, and texts that were tokenised before. It counts what is left out.
+/// What specs find in a session: its chats, and texts that were tokenised before. It counts what is left out and
+/// notes what a user should hear.
 pub(super) struct HostOfSession<'s> {
     session: &'s Session,
-    left_out: Cell<LeftOut>,
+    heard: Listening,
 }
 
 impl<'s> HostOfSession<'s> {
     pub(super) fn new(session: &'s Session) -> Self {
-        Self { session, left_out: Cell::default() }
+        Self { session, heard: Listening::new(session.model.model.vocab().len()) }
     }
 
     pub(super) fn left_out(&self) -> LeftOut {
-        self.left_out.get()
+        self.heard.left_out.get()
+    }
+
+    pub(super) fn warnings(self) -> Vec<String> {
+        self.heard.warnings.into_inner()
     }
 }
 
@@ -106,6 +110,10 @@ impl Host for HostOfSession<'_> {
     }
 
     fn dropped(&self, report: &PayloadReport) {
-        self.left_out.set(self.left_out.get().and(report));
+        self.heard.dropped(report);
+    }
+
+    fn warn(&self, warning: &str) {
+        self.heard.warn(warning);
     }
 }

@@ -139,6 +139,7 @@ impl Session {
         let brings_prompt = prompt.is_some();
         let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
         let mut state = self.state();
+        state.warnings.clear();
         let is_form = |built: &Option<Built>| matches!(built, Some(Built::Form(_)));
         let with_default = |options: &mut Generate, built: &Option<Built>| {
             if !is_form(built) {
@@ -155,6 +156,7 @@ impl Session {
         let ready = if built.is_some() {
             with_default(&mut options, &built);
             state.left_out = host.left_out();
+            state.warnings = host.warnings();
             options.after(prompt, built, &self.model.sets)?
         } else {
             match &state.following {

@@ -73,6 +73,8 @@ struct State {
     following: Following,
     /// Of what was set last, or of the constraint of a request after that.
     left_out: LeftOut,
+    /// What a user should hear of the constraint of the last request.
+    warnings: Vec<String>,
     cache: TrieCache,
     last: Last,
     /// The reply of the last chat.
@@ -142,6 +144,7 @@ impl Session {
             slot_number: OWN_SLOT,
             following: Following::Nothing,
             left_out: LeftOut::default(),
+            warnings: Vec::new(),
             cache: TrieCache::default(),
             last: Last::default(),
             message: None,
@@ -233,7 +236,7 @@ impl Session {
         let state = self.state();
         match (&state.found, &state.last.generated) {
             (Some(found), _) => Some(found.clone()),
-            (None, Some(generated)) => Some(generated_json(generated, state.last.seconds)),
+            (None, Some(generated)) => Some(generated_json(generated, state.last.seconds, &state.warnings)),
             (None, None) => None,
         }
     }

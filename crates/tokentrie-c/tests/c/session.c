@@ -411,6 +411,15 @@ static void requests(void) {
   CHECK(strstr(result_of(session), "\"probabilities\":{\"pet\":["));
   CHECK(strstr(result_of(session), "\"finish\":\"form\""));
 
+  /* What a user should hear of the constraint of a request, until the next. */
+  const char hear[] = "{\"prompt\": \"It is \", \"max_tokens\": 2, \"constraint\":"
+                      " {\"grammar\": \"a : \\\"x\\\" ; unused : \\\"x\\\" ;\", \"lenient\": true}}";
+  heard said_of_it = {.session = session};
+  OK(tokentrie_session_generate_json(session, hear, sizeof hear - 1, listen, &said_of_it));
+  CHECK(strstr(result_of(session), "\"warnings\":[\"grammar, "));
+  OK(tokentrie_session_generate_json(session, "{\"max_tokens\": 1}", 17, listen, &said_of_it));
+  CHECK(strstr(result_of(session), "\"warnings\":[]"));
+
   const char late[] = "{\"prompt\": \"On and on \", \"max_tokens\": 4000, \"timeout\": 0}";
   heard none = {.session = session};
   OK(tokentrie_session_generate_json(session, late, sizeof late - 1, listen, &none));

@@ -78,9 +78,11 @@ impl From<DecideError> for Error {
             DecideError::Asked { question, state, error } => {
                 Self::from(*error).at(&format!("the question {question:?} about state {state}: "))
             }
-            DecideError::Message { .. } | DecideError::NoEnd | DecideError::Prior { .. } | DecideError::Over(_) => {
-                Class::Option.error(error.to_string())
-            }
+            DecideError::Message { .. }
+            | DecideError::NoEnd
+            | DecideError::Prior { .. }
+            | DecideError::Calibration(_)
+            | DecideError::Over(_) => Class::Option.error(error.to_string()),
         }
     }
 }

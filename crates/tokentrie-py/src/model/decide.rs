@@ -8,7 +8,7 @@ use crate::model::loaded::Model;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::time::Instant;
-use tokentrie::decide::{Answers, ReadyDecision, Request};
+use tokentrie::decide::{Answers, CalibrateError, Calibration, ReadyDecision, Request};
 use tokentrie::run::Call;
 use trie_core::work::Limits;
 
@@ -49,6 +49,8 @@ impl Model {
     ///     top: of a question with more options than can be scored one by one (some 4,000), the best so many are.
     ///     system: the system message; none if None.
     ///     prompt: the user's message, a str with `{state}`, `{instructions}`, `{options}` and `{answer}`.
+    ///     calibration: a Calibration of these questions, from `Model.calibrate`, or the path of a saved one: the
+    ///         probabilities are those it makes of them.
     ///     cancel: a CancelToken that ends this call.
     ///     timeout: the seconds that it may take, waiting for its turn included.
     ///
@@ -56,7 +58,8 @@ impl Model {
     ///     Answers: an Answer for each question, by name.
     ///
     /// Raises:
-    ///     OptionError: there is no question, or an option is empty, given twice or out of range.
+    ///     OptionError: there is no question, or an option is empty, given twice or out of range; a calibration is for
+    ///         another model or other questions.
     ///     TypeError: something cannot be asked.
     ///     ContextError: a prompt does not fit; the question is named.
     ///     TemplateError: the template refuses the conversation.
@@ -77,7 +80,8 @@ impl Model {
     #[pyo3(
         signature = (state, questions, **options),
         text_signature = "($self, state, questions, *, instructions=None, readout=\"text\", list_options=True, \
-            permute=1, prior=\"none\", threshold=None, top=10, system=None, prompt=None, cancel=None, timeout=None)",
+            permute=1, prior=\"none\", threshold=None, top=10, system=None, prompt=None, \
+            calibration=None, cancel=None, timeout=None)",
     )]
     fn decide<'py>(
         slf: &Bound<'py, Self>,
@@ -142,6 +146,63 @@ impl Model {
         of_decisions("deciding", slf, state, questions, options)
     }
 
+    /// Finds what makes the probabilities of some questions honest, on states whose answers are known.
+    ///
+    /// The logarithms of a question's probabilities are divided by a temperature, and each option gets a bias: those
+    /// under which the known answers are most probable (the log loss, with a small penalty), or none of both where
+    /// that is better on examples it has not seen. Ten examples are the least; a few hundred are good.
+    ///
+    /// Args:
+    ///     states, questions: as for `decide_many`.
+    ///     gold: a dict of the right answers by question: a list or a column, one for each state. A bool for yes or no,
+    ///         also "yes" and "no"; an option or a level as it was given, or the number of a level. Questions without
+    ///         are asked and not calibrated.
+    ///     options: as for `decide_many`.
+    ///
+    /// Returns:
+    ///     Calibration: for `decide(..., calibration=)` with the same model, questions and options.
+    ///
+    /// Raises:
+    ///     OptionError: too few examples, an answer that is none, or other lengths.
+    ///     TokenTrieError: as for `decide_many`.
+    ///
+    /// Example:
+    ///     >>> model = tokentrie.Model()
+    ///     >>> states = ["The lamp is on.", "The lamp is off."] * 10
+    ///     >>> calibration = model.calibrate(states, {"on": bool}, {"on": [True, False] * 10})
+    ///     >>> calibration.questions["on"].examples
+    ///     20
+    #[pyo3(
+        signature = (states, questions, gold, **options),
+        text_signature = "($self, states, questions, gold, **options)",
+    )]
+    fn calibrate<'py>(
+        slf: &Bound<'py, Self>,
+        states: &Bound<'py, PyAny>,
+        questions: &Bound<'py, PyAny>,
+        gold: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = options.map_or_else(|| Ok(PyDict::new(slf.py())), PyDictMethods::copy)?;
+        options.set_item("gold", gold)?;
+        of_decisions("calibrated", slf, states, questions, Some(&options))
+    }
+
+    /// A calibration of a request's questions, from examples: all as JSON.
+    fn _calibrated(&self, py: Python<'_>, request: &str, examples: &str) -> crate::errors::Result<String> {
+        let loaded = self.loaded(py)?;
+        asked(py, Limits::NONE, || {
+            let request = Request::from_json(request.as_bytes()).map_err(Error::from)?;
+            let made = Calibration::fit(&request.questions, &request.options, loaded.model.path(), examples.as_bytes());
+            let wrong = |error| match error {
+                CalibrateError::Examples(error) => Error::from(error).at("examples: "),
+                CalibrateError::Model(error) => Error::from(PyErr::from(error)),
+                CalibrateError::Fit { .. } => Class::Option.error(error.to_string()),
+            };
+            made.map(|made| made.to_json()).map_err(wrong)
+        })?
+    }
+
     /// The answers to a request, both as JSON; `first` is the number of its first state among all.
     #[pyo3(signature = (request, first=0, call=None))]
     fn _decide(
@@ -164,7 +225,7 @@ impl Model {
         };
         let ready = made_in(py, call, || {
             let over = format.get().over_vocab(py, loaded.model.vocab())?;
-            let ready = || ReadyDecision::new(request, &over, &loaded.sets);
+            let ready = || ReadyDecision::new(request, &over, &loaded.sets, loaded.model.path());
             asked(py, Limits::NONE, ready)?.map_err(|error| Error::from(error.after(first)))
         })?;
         self.using(py, None, call, |runtime, watch| {

@@ -204,14 +204,10 @@ impl Sampling {
 
     /// The settings for use, with a warning of those that have no effect. A seed is none of them: it goes with a loop.
     pub(crate) fn used(&self, py: Python<'_>) -> Result<SamplerOptions> {
-        if self.mode == trie_core::Mode::Greedy {
-            let lost =
-                DrawSettings::ALL.iter().zip(self.numbers).filter(|(setting, value)| setting.is_lost_in_greedy(*value));
-            let names: Vec<&str> = lost.map(|(setting, _)| setting.name).collect();
-            if !names.is_empty() {
-                let (names, verb) = (names.join(" and "), if names.len() == 1 { "has" } else { "have" });
-                warn(py, &format!("{names} {verb} no effect with mode=\"greedy\": use mode=\"sampled\""))?;
-            }
+        let names = self.without_effect();
+        if !names.is_empty() {
+            let (names, verb) = (names.join(" and "), if names.len() == 1 { "has" } else { "have" });
+            warn(py, &format!("{names} {verb} no effect with mode=\"greedy\": use mode=\"sampled\""))?;
         }
         Ok(SamplerOptions { mode: self.mode, draw: self.draw, seed: self.seed })
     }
@@ -335,6 +331,20 @@ impl Sampling {
     #[getter]
     fn seed(&self) -> Option<u32> {
         self.seed
+    }
+
+    /// list[str]: settings that change nothing in this mode, such as a temperature with "greedy".
+    ///
+    /// Example:
+    ///     >>> tokentrie.Sampling("greedy", temperature=0.5, top_k=3).without_effect
+    ///     ['temperature', 'top_k']
+    #[getter]
+    fn without_effect(&self) -> Vec<&'static str> {
+        let settings = DrawSettings::ALL.iter().zip(self.numbers);
+        let lost = |(setting, value): &(&DrawSetting, f64)| {
+            self.mode == trie_core::Mode::Greedy && setting.is_lost_in_greedy(*value)
+        };
+        settings.filter(lost).map(|(setting, _)| setting.name).collect()
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

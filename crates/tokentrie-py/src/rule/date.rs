@@ -1,15 +1,127 @@
-//! Days of the calendar.
+//! Days of the calendar, and what they share with times.
 
 use crate::convert::gil::asked;
 use crate::convert::ids::{shown, type_name};
-use crate::errors::Result;
+use crate::errors::{Class, Result};
 use crate::rule::Rule;
-use crate::rule::regular::{hash_of, value_of};
+use crate::rule::regular::{hash_of, in_python, parsed};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDate, PyString, PyType};
+use pyo3::types::{PyDate, PyDateTime, PyDict, PyString, PyType, PyTzInfo};
+use pyo3::{PyClass, PyTypeInfo};
+use tokentrie::spec::MomentSpec;
 use trie_core::work::Limits;
-use trie_rules::{Regular, Value};
+use trie_rules::{Moment, Timespec};
+
+pub(super) type Made<T> = Result<PyClassInitializer<T>>;
+/// A value of Python's, where there is one.
+pub(super) type Value<'py> = PyResult<Option<Bound<'py, PyAny>>>;
+/// Bounds as texts, `timespec` and `utc`.
+pub(super) type Parts = (Option<String>, Option<String>, String, bool);
+
+/// A bound as it is written: a str, or what a value of Python's is.
+fn bound<'py>(
+    name: &str,
+    class: &str,
+    given: Option<&Bound<'py, PyAny>>,
+    written: impl FnOnce(&Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>>,
+) -> Result<Option<String>> {
+    let Some(given) = given else { return Ok(None) };
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok(Some(text.to_str()?.to_owned()));
+    }
+    if let Some(text) = written(given)? {
+        return Ok(Some(text.extract()?));
+    }
+    let (shown, type_name) = (shown(given), type_name(given));
+    let message = format!("{name} must be a datetime.{class}, a str or None, not {shown} of type {type_name}");
+    Err(PyTypeError::new_err(message).into())
+}
+
+/// A time as it is written, in UTC with a `Z`.
+fn written<'py>(name: &str, given: &Bound<'py, PyAny>, utc: bool) -> Result<Bound<'py, PyAny>> {
+    let py = given.py();
+    let offset = given.call_method0("utcoffset")?;
+    if offset.is_none() == utc {
+        let reason = if utc {
+            "without a time zone: utc=True needs one, such as datetime.timezone.utc"
+        } else {
+            "with a time zone: give utc=True, or a value without one"
+        };
+        return Err(PyTypeError::new_err(format!("{name} is {}, {reason}", shown(given))).into());
+    }
+    let plain = PyDict::new(py);
+    plain.set_item("tzinfo", py.None())?;
+    let given = if utc && given.is_instance_of::<PyDateTime>() {
+        given.call_method1("astimezone", (PyTzInfo::utc(py)?,))?
+    } else if utc && offset.is_truthy()? {
+        let message = format!("{name} is {}: a time of another zone than UTC is none without its day", shown(given));
+        return Err(PyTypeError::new_err(message).into());
+    } else {
+        given.clone()
+    };
+    let timespec = PyDict::new(py);
+    timespec.set_item("timespec", "microseconds")?;
+    let text = given.call_method("replace", (), Some(&plain))?.call_method("isoformat", (), Some(&timespec))?;
+    Ok(if utc { text.add("Z")? } else { text })
+}
+
+/// A bound that is a time of some class.
+pub(super) fn time_bound<T: PyTypeInfo>(
+    name: &str,
+    class: &str,
+    given: Option<&Bound<'_, PyAny>>,
+    utc: bool,
+) -> Result<Option<String>> {
+    bound(name, class, given, |given| given.is_instance_of::<T>().then(|| written(name, given, utc)).transpose())
+}
+
+pub(super) fn timespec_of(name: &str) -> Result<Timespec> {
+    Timespec::named(name).ok_or_else(|| {
+        let names = Timespec::ALL.map(|timespec| format!("{:?}", timespec.name())).join(", ");
+        Class::Option.error(format!("timespec is {name:?}: it must be one of {names}"))
+    })
+}
+
+pub(super) fn made<T: PyClass<BaseType = Rule>>(
+    py: Python<'_>,
+    kind: Moment,
+    (lo, hi): (Option<String>, Option<String>),
+    class: fn(MomentSpec) -> T,
+) -> Made<T> {
+    let (rule, spec) = asked(py, Limits::default(), || {
+        let spec = MomentSpec::between(kind, lo.as_deref(), hi.as_deref())?;
+        Ok::<_, trie_rules::RegularError>((spec.rule()?, spec))
+    })??;
+    Ok(PyClassInitializer::from(Rule::of_regular(rule)).add_subclass(class(spec)))
+}
+
+/// What a bound is in Python.
+pub(super) fn value<'py>(py: Python<'py>, spec: &MomentSpec, bound: Option<&str>) -> Value<'py> {
+    let Some(text) = bound else { return Ok(None) };
+    spec.moment().value(text).map(|value| in_python(py, value, text)).transpose()
+}
+
+pub(super) fn repr(class: &str, spec: &MomentSpec) -> String {
+    let shown = |bound: Option<&str>| bound.map_or_else(|| "None".to_owned(), |bound| format!("{bound:?}"));
+    let mut parts = Vec::new();
+    if (spec.min(), spec.max()) != (None, None) {
+        parts.extend([shown(spec.min()), shown(spec.max())]);
+    }
+    let (timespec, utc) = written_as(spec);
+    parts.extend((timespec != Timespec::default()).then(|| format!("timespec={:?}", timespec.name())));
+    parts.extend(utc.then(|| "utc=True".to_owned()));
+    format!("tokentrie.rules.{class}({})", parts.join(", "))
+}
+
+pub(super) fn written_as(spec: &MomentSpec) -> (Timespec, bool) {
+    (spec.moment().timespec().unwrap_or_default(), spec.moment().utc())
+}
+
+pub(super) fn parts(spec: &MomentSpec) -> Parts {
+    let (timespec, utc) = written_as(spec);
+    (spec.min().map(Into::into), spec.max().map(Into::into), timespec.name().to_owned(), utc)
+}
 
 /// Days as "YYYY-MM-DD", from 0001-01-01 to 9999-12-31, only those that there are. Its values are datetime.date.
 ///
@@ -29,33 +141,11 @@ use trie_rules::{Regular, Value};
 ///     >>> tokentrie.rules.Date().parse("2024-02-29")
 ///     datetime.date(2024, 2, 29)
 #[pyclass(frozen, extends = Rule, module = "tokentrie.rules")]
-pub(crate) struct Date {
-    lo: Option<String>,
-    hi: Option<String>,
-}
-
-/// A day as it is written.
-fn day(name: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Option<String>> {
-    let Some(given) = given else { return Ok(None) };
-    if let Ok(text) = given.cast::<PyString>() {
-        return Ok(Some(text.to_str()?.to_owned()));
-    }
-    // A datetime is a date to Python, and no day.
-    if given.is_exact_instance_of::<PyDate>() {
-        return Ok(Some(given.call_method0("isoformat")?.extract()?));
-    }
-    let message =
-        format!("{name} must be a datetime.date, a str or None, not {} of type {}", shown(given), type_name(given));
-    Err(PyTypeError::new_err(message).into())
-}
+pub(crate) struct Date(MomentSpec);
 
 impl Date {
-    pub(crate) fn bounds(&self) -> (Option<&str>, Option<&str>) {
-        (self.lo.as_deref(), self.hi.as_deref())
-    }
-
-    fn day<'py>(py: Python<'py>, text: Option<&str>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        text.map(|text| py.get_type::<PyDate>().call_method1("fromisoformat", (text,))).transpose()
+    pub(crate) fn spec(&self) -> &MomentSpec {
+        &self.0
     }
 }
 
@@ -63,29 +153,27 @@ impl Date {
 impl Date {
     #[new]
     #[pyo3(signature = (lo=None, hi=None))]
-    fn new(
-        py: Python<'_>,
-        lo: Option<&Bound<'_, PyAny>>,
-        hi: Option<&Bound<'_, PyAny>>,
-    ) -> Result<PyClassInitializer<Self>> {
-        let (lo, hi) = (day("lo", lo)?, day("hi", hi)?);
-        let rule = asked(py, Limits::default(), || match (&lo, &hi) {
-            (None, None) => Ok(Regular::date()),
-            _ => Regular::date_between(lo.as_deref(), hi.as_deref()),
-        })??;
-        Ok(PyClassInitializer::from(Rule::of_regular(rule)).add_subclass(Self { lo, hi }))
+    fn new(py: Python<'_>, lo: Option<&Bound<'_, PyAny>>, hi: Option<&Bound<'_, PyAny>>) -> Made<Self> {
+        let day = |name: &str, given| {
+            bound(name, "date", given, |given| {
+                // A datetime is a date to Python, and no day.
+                let is_day = given.is_exact_instance_of::<PyDate>();
+                Ok(is_day.then(|| given.call_method0("isoformat")).transpose()?)
+            })
+        };
+        made(py, Moment::Date, (day("lo", lo)?, day("hi", hi)?), Self)
     }
 
     /// datetime.date | None: the first day.
     #[getter]
-    fn lo<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        Self::day(py, self.lo.as_deref())
+    fn lo<'py>(&self, py: Python<'py>) -> Value<'py> {
+        value(py, &self.0, self.0.min())
     }
 
     /// datetime.date | None: the last day.
     #[getter]
-    fn hi<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        Self::day(py, self.hi.as_deref())
+    fn hi<'py>(&self, py: Python<'py>) -> Value<'py> {
+        value(py, &self.0, self.0.max())
     }
 
     /// The day that a text stands for.
@@ -103,29 +191,23 @@ impl Date {
     ///     >>> tokentrie.rules.Date().parse("1999-12-31").year
     ///     1999
     fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-        match value_of(slf.as_super(), text)? {
-            Value::Date { year, month, day } => Ok(PyDate::new(slf.py(), year.into(), month, day)?.into_any()),
-            _ => Ok(text.clone().into_any()),
-        }
+        parsed(slf.as_super(), text)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self.bounds() == other.get().bounds())
+        other.cast::<Self>().is_ok_and(|other| self.0 == other.get().0)
     }
 
     fn __hash__(&self) -> u64 {
-        hash_of(&self.bounds())
+        hash_of(&self.0)
     }
 
     fn __repr__(&self) -> String {
-        let shown = |day: Option<&str>| day.map_or_else(|| "None".to_owned(), |day| format!("{day:?}"));
-        match self.bounds() {
-            (None, None) => "tokentrie.rules.Date()".to_owned(),
-            (lo, hi) => format!("tokentrie.rules.Date({}, {})", shown(lo), shown(hi)),
-        }
+        repr("Date", &self.0)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Option<String>, Option<String>)) {
-        (slf.get_type(), (slf.get().lo.clone(), slf.get().hi.clone()))
+        let (lo, hi, ..) = parts(&slf.get().0);
+        (slf.get_type(), (lo, hi))
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod date;
 pub(crate) mod form;
 pub(crate) mod gate;
 pub(crate) mod grammar;
+pub(crate) mod number;
 pub(crate) mod of_user;
 pub(crate) mod regex;
 pub(crate) mod regular;
@@ -11,6 +12,7 @@ pub(crate) mod samples;
 pub(crate) mod schema;
 pub(crate) mod sequence;
 pub(crate) mod stats;
+pub(crate) mod time;
 pub(crate) mod typed;
 
 use crate::convert::generic::generic;

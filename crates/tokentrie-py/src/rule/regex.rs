@@ -33,7 +33,7 @@ use trie_rules::{AutomatonLimits, RegexError, Rule as _};
 ///     True
 #[pyclass(frozen, extends = Rule, module = "tokentrie")]
 pub(crate) struct Regex {
-    regex: trie_rules::Regex,
+    inner: trie_rules::Regex,
     /// int: the most memory that its automaton may take.
     #[pyo3(get)]
     max_bytes: usize,
@@ -52,7 +52,11 @@ impl Regex {
     ) -> Result<PyClassInitializer<Self>> {
         let (most, limits) = (AutomatonLimits::bytes(max_bytes), self::limits(limits));
         let regex = asked(py, limits, || trie_rules::Regex::with_limits(pattern, most))??;
-        Ok(PyClassInitializer::from(Rule::of_regular((&regex).into())).add_subclass(Self { regex, max_bytes, limits }))
+        Ok(PyClassInitializer::from(Rule::of_regular((&regex).into())).add_subclass(Self {
+            inner: regex,
+            max_bytes,
+            limits,
+        }))
     }
 
     /// Limits: what making it may cost.
@@ -64,13 +68,13 @@ impl Regex {
     /// str: the pattern.
     #[getter]
     fn pattern(&self) -> &str {
-        self.regex.pattern()
+        self.inner.pattern()
     }
 
     /// int: states of its automaton.
     #[getter]
     fn states(&self) -> usize {
-        self.regex.automaton().states()
+        self.inner.automaton().states()
     }
 
     /// The table of its automaton, shortest beginnings first: state 0 is the start. O(256 · states).
@@ -84,25 +88,25 @@ impl Regex {
     ///     >>> tokentrie.Regex("a[0-9]*").table()
     ///     [(False, [([(97, 97)], 1)]), (True, [([(48, 57)], 1)])]
     fn table(&self, py: Python<'_>) -> Vec<(bool, Vec<Way>)> {
-        released(py, || table(&self.regex))
+        released(py, || table(&self.inner))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self.regex == other.get().regex)
+        other.cast::<Self>().is_ok_and(|other| self.inner == other.get().inner)
     }
 
     fn __hash__(&self) -> u64 {
         let mut hash = DefaultHasher::new();
-        self.regex.pattern().hash(&mut hash);
+        self.inner.pattern().hash(&mut hash);
         hash.finish()
     }
 
     fn __repr__(&self) -> String {
-        format!("tokentrie.Regex({:?})", self.regex.pattern())
+        format!("tokentrie.Regex({:?})", self.inner.pattern())
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, usize, Limits))> {
-        let Self { regex, max_bytes, limits } = slf.get();
+        let Self { inner: regex, max_bytes, limits } = slf.get();
         Ok((slf.get_type().getattr("_restore")?, (regex.pattern().to_owned(), *max_bytes, (*limits).into())))
     }
 
@@ -115,7 +119,7 @@ impl Regex {
 
 impl Regex {
     pub(crate) fn spec(&self) -> Spec {
-        Spec::regex(self.regex.pattern(), self.max_bytes, self.limits.into())
+        Spec::regex(self.inner.pattern(), self.max_bytes, self.limits.into())
     }
 
     /// Of a pattern alone.

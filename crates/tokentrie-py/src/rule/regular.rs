@@ -1,4 +1,4 @@
-//! Rules with a type: integers, numbers, dates, strings; one of several, and one after the other.
+//! Rules with a type: integers, strings; one of several, and one after the other.
 
 use crate::convert::gil::asked;
 use crate::convert::ids::{shown, type_name};
@@ -6,12 +6,13 @@ use crate::convert::strings;
 use crate::errors::{Class, Error, Result};
 use crate::exit::items;
 use crate::rule::Rule;
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDate, PyDateTime, PyInt, PyList, PyString, PyTime, PyTuple, PyType, PyTzInfo};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use trie_core::work::Limits;
-use trie_rules::{NumberOptions, Regular, RegularError, StringOptions, Value};
+use trie_rules::{Clock, Regular, RegularError, StringOptions, Value};
 
 type Made<T> = Result<PyClassInitializer<T>>;
 
@@ -23,6 +24,34 @@ pub(super) fn value_of(slf: &Bound<'_, Rule>, text: &Bound<'_, PyString>) -> Res
     };
     let value = slf.get().regular().and_then(|regular| regular.value(text.to_str().ok()?.as_bytes()));
     value.map_or_else(|| Err(refused()?), Ok)
+}
+
+/// What a text of a rule stands for, in Python.
+pub(crate) fn in_python<'py>(py: Python<'py>, value: Value, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let zone = |time: &Clock| time.utc.then(|| PyTzInfo::utc(py).map(Borrowed::to_owned)).transpose();
+    Ok(match value {
+        Value::Integer(number) => number.into_pyobject(py)?.into_any(),
+        // More digits than 128 bits have.
+        Value::LongInteger(digits) => py.get_type::<PyInt>().call1((digits,))?,
+        Value::Number(number) => number.into_pyobject(py)?.into_any(),
+        Value::Date { year, month, day } => PyDate::new(py, year.into(), month, day)?.into_any(),
+        Value::Time(time) => {
+            let Clock { hour, minute, second, microsecond, .. } = time;
+            PyTime::new(py, hour, minute, second, microsecond, zone(&time)?.as_ref())?.into_any()
+        }
+        Value::DateTime { year, month, day, time } => {
+            let Clock { hour, minute, second, microsecond, .. } = time;
+            let zone = zone(&time)?;
+            PyDateTime::new(py, year.into(), month, day, hour, minute, second, microsecond, zone.as_ref())?.into_any()
+        }
+        Value::String(said) => PyString::new(py, &said).into_any(),
+        _ => PyString::new(py, text).into_any(),
+    })
+}
+
+/// `parse` of a rule whose values [`in_python`] makes.
+pub(super) fn parsed<'py>(rule: &Bound<'py, Rule>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
+    Ok(in_python(rule.py(), value_of(rule, text)?, text.to_str()?)?)
 }
 
 pub(super) fn hash_of(content: &impl Hash) -> u64 {
@@ -90,11 +119,7 @@ impl Integer {
     ///     >>> tokentrie.Integer(-5, 5).parse("-3")
     ///     -3
     fn parse<'py>(slf: &Bound<'py, Self>, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
-        match value_of(slf.as_super(), text)? {
-            Value::Integer(number) => Ok(number.into_pyobject(slf.py()).map_err(PyErr::from)?.into_any()),
-            // More digits than 128 bits have.
-            _ => Ok(slf.py().get_type::<pyo3::types::PyInt>().call1((text,))?),
-        }
+        parsed(slf.as_super(), text)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -115,96 +140,9 @@ impl Integer {
     }
 }
 
-/// Numbers as JSON writes them: "-1.5", "2e10", "0". Its values are float. Compares by its settings; can be pickled.
-///
-/// Args:
-///     integer_digits: the most digits before the point, at least 1.
-///     fraction_digits: the most after it; 0 for numbers without a point.
-///     exponent_digits: the most of the exponent; 0 for numbers without one.
-///
-/// Raises:
-///     RuleError: no digit may come before the point.
-///
-/// Example:
-///     >>> price = tokentrie.Number(integer_digits=4, fraction_digits=2, exponent_digits=0)
-///     >>> (price.matches("12.50"), price.matches("12.505"), price.parse("12.50"))
-///     (True, False, 12.5)
-#[pyclass(frozen, extends = Rule, get_all, module = "tokentrie")]
-#[expect(clippy::struct_field_names, reason = "they are Python's keyword arguments")]
-pub(crate) struct Number {
-    /// int: the most digits before the point.
-    integer_digits: u32,
-    /// int: the most digits after it.
-    fraction_digits: u32,
-    /// int: the most digits of the exponent.
-    exponent_digits: u32,
-}
-
-#[pymethods]
-impl Number {
-    #[new]
-    #[pyo3(signature = (*, integer_digits=20, fraction_digits=17, exponent_digits=2))]
-    fn new(integer_digits: u32, fraction_digits: u32, exponent_digits: u32) -> Made<Self> {
-        let options = NumberOptions::default().integer_digits(integer_digits).fraction_digits(fraction_digits);
-        let rule = Rule::of_regular(Regular::number_with(options.exponent_digits(exponent_digits))?);
-        let made = Self { integer_digits, fraction_digits, exponent_digits };
-        Ok(PyClassInitializer::from(rule).add_subclass(made))
-    }
-
-    /// The number that a text stands for.
-    ///
-    /// Args:
-    ///     text: str, one of the rule's texts.
-    ///
-    /// Returns:
-    ///     float: the nearest one.
-    ///
-    /// Raises:
-    ///     RuleError: the text is none of the rule's.
-    ///
-    /// Example:
-    ///     >>> tokentrie.Number().parse("2e3")
-    ///     2000.0
-    fn parse(slf: &Bound<'_, Self>, text: &Bound<'_, PyString>) -> Result<f64> {
-        match value_of(slf.as_super(), text)? {
-            Value::Number(number) => Ok(number),
-            _ => Ok(text.to_str()?.parse().unwrap_or(f64::NAN)),
-        }
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self.digits() == other.get().digits())
-    }
-
-    fn __hash__(&self) -> u64 {
-        hash_of(&self.digits())
-    }
-
-    fn __repr__(&self) -> String {
-        let (integer, fraction, exponent) = self.digits();
-        format!("tokentrie.Number(integer_digits={integer}, fraction_digits={fraction}, exponent_digits={exponent})")
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (u32, u32, u32))> {
-        Ok((slf.get_type().getattr("_restore")?, slf.get().digits()))
-    }
-
-    /// What `__reduce__` took apart.
-    #[staticmethod]
-    fn _restore(py: Python<'_>, integer: u32, fraction: u32, exponent: u32) -> Result<Py<Self>> {
-        Ok(Py::new(py, Self::new(integer, fraction, exponent)?)?)
-    }
-}
-
 impl Integer {
     pub(crate) fn bounds(&self) -> (Option<i128>, Option<i128>) {
         (self.lo, self.hi)
-    }
-}
-
-impl Number {
-    pub(crate) fn digits(&self) -> (u32, u32, u32) {
-        (self.integer_digits, self.fraction_digits, self.exponent_digits)
     }
 }
 
@@ -341,8 +279,8 @@ fn regular_of(place: &str, rule: &Bound<'_, Rule>) -> Result<Regular> {
     rule.get().regular().cloned().ok_or_else(|| {
         let name = type_name(rule.as_any());
         let message = format!(
-            "{place} is of type {name}, which is no finite automaton: only Regex, Integer, Number, Date, String, OneOf \
-             and what + makes of them can be put together"
+            "{place} is of type {name}, which is no finite automaton: only Regex, Integer, Number, Date, Time, \
+             DateTime, String, OneOf and what + makes of them can be put together"
         );
         PyTypeError::new_err(message).into()
     })

@@ -48,6 +48,13 @@ impl Typed {
         Self { kind, held }
     }
 
+    /// For what is written in Python: one place says what a type is.
+    #[staticmethod]
+    #[pyo3(name = "is_type")]
+    fn py_is_type(given: &Bound<'_, PyAny>) -> bool {
+        is_type(given)
+    }
+
     fn parse<'py>(&self, text: &Bound<'py, PyString>) -> Result<Bound<'py, PyAny>> {
         let py = text.py();
         Ok(called(&in_python(py, "read")?, &(&self.kind, text).into_pyobject(py)?, None)?)

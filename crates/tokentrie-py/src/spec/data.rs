@@ -7,17 +7,19 @@ use crate::rule::date::Date;
 use crate::rule::form::{Form, Slot, Text};
 use crate::rule::gate::ThinkGate;
 use crate::rule::grammar::Grammar;
+use crate::rule::number::Number;
 use crate::rule::regex::Regex;
-use crate::rule::regular::{Concatenation, Integer, Number, OneOf, StringRule};
+use crate::rule::regular::{Concatenation, Integer, OneOf, StringRule};
 use crate::rule::schema::{JsonSchema, Lark};
 use crate::rule::sequence::Sequence;
+use crate::rule::time::{DateTime, Time};
 use crate::rule::typed::{Typed, is_type, of_type};
 use crate::spec::object::SpecObject;
 use crate::spec::spec_of;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use std::sync::Arc;
-use tokentrie::spec::{NumberSpec, Part, Piece, Spec, StringSpec};
+use tokentrie::spec::{Part, Piece, Spec, StringSpec};
 
 /// The spec of an object, as data as far as it is that: a Trie or a rule of a user's stays an object in it.
 ///
@@ -42,12 +44,16 @@ pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
         return Ok(Spec::Integer { min, max });
     }
     if let Ok(rule) = given.cast::<Number>() {
-        let (integer, fraction, exponent) = rule.get().digits();
-        return Ok(Spec::Number(NumberSpec::new(integer, fraction, exponent)));
+        return Ok(Spec::Number(rule.get().spec().clone()));
     }
     if let Ok(rule) = given.cast::<Date>() {
-        let (min, max) = rule.get().bounds();
-        return Ok(Spec::Date { min: min.map(Into::into), max: max.map(Into::into) });
+        return Ok(Spec::Moment(rule.get().spec().clone()));
+    }
+    if let Ok(rule) = given.cast::<Time>() {
+        return Ok(Spec::Moment(rule.get().spec().clone()));
+    }
+    if let Ok(rule) = given.cast::<DateTime>() {
+        return Ok(Spec::Moment(rule.get().spec().clone()));
     }
     if let Ok(rule) = given.cast::<StringRule>() {
         let (min_chars, max_chars, quotes) = rule.get().settings();

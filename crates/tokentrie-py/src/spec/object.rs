@@ -1,16 +1,16 @@
 //! Constraints as data in Python.
 
 use crate::errors::{Error, Result};
+use crate::rule::regular::in_python;
 use crate::spec::data::data_of;
 use crate::spec::{of_dict, problem, spec_of};
 use crate::trie::payload::payload_text;
 use pyo3::prelude::*;
-use pyo3::types::{PyDate, PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use tokentrie::spec::{DataOnly, Host, Part, Spec, SpecCache};
 use trie_core::{FileOptions, Problem, Trie};
-use trie_rules::Value;
 
 /// A constraint as data: one JSON form for every host. Made by `tokentrie.constraint`.
 ///
@@ -75,14 +75,10 @@ fn value_of<'py>(spec: &Spec, text: &Bound<'py, PyString>) -> Result<Bound<'py, 
         Spec::JsonSchema(_) => return Ok(py.import("json")?.call_method1("loads", (text,))?),
         _ => {}
     }
-    Ok(match spec.value(text.to_str()?, &DataOnly)? {
-        Some(Value::Integer(number)) => number.into_pyobject(py).map_err(PyErr::from)?.into_any(),
-        Some(Value::LongInteger(digits)) => py.get_type::<pyo3::types::PyInt>().call1((digits,))?,
-        Some(Value::Number(number)) => number.into_pyobject(py).map_err(PyErr::from)?.into_any(),
-        Some(Value::Date { year, month, day }) => PyDate::new(py, year.into(), month, day)?.into_any(),
-        Some(Value::String(said)) => PyString::new(py, &said).into_any(),
-        _ => text.clone().into_any(),
-    })
+    match spec.value(text.to_str()?, &DataOnly)? {
+        Some(value) => Ok(in_python(py, value, text.to_str()?)?),
+        None => Ok(text.clone().into_any()),
+    }
 }
 
 /// What names and files of a spec stand for in this program.
@@ -198,7 +194,7 @@ impl SpecObject {
         Ok(py.import("json")?.call_method1("loads", (self.to_json()?,))?)
     }
 
-    /// What a text stands for: an int of an integer, a float, a date, the document of a JSON Schema; else itself.
+    /// What a text stands for: an int, a float, a day, a time, the document of a JSON Schema; else itself.
     ///
     /// Args:
     ///     text: str, one of the texts that the spec allows.

@@ -58,13 +58,5 @@ pub(crate) fn payload_text<R>(
 
 /// Says what a vocabulary made unusable.
 pub(crate) fn warn_dropped(py: Python<'_>, report: &PayloadReport, n_vocab: usize) -> Result<()> {
-    let Some(first) = report.dropped.first() else { return Ok(()) };
-    let trie_core::DroppedLeaf { path, name, token } = first;
-    let dropped = report.out_of_vocabulary;
-    let leaves = if dropped == 1 { "leaf" } else { "leaves" };
-    let message = format!(
-        "payload: dropped {dropped} {leaves} with ids outside the vocabulary of {n_vocab} tokens; the first is \
-         {name:?} of {path:?} with id {token}",
-    );
-    Ok(warn(py, &message)?)
+    Ok(report.warning(n_vocab).map_or(Ok(()), |warning| warn(py, &warning))?)
 }

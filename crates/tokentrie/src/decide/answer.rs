@@ -1,6 +1,7 @@
 //! What came of a question.
 
 use super::question::{Kind, Question};
+use super::shares::best;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trie_core::TokenId;
@@ -48,14 +49,6 @@ pub(super) struct Order {
     pub(super) prompt: AskedPrompt,
     pub(super) probabilities: Vec<f64>,
     pub(super) mass: f64,
-}
-
-/// The most probable option; of equal ones the first.
-fn best(probabilities: &[f64]) -> usize {
-    let better = |best: usize, (index, &share): (usize, &f64)| {
-        if share > probabilities[best] || probabilities[best].is_nan() { index } else { best }
-    };
-    probabilities.iter().enumerate().fold(0, better)
 }
 
 /// How sure a choice of so many options is.

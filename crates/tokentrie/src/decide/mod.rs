@@ -6,16 +6,20 @@
 //! | `prompt.rs`, `layout.rs` | what the model is asked |
 //! | `ready.rs` | a decision made ready, then asked: all its prompts are one scoring job, so a state is decoded once |
 //! | `answer.rs` | what came of it |
+//! | `calibration/` | what makes its probabilities honest: found on known answers, measured, applied |
 
 mod answer;
+mod calibration;
 mod layout;
 mod options;
 mod prompt;
 mod question;
 mod ready;
 mod request;
+mod shares;
 
 pub use answer::{Answer, Answers, AskedPrompt};
+pub use calibration::{Bin, CalibrateError, Calibration, Example, FitError, Fitted, Measures, model_fingerprint};
 pub use layout::Layout;
 pub use options::{Decide, Prior, Readout};
 pub use question::{Kind, Question};

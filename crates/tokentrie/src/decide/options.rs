@@ -75,7 +75,7 @@ impl Decide {
     pub const MOST_ORDERS: u32 = 64;
 
     /// All of them.
-    pub const OPTIONS: [OptionInfo; 10] = [
+    pub const OPTIONS: [OptionInfo; 11] = [
         option("instructions", "null", "text or JSON", "what all questions are told"),
         option("system", "null", "a text", "what stands in the system message"),
         option(
@@ -95,6 +95,7 @@ impl Decide {
         ),
         option("threshold", "null", "0 to 1", "below this probability there is no answer"),
         option("top", "10", "1 to 4294967295", "the best so many options of a question with thousands"),
+        option("calibration", "null", "an object that `calibrate` makes", "what makes the probabilities honest"),
         TIMEOUT,
     ];
 

@@ -89,6 +89,27 @@ impl Question {
         Ok(question)
     }
 
+    /// The number of the option that is right: a boolean, an option or level as it was given or its text, the number of
+    /// a level; of a predicate also `yes`, `true`, `1` and their opposites, as tables have them.
+    pub fn index_of(&self, gold: &Value) -> Option<usize> {
+        let text = as_text(gold);
+        let by_text = |values: &[(Value, Option<Value>)]| {
+            let same = values.iter().position(|(value, _)| value == gold);
+            same.or_else(|| values.iter().position(|(value, _)| as_text(value) == text))
+        };
+        match &self.kind {
+            Kind::Predicate { .. } => match text.trim().to_lowercase().as_str() {
+                "yes" | "true" | "1" => Some(0),
+                "no" | "false" | "0" => Some(1),
+                _ => None,
+            },
+            Kind::Choice(options) => by_text(options),
+            Kind::Score(levels) => {
+                by_text(levels).or_else(|| text.trim().parse().ok().filter(|level| *level < levels.len()))
+            }
+        }
+    }
+
     fn check(&self, place: &Place<'_>) -> Result<()> {
         let refused = |reason: String| Err(SpecError::new(place, SpecProblem::Value(reason)));
         let texts = self.kind.texts();

@@ -6,14 +6,16 @@ use super::options::{Decide, Prior};
 use super::prompt::{filling, messages, orders, read_texts, turns, without_content};
 use super::question::Question;
 use super::request::Request;
+use super::shares::{IMPOSSIBLE, softmax};
 use crate::chat::{ConstraintError, ModelFormat, check_message};
 use chat_format::TemplateError;
 use llama_sampler::{QuestionScorer, RuntimeError, Watch};
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::work::{Over, look};
-use trie_core::{Choice, ChooseOptions, TokenId, log_add};
+use trie_core::{Choice, ChooseOptions, TokenId};
 use trie_text::{Prompt, TextValues, ValueSet, ValueSets, ValuesError, VocabError};
 
 /// Why there is no answer.
@@ -73,6 +75,9 @@ pub enum DecideError {
     /// It was given up before anything was asked.
     #[error(transparent)]
     Over(#[from] Over),
+    /// A calibration that was made for another model.
+    #[error("calibration: {0}")]
+    Calibration(String),
     /// The model.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
@@ -118,16 +123,19 @@ pub struct ReadyDecision {
 }
 
 impl ReadyDecision {
-    /// All prompts of a request. Its time counts from here.
+    /// All prompts of a request to the model of a file. Its time counts from here.
     ///
     /// # Errors
-    /// What the template or the vocabulary do not take.
-    pub fn new(request: Request, format: &ModelFormat, sets: &ValueSets) -> Result<Self, DecideError> {
+    /// What the template or the vocabulary do not take, and a calibration for another model.
+    pub fn new(request: Request, format: &ModelFormat, sets: &ValueSets, model: &Path) -> Result<Self, DecideError> {
+        if let Some(calibration) = &request.calibration {
+            calibration.check_model(model).map_err(DecideError::Calibration)?;
+        }
         let (started, ends) = (Instant::now(), format.content_ends());
         if ends.is_empty() {
             return Err(DecideError::NoEnd);
         }
-        let Request { states, questions, options, .. } = &request;
+        let Request { states, questions, options, calibration, .. } = &request;
         for (state, content) in states.iter().enumerate() {
             for (number, message) in turns(content).into_iter().flatten().enumerate() {
                 check_message(message, format.format().template().text(), &|_, _| String::new())
@@ -151,6 +159,13 @@ impl ReadyDecision {
                     .map_err(|error| DecideError::Options { question: name(), error })?;
                 if is_large(&set) && options.prior != Prior::Nothing {
                     return Err(DecideError::Prior { question: name(), options: values.values.len() });
+                }
+                if is_large(&set) && calibration.is_some() {
+                    let (name, count) = (name(), values.values.len());
+                    return Err(DecideError::Calibration(format!(
+                        "the question {name:?} has {count} options: only the best of so many are scored, and a \
+                         calibration needs the probability of every one"
+                    )));
                 }
                 let part = Part { state, question, order, texts: Arc::clone(&values.values) };
                 made.push((part, llama_sampler::Question { prompt, set }));
@@ -221,6 +236,11 @@ impl ReadyDecision {
         if request.options.prior == Prior::Batch {
             divide_by_means(&mut answers, request.options.threshold);
         }
+        for fitted in request.calibration.iter().flat_map(|calibration| &calibration.questions) {
+            for answer in answers.iter_mut().flatten().filter(|answer| answer.question.name == fitted.name) {
+                answer.set(fitted.apply(&answer.probabilities), request.options.threshold);
+            }
+        }
         let seconds = started.elapsed().as_secs_f64();
         let ends: Arc<[TokenId]> = ends.as_slice().into();
         let of_state = |answers| Answers { answers, end_tokens: Arc::clone(&ends), passes, seconds };
@@ -275,17 +295,6 @@ fn answer(scored: &[Scored<'_>], priors: &[Scored<'_>], question: &Question, opt
         Order { prompt, probabilities, mass: scored.choice.mass_low }
     };
     Answer::new(question.clone(), scored.iter().map(order).collect(), options.threshold)
-}
-
-/// The log of what is no longer a number apart from zero: a prior is never less.
-const IMPOSSIBLE: f64 = -700.0;
-
-fn softmax(logs: impl Iterator<Item = f64>) -> Vec<f64> {
-    let logs: Vec<f64> = logs.collect();
-    match logs.iter().copied().fold(f64::NEG_INFINITY, log_add) {
-        f64::NEG_INFINITY => vec![1.0 / logs.len() as f64; logs.len()],
-        sum => logs.iter().map(|log| (log - sum).exp()).collect(),
-    }
 }
 
 /// Divides what the states have on average out of each question's probabilities.

@@ -1,5 +1,6 @@
 //! A request, as data.
 
+use super::calibration::Calibration;
 use super::options::{Decide, Prior};
 use super::question::Question;
 use crate::run::timeout;
@@ -21,6 +22,8 @@ pub struct Request {
     pub questions: Vec<Question>,
     /// How.
     pub options: Decide,
+    /// What makes the probabilities honest.
+    pub calibration: Option<Calibration>,
     /// The seconds that it may take.
     pub timeout: Option<f64>,
 }
@@ -44,7 +47,7 @@ impl Request {
                 return Err(SpecError::new(&Place::ROOT.field("state"), SpecProblem::Value(reason)));
             }
         };
-        let questions = fields.need("questions", |place, value| {
+        let questions: Vec<Question> = fields.need("questions", |place, value| {
             let all = value.as_object().ok_or_else(|| wrong_type(place, "an object of questions", value))?;
             if all.is_empty() {
                 return Err(SpecError::new(place, SpecProblem::Value("there is no question".to_owned())));
@@ -56,7 +59,11 @@ impl Request {
             let reason = "\"batch\" is the mean over several states, and this is one".to_owned();
             return Err(SpecError::new(&Place::ROOT.field("prior"), SpecProblem::Value(reason)));
         }
-        Ok(Self { states, questions, options, timeout: timeout(&fields)? })
+        let calibration = fields.read("calibration", Calibration::read)?;
+        if let Some(calibration) = &calibration {
+            calibration.check(&Place::ROOT.field("calibration").field("questions"), &questions, &options)?;
+        }
+        Ok(Self { states, questions, options, calibration, timeout: timeout(&fields)? })
     }
 }
 

@@ -6,9 +6,9 @@ use trie_core::{Choice, Leaf, LeafId, TokenId};
 use trie_text::ValueSet;
 
 /// `{"text": ..., "tokens": [...], "finish": "span", "leaf": {...}, "value": ..., "values": {...}, "stats": {...}}`;
-/// `seconds` for all of it.
+/// `seconds` for all of it, `warnings` of its constraint.
 #[must_use]
-pub fn generated_json(generated: &Generated, seconds: f64) -> String {
+pub fn generated_json(generated: &Generated, seconds: f64, warnings: &[String]) -> String {
     let Generated { tokens, text, leaf, leaves, fields, value, partial_token, canonical, finish, stats, .. } =
         generated;
     let values: Map<String, Value> =
@@ -25,6 +25,7 @@ pub fn generated_json(generated: &Generated, seconds: f64) -> String {
         "probabilities": scored.collect::<Map<_, _>>(),
         "partial_token": partial_token,
         "canonical": canonical,
+        "warnings": warnings,
         "stats": {
             "forward_passes": stats.forward_passes,
             "tokens_decoded": stats.tokens_decoded,
@@ -49,7 +50,7 @@ pub fn generated_json(generated: &Generated, seconds: f64) -> String {
 /// `{"name": ..., "index": 0, "names": [...], "probabilities": [...], "logprobs": [...], "ranking": [...], ...}`, by
 /// value. A value that was not scored has `null`; so has the logarithm of a probability that is 0.
 #[must_use]
-pub fn choice_json(choice: &Choice, set: &ValueSet) -> String {
+pub fn choice_json(choice: &Choice, set: &ValueSet, warnings: &[String]) -> String {
     let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
     let by_value = |known: &[f64]| numbers(&set.by_value(known));
     let mut names = vec![Value::Null; set.trie().len()];
@@ -68,6 +69,7 @@ pub fn choice_json(choice: &Choice, set: &ValueSet) -> String {
         "certain": choice.is_certain,
         "mass": choice.mass_low,
         "mass_bounds": [choice.mass_low, choice.mass_high],
+        "warnings": warnings,
         "stats": {
             "forward_passes": stats.forward_passes,
             "tokens_decoded": stats.tokens_decoded,

@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use trie_core::TokenId;
 
+/// Integers that every reader of JSON holds exactly.
+pub(crate) const EXACT: i128 = (1 << 53) - 1;
+
 type Result<T> = std::result::Result<T, SpecError>;
 
 /// What a value is, shortened.
@@ -30,6 +33,11 @@ pub(crate) fn wrong_type(place: &Place<'_>, expected: &'static str, value: &Valu
 
 pub(crate) fn text<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str> {
     value.as_str().ok_or_else(|| wrong_type(place, "a string", value))
+}
+
+#[cfg(feature = "llama")]
+pub(crate) fn number(place: &Place<'_>, value: &Value) -> Result<f64> {
+    value.as_f64().ok_or_else(|| wrong_type(place, "a number", value))
 }
 
 pub(crate) fn array<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v [Value]> {
@@ -115,4 +123,10 @@ impl<'a> Fields<'a> {
             number.ok_or_else(|| wrong_type(place, expected, value))
         })
     }
+}
+
+/// An object of the fields that there are.
+pub(crate) fn written<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let given = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(given.collect())
 }

@@ -34,6 +34,8 @@ pub use error::{Concern, SpecError, SpecProblem};
 pub use host::{DataOnly, Host};
 pub use json::{MOST_BYTES, MOST_DEPTH};
 pub use kinds::form::Part;
+pub use kinds::moment::MomentSpec;
+pub use kinds::number::NumberSpec;
 pub use kinds::reply::{Reply, ToolUse};
 pub use kinds::rules::FEW_BLANKS;
 pub use kinds::think::{Marker, OwnVocabulary, Think};
@@ -41,7 +43,7 @@ pub use limits::LimitsSpec;
 pub use object::{HostConstraint, HostForm, HostRule, Object};
 
 use std::sync::Arc;
-use trie_rules::{AutomatonLimits, NumberOptions};
+use trie_rules::AutomatonLimits;
 use trie_text::{TextValues, Tokenization};
 
 /// The version of the JSON form that this library reads and writes.
@@ -114,13 +116,8 @@ pub enum Spec {
     },
     /// A number as JSON writes it.
     Number(NumberSpec),
-    /// A day as YYYY-MM-DD.
-    Date {
-        /// The first.
-        min: Option<Arc<str>>,
-        /// The last.
-        max: Option<Arc<str>>,
-    },
+    /// A day, a time, or both.
+    Moment(MomentSpec),
     /// A string as JSON writes it.
     String(StringSpec),
     /// A text of any of several rules.
@@ -179,17 +176,6 @@ pub enum Blanks {
     Pattern(Arc<str>),
 }
 
-/// Digits of a number; `None` is the usual limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct NumberSpec {
-    /// The most before the point.
-    pub integer_digits: Option<u32>,
-    /// The most after it.
-    pub fraction_digits: Option<u32>,
-    /// The most of the exponent.
-    pub exponent_digits: Option<u32>,
-}
-
 /// Characters of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct StringSpec {
@@ -204,19 +190,6 @@ pub struct StringSpec {
 /// Whether texts stand for themselves, as the tokenizer writes them.
 fn values_are_plain(values: &TextValues) -> bool {
     values.prefix.is_empty() && values.suffix.is_empty() && values.tokenization == Tokenization::Canonical
-}
-
-impl NumberSpec {
-    /// So many digits at the most. The usual limits count as none given.
-    pub fn new(integer_digits: u32, fraction_digits: u32, exponent_digits: u32) -> Self {
-        let usual = NumberOptions::default();
-        let unusual = |digits, usual| (digits != usual).then_some(digits);
-        Self {
-            integer_digits: unusual(integer_digits, usual.integer_digits),
-            fraction_digits: unusual(fraction_digits, usual.fraction_digits),
-            exponent_digits: unusual(exponent_digits, usual.exponent_digits),
-        }
-    }
 }
 
 impl Spec {
@@ -244,7 +217,7 @@ impl Spec {
             Self::JsonSchema(_) => "json_schema",
             Self::Integer { .. } => "integer",
             Self::Number(_) => "number",
-            Self::Date { .. } => "date",
+            Self::Moment(moment) => moment.name(),
             Self::String(_) => "string",
             Self::OneOf(_) => "one_of",
             Self::Then(_) => "then",

@@ -7,16 +7,16 @@ use super::kinds::form::Part;
 use super::kinds::reply::Reply;
 use super::kinds::think::Think;
 use super::place::Place;
-use super::{Blanks, LimitsSpec, NumberSpec, Piece, SchemaSpec, Spec, StringSpec, VERSION};
+use super::{Blanks, LimitsSpec, MomentSpec, NumberSpec, Piece, SchemaSpec, Spec, StringSpec, VERSION};
 use serde_json::Value;
 use std::sync::Arc;
-use trie_rules::{NumberOptions, Regular};
+use trie_rules::Moment;
 use trie_text::{TextValues, Tokenization};
 
 type Result<T> = std::result::Result<T, SpecError>;
 
 /// The kinds, and the fields that may stand beside each.
-const KINDS: [(&str, &[&str]); 19] = [
+const KINDS: [(&str, &[&str]); 21] = [
     ("choice", &["prefix", "suffix", "tokenization"]),
     ("set", &[]),
     ("payload", &["path"]),
@@ -27,6 +27,8 @@ const KINDS: [(&str, &[&str]); 19] = [
     ("integer", &[]),
     ("number", &[]),
     ("date", &[]),
+    ("time", &[]),
+    ("date_time", &[]),
     ("string", &[]),
     ("one_of", &[]),
     ("then", &[]),
@@ -114,20 +116,22 @@ impl Spec {
             "json_schema" => json_schema(&at, inner, &fields)?,
             "integer" => integer(&Fields::of(&at, inner, &["min", "max"])?)?,
             "number" => {
-                let digits = Fields::of(&at, inner, &["integer_digits", "fraction_digits", "exponent_digits"])?;
-                let usual = NumberOptions::default();
-                Self::Number(NumberSpec::new(
-                    digits.count("integer_digits")?.unwrap_or(usual.integer_digits),
-                    digits.count("fraction_digits")?.unwrap_or(usual.fraction_digits),
-                    digits.count("exponent_digits")?.unwrap_or(usual.exponent_digits),
-                ))
+                let known = ["min", "max", "integer_digits", "fraction_digits", "exponent_digits"];
+                Self::Number(NumberSpec::read(&Fields::of(&at, inner, &known)?)?)
             }
             "date" => {
                 let days = Fields::of(&at, inner, &["min", "max"])?;
-                let (min, max) = (days.text("min")?, days.text("max")?);
-                Regular::date_between(min.as_deref(), max.as_deref())
-                    .map_err(|error| SpecError::new(&at, SpecProblem::Value(error.to_string())))?;
-                Self::Date { min, max }
+                Self::Moment(MomentSpec::read(&days, |_, _| Moment::Date)?)
+            }
+            "time" | "date_time" => {
+                let times = Fields::of(&at, inner, &["min", "max", "timespec", "utc"])?;
+                Self::Moment(MomentSpec::read(
+                    &times,
+                    match kind {
+                        "time" => |timespec, utc| Moment::Time { timespec, utc },
+                        _ => |timespec, utc| Moment::DateTime { timespec, utc },
+                    },
+                )?)
             }
             "string" => {
                 let options = Fields::of(&at, inner, &["min_chars", "max_chars", "quotes"])?;

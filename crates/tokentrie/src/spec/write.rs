@@ -1,6 +1,7 @@
 //! To JSON: one text for one content. Fields that say what holds without them are left out.
 
 use super::error::{SpecError, SpecProblem};
+use super::fields::{EXACT, written};
 use super::json::MOST_DEPTH;
 use super::place::Place;
 use super::{Blanks, Piece, Spec};
@@ -8,9 +9,6 @@ use serde_json::{Map, Value, json};
 use trie_text::Tokenization;
 
 type Result<T> = std::result::Result<T, SpecError>;
-
-/// Integers that every reader of JSON holds exactly.
-const EXACT: i128 = (1 << 53) - 1;
 
 impl Spec {
     /// The JSON form.
@@ -87,17 +85,11 @@ impl Spec {
                     Ok(small) if number.abs() <= EXACT => Value::from(small),
                     _ => number.to_string().into(),
                 };
-                fields([("min", min.map(number)), ("max", max.map(number))])
+                written([("min", min.map(number)), ("max", max.map(number))])
             }
-            Self::Date { min, max } => {
-                fields([("min", min.as_deref().map(Value::from)), ("max", max.as_deref().map(Value::from))])
-            }
-            Self::Number(digits) => fields([
-                ("integer_digits", digits.integer_digits.map(Into::into)),
-                ("fraction_digits", digits.fraction_digits.map(Into::into)),
-                ("exponent_digits", digits.exponent_digits.map(Into::into)),
-            ]),
-            Self::String(string) => fields([
+            Self::Moment(moment) => moment.write(),
+            Self::Number(number) => number.write(),
+            Self::String(string) => written([
                 ("min_chars", (string.min_chars > 0).then(|| string.min_chars.into())),
                 ("max_chars", string.max_chars.map(Into::into)),
                 ("quotes", string.quotes.then_some(Value::Bool(true))),
@@ -127,9 +119,4 @@ impl Spec {
         object.extend(beside);
         Ok(Value::Object(object))
     }
-}
-
-fn fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
-    let given = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Value::Object(given.collect())
 }

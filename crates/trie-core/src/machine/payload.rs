@@ -53,6 +53,17 @@ pub struct DroppedLeaf {
 
 impl PayloadReport {
     const SHOWN: usize = 8;
+
+    /// What a host says of leaves that can never come over so many tokens; `None` if there are none.
+    pub fn warning(&self, n_vocab: usize) -> Option<String> {
+        let DroppedLeaf { path, name, token } = self.dropped.first()?;
+        let dropped = self.out_of_vocabulary;
+        let leaves = if dropped == 1 { "leaf" } else { "leaves" };
+        Some(format!(
+            "payload: dropped {dropped} {leaves} with ids outside the vocabulary of {n_vocab} tokens; the first is \
+             {name:?} of {path:?} with id {token}"
+        ))
+    }
 }
 
 /// A payload that cannot be used.

@@ -1,9 +1,7 @@
-//! Days of the calendar, as an automaton.
+//! Days of the calendar, byte by byte.
 
-use super::RegularError;
-use crate::automaton::table::{Classes, Table};
-use crate::automaton::{Automaton, AutomatonLimits};
-use std::sync::OnceLock;
+/// Bytes read, and of what was read what still matters.
+pub(super) type Read = (usize, u32);
 
 /// Days of a month; 0 for what is no month.
 pub(super) fn days(year: u32, month: u32) -> u32 {
@@ -16,62 +14,11 @@ pub(super) fn days(year: u32, month: u32) -> u32 {
     }
 }
 
-/// `YYYY-MM-DD`, the days that there are from 0001-01-01 to 9999-12-31.
-pub(super) fn date() -> Automaton {
-    static MADE: OnceLock<Automaton> = OnceLock::new();
-    let made = MADE.get_or_init(|| {
-        let end = |&(at, _): &Read| u32::from(at == LENGTH);
-        let table =
-            Table::explore(&classes(), (0, 0), AutomatonLimits::default(), |_| 0, |&read, byte| step(read, byte), end);
-        // There are days, and few states.
-        table.and_then(Automaton::of_table).unwrap_or_else(|_| unreachable!())
-    });
-    made.clone()
-}
-
-/// Those of them from `low` to `high`, both included: as text they stand in the order of the calendar.
-///
-/// # Errors
-/// A bound that is no day, and none between them.
-pub(super) fn between(low: Option<&str>, high: Option<&str>) -> Result<Automaton, RegularError> {
-    for given in [low, high].into_iter().flatten() {
-        let read = given.bytes().try_fold((0, 0), step);
-        if read.is_none_or(|(at, _)| at != LENGTH) {
-            return Err(RegularError::NoDay { given: given.to_owned() });
-        }
-    }
-    if let (Some(low), Some(high)) = (low, high)
-        && low > high
-    {
-        return Err(RegularError::NoDays { low: low.to_owned(), high: high.to_owned() });
-    }
-    // Beside what was read, whether it is still the beginning of each bound.
-    let bounded = |&(read, from, to): &(Read, bool, bool), byte: u8| {
-        let at = read.0 as usize;
-        let of =
-            |bound: Option<&str>, still: bool| bound.filter(|_| still).and_then(|day| day.as_bytes().get(at).copied());
-        let (least, most) = (of(low, from), of(high, to));
-        let inside = least.is_none_or(|least| byte >= least) && most.is_none_or(|most| byte <= most);
-        let read = step(read, byte).filter(|_| inside)?;
-        Some((read, least == Some(byte), most == Some(byte)))
-    };
-    let start = ((0, 0), low.is_some(), high.is_some());
-    let end = |&((at, _), ..): &(Read, bool, bool)| u32::from(at == LENGTH);
-    let table = Table::explore(&classes(), start, AutomatonLimits::default(), |_| 0, bounded, end)?;
-    Ok(Automaton::of_table(table)?)
-}
-
-/// Bytes read, and of what was read what still matters.
-type Read = (u32, u32);
-
 /// Bytes of a day.
-const LENGTH: u32 = 10;
+pub(super) const LENGTH: usize = 10;
 
-fn classes() -> Classes {
-    Classes::by(|byte| if matches!(byte, b'-' | b'0'..=b'9') { byte } else { 0 })
-}
-
-fn step((at, known): Read, byte: u8) -> Option<Read> {
+/// One byte more of a day that is not whole.
+pub(super) fn step((at, known): Read, byte: u8) -> Option<Read> {
     if at == 4 || at == 7 {
         // Between year, month and day.
         return (byte == b'-').then_some((at + 1, known));
@@ -84,7 +31,6 @@ fn step((at, known): Read, byte: u8) -> Option<Read> {
         // How many days the month has.
         6 => days(known / 10, known % 10 * 10 + digit),
         9 => u32::from(next % 100 > 0 && next % 100 <= next / 100),
-        LENGTH => return None,
         _ => next,
     };
     (known > 0 || !matches!(at, 3 | 6 | 9)).then_some((at + 1, known))
@@ -92,8 +38,7 @@ fn step((at, known): Read, byte: u8) -> Option<Read> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::Regular;
+    use crate::{Moment, Regular};
 
     /// Day by day, around each bound: the whole calendar has few kinds of years.
     #[test]
@@ -109,7 +54,7 @@ mod tests {
         for (at, low) in bounds.iter().enumerate() {
             for high in &bounds[at..] {
                 for (low, high) in [(Some(*low), Some(*high)), (Some(*low), None), (None, Some(*high))] {
-                    let some = Regular::date_between(low, high).unwrap();
+                    let some = Regular::moment(Moment::Date, low, high).unwrap();
                     for day in &every {
                         let inside = low.is_none_or(|low| &**day >= low) && high.is_none_or(|high| &**day <= high);
                         let there = all.is_match(day.as_bytes());
@@ -118,13 +63,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn what_is_no_range_is_refused() {
-        let said = |low, high| between(low, high).unwrap_err().to_string();
-        assert_eq!(said(Some("2023-02-29"), None), "\"2023-02-29\" is no day: a day is written as in 2024-02-29");
-        assert_eq!(said(None, Some("")), "\"\" is no day: a day is written as in 2024-02-29");
-        assert!(said(Some("2024-01-02"), Some("2024-01-01")).starts_with("no day is at least 2024-01-02 and at most"));
     }
 }

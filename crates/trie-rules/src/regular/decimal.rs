@@ -4,6 +4,7 @@ use super::{NumberOptions, RegularError};
 use crate::automaton::table::{Classes, Table};
 use crate::automaton::{Automaton, AutomatonLimits};
 use std::cmp::Ordering;
+use std::fmt;
 
 /// Where a range of numbers ends, to the last digit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,14 +18,45 @@ pub struct NumberBound {
     excluded: bool,
 }
 
+impl fmt::Display for NumberBound {
+    /// In decimal, without an exponent; what is left out is not said.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (minus, whole) =
+            (if self.negative { "-" } else { "" }, if self.whole.is_empty() { "0" } else { &self.whole });
+        let point = if self.fraction.is_empty() { "" } else { "." };
+        write!(f, "{minus}{whole}{point}{}", self.fraction)
+    }
+}
+
+/// Exponents that a bound may have: beyond that it has more digits than anybody writes.
+const MOST_EXPONENT: i64 = 400;
+
 impl NumberBound {
+    /// Of a number that is written as in JSON, or as programs print it: `5`, `-0.25`, `1e-7`, `1E+3`.
+    ///
+    /// # Errors
+    /// What is no such number; an exponent beyond 400.
+    pub fn read(number: &str, excluded: bool) -> Result<Self, RegularError> {
+        let no_number = || RegularError::NoNumber { given: number.to_owned() };
+        let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let size = number.strip_prefix('-').unwrap_or(number);
+        let (digits, exponent) = size.split_once(['e', 'E']).unwrap_or((size, "0"));
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+        let exponent_digits = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+        if ![whole, fraction, exponent_digits].into_iter().all(all_digits) {
+            return Err(no_number());
+        }
+        let exponent: i64 = exponent.parse().map_err(|_| no_number())?;
+        if exponent.abs() > MOST_EXPONENT { Err(no_number()) } else { Ok(Self::new(number, excluded)) }
+    }
+
     /// Of a number as JSON writes it; exponents beyond 400 count as 400.
     pub fn new(number: &str, excluded: bool) -> Self {
         let negative = number.starts_with('-');
         let number = number.trim_start_matches('-');
         let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let exponent: i64 = exponent.parse().unwrap_or(0).clamp(-400, 400);
+        let exponent: i64 = exponent.parse().unwrap_or(0).clamp(-MOST_EXPONENT, MOST_EXPONENT);
         let point = whole.len() as i64 + exponent;
         let digits = format!("{whole}{fraction}");
         let (whole, fraction) = if point <= 0 {
@@ -39,6 +71,11 @@ impl NumberBound {
         // There is no negative zero.
         bound.negative &= !bound.is_zero();
         bound
+    }
+
+    /// Digits before the point and after it, those that a number as near to zero as this one needs.
+    fn digits(&self) -> (usize, usize) {
+        (self.whole.len(), self.fraction.len())
     }
 
     fn zero(excluded: bool) -> Self {
@@ -97,6 +134,18 @@ impl NumberBound {
 
     fn step_off(&self) -> i128 {
         i128::from(self.fraction.is_empty() && self.excluded)
+    }
+}
+
+impl NumberOptions {
+    /// Those of a range: as many as without one, and as many as its bounds have; no exponents.
+    #[must_use]
+    pub fn of_range(low: Option<&NumberBound>, high: Option<&NumberBound>) -> Self {
+        let usual = Self::default().exponent_digits(0);
+        low.into_iter().chain(high).map(NumberBound::digits).fold(usual, |most, (whole, fraction)| {
+            let (whole, fraction) = (whole as u32, fraction as u32);
+            most.integer_digits(most.integer_digits.max(whole)).fraction_digits(most.fraction_digits.max(fraction))
+        })
     }
 }
 
@@ -178,6 +227,12 @@ pub(super) fn between(
     multiple_of: Option<&NumberBound>,
     options: NumberOptions,
 ) -> Result<Automaton, RegularError> {
+    if options.integer_digits == 0 {
+        return Err(RegularError::NoDigits);
+    }
+    if options.exponent_digits > 0 {
+        return Err(RegularError::Exponents);
+    }
     let step_of = |number: &NumberBound| number.step().map(|(digits, fraction)| Step { digits, fraction });
     let every = multiple_of.map(|number| step_of(number).ok_or(RegularError::Step)).transpose()?;
     let every = every.unwrap_or(Step { digits: 1, fraction: usize::MAX });
@@ -189,9 +244,7 @@ pub(super) fn between(
         .is_none_or(|low| low.negative)
         .then(|| Magnitudes { low: high.filter(is_negative).unwrap_or(&above_zero), high: low });
     let of = |negative: bool| if negative { negatives.as_ref() } else { positives.as_ref() };
-    let longest = |part: fn(&NumberBound) -> usize| low.into_iter().chain(high).map(part).max().unwrap_or(0);
-    let most_whole = longest(|bound| bound.whole.len()).max(options.integer_digits as usize);
-    let most_fraction = longest(|bound| bound.fraction.len()).max(options.fraction_digits as usize);
+    let (most_whole, most_fraction) = (options.integer_digits as usize, options.fraction_digits as usize);
     let with = |known: Ordering, digits: usize, part: &str, byte: u8| {
         known.then(byte.cmp(part.as_bytes().get(digits).unwrap_or(&b'0')))
     };
@@ -203,7 +256,7 @@ pub(super) fn between(
             None => known,
         };
         let (low, high) = (read(low, all.low), all.high.map_or(equal, |bound| read(high, bound)));
-        let most = all.high.map_or(most_whole, |bound| bound.whole.len());
+        let most = all.high.map_or(most_whole, |bound| bound.whole.len().min(most_whole));
         let rest = every.read(rest, byte);
         (digits < most).then_some(At::Whole { negative, digits: digits + 1, low, high, rest })
     };

@@ -12,20 +12,48 @@ pub enum RegularError {
         /// The largest.
         high: i128,
     },
-    /// A bound of days that is none.
-    #[error("{given:?} is no day: a day is written as in 2024-02-29")]
-    NoDay {
+    /// A bound of days or times that is none.
+    #[error("{given:?} is no {what}: a {what} is written as in {example}")]
+    NoMoment {
+        /// What it should be.
+        what: &'static str,
+        /// What was given.
+        given: String,
+        /// One that is written as it must be.
+        example: String,
+    },
+    /// No day or time is in the range.
+    #[error("no {what} is {}: give the earlier one first", range(.low.as_deref(), .high.as_deref()))]
+    NoMoments {
+        /// What it should be.
+        what: &'static str,
+        /// The first.
+        low: Option<String>,
+        /// The last.
+        high: Option<String>,
+    },
+    /// A bound that is no number.
+    #[error("{given:?} is no number that a range begins or ends with: it is written as in -0.25 or 1e3")]
+    NoNumber {
         /// What was given.
         given: String,
     },
-    /// No day is in the range.
-    #[error("no day is at least {low} and at most {high}: give the earlier one first")]
-    NoDays {
-        /// The first.
-        low: String,
-        /// The last.
-        high: String,
+    /// No number is in the range.
+    #[error(
+        "no number with at most {fraction_digits} digits after the point is {}: give the smaller bound first, or allow \
+         more digits", range(.low.as_deref(), .high.as_deref())
+    )]
+    NoNumbers {
+        /// The smallest.
+        low: Option<String>,
+        /// The largest.
+        high: Option<String>,
+        /// The most digits after the point.
+        fraction_digits: u32,
     },
+    /// A range of numbers with exponents.
+    #[error("numbers of a range are written without exponents: leave exponent_digits out, or give 0")]
+    Exponents,
     /// Multiples that no automaton counts.
     #[error("multiples of a number need one above 0 whose digits are at most 10000, wherever its point is")]
     Step,
@@ -57,4 +85,9 @@ pub enum RegularError {
     /// A pattern.
     #[error(transparent)]
     Regex(#[from] RegexError),
+}
+
+fn range(low: Option<&str>, high: Option<&str>) -> String {
+    let said = [("at least ", low), ("at most ", high)].map(|(words, bound)| Some(format!("{words}{}", bound?)));
+    said.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }

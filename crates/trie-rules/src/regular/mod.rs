@@ -6,6 +6,7 @@ mod decimal;
 mod documents;
 mod error;
 mod list;
+mod moment;
 mod numerals;
 mod parts;
 mod parts_walk;
@@ -16,10 +17,11 @@ pub use choice::{Choice, ChoiceState};
 pub use decimal::NumberBound;
 pub use documents::{Documents, DocumentsBuilder, DocumentsState};
 pub use error::RegularError;
+pub use moment::{Moment, Timespec};
 pub use numerals::NumberOptions;
 pub use parts::{Parts, PartsState};
 pub use string::StringOptions;
-pub use value::Value;
+pub use value::{Clock, Value};
 
 use crate::any_rule::AnyRule;
 use crate::automaton::regex::{Regex, RegexError};
@@ -127,14 +129,6 @@ impl Regular {
         Ok(Self { machine: Machine::Automaton(numerals::integer(low, high)?), reads: Reads::Integer })
     }
 
-    /// Numbers as JSON writes them, with the digits of [`NumberOptions::default`].
-    ///
-    /// # Errors
-    /// None that come with these options.
-    pub fn number() -> Result<Self, RegularError> {
-        Self::number_with(NumberOptions::default())
-    }
-
     /// Numbers as JSON writes them.
     ///
     /// # Errors
@@ -144,10 +138,11 @@ impl Regular {
     }
 
     /// Numbers of a range, written without exponents, and of them the multiples of one, whose sign does not matter.
-    /// They have as many digits as the options say, and as many as the bounds have.
+    /// They have as many digits as the options say, at the most; [`NumberOptions::of_range`] has room for the bounds.
     ///
     /// # Errors
-    /// No such number; a step that is 0 or has too many digits; more than an automaton holds.
+    /// No such number; no digits before the point, or some of an exponent; a step that is 0 or has too many digits;
+    /// more than an automaton holds.
     pub fn number_between(
         low: Option<&NumberBound>,
         high: Option<&NumberBound>,
@@ -160,15 +155,22 @@ impl Regular {
 
     /// Days as `YYYY-MM-DD`, those that the Gregorian calendar has from 0001-01-01 to 9999-12-31.
     pub fn date() -> Self {
-        Self { machine: Machine::Automaton(date::date()), reads: Reads::Date }
+        Self { machine: Machine::Automaton(moment::date()), reads: Reads::Moment(Moment::Date) }
     }
 
-    /// Those of [`Regular::date`] from one day to another, both included.
+    /// Days and times from one to another, both included, without 24:00 and leap seconds. A bound may be more exact.
+    ///
+    /// ```
+    /// let office = trie_rules::Moment::Time { timespec: trie_rules::Timespec::Minutes, utc: false };
+    /// let office = trie_rules::Regular::moment(office, Some("09:30"), Some("17:00:00"))?;
+    /// assert!(office.is_match(b"09:30") && office.is_match(b"17:00") && !office.is_match(b"17:01"));
+    /// # Ok::<(), trie_rules::RegularError>(())
+    /// ```
     ///
     /// # Errors
-    /// A bound that is no day; no day between them.
-    pub fn date_between(low: Option<&str>, high: Option<&str>) -> Result<Self, RegularError> {
-        Ok(Self { machine: Machine::Automaton(date::between(low, high)?), reads: Reads::Date })
+    /// A bound that is none; none between them.
+    pub fn moment(kind: Moment, low: Option<&str>, high: Option<&str>) -> Result<Self, RegularError> {
+        Ok(Self { machine: Machine::Automaton(moment::between(kind, low, high)?), reads: Reads::Moment(kind) })
     }
 
     /// JSON strings: valid UTF-8, escapes, no surrogate without its other half. By default without the quotes.

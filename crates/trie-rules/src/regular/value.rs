@@ -1,7 +1,7 @@
 //! What a text stands for.
 
-use super::Regular;
-use super::{date, string};
+use super::moment::{MIDNIGHT, Moment};
+use super::{Regular, date, string};
 
 /// A text of a [`Regular`], read.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,19 @@ pub enum Value {
         /// From 1.
         day: u8,
     },
+    /// Of a time.
+    Time(Clock),
+    /// Of a day and a time.
+    DateTime {
+        /// From 1 to 9999.
+        year: u16,
+        /// From 1.
+        month: u8,
+        /// From 1.
+        day: u8,
+        /// The time of the day.
+        time: Clock,
+    },
     /// Of a JSON string: what it says, without quotes and escapes.
     String(String),
     /// Of a list.
@@ -36,13 +49,28 @@ pub enum Value {
     },
 }
 
+/// A time of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Clock {
+    /// From 0 to 23.
+    pub hour: u8,
+    /// From 0 to 59.
+    pub minute: u8,
+    /// From 0 to 59.
+    pub second: u8,
+    /// From 0 to 999999.
+    pub microsecond: u32,
+    /// Whether it is one of UTC; else of no zone.
+    pub utc: bool,
+}
+
 /// How the texts of a rule are read.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Reads {
     Text,
     Integer,
     Number,
-    Date,
+    Moment(Moment),
     String {
         quotes: bool,
     },
@@ -61,18 +89,45 @@ impl Reads {
                 digits.parse().map_or_else(|_| Value::LongInteger(digits.to_owned()), Value::Integer)
             }
             Self::Number => Value::Number(std::str::from_utf8(text).ok()?.parse().ok()?),
-            Self::Date => {
-                let number = |range| std::str::from_utf8(text.get::<std::ops::Range<usize>>(range)?).ok();
-                let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-                let (year, month, day) = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
-                debug_assert!(u32::from(day) <= date::days(u32::from(year), u32::from(month)));
-                Value::Date { year, month, day }
-            }
+            Self::Moment(kind) => moment(*kind, std::str::from_utf8(text).ok()?)?,
             Self::String { quotes } => {
                 let inside = if *quotes { text.strip_prefix(b"\"")?.strip_suffix(b"\"")? } else { text };
                 Value::String(string::decoded(std::str::from_utf8(inside).ok()?)?)
             }
             Self::OneOf(rules) => return rules.iter().find_map(|rule| rule.value(text)),
         })
+    }
+}
+
+impl Moment {
+    /// What a bound stands for, however exactly it is written; `None` for what is none.
+    pub fn value(self, bound: &str) -> Option<Value> {
+        moment(self.exactly(bound)?, bound)
+    }
+}
+
+/// What is written of a moment.
+fn moment(kind: Moment, text: &str) -> Option<Value> {
+    fn number<T: std::str::FromStr>(text: &str, from: usize, to: usize) -> Option<T> {
+        text.get(from..to)?.parse().ok()
+    }
+    let day = || -> Option<(u16, u8, u8)> {
+        let (year, month, day) = (number(text, 0, 4)?, number(text, 5, 7)?, number(text, 8, 10)?);
+        debug_assert!(u32::from(day) <= date::days(u32::from(year), u32::from(month)));
+        Some((year, month, day))
+    };
+    let clock = |utc| {
+        let time = text.get(kind.before_time()..)?.trim_end_matches('Z');
+        let whole = format!("{time}{}", MIDNIGHT.get(time.len()..)?);
+        let (hour, minute, second) = (number(&whole, 0, 2)?, number(&whole, 3, 5)?, number(&whole, 6, 8)?);
+        Some(Clock { hour, minute, second, microsecond: number(&whole, 9, 15)?, utc })
+    };
+    match kind {
+        Moment::Date => day().map(|(year, month, day)| Value::Date { year, month, day }),
+        Moment::Time { utc, .. } => clock(utc).map(Value::Time),
+        Moment::DateTime { utc, .. } => {
+            let ((year, month, day), time) = (day()?, clock(utc)?);
+            Some(Value::DateTime { year, month, day, time })
+        }
     }
 }

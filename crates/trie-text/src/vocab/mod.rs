@@ -61,6 +61,15 @@ pub struct Vocab {
     split_points: OnceLock<Option<SplitPoints>>,
 }
 
+/// Bytes as two digits each: how fingerprints are shown.
+#[must_use]
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 impl Vocab {
     /// A vocabulary from the bytes of its tokens, the end-of-generation tokens and the control tokens.
     ///
@@ -286,10 +295,7 @@ impl Vocab {
                     hash.update(token.get().to_le_bytes());
                 }
             }
-            hash.finalize().iter().fold(String::new(), |mut text, byte| {
-                let _ = write!(text, "{byte:02x}");
-                text
-            })
+            hexadecimal(&hash.finalize())
         })
     }
 }

@@ -295,6 +295,7 @@ export const FUNCTIONS = {
   tokentrie_constraint_json: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_constraint_trie: signature("i32", "handle", "buffer"),
   tokentrie_constraint_texts: signature("i32", "handle", "buffer", "usize", "buffer"),
+  tokentrie_constraint_warnings: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_constraint_free: signature("i32", "handle"),
   tokentrie_sampler_new: signature("i32", "handle", "handle", "buffer", "buffer", "usize", "buffer"),
   tokentrie_sampler_allowed: signature("i32", "handle", "buffer", "usize", "buffer", "buffer"),

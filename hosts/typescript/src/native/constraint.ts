@@ -2,6 +2,7 @@ import { ArgumentError } from "../errors.js";
 import { makeHandle, Resource, readText, utf8 } from "../ffi/call.js";
 import type { Library } from "../ffi/library.js";
 import { shown } from "../tree/payload.js";
+import { warn } from "../warning.js";
 import { type Spec, specText } from "./spec.js";
 import { Trie } from "./trie.js";
 import { Vocab } from "./vocab.js";
@@ -67,7 +68,18 @@ export class Constraint extends Resource {
  */
 export function constraint(spec: Spec | string, vocab: Vocab): Constraint {
   if (!(vocab instanceof Vocab)) throw new ArgumentError(`vocab is ${shown(vocab)}: a Vocab is needed`);
-  return new Constraint(vocab.library, constraintHandle(vocab.library, specText(spec), vocab.handle));
+  return constraintOf(vocab.library, constraintHandle(vocab.library, specText(spec), vocab.handle));
+}
+
+/** @internal A constraint that was just made; warns of what a user should hear of it. */
+export function constraintOf(library: Library, handle: number): Constraint {
+  const made = new Constraint(library, handle);
+  const { tokentrie_constraint_warnings } = library.functions;
+  const json = readText(library, (buffer, capacity, count) =>
+    tokentrie_constraint_warnings(handle, buffer, capacity, count),
+  );
+  for (const warning of JSON.parse(json ?? "[]") as string[]) warn(warning);
+  return made;
 }
 
 /** @internal */

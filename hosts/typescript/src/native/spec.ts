@@ -28,6 +28,17 @@ export interface SpecLimits {
   readonly seconds?: number;
 }
 
+/** A number, or the string of one with more digits than a number of JSON holds: `"0.1234567890123456789"`. */
+export type SpecNumber = number | string;
+
+/** From one time to another, in UTC with a `Z`: `"09:30"`, `"2024-02-29T09:30:00Z"`. */
+export type SpecTimes = {
+  readonly min?: string;
+  readonly max?: string;
+  readonly timespec?: "minutes" | "seconds" | "milliseconds" | "microseconds";
+  readonly utc?: boolean;
+};
+
 /** A text of the marker's own spelling, or ids of tokens. */
 export type SpecMarker = string | readonly number[];
 
@@ -59,12 +70,16 @@ export type Spec = { readonly version?: 1 } & (
   | { readonly integer: { readonly min?: SpecInteger; readonly max?: SpecInteger } }
   | {
       readonly number: {
+        readonly min?: SpecNumber;
+        readonly max?: SpecNumber;
         readonly integer_digits?: number;
         readonly fraction_digits?: number;
         readonly exponent_digits?: number;
       };
     }
   | { readonly date: { readonly min?: string; readonly max?: string } }
+  | { readonly time: SpecTimes }
+  | { readonly date_time: SpecTimes }
   | { readonly string: { readonly min_chars?: number; readonly max_chars?: number; readonly quotes?: boolean } }
   | { readonly one_of: readonly SpecPart[] }
   | { readonly then: readonly SpecPart[] }

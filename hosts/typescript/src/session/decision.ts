@@ -35,6 +35,8 @@ export interface DecideOptions {
   readonly threshold?: number;
   /** The best so many options of a question with thousands. */
   readonly top?: number;
+  /** The content of a file that `tokentrie calibrate` made: the probabilities are those it makes of them. */
+  readonly calibration?: Told;
   /** The system message. */
   readonly system?: string;
   /** The user's message, with `{state}`, `{instructions}`, `{options}` and `{answer}`. */

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { BusyError, HandleError, LibraryError, ModelError, PayloadError } from "../errors.js";
 import { floatOf, integerOf } from "../ffi/numbers.js";
+import { Constraint } from "../native/constraint.js";
 import { idsOf } from "../native/vocab.js";
 import { modeNumber, payloadText, type TokenTreeMode, type TokenTreePayload } from "../tree/payload.js";
 import { warn, warnLeftOut } from "../warning.js";
@@ -169,7 +170,8 @@ export class StreamRunner<Handle> {
       if (typeof status === "number" && status < 0) {
         throw new PayloadError(`set_token_trie failed: ${status}${this.#why()}`);
       }
-      warnLeftOut((await this.#binding.leavesLeftOut?.(stream)) ?? 0);
+      // A constraint said so when it was made.
+      if (!(payload instanceof Constraint)) warnLeftOut((await this.#binding.leavesLeftOut?.(stream)) ?? 0);
       await generate();
     } finally {
       await clear();

@@ -1,7 +1,7 @@
 import { ArgumentError, BusyError, CancelledError, PayloadError, SpecError } from "../errors.js";
 import { AFTER } from "../ffi/abi.js";
 import { type Library, loadLibrary } from "../ffi/library.js";
-import { Constraint } from "../native/constraint.js";
+import { Constraint, constraintOf } from "../native/constraint.js";
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec, specText } from "../native/spec.js";
 import { Trie } from "../native/trie.js";
@@ -19,6 +19,7 @@ import { RemoteSession } from "./thread/remote.js";
 import { type StreamArguments, type StreamResult, StreamRunner } from "./runner.js";
 import { type RunToolsOptions, runTools, type ToolRun } from "./tools.js";
 import { Turns } from "./turns.js";
+import { warn } from "../warning.js";
 
 export interface SessionOptions {
   /** Tokens that the context holds: 4096 unless given, or what the model was trained on if that is less. */
@@ -330,7 +331,7 @@ export class Session implements AsyncDisposable {
    * using amount = await session.constraint({ then: [{ integer: { min: 1, max: 99 } }, " kg"] });
    */
   async constraint(spec: Spec | string): Promise<Constraint> {
-    return new Constraint(this.#remote.library, await this.#remote.call("constraint", specText(spec)));
+    return constraintOf(this.#remote.library, await this.#remote.call("constraint", specText(spec)));
   }
 
   /** Plain text as token ids; `addSpecial` adds what begins a text, `parseSpecial` reads names of control tokens. */
@@ -427,6 +428,7 @@ function isSpec(values: ChoiceValues): values is Spec {
 }
 
 function chosen(values: ChosenValues): Choice {
+  for (const warning of values.warnings ?? []) warn(warning);
   return new Choice(values.names ?? [], values);
 }
 

@@ -18,7 +18,8 @@ import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing import picture as pictures
-from tokentrie.cli.choosing.dataset import GROUP, TOY, Job, few_labels
+from tokentrie.cli.choosing.dataset import TOY, Job, few_labels
+from tokentrie.cli.choosing.loop import GROUP
 from tokentrie.cli.choosing.parquet import SUFFIX
 from tokentrie.cli.choosing.rows import Prompts
 from tokentrie.cli.choosing.summary import Tally

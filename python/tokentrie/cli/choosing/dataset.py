@@ -5,46 +5,32 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 import tokentrie
 from tokentrie._native import _levels
 from tokentrie.cli import console
-from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing import picture as pictures
 from tokentrie.cli.choosing.choose import shares
-from tokentrie.cli.choosing.results import ERROR, RESULT, UNREAD, Output, digest
-from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError, count
+from tokentrie.cli.choosing.loop import GROUP, work
+from tokentrie.cli.choosing.results import Output, check_output, digest, rounded
+from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
 from tokentrie.cli.choosing.summary import LISTED, Tally
 from tokentrie.cli.choosing.turn import Turn
 from tokentrie.cli.loading import Opened, open_model
 from tokentrie.cli.source import Hardware, Names, Source
 
-# What `choose_many` decodes together.
-GROUP = 32
 # A choice holds figures for every leaf: of large sets fewer are made at a time.
 LEAVES_AT_ONCE = 4_000_000
-# The weights are float32 at best: more digits would be noise.
-DIGITS = 6
 # What a continued run must have in common beside its options.
 LAYOUT = 3
 TOY = "the labels come from {}, the toy model inside the package, which knows next to nothing: name yours with --model"
-
-
-class InterruptedRun(tokentrie.TokenTrieError):
-    """Ctrl-C, with what is done so far."""
-
-    exit_code = 130
 
 
 @dataclass(frozen=True)
@@ -65,11 +51,7 @@ class Job:
     def __post_init__(self) -> None:
         if self.field is None and self.template is None:
             raise typer.BadParameter("give --field or --template: what the prompt is", param_hint="--input")
-        if self.output is None or str(self.output) == "-":
-            raise typer.BadParameter("give a file: an interrupted run goes on there", param_hint="--output")
-        if self.output.exists() and self.input.exists() and self.output.samefile(self.input):
-            raise typer.BadParameter(f"{self.output} is the input", param_hint="--output")
-        formats.check(self.output)
+        check_output(self.output, self.input)
         if self.picture:
             pictures.check(self.picture)
 
@@ -88,10 +70,11 @@ class Chooser:
         trie: tokentrie.Trie,
         top: int | None,
         turn: Turn,
+        prompts: Prompts,
         anchor: list[int] | None = None,
     ) -> None:
         """`anchor`: what prompts begin with, if that is known before the first group."""
-        self._model, self._trie, self._top, self._turn = model, trie, top, turn
+        self._model, self._trie, self._top, self._turn, self._prompts = model, trie, top, turn, prompts
         self._names = Names(trie, model.vocab)
         self._longest = len(_levels(trie)) - 1
         self._anchor = anchor
@@ -99,8 +82,9 @@ class Chooser:
         self.passes = 0
         """Forward passes so far."""
 
-    def tokens(self, prompt: list[tuple[str, bool]]) -> list[int]:
-        """The tokens of a prompt in parts."""
+    def prepared(self, row: Row) -> list[int]:
+        """The tokens of the prompt of a row."""
+        prompt = self._prompts.of(row)
         try:
             tokens = self._turn.tokens(self._model, prompt)
         except tokentrie.TemplateError as error:
@@ -110,14 +94,14 @@ class Chooser:
             raise RowError(f"the prompt has {len(tokens):,} tokens, before the longest value is room for {room:,}")
         return tokens
 
-    def learn(self, group: Iterable[list[int] | str]) -> None:
+    def learn(self, prompts: Sequence[list[int]]) -> None:
         """Shows the first group; later ones are ignored."""
-        if self._anchor is None and (prompts := [prompt for prompt in group if isinstance(prompt, list)]):
+        if self._anchor is None and prompts:
             first, last = min(prompts), max(prompts)
             shared = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
             self._anchor = [token for token, _ in shared]
 
-    def results(self, prompts: Sequence[list[int]]) -> Iterator[dict[str, Any] | str]:
+    def results(self, prompts: Sequence[list[int]]) -> Iterator[dict[str, Any] | RowError]:
         """What was chosen for each prompt of a group, or what is wrong with the prompt."""
         self.learn(prompts)
         self._settle(prompts)
@@ -125,22 +109,22 @@ class Chooser:
         for start in range(0, len(prompts), at_once):
             yield from self._chosen(prompts[start : start + at_once])
 
-    def _chosen(self, prompts: Sequence[list[int]]) -> Iterator[dict[str, Any] | str]:
+    def _chosen(self, prompts: Sequence[list[int]]) -> Iterator[dict[str, Any] | RowError]:
         counted = None
         choices = self._model.choose_many(prompts, self._trie, top=self._top, on_error="return")
         # In this order: asking for one choice more would begin another group.
         for _, choice in zip(prompts, choices, strict=False):
             if not isinstance(choice, tokentrie.Choice):
                 # Its number is that in the group; rows are named by their lines.
-                yield re.sub(r"^prompt \d+: ", "", str(choice))
+                yield RowError(re.sub(r"^prompt \d+: ", "", str(choice)))
                 continue
             stats = choice.stats
             if counted != (counted := (stats.seconds, stats.forward_passes, stats.tokens_decoded)):
                 # Prompts that were decoded together share their stats.
                 self.passes += stats.forward_passes
-            best_first = {name: _rounded(p) for name, p in shares(choice, self._names).items()}
+            best_first = {name: rounded(p) for name, p in shares(choice, self._names).items()}
             name, probability = next(iter(best_first.items()))
-            mass = _rounded(choice.mass)
+            mass = rounded(choice.mass)
             yield {"choice": name, "probability": probability, "mass": mass, "probabilities": best_first}
 
     def _settle(self, prompts: Sequence[list[int]]) -> None:
@@ -160,10 +144,6 @@ class Chooser:
         self.passes += 1
 
 
-def _rounded(share: float) -> float:
-    return float(f"{share:.{DIGITS}g}")
-
-
 def run(path: Path | None, source: Source, job: Job, hardware: Hardware, as_json: bool) -> None:
     """Chooses for every row that has no result yet, and prints a summary."""
     prompts = Prompts(job.field, job.template)
@@ -181,14 +161,14 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, as_json
         if not as_json:
             for warning in warnings[: -1 if path is None else None]:
                 console.say(f"warning: {warning}")
-        chooser = Chooser(opened.model, trie, job.top, job.turn)
+        chooser = Chooser(opened.model, trie, job.top, job.turn, prompts)
         tally = Tally(few_labels(trie, opened.model.vocab), job.gold)
         assert job.output is not None
         leave_out = job.on_error == "skip"
         settings = _settings(job, opened.model.path, trie, source)
         identity = digest(job.input) if job.input.is_file() else None
         with Output(job.output, settings, job.restart, leave_out, identity) as output:
-            summary = _choose(rows, prompts, chooser, output, job, tally)
+            summary = work(rows, chooser, output, tally, job.on_error)
     if job.picture:
         pictures.of_rows(job.picture, tally, f"{job.output.name}, labelled by {opened.model.path.name}")
     if as_json:
@@ -218,86 +198,6 @@ def few_labels(trie: tokentrie.Trie, vocab: tokentrie.Vocab) -> list[str]:
     return [names[leaf] for leaf in range(len(trie))] if len(trie) <= LISTED else []
 
 
-def _choose(rows: Input, prompts: Prompts, chooser: Chooser, output: Output, job: Job, tally: Tally) -> dict[str, Any]:
-    """The loop over groups. Returns the summary."""
-    new = errors = 0
-    seconds = 0.0
-    iterator = iter(rows)
-    if output.finished:
-        for row in output.rows():
-            tally.add(row)
-        errors, iterator = output.left_out, iter(())
-    try:
-        with _progress(rows, job.input) as show:
-            while group := list(islice(iterator, GROUP)):
-                started = time.perf_counter()
-                results = output.holds(group)
-                if results is not None:
-                    chooser.learn(_prepare(row, prompts, chooser) for row in group)
-                else:
-                    results = _results(group, rows, prompts, chooser, job.on_error)
-                    output.append(results)
-                    new += len(group)
-                    seconds += time.perf_counter() - started
-                for row in results:
-                    tally.add(row)
-                show(tally.rows)
-            if not output.finished:
-                output.finish(tally.errors if job.on_error == "skip" else 0, rows.columns)
-    except KeyboardInterrupt:
-        # Not what was tallied: rows are written before.
-        kept = console.count(output.kept(), "row is", "rows are")
-        raise InterruptedRun(f"interrupted: {kept} done, the same command goes on from there") from None
-    return {
-        "output": str(job.output),
-        "rows": tally.rows + errors,
-        "new": new,
-        "errors": tally.errors + errors,
-        "seconds": seconds,
-        "rows_per_second": new / seconds if new else 0.0,
-        "forward_passes": chooser.passes,
-    }
-
-
-def _prepare(row: Row, prompts: Prompts, chooser: Chooser) -> list[int] | str:
-    """The tokens of a row's prompt, or what is wrong with it."""
-    try:
-        return chooser.tokens(prompts.of(row))
-    except RowError as error:
-        return str(error)
-
-
-def _results(
-    group: Sequence[Row], rows: Input, prompts: Prompts, chooser: Chooser, on_error: str
-) -> list[dict[str, Any]]:
-    """The rows of a group with their results."""
-    made: list[list[int] | str | dict[str, Any]] = [_prepare(row, prompts, chooser) for row in group]
-    _check(group, made, rows, on_error)
-    tokens = [one for one in made if isinstance(one, list)]
-    results = chooser.results(tokens) if tokens else iter(())
-    made = [next(results) if isinstance(one, list) else one for one in made]
-    _check(group, made, rows, on_error)
-    return [row.fields | _added(row, one) for row, one in zip(group, made, strict=True)]
-
-
-def _added(row: Row, made: object) -> dict[str, Any]:
-    """What a row gets: its result, or what is wrong with it."""
-    if isinstance(made, str):
-        return {"error": made} | ({} if row.raw is None else {"raw": row.raw})
-    return made if isinstance(made, dict) else {}
-
-
-def _check(group: Sequence[Row], made: Sequence[object], rows: Input, on_error: str) -> None:
-    """That what is wrong with a row may be, and that what it gets has a place in it."""
-    for row, one in zip(group, made, strict=True):
-        if isinstance(one, str) and on_error == "raise":
-            hint = "--on-error skip leaves such rows out, --on-error return keeps them with the reason"
-            raise tokentrie.TokenTrieError(f"{rows.lines.place(row.line)}: {one}; {hint}")
-        if taken := row.fields.keys() & (RESULT if not isinstance(one, str) else ERROR if row.raw is None else UNREAD):
-            problem = f"the field {min(taken)!r} has the name of a result: rename it"
-            raise tokentrie.TokenTrieError(f"{rows.lines.place(row.line)}: {problem}")
-
-
 def _settings(job: Job, model: Path, trie: tokentrie.Trie, source: Source) -> dict[str, object]:
     """What results depend on; a continued run must have the same. Threads and context may change."""
     if source.set_file:
@@ -317,24 +217,3 @@ def _settings(job: Job, model: Path, trie: tokentrie.Trie, source: Source) -> di
         "--top": job.top,
         "--on-error": "skip" if job.on_error == "skip" else "return",
     }
-
-
-@contextmanager
-def _progress(rows: Input, path: Path) -> Iterator[Callable[[int], None]]:
-    """Shows how far it is, on standard error and only on a terminal. The share is that of the bytes read."""
-    screen = Console(stderr=True, highlight=False, markup=False)
-    if not screen.is_terminal:
-        yield lambda done: None
-        return
-    total, started = count(path), time.perf_counter()
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True) as progress:
-        task = progress.add_task("0 rows", total=rows.lines.size)
-
-        def show(done: int) -> None:
-            position, size = rows.lines.position, rows.lines.size
-            about = f" of {total:,}" if total is not None else f" of about {done * size // position:,}" if size else ""
-            rate = done / (time.perf_counter() - started)
-            progress.update(task, completed=position, description=f"{done:,}{about} rows, {rate:,.0f} rows/s")
-
-        yield show

@@ -1,4 +1,4 @@
-"""The formats in which `choose --input` gives its results, made of the rows that were written as JSON lines."""
+"""The formats in which results of a data set are given, made of the rows that were written as JSON lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from tokentrie.cli.values import PARQUET
 from tokentrie.files import replacing
 
 KNOWN = [*sorted(JSON_LINES), *DELIMITERS, PARQUET]
-RESULT = ("choice", "probability", "mass", "probabilities")
 ERROR = "error"
 # The line of a row that could not be read.
 RAW = "raw"
@@ -27,6 +27,35 @@ RAW = "raw"
 BATCH = 4096
 # What JSON counts as an integer and a Parquet column can hold.
 INT64 = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a row has beside its own fields when it is done."""
+
+    names: tuple[str, ...]
+    """All of it, in this order."""
+    numbers: tuple[str, ...]
+    """Probabilities and the like."""
+    shares: tuple[str, ...]
+    """The probability of each value, by name. A row without them has an error in their place."""
+
+    def is_error(self, row: dict[str, Any]) -> bool:
+        """Whether a row has an error in place of a result."""
+        return not any(name in row for name in self.shares)
+
+    def restored(self, row: dict[str, Any], shares: Any) -> dict[str, Any]:
+        """A row of a file as JSON lines have it; `shares` reads a column of them."""
+        found = {name: dict(shares(row[name]) or ()) for name in self.shares}
+        if not any(found.values()):
+            return {name: value for name, value in row.items() if name not in self.names}
+        return row | {name: float(row[name]) for name in self.numbers} | found
+
+
+CHOICE = Columns(
+    ("choice", "probability", "mass", "probabilities"), numbers=("probability", "mass"), shares=("probabilities",)
+)
+"""Of `choose`."""
 
 
 def check(path: Path) -> None:
@@ -42,18 +71,20 @@ def check(path: Path) -> None:
         _arrow(path)
 
 
-def convert(lines: Path, path: Path, leave_out_errors: bool, columns: Sequence[str] = ()) -> None:
+def convert(
+    lines: Path, path: Path, leave_out_errors: bool, first: Sequence[str] = (), results: Columns = CHOICE
+) -> None:
     """Makes a file of JSON lines the file of results. It appears whole or not at all.
 
     Args:
-        columns: those of the input, which come first whether a row has them or not.
+        first: the columns of the input, which come first whether a row has them or not.
     """
 
     def rows() -> Iterator[dict[str, Any]]:
         with lines.open("rb") as collected:
             for line in collected:
                 row = json.loads(line)
-                if not (leave_out_errors and is_error(row)):
+                if not (leave_out_errors and results.is_error(row)):
                     yield row
 
     kind = path.suffix.lower()
@@ -63,17 +94,17 @@ def convert(lines: Path, path: Path, leave_out_errors: bool, columns: Sequence[s
                 with partial.open("w", encoding="utf-8") as text:
                     text.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows())
             elif kind == PARQUET:
-                _write_parquet(partial, rows, columns)
+                _write_parquet(partial, rows, first, results)
             else:
-                _write_csv(partial, rows, columns, DELIMITERS[kind])
+                _write_csv(partial, rows, first, results, DELIMITERS[kind])
             with partial.open("rb") as file:
                 os.fsync(file.fileno())
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
-def read(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a file of results, with what `Tally` asks for; other values as the format has them."""
+def read(path: Path, results: Columns = CHOICE) -> Iterator[dict[str, Any]]:
+    """The rows of a file of results, with their numbers and shares; other values as the format has them."""
     kind = path.suffix.lower()
     if kind in JSON_LINES:
         with path.open("rb") as file:
@@ -82,34 +113,21 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
         with path.open("rb") as file:
             for batch in _arrow(path).ParquetFile(file).iter_batches(BATCH):
                 for row in batch.to_pylist():
-                    yield _restored(row, dict(row["probabilities"] or ()))
+                    yield results.restored(row, lambda shares: shares)
     else:
         csv.field_size_limit(LONGEST_LINE)
         with path.open(encoding="utf-8", errors="surrogatepass", newline="") as text:
             for row in csv.DictReader(text, delimiter=DELIMITERS[kind]):
-                yield _restored(row, json.loads(row["probabilities"] or "{}"))
+                yield results.restored(row, lambda shares: json.loads(shares or "{}"))
 
 
-def is_error(row: dict[str, Any]) -> bool:
-    """Whether a row has an error in place of a result."""
-    return "probabilities" not in row
-
-
-def _restored(row: dict[str, Any], probabilities: dict[str, float]) -> dict[str, Any]:
-    """As JSON lines have it."""
-    if not probabilities:
-        return {name: value for name, value in row.items() if name not in RESULT}
-    numbers = {name: float(row[name]) for name in ("probability", "mass")}
-    return row | numbers | {"probabilities": probabilities}
-
-
-def _columns(rows: Iterable[dict[str, Any]], first: Iterable[str]) -> dict[str, set[str]]:
+def _columns(rows: Iterable[dict[str, Any]], first: Iterable[str], results: Columns) -> dict[str, set[str]]:
     """The columns of all rows in the order in which they come, results last, and the kinds of their values."""
     found: dict[str, set[str]] = {name: set() for name in first}
     for row in rows:
         for name, value in row.items():
             found.setdefault(name, set()).add(_kind(value))
-    last = [name for name in (*RESULT, ERROR, RAW) if name in found or name in RESULT]
+    last = [name for name in (*results.names, ERROR, RAW) if name in found or name in results.names]
     return {name: found[name] for name in found if name not in last} | {name: found.get(name, set()) for name in last}
 
 
@@ -126,8 +144,8 @@ def _as_text(value: object) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _write_csv(path: Path, rows: Any, first: Sequence[str], delimiter: str) -> None:
-    columns = [*_columns(rows(), first)]
+def _write_csv(path: Path, rows: Any, first: Sequence[str], results: Columns, delimiter: str) -> None:
+    columns = [*_columns(rows(), first, results)]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow([_as_text(name) for name in columns])
@@ -136,21 +154,21 @@ def _write_csv(path: Path, rows: Any, first: Sequence[str], delimiter: str) -> N
             writer.writerow(["" if value is None else _as_text(value) for value in values])
 
 
-def _write_parquet(path: Path, rows: Any, first: Sequence[str]) -> None:
+def _write_parquet(path: Path, rows: Any, first: Sequence[str], results: Columns) -> None:
     """Columns of one kind keep it; mixed ones, objects and arrays become text."""
     parquet = _arrow(path)
     import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     kinds = {"int": pyarrow.int64(), "float": pyarrow.float64(), "bool": pyarrow.bool_(), "text": pyarrow.string()}
-    types = {name: kinds[_one_kind(found)] for name, found in _columns(rows(), first).items()}
-    types |= {"probability": pyarrow.float64(), "mass": pyarrow.float64()}
-    types["probabilities"] = pyarrow.map_(pyarrow.string(), pyarrow.float64())
+    types = {name: kinds[_one_kind(found)] for name, found in _columns(rows(), first, results).items()}
+    types |= dict.fromkeys(results.numbers, pyarrow.float64())
+    types |= dict.fromkeys(results.shares, pyarrow.map_(pyarrow.string(), pyarrow.float64()))
     schema = pyarrow.schema([(_as_text(name), kind) for name, kind in types.items()])
     with parquet.ParquetWriter(path, schema) as writer:
         remaining = rows()
         while group := list(islice(remaining, BATCH)):
             columns = [
-                pyarrow.array([_cell(name, row.get(name), kind, pyarrow) for row in group], kind)
+                pyarrow.array([_cell(row.get(name), kind, pyarrow) for row in group], kind)
                 for name, kind in types.items()
             ]
             writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
@@ -163,10 +181,10 @@ def _one_kind(found: set[str]) -> str:
     return next(iter(kinds)) if len(kinds) == 1 else "text"
 
 
-def _cell(name: str, value: Any, kind: Any, pyarrow: Any) -> Any:
+def _cell(value: Any, kind: Any, pyarrow: Any) -> Any:
     if value is None:
         return None
-    if name == "probabilities":
+    if pyarrow.types.is_map(kind):
         return [(_as_text(key), share) for key, share in value.items()]
     return _as_text(value) if kind == pyarrow.string() else value
 

@@ -1,4 +1,4 @@
-"""The results of `choose --input`: in the order of the input, and continued where an earlier run stopped."""
+"""The results of a data set: in the order of the input, and continued where an earlier run stopped."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NoReturn
 
+import typer
+
 import tokentrie
 from tokentrie.cli.choosing import formats
 from tokentrie.cli.choosing.rows import JSON_LINES, Row
 from tokentrie.files import replacing
 
-RESULT = {*formats.RESULT}
 ERROR = {formats.ERROR}
 UNREAD = {formats.ERROR, formats.RAW}
 WAY_OUT = "take another --output, or begin anew with --restart"
@@ -34,7 +35,13 @@ class Output:
     """
 
     def __init__(
-        self, path: Path, settings: dict[str, object], restart: bool, leave_out_errors: bool, source: str | None
+        self,
+        path: Path,
+        settings: dict[str, object],
+        restart: bool,
+        leave_out_errors: bool,
+        source: str | None,
+        results: formats.Columns = formats.CHOICE,
     ) -> None:
         """Opens it.
 
@@ -42,12 +49,14 @@ class Output:
             settings: what the results depend on, by the words that name them in messages.
             leave_out_errors: the finished file has no rows with an error in place of a result.
             source: tells the input from others, if that can be told.
+            results: what a row has when it is done.
         """
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.exists() and not path.is_file():
             raise tokentrie.TokenTrieError(f"{path}: not a file: an interrupted run could not go on")
-        self._path = path
+        self.path = path
+        self.results = results
         self._target = Path(os.path.realpath(path))
         self._note = path.with_name(f"{path.name}.run.json")
         self._partial = path.with_name(f"{path.name}.partial")
@@ -97,7 +106,7 @@ class Output:
         except OSError as error:
             with suppress(OSError):
                 self._file.close()
-            raise OSError(error.errno, error.strerror, str(self._path)) from error
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def finish(self, left_out: int, columns: Sequence[str]) -> None:
         """To be called after the last row: makes the file. `left_out` are the rows that it does not have, `columns`
@@ -111,14 +120,14 @@ class Output:
         if self._plain:
             os.replace(self._partial, self._target)
             return
-        formats.convert(self._partial, self._target, self._leave_out_errors, columns)
+        formats.convert(self._partial, self._target, self._leave_out_errors, columns, self.results)
         made = {"output": digest(self._target), "input": self._source, "left_out": left_out}
         self._write_note({"finished": made})
         self._file.truncate(0)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Those of a finished file."""
-        return formats.read(self._target)
+        return formats.read(self._target, self.results)
 
     def kept(self) -> int:
         """How many rows have a result that is written; nothing can be added after this."""
@@ -134,7 +143,7 @@ class Output:
         try:
             return os.fdopen(os.open(self._partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
         except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self._path)) from error
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def _close(self) -> None:
         """Leaves no empty file behind."""
@@ -153,12 +162,12 @@ class Output:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.close()
-            raise tokentrie.TokenTrieError(f"{self._path}: another run is writing it") from None
+            raise tokentrie.TokenTrieError(f"{self.path}: another run is writing it") from None
         except (ImportError, OSError):
             return
         if not self._is_ours():
             self._file.close()
-            raise tokentrie.TokenTrieError(f"{self._path}: another run has just finished it")
+            raise tokentrie.TokenTrieError(f"{self.path}: another run has just finished it")
 
     def _is_ours(self) -> bool:
         """Whether the name still stands for the file that was opened."""
@@ -202,7 +211,7 @@ class Output:
         self._at_end = True
 
     def _refuse(self, problem: str) -> NoReturn:
-        raise tokentrie.TokenTrieError(f"{self._path} {problem}: {WAY_OUT}")
+        raise tokentrie.TokenTrieError(f"{self.path} {problem}: {WAY_OUT}")
 
     def _write_note(self, more: dict[str, object] | None = None) -> None:
         with replacing(self._note) as partial:
@@ -233,11 +242,29 @@ class Output:
         added = stored.keys() - row.fields.keys() if isinstance(stored, dict) else set()
         if (
             isinstance(stored, dict)
-            and added in (RESULT, ERROR, UNREAD)
+            and added in ({*self.results.names}, ERROR, UNREAD)
             and {name: stored.get(name) for name in row.fields} == row.fields
         ):
             return stored
         return self._refuse(f"has in line {self._line:,} no result of line {row.line:,} of the input")
+
+
+def check_output(path: Path | None, source: Path) -> None:
+    """Whether the results of a data set can go there, before any work.
+
+    Raises:
+        BadParameter: it is no file, the input itself, or of no known format.
+    """
+    if path is None or str(path) == "-":
+        raise typer.BadParameter("give a file: an interrupted run goes on there", param_hint="--output")
+    if path.exists() and source.exists() and path.samefile(source):
+        raise typer.BadParameter(f"{path} is the input", param_hint="--output")
+    formats.check(path)
+
+
+def rounded(share: float, digits: int = 6) -> float:
+    """A probability as results have it. The weights are float32 at best: more digits would be noise."""
+    return float(f"{share:.{digits}g}")
 
 
 def digest(path: Path, pieces: int = 16, length: int = 1 << 16) -> str:

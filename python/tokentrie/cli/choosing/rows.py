@@ -52,6 +52,7 @@ class Input:
 
     def __init__(self, path: Path, needed: set[str]) -> None:
         """Opens it. `needed` are the columns that a CSV or Parquet file must have."""
+        self.path = path
         self._needed = needed
         self._kind = ".jsonl" if str(path) == "-" else path.suffix.lower()
         if self._kind not in JSON_LINES | DELIMITERS.keys() | {parquet.SUFFIX}:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tokentrie.cli import console
-from tokentrie.cli.choosing.formats import is_error
+from tokentrie.cli.choosing.formats import CHOICE
 
 # A row is doubtful if its best value is less than this many times as probable as the next one.
 CLEAR = 2.0
@@ -43,7 +43,7 @@ class Tally:
     def add(self, row: dict[str, Any]) -> None:
         """Counts a row: its fields with its result, or with an error."""
         self.rows += 1
-        if is_error(row):
+        if CHOICE.is_error(row):
             self.errors += 1
             return
         label, probability = str(row["choice"]), float(row["probability"])

@@ -10,10 +10,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.lines import as_text
 from tokentrie.cli.loading import open_model
-from tokentrie.cli.source import Hardware, exactly_one
+from tokentrie.cli.source import Hardware
 
 # Options of a question that are shown, and the width of the longest bar.
 SHOWN, WIDTH = 12, 30
@@ -28,14 +29,14 @@ def run(
     state: str | None,
     state_file: Path | None,
     is_json_state: bool,
+    calibration: Path | None,
     hardware: Hardware,
     as_json: bool,
 ) -> None:
     """Asks and prints."""
-    exactly_one({"--state": state, "--state-file": state_file})
     if str(questions) == "-" == str(state_file):
         raise typer.BadParameter("standard input can be read only once", param_hint="--state-file")
-    request = _request(questions)
+    request = read_request(questions, calibration)
     about: Any = as_text(console.read(state_file), state_file) if state_file is not None else state
     if is_json_state:
         about = _json(about, "--state")
@@ -65,7 +66,8 @@ def _json(text: str, hint: str) -> Any:
         raise typer.BadParameter(f"no JSON: {error}", param_hint=hint) from error
 
 
-def _request(path: Path) -> dict[str, Any]:
+def read_request(path: Path, calibration: Path | None = None) -> dict[str, Any]:
+    """The file of questions, with a calibration if one is given."""
     request = _json(as_text(console.read(path), path), "--questions")
     if not isinstance(request, dict) or "questions" not in request:
         problem = (
@@ -75,12 +77,16 @@ def _request(path: Path) -> dict[str, Any]:
     if astray := [name for name in ("state", "states") if name in request]:
         problem = f"{path}: it has a {astray[0]!r}, which is given on the command line"
         raise typer.BadParameter(problem, param_hint="--questions")
+    if calibration is not None:
+        if "calibration" in request:
+            raise typer.BadParameter(f"{path}: it has a calibration already", param_hint="--calibration")
+        request["calibration"] = tokentrie.Calibration.load(calibration).to_dict()
     return request
 
 
 def _show(name: str, answer: dict[str, Any]) -> None:
     screen = console.screen()
-    options = ["yes", "no"] if answer["type"] == "predicate" else [_said(option) for option in answer["options"]]
+    options = ["yes", "no"] if answer["type"] == "predicate" else [said(option) for option in answer["options"]]
     shown = options[answer["index"]]
     if answer["value"] is None:
         shown = f"none: {answer['reason']}"
@@ -96,7 +102,7 @@ def _show(name: str, answer: dict[str, Any]) -> None:
     table.add_column(no_wrap=True)
     for share, number in shares[:SHOWN]:
         style = "bold green" if number == answer["index"] else ""
-        table.add_row(Text(f"  {console.printable(options[number])}", style=style), f"{share:.4f}", _bar(share))
+        table.add_row(Text(f"  {console.printable(options[number])}", style=style), f"{share:.4f}", bar(share))
     screen.print(table)
     if (more := len(shares) - SHOWN) > 0:
         screen.print(Text(f"  … {more:,} more", style="dim"))
@@ -105,10 +111,12 @@ def _show(name: str, answer: dict[str, Any]) -> None:
         screen.print(Text(problem, style="yellow"))
 
 
-def _said(option: Any) -> str:
+def said(option: Any) -> str:
+    """An option as people read it."""
     return option if isinstance(option, str) else json.dumps(option, ensure_ascii=False)
 
 
-def _bar(share: float) -> Text:
+def bar(share: float) -> Text:
+    """A share as a bar."""
     eighths = round(share * WIDTH * 8)
     return Text("█" * (eighths // 8) + EIGHTHS[eighths % 8].strip())

@@ -143,16 +143,12 @@ impl NumberShape {
                 return Regular::integer(Some(low), Some(high));
             }
             let [low, high] = [low, high].map(|bound| NumberBound::new(&bound.to_string(), false));
-            return Regular::number_between(
-                Some(&low),
-                Some(&high),
-                every,
-                NumberOptions::default().fraction_digits(0),
-            );
+            let digits = NumberOptions::of_range(Some(&low), Some(&high)).fraction_digits(0);
+            return Regular::number_between(Some(&low), Some(&high), every, digits);
         }
         if low.is_none() && high.is_none() && every.is_none() {
             return Regular::number_with(NumberOptions::default().fraction_digits(25));
         }
-        Regular::number_between(low, high, every, NumberOptions::default())
+        Regular::number_between(low, high, every, NumberOptions::of_range(low, high))
     }
 }

@@ -22,6 +22,8 @@ const LATE: f64 = 2.5;
 const HICCUP: f64 = 1.5;
 /// A pass that would take one thread longer than this is not given to one thread only to time it.
 const LONG: Duration = Duration::from_millis(60);
+/// What the system said of its cores is believed for so long: to ask takes sixteen microseconds.
+const BELIEVED: Duration = Duration::from_millis(10);
 /// How much the last pass counts in what a pass of its size is known to take.
 const NEWS: f64 = 0.35;
 /// Sizes of passes that are told apart: up to 1, 2, 4, … tokens.
@@ -48,6 +50,8 @@ pub(super) struct ThreadChoice {
     seen: [Seen; SIZES],
     /// Until then all threads are of no use.
     one_until: Option<Instant>,
+    /// Whether all threads would have had to wait for a core, and when the system was asked.
+    crowded: Option<(bool, Instant)>,
 }
 
 impl ThreadChoice {
@@ -59,7 +63,8 @@ impl ThreadChoice {
     /// Up to so many, for a model with so many bytes of weights.
     pub(super) fn new(all: u32, weights: u64) -> Self {
         let expected = weights as f64 / BYTES_A_SECOND;
-        let mut choice = Self { all, fixed: false, now: all, expected, seen: Default::default(), one_until: None };
+        let seen = Default::default();
+        let mut choice = Self { all, fixed: false, now: all, expected, seen, one_until: None, crowded: None };
         if choice.expected_of_one(1) < TINY.as_secs_f64() {
             choice.now = 1;
         }
@@ -79,9 +84,16 @@ impl ThreadChoice {
     /// Threads for a pass over so many tokens. `crowded` says whether so many would have to wait for a core.
     pub(super) fn choose(&mut self, tokens: usize, now: Instant, crowded: impl FnOnce(u32) -> bool) -> u32 {
         if !self.fixed {
-            self.now = if self.all == 1 || self.takes_one(tokens, now) || crowded(self.all) { 1 } else { self.all };
+            let one = self.all == 1 || self.takes_one(tokens, now) || self.is_crowded(now, crowded);
+            self.now = if one { 1 } else { self.all };
         }
         self.now
+    }
+
+    fn is_crowded(&mut self, now: Instant, crowded: impl FnOnce(u32) -> bool) -> bool {
+        let believed = self.crowded.filter(|&(_, asked)| now < asked + BELIEVED);
+        let (says, _) = *self.crowded.insert(believed.unwrap_or_else(|| (crowded(self.all), now)));
+        says
     }
 
     fn takes_one(&self, tokens: usize, now: Instant) -> bool {
@@ -239,6 +251,19 @@ mod tests {
             machine.run(2_000, tokens);
             assert!(machine.passes[1] > 1_000, "{:?}", machine.passes);
         }
+    }
+
+    #[test]
+    fn the_system_is_asked_now_and_then() {
+        let mut choice = ThreadChoice::new(4, WEIGHTS);
+        let (begin, mut asked) = (Instant::now(), 0);
+        for millisecond in 0..1_000 {
+            choice.choose(1, begin + Duration::from_millis(millisecond), |_| {
+                asked += 1;
+                false
+            });
+        }
+        assert_eq!(asked, 100);
     }
 
     #[test]

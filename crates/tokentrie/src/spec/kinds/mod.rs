@@ -1,6 +1,8 @@
 //! Kinds that hold much of their own.
 
 pub(super) mod form;
+pub(super) mod moment;
+pub(super) mod number;
 pub(crate) mod reply;
 pub(super) mod rules;
 pub(super) mod think;

@@ -5,9 +5,7 @@ use crate::spec::json::MOST_DEPTH;
 use crate::spec::place::Place;
 use crate::spec::{Host, LimitsSpec, Object, Piece, SchemaSpec, Spec, values_are_plain};
 use std::sync::Arc;
-use trie_rules::{
-    AnyRule, AutomatonLimits, Grammar, GrammarOptions, NumberOptions, Regex, Regular, StringOptions, Value,
-};
+use trie_rules::{AnyRule, AutomatonLimits, Grammar, GrammarOptions, Regex, Regular, StringOptions, Value};
 
 /// Blanks as people write them. Of any number a model may write more and more, and never go on.
 pub const FEW_BLANKS: &str = r" |\r?\n[ \t]{0,40}";
@@ -69,7 +67,7 @@ impl Spec {
             Self::Regex { .. }
                 | Self::Integer { .. }
                 | Self::Number(_)
-                | Self::Date { .. }
+                | Self::Moment(_)
                 | Self::String(_)
                 | Self::OneOf(_)
                 | Self::Then(_)
@@ -89,16 +87,8 @@ impl Spec {
                 return Ok(Regular::from(regex));
             }
             Self::Integer { min, max } => Regular::integer(*min, *max),
-            Self::Number(digits) => {
-                let usual = NumberOptions::default();
-                let options = usual
-                    .integer_digits(digits.integer_digits.unwrap_or(usual.integer_digits))
-                    .fraction_digits(digits.fraction_digits.unwrap_or(usual.fraction_digits))
-                    .exponent_digits(digits.exponent_digits.unwrap_or(usual.exponent_digits));
-                Regular::number_with(options)
-            }
-            Self::Date { min: None, max: None } => Ok(Regular::date()),
-            Self::Date { min, max } => Regular::date_between(min.as_deref(), max.as_deref()),
+            Self::Number(number) => number.rule(),
+            Self::Moment(moment) => moment.rule(),
             Self::String(string) => {
                 let options = StringOptions::default().quotes(string.quotes).min_chars(string.min_chars);
                 Regular::string(string.max_chars.map_or(options, |most| options.max_chars(most)))

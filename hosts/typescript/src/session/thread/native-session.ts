@@ -29,6 +29,7 @@ interface Chosen {
   readonly probabilities: readonly (number | null)[];
   readonly ranking: number[];
   readonly certain: boolean;
+  readonly warnings: readonly string[];
   readonly mass: number;
   readonly mass_bounds: readonly [number, number];
   readonly stats: { readonly forward_passes: number; readonly seconds: number };
@@ -200,6 +201,7 @@ export class NativeSession implements Calls {
       mass: chosen.mass,
       forwardPasses: chosen.stats.forward_passes,
       seconds: chosen.stats.seconds,
+      warnings: chosen.warnings,
       names: chosen.names.map((name) => name ?? ""),
       bounds: { mass: chosen.mass_bounds, certain: chosen.certain, ranking: chosen.ranking },
     };
@@ -291,9 +293,8 @@ export class NativeSession implements Calls {
   }
 
   #said(): Pick<Outcome, "value" | "values" | "probabilities"> {
-    // An older library.
-    if (!this.#library.has("tokentrie_session_result")) return { value: null, values: null, probabilities: {} };
-    const said = this.#result<Said>();
+    // An older library has no results.
+    const said = this.#library.has("tokentrie_session_result") ? this.#result<Said>() : null;
     const values = said === null || Object.keys(said.values).length === 0 ? null : said.values;
     return { value: said?.value ?? null, values, probabilities: said?.probabilities ?? {} };
   }

@@ -67,6 +67,8 @@ export interface ChosenValues {
   readonly seconds: number;
   /** Where the values were listed by the library. */
   readonly names?: readonly string[];
+  /** What a user should hear of the values. */
+  readonly warnings?: readonly string[];
   /** Where more was asked for than the probability of every value. */
   readonly bounds?: { readonly mass: readonly [number, number]; readonly certain: boolean; readonly ranking: number[] };
 }

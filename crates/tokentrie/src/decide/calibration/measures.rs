@@ -1,0 +1,134 @@
+//! How good probabilities are, where the answers are known.
+
+use crate::decide::shares::{IMPOSSIBLE, best};
+use crate::spec::fields::{Fields, array, number};
+use crate::spec::place::Place;
+use crate::spec::{SpecError, SpecProblem};
+use serde_json::{Value, json};
+
+/// Bins of a reliability diagram: the most probable option at 0 to 0.1, 0.1 to 0.2, and so on.
+pub(super) const BINS: usize = 10;
+
+/// The answers whose most probable option has a probability of some size.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bin {
+    /// How many.
+    pub count: usize,
+    /// Their mean probability.
+    pub probability: f64,
+    /// The share of them that are right.
+    pub accuracy: f64,
+}
+
+/// How good probabilities are.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Measures {
+    /// The share of the answers that are right.
+    pub accuracy: f64,
+    /// The mean squared distance to the truth, from 0 to 2.
+    pub brier: f64,
+    /// The mean of −ln of the probability of the right option.
+    pub log_loss: f64,
+    /// The mean distance of probability and accuracy over the bins, weighted by their counts.
+    pub ece: f64,
+    /// The reliability diagram.
+    pub bins: Vec<Bin>,
+}
+
+impl Measures {
+    /// Of some probabilities with the number of the right option.
+    pub(super) fn of(answers: &[(Vec<f64>, usize)]) -> Self {
+        let count = answers.len() as f64;
+        let mut measures = Self { bins: vec![Bin::default(); BINS], ..Self::default() };
+        for (probabilities, gold) in answers {
+            let first = best(probabilities);
+            let right = f64::from(u8::from(first == *gold));
+            let squares = probabilities.iter().enumerate().map(|(option, share)| {
+                let truth = if option == *gold { 1.0 } else { 0.0 };
+                (share - truth).powi(2)
+            });
+            measures.accuracy += right;
+            measures.brier += squares.sum::<f64>();
+            measures.log_loss -= probabilities[*gold].ln().max(IMPOSSIBLE);
+            let bin = &mut measures.bins[((probabilities[first] * BINS as f64) as usize).min(BINS - 1)];
+            bin.count += 1;
+            bin.probability += probabilities[first];
+            bin.accuracy += right;
+        }
+        for sum in [&mut measures.accuracy, &mut measures.brier, &mut measures.log_loss] {
+            *sum /= count;
+        }
+        for bin in measures.bins.iter_mut().filter(|bin| bin.count > 0) {
+            let of_bin = bin.count as f64;
+            (bin.probability, bin.accuracy) = (bin.probability / of_bin, bin.accuracy / of_bin);
+            measures.ece += of_bin / count * (bin.probability - bin.accuracy).abs();
+        }
+        measures
+    }
+
+    pub(super) fn read(place: &Place<'_>, value: &Value) -> Result<Self, SpecError> {
+        let fields = Fields::of(place, value, &["accuracy", "brier", "log_loss", "ece", "bins"])?;
+        let bin = |(at, value): (usize, &Value)| {
+            let place = fields.place.field("bins");
+            let place = place.item(at);
+            let of_bin = Fields::of(&place, value, &["count", "probability", "accuracy"])?;
+            Ok(Bin {
+                count: of_bin.count("count")?.unwrap_or(0) as usize,
+                probability: of_bin.need("probability", number)?,
+                accuracy: of_bin.need("accuracy", number)?,
+            })
+        };
+        let bins = fields.need("bins", |place, value| array(place, value)?.iter().enumerate().map(bin).collect())?;
+        let read = |name| fields.need(name, number);
+        let measures = Self {
+            accuracy: read("accuracy")?,
+            brier: read("brier")?,
+            log_loss: read("log_loss")?,
+            ece: read("ece")?,
+            bins,
+        };
+        let known = [measures.accuracy, measures.brier, measures.log_loss, measures.ece];
+        if known.iter().any(|measure| !measure.is_finite()) {
+            return Err(SpecError::new(place, SpecProblem::Value("a measure is no number".to_owned())));
+        }
+        Ok(measures)
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let bin = |bin: &Bin| json!({"count": bin.count, "probability": bin.probability, "accuracy": bin.accuracy});
+        json!({
+            "accuracy": self.accuracy,
+            "brier": self.brier,
+            "log_loss": self.log_loss,
+            "ece": self.ece,
+            "bins": self.bins.iter().map(bin).collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_are_as_they_are_defined() {
+        let answers = [(vec![0.9, 0.1], 0), (vec![0.8, 0.2], 1), (vec![0.3, 0.7], 1), (vec![0.05, 0.95], 1)];
+        let measures = Measures::of(&answers);
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        assert!(close(measures.accuracy, 0.75));
+        let brier: f64 = [0.01, 0.64, 0.09, 0.0025].iter().map(|square| 2.0 * square).sum::<f64>() / 4.0;
+        assert!((measures.brier - brier).abs() < 1e-12);
+        let loss = -[0.9_f64, 0.2, 0.7, 0.95].iter().map(|share| share.ln()).sum::<f64>() / 4.0;
+        assert!((measures.log_loss - loss).abs() < 1e-12);
+        // 0.9 and 0.95 share a bin: both right, at 0.925; 0.8 is wrong and alone, 0.7 right and alone.
+        let ece = 0.5 * 0.075 + 0.25 * 0.8 + 0.25 * 0.3;
+        assert!((measures.ece - ece).abs() < 1e-12, "{} is not {ece}", measures.ece);
+        assert_eq!(measures.bins[9].count, 2);
+        assert_eq!(measures.bins.iter().map(|bin| bin.count).sum::<usize>(), 4);
+        // What is certain and wrong is bad, and a number.
+        let wrong = Measures::of(&[(vec![1.0, 0.0], 1)]);
+        let found = [wrong.accuracy, wrong.brier, wrong.log_loss, wrong.ece];
+        assert!(found.into_iter().zip([0.0, 2.0, 700.0, 1.0]).all(|(found, expected)| close(found, expected)));
+    }
+}

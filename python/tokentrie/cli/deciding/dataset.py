@@ -1,0 +1,203 @@
+"""`tokentrie decide --input`: typed questions about every row of a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+import tokentrie
+from tokentrie.cli import console
+from tokentrie.cli.choosing import formats
+from tokentrie.cli.choosing.loop import work
+from tokentrie.cli.choosing.results import Output, check_output, digest, rounded
+from tokentrie.cli.choosing.rows import Input, Prompts, Row, RowError
+from tokentrie.cli.deciding.decide import read_request, said
+from tokentrie.cli.loading import Opened, open_model
+from tokentrie.cli.source import Hardware
+
+# What a continued run must have in common beside its options.
+LAYOUT = 1
+# Answers of a question that are listed for people.
+LISTED = 8
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to read, what the state of a row is, and where to write."""
+
+    input: Path
+    output: Path | None
+    field: str | None
+    template: str | None
+    on_error: Literal["raise", "skip", "return"]
+    restart: bool
+
+    def __post_init__(self) -> None:
+        check_output(self.output, self.input)
+
+
+class Decider:
+    """Asks about groups of rows. Each group begins with an empty context, so its numbers depend on nothing before."""
+
+    def __init__(
+        self,
+        model: tokentrie.Model,
+        request: dict[str, Any],
+        prompts: Prompts | None,
+        without: Iterable[str] = (),
+    ) -> None:
+        """`without` are fields that are no part of a state that is a whole row, such as right answers."""
+        self._model, self._request, self._prompts, self._without = model, request, prompts, {*without}
+        self.passes = 0
+        """Forward passes so far."""
+
+    def prepared(self, row: Row) -> Any:
+        """The state of a row: the text of its field or template, else all of it as JSON."""
+        if self._prompts is not None:
+            return "".join(part for part, _ in self._prompts.of(row))
+        if row.problem is not None:
+            raise RowError(row.problem)
+        return {name: value for name, value in row.fields.items() if name not in self._without}
+
+    def check(self) -> None:
+        """Asks about nothing: what is wrong with the questions is wrong with all rows."""
+        self.asked([""])
+        self.passes = 0
+
+    def learn(self, states: Sequence[Any]) -> None:
+        """Nothing of earlier groups counts."""
+
+    def asked(self, states: Sequence[Any]) -> list[dict[str, Any]]:
+        """The answers to a group, as JSON has them."""
+        self._model.clear()
+        key, value = ("state", states[0]) if len(states) == 1 else ("states", [*states])
+        done: list[dict[str, Any]] = json.loads(
+            self._model._decide(json.dumps({key: value, **self._request}, ensure_ascii=False))
+        )
+        self.passes += done[0]["stats"]["forward_passes"]
+        return done
+
+    def results(self, states: Sequence[Any]) -> Iterator[dict[str, Any] | RowError]:
+        """What a row gets. A group with a state that cannot be asked about is asked row by row."""
+        try:
+            done = self.asked(states)
+        except (tokentrie.ContextError, tokentrie.TemplateError, tokentrie.VocabularyError) as error:
+            if len(states) == 1:
+                # Its number is that in the group; rows are named by their lines.
+                yield RowError(str(error).replace(" about state 0", ""))
+            else:
+                for state in states:
+                    yield from self.results([state])
+            return
+        for one in done:
+            yield _columns_of(one["answers"])
+
+
+class Tally:
+    """Counts the answers to each question."""
+
+    def __init__(self, questions: Iterable[str], results: formats.Columns) -> None:
+        self._results = results
+        self.rows = self.errors = 0
+        self.counts: dict[str, Counter[str]] = {name: Counter() for name in questions}
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Counts a row: its fields with its result, or with an error."""
+        self.rows += 1
+        if self._results.is_error(row):
+            self.errors += 1
+            return
+        for name, counts in self.counts.items():
+            shares = row[f"{name}_probabilities"]
+            counts[str(max(shares, key=lambda option: shares[option] or 0.0))] += 1
+
+    def shown(self) -> Iterator[Table]:
+        """For people."""
+        for name, counts in self.counts.items():
+            table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+            table.add_column(overflow="fold")
+            table.add_column(justify="right", no_wrap=True)
+            table.add_row(Text(console.printable(name), style="bold"), "")
+            for answer, count in counts.most_common(LISTED):
+                table.add_row(Text(f"  {console.printable(answer)}"), f"{count:,}")
+            yield table
+
+
+def columns(questions: Iterable[str]) -> formats.Columns:
+    """What a row has beside its fields: of each question its answer, how probable it is, and the rest."""
+    parts = ("answer", "probability", "mass", "probabilities")
+    named = [tuple(f"{name}_{part}" for part in parts) for name in questions]
+    return formats.Columns(
+        names=tuple(one for of in named for one in of),
+        numbers=tuple(one for of in named for one in of[1:3]),
+        shares=tuple(of[3] for of in named),
+    )
+
+
+def _columns_of(answers: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, answer in answers.items():
+        options = ["yes", "no"] if answer["type"] == "predicate" else [said(option) for option in answer["options"]]
+        pairs = zip(options, answer["probabilities"], strict=True)
+        shares = {option: rounded(share) for option, share in pairs if share is not None}
+        found |= {
+            f"{name}_answer": answer["value"],
+            f"{name}_probability": rounded(answer["probability"]),
+            f"{name}_mass": rounded(answer["mass"]),
+            f"{name}_probabilities": shares,
+        }
+    return found
+
+
+def run(
+    path: Path | None, questions: Path, calibration: Path | None, job: Job, hardware: Hardware, as_json: bool
+) -> None:
+    """Asks about every row that has no result yet, and prints a summary."""
+    if str(questions) == "-" == str(job.input):
+        raise typer.BadParameter("standard input can be read only once", param_hint="--input")
+    request = read_request(questions, calibration)
+    prompts = None if job.field is None and job.template is None else Prompts(job.field, job.template)
+    with Input(job.input, prompts.needed if prompts else set()) as rows:
+        opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
+        decider = Decider(opened.model, request, prompts)
+        decider.check()
+        results = columns(request["questions"])
+        tally = Tally(request["questions"], results)
+        assert job.output is not None
+        identity = digest(job.input) if job.input.is_file() else None
+        with Output(
+            job.output, _settings(job, opened, request), job.restart, job.on_error == "skip", identity, results
+        ) as output:
+            summary = work(rows, decider, output, tally, job.on_error)
+    if as_json:
+        counts = {name: dict(of) for name, of in tally.counts.items()}
+        console.print_json(summary | {"answers": counts, "model": opened.describe()})
+        return
+    console.screen().print(
+        f"{console.printable(str(job.output))}: {console.count(summary['rows'], 'row', 'rows')}, "
+        f"{summary['new']:,} new, {summary['errors']:,} with an error; {console.milliseconds(summary['seconds'])}, "
+        f"{summary['rows_per_second']:,.1f} rows/s, by {console.printable(opened.model.path.name)}"
+    )
+    for table in tally.shown():
+        console.screen().print(table)
+
+
+def _settings(job: Job, opened: Opened, request: dict[str, Any]) -> dict[str, object]:
+    """What results depend on; a continued run must have the same."""
+    return {
+        "layout of decisions": LAYOUT,
+        "model": digest(opened.model.path),
+        "--questions": hashlib.sha256(json.dumps(request).encode()).hexdigest(),
+        "--template": job.template,
+        "--field": job.field if job.template is None else None,
+        "--on-error": "skip" if job.on_error == "skip" else "return",
+    }
