@@ -400,6 +400,8 @@ describe("sessions", { skip: NO_MODEL }, () => {
       () => session.generate("x", { tokenTreePayload: JSON.stringify(outside) }).result,
       () => session.generate("x", { constraint: { payload: outside } }).result,
       () => session.choose("x", outside),
+      () => session.choose("x", { payload: outside }),
+      () => session.choose("x", { payload: outside }, { top: 1 }),
       () =>
         new StreamRunner(binding).run(
           { modelPath: MODEL, threads: 1 },

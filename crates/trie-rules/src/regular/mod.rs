@@ -98,19 +98,13 @@ impl From<&Regex> for Regular {
     }
 }
 
-impl From<Regex> for Regular {
-    fn from(regex: Regex) -> Self {
-        Self::from(&regex)
-    }
-}
-
 impl Regular {
     /// The texts of a regular expression: see [`Regex`].
     ///
     /// # Errors
     /// As [`Regex::new`].
     pub fn regex(pattern: &str) -> Result<Self, RegexError> {
-        Regex::new(pattern).map(Self::from)
+        Ok(Self::from(&Regex::new(pattern)?))
     }
 
     /// The integers from `low` to `high`, both included, in decimal: no leading zeros, no `-0`, no `+`. A bound that is

@@ -84,7 +84,7 @@ impl Spec {
             Self::Regex { pattern, max_bytes, limits } => {
                 let most = max_bytes.map_or_else(AutomatonLimits::default, AutomatonLimits::bytes);
                 let regex = limits.within(&at, || Regex::with_limits(pattern, most))?;
-                return Ok(Regular::from(regex));
+                return Ok(Regular::from(&regex));
             }
             Self::Integer { min, max } => Regular::integer(*min, *max),
             Self::Number(number) => number.rule(),
