@@ -1121,6 +1121,7 @@ class Model:
         *,
         slots: int = 1,
         max_queue: int = 1024,
+        batching: Literal["free", "fixed"] = "free",
     ) -> Model: ...
     @property
     def engine(self) -> EngineStats | None: ...

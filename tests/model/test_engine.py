@@ -65,6 +65,44 @@ def call(model: tokentrie.Model, number: int) -> Any:
             return model.logits(prompt)
 
 
+def bits(model: tokentrie.Model, prompt: str, kind: int) -> bytes:
+    """What one request gave, to the last bit."""
+    if kind == 0:
+        return model.choose(prompt, NAMES).logprobs.tobytes()
+    if kind == 1:
+        return model.logits(prompt).tobytes()
+    said: list[float] = []
+    out = model.generate(prompt, max_tokens=9, mode="sampled", temperature=1.5, seed=7)
+    said += model.logits(prompt + out.text).tolist()
+    return repr((out.tokens, said)).encode()
+
+
+def test_fixed_batching_gives_a_request_the_same_bits_whatever_else_runs() -> None:
+    """Long and short prompts, with beginnings in common, in whichever slot, after whatever was there before."""
+    story = "Once upon a time there was a window that wanted to meet a car. " * 12
+    prompts = ["x", "Delete the meeting, please: ", story, story + "And then: ", story[:300] + "The end"]
+    asked = [(prompt, kind) for prompt in prompts for kind in range(3)]
+    with tokentrie.Model(n_ctx=512, slots=1, batching="fixed") as model:
+        expected = {one: bits(model, *one) for one in asked}
+    draw = random.Random(3)
+    order = [draw.choice(asked) for _ in range(cases(1000))]
+    with tokentrie.Model(n_ctx=512, slots=4, batching="fixed") as model, ThreadPoolExecutor(9) as pool:
+        loads = [pool.submit(call, model, number) for number in range(cases(60))]
+        given = list(pool.map(lambda one: bits(model, *one), order))
+        for load in loads:
+            load.result()
+        assert model.engine is not None
+        assert model.engine.tokens_reused > 0, "whole pieces of a prompt are kept for the next"
+    assert [one for one, got in zip(order, given, strict=True) if got != expected[one]] == []
+
+
+def test_other_words_for_batching_are_refused() -> None:
+    with pytest.raises(tokentrie.OptionError, match=r'batching is .never.: it must be "free" or "fixed"'):
+        tokentrie.Model(batching="never")  # type: ignore[call-overload]
+    with pytest.raises(tokentrie.OptionError, match="slots is 0: it must be from 1 to 128"):
+        tokentrie.Model(slots=0, batching="fixed")
+
+
 def same(one: Any, other: Any) -> bool:
     # Rows that are computed beside others are rounded otherwise.
     return np.allclose(one, other, atol=0.3) if isinstance(one, np.ndarray) else one == other

@@ -42,6 +42,25 @@ impl<'a, 'py> FromPyObject<'a, 'py> for OnInvalid {
     }
 }
 
+/// `"free"` or `"fixed"`.
+#[cfg(feature = "llama")]
+#[derive(Clone, Copy)]
+pub(crate) struct Batching(pub(crate) tokentrie::engine::Batching);
+
+#[cfg(feature = "llama")]
+impl<'a, 'py> FromPyObject<'a, 'py> for Batching {
+    type Error = Error;
+
+    fn extract(obj: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
+        let word = obj.cast::<PyString>().ok();
+        match word.as_ref().and_then(|word| word.to_str().ok()) {
+            Some("free") => Ok(Self(tokentrie::engine::Batching::Free)),
+            Some("fixed") => Ok(Self(tokentrie::engine::Batching::Fixed)),
+            _ => Err(Class::Option.error(format!("batching is {}: it must be \"free\" or \"fixed\"", shown(&obj)))),
+        }
+    }
+}
+
 impl<'a, 'py> FromPyObject<'a, 'py> for Mode {
     type Error = Error;
 

@@ -8,7 +8,7 @@ use crate::convert::gil::{asked_in, locked, made_in, released, turn};
 use crate::convert::ids::tokens;
 use crate::convert::ids::type_name;
 use crate::convert::strings::text;
-use crate::convert::words::{After, FillMode, OnInvalid, unsigned};
+use crate::convert::words::{After, Batching, FillMode, OnInvalid, unsigned};
 use crate::errors::{Class, Error, Result, warn, with_partial};
 use crate::model::engine::EngineStats;
 use crate::model::generated::{Generated, Meaning};
@@ -53,6 +53,10 @@ use trie_text::ValueSets;
 ///     slots: calls that may run at once. With more than one, calls from any threads, and those awaited together, share
 ///         forward passes; each has `n_ctx` tokens of its own, so the cache takes `slots` times the memory.
 ///     max_queue: with slots, the most calls that may wait for one; one more raises QueueFullError at once.
+///     batching: "free" puts tokens of all calls into each forward pass, so the last digits of logits differ with what
+///         else runs. With "fixed" a call has passes and a cache of its own: the same request gets the same bits,
+///         whatever runs beside it and whatever ran before. It costs what passes in common save, and the work memory
+///         of a context for each slot.
 ///
 /// Raises:
 ///     ModelError: the file is missing, truncated, no GGUF or a vocabulary only.
@@ -104,7 +108,8 @@ impl Loaded {
 impl Model {
     #[new]
     #[pyo3(signature = (
-        path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024
+        path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024,
+        batching=Batching(tokentrie::engine::Batching::Free)
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
@@ -116,6 +121,7 @@ impl Model {
         precise: bool,
         slots: i64,
         max_queue: i64,
+        batching: Batching,
     ) -> Result<Self> {
         let path = path.map_or_else(|| tiny(py), Ok)?;
         let number = |name, value: Option<i64>| value.map(|value| unsigned(name, value)).transpose();
@@ -125,6 +131,7 @@ impl Model {
         }
         let slots = unsigned("slots", slots)?;
         let of_engine = EngineOptions::default().with_max_queue(unsigned("max_queue", max_queue)? as usize);
+        let of_engine = of_engine.with_batching(batching.0);
         let options = ContextOptions::default().with_precise(precise).with_slots(slots);
         let options = options.with_n_ctx(number("n_ctx", n_ctx)?).with_n_threads(number("n_threads", n_threads)?);
         // Loading a large file takes long enough for Ctrl-C.
@@ -135,16 +142,20 @@ impl Model {
         let loaded = released(py, || {
             let options_of_model = ModelOptions::default().with_n_gpu_layers(n_gpu_layers).with_progress(progress);
             let model = llama_sampler::Model::load(path, options_of_model)?;
-            let context = model.context(options)?;
-            Ok((model, context))
+            let alone = slots == 1 && of_engine.batching == tokentrie::engine::Batching::Free;
+            if alone {
+                let context = model.context(options)?;
+                return Ok((model, Some(context), None));
+            }
+            let engine = Engine::new(&model, options, of_engine)?;
+            Ok((model, None, Some(Arc::new(engine))))
         });
         let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());
-        let (model, context) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
-        let (n_ctx, n_threads) = (context.n_ctx(), context.most_threads());
-        let (context, engine) = match slots {
-            1 => (Some(context), None),
-            _ => (None, Some(Arc::new(Engine::new(context, of_engine)?))),
-        };
+        let (model, context, engine) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
+        let of_engine = |engine: &Arc<Engine>| (engine.host().room, engine.most_threads());
+        let of_context = |context: &Context| (context.n_ctx(), context.most_threads());
+        let sizes = context.as_ref().map(of_context).or_else(|| engine.as_ref().map(of_engine));
+        let (n_ctx, n_threads) = sizes.unwrap_or_default();
         Ok(Self {
             path: model.path().to_owned(),
             n_ctx,

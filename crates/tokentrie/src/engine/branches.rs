@@ -6,22 +6,32 @@ use std::ops::Range;
 pub(super) struct Branches {
     /// The first sequence.
     first: usize,
+    /// How many there are for all slots, or for each.
+    count: usize,
     is_lent: Vec<bool>,
 }
 
 impl Branches {
-    pub(super) fn new(first: usize, count: usize) -> Self {
-        Self { first, is_lent: vec![false; count] }
+    /// So many for all slots.
+    pub(super) fn of_all(first: usize, count: usize) -> Self {
+        Self { first, count, is_lent: vec![false; count] }
     }
 
+    /// So many for each slot, those of the first first.
+    pub(super) fn of_each(slots: usize, count: usize) -> Self {
+        Self { first: slots, count, is_lent: vec![false; slots * count] }
+    }
+
+    /// Those that a slot may use.
     pub(super) fn len(&self) -> usize {
-        self.is_lent.len()
+        self.count
     }
 
     /// Sequences beside each other.
-    pub(super) fn lend(&mut self, count: usize) -> Option<Range<i32>> {
+    pub(super) fn lend(&mut self, slot: usize, count: usize) -> Option<Range<i32>> {
+        let own = if self.is_lent.len() == self.count { 0 } else { slot * self.count };
         let free = |from: &usize| self.is_lent[*from..*from + count].iter().all(|lent| !lent);
-        let from = (0..=self.is_lent.len().checked_sub(count)?).find(free)?;
+        let from = (own..=own + self.count.checked_sub(count)?).find(free)?;
         self.is_lent[from..from + count].fill(true);
         Some((self.first + from) as i32..(self.first + from + count) as i32)
     }
@@ -39,12 +49,21 @@ mod tests {
 
     #[test]
     fn ranges_are_lent_once() {
-        let mut branches = Branches::new(3, 5);
-        assert_eq!(branches.lend(2), Some(3..5));
-        assert_eq!(branches.lend(3), Some(5..8));
-        assert_eq!(branches.lend(1), None);
+        let mut branches = Branches::of_all(3, 5);
+        assert_eq!(branches.lend(0, 2), Some(3..5));
+        assert_eq!(branches.lend(2, 3), Some(5..8));
+        assert_eq!(branches.lend(1, 1), None);
         branches.give_back(&(3..5));
-        assert_eq!((branches.lend(3), branches.lend(1), branches.lend(1)), (None, Some(3..4), Some(4..5)));
-        assert_eq!(branches.lend(6), None);
+        let mut lend = |count| branches.lend(1, count);
+        assert_eq!((lend(3), lend(1), lend(1)), (None, Some(3..4), Some(4..5)));
+        assert_eq!(lend(6), None);
+    }
+
+    #[test]
+    fn each_slot_has_its_own() {
+        let mut branches = Branches::of_each(2, 3);
+        assert_eq!(branches.lend(1, 3), Some(5..8));
+        assert_eq!((branches.lend(1, 1), branches.lend(0, 2)), (None, Some(2..4)));
+        assert_eq!((branches.lend(0, 2), branches.lend(0, 1)), (None, Some(4..5)));
     }
 }

@@ -1,15 +1,14 @@
 //! What an engine asks of a context.
 
-use llama_sampler::{Context, Placed, RuntimeError};
+use llama_sampler::{Placed, RuntimeError};
 use trie_core::Host;
 
-/// A cache that many sequences share, and forward passes over it. Sequences 0 … `slots` − 1 hold texts, the others are
-/// branches.
-pub trait Cells {
+/// Sequences in caches, and forward passes over them. Sequences 0 … `slots` − 1 hold texts, the others are branches.
+pub(super) trait Cells {
     /// Sequences that hold texts.
     fn slots(&self) -> usize;
 
-    /// Sequences after them.
+    /// Sequences after them; with [`Cells::piece`] so many for each slot.
     fn branches(&self) -> usize;
 
     /// The most tokens of one pass.
@@ -39,48 +38,10 @@ pub trait Cells {
     /// Keeps the first tokens of a sequence. Returns how many it kept: none, where it cannot be cut.
     fn cut(&mut self, sequence: i32, tokens: usize) -> usize;
 
-    /// Whether a part of a sequence can be copied and cut: not in recurrent models.
-    fn has_parts(&self) -> bool;
-}
+    /// Whether a slot can begin with a part of what another holds: not in recurrent models.
+    fn shares(&self) -> bool;
 
-impl Cells for Context {
-    fn slots(&self) -> usize {
-        self.slots()
-    }
-
-    fn branches(&self) -> usize {
-        self.branches()
-    }
-
-    fn n_batch(&self) -> usize {
-        self.n_batch()
-    }
-
-    fn host(&self) -> Host {
-        self.host()
-    }
-
-    fn n_threads(&self) -> u32 {
-        self.n_threads()
-    }
-
-    fn decode(&mut self, tokens: &[Placed]) -> Result<(), RuntimeError> {
-        self.decode_pass(tokens)
-    }
-
-    fn row(&self, index: usize) -> &[f32] {
-        self.row(index)
-    }
-
-    fn copy(&mut self, from: i32, to: i32, tokens: usize) -> Result<(), RuntimeError> {
-        self.copy_sequence(from, to, tokens)
-    }
-
-    fn cut(&mut self, sequence: i32, tokens: usize) -> usize {
-        self.cut_sequence(sequence, tokens)
-    }
-
-    fn has_parts(&self) -> bool {
-        !self.is_recurrent()
-    }
+    /// Where each slot has a cache and branches of its own, so that what a job is given depends on no other: tokens of
+    /// its prompt that are decoded together, and of which all or none are kept for another. Nothing is beside them.
+    fn piece(&self) -> Option<usize>;
 }

@@ -37,7 +37,8 @@ pub(super) struct Counts {
 impl<M: Cells> Core<M> {
     pub(super) fn new(cells: M) -> Self {
         let slots = (0..cells.slots()).map(|_| Slot::default()).collect();
-        let branches = Branches::new(cells.slots(), cells.branches());
+        let of = if cells.piece().is_some() { Branches::of_each } else { Branches::of_all };
+        let branches = of(cells.slots(), cells.branches());
         Self { cells, slots, branches, waiting: VecDeque::new(), lets_in: true, counts: Counts::default() }
     }
 
@@ -96,6 +97,7 @@ impl<M: Cells> Core<M> {
             let served = self.counts.passes;
             let running = Running { arrived, stage: Stage::Prompt, cost: Decoded::default(), served };
             self.slots[number].running = Some(running);
+            self.keep_pieces(number);
             self.settle(number);
         }
     }
@@ -158,9 +160,20 @@ impl<M: Cells> Core<M> {
         all - self.slots[number].held.len()
     }
 
+    /// Keeps for a job that begins what any slot would hold after decoding the same, bit for bit.
+    fn keep_pieces(&mut self, number: usize) {
+        let Some(piece) = self.cells.piece() else { return };
+        let Slot { held, pieces, running: Some(running), .. } = &self.slots[number] else { return };
+        let Want { prompt, tree } = running.arrived.job.want();
+        let most = prompt.len().saturating_sub(usize::from(tree.wants_root()));
+        let kept = shared(held, prompt).min(most).min(*pieces) / piece * piece;
+        self.counts.tokens_reused += kept as u64;
+        self.keep(number, kept);
+    }
+
     /// The prompt is decoded, and its row was read: what comes behind it is next.
     pub(super) fn begin_tree(&mut self, number: usize) {
-        let busy = self.running() > 1;
+        let busy = self.cells.piece().is_none() && self.running() > 1;
         let Slot { held, running: Some(running), .. } = &mut self.slots[number] else { return };
         let Want { tree, .. } = running.arrived.job.want();
         if !tree.nodes().is_empty() && self.branches.len() == 0 {
@@ -181,7 +194,9 @@ impl<M: Cells> Core<M> {
     /// Keeps the first tokens of what a slot holds, or nothing where it cannot be cut.
     pub(super) fn keep(&mut self, number: usize, tokens: usize) {
         let kept = self.cells.cut(number as i32, tokens);
-        self.slots[number].held.truncate(kept);
+        let slot = &mut self.slots[number];
+        slot.held.truncate(kept);
+        slot.pieces = self.cells.piece().map_or(0, |piece| slot.pieces.min(kept) / piece * piece);
     }
 
     /// Ends the job of a slot. What the slot holds stays, for who begins alike.

@@ -15,30 +15,50 @@ pub(super) fn id(id: usize) -> TokenId {
 
 /// The model: what comes after some tokens depends on each of them.
 pub(super) fn row_after(tokens: &[TokenId]) -> Vec<f32> {
+    row_of(tokens)
+}
+
+fn row_of<T: Hash>(text: &[T]) -> Vec<f32> {
     let logit = |next: usize| {
         let mut hasher = DefaultHasher::new();
-        (tokens, next).hash(&mut hasher);
+        (text, next).hash(&mut hasher);
         (hasher.finish() % 1000) as f32 / 100.0
     };
     (0..VOCABULARY).map(logit).collect()
 }
 
+/// What a token was decoded beside; 0 where rows do not depend on it.
+type Beside = u64;
+
 /// A cache that refuses what llama.cpp would abort at, and passes that fail now and then.
 pub(super) struct Fake {
     slots: usize,
     n_batch: usize,
-    sequences: Vec<Vec<TokenId>>,
+    sequences: Vec<Vec<(TokenId, Beside)>>,
     rows: Vec<Option<Vec<f32>>>,
     passes: u64,
     /// The passes that fail.
     fails: HashSet<u64>,
     has_parts: bool,
+    piece: Option<usize>,
 }
 
 impl Fake {
     pub(super) fn new(slots: usize, branches: usize, n_batch: usize) -> Self {
         let sequences = vec![Vec::new(); slots + branches];
-        Self { slots, n_batch, sequences, rows: Vec::new(), passes: 0, fails: HashSet::new(), has_parts: true }
+        let (rows, fails) = (Vec::new(), HashSet::new());
+        Self { slots, n_batch, sequences, rows, passes: 0, fails, has_parts: true, piece: None }
+    }
+
+    /// So many branches for each slot, and rows that depend on how each token of a text was decoded.
+    pub(super) fn apart(slots: usize, branches: usize, n_batch: usize, piece: usize) -> Self {
+        Self { piece: Some(piece.min(n_batch)), ..Self::new(slots, slots * branches, n_batch) }
+    }
+
+    /// The slot that a sequence belongs to.
+    fn slot(&self, sequence: i32) -> usize {
+        let sequence = sequence as usize;
+        if sequence < self.slots { sequence } else { (sequence - self.slots) / self.branches() }
     }
 
     /// These passes fail.
@@ -58,7 +78,7 @@ impl Cells for Fake {
     }
 
     fn branches(&self) -> usize {
-        self.sequences.len() - self.slots
+        (self.sequences.len() - self.slots) / self.piece.map_or(1, |_| self.slots)
     }
 
     fn n_batch(&self) -> usize {
@@ -77,21 +97,39 @@ impl Cells for Fake {
         assert!((1..=self.n_batch).contains(&tokens.len()), "{} tokens in a pass", tokens.len());
         self.passes += 1;
         self.rows.clear();
+        let beside = self.piece.map_or(0, |_| {
+            let slot = self.slot(tokens[0].sequences.start);
+            let mut hasher = DefaultHasher::new();
+            for placed in tokens {
+                assert!(placed.sequences.clone().all(|sequence| self.slot(sequence) == slot), "one slot a pass");
+                (placed.position, placed.sequences.len(), placed.wanted).hash(&mut hasher);
+            }
+            hasher.finish()
+        });
         for placed in tokens {
             let mut text = None;
             assert!(!placed.sequences.is_empty());
             for sequence in placed.sequences.clone() {
                 let held = &mut self.sequences[sequence as usize];
                 assert_eq!(held.len(), placed.position, "of sequence {sequence}");
-                held.push(placed.token);
+                held.push((placed.token, beside));
                 assert!(text.is_none_or(|text| text == *held), "a token belongs to sequences that are alike");
                 text = Some(held.clone());
             }
-            self.rows.push(text.filter(|_| placed.wanted).map(|text| row_after(&text)));
+            let row = |text: Vec<(TokenId, Beside)>| match self.piece {
+                Some(_) => row_of(&text),
+                None => row_after(&text.iter().map(|&(token, _)| token).collect::<Vec<_>>()),
+            };
+            self.rows.push(text.filter(|_| placed.wanted).map(row));
         }
         if self.fails.contains(&self.passes) {
             // What it holds is not known then.
-            self.sequences.iter_mut().for_each(|held| held.push(id(0)));
+            let slot = self.slot(tokens[0].sequences.start);
+            for sequence in 0..self.sequences.len() {
+                if self.piece.is_none() || self.slot(sequence as i32) == slot {
+                    self.sequences[sequence].push((id(0), 0));
+                }
+            }
             return Err(RuntimeError::Decode { position: 0, tokens: tokens.len(), reason: "as told".to_owned() });
         }
         Ok(())
@@ -102,6 +140,7 @@ impl Cells for Fake {
     }
 
     fn copy(&mut self, from: i32, to: i32, tokens: usize) -> Result<(), RuntimeError> {
+        assert!(self.piece.is_none() || self.slot(from) == self.slot(to), "copied between caches");
         self.sequences[to as usize] = self.sequences[from as usize][..tokens].to_vec();
         Ok(())
     }
@@ -113,7 +152,11 @@ impl Cells for Fake {
         kept
     }
 
-    fn has_parts(&self) -> bool {
-        self.has_parts
+    fn shares(&self) -> bool {
+        self.has_parts && self.piece.is_none()
+    }
+
+    fn piece(&self) -> Option<usize> {
+        self.piece
     }
 }

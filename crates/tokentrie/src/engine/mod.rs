@@ -6,10 +6,12 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `cells.rs` | what the engine asks of a context; tests have one without llama.cpp |
+//! | `cells.rs` | what the engine asks of a cache; tests have one without llama.cpp |
+//! | `pool.rs` | one context that all slots share, or one for each |
 //! | `job.rs` | a job, and how far it is |
 //! | `slot.rs` | a sequence of the cache: what it holds, and the job in it |
 //! | `branches.rs` | the sequences for trees |
+//! | `options.rs` | how an engine works, and what it tells of that |
 //! | `core.rs` | jobs join, go on and leave |
 //! | `pass.rs` | what goes into one forward pass, and who gets its rows |
 //! | `thread.rs` | the thread that runs it: submitting, the queue's bound, closing, fork |
@@ -20,7 +22,9 @@ mod branches;
 mod cells;
 mod core;
 mod job;
+mod options;
 mod pass;
+mod pool;
 mod relay;
 mod runtime;
 mod said;
@@ -32,9 +36,9 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-pub use cells::Cells;
 pub use job::Job;
+pub use options::{Batching, EngineOptions, EngineStats};
 pub(crate) use relay::Generating;
 pub use runtime::Runtime;
 pub(crate) use said::{Said, Stop};
-pub use thread::{Engine, EngineOptions, EngineStats};
+pub use thread::Engine;

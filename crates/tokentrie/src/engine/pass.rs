@@ -58,6 +58,9 @@ impl<M: Cells> Core<M> {
             };
             if tokens > 0 {
                 wanted.push((number, tokens));
+                if self.cells.piece().is_some() {
+                    break;
+                }
             }
         }
         let mut rows = PlannedWave::most_rows(self.cells.host().n_vocab);
@@ -76,7 +79,7 @@ impl<M: Cells> Core<M> {
     /// The tokens of its prompt that a job wants decoded now: none, while another decodes the same beginning.
     fn wanted_of_prompt(&mut self, number: usize) -> usize {
         let left = self.left_of_prompt(number);
-        if left < WORTH_SHARING || !self.cells.has_parts() {
+        if left < WORTH_SHARING || !self.cells.shares() {
             return left;
         }
         let Some(running) = &self.slots[number].running else { return 0 };
@@ -122,7 +125,7 @@ impl<M: Cells> Core<M> {
         if !*may_lend {
             return 0;
         }
-        let Some(lent) = self.branches.lend(wave.branches) else {
+        let Some(lent) = self.branches.lend(number, wave.branches) else {
             *may_lend = false;
             return 0;
         };
@@ -142,7 +145,8 @@ impl<M: Cells> Core<M> {
             Stage::Prompt => {
                 let Want { prompt, tree } = running.arrived.job.want();
                 let rest = &prompt[slot.held.len()..];
-                let mut piece = rest.len().min(most);
+                let whole = self.cells.piece().map_or(most, |piece| piece - slot.held.len() % piece);
+                let mut piece = rest.len().min(most).min(whole);
                 let mut is_wanted = piece == rest.len() && tree.wants_root();
                 if is_wanted && *rows == 0 {
                     (piece, is_wanted) = (piece - 1, false);
@@ -184,6 +188,10 @@ impl<M: Cells> Core<M> {
                 let held = slot.held.len();
                 slot.held.extend_from_slice(&prompt[held..held + count]);
                 let is_whole = slot.held.len() == prompt.len();
+                // A piece that ends with a row is none that a longer prompt has.
+                if slot.pieces == held && cells.piece() == Some(count) && !(is_whole && tree.wants_root()) {
+                    slot.pieces += count;
+                }
                 if !is_whole {
                     Ok(false)
                 } else if tree.wants_root() {
@@ -228,6 +236,9 @@ impl<M: Cells> Core<M> {
         self.counts.failed_passes += 1;
         for number in 0..self.slots.len() {
             let is_part = parts.iter().any(|part| part.slot == number);
+            if self.cells.piece().is_some() && !is_part {
+                continue;
+            }
             let running = self.slots[number].running.as_ref();
             if is_part || running.is_some_and(|running| matches!(running.stage, Stage::Tree(_))) {
                 self.end(number, Err(again(error)));

@@ -7,6 +7,8 @@ use trie_core::TokenId;
 pub(super) struct Slot {
     /// The tokens at positions 0, 1, ….
     pub(super) held: Vec<TokenId>,
+    /// How many of them, from the first, were decoded in whole pieces: see `Cells::piece`.
+    pub(super) pieces: usize,
     pub(super) running: Option<Running>,
     /// The pass that used it last.
     pub(super) used: u64,

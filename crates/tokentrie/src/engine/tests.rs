@@ -219,7 +219,10 @@ fn together(core: &mut Core<Fake>, asked: &[Asked]) -> Vec<Result<Gave, RuntimeE
             break;
         }
     }
-    assert_eq!(core.branches.lend(core.branches.len()).map(|lent| core.branches.give_back(&lent)), Some(()));
+    for slot in 0..core.slots.len() {
+        let lent = core.branches.lend(slot, core.branches.len()).map(|lent| core.branches.give_back(&lent));
+        assert_eq!(lent, Some(()), "what was lent comes back");
+    }
     gave.into_iter().map(|gave| gave.expect("each job ends")).collect()
 }
 
@@ -261,6 +264,36 @@ proptest! {
         for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
             match gave {
                 Ok(gave) if asked.stops.is_none() => prop_assert_eq!(gave, asked.alone(host)),
+                Ok(_) | Err(RuntimeError::Stopped { .. } | RuntimeError::Decode { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(test_budget::cases(3000)))]
+
+    #[test]
+    fn apart_as_on_an_engine_that_did_nothing_before(
+        asked in prop::collection::vec(asked(), 1..12),
+        fails in prop::option::weighted(0.3, prop::collection::hash_set(1..60u64, 1..4)),
+        (slots, branches, n_batch, piece) in (1..6usize, 1..7usize, 1..30usize, 1..9usize),
+        has_parts in prop::bool::weighted(0.8),
+    ) {
+        let (branches, fails) = (if has_parts { branches } else { 1 }, fails.unwrap_or_default());
+        let fake = |slots| {
+            let fake = Fake::apart(slots, branches, n_batch, piece);
+            if has_parts { fake } else { fake.without_parts() }
+        };
+        let mut core = Core::new(fake(slots).failing(fails));
+        let gave = together(&mut core, &asked);
+        for (asked, gave) in asked.into_iter().zip(gave) {
+            match gave {
+                Ok(gave) if asked.stops.is_none() => {
+                    let alone = together(&mut Core::new(fake(1)), &[Asked { comes: 0, ..asked }]).pop().unwrap();
+                    prop_assert_eq!(gave, alone.unwrap());
+                }
                 Ok(_) | Err(RuntimeError::Stopped { .. } | RuntimeError::Decode { .. }) => {}
                 Err(error) => panic!("{error}"),
             }

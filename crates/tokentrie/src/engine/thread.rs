@@ -1,11 +1,16 @@
 //! The thread that runs an engine, and how calls come to it.
 
+use super::cells::Cells;
 use super::core::{Core, finish};
 use super::job::{Arrived, Job, Place};
+use super::options::{EngineOptions, EngineStats};
+use super::pool::Pool;
 use super::relay::{Choosing, Generating, OwnedStep, Relay, Row};
 use super::said::{PAUSE, Said, Stop, wait};
 use llama_sampler::exit::{Working, is_ending};
-use llama_sampler::{Context, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, Watch};
+use llama_sampler::{
+    Context, ContextOptions, GenerateOptions, GenerateTask, Generated, Inside, Model, RuntimeError, Watch,
+};
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Sender, channel};
@@ -14,52 +19,6 @@ use std::thread::{Builder, JoinHandle, sleep};
 use trie_core::work::{Limits, Work};
 use trie_core::{Asked, Choice, ChooseOptions, Host, Scoring, TokenId};
 use trie_text::Vocab;
-
-/// How an engine takes calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct EngineOptions {
-    /// Calls that may wait for a slot; one more is refused at once.
-    pub max_queue: usize,
-}
-
-impl Default for EngineOptions {
-    fn default() -> Self {
-        Self { max_queue: 1024 }
-    }
-}
-
-impl EngineOptions {
-    /// With [`EngineOptions::max_queue`].
-    #[must_use]
-    pub fn with_max_queue(self, max_queue: usize) -> Self {
-        Self { max_queue }
-    }
-}
-
-/// What an engine does, and has done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct EngineStats {
-    /// Calls that may run at once.
-    pub slots: usize,
-    /// Calls that run.
-    pub running: usize,
-    /// Calls that wait.
-    pub queued: usize,
-    /// Calls that were begun.
-    pub calls: u64,
-    /// Forward passes.
-    pub passes: u64,
-    /// Tokens in them.
-    pub tokens: u64,
-    /// Tokens that were not decoded, because another sequence begins with them.
-    pub tokens_reused: u64,
-    /// Cells of the cache that hold something, counted once for each sequence.
-    pub cells: usize,
-    /// Forward passes that failed.
-    pub failed_passes: u64,
-}
 
 /// Many calls of one model, from any threads: they share its forward passes. A call waits on its own thread.
 ///
@@ -71,6 +30,7 @@ pub struct Engine {
     vocab: Arc<Vocab>,
     options: EngineOptions,
     slots: usize,
+    most_threads: u32,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// The process that the thread is in.
     process: u32,
@@ -114,24 +74,31 @@ impl Shared {
 }
 
 impl Engine {
-    /// An engine over a context, with as many slots as that has.
+    /// An engine of a model, with as many slots as the options of its context say.
     ///
     /// # Errors
-    /// The system gives no thread.
-    pub fn new(context: Context, options: EngineOptions) -> Result<Self, RuntimeError> {
-        let (host, vocab, slots) = (context.host(), Arc::clone(context.vocab()), context.slots());
+    /// As [`Model::context`]; the system gives no thread.
+    pub fn new(model: &Model, of_context: ContextOptions, options: EngineOptions) -> Result<Self, RuntimeError> {
+        let pool = Pool::new(model, of_context, options.batching)?;
+        let (host, vocab, slots, most_threads) =
+            (pool.host(), Arc::clone(model.vocab()), pool.slots(), pool.most_threads());
         let shared = Arc::new(Shared::default());
         shared.inbox().stats.slots = slots;
         let of_thread = Arc::clone(&shared);
-        let thread = Builder::new().name("tokentrie-engine".into()).spawn(move || run(&of_thread, Core::new(context)));
+        let thread = Builder::new().name("tokentrie-engine".into()).spawn(move || run(&of_thread, Core::new(pool)));
         let thread = thread.map_err(|error| RuntimeError::Backend { reason: format!("no thread: {error}") })?;
         let process = std::process::id();
-        Ok(Self { shared, host, vocab, options, slots, thread: Mutex::new(Some(thread)), process })
+        Ok(Self { shared, host, vocab, options, slots, most_threads, thread: Mutex::new(Some(thread)), process })
     }
 
     /// What a job may ask for.
     pub fn host(&self) -> Host {
         self.host
+    }
+
+    /// The most threads that a forward pass may get.
+    pub fn most_threads(&self) -> u32 {
+        self.most_threads
     }
 
     /// The vocabulary.
@@ -313,7 +280,7 @@ impl Drop for Engine {
 }
 
 /// Passes, as long as there is something to do.
-fn run(shared: &Shared, mut core: Core<Context>) {
+fn run(shared: &Shared, mut core: Core<Pool>) {
     loop {
         let alone = {
             let mut inbox = shared.inbox();
@@ -349,7 +316,7 @@ fn run(shared: &Shared, mut core: Core<Context>) {
         };
         if let Some(work) = alone {
             core.forget();
-            work(&mut core.cells);
+            work(core.cells.first());
             core.forget();
         } else if !core.pass() && core.running() > 0 && !is_ending() {
             // Nothing that could go on: no reason is known for this, and it must not burn a processor.
@@ -358,7 +325,7 @@ fn run(shared: &Shared, mut core: Core<Context>) {
     }
 }
 
-impl Core<Context> {
+impl Core<Pool> {
     fn publish(&self, stats: &mut EngineStats) {
         let counts = self.counts;
         *stats = EngineStats {

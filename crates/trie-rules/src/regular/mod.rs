@@ -40,15 +40,15 @@ use value::Reads;
 /// What holds no long list is one automaton, whose step is one look-up.
 ///
 /// ```
-/// use trie_rules::{Regex, Regular, Rule, Value};
+/// use trie_rules::{Regular, Rule, Value};
 ///
 /// let month = Regular::one_of([], &["Jan", "Feb", "Mar"])?;
-/// let day = month.then(&Regex::new(" ")?.into())?.then(&Regular::integer(Some(1), Some(31))?)?;
+/// let day = month.then(&Regular::regex(" ")?)?.then(&Regular::integer(Some(1), Some(31))?)?;
 /// assert!(day.is_match(b"Feb 28") && !day.is_match(b"Feb 32") && !day.is_match(b"May 1"));
 /// assert_eq!(month.value(b"Feb"), Some(Value::Entry { index: 1, text: "Feb".into() }));
 /// assert_eq!(Regular::date().value(b"2024-02-29"), Some(Value::Date { year: 2024, month: 2, day: 29 }));
 /// assert_eq!(Regular::date().value(b"2023-02-29"), None);
-/// # Ok::<(), trie_rules::RegularError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct Regular {
@@ -114,7 +114,7 @@ impl Regular {
     /// use trie_rules::Regular;
     /// let some = Regular::integer(Some(-5), Some(120))?;
     /// assert!(some.is_match(b"-5") && some.is_match(b"120") && !some.is_match(b"121") && !some.is_match(b"007"));
-    /// # Ok::<(), trie_rules::RegularError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Regular {
     /// let office = trie_rules::Moment::Time { timespec: trie_rules::Timespec::Minutes, utc: false };
     /// let office = trie_rules::Regular::moment(office, Some("09:30"), Some("17:00:00"))?;
     /// assert!(office.is_match(b"09:30") && office.is_match(b"17:00") && !office.is_match(b"17:01"));
-    /// # Ok::<(), trie_rules::RegularError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl Regular {
     /// let short = Regular::string(StringOptions::default().max_chars(3))?;
     /// assert!(short.is_match("né".as_bytes()) && !short.is_match(b"four") && !short.is_match(b"\""));
     /// assert_eq!(short.value(br"\ud83d\ude00\n!"), Some(Value::String("\u{1f600}\n!".into())));
-    /// # Ok::<(), trie_rules::RegularError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

@@ -23,7 +23,8 @@ pub struct ContextOptions {
 impl ContextOptions {
     pub(super) const N_CTX: u32 = 4096;
     pub(super) const MAX_THREADS: u64 = 512;
-    pub(super) const MAX_SLOTS: u64 = 128;
+    /// The most [`ContextOptions::slots`].
+    pub const MAX_SLOTS: u64 = 128;
 
     /// With [`ContextOptions::n_ctx`].
     #[must_use]
